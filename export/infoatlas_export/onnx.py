@@ -1,0 +1,131 @@
+"""torch -> ONNX, one graph, with everything a user must know of the model in its metadata.
+
+    infoatlas-rt export runs/edge/best.pt --out edge.onnx
+
+All axes that vary are dynamic and named; opset 20, which TensorRT 10.3 and later read.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+from infoatlas_rt.errors import ModelError
+from infoatlas_rt.preprocess import canonicalise
+from infoatlas_train.hypernetwork import InfoAtlas
+from infoatlas_train.pretrain import SIZES, load
+
+OPSET = 20
+# Numbers of shifts: many where samples are few, for they are what narrows the spread there.
+SHIFTS = ((256, 16), (1_000_000, 8))
+PARITY_SIZES = ((1, 17), (2, 100), (3, 1000), (40, 100), (1, 5000), (40, 17), (2, 5000))
+TOLERANCE = 2e-3  # nats, ONNX Runtime against torch with the exact solve
+
+
+class Graph(torch.nn.Module):
+    """What is traced: the model with the graph's own solver."""
+
+    def __init__(self, model: InfoAtlas) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor, shifts: torch.Tensor):
+        return self.model(x, y, shifts, exact=False)
+
+
+def example(slices: int, samples: int, dim: int, seed: int = 0, shifts: int = 8):
+    """Canonical samples of mixed strength, from independence to x = y: x, y, shifts (NumPy)."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(slices, samples, dim))
+    noise = 10 ** rng.uniform(-3, 1, size=(slices, 1, 1))
+    y = np.sin(1.5 * x) + x[..., ::-1] ** 2 / 2 + noise * rng.normal(size=x.shape)
+    y[0] = x[0]
+    c = canonicalise(x, y, dim)
+    return c.x, c.y, 1 + rng.permutation(samples - 1)[:shifts].astype(np.int64)
+
+
+def to_onnx(model: InfoAtlas, metadata: dict[str, str]) -> onnx.ModelProto:
+    """Trace the model. At one slice the tracer would fix that axis, so it is traced at three."""
+    x, y, shifts = (torch.from_numpy(a) for a in example(3, 17, model.config.dim))
+    slices, samples, m = (torch.export.Dim(name, min=1) for name in ("slices", "samples", "shifts"))
+    program = torch.onnx.export(
+        Graph(model).eval(),
+        (x, y, shifts),
+        input_names=["x", "y", "shifts"],
+        output_names=["mi", "pointwise", "influence"],
+        dynamic_shapes={"x": {0: slices, 1: samples}, "y": {0: slices, 1: samples}, "shifts": {0: m}},
+        opset_version=OPSET,
+        dynamo=True,
+        external_data=False,
+        verbose=False,
+    )
+    proto = program.model_proto
+    for node in proto.graph.node:  # the tracer's notes name files of the machine that traced
+        del node.metadata_props[:]
+        node.doc_string = ""
+    for value in (*proto.graph.value_info, *proto.graph.input, *proto.graph.output):
+        del value.metadata_props[:]
+    del proto.graph.metadata_props[:], proto.metadata_props[:]
+    onnx.helper.set_model_props(proto, metadata)
+    onnx.checker.check_model(proto, full_check=True)
+    return proto
+
+
+def metadata(model: InfoAtlas, run: dict[str, Any], name: str, version: str) -> dict[str, str]:
+    accuracy = {k: round(v, 4) for k, v in run.get("figures", {}).items()} | run.get("accuracy", {})
+    values = {
+        "name": name, "version": version, "format": "1", "dim": model.config.dim,
+        "n_min": min(SIZES), "n_max": 5000, "shifts": json.dumps(SHIFTS), "padding": "zeros",
+        "readout": model.config.readout, "preprocess": "1", "steps": run["step"],
+        "datasets": run["datasets"], "seed": run["seed"], "git_revision": run["git_revision"],
+        "accuracy": json.dumps(accuracy), "licence": "Apache-2.0",
+    }  # fmt: skip
+    return {f"infoatlas.{key}": str(value) for key, value in values.items()}
+
+
+def parity(model: InfoAtlas, onnx_bytes: bytes) -> list[dict[str, float]]:
+    """ONNX Runtime against torch with the exact solve, largest difference in nats at each size."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 2
+    session = onnxruntime.InferenceSession(onnx_bytes, options, ["CPUExecutionProvider"])
+    rows = []
+    for slices, samples in PARITY_SIZES:
+        x, y, shifts = example(slices, samples, model.config.dim, seed=samples)
+        with torch.no_grad():
+            expected = model(*(torch.from_numpy(a) for a in (x, y, shifts)))
+        got = session.run(None, {"x": x, "y": y, "shifts": shifts})
+        row: dict[str, float] = {"slices": slices, "samples": samples}
+        for key, a, b in zip(("mi", "pointwise", "influence"), expected, got, strict=True):
+            row[key] = float(np.abs(a.numpy() - b).max())
+        rows.append(row)
+    return rows
+
+
+def export(checkpoint: str | Path, out: str | Path, *, name: str, version: str) -> list[dict[str, float]]:
+    """Write the ONNX file of a checkpoint and return its parity table.
+
+    Raises
+    ------
+    ModelError
+        If the checkpoint cannot be read, or the graph and torch differ by more than the tolerance
+        (then nothing is written).
+    """
+    try:
+        model, run = load(checkpoint)
+    except Exception as error:
+        raise ModelError(
+            f"cannot read the checkpoint {checkpoint}: {error}; "
+            "give the best.pt that python -m infoatlas_train.pretrain wrote"
+        ) from error
+    content = to_onnx(model, metadata(model, run, name, version)).SerializeToString()
+    rows = parity(model, content)
+    worst = max(row["mi"] for row in rows)
+    if not worst <= TOLERANCE:
+        raise ModelError(f"graph and torch differ by {worst:.2g} nats, more than {TOLERANCE}: {rows}")
+    Path(out).write_bytes(content)
+    return rows

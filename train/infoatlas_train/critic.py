@@ -1,0 +1,170 @@
+"""The critic: what the hypernetwork writes, evaluated on pairs, and the Donsker-Varadhan readout.
+
+    T(x, y) = T0(x, y) + psi(x, y) . a
+
+T0 is the Gaussian anchor, the closed-form log-ratio of a Gaussian copula with the (shrunk) canonical
+correlations. psi are F features from generated layers: each side has a network of its own, run once
+per sample, and the two meet in a layer that is run once per pair. The coefficients a are solved, not
+guessed: damped Newton steps of the DV objective, inside the forward pass.
+
+Shapes: B datasets (or slices), n samples, M shifts, D inputs a side, H units a side, F features.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import gelu
+
+RIDGE_FLOOR = 1e-3  # bounds the condition number of the solve
+
+
+@dataclass
+class Theta:
+    """The complete generated parameters of one critic per dataset (the paper's theta)."""
+
+    shrunk_z: Tensor  # [B, D] Fisher z of the shrunk canonical correlations
+    side_x: list[Tensor]  # [B, D+2, H], [B, H+1, H], [B, H+D+1, F]: side network of x, biases last
+    side_y: list[Tensor]  # the same, y
+    bias: Tensor  # [B, 1, F]
+    mix: Tensor  # [B, F+1, F] the layer that is run per pair
+    ridge: Tensor  # [B, F] regularisation of the solve, or the coefficients where they are generated
+
+
+def with_norm(x: Tensor, sample: Tensor | None = None) -> Tensor:
+    """Append a log-norm, which heavy tails and spirals need: [B, n, D] -> [B, n, D+1].
+
+    It is relative to the mean square of `sample` (x itself where not given).
+    """
+    size = x.square().sum(-1, keepdim=True)
+    typical = (size if sample is None else sample.square().sum(-1, keepdim=True)).mean(1, keepdim=True)
+    return torch.cat([x, torch.log1p(size) - torch.log1p(typical)], -1)
+
+
+def fisher_z(x: Tensor, y: Tensor) -> Tensor:
+    """Fisher z of the canonical correlations of samples in canonical form: [B, n, D] x 2 -> [B, D].
+
+    Computed through 1 - rho = mean((x - y)^2) / 2, which keeps its digits when rho is nearly 1, and
+    clamped at what n samples can tell: 1 - rho^2 >= max(1 / n^2, 2e-5).
+    """
+    n = torch.ones_like(x[:, :, 0]).sum(1, keepdim=True)  # [B, 1]; x.shape[1] would be frozen in a graph
+    used = (x.square().mean(1) > 0.5) & (y.square().mean(1) > 0.5)
+    gap = (x - y).square().mean(1) / 2  # 1 - rho
+    least = torch.clamp(n.square().reciprocal(), min=2e-5) / 2
+    gap = torch.minimum(torch.maximum(gap, least), 2 - least)
+    return torch.where(used, 0.5 * torch.log((2 - gap) / gap), torch.zeros_like(gap))
+
+
+def anchor(z: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """Log-ratio of the Gaussian copula with correlations tanh(z): z [B, 1.., D], x, y [B, .., D]."""
+    gap = 2 / (torch.exp(2 * z) + 1)  # 1 - rho
+    rho = 1 - gap
+    variance = gap * (2 - gap)  # 1 - rho^2
+    each = (
+        -0.5 * torch.log(variance)
+        - (rho / (2 * variance)) * (x - y).square()
+        + (rho / (2 * (1 + rho))) * (x.square() + y.square())
+    )
+    return each.sum(-1)
+
+
+def side(theta: list[Tensor], x: Tensor) -> Tensor:
+    """The network of one side: [B, n, D+1] -> [B, n, F]."""
+    first, second, last = theta
+    u = gelu(affine(x, first))
+    u = u + gelu(affine(u, second))
+    return torch.cat([u, x], -1) @ last
+
+
+def affine(x: Tensor, weight: Tensor) -> Tensor:
+    """x [B, n, i] times weight [B, i+1, o], whose last row is the bias."""
+    return x @ weight[:, :-1] + weight[:, -1:]
+
+
+def features(theta: Theta, sx: Tensor, sy: Tensor) -> Tensor:
+    """Features of pairs from what the sides say of them: [B, .., F] x 2 -> [B, .., F]."""
+    h = gelu(sx + sy)
+    shape = h.shape
+    h = h.reshape(shape[0], -1, shape[-1])
+    return (h + gelu(affine(h, theta.mix))).reshape(shape)
+
+
+def conjugate_gradients(a: Tensor, b: Tensor, steps: int) -> Tensor:
+    """Solve a x = b for symmetric positive definite a [B, F, F], b [B, F], Jacobi preconditioned.
+
+    A fixed number of steps of plain products, because the graph has no solver. Where the residual
+    has vanished the further steps change nothing.
+    """
+    inverse = a.diagonal(dim1=-2, dim2=-1).reciprocal()
+    x, r = torch.zeros_like(b), b
+    p = z = inverse * r
+    rz = (r * z).sum(-1, keepdim=True)
+    for _ in range(steps):
+        ap = (a @ p[..., None])[..., 0]
+        alpha = rz / ((p * ap).sum(-1, keepdim=True) + 1e-30)
+        x, r = x + alpha * p, r - alpha * ap
+        z = inverse * r
+        new = (r * z).sum(-1, keepdim=True)
+        p, rz = z + new / (rz + 1e-30) * p, new
+    return x
+
+
+def solve_readout(
+    joint: Tensor, product: Tensor, t0: Tensor, ridge: Tensor, *, newton_steps: int, cg_steps: int
+) -> Tensor:
+    """Coefficients of the features that maximise the DV objective around the anchor: [B, F].
+
+    joint [B, n, F] features of the joint pairs; product [B, P, F] and t0 [B, P] features and anchor
+    of product pairs; ridge [B, F], in units of standardised features. `cg_steps` 0 solves exactly
+    (for training, where factorisations exist); the graph takes a fixed number of conjugate-gradient
+    steps, and tests hold one to the other.
+    """
+    n, p = joint.shape[1], product.shape[1]
+    mean = product.mean(1, keepdim=True)
+    joint, product = joint - mean, product - mean
+    scale = (product.square().mean(1) + 1e-6).rsqrt()  # [B, F]
+    mean_joint = joint.mean(1)
+    cov_joint = joint.mT @ joint / n - mean_joint[:, :, None] * mean_joint[:, None]
+    scales = scale[:, :, None] * scale[:, None]
+    damping = torch.diag_embed(ridge)
+    a = torch.zeros_like(ridge)
+    for step in range(newton_steps):
+        t = t0 if step == 0 else t0 + (product @ (a * scale)[..., None])[..., 0]
+        w = torch.softmax(t, -1)[..., None]  # [B, P, 1]
+        weighted = w * product
+        mean_w = weighted.sum(1)
+        cov_w = product.mT @ weighted - mean_w[:, :, None] * mean_w[:, None]
+        gradient = (mean_joint - mean_w) * scale - ridge * a
+        curvature = (cov_w + cov_joint) * 0.5 * scales + damping
+        if cg_steps:
+            a = a + conjugate_gradients(curvature, gradient, cg_steps)
+        else:
+            a = a + torch.linalg.solve(curvature, gradient)
+    return a * scale
+
+
+def shift_index(shifts: Tensor, n: int | Tensor) -> Tensor:
+    """Row i of shift m names the partner of x_i: (i + shift) mod n, as [M, n]."""
+    return (torch.arange(n, device=shifts.device) + shifts[:, None]) % n
+
+
+def donsker_varadhan(joint: Tensor, product: Tensor) -> tuple[Tensor, Tensor]:
+    """The empirical DV formula (paper, Eq. 5): joint [B, n], product [B, P] -> mi, log Z, both [B]."""
+    log_z = torch.logsumexp(product, -1) - torch.log(torch.ones_like(product).sum(-1))
+    return joint.mean(-1) - log_z, log_z
+
+
+def influence(joint: Tensor, product: Tensor, log_z: Tensor, shifts: Tensor) -> Tensor:
+    """Influence of each sample on the mutual information: [B, n], zero mean.
+
+    joint [B, n]; product [B, M, n], x_i with y_{i+shift}; the joint term of a sample less its share
+    of the product terms, once as x and once as y. (The critic sits at the optimum of the objective,
+    so its own change is of second order.)
+    """
+    ratio = torch.exp(product - log_z[:, None, None])
+    n = joint.shape[-1]
+    back = shift_index(-shifts, n).expand(ratio.shape)
+    as_x, as_y = ratio.mean(1), torch.gather(ratio, 2, back).mean(1)
+    return joint - joint.mean(-1, keepdim=True) + 2 - as_x - as_y

@@ -1,0 +1,296 @@
+"""The hypernetwork: reads a sample, writes the critic (paper, section 3.1).
+
+joint path, marginal path, fusion and parameter generation carry the paper's names. What differs:
+generation is token-wise (each unit token that has read the data writes its own rows of every layer
+of the critic, instead of one MLP that writes all of it), tokens read the data once more after the
+fusion, and the last layer of the critic is solved (`readout="solved"`; `"generated"` is the paper's).
+
+Shapes: B datasets (or slices), n samples, D inputs a side, W width, U unit tokens.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from infoatlas_train.critic import (
+    RIDGE_FLOOR,
+    Theta,
+    anchor,
+    donsker_varadhan,
+    features,
+    fisher_z,
+    influence,
+    shift_index,
+    side,
+    solve_readout,
+    with_norm,
+)
+
+
+@dataclass(frozen=True)
+class HypernetworkConfig:
+    dim: int = 5  # D
+    width: int = 64  # W, of all tokens
+    heads: int = 4
+    joint_latents: int = 16
+    joint_layers: int = 1  # self-attention layers of the joint path
+    units: int = 32  # U: unit tokens, and hidden units of each side of the critic
+    marginal_layers: int = 1  # self-attention layers of the marginal path
+    rounds: int = 1  # readings of the data after the fusion
+    features: int = 64  # F, a multiple of units
+    readout: str = "solved"  # or "generated", as in the paper
+    newton_steps: int = 2
+    solve_shifts: int = 4  # product pairs of the solve: the first of the shifts
+    cg_steps: int = 24
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Attention(nn.Module):
+    """Tokens attend to keys and values that are already projected."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.norm = nn.LayerNorm(width)
+        self.query = nn.Linear(width, width)
+        self.out = nn.Linear(width, width)
+
+    def forward(self, tokens: Tensor, kv: Tensor) -> Tensor:
+        """tokens [B, U, W], kv [B, n, 2W] -> update of the tokens [B, U, W]."""
+        q = self._split(self.query(self.norm(tokens)))
+        k, v = (self._split(part) for part in kv.chunk(2, -1))
+        # Plain products: on a CPU the fused attention is ten times slower backward.
+        score = (q @ k.mT) * (q.shape[-1] ** -0.5)
+        y = (torch.softmax(score, -1) @ v).transpose(1, 2).flatten(2)
+        return self.out(y)
+
+    def _split(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # [B, heads, n, W / heads]
+
+
+class MLP(nn.Sequential):
+    def __init__(self, width: int) -> None:
+        super().__init__(
+            nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width)
+        )
+
+
+class SelfAttention(nn.Module):
+    """One pre-norm transformer layer within the tokens."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.kv = nn.Linear(width, 2 * width)
+        self.attention = Attention(width, heads)
+        self.mlp = MLP(width)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        tokens = tokens + self.attention(tokens, self.kv(self.norm(tokens)))
+        return tokens + self.mlp(tokens)
+
+
+class Reading(nn.Module):
+    """Tokens read samples: cross-attention and MLP. The samples come embedded, as [B, n, W]."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.kv = nn.Linear(width, 2 * width)
+        self.attention = Attention(width, heads)
+        self.mlp = MLP(width)
+
+    def forward(self, tokens: Tensor, samples: Tensor) -> Tensor:
+        tokens = tokens + self.attention(tokens, self.kv(samples))
+        return tokens + self.mlp(tokens)
+
+
+class ParameterGeneration(nn.Module):
+    """Each unit token writes its rows of every layer of the critic, around learned base values."""
+
+    def __init__(self, c: HypernetworkConfig) -> None:
+        super().__init__()
+        d, h, f = c.dim + 1, c.units, c.features
+        r = f // c.units  # feature rows that a token writes
+        # name -> (rows a token, row length, scale of a weight)
+        self.layout = {
+            "x1": (1, d + 1, d**-0.5), "y1": (1, d + 1, d**-0.5),
+            "x2": (1, h + 1, h**-0.5), "y2": (1, h + 1, h**-0.5),
+            "x3": (r, h + d, (h + d) ** -0.5), "y3": (r, h + d, (h + d) ** -0.5),
+            "bias": (r, 1, 1.0), "mix": (r, f + 1, f**-0.5), "ridge": (r, 1, 1.0),
+        }  # fmt: skip
+        size = sum(rows * length for rows, length, _ in self.layout.values())
+        scale = torch.cat([torch.full((r * m,), s) for r, m, s in self.layout.values()])
+        self.register_buffer("scale", scale)
+        base = torch.randn(c.units, size)
+        last = sum(r * m for r, m, _ in list(self.layout.values())[:-1])
+        base[:, last:] = 0.0 if c.readout == "solved" else 0.1 * base[:, last:]
+        self.base = nn.Parameter(base)
+        self.norm = nn.LayerNorm(c.width)
+        self.write = nn.Linear(c.width, size)
+        nn.init.normal_(self.write.weight, std=0.3 * c.width**-0.5)
+        nn.init.zeros_(self.write.bias)
+
+    def forward(self, tokens: Tensor) -> dict[str, Tensor]:
+        """tokens [B, U, W] -> weights [B, inputs, units] by name."""
+        flat = (self.base + self.write(self.norm(tokens)).float()) * self.scale
+        sizes = [rows * length for rows, length, _ in self.layout.values()]
+        parts = flat.split(sizes, -1)
+        return {
+            name: part.unflatten(-1, (rows, length)).flatten(1, 2).mT
+            for (name, (rows, length, _)), part in zip(self.layout.items(), parts, strict=True)
+        }
+
+
+class Hypernetwork(nn.Module):
+    """H: sample -> theta (paper, Eq. 4)."""
+
+    def __init__(self, config: HypernetworkConfig) -> None:
+        super().__init__()
+        self.config = c = config
+        if c.features % c.units:
+            raise ValueError(f"features ({c.features}) must be a multiple of units ({c.units})")
+        d, w = c.dim + 1, c.width
+        self.condition = nn.Sequential(
+            nn.Linear(4 * c.dim + 1, w), nn.GELU(), nn.Linear(w, w)
+        )
+        # joint path: latent queries read paired samples
+        self.pair_embedding = nn.Sequential(nn.Linear(2 * d + c.dim + 1, w), nn.GELU())
+        self.q_joint = nn.Parameter(torch.randn(c.joint_latents, w))
+        self.joint_reading = Reading(w, c.heads)
+        self.joint_layers = nn.ModuleList(SelfAttention(w, c.heads) for _ in range(c.joint_layers))
+        # marginal path: f_x, f_y, and learned queries in both directions
+        self.f_x = nn.Sequential(nn.Linear(d, w), nn.GELU(), nn.Linear(w, 2 * w))
+        self.f_y = nn.Sequential(nn.Linear(d, w), nn.GELU(), nn.Linear(w, 2 * w))
+        self.q_x_to_y = nn.Parameter(torch.randn(c.units, w))
+        self.q_y_to_x = nn.Parameter(torch.randn(c.units, w))
+        self.attend_x, self.attend_y = Attention(w, c.heads), Attention(w, c.heads)
+        self.marginal_layers = nn.ModuleList(
+            SelfAttention(w, c.heads) for _ in range(c.marginal_layers)
+        )
+        # fusion: the marginal tokens query the joint ones
+        self.fusion_norm = nn.LayerNorm(w)
+        self.fusion = Reading(w, c.heads)
+        # the fused unit tokens read the pairs again
+        self.readings = nn.ModuleList(Reading(w, c.heads) for _ in range(c.rounds))
+        self.layers = nn.ModuleList(SelfAttention(w, c.heads) for _ in range(c.rounds))
+        self.generation = ParameterGeneration(c)
+        self.shrinkage = nn.Linear(w, c.dim)
+        nn.init.zeros_(self.shrinkage.weight)
+        nn.init.constant_(self.shrinkage.bias, 3.0)
+
+    def forward(self, x: Tensor, y: Tensor) -> Theta:
+        """Canonical samples x, y [B, n, D] -> the parameters of one critic per dataset."""
+        c = self.config
+        n = torch.ones_like(x[:, :, 0]).sum(1, keepdim=True)  # [B, 1], n that follows the graph
+        z = fisher_z(x, y)
+        xn, yn = with_norm(x), with_norm(y)
+        used = torch.cat([x.square().mean(1), y.square().mean(1)], -1)
+        fact = torch.cat([torch.log(n) / 4 - 1.5, torch.tanh(z), z / 3, used], -1)
+        condition = self.condition(fact)[:, None]  # [B, 1, W]
+        t0 = torch.tanh(anchor(z[:, None], x, y) / 8)
+        pairs = self.pair_embedding(torch.cat([xn, yn, x * y, t0[..., None]], -1))  # [B, n, W]
+
+        h_joint = self.joint_reading(self.q_joint + condition, pairs)
+        for layer in self.joint_layers:
+            h_joint = layer(h_joint)
+
+        # Queries that speak of x attend to y, and the other way round; no pairing is seen here.
+        q_x, q_y = self.q_x_to_y + condition, self.q_y_to_x + condition
+        h_marginal = q_x + self.attend_y(q_x, self.f_y(yn)) + self.attend_x(q_y, self.f_x(xn))
+        for layer in self.marginal_layers:
+            h_marginal = layer(h_marginal)
+
+        tokens = self.fusion(h_marginal, self.fusion_norm(h_joint))
+        for reading, layer in zip(self.readings, self.layers, strict=True):
+            tokens = layer(reading(tokens, pairs))
+
+        w = self.generation(tokens)
+        shrink = 1.05 * torch.sigmoid(self.shrinkage(tokens.mean(1)).float())
+        ridge = w["ridge"][:, 0]
+        if c.readout == "solved":
+            # A Gaussian prior of variance 1/F on the coefficients of standardised features.
+            ridge = RIDGE_FLOOR + c.features / n * torch.exp(ridge.clamp(-8, 8))
+        return Theta(
+            shrink * z, [w["x1"], w["x2"], w["x3"]], [w["y1"], w["y2"], w["y3"]],
+            w["bias"], w["mix"], ridge,
+        )  # fmt: skip
+
+
+def float32_only(x: Tensor) -> AbstractContextManager[None]:
+    """Solve and readout in float32 also under autocast. (No context at all where there is none:
+    the graph is traced through here.)"""
+    on = torch.is_autocast_enabled(x.device.type)
+    return torch.autocast(x.device.type, enabled=False) if on else nullcontext()
+
+
+class InfoAtlas(nn.Module):
+    """Hypernetwork, critic and DV readout: a sample in, mutual information out."""
+
+    def __init__(self, config: HypernetworkConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.hypernetwork = Hypernetwork(config)
+
+    def critic(self, x: Tensor, y: Tensor, shifts: Tensor, *, exact: bool = True):
+        """Write the critic of a sample, and evaluate it there.
+
+        Returns T on the joint pairs [B, n], T on the product pairs [B, M, n], and a function that
+        evaluates the same critic on other pairs ([B, q, D] x 2 -> [B, q]).
+        """
+        c = self.config
+        theta = self.hypernetwork(x, y)
+        xn, yn = with_norm(x), with_norm(y)
+        sx, sy = side(theta.side_x, xn) + theta.bias, side(theta.side_y, yn)
+        partner = shift_index(shifts, x.shape[1])  # [M, n]
+        psi = features(theta, sx, sy)
+        psi_product = features(theta, sx[:, None], sy[:, partner])  # [B, M, n, F]
+        z = theta.shrunk_z[:, None]
+        t0 = anchor(z, x, y)
+        t0_product = anchor(z[:, None], x[:, None], y[:, partner])
+        with float32_only(x):
+            psi, psi_product = psi.float(), psi_product.float()
+            if c.readout == "solved":
+                a = solve_readout(
+                    psi, psi_product[:, : c.solve_shifts].flatten(1, 2),
+                    t0_product[:, : c.solve_shifts].flatten(1), theta.ridge,
+                    newton_steps=c.newton_steps, cg_steps=0 if exact else c.cg_steps,
+                )  # fmt: skip
+            else:
+                a = theta.ridge
+            a = a[..., None]
+            joint = t0 + (psi @ a)[..., 0]
+            product = t0_product + (psi_product @ a[:, None])[..., 0]
+
+        def elsewhere(xq: Tensor, yq: Tensor) -> Tensor:
+            qx = side(theta.side_x, with_norm(xq, x)) + theta.bias
+            psi = features(theta, qx, side(theta.side_y, with_norm(yq, y)))
+            with float32_only(x):
+                return anchor(z, xq, yq) + (psi.float() @ a)[..., 0]
+
+        return joint, product, elsewhere
+
+    def forward(self, x: Tensor, y: Tensor, shifts: Tensor, exact: bool = True):
+        """x, y [B, n, D] in canonical form, shifts [M] int -> mi [B], pointwise and influence [B, n]."""
+        joint, product, _ = self.critic(x, y, shifts, exact=exact)
+        mi, log_z = donsker_varadhan(joint, product.flatten(1))
+        return mi, joint - log_z[:, None], influence(joint, product, log_z, shifts)
+
+
+PRESETS = {
+    # something useful in five minutes on two cores
+    "tiny": HypernetworkConfig(width=32, heads=2, joint_latents=8, units=16, features=32),
+    # shipped: small enough for a control loop
+    "edge": HypernetworkConfig(),
+}
+
+
+def parameters(model: nn.Module) -> int:
+    return sum(p.numel() for p in model.parameters())
+

@@ -1,0 +1,90 @@
+"""The meta-objective: what the hypernetwork is pretrained to do.
+
+The critic written from a support sample is scored on fresh pairs of the same distribution, against
+the exact log-ratio (held out, so that it learns not to memorise its sample), and the in-sample DV
+readout, which is what a user gets, is drawn to the true mutual information at every n.
+"""
+
+from __future__ import annotations
+
+import torch
+from infoatlas_rt.preprocess import canonical_transform, normal_scores
+from torch import Tensor
+from torch.nn.functional import smooth_l1_loss, softplus
+
+from infoatlas_train.atlas import Datasets
+from infoatlas_train.critic import donsker_varadhan
+from infoatlas_train.hypernetwork import InfoAtlas
+
+HIGHEST_MI = 6.5  # nats; datasets above it are not learned from, a sample cannot tell them apart
+
+
+def query_scores(support: Tensor, query: Tensor) -> Tensor:
+    """Normal scores of query points by their rank within the support: [B, d, n], [B, d, q] float.
+
+    Agrees with :func:`infoatlas_rt.preprocess.normal_scores` on points of the support, ties
+    included; between two of them the rank is interpolated.
+    """
+    n = support.shape[-1]
+    support = support.contiguous()
+    ordered = support.sort(-1).values
+    both = torch.cat([support, query], -1).contiguous()
+    left = torch.searchsorted(ordered, both)
+    right = torch.searchsorted(ordered, both, right=True)
+    below = ordered.gather(-1, (left - 1).clamp(min=0))
+    above = ordered.gather(-1, left.clamp(max=n - 1))
+    share = ((both - below) / (above - below).clamp(min=1e-30)).clamp(0, 1)
+    rank = torch.where(right > left, (left + 1 + right) / 2, left + share.double())
+    rank = torch.where((left == 0) & (right == 0), 0.75, rank)
+    rank = torch.where((left == n) & (right == n), n + 0.25, rank)
+    score = torch.special.ndtri((rank - 0.5) / n)
+    return score[..., n:] - score[..., :n].mean(-1, keepdim=True)
+
+
+@torch.no_grad()
+def canonical_datasets(data: Datasets, dim: int, queries: int) -> tuple[Tensor, ...]:
+    """Support and queries in the canonical form of the support: x, y, xq, yq, float32."""
+    zx, zy = normal_scores(data.x.mT), normal_scores(data.y.mT)
+    transform, *_ = canonical_transform(zx, zy, dim)
+    qx = query_scores(data.x.mT, data.xq[:, :queries].mT)
+    qy = query_scores(data.y.mT, data.yq[:, :queries].mT)
+    return tuple(
+        (t @ z).mT.float().contiguous()
+        for t, z in ((transform.x, zx), (transform.y, zy), (transform.x, qx), (transform.y, qy))
+    )
+
+
+def distillation(t: Tensor, log_ratio: Tensor) -> Tensor:
+    """Binary cross-entropy with soft targets sigmoid(log r), less its least value: [B, q] -> [B]."""
+    p = torch.sigmoid(log_ratio)
+    least = softplus(log_ratio) - p * log_ratio
+    return (softplus(t) - p * t - least).mean(-1)
+
+
+def losses(model: InfoAtlas, data: Datasets, shifts: Tensor) -> dict[str, Tensor]:
+    """Loss and its parts for one batch of datasets; all in nats or nats-like units.
+
+    ``distilled`` scores held-out pairs against the exact log-ratio, ``pointwise`` the absolute error
+    of the local mutual information there, ``calibration`` the relative error of the readout.
+    """
+    n, q = data.x.shape[1], data.xq.shape[1]
+    q = min(q, max(64, n // 2))
+    x, y, xq, yq = canonical_datasets(data, model.config.dim, q)
+    joint, product, elsewhere = model.critic(x, y, shifts)
+    mi, log_z = donsker_varadhan(joint, product.flatten(1))
+    # One pass for both kinds of query pairs; the product's last partner is the next query outside.
+    t = elsewhere(torch.cat([xq, xq[:, :-1]], 1), torch.cat([yq, yq[:, 1:]], 1)) - log_z[:, None]
+    t_joint, t_product = t[:, :q].clamp(-20, 20), t[:, q:].clamp(-20, 20)
+    usable = (data.mi < HIGHEST_MI).float()
+    weight = usable / usable.sum().clamp(min=1)
+    r_joint, r_product = data.joint[:, :q], data.product[:, : q - 1]
+    distilled = distillation(t_joint, r_joint) + distillation(t_product, r_product)
+    pointwise = smooth_l1_loss(t_joint, r_joint, beta=0.5, reduction="none").mean(1)
+    relative = (mi - data.mi) / (0.1 + 0.3 * data.mi.clamp(min=0))
+    calibration = smooth_l1_loss(relative, torch.zeros_like(relative), beta=0.2, reduction="none")
+    parts = {"distilled": distilled, "pointwise": pointwise, "calibration": calibration}
+    parts = {name: (weight * value).sum() for name, value in parts.items()}
+    parts["loss"] = parts["distilled"] + 0.1 * parts["pointwise"] + 0.3 * parts["calibration"]
+    parts["error"] = (weight * (mi - data.mi).abs()).sum().detach()
+    parts["bias"] = (weight * (mi - data.mi)).sum().detach()
+    return parts

@@ -1,0 +1,240 @@
+"""Pretraining: python -m infoatlas_train.pretrain --preset edge --out runs/edge
+
+Draws datasets from the atlas on the training device, teaches the hypernetwork, and keeps in `--out`:
+last.pt (for --resume, exact), best.pt (best held-out error, averaged weights), metrics.jsonl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import math
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+
+from infoatlas_train.atlas import Atlas, Datasets
+from infoatlas_train.hypernetwork import PRESETS, HypernetworkConfig, InfoAtlas, parameters
+from infoatlas_train.objective import losses
+
+# A short list of sample sizes: kernels are built per shape. Small ones more often.
+SIZES = {32: 2, 48: 2, 64: 3, 100: 4, 128: 3, 192: 3, 256: 4, 384: 3, 512: 4, 768: 2, 1024: 2,
+         2048: 1, 4096: 0.4}  # fmt: skip
+HELD_OUT_SIZES = (50, 100, 500, 2000)
+
+
+def draw_shifts(n: int, count: int) -> torch.Tensor:
+    """`count` distinct cyclic shifts of 1..n-1."""
+    return 1 + torch.randperm(n - 1)[:count]
+
+
+def batch_at(atlas: Atlas, step: int, args: argparse.Namespace, rank: int, device: Any) -> Datasets:
+    """The batch of a step, a function of (seed, step, rank) alone, so that resuming is exact."""
+    torch.manual_seed((args.seed * 1_000_003 + step) * 4096 + rank)
+    sizes = torch.tensor(list(SIZES))
+    n = int(sizes[torch.multinomial(torch.tensor(list(SIZES.values())), 1)])
+    batch = max(atlas.group, min(args.batch, args.tokens // n // atlas.group * atlas.group))
+    return atlas.sample(batch, n, device)
+
+
+def held_out_batches(atlas: Atlas, device: Any, per_size: int = 96) -> list[Datasets]:
+    with torch.random.fork_rng(devices=[] if str(device) == "cpu" else None):
+        torch.manual_seed(20_260_101)  # far from any training seed below
+        return [atlas.sample(per_size, n, device) for n in HELD_OUT_SIZES]
+
+
+@torch.no_grad()
+def held_out_error(model: InfoAtlas, batches: list[Datasets]) -> dict[str, float]:
+    """Mean absolute error of the readout on datasets that training never draws, per n and over all."""
+    model.eval()
+    out = {}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        for n, data in zip(HELD_OUT_SIZES, batches, strict=True):
+            parts = losses(model, data, draw_shifts(n, 8))
+            out[f"error_{n}"] = float(parts["error"])
+            out[f"loss_{n}"] = float(parts["loss"])
+    model.train()
+    out["held_out"] = sum(out[f"loss_{n}"] for n in HELD_OUT_SIZES) / len(HELD_OUT_SIZES)
+    return out
+
+
+def learning_rate(step: int, args: argparse.Namespace) -> float:
+    """Warm-up, a plateau, and a decay over the last part, so that a run can be prolonged."""
+    warm = min(1.0, (step + 1) / args.warmup)
+    decay_from = args.steps * (1 - args.decay)
+    fade = 1.0 if step < decay_from else max(0.0, (args.steps - step) / (args.steps - decay_from))
+    return args.lr * warm * max(0.02, fade)
+
+
+def git_revision() -> str:
+    try:
+        command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def checkpoint(model: InfoAtlas, run: dict[str, Any]) -> dict[str, Any]:
+    """A file that describes itself: configuration, how it was made, weights."""
+    return {"config": model.config.to_dict(), "run": run, "model": model.state_dict()}
+
+
+def load(path: str | Path) -> tuple[InfoAtlas, dict[str, Any]]:
+    """Model and run record of a checkpoint (last.pt or best.pt)."""
+    saved = torch.load(path, map_location="cpu", weights_only=True)
+    model = InfoAtlas(HypernetworkConfig(**saved["config"]))
+    model.load_state_dict(saved["model"])
+    return model.eval(), saved["run"]
+
+
+class Average:
+    """Exponential moving average of the weights; short at first, so that early figures mean something."""
+
+    def __init__(self, model: InfoAtlas, decay: float) -> None:
+        self.model, self.decay = copy.deepcopy(model).requires_grad_(False), decay
+
+    def update(self, model: InfoAtlas, step: int) -> None:
+        decay = min(self.decay, (1 + step) / (10 + step))
+        ours, theirs = list(self.model.parameters()), list(model.parameters())
+        torch._foreach_lerp_(ours, [p.detach() for p in theirs], 1 - decay)
+
+
+def pretrain(args: argparse.Namespace) -> None:
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    fabric = Fabric(accelerator=args.accelerator, devices=args.devices, precision=args.precision)
+    fabric.launch()
+    out = Path(args.out)
+    out.mkdir(parents=True, exist_ok=True)
+    fabric.seed_everything(args.seed, verbose=False)
+    atlas = Atlas(dim=PRESETS[args.preset].dim)
+    model = InfoAtlas(PRESETS[args.preset]).to(fabric.device)
+    average = Average(model, args.average)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr, betas=(0.9, 0.98), weight_decay=0.01)
+    run: dict[str, Any] = {
+        "preset": args.preset, "seed": args.seed, "step": 0, "datasets": 0, "seconds": 0.0,
+        "best": math.inf, "git_revision": git_revision(), "arguments": {k: str(v) for k, v in vars(args).items()},
+    }  # fmt: skip
+    if args.resume or args.init:
+        saved = torch.load(args.init or out / "last.pt", map_location=fabric.device, weights_only=True)
+        model.load_state_dict(saved["model"])
+        average.model.load_state_dict(saved.get("average", saved["model"]))
+        if args.resume:
+            optimizer.load_state_dict(saved["optimizer"])
+            run |= {k: saved["run"][k] for k in ("step", "datasets", "seconds", "best")}
+    wrapped, optimizer = fabric.setup(model, optimizer)
+    wrapped.mark_forward_method("critic")
+    held_out = held_out_batches(atlas, fabric.device)
+    fabric.print(f"{args.preset}: {parameters(model):,} parameters on {fabric.device}, "
+                 f"{fabric.world_size} process(es), precision {args.precision}")  # fmt: skip
+
+    def save() -> None:
+        state = checkpoint(model, run) | {
+            "average": average.model.state_dict(), "optimizer": optimizer.state_dict()
+        }  # fmt: skip
+        if fabric.is_global_zero:
+            torch.save(state, out / "last.pt.tmp")
+            (out / "last.pt.tmp").replace(out / "last.pt")
+
+    progress = Progress(args.steps, enabled=fabric.is_global_zero and not args.quiet)
+    started, smooth = time.monotonic(), None
+    before = run["seconds"]
+    with progress:
+        for step in range(run["step"], args.steps):
+            for group in optimizer.param_groups:
+                group["lr"] = learning_rate(step, args)
+            data = batch_at(atlas, step, args, fabric.global_rank, fabric.device)
+            parts = losses(wrapped, data, draw_shifts(data.x.shape[1], args.shifts).to(fabric.device))
+            fabric.backward(parts["loss"])
+            norm = fabric.clip_gradients(wrapped, optimizer, max_norm=1.0, error_if_nonfinite=False)
+            if torch.isfinite(norm):  # a batch beyond float32 is left out, and counted
+                optimizer.step()
+                average.update(model, step)
+            else:
+                run["skipped"] = run.get("skipped", 0) + 1
+            optimizer.zero_grad()
+
+            loss = float(parts["loss"].detach())
+            if math.isfinite(loss):
+                smooth = loss if smooth is None else 0.98 * smooth + 0.02 * loss
+            run["step"] = step + 1
+            run["datasets"] += data.x.shape[0] * fabric.world_size
+            run["seconds"] = before + time.monotonic() - started
+            progress.update(step + 1, smooth, run)
+            if (step + 1) % args.evaluate == 0 or step + 1 == args.steps:
+                figures = held_out_error(average.model, held_out)
+                if figures["held_out"] < run["best"]:
+                    run["best"] = figures["held_out"]
+                    if fabric.is_global_zero:
+                        torch.save(checkpoint(average.model, run | {"figures": figures}), out / "best.pt")
+                save()
+                line = {"step": step + 1, "loss": smooth, "lr": learning_rate(step, args), **figures,
+                        "datasets": run["datasets"], "seconds": round(run["seconds"], 1)}  # fmt: skip
+                if fabric.is_global_zero:
+                    with open(out / "metrics.jsonl", "a") as file:
+                        file.write(json.dumps(line) + "\n")
+                progress.held_out(figures)
+
+
+class Progress:
+    """Progress bar with loss, held-out error, datasets per second and time left."""
+
+    def __init__(self, total: int, enabled: bool) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
+        self.bar = Bar(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+            TextColumn("{task.fields[text]}"), TimeRemainingColumn(), disable=not enabled,
+        )  # fmt: skip
+        self.task = self.bar.add_task("pretraining", total=total, text="")
+        self.error = ""
+
+    def __enter__(self) -> Progress:
+        self.bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+    def update(self, step: int, loss: float | None, run: dict[str, Any]) -> None:
+        rate = run["datasets"] / max(run["seconds"], 1e-9)
+        text = f"loss {loss or math.nan:.3f}  {self.error}{rate:.0f} datasets/s"
+        self.bar.update(self.task, completed=step, text=text)
+
+    def held_out(self, figures: dict[str, float]) -> None:
+        self.error = f"held-out {figures['held_out']:.3f}  "
+
+
+def main() -> None:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    p.add_argument("--preset", choices=PRESETS, default="tiny")
+    p.add_argument("--out", default="runs/tiny", help="folder for checkpoints and metrics.jsonl")
+    p.add_argument("--steps", type=int, default=1200, help="optimizer steps in all")
+    p.add_argument("--resume", action="store_true", help="go on from OUT/last.pt, exactly")
+    p.add_argument("--init", help="start from the weights of this checkpoint")
+    p.add_argument("--seed", type=int, default=0)
+    p.add_argument("--batch", type=int, default=64, help="datasets a step, at most")
+    p.add_argument("--tokens", type=int, default=8192, help="datasets times samples a step")
+    p.add_argument("--shifts", type=int, default=6, help="product pairs per sample in the readout")
+    p.add_argument("--lr", type=float, default=1.5e-3)
+    p.add_argument("--warmup", type=int, default=100)
+    p.add_argument("--decay", type=float, default=0.3, help="share of the steps that decay to zero")
+    p.add_argument("--average", type=float, default=0.998, help="decay of the averaged weights")
+    p.add_argument("--evaluate", type=int, default=200, help="steps between held-out evaluations")
+    p.add_argument("--precision", default="32-true", help="Lightning Fabric's, e.g. bf16-mixed")
+    p.add_argument("--accelerator", default="auto")
+    p.add_argument("--devices", default="auto")
+    p.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's choice")
+    p.add_argument("--quiet", action="store_true", help="no progress bar")
+    pretrain(p.parse_args())
+
+
+if __name__ == "__main__":
+    main()
