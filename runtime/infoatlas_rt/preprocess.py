@@ -110,7 +110,7 @@ def normal_scores(x: Array) -> Array:
     n = x.shape[-1]
     rows = xp.reshape(x, (-1, n))
     start = n * xp.arange(rows.shape[0], device=device(x))[:, None]
-    order = xp.reshape(xp.argsort(rows, axis=-1) + start, (-1,))
+    order = xp.reshape(xp.argsort(rows, axis=-1, stable=False) + start, (-1,))
     ordered = xp.reshape(xp.take(xp.reshape(rows, (-1,)), order), rows.shape)
     new = ordered[:, 1:] != ordered[:, :-1]
     position = xp.arange(rows.shape[0] * n, device=device(x))

@@ -69,10 +69,10 @@ class Atlas:
     group: int = 8  # datasets that share a family (their parameters differ)
     families: dict[str, float] = field(
         default_factory=lambda: {
-            "mixture": 0.28,
-            "canonical": 0.22,
-            "functional": 0.20,
-            "latent": 0.18,
+            "mixture": 0.26,
+            "canonical": 0.28,
+            "functional": 0.17,
+            "latent": 0.17,
             "autoregressive": 0.06,
             "discrete": 0.06,
         }
@@ -160,12 +160,13 @@ def low_rank_correlation(mask: Tensor, components: int) -> Tensor:
 
 
 def prescribed_correlation(mx: Tensor, my: Tensor) -> Tensor:
-    """Joint correlation matrices with a total of 0 to 6 nats: [B, 1, 2D, 2D] float64."""
+    """Joint correlation matrices with a total of mostly 0 to 6 nats: [B, 1, 2D, 2D] float64."""
     b, dim = mx.shape
     dev = mx.device
     pairs = torch.minimum(mx, my)
     share = (-torch.rand(b, dim, device=dev).log()) ** uniform(b, 0.3, 3.0, dev)[:, None] * pairs
     total = 6 * torch.rand(b, device=dev) ** 1.3
+    total = torch.where(torch.rand(b, device=dev) < 0.06, 2.5 * total, total)  # a robot at rest
     information = total[:, None] * share / share.sum(1, keepdim=True).clamp(min=1e-9)
     rho = (-torch.expm1(-2 * information.double())).sqrt()
     cross = orthogonal(mx.double()) @ torch.diag_embed(rho) @ orthogonal(my.double()).mT
@@ -247,9 +248,12 @@ class Mixture:
 
 
 def _freedom(b: int, k: int, dev: torch.device) -> Tensor:
-    """Degrees of freedom: a dataset has no, some or only Student-t components (paper: U[2, 30])."""
+    """Degrees of freedom, 1 to 30 and mostly few (paper: U[2, 30]); infinite: Gaussian.
+
+    A dataset has no, some or only Student-t components.
+    """
     share = torch.tensor([0.0, 0.5, 1.0], device=dev)[torch.randint(3, (b,), device=dev)]
-    nu = 2 + 28 * torch.rand(b, k, device=dev) ** 2
+    nu = 1 + 29 * torch.rand(b, k, device=dev) ** 3
     return torch.where(torch.rand(b, k, device=dev) < share[:, None], nu, torch.inf)
 
 

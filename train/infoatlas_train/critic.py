@@ -18,6 +18,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import gelu
 
+LOG_2 = 0.6931471805599453
+TINY = 1e-30  # (as a bound, not a summand: graph optimisers drop summands that small)
 RIDGE_FLOOR = 1e-3  # bounds the condition number of the solve
 
 
@@ -25,22 +27,24 @@ RIDGE_FLOOR = 1e-3  # bounds the condition number of the solve
 class Theta:
     """The complete generated parameters of one critic per dataset (the paper's theta)."""
 
-    shrunk_z: Tensor  # [B, D] Fisher z of the shrunk canonical correlations
-    side_x: list[Tensor]  # [B, D+2, H], [B, H+1, H], [B, H+D+1, F]: side network of x, biases last
+    shrunk_z: Tensor  # [B, D] Fisher z of the canonical correlations, shrunk and capped
+    side_x: list[Tensor]  # [B, 2D+2, H], [B, H+1, H], [B, H+2D+1, F]: side network of x, biases last
     side_y: list[Tensor]  # the same, y
     bias: Tensor  # [B, 1, F]
     mix: Tensor  # [B, F+1, F] the layer that is run per pair
     ridge: Tensor  # [B, F] regularisation of the solve, or the coefficients where they are generated
 
 
-def with_norm(x: Tensor, sample: Tensor | None = None) -> Tensor:
-    """Append a log-norm, which heavy tails and spirals need: [B, n, D] -> [B, n, D+1].
+def side_inputs(x: Tensor, sample: Tensor | None = None) -> Tensor:
+    """What the critic sees of a side: x, its log-norm r, and r x: [B, n, D] -> [B, n, 2D+1].
 
-    It is relative to the mean square of `sample` (x itself where not given).
+    Heavy tails and spirals are hard to express without the norm. It is relative to the mean square
+    of `sample` (x itself where not given).
     """
     size = x.square().sum(-1, keepdim=True)
     typical = (size if sample is None else sample.square().sum(-1, keepdim=True)).mean(1, keepdim=True)
-    return torch.cat([x, torch.log1p(size) - torch.log1p(typical)], -1)
+    r = torch.log1p(size) - torch.log1p(typical)
+    return torch.cat([x, r, r * x], -1)
 
 
 def fisher_z(x: Tensor, y: Tensor) -> Tensor:
@@ -57,6 +61,16 @@ def fisher_z(x: Tensor, y: Tensor) -> Tensor:
     return torch.where(used, 0.5 * torch.log((2 - gap) / gap), torch.zeros_like(gap))
 
 
+def capped(z: Tensor, n: Tensor) -> Tensor:
+    """Shrink Fisher z [B, D] so that the anchor claims little more than n samples can show: [B, D].
+
+    Above log n nats no product pair comes near the joint ones, and the empirical DV formula runs
+    away. A smooth cap at log n + 1.5 keeps the readout finite and growing, also on x = y.
+    """
+    information = (z + torch.nn.functional.softplus(-2 * z) - LOG_2).sum(-1, keepdim=True)
+    return z * (1 + (information / (torch.log(n) + 1.5)).pow(4)).pow(-0.25)
+
+
 def anchor(z: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """Log-ratio of the Gaussian copula with correlations tanh(z): z [B, 1.., D], x, y [B, .., D]."""
     gap = 2 / (torch.exp(2 * z) + 1)  # 1 - rho
@@ -71,7 +85,7 @@ def anchor(z: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 
 def side(theta: list[Tensor], x: Tensor) -> Tensor:
-    """The network of one side: [B, n, D+1] -> [B, n, F]."""
+    """The network of one side: [B, n, 2D+1] -> [B, n, F]."""
     first, second, last = theta
     u = gelu(affine(x, first))
     u = u + gelu(affine(u, second))
@@ -103,11 +117,11 @@ def conjugate_gradients(a: Tensor, b: Tensor, steps: int) -> Tensor:
     rz = (r * z).sum(-1, keepdim=True)
     for _ in range(steps):
         ap = (a @ p[..., None])[..., 0]
-        alpha = rz / ((p * ap).sum(-1, keepdim=True) + 1e-30)
+        alpha = rz / (p * ap).sum(-1, keepdim=True).clamp(min=TINY)
         x, r = x + alpha * p, r - alpha * ap
         z = inverse * r
         new = (r * z).sum(-1, keepdim=True)
-        p, rz = z + new / (rz + 1e-30) * p, new
+        p, rz = z + new / rz.clamp(min=TINY) * p, new
     return x
 
 
@@ -145,9 +159,10 @@ def solve_readout(
     return a * scale
 
 
-def shift_index(shifts: Tensor, n: int | Tensor) -> Tensor:
-    """Row i of shift m names the partner of x_i: (i + shift) mod n, as [M, n]."""
-    return (torch.arange(n, device=shifts.device) + shifts[:, None]) % n
+def shift_index(shifts: Tensor, n: int) -> Tensor:
+    """Entry (m, i) names the partner of x_i under shift m, (i + shift) mod n, for |shift| < n: [M, n]."""
+    i = torch.arange(n, device=shifts.device) + shifts[:, None]
+    return torch.where(i >= n, i - n, torch.where(i < 0, i + n, i))
 
 
 def donsker_varadhan(joint: Tensor, product: Tensor) -> tuple[Tensor, Tensor]:

@@ -21,14 +21,15 @@ from infoatlas_train.critic import (
     RIDGE_FLOOR,
     Theta,
     anchor,
+    capped,
     donsker_varadhan,
     features,
     fisher_z,
     influence,
     shift_index,
     side,
+    side_inputs,
     solve_readout,
-    with_norm,
 )
 
 
@@ -116,7 +117,7 @@ class ParameterGeneration(nn.Module):
 
     def __init__(self, c: HypernetworkConfig) -> None:
         super().__init__()
-        d, h, f = c.dim + 1, c.units, c.features
+        d, h, f = 2 * c.dim + 1, c.units, c.features
         r = f // c.units  # feature rows that a token writes
         # name -> (rows a token, row length, scale of a weight)
         self.layout = {
@@ -156,7 +157,7 @@ class Hypernetwork(nn.Module):
         self.config = c = config
         if c.features % c.units:
             raise ValueError(f"features ({c.features}) must be a multiple of units ({c.units})")
-        d, w = c.dim + 1, c.width
+        d, w = 2 * c.dim + 1, c.width
         self.condition = nn.Sequential(
             nn.Linear(4 * c.dim + 1, w), nn.GELU(), nn.Linear(w, w)
         )
@@ -190,11 +191,11 @@ class Hypernetwork(nn.Module):
         c = self.config
         n = torch.ones_like(x[:, :, 0]).sum(1, keepdim=True)  # [B, 1], n that follows the graph
         z = fisher_z(x, y)
-        xn, yn = with_norm(x), with_norm(y)
+        xn, yn = side_inputs(x), side_inputs(y)
         used = torch.cat([x.square().mean(1), y.square().mean(1)], -1)
         fact = torch.cat([torch.log(n) / 4 - 1.5, torch.tanh(z), z / 3, used], -1)
         condition = self.condition(fact)[:, None]  # [B, 1, W]
-        t0 = torch.tanh(anchor(z[:, None], x, y) / 8)
+        t0 = torch.tanh(anchor(capped(z, n)[:, None], x, y) / 8)
         pairs = self.pair_embedding(torch.cat([xn, yn, x * y, t0[..., None]], -1))  # [B, n, W]
 
         h_joint = self.joint_reading(self.q_joint + condition, pairs)
@@ -218,7 +219,7 @@ class Hypernetwork(nn.Module):
             # A Gaussian prior of variance 1/F on the coefficients of standardised features.
             ridge = RIDGE_FLOOR + c.features / n * torch.exp(ridge.clamp(-8, 8))
         return Theta(
-            shrink * z, [w["x1"], w["x2"], w["x3"]], [w["y1"], w["y2"], w["y3"]],
+            capped(shrink * z, n), [w["x1"], w["x2"], w["x3"]], [w["y1"], w["y2"], w["y3"]],
             w["bias"], w["mix"], ridge,
         )  # fmt: skip
 
@@ -246,7 +247,7 @@ class InfoAtlas(nn.Module):
         """
         c = self.config
         theta = self.hypernetwork(x, y)
-        xn, yn = with_norm(x), with_norm(y)
+        xn, yn = side_inputs(x), side_inputs(y)
         sx, sy = side(theta.side_x, xn) + theta.bias, side(theta.side_y, yn)
         partner = shift_index(shifts, x.shape[1])  # [M, n]
         psi = features(theta, sx, sy)
@@ -269,8 +270,8 @@ class InfoAtlas(nn.Module):
             product = t0_product + (psi_product @ a[:, None])[..., 0]
 
         def elsewhere(xq: Tensor, yq: Tensor) -> Tensor:
-            qx = side(theta.side_x, with_norm(xq, x)) + theta.bias
-            psi = features(theta, qx, side(theta.side_y, with_norm(yq, y)))
+            qx = side(theta.side_x, side_inputs(xq, x)) + theta.bias
+            psi = features(theta, qx, side(theta.side_y, side_inputs(yq, y)))
             with float32_only(x):
                 return anchor(z, xq, yq) + (psi.float() @ a)[..., 0]
 

@@ -16,7 +16,7 @@ from infoatlas_train.atlas import Datasets
 from infoatlas_train.critic import donsker_varadhan
 from infoatlas_train.hypernetwork import InfoAtlas
 
-HIGHEST_MI = 6.5  # nats; datasets above it are not learned from, a sample cannot tell them apart
+HIGHEST_MI = 6.5  # nats; above it a sample cannot tell, and the model must only not overshoot
 
 
 def query_scores(support: Tensor, query: Tensor) -> Tensor:
@@ -80,10 +80,12 @@ def losses(model: InfoAtlas, data: Datasets, shifts: Tensor) -> dict[str, Tensor
     r_joint, r_product = data.joint[:, :q], data.product[:, : q - 1]
     distilled = distillation(t_joint, r_joint) + distillation(t_product, r_product)
     pointwise = smooth_l1_loss(t_joint, r_joint, beta=0.5, reduction="none").mean(1)
-    relative = (mi - data.mi) / (0.1 + 0.3 * data.mi.clamp(min=0))
+    gap = torch.where(usable > 0, mi - data.mi, (mi - data.mi).clamp(min=0))
+    relative = gap / (0.1 + 0.3 * data.mi.clamp(min=0))
     calibration = smooth_l1_loss(relative, torch.zeros_like(relative), beta=0.2, reduction="none")
     parts = {"distilled": distilled, "pointwise": pointwise, "calibration": calibration}
     parts = {name: (weight * value).sum() for name, value in parts.items()}
+    parts["calibration"] = calibration.mean()
     parts["loss"] = parts["distilled"] + 0.1 * parts["pointwise"] + 0.3 * parts["calibration"]
     parts["error"] = (weight * (mi - data.mi).abs()).sum().detach()
     parts["bias"] = (weight * (mi - data.mi)).sum().detach()

@@ -127,7 +127,9 @@ def pretrain(args: argparse.Namespace) -> None:
         average.model.load_state_dict(saved.get("average", saved["model"]))
         if args.resume:
             optimizer.load_state_dict(saved["optimizer"])
-            run |= {k: saved["run"][k] for k in ("step", "datasets", "seconds", "best")}
+            run |= {k: saved["run"][k] for k in ("step", "best")}
+        # A run that starts from another's weights owes it what was learned there.
+        run |= {k: saved["run"][k] for k in ("datasets", "seconds")}
     wrapped, optimizer = fabric.setup(model, optimizer)
     wrapped.mark_forward_method("critic")
     held_out = held_out_batches(atlas, fabric.device)
@@ -218,7 +220,7 @@ def main() -> None:
     p.add_argument("--out", default="runs/tiny", help="folder for checkpoints and metrics.jsonl")
     p.add_argument("--steps", type=int, default=1200, help="optimizer steps in all")
     p.add_argument("--resume", action="store_true", help="go on from OUT/last.pt, exactly")
-    p.add_argument("--init", help="start from the weights of this checkpoint")
+    p.add_argument("--init", help="start from the weights of this checkpoint (give another --seed)")
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--batch", type=int, default=64, help="datasets a step, at most")
     p.add_argument("--tokens", type=int, default=8192, help="datasets times samples a step")

@@ -1,0 +1,28 @@
+"""A robot's stream, read as it comes: a reading for every new state, and what stands out in it.
+
+The robot here is simulated: three joints that tremble, until at 6 s something takes hold of them
+and they swing together. The past then says more about the present.
+"""
+
+import numpy as np
+from infoatlas_rt import KeyStateDetector, OnlineEstimator
+
+online = OnlineEstimator(lag=2, window=100)
+detector = KeyStateDetector()
+rng = np.random.default_rng(0)
+state = np.zeros(3)
+
+for step in range(1000):
+    held = 300 <= step < 700
+    push = np.sin(0.1 * step + np.arange(3)) if held else np.zeros(3)
+    state = 0.8 * state + 0.3 * push + (0.1 if held else 0.3) * rng.standard_normal(3)
+
+    reading = online.push(state, stamp=0.02 * step)
+    if reading is None:
+        if step % 50 == 0:
+            print(f"{0.02 * step:5.2f} s: {online.reason}")
+        continue
+    if step % 50 == 0:
+        print(f"{reading.stamp:5.2f} s: {reading.estimate}")
+    for found in detector.push(reading):
+        print(f"{reading.stamp:5.2f} s: {found.kind} at {found.stamp:.2f} s")

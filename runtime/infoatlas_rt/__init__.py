@@ -1,0 +1,51 @@
+"""infoatlas-rt: mutual information at control-loop rate.
+
+Names are imported when they are first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .errors import InfoAtlasError, InputError, ModelError, ProviderError
+    from .estimator import Estimator, estimate
+    from .keystates import KeyStateDetector
+    from .online import OnlineEstimator
+    from .result import Estimate
+
+__version__ = "0.1.0"
+__all__ = [
+    "Estimate",
+    "Estimator",
+    "InfoAtlasError",
+    "InputError",
+    "KeyStateDetector",
+    "ModelError",
+    "OnlineEstimator",
+    "ProviderError",
+    "estimate",
+]
+
+_HOME = {
+    "Estimate": "result",
+    "Estimator": "estimator",
+    "estimate": "estimator",
+    "KeyStateDetector": "keystates",
+    "OnlineEstimator": "online",
+    "InfoAtlasError": "errors",
+    "InputError": "errors",
+    "ModelError": "errors",
+    "ProviderError": "errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_HOME[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

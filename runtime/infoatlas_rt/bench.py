@@ -1,0 +1,222 @@
+"""How long an update takes, measured and printed as trtexec does."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from .errors import InputError
+from .estimator import Estimator
+from .inputs import as_count
+
+WARM_UP = 0.2  # seconds
+DURATION = 3.0  # seconds, at least
+ITERATIONS = 10  # at least
+UNSTABLE = 0.025  # coefficient of variation above which the numbers are not to be trusted
+STAGES = ("slicing", "preprocessing", "inference", "total")
+
+
+@dataclass(frozen=True)
+class Times:
+    """Statistics of one stage, in milliseconds; `cv` is the standard deviation over the mean."""
+
+    mean: float
+    median: float
+    p90: float
+    p95: float
+    p99: float
+    min: float
+    max: float
+    cv: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was measured, and on what.
+
+    Attributes
+    ----------
+    stages : dict of Times
+        "slicing" (checks, standardising, projections), "preprocessing" (ranks to canonical form),
+        "inference" (the graph), "total" (a call of `Estimator.estimate`).
+    throughput : float
+        Updates (data sets) per second.
+    iterations : int
+    samples, dims, slices : int
+    k : int or None
+    provider, model : str
+    threads : int
+    peak_memory_mb : float or None
+        Of the whole process, Python and libraries too; None where the system does not tell.
+    machine : str
+    versions : dict of str
+    """
+
+    stages: dict[str, Times]
+    throughput: float
+    iterations: int
+    samples: int
+    dims: tuple[int, int]
+    slices: int
+    k: int | None
+    provider: str
+    model: str
+    threads: int
+    peak_memory_mb: float | None
+    machine: str
+    versions: dict[str, str]
+
+    @property
+    def unstable(self) -> bool:
+        """Whether the total varies so much that something else was using the machine."""
+        return self.stages["total"].cv > UNSTABLE
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON-safe values."""
+        return {**asdict(self), "unstable": self.unstable}
+
+
+def statistics(seconds: Sequence[float]) -> Times:
+    """Statistics of durations; a percentile is sorted[max(n - 1 - int((1 - p/100) n), 0)].
+
+    Parameters
+    ----------
+    seconds : sequence of float, at least one
+
+    Returns
+    -------
+    Times
+        Milliseconds.
+    """
+    times = np.sort(np.asarray(seconds, np.float64)) * 1e3
+    n, mean = len(times), float(times.mean())
+
+    def percentile(p: int) -> float:
+        return float(times[max(n - 1 - int((1 - p / 100) * n), 0)])
+
+    return Times(
+        mean=mean,
+        median=float(np.median(times)),
+        p90=percentile(90),
+        p95=percentile(95),
+        p99=percentile(99),
+        min=float(times[0]),
+        max=float(times[-1]),
+        cv=float(times.std()) / mean if mean > 0 else 0.0,
+    )
+
+
+def measure(
+    estimator: Estimator,
+    *,
+    samples: int = 100,
+    dims: tuple[int, int] = (41, 41),
+    duration: float = DURATION,
+    progress: Callable[[float], None] | None = None,
+) -> Report:
+    """Time updates of an estimator on data like a robot's (autoregressive, linearly dependent).
+
+    Parameters
+    ----------
+    estimator : Estimator
+    samples : int
+    dims : (int, int)
+        Coordinates of x and y; the default is PickCube's, a state and its past.
+    duration : float
+        Seconds to measure for at least, after a warm-up of 0.2 s; at least 10 updates.
+    progress : callable, optional
+        Called with the share done, 0 to 1.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    InputError
+    """
+    if not 0 < duration < np.inf:
+        raise InputError(f"duration is {duration!r}, but has to be seconds above 0")
+    x, y = _data(as_count(samples, "samples", 1), as_count(dims[0], "dims", 1), dims[1])
+    end = perf_counter() + WARM_UP
+    estimate = estimator.estimate(x, y, time_series=True)
+    while perf_counter() < end:
+        estimator.estimate(x, y, time_series=True)
+
+    record: dict[str, list[float]] = {stage: [] for stage in STAGES}
+    start = perf_counter()
+    while len(record["total"]) < ITERATIONS or perf_counter() - start < duration:
+        begin = perf_counter()
+        estimator.estimate(x, y, time_series=True)
+        took = perf_counter() - begin
+        for stage in STAGES[:-1]:
+            record[stage].append(estimator.seconds[stage])
+        record["total"].append(took)
+        if progress is not None:
+            progress(min((perf_counter() - start) / duration, 1.0))
+    stages = {stage: statistics(times) for stage, times in record.items()}
+    return Report(
+        stages=stages,
+        throughput=1e3 / stages["total"].mean,
+        iterations=len(record["total"]),
+        samples=samples,
+        dims=dims,
+        slices=estimate.slices,
+        k=estimate.k,
+        provider=estimate.provider,
+        model=estimate.model,
+        threads=estimator.backend.threads,
+        peak_memory_mb=_peak_memory_mb(),
+        machine=_machine(),
+        versions=_versions(),
+    )
+
+
+def _data(n: int, dx: int, dy: int) -> tuple[np.ndarray, np.ndarray]:
+    """Samples of a process and of what it was two steps before."""
+    rng = np.random.default_rng(0)
+    walk = np.zeros((n + 2, max(dx, as_count(dy, "dims", 1))))
+    mix = rng.standard_normal((walk.shape[1], walk.shape[1])) / np.sqrt(walk.shape[1])
+    for t in range(1, len(walk)):
+        walk[t] = 0.9 * walk[t - 1] + mix @ rng.standard_normal(walk.shape[1])
+    return walk[2:, :dx], walk[:-2, :dy]
+
+
+def _peak_memory_mb() -> float | None:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def _machine() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _versions() -> dict[str, str]:
+    found = {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+    for name in ("infoatlas-rt", "numpy", "onnxruntime", "onnxruntime-gpu", "tensorrt"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,81 @@
+"""What the command line writes: tables and JSON to stdout, progress to stderr.
+
+rich is used where it is installed and the stream is a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from .errors import InputError
+
+
+def write_json(target: str | None, value: dict[str, Any]) -> bool:
+    """Write where `--json` asks for it; True if stdout is taken by it."""
+    if target is None:
+        return False
+    text = json.dumps(value, indent=1, allow_nan=False)
+    if target == "-":
+        print(text)
+        return True
+    try:
+        Path(target).write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{target} cannot be written ({error}): check the path") from error
+    return False
+
+
+def table(
+    title: str, headers: Sequence[str], rows: Sequence[Sequence[str]], empty: str = ""
+) -> None:
+    """Print a table, with rich where it is installed and the output is a terminal."""
+    print(title)
+    if not rows:
+        print(f"  {empty}")
+        return
+    try:
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table
+    except ImportError:
+        pass
+    else:
+        if sys.stdout.isatty():
+            table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+            for i, header in enumerate(headers):
+                table.add_column(header, justify="left" if i == 0 else "right")
+            for row in rows:
+                table.add_row(*row)
+            Console().print(table)
+            return
+    widths = [max(len(row[i]) for row in [headers, *rows]) for i in range(len(headers))]
+    for row in [headers, *rows]:
+        cells = (
+            f"{c:<{w}}" if i < 2 else f"{c:>{w}}"
+            for i, (c, w) in enumerate(zip(row, widths, strict=True))
+        )
+        print("  " + "  ".join(cells).rstrip())
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[float], None]]:
+    """A bar on stderr: rich's if it is installed, else one line; nothing if it is no terminal."""
+    if not sys.stderr.isatty():
+        yield lambda share: None
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
+    except ImportError:
+        yield lambda share: print(f"\r{what}: {share:4.0%}", end="", file=sys.stderr, flush=True)
+        print(file=sys.stderr)
+        return
+    columns = ("{task.description}", BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=1.0)
+        yield lambda share: bar.update(task, completed=share)

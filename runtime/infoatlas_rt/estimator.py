@@ -1,0 +1,335 @@
+"""Mutual information of two samples in one forward pass."""
+
+from __future__ import annotations
+
+import math
+import os
+from functools import lru_cache
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import bundle, slicing
+from .backends import Backend
+from .backends.onnxruntime import OnnxRuntimeBackend
+from .errors import InputError, ModelError
+from .inputs import as_count, as_resolution, as_samples
+from .preprocess import canonicalise, standardise
+from .result import Estimate
+
+MAX_SAMPLES = 1_000_000
+# Pairs of samples (slices x samples x shifts) evaluated at once; more slices run one after another.
+CHUNK_PAIRS = 1_000_000
+
+
+class Estimator:
+    """Estimates mutual information, zero-shot: one forward pass, no optimisation per data set.
+
+    It keeps a model loaded, and reuses the projections for every pair of widths (dx, dy), so the
+    readings of a stream, or of the points of a curve, differ by their data alone.
+
+    Parameters
+    ----------
+    model : str or path
+        The name of a shipped model, or an .onnx file.
+    provider : {"cpu", "cuda", "tensorrt"}
+        Used or refused, never replaced silently.
+    threads : int, optional
+        CPU threads; by default two, or one on a single core.
+    k : int, optional
+        Dimensions of a slice, at most the model's D; D unless given.
+    slices : int, optional
+        Number of slices S; 40 unless given.
+    sides : {"auto", "both", "x", "y"}
+        Which sides are sliced; "auto": both if `k` or `slices` is given, else those wider than D.
+    shifts : int, optional
+        Cyclic shifts M that make the product of marginals, at least 4, at most n-1 are used; the
+        model's metadata has the default. More narrow the spread at small n, and cost time.
+    seed : int
+        Of projections, shuffle and shifts. Same input, seed, provider and machine: same bits.
+
+    Attributes
+    ----------
+    bundle : Bundle
+        The model's description.
+    backend : Backend
+    seconds : dict of float
+        Where the time of the last estimate went: "slicing", "preprocessing", "inference", "total".
+
+    Raises
+    ------
+    InputError, ModelError, ProviderError
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str] = "edge",
+        *,
+        provider: str = "cpu",
+        threads: int | None = None,
+        k: int | None = None,
+        slices: int | None = None,
+        sides: str = "auto",
+        shifts: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        if sides not in slicing.SIDES:
+            raise InputError(f"sides is {sides!r}: use one of {', '.join(slicing.SIDES)}")
+        self.bundle = bundle.load(model)
+        self.k = None if k is None else as_count(k, "k", 1, self.bundle.dim)
+        self.slices = None if slices is None else as_count(slices, "slices", 1)
+        self.sides = sides
+        self.shifts = None if shifts is None else as_count(shifts, "shifts", 4)
+        self.seed = as_count(seed, "seed", 0)
+        self.backend: Backend = OnnxRuntimeBackend(self.bundle.bytes, provider, threads)
+        self.seconds: dict[str, float] = {}
+
+    def estimate(
+        self,
+        x: Any,
+        y: Any,
+        *,
+        time_series: bool = False,
+        resolution_x: Any = None,
+        resolution_y: Any = None,
+    ) -> Estimate:
+        """Estimate I(x; y) in nats, or the sliced one.
+
+        Parameters
+        ----------
+        x, y : array-like [n] or [n, d]
+            Paired samples of any real type; row i of x belongs to row i of y.
+        time_series : bool
+            The samples are in time order and neighbours depend on each other: the standard error
+            then uses a long-run variance.
+        resolution_x, resolution_y : float or [d], optional
+            Smallest difference that means anything, in the units of the data (the step of an
+            encoder, say): values are rounded to multiples of it before they are ranked.
+
+        Returns
+        -------
+        Estimate
+
+        Raises
+        ------
+        InputError
+            The samples cannot be used (type, shape, NaN, fewer than the model's n_min, ...), or do
+            not fit `k` and `sides`.
+        ModelError
+            The model's output is not finite.
+        """
+        start = perf_counter()
+        x, y = as_samples(x, "x"), as_samples(y, "y")
+        n = self._check_lengths(len(x), len(y))
+        plan = slicing.plan(
+            x.shape[1],
+            y.shape[1],
+            self.bundle.dim,
+            k=self.k,
+            slices=self.slices,
+            sides=self.sides,
+            seed=self.seed,
+        )
+        shifts = self.bundle.shift_count(n) if self.shifts is None else min(self.shifts, n - 1)
+        # The graph needs at least four; fewer pairs in all keep huge samples within memory.
+        shifts = min(shifts, max(4, CHUNK_PAIRS // n))
+        order, offsets = _shuffle(n, shifts, self.seed)
+        x = _prepare(x, resolution_x, "x", plan.x is not None)
+        y = _prepare(y, resolution_y, "y", plan.y is not None)
+        constant_x, constant_y = _constant(x), _constant(y)
+        degenerate = len(constant_x) == x.shape[1] or len(constant_y) == y.shape[1]
+        x, y = x[order], y[order]
+        slicing_time, preprocessing_time, inference_time = perf_counter() - start, 0.0, 0.0
+
+        per_slice = np.empty(plan.slices)
+        pointwise, influence = np.zeros(n), np.zeros(n)
+        rank_x = rank_y = 0.0
+        saturated = False
+        chunk = max(1, CHUNK_PAIRS // (n * shifts))
+        for first in range(0, plan.slices, chunk):
+            begin = perf_counter()
+            part = slice(first, min(first + chunk, plan.slices))
+            sx, sy = _slices(x, plan.x, part), _slices(y, plan.y, part)
+            sliced = perf_counter()
+            data = canonicalise(sx, sy, self.bundle.dim)
+            inputs = np.ascontiguousarray(data.x), np.ascontiguousarray(data.y)
+            prepared = perf_counter()
+            if degenerate:  # a constant tells nothing, whatever a model would make of it
+                per_slice[part] = 0.0
+            else:
+                per_slice[part], local, effect = self.backend.run(*inputs, offsets)
+                pointwise += local.sum(axis=0, dtype=np.float64)
+                influence += effect.sum(axis=0, dtype=np.float64)
+            rank_x += float(data.rank_x.sum())
+            rank_y += float(data.rank_y.sum())
+            saturated |= bool(data.saturated.any())
+            slicing_time += sliced - begin
+            preprocessing_time += prepared - sliced
+            inference_time += perf_counter() - prepared
+
+        # Back to the order of the input; a shuffled position i holds sample order[i].
+        means = np.empty((2, n))
+        means[0, order], means[1, order] = pointwise / plan.slices, influence / plan.slices
+        if not (np.isfinite(per_slice).all() and np.isfinite(means).all()):
+            raise ModelError(
+                f"model {self.bundle.name} gave values that are not finite on "
+                f"{self.backend.provider}: use provider='cpu' or another model, and please report"
+            )
+        plain = float(means[1].var(ddof=1))
+        long_run = max(plain, long_run_variance(means[1])) if time_series else plain
+        between = float(per_slice.var(ddof=1)) / plan.slices if plan.slices > 1 else 0.0
+        result = Estimate(
+            mi=float(per_slice.mean()),
+            stderr=math.sqrt(long_run / n + between),
+            per_slice=per_slice,
+            pointwise=means[0],
+            influence=means[1],
+            samples=n,
+            effective_samples=n * (plain / long_run) if long_run > 0 else float(n),
+            slices=plan.slices,
+            k=plan.k,
+            seed=self.seed,
+            provider=self.backend.provider,
+            model=self.bundle.name,
+            saturated=saturated,
+            degenerate=degenerate,
+            rank_x=rank_x / plan.slices,
+            rank_y=rank_y / plan.slices,
+            beyond_n_max=n > self.bundle.n_max,
+            constant_x=constant_x,
+            constant_y=constant_y,
+        )
+        self.seconds = {
+            "slicing": slicing_time,
+            "preprocessing": preprocessing_time,
+            "inference": inference_time,
+            "total": perf_counter() - start,
+        }
+        return result
+
+    def _check_lengths(self, nx: int, ny: int) -> int:
+        if nx != ny:
+            raise InputError(f"x has {nx} samples and y has {ny}: pass pairs, as many of each")
+        if nx < self.bundle.n_min:
+            raise InputError(
+                f"{nx} samples are fewer than the {self.bundle.n_min} that model "
+                f"{self.bundle.name} was trained for: collect more, or use a longer window"
+            )
+        if nx > MAX_SAMPLES:
+            raise InputError(
+                f"{nx} samples are more than the {MAX_SAMPLES} that fit at once: "
+                "pass a random subset, or average the estimates of several"
+            )
+        return nx
+
+
+def estimate(
+    x: Any,
+    y: Any,
+    *,
+    time_series: bool = False,
+    resolution_x: Any = None,
+    resolution_y: Any = None,
+    **options: Any,
+) -> Estimate:
+    """Estimate I(x; y) with an estimator that is made once and kept.
+
+    Parameters
+    ----------
+    x, y, time_series, resolution_x, resolution_y
+        As in `Estimator.estimate`.
+    **options
+        As in `Estimator`.
+
+    Returns
+    -------
+    Estimate
+    """
+    return _estimator(**options).estimate(
+        x, y, time_series=time_series, resolution_x=resolution_x, resolution_y=resolution_y
+    )
+
+
+def long_run_variance(values: NDArray[np.float64]) -> float:
+    """Variance of a time series' mean, times n: Newey and West, with Bartlett weights.
+
+    The bandwidth is the larger one of floor(4 (n/100)^(2/9)) and Andrews' (1991) choice for an
+    AR(1) process, since robots' states are strongly dependent.
+
+    Parameters
+    ----------
+    values : [n] float64, in time order
+
+    Returns
+    -------
+    float, not negative; in the squared units of `values`
+    """
+    n = len(values)
+    deviation = values - values.mean()
+    variance = float(deviation @ deviation) / (n - 1)
+    if variance == 0:
+        return 0.0
+    rho = float(deviation[1:] @ deviation[:-1]) / (variance * (n - 1))
+    rho = min(abs(rho), 0.97)  # Andrews' bound: near a unit root the rule would ask for all lags
+    alpha = 4 * rho**2 / (1 - rho**2) ** 2
+    bandwidth = max(4 * (n / 100) ** (2 / 9), 1.1447 * (alpha * n) ** (1 / 3))
+    lags = min(math.floor(bandwidth), n - 1)
+    total = variance
+    for lag in range(1, lags + 1):
+        weight = 1 - lag / (lags + 1)
+        total += 2 * weight * float(deviation[lag:] @ deviation[:-lag]) / (n - 1)
+    return max(total, 0.0)
+
+
+@lru_cache(maxsize=4)
+def _estimator(**options: Any) -> Estimator:
+    return Estimator(**options)
+
+
+@lru_cache(maxsize=8)
+def _shuffle(n: int, shifts: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The order in which pairs enter the graph [n], and the shifts [M].
+
+    Neighbours in time are alike; shuffled, a cyclic shift pairs any two samples.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(3)[2])
+    order = rng.permutation(n)
+    offsets = rng.choice(n - 1, shifts, replace=False) + 1
+    order.flags.writeable = offsets.flags.writeable = False
+    return order, offsets
+
+
+def _prepare(
+    samples: NDArray[np.float64], resolution: Any, name: str, projected: bool
+) -> NDArray[np.float64]:
+    """Rounded and, for a projection, standardised samples [n, d].
+
+    A side that enters whole is left as it is: only its ranks count, and they are exact for any
+    scale and any heavy tail, which the rounding errors of a standardisation would not be.
+    """
+    step = as_resolution(resolution, samples.shape[1], f"resolution_{name}")
+    if step is None and not projected:
+        return samples
+    with np.errstate(over="ignore", invalid="ignore"):
+        prepared = standardise(samples, step)
+    if not np.isfinite(prepared).all():
+        raise InputError(
+            f"resolution_{name} {resolution!r} is too small for values up to "
+            f"{np.abs(samples).max():.3g}: give it in the units of {name}"
+        )
+    return prepared
+
+
+def _slices(
+    samples: NDArray[np.float64], projections: NDArray[np.float64] | None, part: slice
+) -> NDArray[np.float64]:
+    """Slices [S, n, k] of samples [n, d]; a side without projections enters each of them whole."""
+    if projections is None:
+        return np.broadcast_to(samples, (part.stop - part.start, *samples.shape))
+    return slicing.project(samples, projections[part])
+
+
+def _constant(samples: NDArray[np.float64]) -> tuple[int, ...]:
+    return tuple(np.flatnonzero((samples == samples[0]).all(axis=0)).tolist())

@@ -1,0 +1,314 @@
+"""A reading of I(s_t; s_<t-Δt) for every new state of one robot, from the last steps of its past.
+
+**A reading is a time average over the window, not the mutual information at an instant**: it equals
+I(s_t; s_<t-Δt) only while the process is stationary over the window and the window is long beside
+the memory of the process. Two independent random walks look dependent in any short window, and so
+do two joints that drift. Choose a window about as long as one phase of the task, and read changes
+rather than levels. (Over many trajectories or parallel environments it can be had at an instant:
+`pairs.py`.)
+
+A lag is never mispaired: a state that was refused leaves a hole, and states that get lost unseen
+are what `lag_seconds` is for.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import InputError
+from .estimator import Estimator
+from .inputs import as_count, as_resolution
+from .result import Estimate
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """The mutual information of a robot's last steps with their past.
+
+    Attributes
+    ----------
+    stamp : float
+        Of the window's newest state, in seconds; its step number where no stamps are given.
+    estimate : Estimate
+        Of the pairs in the window. Its standard error counts that neighbouring pairs of a robot
+        depend on each other; the part that comes from the projections is common to all readings
+        of a stream.
+    local : float
+        Local mutual information of the newest pair, nats: how expected the newest state was
+        given its past, by what the window has seen. Noisier than the estimate, and immediate.
+    fill : float
+        Pairs in the window as a share of its steps; below 1 where states were refused or lost.
+    lag : int
+        Steps between a state and its past.
+    steps : [n] int64
+        Step number of the newer state of each pair, ascending.
+    """
+
+    stamp: float
+    estimate: Estimate
+    local: float
+    fill: float
+    lag: int
+    steps: NDArray[np.int64]
+
+    def __str__(self) -> str:
+        return f"{self.stamp:.3f} s: {self.estimate}"
+
+
+class OnlineEstimator:
+    """I(s_t; s_<t-Δt) over the last steps of one robot, state by state.
+
+    A time average over the window; see the module's text on what that means and what it assumes.
+    Memory is bounded by the window, and the projections are fixed for a stream.
+
+    Parameters
+    ----------
+    estimator : Estimator or str or path, optional
+        The estimator to use, or a model to make one of; the shipped model unless given.
+    lag : int
+        Δt in steps.
+    lag_seconds : float, optional
+        What `lag` steps last when no message is lost. If given, a past state is found by its
+        stamp instead of by counting steps (h of `history` steps back: lag_seconds * h / lag
+        further), which is right also when messages get lost unseen.
+    tolerance : float, optional
+        Seconds by which a past state may be off, with `lag_seconds`; half a step unless given.
+    history : int
+        How many past states are stacked into s_<t-Δt>; 1 is the paper's.
+    window : int
+        Steps; also the largest number of pairs.
+    every : int
+        A reading for each new pair, or for every second one, ...
+    reset_after : float
+        Seconds. A stamp older than the newest by more than this is a restart (a bag that loops):
+        everything is forgotten. Less than this, it is a straggler, and refused.
+    resolution : float or [d], optional
+        Smallest difference between states that means anything, in their units (the step of an
+        encoder): keeps the jitter of a robot at rest from being ranked to full scale.
+
+    Attributes
+    ----------
+    reason : str
+        Why the last `push` returned what it did: "ok", "degenerate" (a reading, of a window in
+        which nothing moves), "filling: ...", "waiting: ...", "hole: ...", "refused: ...".
+    counts : dict of int
+        States since the start, by fate: "accepted", refused for "NaN", "dtype", "dimension",
+        "repeated stamp", "older stamp", "bad stamp"; and "resets".
+
+    Raises
+    ------
+    InputError
+        Arguments out of range, or a window smaller than what the model was trained for.
+    """
+
+    def __init__(
+        self,
+        estimator: Estimator | str | os.PathLike[str] | None = None,
+        *,
+        lag: int = 2,
+        lag_seconds: float | None = None,
+        tolerance: float | None = None,
+        history: int = 1,
+        window: int = 100,
+        every: int = 1,
+        reset_after: float = 1.0,
+        resolution: Any = None,
+    ) -> None:
+        self.lag, self.history = as_count(lag, "lag", 1), as_count(history, "history", 1)
+        self.every, self.window = as_count(every, "every", 1), as_count(window, "window", 1)
+        for name, seconds in (
+            ("lag_seconds", lag_seconds),
+            ("tolerance", tolerance),
+            ("reset_after", reset_after),
+        ):
+            if seconds is not None and not 0 < seconds < np.inf:
+                raise InputError(f"{name} is {seconds!r}, but has to be seconds above 0")
+        if tolerance is not None and lag_seconds is None:
+            raise InputError("tolerance is for lag_seconds: give both, or neither")
+        self.lag_seconds, self.reset_after = lag_seconds, reset_after
+        if lag_seconds is not None:
+            self.tolerance = lag_seconds / self.lag / 2 if tolerance is None else tolerance
+            if self.tolerance >= lag_seconds:
+                raise InputError(
+                    f"tolerance={tolerance} would pair a state with itself: keep it below "
+                    f"lag_seconds={lag_seconds}"
+                )
+            self._ages = lag_seconds / self.lag * (self.lag + np.arange(self.history))
+        self.resolution = resolution
+        if estimator is None:
+            estimator = Estimator()
+        elif isinstance(estimator, str | os.PathLike):
+            estimator = Estimator(estimator)
+        self.estimator = estimator
+        least = self.estimator.bundle.n_min
+        if self.window < least:
+            raise InputError(
+                f"window={window} is below the {least} samples that model "
+                f"{self.estimator.bundle.name} was trained for: use at least that many steps"
+            )
+        kinds = "accepted,NaN,dtype,dimension,repeated stamp,older stamp,bad stamp,resets"
+        self.counts = dict.fromkeys(kinds.split(","), 0)
+        self._forget()
+
+    def reset(self) -> None:
+        """Forget all states, and their dimension; the counts go on."""
+        self.counts["resets"] += 1
+        self._forget()
+
+    def _forget(self) -> None:
+        self._states: NDArray[np.float64] | None = None
+        self._newest: float | None = None
+        self._stamped = False
+        self._step = 0  # number of the next step
+        self._since = 0  # no pair reaches back beyond this step
+        self._first: int | None = None  # step of the first pair
+        self._fresh = 0  # pairs since the last reading
+        self.reason = "filling: no states yet"
+
+    def push(self, state: ArrayLike, stamp: float | None = None) -> Reading | None:
+        """Take a state; return a reading when there is one, and say in `reason` why not.
+
+        Parameters
+        ----------
+        state : [d]
+            The first accepted state fixes d until a reset. A state with NaN or of another size
+            is refused and leaves a hole of one step.
+        stamp : float, optional
+            Seconds. A repeated stamp is taken for a copy of a message: refused, and no step. A
+            slightly older one is refused, and as a step has gone missing then, no pair is formed
+            across it (unless pairs are found by stamp). Without stamps steps are counted.
+
+        Returns
+        -------
+        Reading or None
+
+        Raises
+        ------
+        InputError
+            Stamps that are missing with `lag_seconds`, or come and go; or an estimator whose
+            settings do not fit the states (say k larger than d).
+        """
+        if stamp is None and self.lag_seconds is not None:
+            raise InputError("lag_seconds finds past states by their stamps: pass a stamp")
+        if self._newest is not None and self._stamped != (stamp is not None):
+            raise InputError("stamps come and go: pass one with every state, or with none")
+        time = float(self._step if stamp is None else stamp)
+        if self._newest is not None and -np.inf < time < self._newest - self.reset_after:
+            self.reset()
+        self._stamped = stamp is not None
+        now = np.asarray(state)
+        fault = self._fault(now, time)
+        if fault is not None:
+            self._refuse(*fault, time)
+            return None
+        self._accept(np.atleast_1d(now), time)
+        return self._read(time)
+
+    def _fault(self, now: NDArray[Any], time: float) -> tuple[str, str] | None:
+        """Why a state cannot be used: the count it goes to, and the reason; None if it can."""
+        if not np.isfinite(time):
+            return "bad stamp", f"bad stamp {time}"
+        if self._newest is not None and time <= self._newest:
+            kind = "repeated stamp" if time == self._newest else "older stamp"
+            return kind, kind
+        if now.dtype.kind not in "buif":
+            return "dtype", f"dtype {now.dtype}, expected numbers"
+        expected = max(now.size, 1) if self._states is None else self._states.shape[1]
+        if now.ndim > 1 or now.size != expected:
+            found = now.size if now.ndim < 2 else now.shape
+            return "dimension", f"dimension {found}, expected {expected}"
+        # Beyond 1e100 a variance overflows: no sensor means that.
+        if not (np.abs(now) <= 1e100).all():
+            return "NaN", "NaN, infinite or beyond 1e100"
+        return None
+
+    def _refuse(self, kind: str, why: str, time: float) -> None:
+        """Count a state that cannot be used; all but those out of order leave a hole."""
+        self.counts[kind] += 1
+        self.reason = f"refused: {why}"
+        if kind == "older stamp":
+            self._since = self._step  # the step that it belonged to is gone
+        elif kind != "repeated stamp" and self._states is not None:
+            self._stamps[self._step % len(self._stamps)] = np.nan
+            self._paired[self._step % self.window] = False
+            self._step += 1
+            # The step has had its message: another one with this stamp is no new step.
+            self._newest = time if np.isfinite(time) else self._newest
+
+    def _accept(self, now: NDArray[Any], time: float) -> None:
+        """Store a state, and its pair if its past is there."""
+        if self._states is None:
+            reach = self.window + self.lag + self.history
+            self._states = np.zeros((reach, now.size))  # a ring over steps, as all below
+            self._stamps = np.full(reach, np.nan)  # NaN: a hole
+            self._x = np.zeros((self.window, now.size))
+            self._y = np.zeros((self.window, self.history * now.size))
+            self._paired = np.zeros(self.window, bool)
+        self.counts["accepted"] += 1
+        self._newest = time
+        reach, slot = len(self._states), self._step % self.window
+        self._states[self._step % reach] = now
+        self._stamps[self._step % reach] = time
+        past = self._past(time)
+        self._paired[slot] = past is not None
+        if past is not None:
+            self._x[slot], self._y[slot] = now, self._states[past].ravel()
+            self._first = self._step if self._first is None else self._first
+        self._step += 1
+
+    def _past(self, time: float) -> NDArray[np.intp] | None:
+        """Slots of s_<t-Δt>, newest first; None if one is a hole, or further back than memory."""
+        reach = len(self._stamps)
+        if self.lag_seconds is None:
+            steps = self._step - self.lag - np.arange(self.history)
+            slots = steps % reach
+            whole = steps[-1] >= self._since and not np.isnan(self._stamps[slots]).any()
+            return slots if whole else None
+        off = np.abs(self._stamps - (time - self._ages)[:, None])  # [history, reach]
+        slots = np.where(np.isnan(off), np.inf, off).argmin(1)
+        return slots if (off[np.arange(self.history), slots] <= self.tolerance).all() else None
+
+    def _read(self, time: float) -> Reading | None:
+        newest = (self._step - 1) % self.window
+        pairs = int(self._paired.sum())
+        if self._first is None:
+            self.reason = f"filling: 0 of {self.window} pairs"
+            if self._step > len(self._stamps) and self.lag_seconds is not None:
+                self.reason = (
+                    f"hole: no state {self.lag_seconds} ± {self.tolerance} s before any of the "
+                    f"last {len(self._stamps)}: let lag be the steps that lag_seconds lasts"
+                )
+            return None
+        self._fresh += bool(self._paired[newest])
+        least = self.estimator.bundle.n_min
+        if self._step - self._first < self.window or pairs < least:
+            self.reason = f"filling: {pairs} of {self.window} pairs"
+            return None
+        if not self._paired[newest]:
+            self.reason = "hole: no past state to pair with"
+            return None
+        if self._fresh < self.every:
+            self.reason = f"waiting: {self._fresh} of {self.every} pairs since the last reading"
+            return None
+        self._fresh = 0
+        # Oldest first, as a standard error of a time series needs it.
+        steps = np.arange(self._step - self.window, self._step)
+        steps = steps[self._paired[steps % self.window]]
+        slots = steps % self.window
+        x, y = self._x[slots], self._y[slots]
+        step = as_resolution(self.resolution, x.shape[1], "resolution")
+        estimate = self.estimator.estimate(
+            x,
+            y,
+            time_series=True,
+            resolution_x=step,
+            resolution_y=None if step is None else np.tile(step, self.history),
+        )
+        self.reason = "degenerate" if estimate.degenerate else "ok"
+        local = float(estimate.pointwise[-1])
+        return Reading(time, estimate, local, pairs / self.window, self.lag, steps)

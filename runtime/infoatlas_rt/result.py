@@ -1,0 +1,97 @@
+"""What an estimate consists of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """An estimate of the mutual information, with what is needed to judge it.
+
+    Attributes
+    ----------
+    mi : float
+        Nats; the mean over slices. Reported as it is, so independence may come out below zero.
+    stderr : float
+        Nats; spread over samples and over slices, both counted. Not the bias of the method.
+    per_slice : [S] float64
+        Nats.
+    pointwise : [n] float64
+        Nats; local mutual information of each pair, in the order of the input; its mean is `mi`.
+    influence : [n] float64
+        Nats; influence of each pair on `mi`, in the order of the input.
+    samples : int
+        n.
+    effective_samples : float
+        Independent samples that would give the same spread; n, unless a time series was announced.
+    slices : int
+        S; 1 if both sides entered whole.
+    k : int or None
+        Dimensions of a slice; None if both sides entered whole.
+    seed : int
+        Of the projections, the shuffle and the shifts.
+    provider, model : str
+    saturated : bool
+        A linear combination of one side determines one of the other as far as n samples can tell
+        (a copy, or x = y): the true value may be much larger, up to infinity.
+    degenerate : bool
+        A side is constant, so there is no information: `mi` and `stderr` are exactly 0.
+    rank_x, rank_y : float
+        Dimensions that survived the whitening of a side, mean over slices.
+    beyond_n_max : bool
+        n is larger than anything the model was trained on.
+    constant_x, constant_y : tuple of int
+        Constant coordinates; they count as nothing.
+    """
+
+    mi: float
+    stderr: float
+    per_slice: NDArray[np.float64]
+    pointwise: NDArray[np.float64]
+    influence: NDArray[np.float64]
+    samples: int
+    effective_samples: float
+    slices: int
+    k: int | None
+    seed: int
+    provider: str
+    model: str
+    saturated: bool
+    degenerate: bool
+    rank_x: float
+    rank_y: float
+    beyond_n_max: bool
+    constant_x: tuple[int, ...]
+    constant_y: tuple[int, ...]
+
+    def __str__(self) -> str:
+        """One line, with whatever is unusual at its end."""
+        how = "unsliced" if self.k is None else f"{self.slices} slices, k={self.k}"
+        flags = [name for name in ("saturated", "degenerate") if getattr(self, name)]
+        if self.beyond_n_max:
+            flags.append("more samples than trained on")
+        for side, constant in (("x", self.constant_x), ("y", self.constant_y)):
+            if constant:
+                flags.append(f"{len(constant)} constant in {side}")
+        if self.effective_samples < self.samples:
+            flags.append(f"{self.effective_samples:.0f} effective samples")
+        return (
+            f"I = {self.mi:.3f} ± {self.stderr:.3f} nats "
+            f"(n={self.samples}, {how}, {self.model} on {self.provider})"
+            + (f" [{', '.join(flags)}]" if flags else "")
+        )
+
+    def to_dict(self, arrays: bool = False) -> dict[str, Any]:
+        """Everything as JSON-safe values; `pointwise` and `influence` [n] only with `arrays`."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        if not arrays:
+            del values["pointwise"], values["influence"]
+        return {
+            name: np.asarray(value).tolist() if isinstance(value, tuple | np.ndarray) else value
+            for name, value in values.items()
+        }

@@ -1,0 +1,171 @@
+"""Turns of a noisy series, certain by the standard error of paired differences.
+
+The numerics of `keystates.py`, which says what they are for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import InputError
+from .estimator import long_run_variance
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """A reading, or a difference of readings, with what its standard error is made of."""
+
+    index: int
+    stamp: float
+    mi: float  # of the reading it is dated to
+    value: float
+    samples: NDArray[np.int64]  # [n] ascending
+    share: NDArray[np.float64]  # [n] what each sample adds to `value`, beyond the mean
+    per_slice: NDArray[np.float64]  # [S]
+    variance: float  # what is known of the variance without samples
+    time_series: bool
+
+    def minus(self, other: Level, at: Level | None = None) -> Level:
+        """Difference, sample by sample and slice by slice, dated to `at` (or to itself)."""
+        at = self if at is None else at
+        samples, share = self.samples, self.share - 0.0
+        if np.array_equal(samples, other.samples):
+            share -= other.share
+        else:
+            samples = np.union1d(self.samples, other.samples)
+            share = np.zeros(len(samples))
+            share[np.searchsorted(samples, self.samples)] = self.share
+            share[np.searchsorted(samples, other.samples)] -= other.share
+        return Level(
+            at.index,
+            at.stamp,
+            at.mi,
+            self.value - other.value,
+            samples,
+            share,
+            self.per_slice - other.per_slice,
+            self.variance + other.variance,
+            self.time_series,
+        )
+
+    def se(self) -> float:
+        """Standard error in nats: samples and slices."""
+        variance, n, slices = self.variance, len(self.samples), len(self.per_slice)
+        if n > 1:
+            variance += float(self.share @ self.share) * n / (n - 1)
+            if self.time_series:
+                # Holes stay zero; windows that lie far apart need not be held with all between.
+                at = np.r_[0, np.cumsum(np.minimum(np.diff(self.samples), n))]
+                series = np.zeros(at[-1] + 1)
+                series[at] = self.share
+                variance = max(variance, len(series) * long_run_variance(series))
+        if slices > 1:
+            variance += float(self.per_slice.var(ddof=1)) / slices
+        return math.sqrt(variance)
+
+
+def make_level(
+    index: int,
+    mi: float,
+    influence: ArrayLike | None,
+    per_slice: ArrayLike | None,
+    stderr: float | None,
+    samples: ArrayLike | None,
+    stamp: float | None,
+    time_series: bool,
+) -> Level:
+    """A reading, checked; `KeyStateDetector.update` says what the arguments are."""
+    if influence is None and stderr is None:
+        raise InputError("a reading without influence or stderr: pass one, to judge differences by")
+    effect = np.zeros(0) if influence is None else np.asarray(influence, np.float64)
+    who = np.arange(len(effect)) if samples is None else np.asarray(samples, np.int64)
+    if who.shape != effect.shape:
+        raise InputError(f"samples have shape {who.shape}, influence {effect.shape}: pass as many")
+    if not (math.isfinite(mi) and np.isfinite(effect).all()):
+        raise InputError(f"a reading of {mi} nats, or its influence, is not finite: leave it out")
+    order = np.argsort(who)
+    share = (effect - effect.mean())[order] / len(effect) if len(effect) else effect
+    return Level(
+        index,
+        float(index if stamp is None else stamp),
+        float(mi),
+        float(mi),
+        who[order],
+        share,
+        np.zeros(0) if per_slice is None else np.asarray(per_slice, np.float64),
+        float(stderr or 0.0) ** 2 if influence is None else 0.0,
+        time_series,
+    )
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A turn of the series."""
+
+    sign: int  # 1: maximum, -1: minimum
+    at: Level
+    base: Level  # the turn before
+
+
+class Turns:
+    """Alternating extrema of a noisy series, each told at most `delay` entries later."""
+
+    def __init__(self, z: float, delay: int) -> None:
+        self.z = z
+        self.recent: deque[Level] = deque(maxlen=delay + 1)  # since the last turn
+        self.sign = 0  # 1: a maximum comes next, -1: a minimum, 0: not known yet
+        self.base: Level | None = None  # the last turn
+        self.top: Level | None = None  # the farthest since then
+        self.ends: dict[int, Level] = {}  # before the first turn: highest (1), lowest (-1)
+
+    def update(self, level: Level) -> Turn | None:
+        """Take an entry; return the turn that it made certain, if it did."""
+        self.recent.append(level)
+        if self.sign == 0:
+            self._start(level)
+            return None
+        assert self.top is not None and self.base is not None
+        sign, base = self.sign, self.base
+        if sign * level.value >= sign * self.top.value:
+            self.top = level
+        candidate = self._extreme(sign)
+        on_top = candidate is self.top or not self._certain(sign, self.top, candidate)
+        fallen = self._certain(sign, candidate, level)
+        if on_top and not fallen:
+            return None
+        # Off the top without a fall within `delay`: it went down too slowly for a moment.
+        self._turn(-sign, candidate if on_top else self.top)
+        return Turn(sign, candidate, base) if on_top else None
+
+    def _start(self, level: Level) -> None:
+        """Wait for the first certain rise or fall.
+
+        The start of the curve may be its end, so it is no turn, but what follows is.
+        """
+        for sign in (1, -1):
+            end = self.ends.setdefault(sign, level)
+            if sign * level.value >= sign * end.value:
+                self.ends[sign] = end = level
+            # A near one shares more samples than the farthest, so less can be certain with it.
+            for extreme in (end, self._extreme(sign)):
+                if self._certain(sign, extreme, level):
+                    self._turn(-sign, extreme)
+                    return
+
+    def _extreme(self, sign: int) -> Level:
+        return max(self.recent, key=lambda entry: (sign * entry.value, entry.index))
+
+    def _turn(self, sign: int, base: Level) -> None:
+        while self.recent[0].index <= base.index:
+            self.recent.popleft()
+        self.sign, self.base = sign, base
+        self.top = self._extreme(sign)
+
+    def _certain(self, sign: int, high: Level, low: Level) -> bool:
+        difference = sign * (high.value - low.value)
+        return difference > 0 and difference > self.z * high.minus(low).se()

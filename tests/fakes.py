@@ -1,0 +1,45 @@
+"""A stand-in for the estimator, where it matters what it is given and not what it answers."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+from infoatlas_rt.result import Estimate
+
+
+class RecordingEstimator:
+    """Keeps what it is given; answers with the size of the samples."""
+
+    def __init__(self, n_min: int = 8, per_slice=(1.0,)) -> None:
+        self.bundle = SimpleNamespace(n_min=n_min, name="recording")
+        self.backend = SimpleNamespace(threads=1)
+        self.seconds = {"slicing": 1e-4, "preprocessing": 2e-4, "inference": 3e-4, "total": 6e-4}
+        self.per_slice = np.array(per_slice)
+        self.calls: list[SimpleNamespace] = []
+
+    def estimate(self, x, y, **options):
+        x, y = np.array(x), np.array(y)
+        self.calls.append(SimpleNamespace(x=x, y=y, **options))
+        n = len(x)
+        return Estimate(
+            mi=1.0,
+            stderr=0.1,
+            per_slice=self.per_slice,
+            pointwise=np.arange(n, dtype=float),
+            influence=np.linspace(-1, 1, n),
+            samples=n,
+            effective_samples=float(n),
+            slices=len(self.per_slice),
+            k=None,
+            seed=0,
+            provider="cpu",
+            model="recording",
+            saturated=False,
+            degenerate=False,
+            rank_x=1.0,
+            rank_y=1.0,
+            beyond_n_max=False,
+            constant_x=(),
+            constant_y=(),
+        )

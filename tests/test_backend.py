@@ -1,0 +1,159 @@
+"""ONNX Runtime: what was asked for is what runs, and the graph's contract holds."""
+
+import os
+import sys
+
+import numpy as np
+import pytest
+from infoatlas_rt import bundle
+from infoatlas_rt.backends.onnxruntime import OnnxRuntimeBackend, default_threads
+from infoatlas_rt.errors import InputError, ModelError, ProviderError
+from infoatlas_rt.preprocess import canonicalise
+
+onnxruntime = pytest.importorskip("onnxruntime")
+
+
+@pytest.fixture(scope="module")
+def model():
+    return bundle.load("edge")
+
+
+@pytest.fixture(scope="module")
+def backend(model):
+    return OnnxRuntimeBackend(model.bytes, threads=1)
+
+
+def canonical(model, slices, n, seed=0):
+    rng = np.random.default_rng(seed)
+    d = min(model.dim, 3)
+    x = rng.standard_normal((slices, n, d))
+    data = canonicalise(x, x + rng.standard_normal((slices, n, d)), model.dim)
+    return np.ascontiguousarray(data.x), np.ascontiguousarray(data.y)
+
+
+@pytest.mark.parametrize(("slices", "n", "shifts"), [(1, 64, 4), (3, 33, 32), (40, 100, 16)])
+def test_shapes_types_and_the_readout(model, backend, slices, n, shifts):
+    mi, pointwise, influence = backend.run(
+        *canonical(model, slices, n), np.arange(1, shifts + 1, dtype=np.int64)
+    )
+    assert (mi.shape, pointwise.shape, influence.shape) == ((slices,), (slices, n), (slices, n))
+    assert {mi.dtype, pointwise.dtype, influence.dtype} == {np.dtype(np.float32)}
+    assert np.isfinite(mi).all()
+    np.testing.assert_allclose(pointwise.mean(axis=1), mi, atol=1e-4)
+
+
+def test_slices_do_not_influence_each_other(model, backend):
+    x, y = canonical(model, 5, 64)
+    shifts = np.array([3, 9, 20, 41])
+    together = backend.run(x, y, shifts)
+    for i in range(5):
+        alone = backend.run(x[i : i + 1], y[i : i + 1], shifts)
+        for a, b in zip(alone, together, strict=True):
+            np.testing.assert_allclose(a[0], b[i], atol=1e-4, rtol=1e-4)
+
+
+def test_same_bits(model, backend):
+    x, y = canonical(model, 2, 100)
+    shifts = np.arange(1, 17)
+    other = OnnxRuntimeBackend(model.bytes, threads=1)
+    for a, b in zip(backend.run(x, y, shifts), other.run(x, y, shifts), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_unknown_provider(model):
+    with pytest.raises(ProviderError, match=r"'gpu'.*'cpu', 'cuda', 'tensorrt'"):
+        OnnxRuntimeBackend(model.bytes, "gpu")
+
+
+@pytest.mark.parametrize("provider", ["cuda", "tensorrt"])
+def test_a_missing_provider_names_what_is_there(model, provider, monkeypatch):
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
+    with pytest.raises(ProviderError, match=r"CPUExecutionProvider.*infoatlas-rt\[gpu\].*'cpu'"):
+        OnnxRuntimeBackend(model.bytes, provider)
+
+
+class Recorder:
+    """Stands for onnxruntime.InferenceSession: starts whatever it is told to."""
+
+    starts: tuple[str, ...] | Exception = ("CPUExecutionProvider",)
+
+    def __init__(self, model, options, providers):
+        if isinstance(self.starts, Exception):
+            raise self.starts
+        Recorder.options, Recorder.providers, Recorder.fallback = options, providers, True
+
+    def get_providers(self):
+        return list(self.starts)
+
+    def disable_fallback(self):
+        Recorder.fallback = False
+
+
+@pytest.fixture
+def recorder(monkeypatch):
+    everything = ["TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"]
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: everything)
+    monkeypatch.setattr(onnxruntime, "InferenceSession", Recorder)
+    monkeypatch.setattr(Recorder, "starts", ("CPUExecutionProvider",))
+    return Recorder
+
+
+@pytest.mark.parametrize(
+    ("provider", "starts"),
+    [
+        ("cuda", ("CPUExecutionProvider",)),
+        ("tensorrt", ("CUDAExecutionProvider", "CPUExecutionProvider")),
+    ],
+)
+def test_a_silent_fall_back_is_an_error(recorder, monkeypatch, provider, starts):
+    monkeypatch.setattr(recorder, "starts", starts)
+    with pytest.raises(ProviderError, match=r"did not start.*instead"):
+        OnnxRuntimeBackend(b"", provider)
+
+
+def test_a_provider_that_fails_is_an_error(recorder, monkeypatch):
+    monkeypatch.setattr(recorder, "starts", RuntimeError("CUDA failure 35"))
+    with pytest.raises(ProviderError, match="CUDA failure 35"):
+        OnnxRuntimeBackend(b"", "cuda")
+
+
+def test_session_settings(recorder, monkeypatch):
+    monkeypatch.setattr(recorder, "starts", ("CUDAExecutionProvider", "CPUExecutionProvider"))
+    assert OnnxRuntimeBackend(b"", "cuda", threads=3).threads == 3
+    options = recorder.options
+    assert (options.intra_op_num_threads, options.inter_op_num_threads) == (3, 1)
+    assert options.get_session_config_entry("session.intra_op.allow_spinning") == "0"
+    assert options.enable_cpu_mem_arena
+    assert ("CUDAExecutionProvider", {"use_tf32": "0"}) in recorder.providers
+    assert recorder.fallback is False
+
+
+def test_default_threads(recorder, monkeypatch):
+    for cores, expected in ((1, 1), (2, 2), (64, 2)):
+        monkeypatch.setattr(
+            os, "sched_getaffinity", lambda _, c=cores: set(range(c)), raising=False
+        )
+        assert default_threads() == expected
+    OnnxRuntimeBackend(b"")
+    assert recorder.options.intra_op_num_threads == 2
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, "2", True])
+def test_bad_thread_counts(model, threads):
+    with pytest.raises(InputError, match="threads"):
+        OnnxRuntimeBackend(model.bytes, threads=threads)
+
+
+def test_a_damaged_model(model):
+    # Framing intact, so only the engine can tell: the operator that shifts y is unknown.
+    damaged = model.bytes.replace(b"Gather", b"NoSuch")
+    assert damaged != model.bytes
+    for content in (b"", b"not a model", model.bytes[: len(model.bytes) // 2], damaged):
+        with pytest.raises(ModelError, match="cannot load the model"):
+            OnnxRuntimeBackend(content)
+
+
+def test_without_onnxruntime(model, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(ProviderError, match=r"infoatlas-rt\[cpu\]"):
+        OnnxRuntimeBackend(model.bytes)

@@ -1,0 +1,70 @@
+"""Latency: the statistics are those of trtexec, and the stages are those of an update."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import numpy as np
+import pytest
+from fakes import RecordingEstimator
+from infoatlas_rt import bench
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.estimator import Estimator
+
+
+@pytest.mark.parametrize("n", [1, 7, 100, 333])
+def test_statistics(n):
+    seconds = np.random.default_rng(n).permutation(np.arange(1, n + 1)) / 1e3
+    times = bench.statistics(seconds)
+    in_order = list(range(1, n + 1))  # milliseconds
+    for p in (90, 95, 99):
+        expected = in_order[max(n - 1 - int((1 - p / 100) * n), 0)]
+        assert getattr(times, f"p{p}") == pytest.approx(expected)
+    assert (times.min, times.max) == pytest.approx((1, n))
+    assert times.mean == pytest.approx((n + 1) / 2) and times.median == pytest.approx((n + 1) / 2)
+    assert times.cv == pytest.approx(np.std(in_order) / np.mean(in_order))
+
+
+def test_measure_warms_up_and_runs_long_enough():
+    class Slow(RecordingEstimator):
+        def estimate(self, x, y, **options):
+            time.sleep(0.03)
+            return super().estimate(x, y, **options)
+
+    estimator, shares = Slow(), []
+    report = bench.measure(
+        estimator, samples=50, dims=(7, 3), duration=0.01, progress=shares.append
+    )
+    assert report.iterations == 10  # at least, however short the duration
+    assert len(estimator.calls) >= 10 + bench.WARM_UP / 0.1
+    assert {(c.x.shape, c.y.shape) for c in estimator.calls} == {((50, 7), (50, 3))}
+    assert np.isfinite(estimator.calls[0].x).all()
+    assert report.stages["total"].min >= 30 and report.throughput < 34
+    assert report.stages["inference"].median == pytest.approx(0.3)  # as the estimator says
+    assert shares == sorted(shares) and shares[-1] == 1.0
+    assert report.dims == (7, 3) and report.samples == 50
+
+    report = bench.measure(estimator, samples=50, dims=(3, 7), duration=0.6)
+    assert report.iterations * report.stages["total"].mean >= 0.9 * 600
+    assert report.iterations > 10 or report.stages["total"].mean > 50  # a very busy machine
+
+
+def test_stages_of_a_real_update():
+    report = bench.measure(Estimator(k=2, slices=2, threads=1), dims=(6, 9), duration=0.2)
+    stages = report.stages
+    parts = sum(stages[name].mean for name in ("slicing", "preprocessing", "inference"))
+    assert 0.5 * stages["total"].mean < parts <= 1.01 * stages["total"].mean
+    assert report.slices == 2 and report.k == 2 and report.threads == 1
+    assert report.peak_memory_mb is None or 20 < report.peak_memory_mb < 100_000
+    assert {"python", "numpy", "infoatlas-rt", "onnxruntime"} <= set(report.versions)
+    assert report.machine
+    values = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert values["unstable"] == (stages["total"].cv > 0.025)
+    assert values["stages"]["total"]["p99"] == stages["total"].p99
+
+
+@pytest.mark.parametrize("options", [{"duration": 0}, {"samples": 0}, {"dims": (3, 0)}])
+def test_refusals(options):
+    with pytest.raises(InputError):
+        bench.measure(RecordingEstimator(), **options)

@@ -1,0 +1,206 @@
+"""Model files: what is read from them, and why a wrong one is refused."""
+
+import hashlib
+import json
+
+import pytest
+from infoatlas_rt import bundle
+from infoatlas_rt.errors import ModelError
+
+METADATA = {
+    "name": "small",
+    "version": "3",
+    "format": "1",
+    "dim": "4",
+    "n_min": "32",
+    "n_max": "2000",
+    "shifts": "[[1000000, 8], [256, 16]]",
+    "padding": "zeros",
+    "readout": "solved",
+    "preprocess": "1",
+    "steps": "120",
+    "datasets": "7680",
+    "seed": "11",
+    "git_revision": "abc",
+    "accuracy": '{"bmi": {"1000": 0.1}}',
+    "licence": "Apache-2.0",
+}
+
+
+def varint(value):
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def field(number, content):
+    """One field of a protocol-buffer message: a number, a string or an embedded message."""
+    if isinstance(content, int):
+        return varint(number << 3) + varint(content)
+    content = content.encode() if isinstance(content, str) else content
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def onnx_file(metadata, inputs=("x", "y", "shifts"), outputs=("mi", "pointwise", "influence")):
+    """An ONNX file with an empty graph, written field by field (numbers from onnx.proto)."""
+    graph = field(2, "graph")
+    graph += b"".join(field(11, field(1, name) + field(2, b"")) for name in inputs)
+    graph += b"".join(field(12, field(1, name)) for name in outputs)
+    content = field(1, 9) + field(2, "a test") + field(8, field(1, "") + field(2, 20))
+    content += field(7, graph)
+    for key, value in metadata.items():
+        content += field(14, field(1, key) + field(2, value))
+    return content
+
+
+def infoatlas(**changes):
+    keys = {**METADATA, **changes}
+    return {f"infoatlas.{key}": value for key, value in keys.items() if value is not None}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content):
+        path = tmp_path / "model.onnx"
+        path.write_bytes(content)
+        return path
+
+    return write
+
+
+def test_reads_everything(write):
+    content = onnx_file({"other.tool": "ignored", **infoatlas()})
+    model = bundle.load(write(content))
+    assert (model.name, model.version, model.dim) == ("small", "3", 4)
+    assert (model.n_min, model.n_max) == (32, 2000)
+    assert (model.steps, model.datasets, model.seed) == (120, 7680, 11)
+    assert (model.readout, model.padding, model.preprocess) == ("solved", "zeros", "1")
+    assert (model.git_revision, model.licence) == ("abc", "Apache-2.0")
+    assert model.accuracy == {"bmi": {"1000": 0.1}}
+    assert model.bytes == content
+    assert model.sha256 == hashlib.sha256(content).hexdigest()
+
+
+def test_shift_count(write):
+    model = bundle.load(write(onnx_file(infoatlas())))
+    assert model.shifts == ((256, 16), (1_000_000, 8))
+    assert [model.shift_count(n) for n in (10, 256, 257, 10**7)] == [9, 16, 8, 8]
+
+
+def test_shipped_models_load():
+    assert "edge" in bundle.available()
+    for name in bundle.available():
+        model = bundle.load(name)
+        assert model.path == bundle.MODELS / f"{name}.onnx"
+        assert model.name
+        assert json.dumps(model.accuracy)
+
+
+def test_reading_agrees_with_onnxruntime():
+    onnxruntime = pytest.importorskip("onnxruntime")
+    model = bundle.load("edge")
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.bytes, options, providers=["CPUExecutionProvider"])
+    metadata, inputs, outputs = bundle._read(model.path, model.bytes)
+    assert metadata == session.get_modelmeta().custom_metadata_map
+    assert inputs == [i.name for i in session.get_inputs()]
+    assert outputs == [o.name for o in session.get_outputs()]
+
+
+def test_missing_file_names_the_shipped_models(tmp_path):
+    for path in (tmp_path / "none.onnx", "none", tmp_path):
+        with pytest.raises(ModelError, match=r"no model .*shipped model: .*edge"):
+            bundle.load(path)
+
+
+@pytest.mark.parametrize("keep", [0, 1, 3, 20, 0.5, 0.9, -1])
+def test_truncated_file(write, keep):
+    content = onnx_file(infoatlas())
+    end = int(keep * len(content)) if isinstance(keep, float) else keep
+    with pytest.raises(ModelError):
+        bundle.load(write(content[:end]))
+
+
+def test_every_truncation_of_a_file_is_refused(write):
+    content = onnx_file(infoatlas(), inputs=("x",), outputs=())
+    for end in range(len(content)):
+        with pytest.raises(ModelError):
+            bundle.load(write(content[:end]))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\x89PNG\r\n\x1a\n" + bytes(range(256)),
+        b"PK\x03\x04" + bytes(100),
+        b"<!DOCTYPE html><html></html>",
+        bytes(1000),
+        b"\xff" * 1000,
+        field(7, 5),  # a graph that is a number
+        field(7, b"") + field(14, field(1, "key without value")),
+        field(7, b"") + field(14, field(1, b"\xff\xfe") + field(2, "not text")),
+    ],
+)
+def test_foreign_file(write, content):
+    with pytest.raises(ModelError, match=r"truncated or not an ONNX file.*copy it again"):
+        bundle.load(write(content))
+
+
+def test_lfs_pointer(write):
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
+    with pytest.raises(ModelError, match="git lfs pull"):
+        bundle.load(write(pointer))
+
+
+def test_onnx_without_our_metadata(write):
+    for metadata in ({}, {"author": "someone"}):
+        with pytest.raises(ModelError, match=r"without infoatlas metadata.*export"):
+            bundle.load(write(onnx_file(metadata)))
+
+
+@pytest.mark.parametrize("key", METADATA)
+def test_every_key_is_needed(write, key):
+    with pytest.raises(ModelError, match=rf"infoatlas\.{key}"):
+        bundle.load(write(onnx_file(infoatlas(**{key: None}))))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("format", "2"),
+        ("preprocess", "0"),
+        ("padding", "noise"),
+        ("dim", "four"),
+        ("n_min", ""),
+        ("n_max", "1e3"),
+        ("shifts", "16"),
+        ("shifts", "[[256]]"),
+        ("shifts", "{"),
+        ("steps", "None"),
+        ("accuracy", "[1, 2]"),
+        ("accuracy", "null"),
+    ],
+)
+def test_unreadable_values_are_named(write, key, value):
+    with pytest.raises(ModelError, match=rf"infoatlas\.{key} "):
+        bundle.load(write(onnx_file(infoatlas(**{key: value}))))
+
+
+@pytest.mark.parametrize(
+    "changes", [{"dim": "0"}, {"n_min": "1"}, {"n_min": "5000"}, {"shifts": "[]"}]
+)
+def test_impossible_limits(write, changes):
+    with pytest.raises(ModelError, match="limits that cannot be"):
+        bundle.load(write(onnx_file(infoatlas(**changes))))
+
+
+@pytest.mark.parametrize(
+    "names", [{"inputs": ("x", "y")}, {"inputs": ("a", "b", "shifts")}, {"outputs": ("mi",)}]
+)
+def test_another_interface(write, names):
+    with pytest.raises(ModelError, match=r"instead of \['x', 'y', 'shifts'\]"):
+        bundle.load(write(onnx_file(infoatlas(), **names)))

@@ -1,0 +1,207 @@
+"""The command, run as a user runs it (in this process), with the shipped model."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from infoatlas_rt import cli
+from infoatlas_rt.estimator import Estimator
+
+PICKCUBE = Path(__file__).parents[1] / "examples" / "data" / "pickcube.npz"
+QUICK = ["--points", "15", "--slices", "3", "--threads", "1"]
+
+
+@pytest.fixture
+def samples(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((80, 2))
+    np.save(tmp_path / "x.npy", x)
+    np.savetxt(tmp_path / "y.csv", x + rng.standard_normal((80, 2)), delimiter=",")
+    return str(tmp_path / "x.npy"), str(tmp_path / "y.csv")
+
+
+def test_estimate(samples, capsys, tmp_path):
+    assert cli.main(["estimate", *samples]) == 0
+    line = capsys.readouterr().out
+    assert line.startswith("I = ") and line.count("\n") == 1 and "n=80" in line
+
+    assert cli.main(["estimate", *samples, "--json", "--time-series", "--seed", "3"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    expected = Estimator(seed=3).estimate(
+        np.load(samples[0]), np.loadtxt(samples[1], delimiter=","), time_series=True
+    )
+    assert result == expected.to_dict()
+
+    target = tmp_path / "out.json"
+    assert cli.main(["estimate", *samples, "--k", "1", "--slices", "4", "--json", str(target)]) == 0
+    assert capsys.readouterr().out.startswith("I = ")
+    assert json.loads(target.read_text())["slices"] == 4
+
+
+def test_keystates_table_picture_and_json(capsys, tmp_path):
+    picture, target = tmp_path / "a.png", tmp_path / "a.json"
+    command = ["keystates", str(PICKCUBE), *QUICK, "--plot", str(picture), "--json", str(target)]
+    assert cli.main(command) == 0
+    text = capsys.readouterr().out
+    assert "Left out, constant within each trajectory: goal.x goal.y goal.z" in text
+    assert all(flag in text for flag in ("is_grasped", "is_obj_placed", "success"))
+    assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size > 20_000
+
+    result = json.loads(target.read_text())
+    assert result["time"] == "normalised" and result["dropped"] == [25, 26, 27]
+    curve = result["curve"]
+    assert {len(values) for values in curve.values()} == {15} and set(curve["samples"]) == {100}
+    assert min(curve["stderr"]) > 0
+    medians = {e["name"]: round(e["median"], 2) for e in result["events"]}
+    assert medians == {"is_grasped": 0.57, "is_obj_placed": 0.93, "success": 0.95}
+    for row in result["timing"]:
+        assert len(row["distance"]) == len(row["uniform"]) == 3
+
+
+def test_flags_never_reach_the_estimator(capsys, tmp_path, monkeypatch):
+    """Every number that it is given is a state's, and other flags change no estimate."""
+    with np.load(PICKCUBE) as file:
+        arrays = dict(file)
+    given = []
+    estimate = Estimator.estimate
+
+    def spy(self, x, y, **options):
+        given.append((x, y))
+        return estimate(self, x, y, **options)
+
+    monkeypatch.setattr(Estimator, "estimate", spy)
+    results = []
+    for name in ("true", "other"):
+        if name == "other":
+            rng = np.random.default_rng(0)
+            for flag in ("is_grasped", "is_obj_placed", "success"):
+                arrays[flag] = rng.random(7820) < 0.01
+        np.savez(tmp_path / f"{name}.npz", **arrays)
+        command = ["keystates", str(tmp_path / f"{name}.npz"), *QUICK, "--keep-constant", "--json"]
+        assert cli.main(command) == 0
+        results.append(json.loads(capsys.readouterr().out))
+    assert results[0]["curve"] == results[1]["curve"]
+    assert results[0]["keystates"] == results[1]["keystates"]
+    assert results[0]["events"] != results[1]["events"]
+    assert len(given) == 30
+    rows = {row.tobytes() for row in np.ascontiguousarray(arrays["states"])}
+    for side in (side for pair in given for side in pair):
+        assert side.shape == (100, 41)
+        assert all(row.tobytes() in rows for row in np.ascontiguousarray(side))
+
+
+def test_raw_steps_and_no_flags(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    walks = np.cumsum(rng.standard_normal((60, 12, 6)), axis=1).reshape(-1, 6)
+    np.savez(tmp_path / "a.npz", states=walks, lengths=np.full(60, 12))
+    picture = tmp_path / "a.svg"
+    command = ["keystates", str(tmp_path / "a.npz"), *QUICK, "--k", "2", "--plot", str(picture)]
+    assert cli.main(command) == 0
+    text = capsys.readouterr().out
+    assert "(times: steps)" in text and "simulator" not in text
+    assert picture.read_text().lstrip().startswith("<?xml")
+
+
+def test_bench(capsys):
+    quick = ["--duration", "0.1", "--slices", "2", "--threads", "1"]
+    assert cli.main(["bench", *quick]) == 0
+    text = capsys.readouterr().out
+    for word in ("slicing", "preprocessing", "inference", "total", "p99", "Throughput", "numpy"):
+        assert word in text
+    assert cli.main(["bench", *quick, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["slices"] == 2 and result["threads"] == 1 and result["iterations"] >= 10
+
+
+def test_info(capsys):
+    assert cli.main(["info"]) == 0
+    text = capsys.readouterr().out
+    assert "n_min" in text and "sha256" in text
+    assert cli.main(["info", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["name"] == "edge" and result["dim"] >= 5 and "bytes" not in result
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["estimate", "no.npy", "no.npy"], 2, "no.npy does not exist"),
+        (["keystates", "no.npz"], 2, "no.npz does not exist"),
+        (["keystates", str(PICKCUBE), "--lag", "0"], 2, "lag is 0"),
+        (["keystates", str(PICKCUBE), "--z", "-1"], 2, "z is -1.0"),
+        (["keystates", str(PICKCUBE), "--k", "99"], 2, "k is 99"),
+        (["keystates", str(PICKCUBE), "--plot", "a.bmp"], 2, "end its name in one of"),
+        (["keystates", str(PICKCUBE), "--plot", "none/a.png"], 2, "folder none is missing"),
+        (["bench", "--duration", "0"], 2, "duration is 0.0"),
+        (["bench", "--samples", "3"], 2, "3 samples are fewer"),
+        (["info", "--model", "no.onnx"], 3, "no.onnx"),
+        (["bench", "--provider", "abacus"], 3, "abacus"),
+    ],
+)
+def test_failures_have_a_reason_and_a_code(arguments, code, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(arguments) == code
+    captured = capsys.readouterr()
+    assert captured.err.startswith("infoatlas-rt: ") and message in captured.err
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["keystates"], ["bench", "--dims", "1"]])
+def test_wrong_usage(arguments, capsys):
+    with pytest.raises(SystemExit) as caught:
+        cli.main(arguments)
+    assert caught.value.code == 2
+    assert "usage: infoatlas-rt" in capsys.readouterr().err
+
+
+def test_json_that_cannot_be_written(samples, capsys):
+    assert cli.main(["estimate", *samples, "--json", "/nowhere/a.json"]) == 2
+    assert "/nowhere/a.json cannot be written" in capsys.readouterr().err
+
+
+def test_interrupted(monkeypatch, capsys):
+    def interrupt(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("infoatlas_rt.bundle.load", interrupt)
+    assert cli.main(["info"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_missing_extras_are_named(monkeypatch, capsys, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "infoatlas_export.cli", None)
+    monkeypatch.setitem(sys.modules, "rich", None)
+    assert cli.main(["keystates", "no.npz", "--plot", str(tmp_path / "a.png")]) == 2
+    assert "pip install 'infoatlas-rt[plot]'" in capsys.readouterr().err
+    assert cli.main(["export"]) == 2
+    assert "pip install 'infoatlas-rt[export]'" in capsys.readouterr().err
+    assert cli.main(["info"]) == 0
+    assert "n_min" in capsys.readouterr().out
+
+
+def test_on_a_terminal(monkeypatch, capsys):
+    """Tables by rich, and a progress bar; and a plain one without rich."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    quick = ["bench", "--duration", "0.1", "--slices", "2", "--threads", "1"]
+    assert cli.main(quick) == 0
+    assert "─" in capsys.readouterr().out
+    monkeypatch.setitem(sys.modules, "rich.progress", None)
+    assert cli.main(quick) == 0
+    assert "\rbench: 100%\n" in capsys.readouterr().err
+
+
+def test_runtime_needs_neither_torch_nor_matplotlib(samples):
+    """A whole estimate, in a process of its own, without the heavy imports."""
+    code = (
+        "import sys; from infoatlas_rt import cli; code = cli.main(sys.argv[1:]); "
+        "heavy = {'torch', 'matplotlib', 'scipy', 'rich', 'onnx'} & set(sys.modules); "
+        "sys.exit(code or bool(heavy))"
+    )
+    subprocess.run([sys.executable, "-c", code, "estimate", *samples], check=True)

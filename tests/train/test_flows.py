@@ -1,0 +1,47 @@
+"""Flows must be bijections of one side, and leave unused coordinates alone."""
+
+import pytest
+import torch
+from infoatlas_train import flows
+
+MASK = (torch.arange(5) < torch.tensor([[1], [2], [3], [5]])).float()
+
+
+@pytest.fixture
+def x():
+    torch.manual_seed(0)
+    return torch.randn(4, 400, 5) * MASK[:, None]
+
+
+@pytest.mark.parametrize("layer", [flows.rotate, flows.couple, flows.swirl, flows.bend])
+def test_layers_keep_points_apart_and_padding_zero(layer, x):
+    for _ in range(5):
+        y = layer(x, MASK) * MASK[:, None]
+        assert torch.isfinite(y).all() and (y[0, :, 1:] == 0).all()
+        near = torch.cdist(y.double(), y.double()) + 10 * torch.eye(400)
+        assert near.min() > 0
+
+
+def test_rotations_keep_the_norm(x):
+    for layer in (flows.rotate, flows.swirl):
+        torch.testing.assert_close(layer(x, MASK).norm(dim=-1), x.norm(dim=-1), rtol=1e-4, atol=1e-4)
+
+
+def test_bend_is_monotone(x):
+    for _ in range(5):
+        order = x[3].argsort(0)
+        bent = torch.take_along_dim(flows.bend(x, MASK)[3], order, 0)
+        assert (bent.diff(dim=0) > -1e-6).all()
+
+
+def test_coupling_moves_one_half_given_the_other(x):
+    y = flows.couple(x, MASK)
+    same = (y == x).all(1)
+    assert (same | (MASK == 1)).all() and not same[3].all() and same[3].any()
+
+
+def test_flow_keeps_shape_and_padding(x):
+    for seed in range(10):
+        torch.manual_seed(seed)
+        y = flows.random_flow(x, MASK)
+        assert torch.isfinite(y).all() and (y * (1 - MASK[:, None])).abs().max() == 0

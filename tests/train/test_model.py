@@ -1,0 +1,151 @@
+"""Critic, solve and hypernetwork."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from infoatlas_rt.preprocess import canonicalise, normal_scores
+from infoatlas_train.critic import (
+    anchor,
+    capped,
+    conjugate_gradients,
+    donsker_varadhan,
+    fisher_z,
+    influence,
+    shift_index,
+)
+from infoatlas_train.hypernetwork import PRESETS, InfoAtlas
+from infoatlas_train.objective import query_scores
+from torch.utils.flop_counter import FlopCounterMode
+
+
+def gaussian(mi: float, d: int, n: int, slices: int = 8, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    rho = np.sqrt(1 - np.exp(-2 * mi / d))
+    x = rng.normal(size=(slices, n, d))
+    c = canonicalise(x, rho * x + np.sqrt(1 - rho**2) * rng.normal(size=x.shape), 5)
+    return torch.from_numpy(c.x), torch.from_numpy(c.y)
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(0)
+    return InfoAtlas(PRESETS["tiny"]).eval()
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+@pytest.mark.parametrize("mi", [0.0, 0.5, 2.0, 4.0])
+def test_anchor_alone_is_right_on_gaussians(mi, d):
+    x, y = gaussian(mi, d, 2000)
+    z = fisher_z(x, y)
+    i = shift_index(torch.arange(1, 33), 2000)
+    product = anchor(z[:, None, None], x[:, None], y[:, i]).flatten(1)
+    estimate, _ = donsker_varadhan(anchor(z[:, None], x, y), product)
+    assert estimate.mean().item() == pytest.approx(mi, abs=0.03 + 0.06 * mi)
+
+
+def test_fisher_z_is_bounded_on_copies():
+    x, _ = gaussian(0.0, 3, 100)
+    assert fisher_z(x, x).max() == pytest.approx(0.5 * np.log(4e4), rel=1e-3)
+    z = capped(fisher_z(x, x), torch.full((8, 1), 100.0))
+    information = torch.log(torch.cosh(z)).sum(1)
+    assert (information < np.log(100) + 1.5).all() and (information > 2).all()
+
+
+def test_conjugate_gradients_meet_the_exact_solution():
+    torch.manual_seed(0)
+    f = torch.randn(6, 200, 64)
+    a = f.mT @ f / 200 + 0.01 * torch.eye(64)
+    b = torch.randn(6, 64)
+    torch.testing.assert_close(conjugate_gradients(a, b, 48), torch.linalg.solve(a, b), rtol=1e-2, atol=1e-2)
+    converged = conjugate_gradients(torch.eye(64).expand(6, 64, 64), b, 24)  # at once, then idle
+    torch.testing.assert_close(converged, b)
+
+
+@pytest.mark.parametrize("samples", [17, 100, 1000])
+def test_graph_solver_and_exact_solver_agree(model, samples):
+    x, y = gaussian(1.0, 3, samples)
+    with torch.no_grad():
+        exact, fixed = (model(x, y, torch.arange(1, 9), exact=e)[0] for e in (True, False))
+    torch.testing.assert_close(exact, fixed, atol=1e-3, rtol=1e-3)
+
+
+def test_samples_are_a_set(model):
+    """The hypernetwork writes the same critic whatever the order of the samples."""
+    x, y = gaussian(1.0, 3, 64)
+    order = torch.randperm(64)
+    with torch.no_grad():
+        a, b = model.hypernetwork(x, y), model.hypernetwork(x[:, order], y[:, order])
+    torch.testing.assert_close(a.mix, b.mix, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(a.side_x[2], b.side_x[2], atol=1e-4, rtol=1e-4)
+
+
+def test_slices_do_not_see_each_other(model):
+    x, y = gaussian(1.0, 3, 64)
+    with torch.no_grad():
+        together = model(x, y, torch.arange(1, 9))[0]
+        alone = model(x[3:4], y[3:4], torch.arange(1, 9))[0]
+    torch.testing.assert_close(together[3:4], alone, atol=1e-4, rtol=1e-4)
+
+
+def test_pointwise_averages_to_mi_and_influence_to_zero(model):
+    x, y = gaussian(1.0, 2, 200)
+    with torch.no_grad():
+        mi, pointwise, infl = model(x, y, torch.arange(1, 9))
+    torch.testing.assert_close(pointwise.mean(1), mi, atol=1e-5, rtol=1e-5)
+    assert infl.mean(1).abs().max() < 1e-4
+
+
+def test_influence_is_the_derivative_of_the_readout():
+    """Weight one sample a little more, with the critic as it is: the readout moves by its influence."""
+    torch.manual_seed(1)
+    n, shifts = 40, torch.arange(1, 40)
+    joint, product = torch.randn(1, n).double(), torch.randn(1, 39, n).double()
+    mi, log_z = donsker_varadhan(joint, product.flatten(1))
+    expected = influence(joint, product, log_z, shifts)
+    step = 1e-6
+    for i in (0, 17, 39):
+        w = torch.full((n,), 1.0).double()
+        w[i] += step * n
+        w = w / w.mean()
+        pair = w[None] * w[shift_index(shifts, n)]
+        moved = (w * joint[0]).mean() - torch.log((pair * product[0].exp()).mean())
+        # d/d(eps) of (1 - eps) P + eps delta_i, with weights that sum to n
+        assert (moved - mi[0]).item() / step == pytest.approx(expected[0, i].item(), rel=0.15, abs=0.1)
+
+
+def test_edge_fits_the_control_loop():
+    x, y = gaussian(1.0, 5, 100, slices=1)
+    with FlopCounterMode(display=False) as count, torch.no_grad():
+        InfoAtlas(PRESETS["edge"]).eval()(x, y, torch.arange(1, 9), exact=False)
+    assert count.get_total_flops() <= 40e6
+
+
+def test_generated_readout_is_the_papers_variant():
+    config = dataclasses.replace(PRESETS["tiny"], readout="generated")
+    x, y = gaussian(1.0, 3, 100)
+    torch.manual_seed(0)
+    m = InfoAtlas(config)
+    mi, *_ = m(x, y, torch.arange(1, 9))
+    mi.sum().backward()
+    written = m.hypernetwork.generation.write.weight.grad
+    assert torch.isfinite(mi).all() and written[-2:].abs().max() > 0  # the coefficients are written
+
+
+def test_identical_sides_stay_finite(model):
+    for n in (32, 100, 1000):
+        x, _ = gaussian(0.0, 5, n)
+        with torch.no_grad():
+            mi, pointwise, infl = model(x, x, torch.arange(1, 9), exact=False)
+        assert torch.isfinite(pointwise).all() and torch.isfinite(infl).all()
+        assert (mi > 2).all() and (mi < 25).all()
+
+
+def test_query_scores_agree_with_the_runtime_on_the_support():
+    torch.manual_seed(2)
+    x = torch.randn(3, 2, 60)
+    x[:, 1] = (2 * x[:, 1]).round()
+    torch.testing.assert_close(query_scores(x, x), normal_scores(x))
+    between = query_scores(x[:, :1], (x[:, :1].sort(-1).values[..., :-1] + 1e-4))
+    assert (between.diff(dim=-1) > 0).all()
