@@ -5,6 +5,7 @@ and they swing together. The past then says more about the present.
 """
 
 import numpy as np
+
 from infoatlas_rt import KeyStateDetector, OnlineEstimator
 
 online = OnlineEstimator(lag=2, window=100)

@@ -5,7 +5,9 @@ import sys
 
 import numpy as np
 import pytest
+
 from infoatlas_rt import bundle
+from infoatlas_rt.backends import onnxruntime as onnxruntime_backend
 from infoatlas_rt.backends.onnxruntime import OnnxRuntimeBackend, default_threads
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
 from infoatlas_rt.preprocess import canonicalise
@@ -121,8 +123,7 @@ def test_session_settings(recorder, monkeypatch):
     monkeypatch.setattr(recorder, "starts", ("CUDAExecutionProvider", "CPUExecutionProvider"))
     assert OnnxRuntimeBackend(b"", "cuda", threads=3).threads == 3
     options = recorder.options
-    assert (options.intra_op_num_threads, options.inter_op_num_threads) == (3, 1)
-    assert options.get_session_config_entry("session.intra_op.allow_spinning") == "0"
+    assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
     assert options.enable_cpu_mem_arena
     assert ("CUDAExecutionProvider", {"use_tf32": "0"}) in recorder.providers
     assert recorder.fallback is False
@@ -134,8 +135,22 @@ def test_default_threads(recorder, monkeypatch):
             os, "sched_getaffinity", lambda _, c=cores: set(range(c)), raising=False
         )
         assert default_threads() == expected
-    OnnxRuntimeBackend(b"")
-    assert recorder.options.intra_op_num_threads == 2
+    assert OnnxRuntimeBackend(b"").threads == 2
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("slices", [1, 2, 7])
+def test_slices_are_shared_out_and_come_back_in_order(model, monkeypatch, threads, slices):
+    monkeypatch.setattr(onnxruntime_backend, "CALL_PAIRS", 2 * 40 * 8)  # two slices a call
+    rng = np.random.default_rng(0)
+    data = canonicalise(*rng.standard_normal((2, slices, 40, 3)), model.dim)
+    shifts = np.arange(1, 9)
+    backend = OnnxRuntimeBackend(model.bytes, threads=threads)
+    together = backend.run(data.x, data.y, shifts)
+    for i in range(slices):
+        alone = backend.run(data.x[i : i + 1], data.y[i : i + 1], shifts)
+        for whole, part in zip(together, alone, strict=True):
+            np.testing.assert_allclose(whole[i], part[0], atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "2", True])

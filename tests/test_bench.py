@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+
 from fakes import RecordingEstimator
 from infoatlas_rt import bench
 from infoatlas_rt.errors import InputError

@@ -4,6 +4,7 @@ import hashlib
 import json
 
 import pytest
+
 from infoatlas_rt import bundle
 from infoatlas_rt.errors import ModelError
 
@@ -14,7 +15,8 @@ METADATA = {
     "dim": "4",
     "n_min": "32",
     "n_max": "2000",
-    "shifts": "[[1000000, 8], [256, 16]]",
+    "shifts": "8",
+    "pairs": "16000",
     "padding": "zeros",
     "readout": "solved",
     "preprocess": "1",
@@ -85,8 +87,8 @@ def test_reads_everything(write):
 
 def test_shift_count(write):
     model = bundle.load(write(onnx_file(infoatlas())))
-    assert model.shifts == ((256, 16), (1_000_000, 8))
-    assert [model.shift_count(n) for n in (10, 256, 257, 10**7)] == [9, 16, 8, 8]
+    assert [model.shift_count(n) for n in (10, 100, 500, 5000, 10**7)] == [9, 99, 32, 8, 8]
+    assert [model.shift_count(100, slices) for slices in (2, 10, 40)] == [80, 16, 8]
 
 
 def test_shipped_models_load():
@@ -177,9 +179,8 @@ def test_every_key_is_needed(write, key):
         ("dim", "four"),
         ("n_min", ""),
         ("n_max", "1e3"),
-        ("shifts", "16"),
         ("shifts", "[[256]]"),
-        ("shifts", "{"),
+        ("pairs", "many"),
         ("steps", "None"),
         ("accuracy", "[1, 2]"),
         ("accuracy", "null"),
@@ -191,7 +192,7 @@ def test_unreadable_values_are_named(write, key, value):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"dim": "0"}, {"n_min": "1"}, {"n_min": "5000"}, {"shifts": "[]"}]
+    "changes", [{"dim": "0"}, {"n_min": "1"}, {"n_min": "5000"}, {"shifts": "3"}]
 )
 def test_impossible_limits(write, changes):
     with pytest.raises(ModelError, match="limits that cannot be"):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from infoatlas_rt import cli
 from infoatlas_rt.estimator import Estimator
 

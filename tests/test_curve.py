@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from fakes import RecordingEstimator
 from infoatlas_rt.curve import mi_curve
 from infoatlas_rt.data import Trajectories

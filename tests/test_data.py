@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from infoatlas_rt.data import load_samples, load_trajectories
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.events import Event, compare, event, load_flags

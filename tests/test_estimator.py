@@ -8,9 +8,10 @@ import math
 import subprocess
 import sys
 
-import infoatlas_rt
 import numpy as np
 import pytest
+
+import infoatlas_rt
 from infoatlas_rt import Estimate, Estimator, ModelError, estimate
 from infoatlas_rt import estimator as module
 from infoatlas_rt.estimator import long_run_variance
@@ -151,7 +152,7 @@ def test_large_jobs_run_in_chunks(monkeypatch):
     monkeypatch.setattr(
         estimator.backend, "run", lambda x, y, s: (sizes.append(len(x)), run(x, y, s))[1]
     )
-    monkeypatch.setattr(module, "CHUNK_PAIRS", 3 * N * estimator.bundle.shift_count(N))
+    monkeypatch.setattr(module, "CHUNK_PAIRS", 3 * N * estimator.bundle.shift_count(N, 7))
     parts = estimator.estimate(x, y)
     assert sizes == [3, 3, 1]
     assert parts.mi == pytest.approx(whole.mi, abs=1e-5)

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+
 from infoatlas_rt import Estimator, InputError, ModelError, ProviderError
 from infoatlas_rt import slicing as slicing_module
 from infoatlas_rt.estimator import MAX_SAMPLES

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.keystates import KeyStateDetector, find
 from infoatlas_rt.online import Reading

@@ -7,9 +7,10 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from fakes import RecordingEstimator
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from fakes import RecordingEstimator
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimator import Estimator
 from infoatlas_rt.online import OnlineEstimator

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.pairs import PooledPairs, ensemble_pairs
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.slicing import plan, project, stiefel
 

@@ -15,16 +15,17 @@ import numpy as np
 import onnx
 import onnxruntime
 import torch
+
 from infoatlas_rt.errors import ModelError
 from infoatlas_rt.preprocess import canonicalise
 from infoatlas_train.hypernetwork import InfoAtlas
 from infoatlas_train.pretrain import SIZES, load
 
 OPSET = 20
-# Numbers of shifts: many where samples are few, for they are what narrows the spread there.
-SHIFTS = ((256, 16), (1_000_000, 8))
+# Fewest shifts in the readout, and product pairs over all slices up to which more of them pay.
+SHIFTS, PAIRS = 8, 16_000
 PARITY_SIZES = ((1, 17), (2, 100), (3, 1000), (40, 100), (1, 5000), (40, 17), (2, 5000))
-TOLERANCE = 2e-3  # nats, ONNX Runtime against torch with the exact solve
+TOLERANCE = 5e-3  # nats, ONNX Runtime against torch with the exact solve
 
 
 class Graph(torch.nn.Module):
@@ -58,7 +59,11 @@ def to_onnx(model: InfoAtlas, metadata: dict[str, str]) -> onnx.ModelProto:
         (x, y, shifts),
         input_names=["x", "y", "shifts"],
         output_names=["mi", "pointwise", "influence"],
-        dynamic_shapes={"x": {0: slices, 1: samples}, "y": {0: slices, 1: samples}, "shifts": {0: m}},
+        dynamic_shapes={
+            "x": {0: slices, 1: samples},
+            "y": {0: slices, 1: samples},
+            "shifts": {0: m},
+        },
         opset_version=OPSET,
         dynamo=True,
         external_data=False,
@@ -80,7 +85,7 @@ def metadata(model: InfoAtlas, run: dict[str, Any], name: str, version: str) -> 
     accuracy = {k: round(v, 4) for k, v in run.get("figures", {}).items()} | run.get("accuracy", {})
     values = {
         "name": name, "version": version, "format": "1", "dim": model.config.dim,
-        "n_min": min(SIZES), "n_max": 5000, "shifts": json.dumps(SHIFTS), "padding": "zeros",
+        "n_min": min(SIZES), "n_max": max(SIZES), "shifts": SHIFTS, "pairs": PAIRS, "padding": "zeros",
         "readout": model.config.readout, "preprocess": "1", "steps": run["step"],
         "datasets": run["datasets"], "seed": run["seed"], "git_revision": run["git_revision"],
         "accuracy": json.dumps(accuracy), "licence": "Apache-2.0",
@@ -106,7 +111,9 @@ def parity(model: InfoAtlas, onnx_bytes: bytes) -> list[dict[str, float]]:
     return rows
 
 
-def export(checkpoint: str | Path, out: str | Path, *, name: str, version: str) -> list[dict[str, float]]:
+def export(
+    checkpoint: str | Path, out: str | Path, *, name: str, version: str
+) -> list[dict[str, float]]:
     """Write the ONNX file of a checkpoint and return its parity table.
 
     Raises
@@ -126,6 +133,8 @@ def export(checkpoint: str | Path, out: str | Path, *, name: str, version: str) 
     rows = parity(model, content)
     worst = max(row["mi"] for row in rows)
     if not worst <= TOLERANCE:
-        raise ModelError(f"graph and torch differ by {worst:.2g} nats, more than {TOLERANCE}: {rows}")
+        raise ModelError(
+            f"graph and torch differ by {worst:.2g} nats, more than {TOLERANCE}: {rows}"
+        )
     Path(out).write_bytes(content)
     return rows

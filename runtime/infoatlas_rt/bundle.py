@@ -42,8 +42,9 @@ class Bundle:
         D, the widest side that enters without slicing.
     n_min, n_max : int
         Sample sizes of pretraining. Below `n_min` the estimator refuses, above `n_max` it flags.
-    shifts : tuple of (int, int)
-        Up to so many samples, use so many shifts; ascending.
+    shifts, pairs : int
+        Fewest cyclic shifts in the readout, and product pairs over all slices up to which more of
+        them pay: many where slices and samples are few, for that is where they narrow the spread.
     readout, padding, preprocess : str
     steps, datasets, seed : int
         Optimiser steps, data sets seen and data seed of pretraining.
@@ -62,7 +63,8 @@ class Bundle:
     dim: int
     n_min: int
     n_max: int
-    shifts: tuple[tuple[int, int], ...]
+    shifts: int
+    pairs: int
     readout: str
     padding: str
     preprocess: str
@@ -75,10 +77,9 @@ class Bundle:
     sha256: str
     bytes: builtins.bytes = field(repr=False)
 
-    def shift_count(self, n: int) -> int:
+    def shift_count(self, n: int, slices: int = 1) -> int:
         """Return the default number M of cyclic shifts for n samples, at most n-1."""
-        count = next((m for up_to, m in self.shifts if n <= up_to), self.shifts[-1][1])
-        return min(count, n - 1)
+        return min(n - 1, max(self.shifts, self.pairs // (n * slices)))
 
 
 def available() -> list[str]:
@@ -148,7 +149,6 @@ def _describe(path: Path, content: bytes, keys: dict[str, str]) -> Bundle:
         return keys[name]
 
     try:
-        shifts = tuple(sorted((int(n), int(m)) for n, m in json.loads(text("shifts"))))
         bundle = Bundle(
             path=path,
             name=text("name"),
@@ -156,7 +156,8 @@ def _describe(path: Path, content: bytes, keys: dict[str, str]) -> Bundle:
             dim=int(text("dim")),
             n_min=int(text("n_min")),
             n_max=int(text("n_max")),
-            shifts=shifts,
+            shifts=int(text("shifts")),
+            pairs=int(text("pairs")),
             readout=text("readout"),
             padding=text("padding"),
             preprocess=text("preprocess"),
@@ -179,10 +180,10 @@ def _describe(path: Path, content: bytes, keys: dict[str, str]) -> Bundle:
             f"{path} has infoatlas.{key} {keys[key]!r} in its metadata, which cannot be read "
             f"({error}): export the checkpoint again with 'infoatlas-rt export'"
         ) from error
-    if not (shifts and bundle.dim >= 1 and 2 <= bundle.n_min <= bundle.n_max):
+    if not (bundle.shifts >= 4 and bundle.dim >= 1 and 2 <= bundle.n_min <= bundle.n_max):
         raise ModelError(
             f"{path} has limits that cannot be: dim={bundle.dim}, n_min={bundle.n_min}, "
-            f"n_max={bundle.n_max}, shifts={shifts}: export the checkpoint again"
+            f"n_max={bundle.n_max}, shifts={bundle.shifts}: export the checkpoint again"
         )
     return bundle
 

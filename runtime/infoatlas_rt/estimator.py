@@ -46,7 +46,8 @@ class Estimator:
         Which sides are sliced; "auto": both if `k` or `slices` is given, else those wider than D.
     shifts : int, optional
         Cyclic shifts M that make the product of marginals, at least 4, at most n-1 are used; the
-        model's metadata has the default. More narrow the spread at small n, and cost time.
+        model's metadata has the default. More narrow the spread of a single slice at small n, and
+        cost time.
     seed : int
         Of projections, shuffle and shifts. Same input, seed, provider and machine: same bits.
 
@@ -132,7 +133,9 @@ class Estimator:
             sides=self.sides,
             seed=self.seed,
         )
-        shifts = self.bundle.shift_count(n) if self.shifts is None else min(self.shifts, n - 1)
+        shifts = self.bundle.shift_count(n, plan.slices)
+        if self.shifts is not None:
+            shifts = min(self.shifts, n - 1)
         # The graph needs at least four; fewer pairs in all keep huge samples within memory.
         shifts = min(shifts, max(4, CHUNK_PAIRS // n))
         order, offsets = _shuffle(n, shifts, self.seed)

@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 import torch
+from scipy import integrate, stats
+
 from infoatlas_train import atlas as module
 from infoatlas_train.atlas import Atlas, Mixture, low_rank_correlation, prescribed_correlation
-from scipy import integrate, stats
 
 FAMILIES = list(Atlas().families)
 
@@ -49,7 +50,9 @@ def test_mixture_mi_is_the_integral():
         return float(r * m.log_density(point, slice(None)).exp())
 
     grid = np.linspace(-14, 14, 281)
-    values = torch.tensor(np.stack(np.meshgrid(grid, grid, indexing="ij"), -1).reshape(1, -1, 2)).float()
+    values = torch.tensor(
+        np.stack(np.meshgrid(grid, grid, indexing="ij"), -1).reshape(1, -1, 2)
+    ).float()
     density = m.log_density(values, slice(None)).exp()
     surface = (m.log_ratio(values[..., :1], values[..., 1:]) * density).reshape(281, 281).numpy()
     quadrature = integrate.simpson(integrate.simpson(surface, x=grid), x=grid)
@@ -107,7 +110,9 @@ def test_datasets_are_finite_and_padded_with_zeros(family):
     for n in (32, 100):
         d = only(family).sample(24, n)
         assert d.x.shape == (24, n, 5) and d.xq.shape == (24, 256, 5)
-        assert all(torch.isfinite(v).all() for v in (d.x, d.y, d.xq, d.yq, d.joint, d.product, d.mi))
+        assert all(
+            torch.isfinite(v).all() for v in (d.x, d.y, d.xq, d.yq, d.joint, d.product, d.mi)
+        )
         widths = (d.x.abs().amax(1) > 0).sum(1)
         assert widths.min() >= 1 and widths.min() < widths.max()
 

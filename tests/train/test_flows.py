@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from infoatlas_train import flows
 
 MASK = (torch.arange(5) < torch.tensor([[1], [2], [3], [5]])).float()
@@ -24,7 +25,9 @@ def test_layers_keep_points_apart_and_padding_zero(layer, x):
 
 def test_rotations_keep_the_norm(x):
     for layer in (flows.rotate, flows.swirl):
-        torch.testing.assert_close(layer(x, MASK).norm(dim=-1), x.norm(dim=-1), rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(
+            layer(x, MASK).norm(dim=-1), x.norm(dim=-1), rtol=1e-4, atol=1e-4
+        )
 
 
 def test_bend_is_monotone(x):

@@ -5,6 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
+
 from infoatlas_rt.preprocess import canonicalise, normal_scores
 from infoatlas_train.critic import (
     anchor,
@@ -17,7 +19,6 @@ from infoatlas_train.critic import (
 )
 from infoatlas_train.hypernetwork import PRESETS, InfoAtlas
 from infoatlas_train.objective import query_scores
-from torch.utils.flop_counter import FlopCounterMode
 
 
 def gaussian(mi: float, d: int, n: int, slices: int = 8, seed: int = 0):
@@ -58,7 +59,9 @@ def test_conjugate_gradients_meet_the_exact_solution():
     f = torch.randn(6, 200, 64)
     a = f.mT @ f / 200 + 0.01 * torch.eye(64)
     b = torch.randn(6, 64)
-    torch.testing.assert_close(conjugate_gradients(a, b, 48), torch.linalg.solve(a, b), rtol=1e-2, atol=1e-2)
+    torch.testing.assert_close(
+        conjugate_gradients(a, b, 48), torch.linalg.solve(a, b), rtol=1e-2, atol=1e-2
+    )
     converged = conjugate_gradients(torch.eye(64).expand(6, 64, 64), b, 24)  # at once, then idle
     torch.testing.assert_close(converged, b)
 
@@ -112,7 +115,9 @@ def test_influence_is_the_derivative_of_the_readout():
         pair = w[None] * w[shift_index(shifts, n)]
         moved = (w * joint[0]).mean() - torch.log((pair * product[0].exp()).mean())
         # d/d(eps) of (1 - eps) P + eps delta_i, with weights that sum to n
-        assert (moved - mi[0]).item() / step == pytest.approx(expected[0, i].item(), rel=0.15, abs=0.1)
+        assert (moved - mi[0]).item() / step == pytest.approx(
+            expected[0, i].item(), rel=0.15, abs=0.1
+        )
 
 
 def test_edge_fits_the_control_loop():

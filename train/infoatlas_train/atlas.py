@@ -144,7 +144,9 @@ def low_rank_correlation(mask: Tensor, components: int) -> Tensor:
     """
     b, d = mask.shape
     dev = mask.device
-    rank = 1 + (torch.rand(b, components, 1, 1, device=dev) * mask.sum(1)[:, None, None, None]).long()
+    rank = (
+        1 + (torch.rand(b, components, 1, 1, device=dev) * mask.sum(1)[:, None, None, None]).long()
+    )
     w = torch.randn(b, components, d, d, device=dev, dtype=torch.float64)
     w = w * (torch.arange(d, device=dev) < rank)
     sparse = uniform(b, 0.0, 0.6, dev)[:, None, None, None]
@@ -309,7 +311,9 @@ def autoregressive(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     )  # fmt: skip
     n = samples - a.queries
     state = m.sample(1)[:, 0, : a.dim]
-    shocks = torch.randn(n + lag, b, a.dim, device=dev) * noise.diagonal(dim1=1, dim2=2).sqrt().float()
+    shocks = (
+        torch.randn(n + lag, b, a.dim, device=dev) * noise.diagonal(dim1=1, dim2=2).sqrt().float()
+    )
     path, transition = [state], step.float().mT
     for e in shocks[1:]:
         state = (state[:, None] @ transition)[:, 0] + e
@@ -334,7 +338,9 @@ def _source(mask: Tensor, samples: int) -> Tensor:
     centres = 1.5 * torch.randn(b, 4, d, device=dev)
     label = torch.randint(4, (b, samples), device=dev)
     spots = torch.gather(centres, 1, label[..., None].expand(-1, -1, d)) + 0.5 * z
-    x = torch.where(kind == 0, z, torch.where(kind == 1, flat, torch.where(kind == 2, heavy, spots)))
+    x = torch.where(
+        kind == 0, z, torch.where(kind == 1, flat, torch.where(kind == 2, heavy, spots))
+    )
     return x * mask[:, None]
 
 
@@ -375,7 +381,7 @@ def functional(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     x, y = x[:, :samples], y[:, :samples]
     if torch.rand(()) < 0.5:  # the other way round: pairs (x_i, y_{i+1}) become (y_i, x_{i-1})
         x, y, mx, my = y, x, my, mx
-        product = (own[:, i, (i + 1) % q] - marginal)
+        product = own[:, i, (i + 1) % q] - marginal
     return _finish(mx, my, x, y, joint, product)
 
 
@@ -428,7 +434,9 @@ def discrete(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     noise = torch.exp(uniform(b, math.log(0.03), math.log(0.6), dev))[:, None, None]
     blurred = torch.rand(b, 1, 1, device=dev) < 0.5
     x = code_x[index, la] * mx[:, None]
-    y = (code_y[index, lb] + blurred * noise * torch.randn(b, samples, a.dim, device=dev)) * my[:, None]
+    y = (code_y[index, lb] + blurred * noise * torch.randn(b, samples, a.dim, device=dev)) * my[
+        :, None
+    ]
 
     log_table = table.clamp(min=1e-30).log()
     log_a, log_b = table.sum(2).clamp(min=1e-30).log(), table.sum(1).clamp(min=1e-30).log()

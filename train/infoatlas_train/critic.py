@@ -28,11 +28,15 @@ class Theta:
     """The complete generated parameters of one critic per dataset (the paper's theta)."""
 
     shrunk_z: Tensor  # [B, D] Fisher z of the canonical correlations, shrunk and capped
-    side_x: list[Tensor]  # [B, 2D+2, H], [B, H+1, H], [B, H+2D+1, F]: side network of x, biases last
+    side_x: list[
+        Tensor
+    ]  # [B, 2D+2, H], [B, H+1, H], [B, H+2D+1, F]: side network of x, biases last
     side_y: list[Tensor]  # the same, y
     bias: Tensor  # [B, 1, F]
     mix: Tensor  # [B, F+1, F] the layer that is run per pair
-    ridge: Tensor  # [B, F] regularisation of the solve, or the coefficients where they are generated
+    ridge: (
+        Tensor  # [B, F] regularisation of the solve, or the coefficients where they are generated
+    )
 
 
 def side_inputs(x: Tensor, sample: Tensor | None = None) -> Tensor:
@@ -42,7 +46,9 @@ def side_inputs(x: Tensor, sample: Tensor | None = None) -> Tensor:
     of `sample` (x itself where not given).
     """
     size = x.square().sum(-1, keepdim=True)
-    typical = (size if sample is None else sample.square().sum(-1, keepdim=True)).mean(1, keepdim=True)
+    typical = (size if sample is None else sample.square().sum(-1, keepdim=True)).mean(
+        1, keepdim=True
+    )
     r = torch.log1p(size) - torch.log1p(typical)
     return torch.cat([x, r, r * x], -1)
 
@@ -53,7 +59,9 @@ def fisher_z(x: Tensor, y: Tensor) -> Tensor:
     Computed through 1 - rho = mean((x - y)^2) / 2, which keeps its digits when rho is nearly 1, and
     clamped at what n samples can tell: 1 - rho^2 >= max(1 / n^2, 2e-5).
     """
-    n = torch.ones_like(x[:, :, 0]).sum(1, keepdim=True)  # [B, 1]; x.shape[1] would be frozen in a graph
+    n = torch.ones_like(x[:, :, 0]).sum(
+        1, keepdim=True
+    )  # [B, 1]; x.shape[1] would be frozen in a graph
     used = (x.square().mean(1) > 0.5) & (y.square().mean(1) > 0.5)
     gap = (x - y).square().mean(1) / 2  # 1 - rho
     least = torch.clamp(n.square().reciprocal(), min=2e-5) / 2
@@ -116,7 +124,7 @@ def conjugate_gradients(a: Tensor, b: Tensor, steps: int) -> Tensor:
     p = z = inverse * r
     rz = (r * z).sum(-1, keepdim=True)
     for _ in range(steps):
-        ap = (a @ p[..., None])[..., 0]
+        ap = (a @ p[..., None]).squeeze(-1)
         alpha = rz / (p * ap).sum(-1, keepdim=True).clamp(min=TINY)
         x, r = x + alpha * p, r - alpha * ap
         z = inverse * r
@@ -145,7 +153,7 @@ def solve_readout(
     damping = torch.diag_embed(ridge)
     a = torch.zeros_like(ridge)
     for step in range(newton_steps):
-        t = t0 if step == 0 else t0 + (product @ (a * scale)[..., None])[..., 0]
+        t = t0 if step == 0 else t0 + (product @ (a * scale)[..., None]).squeeze(-1)
         w = torch.softmax(t, -1)[..., None]  # [B, P, 1]
         weighted = w * product
         mean_w = weighted.sum(1)

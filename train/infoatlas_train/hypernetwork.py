@@ -47,7 +47,7 @@ class HypernetworkConfig:
     readout: str = "solved"  # or "generated", as in the paper
     newton_steps: int = 2
     solve_shifts: int = 4  # product pairs of the solve: the first of the shifts
-    cg_steps: int = 24
+    cg_steps: int = 16  # in the graph; training solves exactly
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -158,9 +158,7 @@ class Hypernetwork(nn.Module):
         if c.features % c.units:
             raise ValueError(f"features ({c.features}) must be a multiple of units ({c.units})")
         d, w = 2 * c.dim + 1, c.width
-        self.condition = nn.Sequential(
-            nn.Linear(4 * c.dim + 1, w), nn.GELU(), nn.Linear(w, w)
-        )
+        self.condition = nn.Sequential(nn.Linear(4 * c.dim + 1, w), nn.GELU(), nn.Linear(w, w))
         # joint path: latent queries read paired samples
         self.pair_embedding = nn.Sequential(nn.Linear(2 * d + c.dim + 1, w), nn.GELU())
         self.q_joint = nn.Parameter(torch.randn(c.joint_latents, w))
@@ -250,11 +248,15 @@ class InfoAtlas(nn.Module):
         xn, yn = side_inputs(x), side_inputs(y)
         sx, sy = side(theta.side_x, xn) + theta.bias, side(theta.side_y, yn)
         partner = shift_index(shifts, x.shape[1])  # [M, n]
+
+        def partners(values: Tensor) -> Tensor:  # [B, n, k] -> [B, M, n, k], by one gather
+            return values.index_select(1, partner.flatten()).unflatten(1, partner.shape)
+
         psi = features(theta, sx, sy)
-        psi_product = features(theta, sx[:, None], sy[:, partner])  # [B, M, n, F]
+        psi_product = features(theta, sx[:, None], partners(sy))  # [B, M, n, F]
         z = theta.shrunk_z[:, None]
         t0 = anchor(z, x, y)
-        t0_product = anchor(z[:, None], x[:, None], y[:, partner])
+        t0_product = anchor(z[:, None], x[:, None], partners(y))
         with float32_only(x):
             psi, psi_product = psi.float(), psi_product.float()
             if c.readout == "solved":
@@ -266,8 +268,8 @@ class InfoAtlas(nn.Module):
             else:
                 a = theta.ridge
             a = a[..., None]
-            joint = t0 + (psi @ a)[..., 0]
-            product = t0_product + (psi_product @ a[:, None])[..., 0]
+            joint = t0 + (psi @ a).squeeze(-1)
+            product = t0_product + (psi_product @ a[:, None]).squeeze(-1)
 
         def elsewhere(xq: Tensor, yq: Tensor) -> Tensor:
             qx = side(theta.side_x, side_inputs(xq, x)) + theta.bias
@@ -294,4 +296,3 @@ PRESETS = {
 
 def parameters(model: nn.Module) -> int:
     return sum(p.numel() for p in model.parameters())
-

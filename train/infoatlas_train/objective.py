@@ -8,10 +8,10 @@ readout, which is what a user gets, is drawn to the true mutual information at e
 from __future__ import annotations
 
 import torch
-from infoatlas_rt.preprocess import canonical_transform, normal_scores
 from torch import Tensor
 from torch.nn.functional import smooth_l1_loss, softplus
 
+from infoatlas_rt.preprocess import canonical_transform, normal_scores
 from infoatlas_train.atlas import Datasets
 from infoatlas_train.critic import donsker_varadhan
 from infoatlas_train.hypernetwork import InfoAtlas

@@ -24,7 +24,7 @@ from infoatlas_train.objective import losses
 
 # A short list of sample sizes: kernels are built per shape. Small ones more often.
 SIZES = {32: 2, 48: 2, 64: 3, 100: 4, 128: 3, 192: 3, 256: 4, 384: 3, 512: 4, 768: 2, 1024: 2,
-         2048: 1, 4096: 0.4}  # fmt: skip
+         2048: 1, 5000: 0.4}  # fmt: skip
 HELD_OUT_SIZES = (50, 100, 500, 2000)
 
 
@@ -116,13 +116,17 @@ def pretrain(args: argparse.Namespace) -> None:
     atlas = Atlas(dim=PRESETS[args.preset].dim)
     model = InfoAtlas(PRESETS[args.preset]).to(fabric.device)
     average = Average(model, args.average)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr, betas=(0.9, 0.98), weight_decay=0.01)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=args.lr, betas=(0.9, 0.98), weight_decay=0.01
+    )
     run: dict[str, Any] = {
         "preset": args.preset, "seed": args.seed, "step": 0, "datasets": 0, "seconds": 0.0,
         "best": math.inf, "git_revision": git_revision(), "arguments": {k: str(v) for k, v in vars(args).items()},
     }  # fmt: skip
     if args.resume or args.init:
-        saved = torch.load(args.init or out / "last.pt", map_location=fabric.device, weights_only=True)
+        saved = torch.load(
+            args.init or out / "last.pt", map_location=fabric.device, weights_only=True
+        )
         model.load_state_dict(saved["model"])
         average.model.load_state_dict(saved.get("average", saved["model"]))
         if args.resume:
@@ -152,7 +156,9 @@ def pretrain(args: argparse.Namespace) -> None:
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate(step, args)
             data = batch_at(atlas, step, args, fabric.global_rank, fabric.device)
-            parts = losses(wrapped, data, draw_shifts(data.x.shape[1], args.shifts).to(fabric.device))
+            parts = losses(
+                wrapped, data, draw_shifts(data.x.shape[1], args.shifts).to(fabric.device)
+            )
             fabric.backward(parts["loss"])
             norm = fabric.clip_gradients(wrapped, optimizer, max_norm=1.0, error_if_nonfinite=False)
             if torch.isfinite(norm):  # a batch beyond float32 is left out, and counted
@@ -174,7 +180,9 @@ def pretrain(args: argparse.Namespace) -> None:
                 if figures["held_out"] < run["best"]:
                     run["best"] = figures["held_out"]
                     if fabric.is_global_zero:
-                        torch.save(checkpoint(average.model, run | {"figures": figures}), out / "best.pt")
+                        torch.save(
+                            checkpoint(average.model, run | {"figures": figures}), out / "best.pt"
+                        )
                 save()
                 line = {"step": step + 1, "loss": smooth, "lr": learning_rate(step, args), **figures,
                         "datasets": run["datasets"], "seconds": round(run["seconds"], 1)}  # fmt: skip
@@ -215,7 +223,9 @@ class Progress:
 
 
 def main() -> None:
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    p = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
     p.add_argument("--preset", choices=PRESETS, default="tiny")
     p.add_argument("--out", default="runs/tiny", help="folder for checkpoints and metrics.jsonl")
     p.add_argument("--steps", type=int, default=1200, help="optimizer steps in all")

@@ -16,7 +16,7 @@ class Backend(Protocol):
     provider : str
         Where it computes: "cpu", "cuda" or "tensorrt".
     threads : int
-        Threads within one operator, on the CPU.
+        Among which the slices are shared out, on the CPU.
     """
 
     provider: str

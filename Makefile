@@ -1,0 +1,53 @@
+# make demo   the main job on 100 real demonstrations: key states and a picture (no torch)
+# make test   the whole test suite, with everything that it drives
+# make bench  latency of one update on this machine
+# make accuracy   the BMI benchmark, through the public API, and the tables of the README
+# make pretrain   five minutes of pretraining on two cores (preset tiny)
+
+PYTHON ?= python3
+RUN  = .venv/bin
+DEV  = .venv-dev/bin
+BMI  = .venv-bmi/bin
+
+.PHONY: demo test bench accuracy pretrain lint clean
+
+demo: .venv/ready
+	$(RUN)/infoatlas-rt info
+	$(RUN)/infoatlas-rt keystates examples/data/pickcube.npz --lag 2 --k 5 --slices 40 --plot keystates.png
+
+test: .venv-dev/ready
+	$(DEV)/python -m pytest
+
+bench: .venv/ready
+	$(RUN)/infoatlas-rt bench
+
+accuracy: .venv-dev/ready build/bmi/ready
+	$(DEV)/python benchmarks/accuracy/bmi.py build/bmi --out benchmarks/results
+	$(DEV)/python benchmarks/accuracy/gaussian.py --out benchmarks/results
+
+pretrain: .venv-dev/ready
+	$(DEV)/python -m infoatlas_train.pretrain --preset tiny --out runs/tiny
+
+lint: .venv-dev/ready
+	$(DEV)/ruff check . && $(DEV)/ruff format --check . && $(DEV)/mypy
+
+# Each environment is made again when what it is made from changes.
+.venv/ready: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(RUN)/pip install --quiet --disable-pip-version-check -e '.[cpu,cli,plot]'
+	touch $@
+
+.venv-dev/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-dev
+	$(DEV)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cli,plot,export,dev]'
+	touch $@
+
+# BMI needs an old jax and numpy < 2, so it lives alone and hands over .npz files.
+build/bmi/ready: benchmarks/accuracy/bmi_samples.py
+	$(PYTHON) -m venv .venv-bmi
+	$(BMI)/pip install --quiet --disable-pip-version-check benchmark-mi==0.1.3 'jax<0.4.24' 'jaxlib<0.4.24' 'numpy<2' 'scipy<1.13'
+	$(BMI)/python benchmarks/accuracy/bmi_samples.py build/bmi
+	touch $@
+
+clean:
+	rm -rf .venv .venv-dev .venv-bmi build

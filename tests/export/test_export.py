@@ -1,0 +1,125 @@
+"""torch -> ONNX: dynamic axes that really vary, parity, and the shipped file made by the command."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+
+from infoatlas_export import onnx as export_module
+from infoatlas_export.cli import main
+from infoatlas_export.onnx import PARITY_SIZES, TOLERANCE, parity
+from infoatlas_rt import bundle
+from infoatlas_rt.errors import ModelError
+from infoatlas_train.hypernetwork import PRESETS, InfoAtlas
+from infoatlas_train.pretrain import checkpoint, load
+
+SHIPPED = Path(__file__).parents[2] / "train" / "checkpoints" / "edge.pt"
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """A small untrained model through the command."""
+    folder = tmp_path_factory.mktemp("export")
+    torch.manual_seed(0)
+    run = {
+        "step": 3,
+        "datasets": 24,
+        "seed": 5,
+        "git_revision": "abc",
+        "figures": {"held_out": 0.5},
+    }
+    torch.save(checkpoint(InfoAtlas(PRESETS["tiny"]), run), folder / "tiny.pt")
+    main([str(folder / "tiny.pt"), "--out", str(folder / "tiny.onnx"), "--name", "tiny",
+          "--json", str(folder / "parity.json")])  # fmt: skip
+    return folder
+
+
+def test_parity_table_covers_the_axes_and_holds(exported):
+    rows = json.loads((exported / "parity.json").read_text())["parity"]
+    assert {row["slices"] for row in rows} == {1, 2, 3, 40}
+    assert {row["samples"] for row in rows} == {17, 100, 1000, 5000}
+    assert max(row["mi"] for row in rows) <= TOLERANCE
+
+
+def test_metadata_survives_the_round_trip(exported):
+    b = bundle.load(exported / "tiny.onnx")
+    assert (b.name, b.dim, b.steps, b.datasets, b.seed, b.git_revision) == (
+        "tiny",
+        5,
+        3,
+        24,
+        5,
+        "abc",
+    )
+    assert b.accuracy == {"held_out": 0.5} and b.licence == "Apache-2.0"
+
+
+def test_graph_is_one_that_tensorrt_can_take(exported):
+    """Opset 20, and no operator that TensorRT 10.3 lacks or limits (TopK, Unique, Det, Einsum)."""
+    model = onnx.load(exported / "tiny.onnx")
+    assert [o.version for o in model.opset_import if o.domain == ""] == [20]
+    assert {o.domain for o in model.opset_import} == {""}
+    kinds = {node.op_type for node in model.graph.node}
+    assert not kinds & {
+        "TopK",
+        "Unique",
+        "Det",
+        "Einsum",
+        "NonZero",
+        "Attention",
+        "If",
+        "Loop",
+        "Scan",
+    }
+    names = {i.name: [d.dim_param or d.dim_value for d in i.type.tensor_type.shape.dim]
+             for i in (*model.graph.input, *model.graph.output)}  # fmt: skip
+    assert names == {
+        "x": ["slices", "samples", 5], "y": ["slices", "samples", 5], "shifts": ["shifts"],
+        "mi": ["slices"], "pointwise": ["slices", "samples"], "influence": ["slices", "samples"],
+    }  # fmt: skip
+
+
+def test_no_word_of_the_machine_in_the_file(exported):
+    content = (exported / "tiny.onnx").read_bytes()
+    assert (
+        b"/" + b"home" not in content and b"site-packages" not in content and b".py" not in content
+    )
+
+
+def test_a_graph_that_differs_is_refused(exported, monkeypatch, tmp_path):
+    wrong = [{"slices": s, "samples": n, "mi": 0.1} for s, n in PARITY_SIZES]
+    monkeypatch.setattr(export_module, "parity", lambda *a: wrong)
+    with pytest.raises(ModelError, match=r"differ by 0\.1 nats"):
+        main([str(exported / "tiny.pt"), "--out", str(tmp_path / "x.onnx")])
+    assert not (tmp_path / "x.onnx").exists()
+
+
+def test_unreadable_checkpoint(tmp_path):
+    (tmp_path / "bad.pt").write_bytes(b"not a checkpoint")
+    with pytest.raises(ModelError, match="cannot read the checkpoint"):
+        main([str(tmp_path / "bad.pt"), "--out", str(tmp_path / "x.onnx")])
+
+
+def test_the_shipped_file_is_the_committed_checkpoint():
+    model, run = load(SHIPPED)
+    shipped = bundle.load("edge")
+    assert (shipped.steps, shipped.datasets) == (run["step"], run["datasets"]) and run["step"] > 0
+    assert max(row["mi"] for row in parity(model, shipped.bytes)) <= TOLERANCE
+
+
+def test_more_shifts_than_traced_with(exported):
+    """The shifts axis varies too: all n-1 of them."""
+    import onnxruntime
+
+    model, _ = load(exported / "tiny.pt")
+    session = onnxruntime.InferenceSession((exported / "tiny.onnx").read_bytes())
+    x, y, _ = export_module.example(2, 50, 5)
+    for m in (4, 49):
+        shifts = np.arange(1, m + 1)
+        got = session.run(["mi"], {"x": x, "y": y, "shifts": shifts})[0]
+        with torch.no_grad():
+            expected = model(*(torch.from_numpy(a) for a in (x, y, shifts)))[0].numpy()
+        np.testing.assert_allclose(got, expected, atol=TOLERANCE)
