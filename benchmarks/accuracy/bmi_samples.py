@@ -10,6 +10,8 @@ One file per task with x, y [seeds, samples, d] float32 and the true mutual info
 import sys
 from pathlib import Path
 
+sys.path.pop(0)  # this folder's bmi.py is not the package of that name
+
 import bmi
 import numpy as np
 

@@ -65,8 +65,6 @@ def ksg(x: NDArray[np.floating], y: NDArray[np.floating], k: int = 5) -> float:
     total = digamma(k) + digamma(len(x))
     for side in sides:
         # Counts the sample itself, which is the 1 in the paper's psi(n_x + 1).
-        count = cKDTree(side).query_ball_point(
-            side, strictly_within, p=np.inf, return_length=True
-        )
+        count = cKDTree(side).query_ball_point(side, strictly_within, p=np.inf, return_length=True)
         total -= digamma(count).mean()
     return float(total)

@@ -26,14 +26,14 @@ def main(argv: Sequence[str] | None = None) -> None:
         arguments.checkpoint, arguments.out, name=arguments.name, version=arguments.version
     )
     if not write_json(arguments.json, {"parity": rows, "tolerance": TOLERANCE}):
+        sizes, differences = ("slices", "samples"), ("mi", "pointwise", "influence")
         table(
             f"ONNX Runtime against torch with the exact solve: largest difference in nats "
             f"(tolerance {TOLERANCE} on mi)",
-            ("slices", "samples", "mi", "pointwise", "influence"),
+            (*sizes, *differences),
             [
-                (*(str(row[key]) for key in ("slices", "samples")),
-                 *(f"{row[key]:.1e}" for key in ("mi", "pointwise", "influence")))
+                (*(str(row[key]) for key in sizes), *(f"{row[key]:.1e}" for key in differences))
                 for row in rows
             ],
-        )  # fmt: skip
+        )
         print(f"wrote {arguments.out}")

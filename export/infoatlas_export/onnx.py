@@ -84,12 +84,24 @@ def to_onnx(model: InfoAtlas, metadata: dict[str, str]) -> onnx.ModelProto:
 def metadata(model: InfoAtlas, run: dict[str, Any], name: str, version: str) -> dict[str, str]:
     accuracy = {k: round(v, 4) for k, v in run.get("figures", {}).items()} | run.get("accuracy", {})
     values = {
-        "name": name, "version": version, "format": "1", "dim": model.config.dim,
-        "n_min": min(SIZES), "n_max": max(SIZES), "shifts": SHIFTS, "pairs": PAIRS, "padding": "zeros",
-        "readout": model.config.readout, "preprocess": "1", "steps": run["step"],
-        "datasets": run["datasets"], "seed": run["seed"], "git_revision": run["git_revision"],
-        "accuracy": json.dumps(accuracy), "licence": "Apache-2.0",
-    }  # fmt: skip
+        "name": name,
+        "version": version,
+        "format": "1",
+        "dim": model.config.dim,
+        "n_min": min(SIZES),
+        "n_max": max(SIZES),
+        "shifts": SHIFTS,
+        "pairs": PAIRS,
+        "padding": "zeros",
+        "readout": model.config.readout,
+        "preprocess": "1",
+        "steps": run["step"],
+        "datasets": run["datasets"],
+        "seed": run["seed"],
+        "git_revision": run["git_revision"],
+        "accuracy": json.dumps(accuracy),
+        "licence": "Apache-2.0",
+    }
     return {f"infoatlas.{key}": str(value) for key, value in values.items()}
 
 
@@ -133,8 +145,7 @@ def export(
     rows = parity(model, content)
     worst = max(row["mi"] for row in rows)
     if not worst <= TOLERANCE:
-        raise ModelError(
-            f"graph and torch differ by {worst:.2g} nats, more than {TOLERANCE}: {rows}"
-        )
+        message = f"graph and torch differ by {worst:.2g} nats, more than {TOLERANCE}: {rows}"
+        raise ModelError(message)
     Path(out).write_bytes(content)
     return rows

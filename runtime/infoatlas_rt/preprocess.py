@@ -154,9 +154,8 @@ def _kept_first(u: Array, s: Array, kept: Array) -> Array:
     h = xp.matrix_transpose(u) @ (u * xp.astype(kept, u.dtype)[..., None])
     pad = xp.zeros((*s.shape[:-1], d - s.shape[-1]), dtype=s.dtype, device=device(s))
     paired = xp.concat([s, pad], axis=-1) > CORRELATION_FLOOR
-    weight = xp.where(
-        paired, d - xp.arange(d, device=device(u), dtype=u.dtype), xp.zeros_like(h[..., 0])
-    )
+    falling = d - xp.arange(d, device=device(u), dtype=u.dtype)
+    weight = xp.where(paired, falling, xp.zeros_like(h[..., 0]))
     eye = xp.eye(d, dtype=u.dtype, device=device(u))
     _, r = xp.linalg.eigh(h + weight[..., None] * eye)
     return u @ xp.flip(r, axis=-1)

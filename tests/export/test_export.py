@@ -1,5 +1,6 @@
-"""torch -> ONNX: dynamic axes that really vary, parity, and the shipped file made by the command."""
+"""torch -> ONNX: axes that really vary, parity, and the shipped file made by the command."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -21,19 +22,21 @@ SHIPPED = Path(__file__).parents[2] / "train" / "checkpoints" / "edge.pt"
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
-    """A small untrained model through the command."""
+    """A small untrained model through the command, traced once for all tests.
+
+    On copies (x = y, n = 5000) an untrained network leaves the solver more to do than its steps
+    allow; a firmer ridge spares it that.
+    """
     folder = tmp_path_factory.mktemp("export")
     torch.manual_seed(0)
-    run = {
-        "step": 3,
-        "datasets": 24,
-        "seed": 5,
-        "git_revision": "abc",
-        "figures": {"held_out": 0.5},
-    }
-    torch.save(checkpoint(InfoAtlas(PRESETS["tiny"]), run), folder / "tiny.pt")
-    main([str(folder / "tiny.pt"), "--out", str(folder / "tiny.onnx"), "--name", "tiny",
-          "--json", str(folder / "parity.json")])  # fmt: skip
+    model = InfoAtlas(dataclasses.replace(PRESETS["tiny"], cg_steps=10))
+    with torch.no_grad():
+        model.hypernetwork.generation.base[:, -2:] += 4.0
+    run = {"step": 3, "datasets": 24, "seed": 5, "git_revision": "abc"}
+    run["figures"] = {"held_out": 0.5}
+    torch.save(checkpoint(model, run), folder / "tiny.pt")
+    written = ["--out", str(folder / "tiny.onnx"), "--json", str(folder / "parity.json")]
+    main([str(folder / "tiny.pt"), "--name", "tiny", *written])
     return folder
 
 
@@ -46,14 +49,8 @@ def test_parity_table_covers_the_axes_and_holds(exported):
 
 def test_metadata_survives_the_round_trip(exported):
     b = bundle.load(exported / "tiny.onnx")
-    assert (b.name, b.dim, b.steps, b.datasets, b.seed, b.git_revision) == (
-        "tiny",
-        5,
-        3,
-        24,
-        5,
-        "abc",
-    )
+    assert (b.name, b.dim, b.seed, b.git_revision) == ("tiny", 5, 5, "abc")
+    assert (b.steps, b.datasets) == (3, 24)
     assert b.accuracy == {"held_out": 0.5} and b.licence == "Apache-2.0"
 
 
@@ -63,17 +60,8 @@ def test_graph_is_one_that_tensorrt_can_take(exported):
     assert [o.version for o in model.opset_import if o.domain == ""] == [20]
     assert {o.domain for o in model.opset_import} == {""}
     kinds = {node.op_type for node in model.graph.node}
-    assert not kinds & {
-        "TopK",
-        "Unique",
-        "Det",
-        "Einsum",
-        "NonZero",
-        "Attention",
-        "If",
-        "Loop",
-        "Scan",
-    }
+    refused = "TopK Unique Det Einsum NonZero Attention If Loop Scan"
+    assert not kinds & set(refused.split())
     names = {i.name: [d.dim_param or d.dim_value for d in i.type.tensor_type.shape.dim]
              for i in (*model.graph.input, *model.graph.output)}  # fmt: skip
     assert names == {
@@ -84,13 +72,14 @@ def test_graph_is_one_that_tensorrt_can_take(exported):
 
 def test_no_word_of_the_machine_in_the_file(exported):
     content = (exported / "tiny.onnx").read_bytes()
-    assert (
-        b"/" + b"home" not in content and b"site-packages" not in content and b".py" not in content
-    )
+    here = str(Path(__file__).parents[2]).encode()
+    assert not [word for word in (here, b"site-packages", b".py") if word in content]
 
 
 def test_a_graph_that_differs_is_refused(exported, monkeypatch, tmp_path):
     wrong = [{"slices": s, "samples": n, "mi": 0.1} for s, n in PARITY_SIZES]
+    traced = onnx.load(exported / "tiny.onnx")
+    monkeypatch.setattr(export_module, "to_onnx", lambda *a: traced)
     monkeypatch.setattr(export_module, "parity", lambda *a: wrong)
     with pytest.raises(ModelError, match=r"differ by 0\.1 nats"):
         main([str(exported / "tiny.pt"), "--out", str(tmp_path / "x.onnx")])

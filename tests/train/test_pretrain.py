@@ -1,7 +1,9 @@
 """The loop: it learns, resumes exactly, and its checkpoints describe themselves."""
 
+import functools
 import json
 import sys
+from itertools import pairwise
 
 import pytest
 import torch
@@ -46,14 +48,15 @@ def test_checkpoint_describes_itself(monkeypatch, tmp_path):
 
 
 def test_it_learns(monkeypatch, tmp_path):
-    """Forty steps take the held-out loss well below that of the untrained model."""
-    monkeypatch.setattr(pretrain, "SIZES", {128: 1.0})
+    """Forty steps of dependence that the anchor cannot see: the held-out loss falls by a tenth."""
+    curves = functools.partial(pretrain.Atlas, families={"functional": 1.0}, independent=0.0)
+    monkeypatch.setattr(pretrain, "Atlas", curves)
     run(monkeypatch, tmp_path, "--steps", "40", "--evaluate", "40", "--lr", "3e-3", "--warmup", "5")
     trained, record = pretrain.load(tmp_path / "best.pt")
     torch.manual_seed(record["seed"])
     untrained = pretrain.InfoAtlas(trained.config)
     before = pretrain.held_out_error(untrained, pretrain.held_out_batches(pretrain.Atlas(), "cpu"))
-    assert record["figures"]["held_out"] < 0.95 * before["held_out"]
+    assert record["figures"]["held_out"] < 0.9 * before["held_out"]
 
 
 def test_learning_rate_warms_up_and_decays():
@@ -62,4 +65,4 @@ def test_learning_rate_warms_up_and_decays():
 
     rates = [pretrain.learning_rate(step, args) for step in range(100)]
     assert rates[0] == pytest.approx(0.1) and rates[9] == 1.0 and rates[49] == 1.0
-    assert all(a > b for a, b in zip(rates[50:97], rates[51:98], strict=True)) and rates[-1] < 0.05
+    assert all(a > b for a, b in pairwise(rates[50:98])) and rates[-1] < 0.05

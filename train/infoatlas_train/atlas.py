@@ -1,4 +1,4 @@
-"""The atlas: synthetic distributions with known dependence, drawn in batches on the training device.
+"""The atlas: synthetic distributions of known dependence, drawn in batches on the training device.
 
 Each dataset comes with the exact (or Monte Carlo exact) pointwise log-ratio log p(x,y)/p(x)p(y) on
 query pairs, so that a critic can be taught what it should say. Families:
@@ -10,9 +10,11 @@ query pairs, so that a critic can be taught what it should say. Families:
 * ``autoregressive``  consecutive states of a stationary VAR(1): dependent samples
 * ``discrete``    a noisy channel between labels, seen through codes
 
-Random invertible flows per side (:mod:`infoatlas_train.flows`) then change the margins and leave the
-log-ratio as it is. Shapes: B datasets, N samples, D the width of a side; a side of dimension d < D
-has its last D - d coordinates at zero.
+Random invertible flows per side (:mod:`infoatlas_train.flows`) then change the margins and leave
+the log-ratio as it is.
+
+Shapes: B datasets, N samples, Q queries, D the width of a side; a side of dimension d < D has its
+last D - d coordinates at zero.
 """
 
 from __future__ import annotations
@@ -105,10 +107,8 @@ class Atlas:
         joint, product = (
             torch.where(broken[:, None], 0.0, r.clamp(-bound, bound)) for r in (p.joint, p.product)
         )
-        return Datasets(
-            p.x[:, :n], y[:, :n], p.x[:, n:], y[:, n:], joint, product,
-            torch.where(broken, 0.0, p.mi), family,
-        )  # fmt: skip
+        mi = torch.where(broken, 0.0, p.mi)
+        return Datasets(p.x[:, :n], y[:, :n], p.x[:, n:], y[:, n:], joint, product, mi, family)
 
 
 def _astuple(p: Pairs) -> tuple[Tensor, ...]:
@@ -127,8 +127,16 @@ def _sides(a: Atlas, b: int, dev: torch.device, equal: bool = False) -> tuple[Te
     return mx, torch.where(same, mx, draw())
 
 
-def _finish(mx: Tensor, my: Tensor, x: Tensor, y: Tensor, joint: Tensor, product: Tensor,
-            mi: Tensor | None = None) -> Pairs:  # fmt: skip
+def _finish(
+    mx: Tensor,
+    my: Tensor,
+    x: Tensor,
+    y: Tensor,
+    joint: Tensor,
+    product: Tensor,
+    mi: Tensor | None = None,
+) -> Pairs:
+    """Send each side through a flow of its own; the log-ratio stays."""
     x, y = random_flow(x, mx), random_flow(y, my)
     return Pairs(x, y, joint, product, joint.mean(1) if mi is None else mi)
 
@@ -144,9 +152,8 @@ def low_rank_correlation(mask: Tensor, components: int) -> Tensor:
     """
     b, d = mask.shape
     dev = mask.device
-    rank = (
-        1 + (torch.rand(b, components, 1, 1, device=dev) * mask.sum(1)[:, None, None, None]).long()
-    )
+    most = mask.sum(1)[:, None, None, None]
+    rank = 1 + (torch.rand(b, components, 1, 1, device=dev) * most).long()
     w = torch.randn(b, components, d, d, device=dev, dtype=torch.float64)
     w = w * (torch.arange(d, device=dev) < rank)
     sparse = uniform(b, 0.0, 0.6, dev)[:, None, None, None]
@@ -214,10 +221,8 @@ class Mixture:
         q = e.square().sum(-1)
         d = mask.sum(1)[:, None, None]
         nu = torch.where(self.freedom.isfinite(), self.freedom, 1.0)[..., None]
-        student = (
-            torch.lgamma((nu + d) / 2) - torch.lgamma(nu / 2) - d / 2 * torch.log(nu * math.pi)
-            - (nu + d) / 2 * torch.log1p(q / nu)
-        )  # fmt: skip
+        student = torch.lgamma((nu + d) / 2) - torch.lgamma(nu / 2)
+        student = student - d / 2 * torch.log(nu * math.pi) - (nu + d) / 2 * torch.log1p(q / nu)
         gauss = -q / 2 - d / 2 * math.log(2 * math.pi)
         log_det = factor.diagonal(dim1=-2, dim2=-1).log().sum(-1).float()[..., None]
         each = torch.where(self.freedom[..., None].isfinite(), student, gauss) - log_det
@@ -235,11 +240,12 @@ class Mixture:
     def gaussian_mi(self) -> Tensor:
         """Closed form of the first component, in nats: [B]."""
         d = self.mask.shape[1] // 2
-        log_det = [torch.linalg.slogdet(self.scale[:, 0, s, s])[1]
-                   for s in (slice(d), slice(d, None), slice(None))]  # fmt: skip
-        return (0.5 * (log_det[0] + log_det[1] - log_det[2])).float()
+        parts = slice(d), slice(d, None), slice(None)
+        x, y, joint = (torch.linalg.slogdet(self.scale[:, 0, s, s])[1] for s in parts)
+        return (0.5 * (x + y - joint)).float()
 
     def pairs(self, z: Tensor, queries: int) -> Pairs:
+        """Samples z [B, N, 2D] of the mixture with the truth on the last `queries` of them."""
         dim = z.shape[-1] // 2
         x, y = z[..., :dim], z[..., dim:]
         xq, yq = x[:, -queries:], y[:, -queries:]
@@ -272,21 +278,18 @@ def mixture(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     sd = torch.where(even | (mask[:, None] == 0), 1.0, sd)
     spread = torch.exp(uniform(b, math.log(0.03), 0.0, dev))[:, None, None]
     mean = uniform((b, most, mask.shape[1]), -5.0, 5.0, dev) * spread * mask[:, None]
-    m = Mixture(
-        (weight / weight.sum(1, keepdim=True)).log(), mean,
-        corr * sd[..., None] * sd[..., None, :], _freedom(b, most, dev), mask,
-    )  # fmt: skip
+    log_weight = (weight / weight.sum(1, keepdim=True)).log()
+    scale = corr * sd[..., None] * sd[..., None, :]
+    m = Mixture(log_weight, mean, scale, _freedom(b, most, dev), mask)
     return m.pairs(m.sample(samples), a.queries)
 
 
 def canonical(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     """One Gaussian or Student-t component of a chosen strength: robots live at 1 to 5 nats."""
     mx, my = _sides(a, b, dev)
-    zeros = torch.zeros(b, 1, device=dev)
-    m = Mixture(
-        zeros, torch.zeros(b, 1, 2 * a.dim, device=dev), prescribed_correlation(mx, my),
-        _freedom(b, 1, dev), torch.cat([mx, my], 1),
-    )  # fmt: skip
+    log_weight, mean = torch.zeros(b, 1, device=dev), torch.zeros(b, 1, 2 * a.dim, device=dev)
+    scale, freedom = prescribed_correlation(mx, my), _freedom(b, 1, dev)
+    m = Mixture(log_weight, mean, scale, freedom, torch.cat([mx, my], 1))
     return m.pairs(m.sample(samples), a.queries)
 
 
@@ -305,15 +308,13 @@ def autoregressive(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     sigma = sigma + torch.diag_embed(1.0 - mx.double())
     joint = torch.cat([torch.cat([sigma, cross.mT], 2), torch.cat([cross, sigma], 2)], 1)[:, None]
     joint = joint + 1e-7 * torch.eye(2 * a.dim, device=dev, dtype=torch.float64)
-    m = Mixture(
-        torch.zeros(b, 1, device=dev), torch.zeros(b, 1, 2 * a.dim, device=dev), joint,
-        torch.full((b, 1), torch.inf, device=dev), torch.cat([mx, mx], 1),
-    )  # fmt: skip
+    log_weight, mean = torch.zeros(b, 1, device=dev), torch.zeros(b, 1, 2 * a.dim, device=dev)
+    normal = torch.full((b, 1), torch.inf, device=dev)
+    m = Mixture(log_weight, mean, joint, normal, torch.cat([mx, mx], 1))
     n = samples - a.queries
     state = m.sample(1)[:, 0, : a.dim]
-    shocks = (
-        torch.randn(n + lag, b, a.dim, device=dev) * noise.diagonal(dim1=1, dim2=2).sqrt().float()
-    )
+    sd = noise.diagonal(dim1=1, dim2=2).sqrt().float()
+    shocks = torch.randn(n + lag, b, a.dim, device=dev) * sd
     path, transition = [state], step.float().mT
     for e in shocks[1:]:
         state = (state[:, None] @ transition)[:, 0] + e
@@ -338,9 +339,8 @@ def _source(mask: Tensor, samples: int) -> Tensor:
     centres = 1.5 * torch.randn(b, 4, d, device=dev)
     label = torch.randint(4, (b, samples), device=dev)
     spots = torch.gather(centres, 1, label[..., None].expand(-1, -1, d)) + 0.5 * z
-    x = torch.where(
-        kind == 0, z, torch.where(kind == 1, flat, torch.where(kind == 2, heavy, spots))
-    )
+    x = torch.where(kind == 0, z, torch.where(kind == 1, flat, spots))
+    x = torch.where(kind == 2, heavy, x)
     return x * mask[:, None]
 
 
@@ -353,11 +353,21 @@ def _log_kernel(y: Tensor, centre: Tensor, sd: Tensor, mask: Tensor) -> Tensor:
     constant = (p * centre.square()).sum(-1) + 2 * (sd.log() * mask[:, None]).sum(-1)
     left = torch.cat([y.square(), y], -1)
     right = torch.cat([p, -2 * p * centre], -1)
-    return -0.5 * (torch.baddbmm(constant[:, None], left, right.mT))
+    return -0.5 * torch.baddbmm(constant[:, None], left, right.mT)
+
+
+def _log_box(y: Tensor, centre: Tensor, half: Tensor, mask: Tensor) -> Tensor:
+    """The same for noise that is uniform within +-half, on the first two coordinates."""
+    inside = torch.ones(y.shape[0], y.shape[1], centre.shape[1], dtype=torch.bool, device=y.device)
+    for i in range(2):
+        near = (y[:, :, None, i] - centre[:, None, :, i]).abs() <= half[:, None, :, i] * (1 + 1e-5)
+        inside &= near | (mask[:, i, None, None] == 0)
+    density = -(half.log() * mask[:, None]).sum(-1)[:, None]
+    return torch.where(inside, density, -1e4)
 
 
 def functional(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
-    """y = f(x) + s(x) e with Gaussian e; p(y) by averaging over draws of x (own draw included)."""
+    """y = f(x) + s(x) e, e Gaussian or uniform; p(y) averages over draws of x, its own included."""
     q = a.queries
     mx, my = _sides(a, b, dev)
     x = _source(mx, samples + a.draws - q)
@@ -369,17 +379,24 @@ def functional(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     swing = torch.where(only_scale, 1.5, swing[:, None, None])
     level = torch.exp(uniform(b, math.log(0.12), math.log(2.5), dev))[:, None, None]
     sd = level * torch.exp(swing * s.standardised(x).clamp(-2, 2))
-    y = (centre + sd * torch.randn_like(centre)) * my[:, None]
+    # Bounded noise makes edges: the ratio is flat within a band and nothing outside. Only in one or
+    # two dimensions, where the draws fill the band.
+    flat = ((my.sum(1) <= 2) & (torch.rand(b, device=dev) < 0.4))[:, None, None]
+    noise = torch.where(flat, 2 * torch.rand_like(centre) - 1, torch.randn_like(centre))
+    y = (centre + sd * noise) * my[:, None]
     # Queries are the last of the first `samples`; their own x is among the draws.
     draw = slice(samples - q, None)
-    table = _log_kernel(y[:, samples - q : samples], centre[:, draw], sd[:, draw], my)  # [B, Q, R]
+    yq = y[:, samples - q : samples]
+    table = _log_kernel(yq, centre[:, draw], sd[:, draw], my)  # [B, Q, R]
+    if flat.any():
+        table = torch.where(flat, _log_box(yq, centre[:, draw], sd[:, draw], my), table)
     marginal = torch.logsumexp(table, 2) - math.log(table.shape[2])
     own = table[:, :, :q]
     i = torch.arange(q, device=dev)
     joint = own[:, i, i] - marginal
     product = own[:, (i + 1) % q, i] - marginal.roll(-1, 1)
     x, y = x[:, :samples], y[:, :samples]
-    if torch.rand(()) < 0.5:  # the other way round: pairs (x_i, y_{i+1}) become (y_i, x_{i-1})
+    if torch.rand(()) < 0.5:  # the other way round: pairs (x_i, y_{i+1}) become (y_i, x_{i+1})
         x, y, mx, my = y, x, my, mx
         product = own[:, i, (i + 1) % q] - marginal
     return _finish(mx, my, x, y, joint, product)
@@ -413,7 +430,7 @@ def latent(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
 
 
 def discrete(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
-    """Labels through a noisy channel, seen as codes; y blurred by Gaussian noise in half of them."""
+    """Labels through a noisy channel, seen as codes; in half of the datasets noise blurs y."""
     q = a.queries
     mx, my = _sides(a, b, dev)
     m = 8
@@ -433,10 +450,8 @@ def discrete(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     code_x, code_y = code_x.sort(1).values + ramp, code_y.sort(1).values + ramp
     noise = torch.exp(uniform(b, math.log(0.03), math.log(0.6), dev))[:, None, None]
     blurred = torch.rand(b, 1, 1, device=dev) < 0.5
-    x = code_x[index, la] * mx[:, None]
-    y = (code_y[index, lb] + blurred * noise * torch.randn(b, samples, a.dim, device=dev)) * my[
-        :, None
-    ]
+    blur = blurred * noise * torch.randn(b, samples, a.dim, device=dev)
+    x, y = code_x[index, la] * mx[:, None], (code_y[index, lb] + blur) * my[:, None]
 
     log_table = table.clamp(min=1e-30).log()
     log_a, log_b = table.sum(2).clamp(min=1e-30).log(), table.sum(1).clamp(min=1e-30).log()

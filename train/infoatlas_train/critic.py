@@ -2,10 +2,10 @@
 
     T(x, y) = T0(x, y) + psi(x, y) . a
 
-T0 is the Gaussian anchor, the closed-form log-ratio of a Gaussian copula with the (shrunk) canonical
-correlations. psi are F features from generated layers: each side has a network of its own, run once
-per sample, and the two meet in a layer that is run once per pair. The coefficients a are solved, not
-guessed: damped Newton steps of the DV objective, inside the forward pass.
+T0 is the Gaussian anchor, the closed-form log-ratio of a Gaussian copula with the (shrunk)
+canonical correlations. psi are F features from generated layers: each side has a network of its
+own, run once per sample, and the two meet in a layer that is run once per pair. The coefficients a
+are solved, not guessed: damped Newton steps of the DV objective, inside the forward pass.
 
 Shapes: B datasets (or slices), n samples, M shifts, D inputs a side, H units a side, F features.
 """
@@ -25,18 +25,19 @@ RIDGE_FLOOR = 1e-3  # bounds the condition number of the solve
 
 @dataclass
 class Theta:
-    """The complete generated parameters of one critic per dataset (the paper's theta)."""
+    """The complete generated parameters of one critic per dataset (the paper's theta).
+
+    The network of a side has three layers, [B, 2D+2, H], [B, H+1, H] (the last row of both is the
+    bias) and [B, H+2D+1, F]. `ridge` regularises the solve; where the readout is generated it holds
+    the coefficients themselves.
+    """
 
     shrunk_z: Tensor  # [B, D] Fisher z of the canonical correlations, shrunk and capped
-    side_x: list[
-        Tensor
-    ]  # [B, 2D+2, H], [B, H+1, H], [B, H+2D+1, F]: side network of x, biases last
-    side_y: list[Tensor]  # the same, y
+    side_x: list[Tensor]
+    side_y: list[Tensor]
     bias: Tensor  # [B, 1, F]
     mix: Tensor  # [B, F+1, F] the layer that is run per pair
-    ridge: (
-        Tensor  # [B, F] regularisation of the solve, or the coefficients where they are generated
-    )
+    ridge: Tensor  # [B, F]
 
 
 def side_inputs(x: Tensor, sample: Tensor | None = None) -> Tensor:
@@ -46,22 +47,23 @@ def side_inputs(x: Tensor, sample: Tensor | None = None) -> Tensor:
     of `sample` (x itself where not given).
     """
     size = x.square().sum(-1, keepdim=True)
-    typical = (size if sample is None else sample.square().sum(-1, keepdim=True)).mean(
-        1, keepdim=True
-    )
-    r = torch.log1p(size) - torch.log1p(typical)
+    known = size if sample is None else sample.square().sum(-1, keepdim=True)
+    r = torch.log1p(size) - torch.log1p(known.mean(1, keepdim=True))
     return torch.cat([x, r, r * x], -1)
 
 
+def sample_size(x: Tensor) -> Tensor:
+    """n of samples [B, n, D], as a float tensor [B, 1]: a graph would freeze x.shape[1]."""
+    return torch.ones_like(x[:, :, 0]).sum(1, keepdim=True)
+
+
 def fisher_z(x: Tensor, y: Tensor) -> Tensor:
-    """Fisher z of the canonical correlations of samples in canonical form: [B, n, D] x 2 -> [B, D].
+    """Fisher z of the correlations of samples in canonical form: x, y [B, n, D] -> [B, D].
 
     Computed through 1 - rho = mean((x - y)^2) / 2, which keeps its digits when rho is nearly 1, and
     clamped at what n samples can tell: 1 - rho^2 >= max(1 / n^2, 2e-5).
     """
-    n = torch.ones_like(x[:, :, 0]).sum(
-        1, keepdim=True
-    )  # [B, 1]; x.shape[1] would be frozen in a graph
+    n = sample_size(x)
     used = (x.square().mean(1) > 0.5) & (y.square().mean(1) > 0.5)
     gap = (x - y).square().mean(1) / 2  # 1 - rho
     least = torch.clamp(n.square().reciprocal(), min=2e-5) / 2
@@ -80,7 +82,7 @@ def capped(z: Tensor, n: Tensor) -> Tensor:
 
 
 def anchor(z: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Log-ratio of the Gaussian copula with correlations tanh(z): z [B, 1.., D], x, y [B, .., D]."""
+    """Log-ratio of the Gaussian copula of correlations tanh(z): z [B, 1.., D], x, y [B, .., D]."""
     gap = 2 / (torch.exp(2 * z) + 1)  # 1 - rho
     rho = 1 - gap
     variance = gap * (2 - gap)  # 1 - rho^2
@@ -139,11 +141,13 @@ def solve_readout(
     """Coefficients of the features that maximise the DV objective around the anchor: [B, F].
 
     joint [B, n, F] features of the joint pairs; product [B, P, F] and t0 [B, P] features and anchor
-    of product pairs; ridge [B, F], in units of standardised features. `cg_steps` 0 solves exactly
-    (for training, where factorisations exist); the graph takes a fixed number of conjugate-gradient
-    steps, and tests hold one to the other.
+    of product pairs; ridge [B, F], in units of standardised features. Between the damped Newton
+    steps lies a chord step each, which takes the new gradient with the old curvature: nearly as
+    good as one Newton step more, and nearly free. `cg_steps` 0 solves exactly (for training, where
+    factorisations exist); the graph takes a fixed number of conjugate-gradient steps, and tests
+    hold one to the other.
     """
-    n, p = joint.shape[1], product.shape[1]
+    n = joint.shape[1]
     mean = product.mean(1, keepdim=True)
     joint, product = joint - mean, product - mean
     scale = (product.square().mean(1) + 1e-6).rsqrt()  # [B, F]
@@ -152,14 +156,14 @@ def solve_readout(
     scales = scale[:, :, None] * scale[:, None]
     damping = torch.diag_embed(ridge)
     a = torch.zeros_like(ridge)
-    for step in range(newton_steps):
+    for step in range(2 * newton_steps - 1):
         t = t0 if step == 0 else t0 + (product @ (a * scale)[..., None]).squeeze(-1)
-        w = torch.softmax(t, -1)[..., None]  # [B, P, 1]
-        weighted = w * product
-        mean_w = weighted.sum(1)
-        cov_w = product.mT @ weighted - mean_w[:, :, None] * mean_w[:, None]
+        w = torch.softmax(t, -1)[:, None]  # [B, 1, P]
+        mean_w = (w @ product).squeeze(1)
         gradient = (mean_joint - mean_w) * scale - ridge * a
-        curvature = (cov_w + cov_joint) * 0.5 * scales + damping
+        if step % 2 == 0:
+            cov_w = product.mT @ (w.mT * product) - mean_w[:, :, None] * mean_w[:, None]
+            curvature = (cov_w + cov_joint) * 0.5 * scales + damping
         if cg_steps:
             a = a + conjugate_gradients(curvature, gradient, cg_steps)
         else:
@@ -168,13 +172,13 @@ def solve_readout(
 
 
 def shift_index(shifts: Tensor, n: int) -> Tensor:
-    """Entry (m, i) names the partner of x_i under shift m, (i + shift) mod n, for |shift| < n: [M, n]."""
+    """Partners under cyclic shifts: (i + shift) mod n for each of M shifts, |shift| < n: [M, n]."""
     i = torch.arange(n, device=shifts.device) + shifts[:, None]
     return torch.where(i >= n, i - n, torch.where(i < 0, i + n, i))
 
 
 def donsker_varadhan(joint: Tensor, product: Tensor) -> tuple[Tensor, Tensor]:
-    """The empirical DV formula (paper, Eq. 5): joint [B, n], product [B, P] -> mi, log Z, both [B]."""
+    """The empirical DV formula (paper, Eq. 5): joint [B, n], product [B, P] -> mi, log Z [B]."""
     log_z = torch.logsumexp(product, -1) - torch.log(torch.ones_like(product).sum(-1))
     return joint.mean(-1) - log_z, log_z
 

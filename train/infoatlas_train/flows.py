@@ -71,7 +71,7 @@ def rotate(x: Tensor, mask: Tensor) -> Tensor:
 
 
 def couple(x: Tensor, mask: Tensor) -> Tensor:
-    """Affine coupling: one half of the coordinates is scaled and shifted by functions of the other."""
+    """Affine coupling: functions of one half of the coordinates scale and shift the other half."""
     half = (torch.rand_like(mask) < 0.5).float() * mask
     rest = mask - half
     known = x * half[:, None]
@@ -106,9 +106,8 @@ def bend(x: Tensor, mask: Tensor) -> Tensor:
     squash = torch.erf(a * x / 2)
     log = torch.asinh(3 * a * x)
     grow = torch.sinh(a.clamp(max=1.5) * x.clamp(-6, 6)) + 1e-2 * x
-    return torch.where(
-        kind == 0, power, torch.where(kind == 1, squash, torch.where(kind == 2, log, grow))
-    )
+    x = torch.where(kind == 0, power, torch.where(kind == 1, squash, grow))
+    return torch.where(kind == 2, log, x)
 
 
 def random_flow(x: Tensor, mask: Tensor) -> Tensor:

@@ -1,9 +1,9 @@
 """The hypernetwork: reads a sample, writes the critic (paper, section 3.1).
 
-joint path, marginal path, fusion and parameter generation carry the paper's names. What differs:
+Joint path, marginal path, fusion and parameter generation carry the paper's names. What differs:
 generation is token-wise (each unit token that has read the data writes its own rows of every layer
 of the critic, instead of one MLP that writes all of it), tokens read the data once more after the
-fusion, and the last layer of the critic is solved (`readout="solved"`; `"generated"` is the paper's).
+fusion, and the last layer of the critic is solved (`readout="solved"`; the paper's is "generated").
 
 Shapes: B datasets (or slices), n samples, D inputs a side, W width, U unit tokens.
 """
@@ -26,6 +26,7 @@ from infoatlas_train.critic import (
     features,
     fisher_z,
     influence,
+    sample_size,
     shift_index,
     side,
     side_inputs,
@@ -47,7 +48,7 @@ class HypernetworkConfig:
     readout: str = "solved"  # or "generated", as in the paper
     newton_steps: int = 2
     solve_shifts: int = 4  # product pairs of the solve: the first of the shifts
-    cg_steps: int = 16  # in the graph; training solves exactly
+    cg_steps: int = 12  # in the graph; training solves exactly
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -187,7 +188,7 @@ class Hypernetwork(nn.Module):
     def forward(self, x: Tensor, y: Tensor) -> Theta:
         """Canonical samples x, y [B, n, D] -> the parameters of one critic per dataset."""
         c = self.config
-        n = torch.ones_like(x[:, :, 0]).sum(1, keepdim=True)  # [B, 1], n that follows the graph
+        n = sample_size(x)  # [B, 1]
         z = fisher_z(x, y)
         xn, yn = side_inputs(x), side_inputs(y)
         used = torch.cat([x.square().mean(1), y.square().mean(1)], -1)
@@ -216,15 +217,15 @@ class Hypernetwork(nn.Module):
         if c.readout == "solved":
             # A Gaussian prior of variance 1/F on the coefficients of standardised features.
             ridge = RIDGE_FLOOR + c.features / n * torch.exp(ridge.clamp(-8, 8))
-        return Theta(
-            capped(shrink * z, n), [w["x1"], w["x2"], w["x3"]], [w["y1"], w["y2"], w["y3"]],
-            w["bias"], w["mix"], ridge,
-        )  # fmt: skip
+        side_x, side_y = [w["x1"], w["x2"], w["x3"]], [w["y1"], w["y2"], w["y3"]]
+        return Theta(capped(shrink * z, n), side_x, side_y, w["bias"], w["mix"], ridge)
 
 
 def float32_only(x: Tensor) -> AbstractContextManager[None]:
-    """Solve and readout in float32 also under autocast. (No context at all where there is none:
-    the graph is traced through here.)"""
+    """Solve and readout in float32 also under autocast.
+
+    Where there is no autocast it is no context at all, because the graph is traced through here.
+    """
     on = torch.is_autocast_enabled(x.device.type)
     return torch.autocast(x.device.type, enabled=False) if on else nullcontext()
 
@@ -261,10 +262,13 @@ class InfoAtlas(nn.Module):
             psi, psi_product = psi.float(), psi_product.float()
             if c.readout == "solved":
                 a = solve_readout(
-                    psi, psi_product[:, : c.solve_shifts].flatten(1, 2),
-                    t0_product[:, : c.solve_shifts].flatten(1), theta.ridge,
-                    newton_steps=c.newton_steps, cg_steps=0 if exact else c.cg_steps,
-                )  # fmt: skip
+                    psi,
+                    psi_product[:, : c.solve_shifts].flatten(1, 2),
+                    t0_product[:, : c.solve_shifts].flatten(1),
+                    theta.ridge,
+                    newton_steps=c.newton_steps,
+                    cg_steps=0 if exact else c.cg_steps,
+                )
             else:
                 a = theta.ridge
             a = a[..., None]
@@ -280,7 +284,7 @@ class InfoAtlas(nn.Module):
         return joint, product, elsewhere
 
     def forward(self, x: Tensor, y: Tensor, shifts: Tensor, exact: bool = True):
-        """x, y [B, n, D] in canonical form, shifts [M] int -> mi [B], pointwise and influence [B, n]."""
+        """Canonical x, y [B, n, D], shifts [M] int -> mi [B], pointwise and influence [B, n]."""
         joint, product, _ = self.critic(x, y, shifts, exact=exact)
         mi, log_z = donsker_varadhan(joint, product.flatten(1))
         return mi, joint - log_z[:, None], influence(joint, product, log_z, shifts)

@@ -1,7 +1,7 @@
 """Pretraining: python -m infoatlas_train.pretrain --preset edge --out runs/edge
 
-Draws datasets from the atlas on the training device, teaches the hypernetwork, and keeps in `--out`:
-last.pt (for --resume, exact), best.pt (best held-out error, averaged weights), metrics.jsonl.
+Draws datasets from the atlas on the training device, teaches the hypernetwork, and keeps in `--out`
+last.pt (for --resume, exact), best.pt (averaged weights, least held-out loss) and metrics.jsonl.
 """
 
 from __future__ import annotations
@@ -50,7 +50,10 @@ def held_out_batches(atlas: Atlas, device: Any, per_size: int = 96) -> list[Data
 
 @torch.no_grad()
 def held_out_error(model: InfoAtlas, batches: list[Datasets]) -> dict[str, float]:
-    """Mean absolute error of the readout on datasets that training never draws, per n and over all."""
+    """Loss and mean absolute error per n, on datasets that training never draws.
+
+    `held_out` is the mean loss, by which the best checkpoint is chosen.
+    """
     model.eval()
     out = {}
     with torch.random.fork_rng(devices=[]):
@@ -94,7 +97,7 @@ def load(path: str | Path) -> tuple[InfoAtlas, dict[str, Any]]:
 
 
 class Average:
-    """Exponential moving average of the weights; short at first, so that early figures mean something."""
+    """Moving average of the weights; its memory is short at first, so that early figures count."""
 
     def __init__(self, model: InfoAtlas, decay: float) -> None:
         self.model, self.decay = copy.deepcopy(model).requires_grad_(False), decay
@@ -120,13 +123,18 @@ def pretrain(args: argparse.Namespace) -> None:
         model.parameters(), lr=args.lr, betas=(0.9, 0.98), weight_decay=0.01
     )
     run: dict[str, Any] = {
-        "preset": args.preset, "seed": args.seed, "step": 0, "datasets": 0, "seconds": 0.0,
-        "best": math.inf, "git_revision": git_revision(), "arguments": {k: str(v) for k, v in vars(args).items()},
-    }  # fmt: skip
+        "preset": args.preset,
+        "seed": args.seed,
+        "step": 0,
+        "datasets": 0,
+        "seconds": 0.0,
+        "best": math.inf,
+        "git_revision": git_revision(),
+        "arguments": {k: str(v) for k, v in vars(args).items()},
+    }
     if args.resume or args.init:
-        saved = torch.load(
-            args.init or out / "last.pt", map_location=fabric.device, weights_only=True
-        )
+        start = args.init or out / "last.pt"
+        saved = torch.load(start, map_location=fabric.device, weights_only=True)
         model.load_state_dict(saved["model"])
         average.model.load_state_dict(saved.get("average", saved["model"]))
         if args.resume:
@@ -137,13 +145,14 @@ def pretrain(args: argparse.Namespace) -> None:
     wrapped, optimizer = fabric.setup(model, optimizer)
     wrapped.mark_forward_method("critic")
     held_out = held_out_batches(atlas, fabric.device)
-    fabric.print(f"{args.preset}: {parameters(model):,} parameters on {fabric.device}, "
-                 f"{fabric.world_size} process(es), precision {args.precision}")  # fmt: skip
+    fabric.print(
+        f"{args.preset}: {parameters(model):,} parameters on {fabric.device}, "
+        f"{fabric.world_size} process(es), precision {args.precision}"
+    )
 
     def save() -> None:
-        state = checkpoint(model, run) | {
-            "average": average.model.state_dict(), "optimizer": optimizer.state_dict()
-        }  # fmt: skip
+        state = checkpoint(model, run)
+        state |= {"average": average.model.state_dict(), "optimizer": optimizer.state_dict()}
         if fabric.is_global_zero:
             torch.save(state, out / "last.pt.tmp")
             (out / "last.pt.tmp").replace(out / "last.pt")
@@ -156,9 +165,8 @@ def pretrain(args: argparse.Namespace) -> None:
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate(step, args)
             data = batch_at(atlas, step, args, fabric.global_rank, fabric.device)
-            parts = losses(
-                wrapped, data, draw_shifts(data.x.shape[1], args.shifts).to(fabric.device)
-            )
+            shifts = draw_shifts(data.x.shape[1], args.shifts).to(fabric.device)
+            parts = losses(wrapped, data, shifts)
             fabric.backward(parts["loss"])
             norm = fabric.clip_gradients(wrapped, optimizer, max_norm=1.0, error_if_nonfinite=False)
             if torch.isfinite(norm):  # a batch beyond float32 is left out, and counted
@@ -179,13 +187,12 @@ def pretrain(args: argparse.Namespace) -> None:
                 figures = held_out_error(average.model, held_out)
                 if figures["held_out"] < run["best"]:
                     run["best"] = figures["held_out"]
+                    best = checkpoint(average.model, run | {"figures": figures})
                     if fabric.is_global_zero:
-                        torch.save(
-                            checkpoint(average.model, run | {"figures": figures}), out / "best.pt"
-                        )
+                        torch.save(best, out / "best.pt")
                 save()
-                line = {"step": step + 1, "loss": smooth, "lr": learning_rate(step, args), **figures,
-                        "datasets": run["datasets"], "seconds": round(run["seconds"], 1)}  # fmt: skip
+                line = {"step": step + 1, "loss": smooth, "lr": learning_rate(step, args)}
+                line |= figures | {"datasets": run["datasets"], "seconds": round(run["seconds"], 1)}
                 if fabric.is_global_zero:
                     with open(out / "metrics.jsonl", "a") as file:
                         file.write(json.dumps(line) + "\n")
@@ -200,9 +207,13 @@ class Progress:
         from rich.progress import Progress as Bar
 
         self.bar = Bar(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-            TextColumn("{task.fields[text]}"), TimeRemainingColumn(), disable=not enabled,
-        )  # fmt: skip
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[text]}"),
+            TimeRemainingColumn(),
+            disable=not enabled,
+        )
         self.task = self.bar.add_task("pretraining", total=total, text="")
         self.error = ""
 
@@ -223,9 +234,8 @@ class Progress:
 
 
 def main() -> None:
-    p = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter
-    )
+    style = argparse.ArgumentDefaultsHelpFormatter
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=style)
     p.add_argument("--preset", choices=PRESETS, default="tiny")
     p.add_argument("--out", default="runs/tiny", help="folder for checkpoints and metrics.jsonl")
     p.add_argument("--steps", type=int, default=1200, help="optimizer steps in all")

@@ -1,0 +1,182 @@
+"""Accuracy on Gaussians of known mutual information, beside two classical estimators.
+
+    python benchmarks/accuracy/gaussian.py           # -> benchmarks/results/gaussian.*
+    python benchmarks/accuracy/gaussian.py --quick --out build/results
+
+The d coordinates of x and y correlate pair by pair, all alike: I = -d/2 log(1 - rho^2).
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import report
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from report import COPULA, GRID, INK, NAMES, OURS, QUIET, Case, Row, number, pick, table
+
+from infoatlas_rt import Estimator
+
+TRUTHS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 4.0)
+DIMS = (1, 2, 3, 5)
+SIZES = (50, 100, 500, 1000, 5000)
+STRONG = 0.5  # nats; below it a relative error says little
+SHADES = ("#b9d0e6", "#8db4d8", "#5b93c4", "#1f5f99", "#0c2f52")  # of the sizes, ascending
+
+
+def gaussian(truth: float, d: int, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw x, y [n, d] whose mutual information is `truth` nats."""
+    rng = np.random.default_rng([seed, d, n, round(100 * truth)])
+    rho = math.sqrt(1 - math.exp(-2 * truth / d))
+    x, noise = rng.standard_normal((2, n, d))
+    return x, rho * x + math.sqrt(1 - rho**2) * noise
+
+
+def cases(sizes: Sequence[int], draws: int) -> list[Case]:
+    return [
+        Case({"d": d}, truth, n, draws, lambda i, t=truth, d=d, n=n: gaussian(t, d, n, i))
+        for n in sizes
+        for d in DIMS
+        for truth in TRUTHS
+    ]
+
+
+def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
+    """Everything that was measured, wins and losses alike, as Markdown."""
+    draws = max(len(row.estimates) for row in rows)
+
+    def strong(own: list[Row]) -> list[Row]:
+        return [row for row in own if row.truth >= STRONG]
+
+    def relative(own: list[Row]) -> str:
+        return f"{100 * np.mean([abs(row.bias) / row.truth for row in strong(own)]):.1f}%"
+
+    def spread(own: list[Row]) -> str:
+        return number(float(np.mean([row.spread for row in strong(own)])))
+
+    def seconds(own: list[Row]) -> str:
+        return report.duration(float(np.mean([row.seconds for row in own])))
+
+    def independent(own: list[Row]) -> str:
+        (row,) = pick(own, truth=0.0)
+        return f"{number(row.mean)} ± {number(row.spread)}"
+
+    parts = [
+        "# Gaussians",
+        f"{draws} draws of each: {TRUTHS[0]:g} to {TRUTHS[-1]:g} nats over d pairs of equally "
+        "correlated coordinates, the same samples for each estimator. The Gaussian copula is the "
+        "true model here, and hard to beat: a yardstick more than a rival.",
+        report.byline(about),
+        "![Estimate against truth](gaussian.png)",
+        "## Relative error",
+        f"|mean over draws - truth| / truth, mean over truths from {STRONG} nats.",
+        by_size(rows, sizes, relative),
+        "## Spread",
+        f"Standard deviation over draws, mean over truths from {STRONG} nats.",
+        by_size(rows, sizes, spread),
+        "## Independence",
+        "Mean and standard deviation over draws at a true 0: what an estimate has to exceed before "
+        "it means anything.",
+        by_size(rows, sizes, independent),
+        f"## Level by level, {OURS}",
+        "Mean over draws ± spread.",
+    ]
+    for n in sizes:
+        lines = []
+        for truth in TRUTHS:
+            own = [pick(rows, d=d, n=n, truth=truth, estimator=OURS)[0] for d in DIMS]
+            lines.append([f"{truth:g}", *(f"{number(r.mean)} ± {number(r.spread)}" for r in own)])
+        parts.append(f"n = {n}\n\n" + table(["truth", *(f"d = {d}" for d in DIMS)], lines))
+    times = [[name, *(seconds(pick(rows, n=n, estimator=name)) for n in sizes)] for name in NAMES]
+    parts += ["## Time of one estimate", table(["", *(f"n = {n}" for n in sizes)], times)]
+    return "\n\n".join(parts)
+
+
+def by_size(rows: list[Row], sizes: Sequence[int], cell: Callable[[list[Row]], str]) -> str:
+    lines = [
+        [str(n), name, *(cell(pick(rows, d=d, n=n, estimator=name)) for d in DIMS)]
+        for n in sizes
+        for name in NAMES
+    ]
+    return table(["n", "estimator", *(f"d = {d}" for d in DIMS)], lines)
+
+
+def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
+    """Bias over truth: a row of panels for each estimator, a column for each dimension."""
+    figure = Figure(figsize=(12, 8), dpi=150, facecolor="white")
+    panels = figure.subplots(len(NAMES), len(DIMS), sharex=True, sharey=True)
+    figure.subplots_adjust(left=0.075, right=0.985, top=0.865, bottom=0.07, wspace=0.06)
+    shades = dict(zip(sizes, SHADES[-len(sizes) :], strict=True))
+    for line, name in zip(panels, NAMES, strict=True):
+        for axes, d in zip(line, DIMS, strict=True):
+            report.quiet(axes)
+            axes.grid(axis="y", color=GRID, linewidth=0.8)
+            axes.plot([0, TRUTHS[-1]], [0, 0], color=INK, linewidth=1)
+            for n, shade in shades.items():
+                own = pick(rows, d=d, n=n, estimator=name)
+                truth = np.array([row.truth for row in own])
+                bias = np.array([row.bias for row in own])
+                spread = np.array([row.spread for row in own])
+                axes.fill_between(
+                    truth, bias - spread, bias + spread, color=shade, alpha=0.22, lw=0
+                )
+                axes.plot(truth, bias, color=shade, linewidth=2, marker="o", markersize=3.5)
+            if name == NAMES[0]:
+                axes.set_title(f"d = {d}", color=INK, fontsize=11)
+            if name == NAMES[-1]:
+                axes.set_xlabel("truth (nats)", color=QUIET, fontsize=9)
+        title = f"{name}\n(the true model)" if name == COPULA else name
+        weight = "bold" if name == OURS else "normal"
+        line[0].set_ylabel(title, color=INK, fontsize=10, fontweight=weight)
+    panels[0, 0].set_ylim(-1.6, 0.6)
+    figure.text(
+        0.012, 0.965, "Gaussians: bias over truth", color=INK, fontsize=14, fontweight="bold"
+    )
+    draws = max(len(row.estimates) for row in rows)
+    figure.text(
+        0.012,
+        0.93,
+        f"estimate - truth in nats: mean over {draws} draws, band: one standard deviation of a "
+        "draw; what lies below -1.6 is cut off",
+        color=QUIET,
+        fontsize=9.5,
+    )
+    figure.legend(
+        handles=[
+            Line2D([], [], color=shade, marker="o", markersize=4, lw=2, label=f"n = {n}")
+            for n, shade in shades.items()
+        ],
+        loc="upper right",
+        bbox_to_anchor=(0.99, 0.995),
+        ncols=len(sizes),
+        frameon=False,
+        fontsize=9,
+        labelcolor=INK,
+    )
+    return figure
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=report.RESULTS)
+    parser.add_argument("--draws", type=int, default=24)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--quick", action="store_true", help="3 draws, n = 50 and 100")
+    options = parser.parse_args()
+    sizes, draws = sorted(options.sizes), options.draws
+    if options.quick:
+        sizes, draws = [50, 100], 3
+    estimator = Estimator()
+    about = report.provenance(estimator)
+    rows = report.measure("Gaussians", cases(sizes, draws), estimator)
+    text = page(about, rows, sizes)
+    report.write(options.out, "gaussian", about, rows, text, draw(rows, sizes))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,250 @@
+"""What the accuracy benchmarks share: running the estimators, and writing down what came out.
+
+The library is used through its public interface alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime, timezone
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnxruntime
+import peers
+from numpy.typing import NDArray
+
+from infoatlas_rt import Estimator
+from infoatlas_rt.console import progress
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+RESULTS = Path("benchmarks/results")
+OURS, COPULA, KSG = "infoatlas-rt", "Gaussian copula", "KSG (k=5)"
+NAMES = (OURS, COPULA, KSG)
+PEERS = {COPULA: peers.gaussian_copula, KSG: peers.ksg}
+
+INK, QUIET, GRID = "#1c2733", "#6b7785", "#e6e9ed"
+COLOURS = {OURS: "#1f5f99", COPULA: "#e08a00", KSG: "#8a95a1"}  # told apart by the colour-blind
+
+
+@dataclass(frozen=True)
+class Case:
+    """Samples of known mutual information.
+
+    Attributes
+    ----------
+    label : dict
+        What tells it from other cases.
+    truth : float, nats
+    n : int
+        Samples of a draw.
+    draws : int
+    draw : callable
+        Number of the draw -> (x [n, dx], y [n, dy]).
+    """
+
+    label: dict[str, Any]
+    truth: float
+    n: int
+    draws: int
+    draw: Callable[[int], tuple[NDArray[np.floating], NDArray[np.floating]]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One estimator on all draws of one case, nats; `seconds` is the median of an estimate."""
+
+    label: dict[str, Any]
+    n: int
+    truth: float
+    estimator: str
+    estimates: tuple[float, ...]
+    seconds: float
+    stderr: float | None = None  # the mean of what the estimator said; peers say nothing
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.estimates))
+
+    @property
+    def bias(self) -> float:
+        return self.mean - self.truth
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation over draws; zero for a single one."""
+        return float(np.std(self.estimates, ddof=1)) if len(self.estimates) > 1 else 0.0
+
+
+def measure(what: str, cases: Sequence[Case], estimator: Estimator) -> list[Row]:
+    """Every estimator on the same draws, in the same process, with the time of each."""
+    rows = []
+    total, done = sum(case.n * case.draws for case in cases), 0
+    with progress(what) as advance:
+        for case in cases:
+            values: dict[str, list[float]] = {name: [] for name in NAMES}
+            seconds: dict[str, list[float]] = {name: [] for name in NAMES}
+            stderr = []
+            for i in range(case.draws):
+                x, y = (np.asarray(side, np.float64) for side in case.draw(i))
+                for name in NAMES:
+                    start = perf_counter()
+                    if name == OURS:
+                        estimate = estimator.estimate(x, y)
+                        value = estimate.mi
+                        stderr.append(estimate.stderr)
+                    else:
+                        value = PEERS[name](x, y)
+                    seconds[name].append(perf_counter() - start)
+                    values[name].append(value)
+                done += case.n
+                advance(done / total)
+            for name in NAMES:
+                rows.append(
+                    Row(
+                        case.label,
+                        case.n,
+                        case.truth,
+                        name,
+                        tuple(values[name]),
+                        float(np.median(seconds[name])),
+                        float(np.mean(stderr)) if name == OURS else None,
+                    )
+                )
+    return rows
+
+
+def pick(rows: Iterable[Row], **wanted: Any) -> list[Row]:
+    """Rows whose attributes or labels have these values."""
+    return [
+        row
+        for row in rows
+        if all(row.label.get(key, getattr(row, key, None)) == v for key, v in wanted.items())
+    ]
+
+
+def mean_absolute_bias(rows: Sequence[Row]) -> float:
+    return float(np.mean([abs(row.bias) for row in rows]))
+
+
+def provenance(estimator: Estimator) -> dict[str, Any]:
+    """What has to be known to measure the same again."""
+    bundle = estimator.bundle
+    model = {f.name: getattr(bundle, f.name) for f in fields(bundle)}
+    del model["bytes"], model["path"]
+    script = Path(sys.argv[0]).name
+    return {
+        "date": datetime.now(timezone.utc).date().isoformat(),
+        "command": shlex.join(["python", f"benchmarks/accuracy/{script}", *sys.argv[1:]]),
+        "machine": {
+            "cpu": _cpu(),
+            "cores_used": estimator.backend.threads,
+            "load_average": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
+            "system": f"{platform.system()} {platform.machine()}",
+        },
+        "provider": estimator.backend.provider,
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("infoatlas-rt", "numpy", "scipy")},
+            "onnxruntime": onnxruntime.__version__,  # one module, distributions of several names
+        },
+        "model": model,
+        "units": "nats, seconds",
+    }
+
+
+def _cpu() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def byline(about: dict[str, Any]) -> str:
+    """The provenance in a paragraph of Markdown."""
+    model, machine = about["model"], about["machine"]
+    return (
+        f"Measured {about['date']} with `{about['command']}` on one {machine['cpu']}, "
+        f"{machine['cores_used']} thread(s), load average {machine['load_average']} at the start "
+        f"(other work ran on it if that is above the threads, so times are upper bounds); "
+        f"model {model['name']} {model['version']} after {model['steps']:,} steps and "
+        f"{model['datasets']:,} data sets, sha256 {model['sha256'][:12]}. All in nats."
+    )
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table: the first column to the left, the others to the right."""
+    lines = [headers, ["---", *["---:"] * (len(headers) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Fixed digits, and no minus before a zero."""
+    text = f"{value:.{digits}f}"
+    return text.lstrip("-") if float(text) == 0 else text
+
+
+def duration(seconds: float) -> str:
+    return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def write(
+    out: Path, name: str, about: dict[str, Any], rows: Sequence[Row], page: str, figure: Figure
+) -> None:
+    """Write NAME.json, NAME.md and NAME.png, and say where."""
+    out.mkdir(parents=True, exist_ok=True)
+    values = [
+        {
+            **row.label,
+            "n": row.n,
+            "truth": row.truth,
+            "estimator": row.estimator,
+            "mean": row.mean,
+            "spread": row.spread,
+            "bias": row.bias,
+            "seconds": row.seconds,
+            **({} if row.stderr is None else {"mean_stderr": row.stderr}),
+            "estimates": row.estimates,
+        }
+        for row in rows
+    ]
+    # A line for each row: readable, and a re-run shows up as such in a diff.
+    head = json.dumps({**about, "rows": []}, indent=1, allow_nan=False)
+    lines = ",\n  ".join(json.dumps(_rounded(v), allow_nan=False) for v in values)
+    text = head.removesuffix("[]\n}") + f"[\n  {lines}\n ]\n}}\n"
+    (out / f"{name}.json").write_text(text, encoding="utf-8")
+    (out / f"{name}.md").write_text(page.rstrip() + "\n", encoding="utf-8")
+    figure.savefig(out / f"{name}.png")
+    print(f"{out}/{name}.json, .md and .png")
+
+
+def _rounded(value: Any) -> Any:
+    """Six digits after the point: more than any figure here means."""
+    if isinstance(value, float):
+        return round(value, 6)
+    if isinstance(value, dict):
+        return {key: _rounded(v) for key, v in value.items()}
+    return [_rounded(v) for v in value] if isinstance(value, tuple) else value
+
+
+def quiet(axes: Axes) -> None:
+    """Take what is not data off a plot."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(QUIET)
+    axes.tick_params(colors=QUIET, labelsize=9, length=3)
+    axes.set_axisbelow(True)

@@ -1,0 +1,118 @@
+"""The benchmark runs from samples to report, on tasks that are made here."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ESTIMATORS = ("infoatlas-rt", "Gaussian copula", "KSG (k=5)")
+
+
+def run(script, *arguments):
+    return subprocess.run(
+        [sys.executable, ROOT / "benchmarks" / "accuracy" / script, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def samples(tmp_path):
+    """Two tasks with names of the paper's, one other, of three seeds."""
+    folder = tmp_path / "samples"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for name, d, rho in (
+        ("multinormal-dense-5-5-0.5", 5, 0.5),
+        ("1v1-additive-0.1", 1, 0.9),
+        ("1v1-normal-0.75", 1, 0.75),
+    ):
+        x, noise = rng.standard_normal((2, 3, 500, d)).astype(np.float32)
+        y = rho * x + np.sqrt(1 - rho**2) * noise
+        np.savez(folder / f"{name}.npz", x=x, y=y, mi=-d / 2 * np.log(1 - rho**2))
+    return folder
+
+
+def test_quick(samples, tmp_path):
+    out = tmp_path / "results"
+    done = run("bmi.py", samples, "--quick", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert (out / "bmi.png").read_bytes().startswith(b"\x89PNG")
+
+    report = json.loads((out / "bmi.json").read_text(encoding="utf-8"))
+    assert report["command"].startswith("python benchmarks/accuracy/bmi.py ")
+    assert report["command"].endswith("--quick --out " + str(out))
+    assert {"date", "machine", "versions", "provider"} <= set(report)
+    assert len(report["model"]["sha256"]) == 64
+    assert "bytes" not in report["model"] and "path" not in report["model"]
+    rows = report["rows"]
+    assert len(rows) == 3 * 2 * 3
+    assert {row["estimator"] for row in rows} == set(ESTIMATORS)
+    assert {row["n"] for row in rows} == {100, 500}
+    for row in rows:
+        assert len(row["estimates"]) == 2
+        assert row["mean"] == pytest.approx(np.mean(row["estimates"]), abs=2e-6)
+        assert row["bias"] == pytest.approx(row["mean"] - row["truth"], abs=2e-6)
+        assert row["spread"] == pytest.approx(np.std(row["estimates"], ddof=1), abs=2e-6)
+        assert row["seconds"] > 0
+        assert ("mean_stderr" in row) == (row["estimator"] == "infoatlas-rt")
+    # Same samples for each: the Gaussian copula is right about Gaussians.
+    (row,) = (
+        r
+        for r in rows
+        if (r["task"], r["n"], r["estimator"]) == ("1v1-normal-0.75", 500, "Gaussian copula")
+    )
+    assert row["bias"] == pytest.approx(0, abs=0.1)
+
+    page = (out / "bmi.md").read_text(encoding="utf-8")
+    # The summary repeats the rows.
+    found = re.search(r"\| 500 \| Gaussian copula \| ([\d.]+) \| ([\d.]+) \|", page).groups()
+    own = [r for r in rows if (r["n"], r["estimator"]) == (500, "Gaussian copula")]
+    paper = [abs(r["bias"]) for r in own if r["task"] != "1v1-normal-0.75"]
+    assert float(found[0]) == pytest.approx(np.mean(paper), abs=6e-4)
+    assert float(found[1]) == pytest.approx(np.mean([abs(r["bias"]) for r in own]), abs=6e-4)
+    # n = 5000 is what the paper published, so its rows are not set beside n = 500.
+    assert "as published" not in page.lower()
+
+
+def test_published_rows_are_quoted_at_the_papers_size(samples, tmp_path):
+    for file in samples.glob("*.npz"):
+        with np.load(file) as data:
+            x, y, mi = data["x"], data["y"], data["mi"]
+        np.savez(file, x=np.tile(x, (1, 10, 1)), y=np.tile(y, (1, 10, 1)), mi=mi)
+    out = tmp_path / "results"
+    done = run("bmi.py", samples, "--seeds", 1, "--sizes", 5000, "--out", out)
+    assert done.returncode == 0, done.stderr
+    page = (out / "bmi.md").read_text(encoding="utf-8")
+    # The columns of the tasks that were there, and no others.
+    assert "| InfoAtlas, as published | 0.60 | 1.46 | (0.13) | 0.09 s |" in page
+    assert "Spiral" not in page.split("## Where a peer")[0].split("The paper's")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["nothing-here"], "bmi_samples.py"), (["{samples}", "--sizes", "501"], "fewer than 501")],
+)
+def test_says_what_is_missing(samples, tmp_path, arguments, message):
+    arguments = [a.format(samples=samples) for a in arguments]
+    done = run("bmi.py", *arguments, "--out", tmp_path / "results")
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_gaussian_quick(tmp_path):
+    done = run("gaussian.py", "--quick", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "gaussian.json").read_text(encoding="utf-8"))
+    assert len(report["rows"]) == 2 * 4 * 8 * 3
+    assert {row["d"] for row in report["rows"]} == {1, 2, 3, 5}
+    assert "## Independence" in (tmp_path / "gaussian.md").read_text(encoding="utf-8")
+    assert (tmp_path / "gaussian.png").read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,69 @@
+"""Write what the shipped model says of a handful of seeded inputs:
+
+    python tests/golden/make.py
+
+To be run when the model changes, never to make a failing test pass: test_golden.py tells the two
+apart by the checksum of the model.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from infoatlas_rt import Estimator
+
+FILE = Path(__file__).with_name("edge.json")
+MODEL = "edge"
+
+
+def cases() -> Iterator[tuple[str, dict[str, Any], dict[str, Any], np.ndarray, np.ndarray]]:
+    """Name, options of the estimator, options of the call, x, y."""
+    rng = np.random.default_rng(2026)
+    x = rng.standard_normal((100, 2))
+    yield "gaussian 2 + 2, n=100", {}, {}, x, 0.8 * x + 0.6 * rng.standard_normal(x.shape)
+
+    # Not 1 + 1 without ties: normal scores are symmetric then, and rounding decides the signs.
+    x = rng.standard_normal((500, 2))
+    yield "sine 2 + 1, n=500", {}, {}, x, np.sin(2 * x[:, 0]) + 0.5 * rng.standard_normal(500)
+
+    t = rng.standard_t(3, (200, 1)) * rng.standard_normal((200, 10))
+    yield "common scale 5 + 5, n=200", {}, {}, t[:, :5], t[:, 5:]
+
+    x = rng.integers(0, 4, (150, 1))
+    yield "ties 1 + 3, n=150", {}, {}, x, x % [2, 3, 4] + rng.integers(0, 2, (150, 3))
+
+    walk = np.zeros((302, 12))
+    for i in range(1, 302):
+        walk[i] = 0.9 * walk[i - 1] + rng.standard_normal(12)
+    sliced = {"k": 5, "slices": 8}
+    yield "sliced series 12 + 12", sliced, {"time_series": True}, walk[2:], walk[:-2]
+
+    x = rng.standard_normal((100, 9))
+    yield "one side sliced 9 + 1", {"k": 3, "slices": 6, "sides": "x"}, {}, x, x[:, :3].sum(1)
+
+    yield "independent 3 + 1, n=1000", {}, {}, rng.random((1000, 3)), rng.standard_normal(1000)
+
+
+def outputs() -> dict[str, Any]:
+    """What the shipped model says: mi, stderr and the first five pointwise values, nats."""
+    found, checksum = {}, ""
+    for name, options, call, x, y in cases():
+        estimator = Estimator(MODEL, threads=1, **options)
+        checksum = estimator.bundle.sha256
+        estimate = estimator.estimate(x, y, **call)
+        found[name] = {
+            "mi": round(estimate.mi, 6),
+            "stderr": round(estimate.stderr, 6),
+            "pointwise": [round(float(v), 6) for v in estimate.pointwise[:5]],
+        }
+    return {"model": MODEL, "sha256": checksum, "outputs": found}
+
+
+if __name__ == "__main__":
+    FILE.write_text(json.dumps(outputs(), indent=1) + "\n", encoding="utf-8")
+    print(FILE)
