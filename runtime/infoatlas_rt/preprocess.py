@@ -211,8 +211,8 @@ def canonical_transform(zx: Array, zy: Array, dim: int) -> tuple[Transform, Arra
         u, v = _kept_first(u, s, kept_x), _kept_first(v, s, kept_y)
     tx, ty = _pad(xp.matrix_transpose(u) @ wx, dim), _pad(xp.matrix_transpose(v) @ wy, dim)
 
-    # Signs. A pair of directions may be flipped together: let the skewness decide. The side with
-    # the smaller correlation partner missing decides alone.
+    # Signs. A pair of directions may be flipped together: let the skewness of both decide.
+    # Directions without a partner are flipped by their own.
     cx, cy = tx @ zx, ty @ zy
     agree = xp.where(xp.sum(cx * cy, axis=-1) < 0, -1.0, 1.0)
     cy, ty = cy * agree[..., None], ty * agree[..., None]
@@ -220,6 +220,10 @@ def canonical_transform(zx: Array, zy: Array, dim: int) -> tuple[Transform, Arra
     r = min(zx.shape[-2], zy.shape[-2])
     paired = xp.arange(dim, device=device(zx)) < r
     both = skew_x + skew_y
+    # Untied scores of one dimension are symmetric, their skewness only rounding: let what the two
+    # sides share decide there, or the order of the samples would.
+    shared = xp.sum(cx * cy * (cx + cy), axis=-1)
+    both = xp.where(xp.abs(both) < 1e-9 * zx.shape[-1], shared, both)
     sx = xp.where(xp.where(paired, both, skew_x) < 0, -1.0, 1.0)
     sy = xp.where(xp.where(paired, both, skew_y) < 0, -1.0, 1.0)
     pad = xp.zeros((*s.shape[:-1], dim - r), dtype=s.dtype, device=device(s))

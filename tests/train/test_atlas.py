@@ -86,6 +86,17 @@ def test_prescribed_strength_is_met():
     torch.testing.assert_close(r, m.gaussian_mi(), atol=0.03, rtol=0.02)
 
 
+def test_prescribed_strengths_cover_what_robots_show():
+    """6 U^1.3 nats in all, and two and a half times that in 6% of the draws."""
+    torch.manual_seed(2)
+    masks = (torch.arange(5) < torch.randint(1, 6, (2, 3000, 1))).float()
+    scale = prescribed_correlation(*masks)
+    m = Mixture(torch.zeros(3000, 1), torch.zeros(3000, 1, 10), scale, None, torch.cat([*masks], 1))
+    mi = m.gaussian_mi()
+    assert mi.mean().item() == pytest.approx(6 / 2.3 * (1 + 0.06 * 1.5), abs=0.15)
+    assert 0.01 < (mi > 6.01).float().mean() < 0.06 and mi.min() >= 0
+
+
 def test_low_rank_correlations_are_correlations():
     torch.manual_seed(3)
     mask = (torch.arange(6) < torch.tensor([[2], [6], [4]])).float()
@@ -122,6 +133,38 @@ def test_datasets_are_finite_and_padded_with_zeros(family):
         )
         widths = (d.x.abs().amax(1) > 0).sum(1)
         assert widths.min() >= 1 and widths.min() < widths.max()
+
+
+def test_path_is_dependent_as_its_queries_are(monkeypatch):
+    """Pairs along a path of a VAR(1), time averaged, against independent draws of the same pair."""
+    torch.manual_seed(11)
+    monkeypatch.setattr(module, "random_flow", lambda x, mask: x)
+    checked = 0
+    for _ in range(3):
+        d = only("autoregressive", queries=8000).sample(24, 16_000)
+        for i in torch.where(d.mi < 2.5)[0]:  # others forget too slowly for a time average
+            k = int((d.x[i].abs().amax(0) > 0).sum())
+            chain, query = (
+                np.corrcoef(x[i, :, :k].numpy(), y[i, :, :k].numpy(), rowvar=False)
+                for x, y in ((d.x, d.y), (d.xq, d.yq))
+            )
+            np.testing.assert_allclose(chain, query, atol=0.1)
+            checked += 1
+    assert checked >= 6
+
+
+def test_noise_densities_are_scipys():
+    """Up to a constant, also where each draw of the source has a noise level of its own."""
+    torch.manual_seed(12)
+    y, centre, level = torch.randn(1, 7, 5), torch.randn(1, 9, 5), 0.5 + 2 * torch.rand(1, 9, 5)
+    mask = torch.tensor([[1.0, 1, 0, 0, 0]])
+    ys, cs, ss = (v[0, ..., :2].numpy() for v in (y[:, :, None], centre[:, None], level[:, None]))
+    normal = stats.norm.logpdf(ys, cs, ss).sum(-1) + math.log(2 * math.pi)
+    np.testing.assert_allclose(module._log_kernel(y, centre, level, mask)[0], normal, atol=1e-4)
+    box = stats.uniform.logpdf(ys, cs - ss, 2 * ss).sum(-1) + 2 * math.log(2)
+    ours = module._log_box(y, centre, level, mask)[0]
+    assert 0 < np.isfinite(box).sum() < box.size
+    np.testing.assert_allclose(ours, np.where(np.isfinite(box), box, -1e4), atol=1e-4)
 
 
 class Linear:
@@ -180,7 +223,7 @@ def test_bounded_noise_meets_its_closed_form(plain):
     torch.manual_seed(10)
     plain(1, 1)
     a, checked = Atlas(draws=4096, queries=128), 0
-    for _ in range(4):
+    for _ in range(6):
         d = module.functional(a, 6, 2000 + 128, torch.device("cpu"))
         for i in torch.where(d.mi < 1.5)[0]:
             x, y = d.x[i, :, 0].double().numpy(), d.y[i, :, 0].double().numpy()
@@ -200,7 +243,7 @@ def test_bounded_noise_meets_its_closed_form(plain):
                 error = np.abs(ratio.numpy() + np.log(within))
                 assert np.median(error[apart < 0.99]) < 0.12
             checked += 1
-    assert checked >= 3
+    assert checked >= 2
 
 
 def test_discrete_information_is_that_of_the_table():
@@ -219,7 +262,7 @@ def test_discrete_information_is_that_of_the_table():
         plug_in = (table[table > 0] * np.log(table[table > 0] / outer[table > 0])).sum()
         assert joint.mean().item() == pytest.approx(plug_in, abs=0.03)
         a, b = a.ravel(), np.roll(b.ravel(), -1)  # the cells of the product pairs
-        frequent = table[a, b] > 0.01
+        frequent = table[a, b] > 0.02
         cell = np.log(table[a, b][frequent] / outer[a, b][frequent])
         assert np.abs(product.numpy()[frequent] - cell).max() < 0.35
         checked += 1

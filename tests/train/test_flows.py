@@ -37,6 +37,18 @@ def test_bend_is_monotone(x):
         assert (bent.diff(dim=0) > -1e-6).all()
 
 
+@pytest.mark.parametrize("layer", [flows.couple, flows.swirl, flows.bend])
+def test_layers_do_what_no_linear_map_does(layer, x):
+    y = standard(torch.cat([layer(x[3:], MASK[3:])[0] for _ in range(5)], 1))
+    z = torch.cat([x[3], torch.ones(400, 1)], 1)
+    rest = y - z @ torch.linalg.lstsq(z, y).solution
+    assert rest.square().mean() > 0.02
+
+
+def standard(y):
+    return (y - y.mean(0)) / y.std(0)
+
+
 def test_coupling_moves_one_half_given_the_other(x):
     y = flows.couple(x, MASK)
     same = (y == x).all(1)

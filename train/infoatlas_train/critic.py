@@ -118,21 +118,21 @@ def features(theta: Theta, sx: Tensor, sy: Tensor) -> Tensor:
 def conjugate_gradients(a: Tensor, b: Tensor, steps: int) -> Tensor:
     """Solve a x = b for symmetric positive definite a [B, F, F], b [B, F], Jacobi preconditioned.
 
-    A fixed number of steps of plain products, because the graph has no solver. Where the residual
-    has vanished the further steps change nothing.
+    A fixed number of steps of plain products, because the graph has no solver. Once the residual
+    has vanished, further steps change nothing.
     """
-    inverse = a.diagonal(dim1=-2, dim2=-1).reciprocal()
-    x, r = torch.zeros_like(b), b
-    p = z = inverse * r
-    rz = (r * z).sum(-1, keepdim=True)
+    scale = a.diagonal(dim1=-2, dim2=-1).rsqrt()[..., None]  # [B, F, 1]
+    a = scale * a * scale.mT  # the preconditioner, once for all steps
+    p = r = scale * b[..., None]
+    x = torch.zeros_like(r)
+    rr = r.mT @ r
     for _ in range(steps):
-        ap = (a @ p[..., None]).squeeze(-1)
-        alpha = rz / (p * ap).sum(-1, keepdim=True).clamp(min=TINY)
+        ap = a @ p
+        alpha = rr / (p.mT @ ap).clamp(min=TINY)
         x, r = x + alpha * p, r - alpha * ap
-        z = inverse * r
-        new = (r * z).sum(-1, keepdim=True)
-        p, rz = z + new / rz.clamp(min=TINY) * p, new
-    return x
+        new = r.mT @ r
+        p, rr = r + new / rr.clamp(min=TINY) * p, new
+    return (scale * x).squeeze(-1)
 
 
 def solve_readout(

@@ -28,7 +28,7 @@ PROVIDERS: dict[str, list[tuple[str, dict[str, str]]]] = {
 
 # Pairs of samples in one call on the CPU: their tensors stay in the cache, and the rest of the
 # slices go to the other threads. Twice as fast as one call for all slices on two cores.
-CALL_PAIRS = 6_000
+CALL_PAIRS = 16_000
 
 
 def default_threads() -> int:

@@ -1,0 +1,23 @@
+"""The page: a row for each family, each with its examples and its histogram."""
+
+from infoatlas_train import atlas_page
+from infoatlas_train.atlas import Atlas
+
+
+def test_page_shows_every_family(tmp_path):
+    figure = atlas_page.page(seed=1, batches=2, points=60)
+    columns = len(atlas_page.COLUMNS) + 1
+    assert len(figure.axes) == len(Atlas().families) * columns + 1  # and the scale of colours
+    assert set(Atlas().families) <= {text.get_text() for ax in figure.axes for text in ax.texts}
+    for first in range(0, len(figure.axes) - 1, columns):
+        *examples, histogram = figure.axes[first : first + columns]
+        assert all(len(ax.collections[0].get_offsets()) == 60 for ax in examples)
+        share = sum(bar.get_height() for bar in histogram.patches)
+        assert abs(share - 1) < 1e-6  # no draw falls outside the bins
+    figure.savefig(tmp_path / "atlas.png", dpi=30)
+    assert (tmp_path / "atlas.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_same_seed_same_page():
+    one, two = (atlas_page.draw_titles(seed) for seed in (3, 3))
+    assert one == two
