@@ -31,7 +31,8 @@ def test_sides_are_white_and_correlations_diagonal(dx, dy):
     x, y = c.x.astype(float), c.y.astype(float)
     for side, d in ((x, dx), (y, dy)):
         expected = np.diag([1.0] * d + [0.0] * (5 - d))
-        np.testing.assert_allclose(side.transpose(0, 2, 1) @ side / n, np.tile(expected, (4, 1, 1)), atol=1e-5)
+        white = side.transpose(0, 2, 1) @ side / n
+        np.testing.assert_allclose(white, np.tile(expected, (4, 1, 1)), atol=1e-5)
     cross = x.transpose(0, 2, 1) @ y / n
     expected = c.correlations[..., None] * np.eye(5)
     np.testing.assert_allclose(cross, expected, atol=1e-5)

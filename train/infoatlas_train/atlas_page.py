@@ -58,18 +58,19 @@ def chosen(data: Datasets) -> list[int]:
         like = torch.where((column[0] <= d) & (d <= column[1]))[0]
         like = like if len(like) >= count else torch.arange(len(d))
         like = like[data.mi[like].argsort()]
-        # The middles of equal parts, the one on the right a little stronger than the median.
+        # One from each of `count` equal parts, a little above its middle.
         examples += [int(like[int((i + 0.6) / count * len(like))]) for i in range(count)]
     return examples
 
 
 def scatter(ax: Axes, x: Tensor, y: Tensor, log_ratio: Tensor, title: str) -> None:
-    """First coordinates of the pairs x, y [n, D]; points that fall together draw as a larger one."""
-    points = torch.stack([x[:, 0], y[:, 0]], 1)[log_ratio.argsort()]
+    """First coordinates of the pairs x, y [n, D]; points that fall together make a larger one."""
+    log_ratio, order = log_ratio.sort()
+    points = torch.stack([x[:, 0], y[:, 0]], 1)[order]
     _, place, count = torch.unique(points, dim=0, return_inverse=True, return_counts=True)
-    shade = {"c": log_ratio.sort().values, "cmap": SHADES, "norm": Normalize(-BOUND, BOUND)}
-    size = 4.5 * count[place].sqrt()
-    ax.scatter(*points.T, s=size, linewidths=0, rasterized=True, **shade)
+    size = 4.5 * count[place].sqrt().numpy()
+    shade = {"c": log_ratio.numpy(), "cmap": SHADES, "norm": Normalize(-BOUND, BOUND)}
+    ax.scatter(*points.T.numpy(), s=size, linewidths=0, rasterized=True, **shade)
     for values, limit in ((points[:, 0], ax.set_xlim), (points[:, 1], ax.set_ylim)):
         # Heavy tails are cut off, else they squeeze the rest into a dot.
         low, high = values.quantile(torch.tensor([0.1, 0.9])).tolist()
@@ -85,7 +86,7 @@ def histogram(ax: Axes, mi: Tensor) -> None:
     """Shares of the draws by their mutual information, in bins of half a nat."""
     bins = torch.arange(0, MOST + 0.75, 0.5)
     share = torch.histogram(mi.clamp(0, MOST + 0.25), bins).hist / len(mi)
-    ax.bar(bins[:-1] + 0.25, share, width=0.42, color=BAR)
+    ax.bar((bins[:-1] + 0.25).numpy(), share.numpy(), width=0.42, color=BAR)
     ax.axvline(float(mi.median()), color=INK, linewidth=1, linestyle=(0, (4, 2)))
     ax.set_title(f"median {mi.median():.1f} nats", fontsize=8.5, color=INK, pad=4)
     ax.set(xlim=(-0.1, MOST + 0.6), yticks=[], xticks=[0, 2, 4, 6, MOST + 0.25])
@@ -135,7 +136,7 @@ def _legend(figure: Figure, row: list[Axes]) -> None:
     left, right = row[0].get_position().x0, row[-2].get_position().x1
     bar = figure.add_axes((left, 0.42 / height, 0.6 * (right - left), 0.1 / height))
     shades = torch.linspace(-BOUND, BOUND, 256)[None]
-    bar.imshow(shades, aspect="auto", cmap=SHADES, extent=(-BOUND, BOUND, 0, 1))
+    bar.imshow(shades.numpy(), aspect="auto", cmap=SHADES, extent=(-BOUND, BOUND, 0, 1))
     bar.set(yticks=[], xticks=range(-math.floor(BOUND), math.floor(BOUND) + 1, 2))
     bar.tick_params(labelsize=8, length=2, colors=QUIET)
     bar.spines[:].set_visible(False)
