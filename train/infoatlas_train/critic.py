@@ -20,7 +20,7 @@ from torch.nn.functional import gelu
 
 LOG_2 = 0.6931471805599453
 TINY = 1e-30  # (as a bound, not a summand: graph optimisers drop summands that small)
-RIDGE_FLOOR = 1e-3  # bounds the condition number of the solve
+RIDGE_FLOOR = 5e-4  # bounds the condition number of the solve
 
 
 @dataclass
@@ -158,11 +158,11 @@ def solve_readout(
     a = torch.zeros_like(ridge)
     for step in range(2 * newton_steps - 1):
         t = t0 if step == 0 else t0 + (product @ (a * scale)[..., None]).squeeze(-1)
-        w = torch.softmax(t, -1)[:, None]  # [B, 1, P]
-        mean_w = (w @ product).squeeze(1)
+        weighted = torch.softmax(t, -1)[..., None] * product  # [B, P, F]
+        mean_w = weighted.sum(1)
         gradient = (mean_joint - mean_w) * scale - ridge * a
         if step % 2 == 0:
-            cov_w = product.mT @ (w.mT * product) - mean_w[:, :, None] * mean_w[:, None]
+            cov_w = product.mT @ weighted - mean_w[:, :, None] * mean_w[:, None]
             curvature = (cov_w + cov_joint) * 0.5 * scales + damping
         if cg_steps:
             a = a + conjugate_gradients(curvature, gradient, cg_steps)

@@ -115,7 +115,7 @@ def random_flow(x: Tensor, mask: Tensor) -> Tensor:
 
     The layers are standardised in between by the sample, an affine map of the whole dataset.
     """
-    layers = int(4 * torch.rand(()) ** 2.4)  # none in more than half of the cases
+    layers = int(4 * torch.rand(()) ** 2)  # none in half of the cases
     for _ in range(layers):
         layer = (couple, swirl, swirl, bend)[int(torch.randint(4, ()))]
         x = standardise(rotate(x, mask) if torch.rand(()) < 0.5 else x)

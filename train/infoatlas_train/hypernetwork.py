@@ -48,7 +48,7 @@ class HypernetworkConfig:
     readout: str = "solved"  # or "generated", as in the paper
     newton_steps: int = 2
     solve_shifts: int = 4  # product pairs of the solve: the first of the shifts
-    cg_steps: int = 12  # in the graph; training solves exactly
+    cg_steps: int = 17  # in the graph; training solves exactly
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -159,7 +159,9 @@ class Hypernetwork(nn.Module):
         if c.features % c.units:
             raise ValueError(f"features ({c.features}) must be a multiple of units ({c.units})")
         d, w = 2 * c.dim + 1, c.width
-        self.condition = nn.Sequential(nn.Linear(4 * c.dim + 1, w), nn.GELU(), nn.Linear(w, w))
+        self.condition = nn.Sequential(
+            nn.Linear(4 * c.dim + 1 + d * d, w), nn.GELU(), nn.Linear(w, w)
+        )
         # joint path: latent queries read paired samples
         self.pair_embedding = nn.Sequential(nn.Linear(2 * d + c.dim + 1, w), nn.GELU())
         self.q_joint = nn.Parameter(torch.randn(c.joint_latents, w))
@@ -192,7 +194,10 @@ class Hypernetwork(nn.Module):
         z = fisher_z(x, y)
         xn, yn = side_inputs(x), side_inputs(y)
         used = torch.cat([x.square().mean(1), y.square().mean(1)], -1)
-        fact = torch.cat([torch.log(n) / 4 - 1.5, torch.tanh(z), z / 3, used], -1)
+        # How the sides move together, their norms included: what turns with the norm shows here.
+        moments = xn.mT @ yn / x.shape[1] - xn.mean(1)[:, :, None] * yn.mean(1)[:, None]
+        moments = moments.flatten(1).clamp(-3, 3)
+        fact = torch.cat([torch.log(n) / 4 - 1.5, torch.tanh(z), z / 3, used, moments], -1)
         condition = self.condition(fact)[:, None]  # [B, 1, W]
         t0 = torch.tanh(anchor(capped(z, n)[:, None], x, y) / 8)
         pairs = self.pair_embedding(torch.cat([xn, yn, x * y, t0[..., None]], -1))  # [B, n, W]
