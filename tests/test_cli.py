@@ -206,3 +206,15 @@ def test_runtime_needs_neither_torch_nor_matplotlib(samples):
         "sys.exit(code or bool(heavy))"
     )
     subprocess.run([sys.executable, "-c", code, "estimate", *samples], check=True)
+
+
+def test_a_reader_that_leaves_is_no_fault():
+    """infoatlas-rt info | head -c 1, without a traceback."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "infoatlas_rt.cli", "info", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait() == 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -33,6 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _export(argv[1:])
         arguments = _parser().parse_args(argv)
         arguments.run(arguments)
+        sys.stdout.flush()
     except InputError as error:
         return _fail(error, 2)
     except InfoAtlasError as error:
@@ -40,6 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # the reader (head, less) has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
