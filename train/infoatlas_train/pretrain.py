@@ -25,6 +25,7 @@ from infoatlas_train.objective import losses
 # A short list of sample sizes: kernels are built per shape. Small ones more often.
 SIZES = {32: 2, 48: 2, 64: 3, 100: 4, 128: 3, 192: 3, 256: 4, 384: 3, 512: 4, 768: 2, 1024: 2,
          2048: 1, 5000: 0.4}  # fmt: skip
+LOCAL = ("out", "init", "quiet", "threads")
 HELD_OUT_SIZES = (50, 100, 500, 2000)
 
 
@@ -130,7 +131,8 @@ def pretrain(args: argparse.Namespace) -> None:
         "seconds": 0.0,
         "best": math.inf,
         "git_revision": git_revision(),
-        "arguments": {k: str(v) for k, v in vars(args).items()},
+        # What decides the outcome; not where files lie on this machine.
+        "arguments": {k: str(v) for k, v in vars(args).items() if k not in LOCAL},
     }
     if args.resume or args.init:
         start = args.init or out / "last.pt"
