@@ -52,7 +52,18 @@ def test_it_learns(monkeypatch, tmp_path):
     """A hundred steps of what the anchor cannot see: the held-out loss falls by a tenth."""
     curves = functools.partial(pretrain.Atlas, families={"functional": 1.0}, independent=0.0)
     monkeypatch.setattr(pretrain, "Atlas", curves)
-    run(monkeypatch, tmp_path, "--steps", "100", "--evaluate", "100", "--lr", "3e-3", "--warmup", "5")
+    run(
+        monkeypatch,
+        tmp_path,
+        "--steps",
+        "100",
+        "--evaluate",
+        "100",
+        "--lr",
+        "3e-3",
+        "--warmup",
+        "5",
+    )
     trained, record = pretrain.load(tmp_path / "best.pt")
     torch.manual_seed(record["seed"])
     untrained = pretrain.InfoAtlas(trained.config)
