@@ -2,7 +2,7 @@
 # make test   the whole test suite, with everything that it drives
 # make bench  latency of one update on this machine
 # make accuracy   the BMI benchmark, through the public API, and the tables of the README
-# make pretrain   five minutes of pretraining on two cores (preset tiny)
+# make pretrain   three minutes of pretraining on two cores (preset tiny)
 
 PYTHON ?= python3
 RUN  = .venv/bin

@@ -296,7 +296,7 @@ class InfoAtlas(nn.Module):
 
 
 PRESETS = {
-    # something useful in five minutes on two cores
+    # something useful in three minutes on two cores
     "tiny": HypernetworkConfig(width=32, heads=2, joint_latents=8, units=16, features=32),
     # shipped: small enough for a control loop
     "edge": HypernetworkConfig(),
