@@ -1,0 +1,5 @@
+"""The node."""
+
+
+def main() -> None:
+    """Run the node."""

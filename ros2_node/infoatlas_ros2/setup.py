@@ -1,0 +1,25 @@
+from glob import glob
+
+from setuptools import setup
+
+NAME = "infoatlas_ros2"
+
+setup(
+    name=NAME,
+    version="0.1.0",
+    packages=[NAME],
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
+        (f"share/{NAME}", ["package.xml"]),
+        (f"share/{NAME}/launch", glob("launch/*.launch.py")),
+        (f"share/{NAME}/config", glob("config/*")),
+    ],
+    # infoatlas-rt is not listed: on a robot it may live in an environment of its own.
+    install_requires=["setuptools"],
+    zip_safe=True,
+    maintainer="infoatlas-rt",
+    maintainer_email="infoatlas-rt@example.org",
+    description="Mutual information and key states of any topic, online.",
+    license="Apache-2.0",
+    entry_points={"console_scripts": [f"infoatlas_node = {NAME}.node:main"]},
+)
