@@ -8,7 +8,6 @@ Reads what bmi_samples.py wrote in an environment of its own. None of the tasks 
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,9 +17,7 @@ import numpy as np
 import report
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from report import COLOURS, GRID, INK, KSG, NAMES, OURS, QUIET, Case, Row, number, pick, table
-
-from infoatlas_rt import Estimator
+from report import GRID, INK, QUIET, Case, Row, names, number, ours, pick, table
 
 SIZES = (100, 500, 1000, 5000)
 
@@ -84,7 +81,7 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
         "## Over all tasks",
         "Mean absolute bias: |mean over seeds - truth|, mean over tasks. Spread: standard "
         "deviation over seeds, mean over tasks. Nearest: tasks on which the estimator has the "
-        "smallest absolute bias of the three (tasks that are monotone maps of each other are one "
+        "smallest absolute bias of all (tasks that are monotone maps of each other are one "
         "and the same to an estimator that looks at ranks). Time: of one estimate, median over "
         "seeds, mean over tasks.",
         summary(rows, sizes, eight, len(tasks)),
@@ -95,7 +92,8 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
             f"## The paper's {len(eight)} tasks, n = {sizes[-1]}",
             *paper(rows, eight, sizes[-1]),
         ]
-    parts += ["## Where a peer is nearer to the truth", losses(rows, sizes[-1], len(tasks))]
+    for name in filter(ours, names(rows)):
+        parts += [f"## Where a peer is nearer than {name}", losses(rows, sizes[-1], name)]
     parts += ["## Task by task", "Mean over seeds ± spread; the nearest to the truth in bold."]
     for n in reversed(sizes):
         detail = by_task(pick(rows, n=n), tasks)
@@ -117,7 +115,7 @@ def summary(rows: list[Row], sizes: Sequence[int], eight: list[str], total: int)
     for n in sizes:
         at_n = pick(rows, n=n)
         ahead = [row.estimator for row in nearest(at_n).values()]
-        for name in NAMES:
+        for name in names(rows):
             own = pick(at_n, estimator=name)
             few = [row for row in own if row.label["task"] in eight]
             lines.append(
@@ -136,15 +134,18 @@ def summary(rows: list[Row], sizes: Sequence[int], eight: list[str], total: int)
 
 def standard_errors(rows: list[Row], sizes: Sequence[int]) -> str:
     """Does what the estimator says of its spread hold?"""
-    words = []
-    for n in sizes:
-        own = pick(rows, n=n, estimator=OURS)
-        said, found = (float(np.mean([getattr(r, a) for r in own])) for a in ("stderr", "spread"))
-        words.append(f"{number(said)} for a spread of {number(found)} (n = {n})")
-    return (
-        f"The standard error that {OURS} reports, mean over tasks: {', '.join(words)}. "
-        "It does not contain the bias."
-    )
+    lines = []
+    for name in filter(ours, names(rows)):
+        words = []
+        for n in sizes:
+            own = pick(rows, n=n, estimator=name)
+            said, found = (np.mean([getattr(r, a) for r in own]) for a in ("stderr", "spread"))
+            words.append(f"{number(said)} for a spread of {number(found)} (n = {n})")
+        lines.append(
+            f"The standard error that {name} reports, mean over tasks: {', '.join(words)}. "
+            "It does not contain the bias."
+        )
+    return "\n\n".join(lines)
 
 
 def nearest(rows: list[Row]) -> dict[str, Row]:
@@ -160,7 +161,7 @@ def nearest(rows: list[Row]) -> dict[str, Row]:
 def paper(rows: list[Row], eight: list[str], n: int) -> list[str]:
     truth = [pick(rows, task=task, n=n)[0].truth for task in eight]
     lines = [["**truth**", *(number(t, 2) for t in truth), "", ""]]
-    for name in NAMES:
+    for name in names(rows):
         own = [pick(rows, task=task, n=n, estimator=name)[0] for task in eight]
         cells = (f"{number(r.mean, 2)} ± {number(r.spread, 2)}" for r in own)
         seconds = report.duration(float(np.mean([row.seconds for row in own])))
@@ -182,11 +183,12 @@ def paper(rows: list[Row], eight: list[str], n: int) -> list[str]:
     return [text, table(headers, lines)]
 
 
-def losses(rows: list[Row], n: int, total: int) -> str:
-    """The tasks on which another estimator has the smaller bias, the worst first."""
+def losses(rows: list[Row], n: int, name: str) -> str:
+    """The tasks on which a peer has the smaller bias than the model `name`, the worst first."""
     at_n = pick(rows, n=n)
-    ours = {row.label["task"]: row for row in pick(at_n, estimator=OURS)}
-    lost = [(ours[t], row) for t, row in nearest(at_n).items() if row.estimator != OURS]
+    own = {row.label["task"]: row for row in pick(at_n, estimator=name)}
+    best = nearest([row for row in at_n if row.estimator == name or not ours(row.estimator)])
+    lost = [(own[task], row) for task, row in best.items() if row.estimator != name]
     if not lost:
         return f"At n = {n}: nowhere."
     lost.sort(key=lambda pair: abs(pair[1].bias) - abs(pair[0].bias))
@@ -194,22 +196,22 @@ def losses(rows: list[Row], n: int, total: int) -> str:
         [a.label["task"], number(a.truth), number(a.mean), number(b.mean), b.estimator]
         for a, b in lost
     ]
-    intro = f"At n = {n}, on {len(lost)} of {total} tasks; the largest difference first."
-    return f"{intro}\n\n{table(['task', 'truth', OURS, 'nearest peer', ''], lines)}"
+    intro = f"At n = {n}, on {len(lost)} of {len(own)} tasks; the largest difference first."
+    return f"{intro}\n\n{table(['task', 'truth', name, 'nearest peer', ''], lines)}"
 
 
 def by_task(rows: list[Row], tasks: list[str]) -> str:
     best = nearest(rows)
     lines = []
     for task in tasks:
-        own = [pick(rows, task=task, estimator=name)[0] for name in NAMES]
+        own = [pick(rows, task=task, estimator=name)[0] for name in names(rows)]
         cells = (
             f"{'**' if row is best[task] else ''}{number(row.mean)}"
             f"{'**' if row is best[task] else ''} ± {number(row.spread)}"
             for row in own
         )
         lines.append([task, number(own[0].truth), *cells])
-    return table(["task", "truth", *NAMES], lines)
+    return table(["task", "truth", *names(rows)], lines)
 
 
 def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
@@ -222,7 +224,10 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
     figure.subplots_adjust(
         left=0.255, right=0.985, top=1 - 1.25 / height, bottom=0.55 / height, wspace=0.05
     )
-    offset = {name: 0.24 * (i - 1) for i, name in enumerate((KSG, OURS, NAMES[1]))}
+    estimators = names(rows)
+    colours = report.colours(estimators)
+    middle = (len(estimators) - 1) / 2
+    offset = {name: 0.72 * (i - middle) / len(estimators) for i, name in enumerate(estimators)}
     truth = {row.label["task"]: row.truth for row in rows}
     for axes, n in zip(panels, shown, strict=True):
         report.quiet(axes)
@@ -231,29 +236,29 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
             if i % 2:
                 axes.axhspan(i - 0.5, i + 0.5, color="#f6f7f9", linewidth=0)
             axes.plot([truth[task]] * 2, [i - 0.46, i + 0.46], color=INK, linewidth=2.2)
-        for name in reversed(NAMES):
+        for name in reversed(estimators):
             own = {row.label["task"]: row for row in pick(rows, n=n, estimator=name)}
             axes.errorbar(
                 [own[task].mean for task in tasks],
                 [i + offset[name] for i in range(len(tasks))],
                 xerr=[own[task].spread for task in tasks],
                 fmt="o",
-                markersize=5.5 if name == OURS else 3.8,
-                color=COLOURS[name],
+                markersize=5.5 if ours(name) else 3.8,
+                color=colours[name],
                 elinewidth=1.2,
                 markeredgecolor="white",
                 markeredgewidth=0.5,
-                zorder=4 if name == OURS else 3,
+                zorder=4 if ours(name) else 3,
             )
             error = report.mean_absolute_bias(list(own.values()))
             axes.text(
-                0.62 + 0.15 * NAMES.index(name),
+                0.62 + 0.45 / len(estimators) * estimators.index(name),
                 1 + 0.1 / height,
                 number(error),
                 transform=axes.transAxes,
-                color=COLOURS[name],
+                color=colours[name],
                 fontsize=10,
-                fontweight="bold" if name == OURS else "normal",
+                fontweight="bold" if ours(name) else "normal",
                 ha="center",
             )
         axes.text(
@@ -296,12 +301,12 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
     figure.legend(
         handles=[Line2D([], [], color=INK, marker="|", ms=13, mew=2.2, ls="", label="truth")]
         + [
-            Line2D([], [], color=COLOURS[name], marker="o", linestyle="", label=name)
-            for name in NAMES
+            Line2D([], [], color=colours[name], marker="o", linestyle="", label=name)
+            for name in estimators
         ],
         loc="upper right",
         bbox_to_anchor=(0.988, 1 - 0.1 / height),
-        ncols=4,
+        ncols=1 + len(estimators),
         frameon=False,
         fontsize=9,
         labelcolor=INK,
@@ -312,19 +317,18 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = report.options(__doc__, "2 seeds, n = 100 and 500")
     parser.add_argument("samples", nargs="?", type=Path, default=Path("build/bmi"))
-    parser.add_argument("--out", type=Path, default=report.RESULTS)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--quick", action="store_true", help="2 seeds, n = 100 and 500")
     options = parser.parse_args()
     sizes, seeds = sorted(options.sizes), options.seeds
     if options.quick:
         sizes, seeds = [100, 500], 2
-    estimator = Estimator()
-    about = report.provenance(estimator)
-    rows = report.measure("BMI", load(options.samples, sizes, seeds), estimator)
+    cases = load(options.samples, sizes, seeds)
+    estimators = report.load(options.model)
+    about = report.provenance(*estimators.values())
+    rows = report.measure("BMI", cases, estimators)
     print(summary(rows, sizes, [*EIGHT], len({row.label["task"] for row in rows})))
     report.write(options.out, "bmi", about, rows, page(about, rows, sizes), draw(rows, sizes))
 

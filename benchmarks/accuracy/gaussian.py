@@ -8,19 +8,15 @@ The d coordinates of x and y correlate pair by pair, all alike: I = -d/2 log(1 -
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import report
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from report import COPULA, GRID, INK, NAMES, OURS, QUIET, Case, Row, number, pick, table
-
-from infoatlas_rt import Estimator
+from report import COPULA, GRID, INK, QUIET, Case, Row, names, number, ours, pick, table
 
 TRUTHS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 4.0)
 DIMS = (1, 2, 3, 5)
@@ -83,16 +79,19 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
         "Mean and standard deviation over draws at a true 0: what an estimate has to exceed before "
         "it means anything.",
         by_size(rows, sizes, independent),
-        f"## Level by level, {OURS}",
-        "Mean over draws ± spread.",
     ]
-    for n in sizes:
-        lines = []
-        for truth in TRUTHS:
-            own = [pick(rows, d=d, n=n, truth=truth, estimator=OURS)[0] for d in DIMS]
-            lines.append([f"{truth:g}", *(f"{number(r.mean)} ± {number(r.spread)}" for r in own)])
-        parts.append(f"n = {n}\n\n" + table(["truth", *(f"d = {d}" for d in DIMS)], lines))
-    times = [[name, *(seconds(pick(rows, n=n, estimator=name)) for n in sizes)] for name in NAMES]
+    for name in filter(ours, names(rows)):
+        parts += [f"## Level by level, {name}", "Mean over draws ± spread."]
+        for n in sizes:
+            lines = []
+            for truth in TRUTHS:
+                own = [pick(rows, d=d, n=n, truth=truth, estimator=name)[0] for d in DIMS]
+                cells = (f"{number(r.mean)} ± {number(r.spread)}" for r in own)
+                lines.append([f"{truth:g}", *cells])
+            parts.append(f"n = {n}\n\n" + table(["truth", *(f"d = {d}" for d in DIMS)], lines))
+    times = [
+        [name, *(seconds(pick(rows, n=n, estimator=name)) for n in sizes)] for name in names(rows)
+    ]
     parts += ["## Time of one estimate", table(["", *(f"n = {n}" for n in sizes)], times)]
     return "\n\n".join(parts)
 
@@ -101,18 +100,22 @@ def by_size(rows: list[Row], sizes: Sequence[int], cell: Callable[[list[Row]], s
     lines = [
         [str(n), name, *(cell(pick(rows, d=d, n=n, estimator=name)) for d in DIMS)]
         for n in sizes
-        for name in NAMES
+        for name in names(rows)
     ]
     return table(["n", "estimator", *(f"d = {d}" for d in DIMS)], lines)
 
 
 def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
     """Bias over truth: a row of panels for each estimator, a column for each dimension."""
-    figure = Figure(figsize=(12, 8), dpi=150, facecolor="white")
-    panels = figure.subplots(len(NAMES), len(DIMS), sharex=True, sharey=True)
-    figure.subplots_adjust(left=0.075, right=0.985, top=0.865, bottom=0.07, wspace=0.06)
+    shown = names(rows)
+    height = 1.1 + 2.3 * len(shown)
+    figure = Figure(figsize=(12, height), dpi=150, facecolor="white")
+    panels = figure.subplots(len(shown), len(DIMS), sharex=True, sharey=True)
+    figure.subplots_adjust(
+        left=0.075, right=0.985, top=1 - 1.08 / height, bottom=0.56 / height, wspace=0.06
+    )
     shades = dict(zip(sizes, SHADES[-len(sizes) :], strict=True))
-    for line, name in zip(panels, NAMES, strict=True):
+    for line, name in zip(panels, shown, strict=True):
         for axes, d in zip(line, DIMS, strict=True):
             report.quiet(axes)
             axes.grid(axis="y", color=GRID, linewidth=0.8)
@@ -126,21 +129,26 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
                     truth, bias - spread, bias + spread, color=shade, alpha=0.22, lw=0
                 )
                 axes.plot(truth, bias, color=shade, linewidth=2, marker="o", markersize=3.5)
-            if name == NAMES[0]:
+            if name == shown[0]:
                 axes.set_title(f"d = {d}", color=INK, fontsize=11)
-            if name == NAMES[-1]:
+            if name == shown[-1]:
                 axes.set_xlabel("truth (nats)", color=QUIET, fontsize=9)
         title = f"{name}\n(the true model)" if name == COPULA else name
-        weight = "bold" if name == OURS else "normal"
+        weight = "bold" if ours(name) else "normal"
         line[0].set_ylabel(title, color=INK, fontsize=10, fontweight=weight)
     panels[0, 0].set_ylim(-1.6, 0.6)
     figure.text(
-        0.012, 0.965, "Gaussians: bias over truth", color=INK, fontsize=14, fontweight="bold"
+        0.012,
+        1 - 0.28 / height,
+        "Gaussians: bias over truth",
+        color=INK,
+        fontsize=14,
+        fontweight="bold",
     )
     draws = max(len(row.estimates) for row in rows)
     figure.text(
         0.012,
-        0.93,
+        1 - 0.56 / height,
         f"estimate - truth in nats: mean over {draws} draws, band: one standard deviation of a "
         "draw; what lies below -1.6 is cut off",
         color=QUIET,
@@ -162,18 +170,16 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=report.RESULTS)
+    parser = report.options(__doc__, "3 draws, n = 50 and 100")
     parser.add_argument("--draws", type=int, default=24)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--quick", action="store_true", help="3 draws, n = 50 and 100")
     options = parser.parse_args()
     sizes, draws = sorted(options.sizes), options.draws
     if options.quick:
         sizes, draws = [50, 100], 3
-    estimator = Estimator()
-    about = report.provenance(estimator)
-    rows = report.measure("Gaussians", cases(sizes, draws), estimator)
+    estimators = report.load(options.model)
+    about = report.provenance(*estimators.values())
+    rows = report.measure("Gaussians", cases(sizes, draws), estimators)
     text = page(about, rows, sizes)
     report.write(options.out, "gaussian", about, rows, text, draw(rows, sizes))
 

@@ -5,12 +5,13 @@ The library is used through its public interface alone.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from importlib.metadata import version
@@ -20,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnxruntime
-import peers
 from numpy.typing import NDArray
+from peers import gaussian_copula, ksg
 
 from infoatlas_rt import Estimator
 from infoatlas_rt.console import progress
@@ -31,12 +32,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 RESULTS = Path("benchmarks/results")
-OURS, COPULA, KSG = "infoatlas-rt", "Gaussian copula", "KSG (k=5)"
-NAMES = (OURS, COPULA, KSG)
-PEERS = {COPULA: peers.gaussian_copula, KSG: peers.ksg}
+OURS, COPULA, KSG, KDE = "infoatlas-rt", "Gaussian copula", "KSG (k=5)", "KDE"
+Peer = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
+PEERS: dict[str, Peer] = {COPULA: gaussian_copula, KSG: ksg}
 
 INK, QUIET, GRID = "#1c2733", "#6b7785", "#e6e9ed"
-COLOURS = {OURS: "#1f5f99", COPULA: "#e08a00", KSG: "#8a95a1"}  # told apart by the colour-blind
+# Told apart by the colour-blind; a second model of ours is darker.
+BLUES = ("#1f5f99", "#0c2f52", "#5b93c4")
+COLOURS = {COPULA: "#e08a00", KSG: "#8a95a1", KDE: "#b5495b"}
 
 
 @dataclass(frozen=True)
@@ -88,30 +91,62 @@ class Row:
         return float(np.std(self.estimates, ddof=1)) if len(self.estimates) > 1 else 0.0
 
 
-def measure(what: str, cases: Sequence[Case], estimator: Estimator) -> list[Row]:
-    """Every estimator on the same draws, in the same process, with the time of each."""
+def options(doc: str, quick: str) -> argparse.ArgumentParser:
+    """The options that all of the benchmarks have; `quick` says what --quick does."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=RESULTS, help=f"folder ({RESULTS})")
+    parser.add_argument(
+        "--model", nargs="+", default=["edge"], help="shipped models or .onnx files (edge)"
+    )
+    parser.add_argument("--quick", action="store_true", help=quick)
+    return parser
+
+
+def load(models: Sequence[str]) -> dict[str, Estimator]:
+    """Estimators by the name they have in the tables: the library's, and the model's if several."""
+    made = [Estimator(model) for model in models]
+    if len(made) == 1:
+        return {OURS: made[0]}
+    return {f"{OURS} {estimator.bundle.name}": estimator for estimator in made}
+
+
+def measure(
+    what: str,
+    cases: Sequence[Case],
+    estimators: Mapping[str, Estimator],
+    peers: Mapping[str, Peer] = PEERS,
+    draws: Mapping[str, int] | None = None,
+) -> list[Row]:
+    """Every estimator on the same draws, in the same process, with the time of each.
+
+    `draws` limits the draws of slow peers to the first few, by name.
+    """
     rows = []
+    names = [*estimators, *peers]
+    most = {name: (draws or {}).get(name, sys.maxsize) for name in names}
     total, done = sum(case.n * case.draws for case in cases), 0
     with progress(what) as advance:
         for case in cases:
-            values: dict[str, list[float]] = {name: [] for name in NAMES}
-            seconds: dict[str, list[float]] = {name: [] for name in NAMES}
-            stderr = []
+            values: dict[str, list[float]] = {name: [] for name in names}
+            seconds: dict[str, list[float]] = {name: [] for name in names}
+            stderr: dict[str, list[float]] = {name: [] for name in estimators}
             for i in range(case.draws):
                 x, y = (np.asarray(side, np.float64) for side in case.draw(i))
-                for name in NAMES:
+                for name in names:
+                    if i >= most[name]:
+                        continue
                     start = perf_counter()
-                    if name == OURS:
-                        estimate = estimator.estimate(x, y)
+                    if name in estimators:
+                        estimate = estimators[name].estimate(x, y)
                         value = estimate.mi
-                        stderr.append(estimate.stderr)
+                        stderr[name].append(estimate.stderr)
                     else:
-                        value = PEERS[name](x, y)
+                        value = peers[name](x, y)
                     seconds[name].append(perf_counter() - start)
                     values[name].append(value)
                 done += case.n
                 advance(done / total)
-            for name in NAMES:
+            for name in names:
                 rows.append(
                     Row(
                         case.label,
@@ -120,10 +155,24 @@ def measure(what: str, cases: Sequence[Case], estimator: Estimator) -> list[Row]
                         name,
                         tuple(values[name]),
                         float(np.median(seconds[name])),
-                        float(np.mean(stderr)) if name == OURS else None,
+                        float(np.mean(stderr[name])) if name in estimators else None,
                     )
                 )
     return rows
+
+
+def names(rows: Iterable[Row]) -> list[str]:
+    """The estimators, ours first."""
+    return list(dict.fromkeys(row.estimator for row in rows))
+
+
+def ours(name: str) -> bool:
+    return name.startswith(OURS)
+
+
+def colours(names: Sequence[str]) -> dict[str, str]:
+    blues = iter(BLUES)
+    return {name: next(blues) if ours(name) else COLOURS[name] for name in names}
 
 
 def pick(rows: Iterable[Row], **wanted: Any) -> list[Row]:
@@ -139,28 +188,32 @@ def mean_absolute_bias(rows: Sequence[Row]) -> float:
     return float(np.mean([abs(row.bias) for row in rows]))
 
 
-def provenance(estimator: Estimator) -> dict[str, Any]:
+def provenance(*estimators: Estimator) -> dict[str, Any]:
     """What has to be known to measure the same again."""
-    bundle = estimator.bundle
-    model = {f.name: getattr(bundle, f.name) for f in fields(bundle)}
-    del model["bytes"], model["path"]
+    models = []
+    for estimator in estimators:
+        bundle = estimator.bundle
+        models.append({f.name: getattr(bundle, f.name) for f in fields(bundle)})
+        del models[-1]["bytes"], models[-1]["path"]
     script = Path(sys.argv[0]).name
+    optional = [name for name in ("torch", "sklearn") if name in sys.modules]
     return {
         "date": datetime.now(timezone.utc).date().isoformat(),
         "command": shlex.join(["python", f"benchmarks/accuracy/{script}", *sys.argv[1:]]),
         "machine": {
             "cpu": _cpu(),
-            "cores_used": estimator.backend.threads,
+            "cores_used": estimators[0].backend.threads,
             "load_average": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
             "system": f"{platform.system()} {platform.machine()}",
         },
-        "provider": estimator.backend.provider,
+        "provider": estimators[0].backend.provider,
         "versions": {
             "python": platform.python_version(),
             **{name: version(name) for name in ("infoatlas-rt", "numpy", "scipy")},
             "onnxruntime": onnxruntime.__version__,  # one module, distributions of several names
+            **{name: sys.modules[name].__version__ for name in optional},
         },
-        "model": model,
+        "models": models,
         "units": "nats, seconds",
     }
 
@@ -177,13 +230,17 @@ def _cpu() -> str:
 
 def byline(about: dict[str, Any]) -> str:
     """The provenance in a paragraph of Markdown."""
-    model, machine = about["model"], about["machine"]
+    machine = about["machine"]
+    models = "; ".join(
+        f"model {model['name']} {model['version']} after {model['steps']:,} steps and "
+        f"{model['datasets']:,} data sets, sha256 {model['sha256'][:12]}"
+        for model in about["models"]
+    )
     return (
         f"Measured {about['date']} with `{about['command']}` on one {machine['cpu']}, "
         f"{machine['cores_used']} thread(s), load average {machine['load_average']} at the start "
         f"(other work ran on it if that is above the threads, so times are upper bounds); "
-        f"model {model['name']} {model['version']} after {model['steps']:,} steps and "
-        f"{model['datasets']:,} data sets, sha256 {model['sha256'][:12]}. All in nats."
+        f"{models}. All in nats."
     )
 
 

@@ -50,8 +50,9 @@ def test_quick(samples, tmp_path):
     assert report["command"].startswith("python benchmarks/accuracy/bmi.py ")
     assert report["command"].endswith("--quick --out " + str(out))
     assert {"date", "machine", "versions", "provider"} <= set(report)
-    assert len(report["model"]["sha256"]) == 64
-    assert "bytes" not in report["model"] and "path" not in report["model"]
+    (model,) = report["models"]
+    assert len(model["sha256"]) == 64
+    assert "bytes" not in model and "path" not in model
     rows = report["rows"]
     assert len(rows) == 3 * 2 * 3
     assert {row["estimator"] for row in rows} == set(ESTIMATORS)
