@@ -195,11 +195,13 @@ def provenance(*estimators: Estimator) -> dict[str, Any]:
         bundle = estimator.bundle
         models.append({f.name: getattr(bundle, f.name) for f in fields(bundle)})
         del models[-1]["bytes"], models[-1]["path"]
-    script = Path(sys.argv[0]).name
+    script = Path(sys.argv[0]).resolve()
     optional = [name for name in ("torch", "sklearn") if name in sys.modules]
     return {
         "date": datetime.now(timezone.utc).date().isoformat(),
-        "command": shlex.join(["python", f"benchmarks/accuracy/{script}", *sys.argv[1:]]),
+        "command": shlex.join(
+            ["python", f"benchmarks/{script.parent.name}/{script.name}", *sys.argv[1:]]
+        ),
         "machine": {
             "cpu": _cpu(),
             "cores_used": estimators[0].backend.threads,
@@ -264,7 +266,6 @@ def write(
     out: Path, name: str, about: dict[str, Any], rows: Sequence[Row], page: str, figure: Figure
 ) -> None:
     """Write NAME.json, NAME.md and NAME.png, and say where."""
-    out.mkdir(parents=True, exist_ok=True)
     values = [
         {
             **row.label,
@@ -280,6 +281,19 @@ def write(
         }
         for row in rows
     ]
+    save(out, name, about, values, page, figure)
+
+
+def save(
+    out: Path,
+    name: str,
+    about: dict[str, Any],
+    values: Sequence[dict[str, Any]],
+    page: str,
+    figure: Figure,
+) -> None:
+    """As `write`, of rows of any form."""
+    out.mkdir(parents=True, exist_ok=True)
     # A line for each row: readable, and a re-run shows up as such in a diff.
     head = json.dumps({**about, "rows": []}, indent=1, allow_nan=False)
     lines = ",\n  ".join(json.dumps(_rounded(v), allow_nan=False) for v in values)
