@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import infoatlas_rt
-from infoatlas_rt import Estimate, Estimator, ModelError, estimate
+from infoatlas_rt import Estimate, Estimator, ModelError, entry, estimate
 from infoatlas_rt import estimator as module
 from infoatlas_rt.estimator import long_run_variance
 
@@ -152,7 +152,7 @@ def test_large_jobs_run_in_chunks(monkeypatch):
     monkeypatch.setattr(
         estimator.backend, "run", lambda x, y, s: (sizes.append(len(x)), run(x, y, s))[1]
     )
-    monkeypatch.setattr(module, "CHUNK_PAIRS", 3 * N * estimator.bundle.shift_count(N, 7))
+    monkeypatch.setattr(entry, "CHUNK_PAIRS", 3 * N * estimator.bundle.shift_count(N, 7))
     parts = estimator.estimate(x, y)
     assert sizes == [3, 3, 1]
     assert parts.mi == pytest.approx(whole.mi, abs=1e-5)
@@ -162,10 +162,10 @@ def test_large_jobs_run_in_chunks(monkeypatch):
 
 
 def test_huge_samples_use_fewer_shifts(estimator, echo, monkeypatch):
-    monkeypatch.setattr(module, "CHUNK_PAIRS", 5 * N)
+    monkeypatch.setattr(entry, "CHUNK_PAIRS", 5 * N)
     estimator.estimate(*pairs())
     assert len(echo.calls[0][2]) == 5
-    monkeypatch.setattr(module, "CHUNK_PAIRS", N)
+    monkeypatch.setattr(entry, "CHUNK_PAIRS", N)
     estimator.estimate(*pairs())
     assert len(echo.calls[1][2]) == 4
 

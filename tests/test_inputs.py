@@ -7,7 +7,7 @@ import pytest
 
 from infoatlas_rt import Estimator, InputError, ModelError, ProviderError
 from infoatlas_rt import slicing as slicing_module
-from infoatlas_rt.estimator import MAX_SAMPLES
+from infoatlas_rt.entry import MAX_SAMPLES
 from infoatlas_rt.inputs import as_count, as_resolution, as_samples
 
 N = 100

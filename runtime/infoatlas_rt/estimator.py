@@ -14,14 +14,11 @@ from numpy.typing import NDArray
 from . import bundle, slicing
 from .backends import Backend
 from .backends.onnxruntime import OnnxRuntimeBackend
+from .entry import Entry, check_lengths, make_entry
 from .errors import InputError, ModelError
-from .inputs import as_count, as_resolution, as_samples
-from .preprocess import canonicalise, standardise
+from .inputs import as_count, as_samples
+from .preprocess import canonicalise
 from .result import Estimate
-
-MAX_SAMPLES = 1_000_000
-# Pairs of samples (slices x samples x shifts) evaluated at once; more slices run one after another.
-CHUNK_PAIRS = 1_000_000
 
 
 class Estimator:
@@ -122,47 +119,25 @@ class Estimator:
             The model's output is not finite.
         """
         start = perf_counter()
-        x, y = as_samples(x, "x"), as_samples(y, "y")
-        n = self._check_lengths(len(x), len(y))
-        plan = slicing.plan(
-            x.shape[1],
-            y.shape[1],
-            self.bundle.dim,
-            k=self.k,
-            slices=self.slices,
-            sides=self.sides,
-            seed=self.seed,
-        )
-        shifts = self.bundle.shift_count(n, plan.slices)
-        if self.shifts is not None:
-            shifts = min(self.shifts, n - 1)
-        # The graph needs at least four; fewer pairs in all keep huge samples within memory.
-        shifts = min(shifts, max(4, CHUNK_PAIRS // n))
-        order, offsets = _shuffle(n, shifts, self.seed)
-        x = _prepare(x, resolution_x, "x", plan.x is not None)
-        y = _prepare(y, resolution_y, "y", plan.y is not None)
-        constant_x, constant_y = _constant(x), _constant(y)
-        degenerate = len(constant_x) == x.shape[1] or len(constant_y) == y.shape[1]
-        x, y = x[order], y[order]
+        entry = self.enter(x, y, resolution_x, resolution_y)
+        n, plan = len(entry.order), entry.plan
         slicing_time, preprocessing_time, inference_time = perf_counter() - start, 0.0, 0.0
 
         per_slice = np.empty(plan.slices)
         pointwise, influence = np.zeros(n), np.zeros(n)
         rank_x = rank_y = 0.0
         saturated = False
-        chunk = max(1, CHUNK_PAIRS // (n * shifts))
-        for first in range(0, plan.slices, chunk):
+        for part in entry.parts():
             begin = perf_counter()
-            part = slice(first, min(first + chunk, plan.slices))
-            sx, sy = _slices(x, plan.x, part), _slices(y, plan.y, part)
+            sx, sy = entry.slices(part)
             sliced = perf_counter()
             data = canonicalise(sx, sy, self.bundle.dim)
             inputs = np.ascontiguousarray(data.x), np.ascontiguousarray(data.y)
             prepared = perf_counter()
-            if degenerate:  # a constant tells nothing, whatever a model would make of it
+            if entry.degenerate:  # a constant tells nothing, whatever a model would make of it
                 per_slice[part] = 0.0
             else:
-                per_slice[part], local, effect = self.backend.run(*inputs, offsets)
+                per_slice[part], local, effect = self.backend.run(*inputs, entry.shifts)
                 pointwise += local.sum(axis=0, dtype=np.float64)
                 influence += effect.sum(axis=0, dtype=np.float64)
             rank_x += float(data.rank_x.sum())
@@ -174,7 +149,8 @@ class Estimator:
 
         # Back to the order of the input; a shuffled position i holds sample order[i].
         means = np.empty((2, n))
-        means[0, order], means[1, order] = pointwise / plan.slices, influence / plan.slices
+        means[0, entry.order] = pointwise / plan.slices
+        means[1, entry.order] = influence / plan.slices
         if not (np.isfinite(per_slice).all() and np.isfinite(means).all()):
             raise ModelError(
                 f"model {self.bundle.name} gave values that are not finite on "
@@ -197,12 +173,12 @@ class Estimator:
             provider=self.backend.provider,
             model=self.bundle.name,
             saturated=saturated,
-            degenerate=degenerate,
+            degenerate=entry.degenerate,
             rank_x=rank_x / plan.slices,
             rank_y=rank_y / plan.slices,
             beyond_n_max=n > self.bundle.n_max,
-            constant_x=constant_x,
-            constant_y=constant_y,
+            constant_x=entry.constant_x,
+            constant_y=entry.constant_y,
         )
         self.seconds = {
             "slicing": slicing_time,
@@ -212,20 +188,21 @@ class Estimator:
         }
         return result
 
-    def _check_lengths(self, nx: int, ny: int) -> int:
-        if nx != ny:
-            raise InputError(f"x has {nx} samples and y has {ny}: pass pairs, as many of each")
-        if nx < self.bundle.n_min:
-            raise InputError(
-                f"{nx} samples are fewer than the {self.bundle.n_min} that model "
-                f"{self.bundle.name} was trained for: collect more, or use a longer window"
-            )
-        if nx > MAX_SAMPLES:
-            raise InputError(
-                f"{nx} samples are more than the {MAX_SAMPLES} that fit at once: "
-                "pass a random subset, or average the estimates of several"
-            )
-        return nx
+    def enter(self, x: Any, y: Any, resolution_x: Any = None, resolution_y: Any = None) -> Entry:
+        """Check samples, and decide how they enter the graph; arguments as in `estimate`."""
+        x, y = as_samples(x, "x"), as_samples(y, "y")
+        check_lengths(len(x), len(y), self.bundle)
+        plan = slicing.plan(
+            x.shape[1],
+            y.shape[1],
+            self.bundle.dim,
+            k=self.k,
+            slices=self.slices,
+            sides=self.sides,
+            seed=self.seed,
+        )
+        shifts = self.shifts or self.bundle.shift_count(len(x), plan.slices)
+        return make_entry(x, y, plan, shifts, self.seed, resolution_x, resolution_y)
 
 
 def estimate(
@@ -289,50 +266,3 @@ def long_run_variance(values: NDArray[np.float64]) -> float:
 @lru_cache(maxsize=4)
 def _estimator(**options: Any) -> Estimator:
     return Estimator(**options)
-
-
-@lru_cache(maxsize=8)
-def _shuffle(n: int, shifts: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The order in which pairs enter the graph [n], and the shifts [M].
-
-    Neighbours in time are alike; shuffled, a cyclic shift pairs any two samples.
-    """
-    rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(3)[2])
-    order = rng.permutation(n)
-    offsets = rng.choice(n - 1, shifts, replace=False) + 1
-    order.flags.writeable = offsets.flags.writeable = False
-    return order, offsets
-
-
-def _prepare(
-    samples: NDArray[np.float64], resolution: Any, name: str, projected: bool
-) -> NDArray[np.float64]:
-    """Rounded and, for a projection, standardised samples [n, d].
-
-    A side that enters whole is left as it is: only its ranks count, and they are exact for any
-    scale and any heavy tail, which the rounding errors of a standardisation would not be.
-    """
-    step = as_resolution(resolution, samples.shape[1], f"resolution_{name}")
-    if step is None and not projected:
-        return samples
-    with np.errstate(over="ignore", invalid="ignore"):
-        prepared = standardise(samples, step)
-    if not np.isfinite(prepared).all():
-        raise InputError(
-            f"resolution_{name} {resolution!r} is too small for values up to "
-            f"{np.abs(samples).max():.3g}: give it in the units of {name}"
-        )
-    return prepared
-
-
-def _slices(
-    samples: NDArray[np.float64], projections: NDArray[np.float64] | None, part: slice
-) -> NDArray[np.float64]:
-    """Slices [S, n, k] of samples [n, d]; a side without projections enters each of them whole."""
-    if projections is None:
-        return np.broadcast_to(samples, (part.stop - part.start, *samples.shape))
-    return slicing.project(samples, projections[part])
-
-
-def _constant(samples: NDArray[np.float64]) -> tuple[int, ...]:
-    return tuple(np.flatnonzero((samples == samples[0]).all(axis=0)).tolist())

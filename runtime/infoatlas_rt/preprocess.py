@@ -168,6 +168,21 @@ class Transform(NamedTuple):
     y: Array  # [S, D, dy]
 
 
+class Side(NamedTuple):
+    """One side on its own: everything that does not depend on how the samples are paired."""
+
+    scores: Array  # [S, d, n] float64, normal scores
+    whitener: Array  # [S, d, d] rows: new directions
+    kept: Array  # [S, d] bool, directions with a variance
+
+
+def whiten(x: Array) -> Side:
+    """Normal scores of samples x [S, n, d], and their whitening."""
+    xp = array_namespace(x)
+    scores = normal_scores(xp.matrix_transpose(x))
+    return Side(scores, *_whitener(scores))
+
+
 def canonicalise(x: Array, y: Array, dim: int) -> Canonical:
     """Normal scores, whitening, canonical rotation and padding of paired samples.
 
@@ -180,17 +195,21 @@ def canonicalise(x: Array, y: Array, dim: int) -> Canonical:
     -------
     Canonical
     """
-    xp = array_namespace(x, y)
-    zx, zy = normal_scores(xp.matrix_transpose(x)), normal_scores(xp.matrix_transpose(y))
-    transform, kept_x, kept_y, s = canonical_transform(zx, zy, dim)
-    n = zx.shape[-1]
+    return pair(whiten(x), whiten(y), dim)
+
+
+def pair(x: Side, y: Side, dim: int) -> Canonical:
+    """Canonical rotation and padding of two sides; sample i of x belongs to sample i of y."""
+    xp = array_namespace(x.scores, y.scores)
+    transform, correlations = _rotate(x, y, dim)
+    n = x.scores.shape[-1]
     return Canonical(
-        xp.astype(xp.matrix_transpose(transform.x @ zx), xp.float32),
-        xp.astype(xp.matrix_transpose(transform.y @ zy), xp.float32),
-        s,
-        xp.sum(xp.astype(kept_x, xp.int64), axis=-1),
-        xp.sum(xp.astype(kept_y, xp.int64), axis=-1),
-        xp.any(1 - s * s < 1 / (n * n), axis=-1),
+        xp.astype(xp.matrix_transpose(transform.x @ x.scores), xp.float32),
+        xp.astype(xp.matrix_transpose(transform.y @ y.scores), xp.float32),
+        correlations,
+        xp.sum(xp.astype(x.kept, xp.int64), axis=-1),
+        xp.sum(xp.astype(y.kept, xp.int64), axis=-1),
+        xp.any(1 - correlations * correlations < 1 / (n * n), axis=-1),
     )
 
 
@@ -200,16 +219,23 @@ def canonical_transform(zx: Array, zy: Array, dim: int) -> tuple[Transform, Arra
     Returns the maps, which directions of each side are real ([S, dx] and [S, dy] bool), and the
     canonical correlations [S, D].
     """
+    x, y = Side(zx, *_whitener(zx)), Side(zy, *_whitener(zy))
+    transform, correlations = _rotate(x, y, dim)
+    return transform, x.kept, y.kept, correlations
+
+
+def _rotate(x: Side, y: Side, dim: int) -> tuple[Transform, Array]:
+    """The maps of both sides, and their canonical correlations [S, D]."""
+    zx, zy = x.scores, y.scores
     xp = array_namespace(zx, zy)
-    wx, kept_x = _whitener(zx)
-    wy, kept_y = _whitener(zy)
-    xw, yw = wx @ zx, wy @ zy
+    xw, yw = x.whitener @ zx, y.whitener @ zy
     n = zx.shape[-1]
     u, s, vt = xp.linalg.svd(xw @ xp.matrix_transpose(yw) / n, full_matrices=True)
     v = xp.matrix_transpose(vt)
-    if not xp.all(kept_x) or not xp.all(kept_y):
-        u, v = _kept_first(u, s, kept_x), _kept_first(v, s, kept_y)
-    tx, ty = _pad(xp.matrix_transpose(u) @ wx, dim), _pad(xp.matrix_transpose(v) @ wy, dim)
+    if not xp.all(x.kept) or not xp.all(y.kept):
+        u, v = _kept_first(u, s, x.kept), _kept_first(v, s, y.kept)
+    tx = _pad(xp.matrix_transpose(u) @ x.whitener, dim)
+    ty = _pad(xp.matrix_transpose(v) @ y.whitener, dim)
 
     # Signs. A pair of directions may be flipped together: let the skewness of both decide.
     # Directions without a partner are flipped by their own.
@@ -227,12 +253,8 @@ def canonical_transform(zx: Array, zy: Array, dim: int) -> tuple[Transform, Arra
     sx = xp.where(xp.where(paired, both, skew_x) < 0, -1.0, 1.0)
     sy = xp.where(xp.where(paired, both, skew_y) < 0, -1.0, 1.0)
     pad = xp.zeros((*s.shape[:-1], dim - r), dtype=s.dtype, device=device(s))
-    return (
-        Transform(tx * sx[..., None], ty * sy[..., None]),
-        kept_x,
-        kept_y,
-        xp.concat([xp.clip(s, max=1.0), pad], axis=-1),
-    )
+    transform = Transform(tx * sx[..., None], ty * sy[..., None])
+    return transform, xp.concat([xp.clip(s, max=1.0), pad], axis=-1)
 
 
 def _pad(rows: Array, dim: int) -> Array:

@@ -1,0 +1,146 @@
+"""From checked samples to the slices that are read: preparation, shuffle and shifts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import slicing
+from .bundle import Bundle
+from .errors import InputError
+from .inputs import as_resolution
+from .preprocess import standardise
+
+MAX_SAMPLES = 1_000_000
+# Pairs of samples (slices x samples x shifts) evaluated at once; more slices run one after another.
+CHUNK_PAIRS = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """Samples on their way into the graph.
+
+    Attributes
+    ----------
+    plan : Slicing
+    x, y : [n, dx], [n, dy] float64
+        Prepared and shuffled.
+    order : [n] int64
+        Position i holds sample order[i] of the input.
+    shifts : [M] int64
+    constant_x, constant_y : tuple of int
+        Constant coordinates.
+    """
+
+    plan: slicing.Slicing
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    order: NDArray[np.int64]
+    shifts: NDArray[np.int64]
+    constant_x: tuple[int, ...]
+    constant_y: tuple[int, ...]
+
+    @property
+    def degenerate(self) -> bool:
+        """Whether a whole side is constant."""
+        constant = len(self.constant_x), len(self.constant_y)
+        return constant[0] == self.x.shape[1] or constant[1] == self.y.shape[1]
+
+    @property
+    def chunk(self) -> int:
+        """How many slices fit into one call of the backend."""
+        return max(1, CHUNK_PAIRS // (len(self.order) * len(self.shifts)))
+
+    def parts(self) -> Iterator[slice]:
+        """All slices, a chunk at a time."""
+        for first in range(0, self.plan.slices, self.chunk):
+            yield slice(first, min(first + self.chunk, self.plan.slices))
+
+    def slices(self, part: slice) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Slices [S, n, k] of both sides; one without projections enters each of them whole."""
+        sides = (self.x, self.plan.x), (self.y, self.plan.y)
+        x, y = (
+            np.broadcast_to(samples, (part.stop - part.start, *samples.shape))
+            if projections is None
+            else slicing.project(samples, projections[part])
+            for samples, projections in sides
+        )
+        return x, y
+
+
+def check_lengths(nx: int, ny: int, bundle: Bundle) -> None:
+    """Raise InputError unless there are as many samples of each side, and not too few or many."""
+    if nx != ny:
+        raise InputError(f"x has {nx} samples and y has {ny}: pass pairs, as many of each")
+    if nx < bundle.n_min:
+        raise InputError(
+            f"{nx} samples are fewer than the {bundle.n_min} that model "
+            f"{bundle.name} was trained for: collect more, or use a longer window"
+        )
+    if nx > MAX_SAMPLES:
+        raise InputError(
+            f"{nx} samples are more than the {MAX_SAMPLES} that fit at once: "
+            "pass a random subset, or average the estimates of several"
+        )
+
+
+def make_entry(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    plan: slicing.Slicing,
+    shifts: int,
+    seed: int,
+    resolution_x: Any,
+    resolution_y: Any,
+) -> Entry:
+    """Shuffle samples [n, d], and prepare the sides that are projected."""
+    n = len(x)
+    # The graph needs at least four; fewer pairs in all keep huge samples within memory.
+    shifts = min(shifts, n - 1, max(4, CHUNK_PAIRS // n))
+    order, offsets = _shuffle(n, shifts, seed)
+    x = _prepare(x, resolution_x, "x", plan.x is not None)
+    y = _prepare(y, resolution_y, "y", plan.y is not None)
+    return Entry(plan, x[order], y[order], order, offsets, _constant(x), _constant(y))
+
+
+@lru_cache(maxsize=8)
+def _shuffle(n: int, shifts: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The order in which pairs enter the graph [n], and the shifts [M].
+
+    Neighbours in time are alike; shuffled, a cyclic shift pairs any two samples.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(3)[2])
+    order = rng.permutation(n)
+    offsets = rng.choice(n - 1, shifts, replace=False) + 1
+    order.flags.writeable = offsets.flags.writeable = False
+    return order, offsets
+
+
+def _prepare(
+    samples: NDArray[np.float64], resolution: Any, name: str, projected: bool
+) -> NDArray[np.float64]:
+    """Rounded and, for a projection, standardised samples [n, d].
+
+    A side that enters whole is left as it is: only its ranks count, and they are exact for any
+    scale and any heavy tail, which the rounding errors of a standardisation would not be.
+    """
+    step = as_resolution(resolution, samples.shape[1], f"resolution_{name}")
+    if step is None and not projected:
+        return samples
+    with np.errstate(over="ignore", invalid="ignore"):
+        prepared = standardise(samples, step)
+    if not np.isfinite(prepared).all():
+        raise InputError(
+            f"resolution_{name} {resolution!r} is too small for values up to "
+            f"{np.abs(samples).max():.3g}: give it in the units of {name}"
+        )
+    return prepared
+
+
+def _constant(samples: NDArray[np.float64]) -> tuple[int, ...]:
+    return tuple(np.flatnonzero((samples == samples[0]).all(axis=0)).tolist())
