@@ -37,7 +37,7 @@ from numpy.typing import ArrayLike
 from .curve import MICurve
 from .errors import InputError
 from .inputs import as_count
-from .online import Reading
+from .result import Reading
 from .turns import Level, Turns, make_level
 
 KINDS = ("maximum", "minimum", "change")

@@ -9,12 +9,14 @@ rather than levels. (Over many trajectories or parallel environments it can be h
 
 A lag is never mispaired: a state that was refused leaves a hole, and states that get lost unseen
 are what `lag_seconds` is for.
+
+Two streams are read the same way, as I(a_t; b_<t-Δt), where Δt may be 0; `sync.py` finds which of
+their states belong together.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,41 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from .errors import InputError
 from .estimator import Estimator
 from .inputs import as_count, as_resolution
-from .result import Estimate
-
-
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """The mutual information of a robot's last steps with their past.
-
-    Attributes
-    ----------
-    stamp : float
-        Of the window's newest state, in seconds; its step number where no stamps are given.
-    estimate : Estimate
-        Of the pairs in the window. Its standard error counts that neighbouring pairs of a robot
-        depend on each other; the part that comes from the projections is common to all readings
-        of a stream.
-    local : float
-        Local mutual information of the newest pair, nats: how expected the newest state was
-        given its past, by what the window has seen. Noisier than the estimate, and immediate.
-    fill : float
-        Pairs in the window as a share of its steps; below 1 where states were refused or lost.
-    lag : int
-        Steps between a state and its past.
-    steps : [n] int64
-        Step number of the newer state of each pair, ascending.
-    """
-
-    stamp: float
-    estimate: Estimate
-    local: float
-    fill: float
-    lag: int
-    steps: NDArray[np.int64]
-
-    def __str__(self) -> str:
-        return f"{self.stamp:.3f} s: {self.estimate}"
+from .result import Reading
 
 
 class OnlineEstimator:
@@ -71,7 +39,7 @@ class OnlineEstimator:
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
     lag : int
-        Δt in steps.
+        Δt in steps; 0 is for two streams.
     lag_seconds : float, optional
         What `lag` steps last when no message is lost. If given, a past state is found by its
         stamp instead of by counting steps (h of `history` steps back: lag_seconds * h / lag
@@ -87,6 +55,9 @@ class OnlineEstimator:
     reset_after : float
         Seconds. A stamp older than the newest by more than this is a restart (a bag that loops):
         everything is forgotten. Less than this, it is a straggler, and refused.
+    two_streams : bool
+        Each state comes with that of another stream, and it is the other stream's past that
+        counts.
     resolution : float or [d], optional
         Smallest difference between states that means anything, in their units (the step of an
         encoder): keeps the jitter of a robot at rest from being ranked to full scale.
@@ -117,9 +88,12 @@ class OnlineEstimator:
         window: int = 100,
         every: int = 1,
         reset_after: float = 1.0,
+        two_streams: bool = False,
         resolution: Any = None,
     ) -> None:
-        self.lag, self.history = as_count(lag, "lag", 1), as_count(history, "history", 1)
+        self.two_streams = two_streams
+        self.lag = as_count(lag, "lag", 0 if two_streams else 1)
+        self.history = as_count(history, "history", 1)
         self.every, self.window = as_count(every, "every", 1), as_count(window, "window", 1)
         for name, seconds in (
             ("lag_seconds", lag_seconds),
@@ -130,6 +104,8 @@ class OnlineEstimator:
                 raise InputError(f"{name} is {seconds!r}, but has to be seconds above 0")
         if tolerance is not None and lag_seconds is None:
             raise InputError("tolerance is for lag_seconds: give both, or neither")
+        if lag_seconds is not None and not self.lag:
+            raise InputError("lag_seconds is what lag steps last: let lag be at least 1, not 0")
         self.lag_seconds, self.reset_after = lag_seconds, reset_after
         if lag_seconds is not None:
             self.tolerance = lag_seconds / self.lag / 2 if tolerance is None else tolerance
@@ -170,7 +146,14 @@ class OnlineEstimator:
         self._fresh = 0  # pairs since the last reading
         self.reason = "filling: no states yet"
 
-    def push(self, state: ArrayLike, stamp: float | None = None) -> Reading | None:
+    def push(
+        self,
+        state: ArrayLike,
+        stamp: float | None = None,
+        other: ArrayLike | None = None,
+        *,
+        read: bool = True,
+    ) -> Reading | None:
         """Take a state; return a reading when there is one, and say in `reason` why not.
 
         Parameters
@@ -182,6 +165,11 @@ class OnlineEstimator:
             Seconds. A repeated stamp is taken for a copy of a message: refused, and no step. A
             slightly older one is refused, and as a step has gone missing then, no pair is formed
             across it (unless pairs are found by stamp). Without stamps steps are counted.
+        other : [d'], optional
+            The other stream's state at that time, if there are two.
+        read : bool
+            False takes the state into the window and estimates nothing, for when states come
+            faster than they can be read; `read` catches up.
 
         Returns
         -------
@@ -190,9 +178,12 @@ class OnlineEstimator:
         Raises
         ------
         InputError
-            Stamps that are missing with `lag_seconds`, or come and go; or an estimator whose
-            settings do not fit the states (say k larger than d).
+            Stamps that are missing with `lag_seconds`, or come and go; one stream where two were
+            announced, or two for one; or an estimator whose settings do not fit the states (say
+            k larger than d).
         """
+        if self.two_streams != (other is not None):
+            raise InputError("pass `other` with every state if two_streams is set, else never")
         if stamp is None and self.lag_seconds is not None:
             raise InputError("lag_seconds finds past states by their stamps: pass a stamp")
         if self._newest is not None and self._stamped != (stamp is not None):
@@ -202,29 +193,47 @@ class OnlineEstimator:
             self.reset()
         self._stamped = stamp is not None
         now = np.asarray(state)
-        fault = self._fault(now, time)
+        then = now if other is None else np.asarray(other)
+        fault = self._fault(now, then, time)
         if fault is not None:
             self._refuse(*fault, time)
             return None
-        self._accept(np.atleast_1d(now), time)
-        return self._read(time)
+        self._accept(np.atleast_1d(now), np.atleast_1d(then), time)
+        self.reason = "waiting: told not to read"
+        return self._read(time) if read else None
 
-    def _fault(self, now: NDArray[Any], time: float) -> tuple[str, str] | None:
+    def read(self) -> Reading | None:
+        """A reading of the window as it is, where `push` was told not to read.
+
+        Returns
+        -------
+        Reading or None
+            None if there is no pair since the last reading, or for any reason that `push` has.
+        """
+        if self._newest is None or self._states is None or not self._fresh:
+            return None
+        return self._read(self._newest)
+
+    def _fault(self, now: NDArray[Any], then: NDArray[Any], time: float) -> tuple[str, str] | None:
         """Why a state cannot be used: the count it goes to, and the reason; None if it can."""
         if not np.isfinite(time):
             return "bad stamp", f"bad stamp {time}"
         if self._newest is not None and time <= self._newest:
             kind = "repeated stamp" if time == self._newest else "older stamp"
             return kind, kind
-        if now.dtype.kind not in "buif":
-            return "dtype", f"dtype {now.dtype}, expected numbers"
-        expected = max(now.size, 1) if self._states is None else self._states.shape[1]
-        if now.ndim > 1 or now.size != expected:
-            found = now.size if now.ndim < 2 else now.shape
-            return "dimension", f"dimension {found}, expected {expected}"
-        # Beyond 1e100 a variance overflows: no sensor means that.
-        if not (np.abs(now) <= 1e100).all():
-            return "NaN", "NaN, infinite or beyond 1e100"
+        known = (None, None) if self._states is None else (self._x.shape[1], self._states.shape[1])
+        for state, size in zip((now, then), known, strict=True):
+            if state.dtype.kind not in "buif":
+                return "dtype", f"dtype {state.dtype}, expected numbers"
+            expected = max(state.size, 1) if size is None else size
+            if state.ndim > 1 or state.size != expected:
+                found = state.size if state.ndim < 2 else state.shape
+                return "dimension", f"dimension {found}, expected {expected}"
+            # Beyond 1e100 a variance overflows: no sensor means that.
+            if not (np.abs(state) <= 1e100).all():
+                return "NaN", "NaN, infinite or beyond 1e100"
+            if now is then:
+                break
         return None
 
     def _refuse(self, kind: str, why: str, time: float) -> None:
@@ -240,25 +249,26 @@ class OnlineEstimator:
             # The step has had its message: another one with this stamp is no new step.
             self._newest = time if np.isfinite(time) else self._newest
 
-    def _accept(self, now: NDArray[Any], time: float) -> None:
-        """Store a state, and its pair if its past is there."""
+    def _accept(self, now: NDArray[Any], then: NDArray[Any], time: float) -> None:
+        """Store a state, and its pair if its past is there; `then` is what becomes a past."""
         if self._states is None:
             reach = self.window + self.lag + self.history
-            self._states = np.zeros((reach, now.size))  # a ring over steps, as all below
+            self._states = np.zeros((reach, then.size))  # a ring over steps, as all below
             self._stamps = np.full(reach, np.nan)  # NaN: a hole
             self._x = np.zeros((self.window, now.size))
-            self._y = np.zeros((self.window, self.history * now.size))
+            self._y = np.zeros((self.window, self.history * then.size))
             self._paired = np.zeros(self.window, bool)
         self.counts["accepted"] += 1
         self._newest = time
         reach, slot = len(self._states), self._step % self.window
-        self._states[self._step % reach] = now
+        self._states[self._step % reach] = then
         self._stamps[self._step % reach] = time
         past = self._past(time)
         self._paired[slot] = past is not None
         if past is not None:
             self._x[slot], self._y[slot] = now, self._states[past].ravel()
             self._first = self._step if self._first is None else self._first
+            self._fresh += 1
         self._step += 1
 
     def _past(self, time: float) -> NDArray[np.intp] | None:
@@ -284,7 +294,6 @@ class OnlineEstimator:
                     f"last {len(self._stamps)}: let lag be the steps that lag_seconds lasts"
                 )
             return None
-        self._fresh += bool(self._paired[newest])
         least = self.estimator.bundle.n_min
         if self._step - self._first < self.window or pairs < least:
             self.reason = f"filling: {pairs} of {self.window} pairs"
@@ -302,12 +311,13 @@ class OnlineEstimator:
         slots = steps % self.window
         x, y = self._x[slots], self._y[slots]
         step = as_resolution(self.resolution, x.shape[1], "resolution")
+        past = as_resolution(self.resolution, y.shape[1] // self.history, "resolution")
         estimate = self.estimator.estimate(
             x,
             y,
             time_series=True,
             resolution_x=step,
-            resolution_y=None if step is None else np.tile(step, self.history),
+            resolution_y=None if past is None else np.tile(past, self.history),
         )
         self.reason = "degenerate" if estimate.degenerate else "ok"
         local = float(estimate.pointwise[-1])

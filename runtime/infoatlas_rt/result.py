@@ -1,4 +1,4 @@
-"""What an estimate consists of."""
+"""What an estimate consists of, and a reading of a stream."""
 
 from __future__ import annotations
 
@@ -95,3 +95,37 @@ class Estimate:
             name: np.asarray(value).tolist() if isinstance(value, tuple | np.ndarray) else value
             for name, value in values.items()
         }
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """The mutual information of a robot's last steps with their past.
+
+    Attributes
+    ----------
+    stamp : float
+        Of the window's newest state, in seconds; its step number where no stamps are given.
+    estimate : Estimate
+        Of the pairs in the window. Its standard error counts that neighbouring pairs of a robot
+        depend on each other; the part that comes from the projections is common to all readings
+        of a stream.
+    local : float
+        Local mutual information of the newest pair, nats: how expected the newest state was
+        given its past, by what the window has seen. Noisier than the estimate, and immediate.
+    fill : float
+        Pairs in the window as a share of its steps; below 1 where states were refused or lost.
+    lag : int
+        Steps between a state and its past.
+    steps : [n] int64
+        Step number of the newer state of each pair, ascending.
+    """
+
+    stamp: float
+    estimate: Estimate
+    local: float
+    fill: float
+    lag: int
+    steps: NDArray[np.int64]
+
+    def __str__(self) -> str:
+        return f"{self.stamp:.3f} s: {self.estimate}"

@@ -1,0 +1,136 @@
+"""Two streams paired by time: each state of one with the nearest of the other.
+
+What is paired with what depends on the stamps alone, not on how the messages of the two streams
+interleave on their way here, so a recording gives the pairs that the robot gave. Causal: a pair is
+told as soon as no nearer partner is to be expected. That is at once if the stamps are equal, or if
+the stream of the older state has never been fast enough to bring a nearer one; else when that
+stream's next message is there.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InputError
+from .inputs import as_count
+
+
+class Pair(NamedTuple):
+    """States of two streams that belong together.
+
+    Attributes
+    ----------
+    stamp : float
+        Of the state of stream 0, in seconds.
+    a, b : [da], [db] float64
+        States of stream 0 and of stream 1.
+    """
+
+    stamp: float
+    a: NDArray[np.float64]
+    b: NDArray[np.float64]
+
+
+class _Waiting(NamedTuple):
+    stamp: float
+    state: NDArray[np.float64]
+    gap: float  # the shortest step of its stream up to here; 0 before there is one
+
+
+class Synchroniser:
+    """Pairs the states of two streams; each is used at most once.
+
+    Parameters
+    ----------
+    tolerance : float
+        Seconds that the states of a pair may be apart.
+    queue : int
+        States of a stream that may wait for the other one; the oldest go first.
+    reset_after : float
+        Seconds. A stamp older than the newest of its stream by more than this is a restart:
+        everything that waits is forgotten. Less than this, the state is refused.
+
+    Attributes
+    ----------
+    counts : dict of int
+        "paired" (pairs), "unpaired" (states that found no partner), "out of order" (refused, as
+        are repeated and bad stamps), "pairing resets".
+
+    Raises
+    ------
+    InputError
+        An argument that is no time above 0, or no count.
+    """
+
+    def __init__(self, tolerance: float, queue: int = 100, *, reset_after: float = 1.0) -> None:
+        for name, seconds in (("tolerance", tolerance), ("reset_after", reset_after)):
+            if not 0 < seconds < np.inf:
+                raise InputError(f"{name} is {seconds!r}, but has to be seconds above 0")
+        self.tolerance, self.reset_after = tolerance, reset_after
+        self.queue = as_count(queue, "queue", 1)
+        self.counts = dict.fromkeys(("paired", "unpaired", "out of order", "pairing resets"), 0)
+        self._forget()
+
+    def reset(self) -> None:
+        """Forget everything that waits; the counts go on."""
+        self.counts["pairing resets"] += 1
+        self._forget()
+
+    def _forget(self) -> None:
+        self._queues: tuple[deque[_Waiting], deque[_Waiting]] = (deque(), deque())
+        self._newest = [-np.inf, -np.inf]
+        self._gaps = [np.inf, np.inf]
+
+    def add(self, side: int, stamp: float, state: NDArray[np.float64]) -> list[Pair]:
+        """Take a state of stream 0 or 1; return the pairs that are certain now, mostly none or one.
+
+        Parameters
+        ----------
+        side : {0, 1}
+        stamp : float
+            Seconds, on the same clock for both.
+        state : [d]
+            Kept as it is: pass an array that nobody writes to.
+        """
+        if stamp < self._newest[side] - self.reset_after:
+            self.reset()
+        if not self._newest[side] < stamp < np.inf:
+            self.counts["out of order"] += 1
+            return []
+        self._gaps[side] = min(self._gaps[side], stamp - self._newest[side])
+        self._newest[side] = stamp
+        gap = self._gaps[side] if self._gaps[side] < np.inf else 0.0
+        waiting = self._queues[side]
+        waiting.append(_Waiting(stamp, state, gap))
+        pairs = self._match()
+        if len(waiting) > self.queue:
+            waiting.popleft()
+            self.counts["unpaired"] += 1
+        return pairs
+
+    def _match(self) -> list[Pair]:
+        pairs: list[Pair] = []
+        first, second = self._queues
+        while first and second:
+            side = 0 if first[0].stamp <= second[0].stamp else 1
+            older, newer = self._queues[side], self._queues[1 - side]
+            apart = newer[0].stamp - older[0].stamp
+            if apart > self.tolerance:  # and the other stream only goes on from there
+                older.popleft()
+                self.counts["unpaired"] += 1
+                continue
+            if 0 < apart and older[0].gap < 2 * apart:  # its successor may be nearer
+                if len(older) == 1:
+                    break
+                if abs(older[1].stamp - newer[0].stamp) < apart:
+                    older.popleft()
+                    self.counts["unpaired"] += 1
+                    continue
+            a, b = first.popleft(), second.popleft()
+            pairs.append(Pair(a.stamp, a.state, b.state))
+        self.counts["paired"] += len(pairs)
+        return pairs
