@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
-from peers import gaussian_copula, ksg
+from peers import gaussian_copula, kde, ksg
 
 from infoatlas_rt import Estimator
 from infoatlas_rt.console import progress
@@ -35,6 +35,7 @@ RESULTS = Path("benchmarks/results")
 OURS, COPULA, KSG, KDE = "infoatlas-rt", "Gaussian copula", "KSG (k=5)", "KDE"
 Peer = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
 PEERS: dict[str, Peer] = {COPULA: gaussian_copula, KSG: ksg}
+FOUR: dict[str, Peer] = {**PEERS, KDE: kde}
 
 INK, QUIET, GRID = "#1c2733", "#6b7785", "#e6e9ed"
 # Told apart by the colour-blind; a second model of ours is darker.
@@ -319,3 +320,12 @@ def quiet(axes: Axes) -> None:
     axes.spines[["left", "bottom"]].set_color(QUIET)
     axes.tick_params(colors=QUIET, labelsize=9, length=3)
     axes.set_axisbelow(True)
+
+
+def heading(figure: Figure, title: str, words: str) -> None:
+    """A title and a line under it, at the same distance from the top of any figure."""
+    height = figure.get_figheight()
+    figure.text(
+        0.012, 1 - 0.3 / height, title, color=INK, fontsize=14, fontweight="bold", va="center"
+    )
+    figure.text(0.012, 1 - 0.58 / height, words, color=QUIET, fontsize=9.5, va="center")
