@@ -1,0 +1,285 @@
+"""Accuracy where dependence is strong, 1 to 5 nats, beside two classical estimators.
+
+    python benchmarks/accuracy/strong.py             # -> benchmarks/results/strong.*
+    python benchmarks/accuracy/strong.py --quick --out build/results
+
+Every kind is Gaussian at its core, with canonical correlations whose information falls off as 1,
+1/2, 1/3, ... and random rotations of both sides, so that the truth is a closed form. On the way it
+is made heavy tailed, clustered, warped, or a process.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import report
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+from report import GRID, INK, QUIET, Case, Row, names, number, ours, pick, table
+from scipy.special import digamma, gammaln
+from scipy.stats import ortho_group
+
+Array = NDArray[np.float64]
+
+TRUTHS = (1.0, 2.0, 3.0, 4.0, 5.0)
+DIMS = (1, 2, 3, 5)
+SIZES = (100, 1000)
+TARGETS = {100: 0.15, 1000: 0.08}  # relative error
+FREEDOM = 4  # of the t distribution
+CLUSTERS = 2
+APART = 12.0  # distance of the clusters in standard deviations: no sample is in doubt
+
+SAYS = {
+    "Gaussian": "normal",
+    "t": f"multivariate t with {FREEDOM} degrees of freedom: the tails are shared",
+    "mixture": f"{CLUSTERS} clusters far apart, the correlations of one the opposite of the "
+    "other's; log 2 nats are the cluster's name",
+    "warped": "normal, then exp, cube and their inverses on single coordinates of both sides",
+    "autoregressive": "a state of a VAR(1) process and the next, over an ensemble of n paths",
+    "one path": "the same along a single path: n states that follow each other",
+}
+PATH = "one path"  # what a window can know of it is less than the truth: not in the means
+
+
+def rotation(rng: np.random.Generator, d: int) -> Array:
+    return ortho_group.rvs(d, random_state=rng) if d > 1 else np.ones((1, 1))
+
+
+def correlations(total: float, d: int) -> Array:
+    """Canonical correlations [d] that make `total` nats."""
+    share = 1 / np.arange(1, d + 1)
+    return np.sqrt(-np.expm1(-2 * total * share / share.sum()))
+
+
+def normal_pair(rng: np.random.Generator, n: int, rho: Array) -> tuple[Array, Array]:
+    x, noise = rng.standard_normal((2, n, len(rho)))
+    return x, rho * x + np.sqrt(1 - rho**2) * noise
+
+
+def student_excess(freedom: float, d: int) -> float:
+    """What sharing the tails adds to the information of d and d t distributed coordinates."""
+
+    def block(m: int) -> float:
+        """Entropy of an m-dimensional t with unit scale."""
+        half = (freedom + m) / 2
+        entropy = gammaln(freedom / 2) - gammaln(half) + m / 2 * math.log(freedom * math.pi)
+        return float(entropy + half * (digamma(half) - digamma(freedom / 2)))
+
+    return 2 * block(d) - block(2 * d)
+
+
+def student(rng: np.random.Generator, truth: float, d: int, n: int) -> tuple[Array, Array]:
+    x, y = normal_pair(rng, n, correlations(truth - student_excess(FREEDOM, d), d))
+    scale = np.sqrt(rng.chisquare(FREEDOM, (n, 1)) / FREEDOM)
+    return x / scale, y / scale
+
+
+def mixture(rng: np.random.Generator, truth: float, d: int, n: int) -> tuple[Array, Array]:
+    x, y = normal_pair(rng, n, correlations(truth - math.log(CLUSTERS), d))
+    second = rng.random(n) < 1 / CLUSTERS
+    y[second] *= -1
+    for side in (x, y):
+        direction = rng.standard_normal(d)
+        side[second] += APART * direction / np.linalg.norm(direction)
+    return x, y
+
+
+def warp(rng: np.random.Generator, side: Array) -> Array:
+    maps = (np.exp, lambda v: v**3, np.arcsinh, np.tanh, lambda v: v * np.abs(v))
+    return np.stack([maps[rng.integers(len(maps))](column) for column in side.T], axis=1)
+
+
+def transition(rng: np.random.Generator, truth: float, d: int) -> tuple[Array, Array, Array]:
+    """(A, U, r) of s' = A s + e: I(s; s') = truth with A = U diag(r) U', cov(s) = identity.
+
+    Half of the coordinates turn about instead of relaxing: r is negative there.
+    """
+    turn, r = rotation(rng, d), correlations(truth, d)
+    r = r * np.where(np.arange(d) % 2, -1, 1)
+    return (turn * r) @ turn.T, turn, r
+
+
+def autoregressive(rng: np.random.Generator, truth: float, d: int, n: int) -> tuple[Array, Array]:
+    step, turn, r = transition(rng, truth, d)
+    state = rng.standard_normal((n, d))
+    shock = (rng.standard_normal((n, d)) * np.sqrt(1 - r**2)) @ turn.T
+    return state, state @ step.T + shock
+
+
+def one_path(rng: np.random.Generator, truth: float, d: int, n: int) -> tuple[Array, Array]:
+    step, turn, r = transition(rng, truth, d)
+    shock = (rng.standard_normal((n, d)) * np.sqrt(1 - r**2)) @ turn.T
+    path = np.empty((n + 1, d))
+    path[0] = rng.standard_normal(d)
+    for t in range(n):
+        path[t + 1] = step @ path[t] + shock[t]
+    return path[:-1], path[1:]
+
+
+def sample(kind: str, truth: float, d: int, n: int, seed: int) -> tuple[Array, Array]:
+    """Draw x, y [n, d] whose mutual information is `truth` nats."""
+    rng = np.random.default_rng([seed, d, n, round(100 * truth), *kind.encode()])
+    if kind == "t":
+        x, y = student(rng, truth, d, n)
+    elif kind == "mixture":
+        x, y = mixture(rng, truth, d, n)
+    elif kind in ("autoregressive", PATH):
+        # One rotation for state and next state: they are the same coordinates.
+        return (autoregressive if kind == "autoregressive" else one_path)(rng, truth, d, n)
+    else:
+        x, y = normal_pair(rng, n, correlations(truth, d))
+    x, y = x @ rotation(rng, d), y @ rotation(rng, d)
+    return (warp(rng, x), warp(rng, y)) if kind == "warped" else (x, y)
+
+
+def cases(sizes: Sequence[int], draws: int, dims: Sequence[int]) -> list[Case]:
+    return [
+        Case(
+            {"kind": kind, "d": d},
+            truth,
+            n,
+            draws,
+            lambda i, k=kind, t=truth, d=d, n=n: sample(k, t, d, n, i),
+        )
+        for n in sizes
+        for kind in SAYS
+        for d in dims
+        for truth in TRUTHS
+    ]
+
+
+def relative(rows: list[Row]) -> str:
+    """Mean relative error in percent."""
+    return f"{100 * np.mean([abs(row.bias) / row.truth for row in rows]):.1f}%"
+
+
+def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
+    """Everything that was measured, wins and losses alike, as Markdown."""
+    draws = max(len(row.estimates) for row in rows)
+    dims = sorted({row.label["d"] for row in rows})
+    kinds = [kind for kind in SAYS if kind != PATH]
+    parts = [
+        "# Strong dependence",
+        f"{TRUTHS[0]:g} to {TRUTHS[-1]:g} nats between d and d coordinates, d = "
+        f"{', '.join(map(str, dims))}, {draws} draws of each, the same samples for each estimator.",
+        table(["kind", ""], [*SAYS.items()]),
+        report.byline(about),
+        "![Estimate against truth](strong.png)",
+        "## Relative error",
+        '|mean over draws - truth| / truth, mean over levels and dimensions. "All" leaves out '
+        f'"{PATH}": n states of a slow process cover a part of its stationary distribution, so '
+        "that the truth is not in the data; it is here as a warning.",
+    ]
+    lines = []
+    for n in sizes:
+        for name in names(rows):
+            own = pick(rows, n=n, estimator=name)
+            every = [row for row in own if row.label["kind"] != PATH]
+            cells = (relative(pick(own, kind=kind)) for kind in [*kinds, PATH])
+            lines.append([str(n), name, relative(every), *cells])
+    parts.append(table(["n", "estimator", "all", *kinds, PATH], lines))
+    lines = []
+    for n in sizes:
+        for name in names(rows):
+            own = [r for r in pick(rows, n=n, estimator=name) if r.label["kind"] != PATH]
+            cells = [relative(pick(own, d=d)) for d in dims]
+            cells += [relative(pick(own, truth=truth)) for truth in TRUTHS]
+            lines.append([str(n), name, *cells, report.duration(mean_seconds(own))])
+    heads = [*(f"d = {d}" for d in dims), *(f"{truth:g} nats" for truth in TRUTHS), "time"]
+    parts += [
+        f'The same without "{PATH}", by dimension and by level; time of one estimate.',
+        table(["n", "estimator", *heads], lines),
+    ]
+    for name in filter(ours, names(rows)):
+        parts += [f"## Level by level, {name}", "Mean over draws ± spread."]
+        for n in sizes:
+            lines = []
+            for kind in SAYS:
+                for d in dims:
+                    own = pick(rows, kind=kind, d=d, n=n, estimator=name)
+                    cells = (f"{number(r.mean, 2)} ± {number(r.spread, 2)}" for r in own)
+                    lines.append([f"{kind}, d = {d}", *cells])
+            head = [f"n = {n}", *(f"{truth:g}" for truth in TRUTHS)]
+            parts.append(table(head, lines))
+    return "\n\n".join(parts)
+
+
+def mean_seconds(rows: list[Row]) -> float:
+    return float(np.mean([row.seconds for row in rows]))
+
+
+def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
+    """Estimate over truth: a column for each kind, a row for each n."""
+    estimators = names(rows)
+    colours = report.colours(estimators)
+    height = 1.25 + 2.7 * len(sizes)
+    figure = Figure(figsize=(14, height), dpi=150, facecolor="white")
+    panels = figure.subplots(len(sizes), len(SAYS), sharex=True, sharey=True, squeeze=False)
+    figure.subplots_adjust(
+        left=0.055, right=0.99, top=1 - 1.15 / height, bottom=0.5 / height, wspace=0.07, hspace=0.1
+    )
+    for line, n in zip(panels, sizes, strict=True):
+        for axes, kind in zip(line, SAYS, strict=True):
+            report.quiet(axes)
+            axes.grid(color=GRID, linewidth=0.8)
+            axes.plot([0, TRUTHS[-1]], [0, TRUTHS[-1]], color=INK, linewidth=1.2)
+            for name in reversed(estimators):
+                own = pick(rows, kind=kind, n=n, estimator=name)
+                means = np.array([[r.mean for r in pick(own, truth=t)] for t in TRUTHS])
+                axes.fill_between(
+                    TRUTHS, means.min(1), means.max(1), color=colours[name], alpha=0.16, lw=0
+                )
+                width = 2.2 if ours(name) else 1.6
+                axes.plot(
+                    TRUTHS, means.mean(1), color=colours[name], lw=width, marker="o", ms=width + 2
+                )
+            if n == sizes[0]:
+                axes.set_title(kind, color=INK, fontsize=11)
+            if n == sizes[-1]:
+                axes.set_xlabel("truth (nats)", color=QUIET, fontsize=9)
+            axes.set_xticks(TRUTHS)
+        line[0].set_ylabel(f"n = {n}: estimate (nats)", color=INK, fontsize=10)
+    panels[0, 0].set_ylim(0, 6)
+    draws = max(len(row.estimates) for row in rows)
+    dims = sorted({row.label["d"] for row in rows})
+    report.heading(
+        figure,
+        "Strong dependence: estimate over truth",
+        f"mean over {draws} draws and d = {', '.join(map(str, dims))}; band: from the lowest to "
+        "the highest of the dimensions; black: the truth",
+    )
+    figure.legend(
+        handles=[
+            Line2D([], [], color=colours[name], marker="o", markersize=4, lw=2, label=name)
+            for name in estimators
+        ],
+        loc="upper right",
+        bbox_to_anchor=(0.995, 1 - 0.05 / height),
+        ncols=len(estimators),
+        frameon=False,
+        fontsize=9,
+        labelcolor=INK,
+    )
+    return figure
+
+
+def main() -> None:
+    parser = report.options(__doc__, "2 draws, n = 100, d = 1 and 3")
+    parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    options = parser.parse_args()
+    sizes, draws, dims = sorted(options.sizes), options.draws, DIMS
+    if options.quick:
+        sizes, draws, dims = [100], 2, (1, 3)
+    estimators = report.load(options.model)
+    about = report.provenance(*estimators.values())
+    rows = report.measure("Strong dependence", cases(sizes, draws, dims), estimators)
+    report.write(options.out, "strong", about, rows, page(about, rows, sizes), draw(rows, sizes))
+
+
+if __name__ == "__main__":
+    main()
