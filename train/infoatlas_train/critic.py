@@ -143,7 +143,8 @@ def solve_readout(
     joint [B, n, F] features of the joint pairs; product [B, P, F] and t0 [B, P] features and anchor
     of product pairs; ridge [B, F], in units of standardised features. Between the damped Newton
     steps lies a chord step each, which takes the new gradient with the old curvature: nearly as
-    good as one Newton step more, and nearly free. `cg_steps` 0 solves exactly (for training, where
+    good as one Newton step more, and nearly free. The result is the highest of all steps, because a
+    step can overshoot. `cg_steps` 0 solves exactly (for training, where
     factorisations exist); the graph takes a fixed number of conjugate-gradient steps, and tests
     hold one to the other.
     """
@@ -155,10 +156,18 @@ def solve_readout(
     cov_joint = joint.mT @ joint / n - mean_joint[:, :, None] * mean_joint[:, None]
     scales = scale[:, :, None] * scale[:, None]
     damping = torch.diag_embed(ridge)
-    a = torch.zeros_like(ridge)
-    for step in range(2 * newton_steps - 1):
+    a = best = torch.zeros_like(ridge)
+    highest = torch.full_like(ridge[:, 0], -torch.inf)
+    steps = 2 * newton_steps - 1
+    for step in range(steps + 1):
         t = t0 if step == 0 else t0 + (product @ (a * scale)[..., None]).squeeze(-1)
-        weighted = torch.softmax(t, -1)[..., None] * product  # [B, P, F]
+        log_sum = torch.logsumexp(t, -1)
+        value = (mean_joint * scale * a - 0.5 * ridge * a.square()).sum(-1) - log_sum
+        higher = value > highest
+        highest, best = torch.where(higher, value, highest), torch.where(higher[:, None], a, best)
+        if step == steps:
+            break
+        weighted = torch.exp(t - log_sum[:, None])[..., None] * product  # [B, P, F]
         mean_w = weighted.sum(1)
         gradient = (mean_joint - mean_w) * scale - ridge * a
         if step % 2 == 0:
@@ -168,7 +177,7 @@ def solve_readout(
             a = a + conjugate_gradients(curvature, gradient, cg_steps)
         else:
             a = a + torch.linalg.solve(curvature, gradient)
-    return a * scale
+    return best * scale
 
 
 def shift_index(shifts: Tensor, n: int) -> Tensor:

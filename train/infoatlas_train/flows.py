@@ -27,7 +27,9 @@ class RandomFunction:
     """A random function of the coordinates in use: sums of sines, tanhs, kinks and squares.
 
     The amplitudes are heavy tailed, so that some functions are nearly one clean sine or parabola
-    and some a tangle. `smooth` leaves out kinks and squares and keeps the frequencies low.
+    and some a tangle. In a third of the functions terms are multiplied by their neighbours, which
+    makes interactions of coordinates; some tanhs are steep as a switch. `smooth` leaves out all
+    that, kinks and squares too, and keeps the frequencies low.
     """
 
     def __init__(self, mask: Tensor, out: int, *, smooth: bool, units: int = 12) -> None:
@@ -44,6 +46,9 @@ class RandomFunction:
         amplitude = amplitude * amplitude.abs() ** uniform(b, 0.0, 3.0, dev)[:, None, None]
         self.amplitude = amplitude
         self.smooth = smooth
+        self.gain = torch.exp(3 * torch.rand(b, device=dev) ** 3)[:, None, None]
+        share = uniform(b, 0.2, 1.0, dev) * (torch.rand(b, device=dev) < 0.33)
+        self.product = torch.rand(b, 1, units, device=dev) < share[:, None, None]
 
     def __call__(self, x: Tensor) -> Tensor:
         """x [B, N, d] -> [B, N, out]."""
@@ -53,7 +58,9 @@ class RandomFunction:
             h = torch.cat([sine.sin(), tanh.tanh()], -1)
         else:
             sine, tanh, kink, square = h.chunk(4, -1)
-            h = torch.cat([sine.sin(), tanh.tanh(), kink.abs(), square.square().clamp(max=16)], -1)
+            tanh = (self.gain * tanh).tanh()
+            h = torch.cat([sine.sin(), tanh, kink.abs(), square.square().clamp(max=16)], -1)
+            h = torch.where(self.product, h * h.roll(2, -1), h)
         return h @ self.amplitude
 
     def standardised(self, x: Tensor) -> Tensor:

@@ -48,7 +48,7 @@ class HypernetworkConfig:
     readout: str = "solved"  # or "generated", as in the paper
     newton_steps: int = 2
     solve_shifts: int = 4  # product pairs of the solve: the first of the shifts
-    cg_steps: int = 17  # in the graph; training solves exactly
+    cg_steps: int = 15  # in the graph; training solves exactly
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
