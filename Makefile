@@ -1,5 +1,6 @@
 # make demo   the main job on 100 real demonstrations: key states and a picture (no torch)
 # make test   the whole test suite, with everything that it drives
+# make ros-demo   the ROS 2 node, live: 100 Hz in, key states out, and a picture
 # make bench  latency of one update on this machine
 # make accuracy   the BMI benchmark, through the public API, and the tables of the README
 # make pretrain   three minutes of pretraining on two cores (preset tiny)
@@ -8,15 +9,22 @@ PYTHON ?= python3
 RUN  = .venv/bin
 DEV  = .venv-dev/bin
 BMI  = .venv-bmi/bin
+ROS  = .venv-ros/bin
 
-.PHONY: demo test bench accuracy pretrain lint clean
+.PHONY: demo test test-core test-ros2 ros-demo bench accuracy pretrain lint clean
 
 demo: .venv/ready
 	$(RUN)/infoatlas-rt info
 	$(RUN)/infoatlas-rt keystates examples/data/pickcube.npz --lag 2 --k 5 --slices 40 --plot keystates.png
 
-test: .venv-dev/ready
+test: test-core test-ros2
+
+test-core: .venv-dev/ready
 	$(DEV)/python -m pytest
+
+# ROS has an environment without torch; the rest of the tests have one without ROS.
+test-ros2: build/ros2/ready
+	. build/ros2/install/local_setup.sh && $(ROS)/python -m pytest tests/ros2
 
 bench: .venv/ready
 	$(RUN)/infoatlas-rt bench
@@ -42,6 +50,21 @@ lint: .venv-dev/ready
 	$(DEV)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cli,plot,export,dev]'
 	touch $@
 
+.venv-ros/ready: pyproject.toml ros2_node/wheels.py
+	$(PYTHON) -m venv .venv-ros
+	$(ROS)/pip install --quiet --disable-pip-version-check -e '.[cpu,plot,bags,ros2]'
+	$(ROS)/python ros2_node/wheels.py
+	touch $@
+
+# As on a robot, but that the wheels take the place of /opt/ros.
+build/ros2/ready: .venv-ros/ready $(shell find ros2_node -type f -not -path '*/__pycache__/*')
+	PATH="$(CURDIR)/$(ROS):$$PATH" VIRTUAL_ENV="$(CURDIR)/.venv-ros" \
+	CMAKE_PREFIX_PATH="$(CURDIR)/.venv-ros" AMENT_PREFIX_PATH="$(CURDIR)/.venv-ros" \
+	$(ROS)/colcon --log-base build/ros2/log build --base-paths ros2_node --merge-install \
+		--build-base build/ros2/build --install-base build/ros2/install \
+		--cmake-args -DBUILD_TESTING=OFF
+	touch $@
+
 # BMI needs an old jax and numpy < 2, so it lives alone and hands over .npz files.
 build/bmi/ready: benchmarks/accuracy/bmi_samples.py
 	$(PYTHON) -m venv .venv-bmi
@@ -50,4 +73,4 @@ build/bmi/ready: benchmarks/accuracy/bmi_samples.py
 	touch $@
 
 clean:
-	rm -rf .venv .venv-dev .venv-bmi build
+	rm -rf .venv .venv-dev .venv-bmi .venv-ros build

@@ -1,5 +1,268 @@
-"""The node."""
+"""The lifecycle node: any topic in, mutual information and key states out."""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+from functools import partial
+from typing import Any
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from infoatlas_msgs.msg import KeyState, MutualInformation
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
+from rclpy.executors import ExternalShutdownException
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.qos import qos_profile_sensor_data
+from rclpy.qos_overriding_options import QoSOverridingOptions
+from rclpy.time import Time
+
+from infoatlas_rt.errors import InfoAtlasError
+
+from . import parameters, topics
+from .health import Health
+from .worker import Maker, Worker
+
+DONE, REFUSED = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
 
-def main() -> None:
-    """Run the node."""
+class InfoAtlasNode(LifecycleNode):
+    """Reads I(s_t; s_<t-lag) of a topic, or I(A; B) of two, as the messages come.
+
+    Configure resolves types and fields, loads the model and warms it up; activate starts an empty
+    window. Everything slow is done by a thread of its own (`worker.py`).
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("infoatlas", **options)
+        self._maker: Maker | None = None
+        self._worker: Worker | None = None
+        self._inputs: list[Any] = []
+        self._state = "unconfigured"
+        self._health = Health()
+        parameters.declare(self)
+        self.add_on_set_parameters_callback(self._on_parameters)
+        self._readings = self.create_lifecycle_publisher(
+            MutualInformation, "~/mutual_information", 10
+        )
+        self._keystates = self.create_lifecycle_publisher(KeyState, "~/key_states", 10)
+        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        # Steady: a simulation that stands still is to be reported too.
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(1.0, self._report, clock=steady)
+
+    # Transitions
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self._health = Health()
+        try:
+            self._configure(parameters.read(self))
+        except Exception as error:  # a parameter that cannot work must not end the node
+            self._release()
+            return self._refuse("configure", error)
+        self._state = "inactive"
+        return super().on_configure(state)
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        try:
+            settings = parameters.read(self)
+            settings.check(self._maker.estimator)
+            self._worker = Worker(
+                self._maker, partial(parameters.read, self), self._publish, self._health
+            )
+        except Exception as error:
+            return self._refuse("activate", error)
+        self._health.heard = None
+        self._state = "active"
+        return super().on_activate(state)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self._stop()
+        self._state = "inactive"
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self._release()
+        self._state = "unconfigured"
+        return DONE
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self._release()
+        self._state = "finalized"
+        return DONE
+
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self._release()
+        self._state = "unconfigured"
+        return DONE
+
+    def _configure(self, settings: parameters.Settings) -> None:
+        settings.check()
+        sides = [(settings.topic, settings.message_type, settings.fields)]
+        if settings.topic_b:
+            sides.append((settings.topic_b, settings.message_type_b, settings.fields_b))
+        kinds = [topics.message_class(kind) for _, kind, _ in sides]
+        extractors = [
+            topics.extractor(kind, fields)
+            for kind, (_, _, fields) in zip(kinds, sides, strict=True)
+        ]
+        self._maker = Maker(settings, extractors)
+        settings.check(self._maker.estimator)
+        self._maker.warm_up(settings)
+        self._inputs = [
+            self.create_subscription(
+                kind,
+                topic,
+                partial(self._on_message, side),
+                qos_profile_sensor_data,
+                qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+            )
+            for side, (kind, (topic, _, _)) in enumerate(zip(kinds, sides, strict=True))
+        ]
+        bundle = self._maker.estimator.bundle
+        self.get_logger().info(
+            f"configured: {' and '.join(f'{t} ({k})' for t, k, _ in sides)}, model "
+            f"{bundle.name} {bundle.version} on {self._maker.estimator.backend.provider}"
+        )
+
+    def _refuse(self, what: str, error: Exception) -> TransitionCallbackReturn:
+        why = str(error) if isinstance(error, InfoAtlasError) else traceback.format_exc()
+        self.get_logger().error(f"{what}: {why}")
+        self._health.fail(f"{what}: {error}")
+        return REFUSED
+
+    def _stop(self) -> None:
+        if self._worker is not None:
+            self._worker.stop()
+            self._worker = None
+
+    def _release(self) -> None:
+        self._stop()
+        for subscription in self._inputs:
+            self.destroy_subscription(subscription)
+        self._inputs = []
+        self._maker = None
+
+    # Messages
+
+    def _on_message(self, side: int, message: Any) -> None:
+        """Copy the state out of a message and hand it over: all that a subscription does."""
+        if self._worker is None:
+            return
+        now = self.get_clock().now()
+        self._health.heard = time.monotonic()
+        self._health.received += 1
+        try:
+            sample = self._worker.stream.extract(message, now.nanoseconds * 1e-9, side)
+        except Exception as error:  # whatever a message holds, it must not end the node
+            self._health.fail(f"{type(error).__name__}: {error}")
+            return
+        self._worker.offer(sample, topics.header(message, now))
+
+    def _publish(self, reading: Any, header: Any, found: list[tuple[Any, Any]]) -> None:
+        """Publish a reading, and the key states that it made certain (from the worker's thread)."""
+        estimate = reading.estimate
+        self._readings.publish(
+            MutualInformation(
+                header=header,
+                value=estimate.mi,
+                standard_error=estimate.stderr,
+                local_value=reading.local,
+                samples=estimate.samples,
+                effective_samples=estimate.effective_samples,
+                slices=estimate.slices,
+                k=estimate.k or 0,
+                lag=reading.lag,
+                lag_seconds=self._worker.settings.lag_seconds,
+                fill=reading.fill,
+                saturated=estimate.saturated,
+                degenerate=estimate.degenerate,
+            )
+        )
+        latency = self.get_clock().now() - Time.from_msg(header.stamp)
+        for state, its in found:
+            self._keystates.publish(
+                KeyState(
+                    header=its,
+                    kind=state.kind,
+                    value=state.value,
+                    prominence=state.prominence,
+                    z=state.z,
+                    index=state.index,
+                    detected_at=state.detected_at,
+                    detected_stamp=header.stamp,
+                )
+            )
+        self._health.took(
+            latency.nanoseconds * 1e-9,
+            self._maker.estimator.seconds["total"],
+            reading.fill,
+            len(found),
+        )
+
+    # Parameters and diagnostics
+
+    def _on_parameters(self, changes: list[Any]) -> SetParametersResult:
+        """Say whether a change can work. It takes effect when the worker next reads them."""
+        try:
+            now = parameters.read(self)
+            new = parameters.changed(now, changes)
+            if self._maker is None:
+                new.check()
+            else:
+                parameters.refuse_fixed(now, new)
+                new.check(self._maker.estimator, [e.dim for e in self._maker.extractors])
+        except (InfoAtlasError, TypeError) as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _report(self) -> None:
+        settings, stream = parameters.read(self), self._worker and self._worker.stream
+        names = [name for name in (settings.topic, settings.topic_b) if name]
+        about = {
+            "topic": " and ".join(names),
+            "publishers": " and ".join(str(self.count_publishers(name)) for name in names),
+        }
+        if self._maker is not None:
+            estimator = self._maker.estimator
+            dims = (str(e.dim or "not known yet") for e in self._maker.extractors)
+            about["coordinates"] = " and ".join(dims)
+            about["provider"] = estimator.backend.provider
+            about["model"] = f"{estimator.bundle.name} {estimator.bundle.version}"
+        status = self._health.status(
+            self._state,
+            stream.reason if stream else "not active",
+            dict(stream.counts) if stream else {},
+            settings.stall_after,
+            about,
+        )
+        status.name = f"{self.get_fully_qualified_name()[1:]}: mutual information"
+        array = DiagnosticArray(status=[status])
+        array.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(array)
+
+    def destroy_node(self) -> None:
+        self._release()
+        super().destroy_node()
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until it is told to stop."""
+    rclpy.init(args=args)
+    try:
+        node = InfoAtlasNode()
+    except (InvalidParameterTypeException, InvalidParameterValueException) as error:
+        print(f"infoatlas_node: {error}", file=sys.stderr)
+        rclpy.try_shutdown()
+        return 2
+    try:
+        rclpy.spin(node)
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown()
+    return 0

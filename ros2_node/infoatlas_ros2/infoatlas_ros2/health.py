@@ -1,0 +1,113 @@
+"""What the node says of itself on /diagnostics."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+
+REFUSALS = ("NaN", "dtype", "dimension", "repeated stamp", "older stamp", "bad stamp")
+REFUSALS = (*REFUSALS, "out of order", "overflown")
+LATENCIES = 1000  # readings over which the percentiles are taken
+
+
+class Health:
+    """Counts what happens; each count is written by one thread, and read by the report."""
+
+    def __init__(self) -> None:
+        self.received = 0
+        self.readings = 0
+        self.keystates = 0
+        self.superseded = 0
+        self.limited = 0
+        self.overflown = 0
+        self.latencies: deque[float] = deque(maxlen=LATENCIES)
+        self.inference = float("nan")  # seconds, of the last estimate
+        self.fill = 0.0
+        self.heard: float | None = None  # time.monotonic() of the last message
+        self.error = ""
+        self._unreported = False
+        self._before = Counter[str]()
+        self._at = time.monotonic()
+
+    def fail(self, why: str) -> None:
+        """Keep an error for the next report, and as the last one."""
+        self.error, self._unreported = why, True
+
+    def took(self, latency: float, inference: float, fill: float, keystates: int) -> None:
+        """Count a published reading."""
+        self.readings += 1
+        self.keystates += keystates
+        self.latencies.append(latency)
+        self.inference, self.fill = inference, fill
+
+    def status(
+        self, state: str, reason: str, counts: dict[str, int], stall: float, about: dict[str, Any]
+    ) -> DiagnosticStatus:
+        """Report since the last report.
+
+        Parameters
+        ----------
+        state : str
+            Of the lifecycle.
+        reason : str
+            Of the stream: why there is no reading, or "ok".
+        counts : dict of int
+            Of the stream: fates of messages.
+        stall : float
+            Seconds without a message that are a stall.
+        about : dict
+            What else to tell: topic, provider, model, ...
+        """
+        now = time.monotonic()
+        period, self._at = max(now - self._at, 1e-9), now
+        total = Counter(
+            counts, received=self.received, readings=self.readings, overflown=self.overflown
+        )
+        new = Counter({key: count - self._before[key] for key, count in total.items()})
+        self._before = total
+        refused = {key: new[key] for key in REFUSALS if new[key] > 0}
+        quiet = None if self.heard is None else now - self.heard
+        level, text = DiagnosticStatus.OK, state
+        if state == "active":
+            text = "reading" if new["readings"] else reason
+            if quiet is None:
+                level, text = DiagnosticStatus.WARN, "no message yet"
+            elif quiet > stall:
+                level, text = DiagnosticStatus.WARN, f"stalled: no message for {quiet:.1f} s"
+            elif refused:
+                level = DiagnosticStatus.WARN
+                text += "; refused " + ", ".join(f"{n} ({key})" for key, n in refused.items())
+            elif new["received"] and not new["readings"]:
+                level = DiagnosticStatus.WARN
+        if self._unreported:
+            level, text, self._unreported = DiagnosticStatus.ERROR, self.error, False
+        late = np.array(self.latencies) * 1e3
+        p50, p99 = np.percentile(late, (50, 99)) if late.size else (np.nan, np.nan)
+        values = {
+            "state": state,
+            **about,
+            "reason": reason,
+            "rate in (Hz)": f"{new['received'] / period:.1f}",
+            "rate out (Hz)": f"{new['readings'] / period:.1f}",
+            "latency p50 (ms)": f"{p50:.1f}",
+            "latency p99 (ms)": f"{p99:.1f}",
+            "inference (ms)": f"{self.inference * 1e3:.1f}",
+            "window fill": f"{self.fill:.2f}",
+            "received": self.received,
+            "readings": self.readings,
+            "key states": self.keystates,
+            "dropped: newer came": self.superseded,
+            "dropped: rate limit": self.limited,
+            "dropped: queue full": self.overflown,
+            **{f"messages: {key}": count for key, count in counts.items()},
+            "last error": self.error,
+        }
+        return DiagnosticStatus(
+            level=level,
+            message=text,
+            values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
+        )

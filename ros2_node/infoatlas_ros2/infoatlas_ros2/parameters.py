@@ -1,0 +1,164 @@
+"""The parameters of the node: their table, and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+
+from infoatlas_rt import Estimator, KeyStateDetector, OnlineEstimator
+from infoatlas_rt.errors import InputError
+
+MOST = 1_000_000
+
+
+def setting(default: Any, text: str, low: Any = None, high: Any = MOST, live: bool = True) -> Any:
+    """A parameter: its default, what it means, its range, and whether it may change at run time."""
+    return field(default=default, metadata={"text": text, "low": low, "high": high, "live": live})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Values of all parameters. Empty strings and zeros stand for what is not given."""
+
+    topic: str = setting("/joint_states", "topic of the states", live=False)
+    message_type: str = setting("sensor_msgs/msg/JointState", "its message type", live=False)
+    fields: tuple[str, ...] = setting(
+        ("",), "coordinates of a state, as position[:]; the type's usual ones if empty", live=False
+    )
+    topic_b: str = setting("", "second topic: I(A; B) of two topics if given", live=False)
+    message_type_b: str = setting("", "message type of topic_b", live=False)
+    fields_b: tuple[str, ...] = setting(("",), "coordinates of topic_b", live=False)
+    sync_tolerance: float = setting(
+        0.02, "seconds by which stamps of the two topics may differ", 1e-6, 10.0
+    )
+
+    lag: int = setting(10, "steps from a state to its past; 0 for two topics at once", 0, 10_000)
+    lag_seconds: float = setting(
+        0.1, "what lag steps last; finds the past by stamps. 0: count messages", 0.0, 3600.0
+    )
+    lag_tolerance: float = setting(
+        0.0, "seconds by which a past state may be off; half a step if 0", 0.0, 3600.0
+    )
+    history: int = setting(1, "past states stacked into s_<t-lag>", 1, 1000)
+    window: int = setting(100, "steps of the sliding window", 1)
+    reset_after: float = setting(
+        1.0, "seconds by which stamps jump back for everything to be forgotten", 1e-3, 3600.0
+    )
+    resolution: tuple[float, ...] = setting(
+        (0.0,), "smallest difference that means anything, for all coordinates or for each; 0: none"
+    )
+
+    k: int = setting(
+        0, "dimensions of a slice; 0: slice only what is wider than the model", 0, 1000
+    )
+    slices: int = setting(0, "random projections averaged; 0: 40 if anything is sliced", 0, 100_000)
+    seed: int = setting(0, "of projections and shuffle", 0, 2**31 - 1)
+    model_file_path: str = setting("edge", "shipped model or .onnx file", live=False)
+    provider: str = setting("cpu", "cpu, cuda or tensorrt; never replaced silently", live=False)
+    threads: int = setting(0, "CPU threads; chosen by the runtime if 0", 0, 1024, live=False)
+
+    key_state_kinds: tuple[str, ...] = setting(
+        ("maximum", "minimum", "change"), "key states to report"
+    )
+    key_state_z: float = setting(3.5, "standard errors for a difference to count", 1e-3, 1e3)
+    key_state_delay: int = setting(20, "readings after which a key state is told", 1, 10_000)
+
+    rate_limit: float = setting(0.0, "readings per second of stamps at most; 0: no limit", 0.0, 1e4)
+    queue: int = setting(1000, "messages kept while inference runs", 1, MOST, live=False)
+    stall_after: float = setting(1.0, "seconds without a message to report a stall", 1e-3, 3600.0)
+
+    def check(self, estimator: Estimator | None = None, dims: Sequence[int | None] = ()) -> None:
+        """Raise InputError for values that cannot work, together or with this model and states."""
+        self.detector()
+        if estimator is not None:
+            if self.k > estimator.bundle.dim:
+                raise InputError(
+                    f"k is {self.k}, but model {estimator.bundle.name} takes "
+                    f"{estimator.bundle.dim} dimensions at most"
+                )
+            for dim in dims:
+                if dim is not None and self.k > dim:
+                    raise InputError(f"k is {self.k}, but the states have {dim} coordinates")
+            self.online(estimator)
+
+    def estimator(self) -> Estimator:
+        """The estimator, with its model loaded."""
+        return Estimator(
+            self.model_file_path,
+            provider=self.provider,
+            threads=self.threads or None,
+            k=self.k or None,
+            slices=self.slices or None,
+            seed=self.seed,
+        )
+
+    def online(self, estimator: Estimator) -> OnlineEstimator:
+        """The window over the states."""
+        timed = self.lag_seconds if self.lag else 0.0  # nothing to time at lag 0
+        steps = self.resolution[0] if len(self.resolution) == 1 else list(self.resolution)
+        return OnlineEstimator(
+            estimator,
+            lag=self.lag,
+            lag_seconds=timed or None,
+            tolerance=self.lag_tolerance if timed and self.lag_tolerance else None,
+            history=self.history,
+            window=self.window,
+            reset_after=self.reset_after,
+            two_streams=bool(self.topic_b),
+            resolution=steps or None,
+        )
+
+    def detector(self) -> KeyStateDetector:
+        """The detector of key states."""
+        kinds, z = self.key_state_kinds, self.key_state_z
+        return KeyStateDetector(kinds, z=z, delay=self.key_state_delay)
+
+
+def declare(node: Any) -> None:
+    """Declare all parameters on a node, with descriptions and ranges."""
+    for name, default in vars(Settings()).items():
+        meta = Settings.__dataclass_fields__[name].metadata
+        text = meta["text"] if meta["live"] else meta["text"] + " (fixed while configured)"
+        descriptor = ParameterDescriptor(name=name, description=text)
+        low, high = meta["low"], meta["high"]
+        if low is not None and isinstance(default, int):
+            descriptor.integer_range = [IntegerRange(from_value=low, to_value=high, step=0)]
+        elif low is not None:
+            bounds = FloatingPointRange(from_value=float(low), to_value=float(high), step=0.0)
+            descriptor.floating_point_range = [bounds]
+        node.declare_parameter(
+            name, list(default) if isinstance(default, tuple) else default, descriptor
+        )
+
+
+def read(node: Any) -> Settings:
+    """The present values of a node's parameters."""
+    return Settings(**{f.name: _plain(node.get_parameter(f.name).value) for f in fields(Settings)})
+
+
+def changed(settings: Settings, parameters: list[Any]) -> Settings:
+    """Settings as they would be after a change."""
+    names = {f.name for f in fields(Settings)}
+    return replace(settings, **{p.name: _plain(p.value) for p in parameters if p.name in names})
+
+
+def differ(now: Settings, new: Settings) -> set[str]:
+    """Names of the parameters that differ."""
+    return {name for name, value in vars(now).items() if value != getattr(new, name)}
+
+
+def refuse_fixed(now: Settings, new: Settings) -> None:
+    """Raise InputError if a parameter would change that cannot while the node is configured."""
+    fixed = {f.name for f in fields(Settings) if not f.metadata["live"]} & differ(now, new)
+    if fixed:
+        raise InputError(
+            f"{', '.join(sorted(fixed))}: fixed while the node is configured; clean up first"
+        )
+
+
+def _plain(value: Any) -> Any:
+    """ROS hands arrays over as `array.array`."""
+    return value if isinstance(value, str | int | float) else tuple(value)

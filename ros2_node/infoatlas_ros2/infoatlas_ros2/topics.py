@@ -1,0 +1,49 @@
+"""Message types by name, and states out of their messages."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from std_msgs.msg import Header
+
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.fields import Extractor
+from infoatlas_rt.schema import Schema
+
+
+def message_class(name: str) -> Any:
+    """The class of a message type such as sensor_msgs/msg/JointState.
+
+    Raises
+    ------
+    InputError
+        Not the name of a message type, or one that is not installed here.
+    """
+    package, *middle, kind = name.split("/")
+    if not package or not kind or middle not in ([], ["msg"]):
+        raise InputError(f"message_type is {name!r}: write it as in sensor_msgs/msg/JointState")
+    try:
+        return getattr(import_module(f"{package}.msg"), kind)
+    except ImportError as error:
+        raise InputError(
+            f"message_type is {name!r}, but package {package} is not installed here ({error}): "
+            "source the workspace that has it"
+        ) from error
+    except AttributeError:
+        raise InputError(f"message_type is {name!r}, but {package} has no message {kind}") from None
+
+
+def extractor(kind: Any, fields: list[str]) -> Extractor:
+    """Reads states out of messages of a class; fields are checked here, not per message."""
+    return Extractor([field for field in fields if field] or None, Schema.of_class(kind))
+
+
+def header(message: Any, now: Any) -> Header:
+    """The header of a message; one with the time of its arrival if it has none, or no stamp."""
+    found = getattr(message, "header", None)
+    if isinstance(found, Header):
+        if found.stamp.sec or found.stamp.nanosec:
+            return found
+        return Header(stamp=now.to_msg(), frame_id=found.frame_id)
+    return Header(stamp=now.to_msg())

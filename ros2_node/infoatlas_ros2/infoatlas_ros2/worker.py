@@ -1,0 +1,158 @@
+"""The thread that reads the stream, so that no subscription ever waits for an inference."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from infoatlas_rt import Estimator
+from infoatlas_rt.errors import InfoAtlasError
+from infoatlas_rt.fields import Extractor
+from infoatlas_rt.stream import Stream
+from infoatlas_rt.sync import Synchroniser
+
+from .health import Health
+from .parameters import Settings, differ
+
+# Parameters that leave the window as it is.
+DETECTOR = {"key_state_kinds", "key_state_z", "key_state_delay"}
+ASIDE = {"rate_limit", "stall_after"}
+HEADERS = 2000  # of states that may still wait for their partner
+
+
+class Maker:
+    """Makes streams from settings; holds the model, and loads it again only if it has to."""
+
+    def __init__(self, settings: Settings, extractors: list[Extractor]) -> None:
+        self.extractors = extractors
+        self._load(settings)
+
+    def _load(self, settings: Settings) -> None:
+        self.estimator: Estimator = settings.estimator()
+        self._key = self._relevant(settings)
+
+    @staticmethod
+    def _relevant(settings: Settings) -> tuple[int, int, int]:
+        return settings.k, settings.slices, settings.seed
+
+    def stream(self, settings: Settings) -> Stream:
+        """A new stream, its window empty."""
+        if self._relevant(settings) != self._key:
+            self._load(settings)
+        online, detector = settings.online(self.estimator), settings.detector()
+        if len(self.extractors) == 1:
+            return Stream(online, detector, *self.extractors)
+        reset_after = settings.reset_after
+        sync = Synchroniser(settings.sync_tolerance, reset_after=reset_after)
+        return Stream(online, detector, *self.extractors, sync=sync)
+
+    def warm_up(self, settings: Settings) -> None:
+        """Estimate once on noise of the right size, so that the first reading is not a slow one."""
+        rng = np.random.default_rng(0)
+        dims = [e.dim or max(settings.k, self.estimator.bundle.dim) for e in self.extractors]
+        x, y = (rng.standard_normal((settings.window, d)) for d in (dims[0], dims[-1]))
+        self.estimator.estimate(x, y, time_series=True)
+
+
+class Worker:
+    """Takes messages' states from the subscriptions, and reads at the newest.
+
+    All that has come enters the window, so that pairs stay exactly a lag apart; inference is for
+    the newest alone. What got no reading of its own is counted.
+    """
+
+    def __init__(
+        self,
+        maker: Maker,
+        settings: Callable[[], Settings],
+        publish: Callable[[Any, Any, list[tuple[Any, Any]]], None],
+        health: Health,
+    ) -> None:
+        self._maker, self._read, self._publish, self._health = maker, settings, publish, health
+        self.settings = settings()
+        self.stream = maker.stream(self.settings)
+        self._ring: deque[tuple[Any, Any]] = deque()
+        self._most = self.settings.queue
+        self._ready = threading.Condition()
+        self._stopping = False
+        self._headers: dict[float, Any] = {}
+        self._told: deque[tuple[float, Any]] = deque()
+        self._due = -np.inf
+        self._thread = threading.Thread(target=self._run, name="infoatlas", daemon=True)
+        self._thread.start()
+
+    def offer(self, sample: Any, header: Any) -> None:
+        """Hand over a state; called by the subscriptions, never waits for an inference."""
+        with self._ready:
+            if len(self._ring) >= self._most:
+                self._ring.popleft()
+                self._health.overflown += 1
+            self._ring.append((sample, header))
+            self._ready.notify()
+
+    def stop(self) -> None:
+        """End the thread; nothing is published after this."""
+        with self._ready:
+            self._stopping = True
+            self._ready.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._ready:
+                self._ready.wait_for(lambda: self._ring or self._stopping)
+                if self._stopping:
+                    return
+                batch = list(self._ring)
+                self._ring.clear()
+            try:
+                self._turn(batch)
+            except InfoAtlasError as error:
+                self._health.fail(str(error))
+            except Exception as error:  # whatever it is, it must not end the node
+                self._health.fail(f"{type(error).__name__}: {error}")
+
+    def _turn(self, batch: list[tuple[Any, Any]]) -> None:
+        settings = self._read()
+        changed = differ(self.settings, settings)
+        self.settings = settings
+        if changed - DETECTOR - ASIDE:
+            self.stream = self._maker.stream(settings)
+        elif changed & DETECTOR:
+            self.stream.detector = settings.detector()
+        self._health.superseded += len(batch) - 1
+        for number, (sample, header) in enumerate(batch, start=1):
+            if sample.side == 0:
+                self._headers.pop(sample.stamp, None)  # of an earlier round of a bag
+                self._headers[sample.stamp] = header
+            due = number == len(batch) and self._is_due(sample.stamp)
+            for reading, states in self.stream.take(sample, read=due):
+                self._tell(reading, states)
+        while len(self._headers) > HEADERS:
+            del self._headers[next(iter(self._headers))]
+
+    def _tell(self, reading: Any, states: list[Any]) -> None:
+        """Publish, with the headers that the states came with."""
+        self._told.append((reading.stamp, self._headers[reading.stamp]))
+        while len(self._told) > self.settings.key_state_delay + 1:
+            self._told.popleft()
+        headers = dict(self._told)
+        self._publish(
+            reading, headers[reading.stamp], [(state, headers[state.stamp]) for state in states]
+        )
+
+    def _is_due(self, stamp: float) -> bool:
+        """Whether the rate limit allows a reading at this stamp."""
+        if not self.settings.rate_limit:
+            return True
+        period = 1 / self.settings.rate_limit
+        early = self._due - stamp
+        if 1e-9 < early <= period:  # earlier than that: stamps jumped back
+            self._health.limited += 1
+            return False
+        self._due = stamp + period + (early if -period < early <= 0 else 0.0)
+        return True

@@ -1,0 +1,52 @@
+"""One node process for all tests; each test takes it through its lifecycle."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+# Localhost only, and a domain of our own: nobody else's topics get in.
+os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 100)
+
+import rclpy
+from harness import TOPIC, Bench, NodeProcess
+
+
+@pytest.fixture(scope="session")
+def process(tmp_path_factory):
+    """The node; it loses no message of TOPIC, so that tests know what it has seen."""
+    overrides = f"qos_overrides.{TOPIC}.subscription"
+    process = NodeProcess(
+        tmp_path_factory.mktemp("node") / "log.txt",
+        *(
+            "--ros-args",
+            "-p",
+            f"{overrides}.reliability:=reliable",
+            "-p",
+            f"{overrides}.depth:=1000",
+        ),
+    )
+    yield process
+    assert process.alive(), process.log.read_text()
+    assert process.stop() == 0, process.log.read_text()
+
+
+@pytest.fixture(scope="session")
+def session(process):
+    rclpy.init()
+    bench = Bench()
+    yield bench
+    bench.close()
+    rclpy.try_shutdown()
+
+
+@pytest.fixture
+def bench(session, process):
+    yield session
+    assert process.alive(), process.log.read_text()
+    session.down()
+    for publisher in list(session.node.publishers):
+        if publisher.topic_name not in ("/rosout", "/parameter_events"):
+            session.node.destroy_publisher(publisher)

@@ -1,0 +1,247 @@
+"""Drives the node in its own process, over real DDS: transitions, parameters, messages, faults."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rclpy
+from ament_index_python.packages import get_package_prefix
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray
+from infoatlas_msgs.msg import KeyState, MutualInformation
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from rcl_interfaces.srv import DescribeParameters, SetParametersAtomically
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
+
+TOPIC = "/arm/joint_states"
+RELIABLE = QoSProfile(depth=1000)
+# Small and quick; what a test does not name is set to this before each test.
+SMALL: dict[str, Any] = {
+    "topic": TOPIC,
+    "message_type": "sensor_msgs/msg/JointState",
+    "fields": ["position[:]"],
+    "topic_b": "",
+    "message_type_b": "",
+    "fields_b": [""],
+    "lag": 2,
+    "lag_seconds": 0.02,
+    "window": 32,
+    "k": 2,
+    "slices": 4,
+    "rate_limit": 0.0,
+    "model_file_path": "edge",
+    "provider": "cpu",
+    "threads": 1,
+    "seed": 0,
+    "key_state_z": 3.5,
+    "stall_after": 1.0,
+    "use_sim_time": False,
+}
+
+
+class NodeProcess:
+    """The node as colcon installed it; what it prints is in `log`."""
+
+    def __init__(self, log: Path, *arguments: str) -> None:
+        program = Path(get_package_prefix("infoatlas_ros2"), "lib/infoatlas_ros2/infoatlas_node")
+        self.log = log
+        with log.open("w") as file:
+            self.process = subprocess.Popen(
+                [sys.executable, program, *arguments],
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            )
+
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def stop(self) -> int:
+        """End it as Ctrl-C does; returns its exit code."""
+        self.process.terminate()
+        return self.process.wait(10)
+
+
+class Bench:
+    """A node of the test's own process, with everything that a test needs to see and do."""
+
+    def __init__(self, name: str = "infoatlas") -> None:
+        self.node = rclpy.create_node("bench")
+        self.name = name
+        self.readings: list[tuple[float, MutualInformation]] = []  # arrival, message
+        self.keystates: list[KeyState] = []
+        self.statuses: list[Any] = []
+        self._news = threading.Condition()
+        node, base = self.node, f"/{name}"
+        node.create_subscription(
+            MutualInformation,
+            f"{base}/mutual_information",
+            lambda m: self._add(self.readings, (time.time(), m)),
+            RELIABLE,
+        )
+        node.create_subscription(
+            KeyState, f"{base}/key_states", lambda m: self._add(self.keystates, m), RELIABLE
+        )
+        node.create_subscription(DiagnosticArray, "/diagnostics", self._diagnose, 10)
+        self._change = node.create_client(ChangeState, f"{base}/change_state")
+        self._get = node.create_client(GetState, f"{base}/get_state")
+        self._set = node.create_client(SetParametersAtomically, f"{base}/set_parameters_atomically")
+        self._describe = node.create_client(DescribeParameters, f"{base}/describe_parameters")
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(node)
+        self._thread = threading.Thread(target=self._spin, daemon=True)
+        self._thread.start()
+
+    def _spin(self) -> None:
+        try:
+            self._executor.spin()
+        except ExternalShutdownException:
+            pass
+
+    def _add(self, where: list[Any], what: Any) -> None:
+        with self._news:
+            where.append(what)
+            self._news.notify_all()
+
+    def _diagnose(self, array: DiagnosticArray) -> None:
+        for status in array.status:
+            if status.name.startswith(f"{self.name}:"):
+                self._add(self.statuses, status)
+
+    def close(self) -> None:
+        self._executor.shutdown()
+        self._thread.join(5)
+        self.node.destroy_node()
+
+    def wait(self, condition: Callable[[], Any], seconds: float = 15.0) -> Any:
+        """Wait until something that messages bring about is so; returns it."""
+        with self._news:
+            found = self._news.wait_for(condition, seconds)
+        assert found, f"not within {seconds} s; last said: {self.statuses[-1:]}"
+        return found
+
+    def _call(self, client: Any, request: Any) -> Any:
+        assert client.wait_for_service(20), f"no service {client.srv_name}"
+        done = threading.Event()
+        future = client.call_async(request)
+        future.add_done_callback(lambda _: done.set())
+        assert done.wait(30), f"no answer from {client.srv_name}"
+        return future.result()
+
+    def state(self) -> str:
+        return self._call(self._get, GetState.Request()).current_state.label
+
+    def transition(self, name: str) -> bool:
+        number = getattr(Transition, f"TRANSITION_{name.upper()}")
+        request = ChangeState.Request(transition=Transition(id=number, label=name))
+        return self._call(self._change, request).success
+
+    def set(self, **values: Any) -> str:
+        """Set parameters, all or none; returns why not, or "" if they were."""
+        messages = [
+            Parameter(name, value=value).to_parameter_msg() for name, value in values.items()
+        ]
+        result = self._call(self._set, SetParametersAtomically.Request(parameters=messages)).result
+        return "" if result.successful else result.reason
+
+    def describe(self, names: Iterable[str]) -> list[Any]:
+        return self._call(self._describe, DescribeParameters.Request(names=list(names))).descriptors
+
+    def down(self) -> None:
+        """To unconfigured, from wherever the node is."""
+        if self.state() == "active":
+            assert self.transition("deactivate")
+        if self.state() == "inactive":
+            assert self.transition("cleanup")
+
+    def prepare(self, **values: Any) -> None:
+        """Unconfigured, with parameters as given, else small; what was seen is forgotten."""
+        self.down()
+        assert self.set(**(SMALL | values)) == ""
+        self.readings.clear()
+        self.keystates.clear()
+        self.statuses.clear()
+
+    def up(self, **values: Any) -> None:
+        """Active, with parameters as given, else small."""
+        self.prepare(**values)
+        assert self.transition("configure"), self.diagnosis(lambda s: "configure" in s.message)
+        assert self.transition("activate")
+
+    def diagnosis(
+        self, condition: Callable[[Any], Any] = lambda s: True, seconds: float = 6
+    ) -> Any:
+        """The next status for which a condition holds."""
+        start = len(self.statuses)
+        found = self.wait(
+            lambda: next((s for s in self.statuses[start:] if condition(s)), None), seconds
+        )
+        return found
+
+    def publisher(self, kind: Any = JointState, topic: str = TOPIC, qos: Any = RELIABLE) -> Any:
+        """A publisher that the node has found."""
+        publisher = self.node.create_publisher(kind, topic, qos)
+        end = time.monotonic() + 10
+        while not publisher.get_subscription_count():
+            assert time.monotonic() < end, f"nobody subscribes to {topic}"
+            time.sleep(0.01)
+        return publisher
+
+
+def values(status: Any) -> dict[str, str]:
+    """The key-value pairs of a status."""
+    return {pair.key: pair.value for pair in status.values}
+
+
+def seconds(time: Any) -> float:
+    return time.sec + 1e-9 * time.nanosec
+
+
+def as_time(nanoseconds: int) -> Time:
+    return Time(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
+
+
+def walk(n: int, dim: int = 4, seed: int = 0) -> np.ndarray:
+    """States [n, d] of something that moves: autoregressive, coupled."""
+    rng = np.random.default_rng(seed)
+    states = np.zeros((n, dim))
+    for t in range(1, n):
+        states[t] = 0.8 * states[t - 1] + 0.3 * states[t - 1, ::-1] ** 2
+        states[t] = np.tanh(states[t]) + 0.3 * rng.standard_normal(dim)
+    return states
+
+
+def joint_states(
+    states: np.ndarray, start: int = 1_700_000_000 * 10**9, step: int = 10_000_000
+) -> list[JointState]:
+    """Messages of states [n, d]; stamps in nanoseconds."""
+    return [
+        JointState(
+            header=Header(stamp=as_time(start + i * step), frame_id=f"base_{i % 3}"),
+            position=state.tolist(),
+        )
+        for i, state in enumerate(states)
+    ]
+
+
+def feed(publisher: Any, messages: Iterable[Any], rate: float = 400.0) -> None:
+    """Publish at a rate."""
+    begin = time.monotonic()
+    for i, message in enumerate(messages):
+        pause = begin + i / rate - time.monotonic()
+        if pause > 0:
+            time.sleep(pause)
+        publisher.publish(message)
