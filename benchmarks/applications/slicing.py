@@ -1,0 +1,444 @@
+"""When a number should not be trusted: slices, small samples, windows of one robot.
+
+    python benchmarks/applications/slicing.py            # -> benchmarks/results/slicing.*
+    python benchmarks/applications/slicing.py --quick --out build/results
+
+k and S, and the two failure cases of slicing, are those of the InfoAtlas paper (appendices A.6 and
+A.7). Every case has a truth, in closed form or by numerical integration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from common import Samples, gaussian_information, options, projections, report
+from matplotlib.figure import Figure
+from report import GRID, INK, OURS, QUIET, number, table
+
+from infoatlas_rt import Estimator, estimate
+from infoatlas_rt.console import progress
+
+BLUE, ORANGE, GREY = "#1f5f99", "#e08a00", "#8a95a1"
+WIDTHS, COUNTS, MOST = (1, 2, 3, 5), (5, 25, 100), 100  # k, S and the largest S
+WIDE = 64  # coordinates of the Gaussian that is sliced
+SPARSE = (0.5, 0.8, 0.95, 0.999)  # correlations of the one pair of coordinates
+RADII = ((2, 1, 3.0), (2, 1, 1.5), (2, 1, 1.01), (20, 5, 3.0), (20, 5, 1.2))  # d, k, ratio
+SIZES = (32, 50, 100, 200, 400, 1000)
+WINDOWS = (50, 100, 200, 500, 1000)
+
+Row = dict[str, Any]
+
+
+def summary(study: str, label: Row, truth: float, values: Sequence[float]) -> Row:
+    return {
+        "study": study,
+        **label,
+        "truth": truth,
+        "mean": float(np.mean(values)),
+        "spread": float(np.std(values, ddof=1)),
+        "values": tuple(values),
+    }
+
+
+def pick(rows: list[Row], study: str, **wanted: Any) -> list[Row]:
+    rows = [row for row in rows if row["study"] == study]
+    return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+
+
+# --- k and S ---------------------------------------------------------------------------------
+
+
+def gaussian(n: int, rho: Samples, rng: np.random.Generator) -> tuple[Samples, Samples]:
+    """x, y [n, d] whose coordinates correlate pair by pair, by rho [d]."""
+    x, noise = rng.standard_normal((2, n, len(rho)))
+    return x, rho * x + np.sqrt(1 - rho**2) * noise
+
+
+def sliced_truth(rho: Samples, k: int, draws: int = 4000) -> float:
+    """Mean over slices of the mutual information of `gaussian`, nats."""
+    rng = np.random.default_rng(0)
+    d, same = len(rho), np.eye(k)
+    sides = (projections(d, k, draws, rng) for _ in range(2))
+    pairs = zip(*sides, strict=True)
+    return float(np.mean([gaussian_information(same, same, (a.T * rho) @ b) for a, b in pairs]))
+
+
+def slices(model: str, repeats: int, n: int) -> Iterator[Row]:
+    """One Gaussian, more and wider slices; each repeat has its own samples and slices."""
+    rho = np.full(WIDE, np.sqrt(0.5))
+    whole = gaussian_information(np.eye(WIDE), np.eye(WIDE), np.diag(rho))
+    for k in WIDTHS:
+        per_slice = []
+        for repeat in range(repeats):
+            x, y = gaussian(n, rho, np.random.default_rng([repeat, k]))
+            found = estimate(x, y, model=model, k=k, slices=MOST, seed=repeat)
+            per_slice.append(found.per_slice)
+        truth = sliced_truth(rho, k)
+        for count in COUNTS:
+            values = [float(own[:count].mean()) for own in per_slice]
+            yield summary("slices", {"k": k, "S": count, "n": n, "whole": whole}, truth, values)
+
+
+# --- slices cannot tell sparse from dense ----------------------------------------------------
+
+
+def dense(rho: float) -> float:
+    """Correlation of two pairs whose 1-sliced information is that of one pair with `rho`.
+
+    Integrated over both angles, E[-1/2 log(1 - rho^2 cos^2 cos^2)] with u, v on the circle; for the
+    dense pair cos^2 of their difference alone is left, which has the closed form
+    -log((1 + sqrt(1 - rho'^2)) / 2).
+    """
+    inverse = 2 * np.exp(-circle(rho)) - 1
+    return float(np.sqrt(1 - inverse**2))
+
+
+def circle(rho: float) -> float:
+    """1-sliced information of one pair of two, nats."""
+    angle = (np.arange(4000) + 0.5) * np.pi / 4000
+    # Over the second angle the mean of log(1 - c cos^2) is 2 log((1 + sqrt(1 - c)) / 2).
+    return float(-np.log((1 + np.sqrt(1 - (rho * np.cos(angle)) ** 2)) / 2).mean())
+
+
+def structures(model: str, repeats: int, n: int) -> Iterator[Row]:
+    """Two Gaussians of different information in two dimensions, alike in every mean of slices."""
+    for rho in SPARSE:
+        for kind, own in (("sparse", [rho, 0.0]), ("dense", [dense(rho)] * 2)):
+            sides = [
+                gaussian(n, np.array(own), np.random.default_rng([repeat, 1]))
+                for repeat in range(repeats)
+            ]
+            truth = -0.5 * float(np.log1p(-np.square(own)).sum())
+            for how, chosen, exact in (
+                ("sliced", {"k": 1, "slices": MOST}, circle(rho)),
+                ("whole", {}, truth),
+            ):
+                values = [estimate(x, y, model=model, **chosen).mi for x, y in sides]
+                label = {"kind": kind, "rho": own[0], "of": rho, "how": how, "n": n}
+                yield summary("structures", label, exact, values)
+
+
+# --- dependence that vanishes in slices ------------------------------------------------------
+
+
+def radius(
+    n: int, d: int, ratio: float, rng: np.random.Generator
+) -> tuple[Samples, Samples, Samples]:
+    """Independent directions x, y [n, d] with a common length of 1 or `ratio` [n, 1]."""
+    length = np.where(rng.random((n, 1)) < 0.5, 1.0, ratio)
+    x, y = rng.standard_normal((2, n, d))
+    x, y = (length * side / np.linalg.norm(side, axis=1, keepdims=True) for side in (x, y))
+    return x, y, length
+
+
+def radius_truth(d: int, k: int, ratio: float, draws: int = 400_000) -> float:
+    """Information of a k-dimensional slice of `radius`, nats; all slices are alike."""
+    x, y, _ = radius(draws, d, ratio, np.random.default_rng(0))
+    lengths = np.array([1.0, ratio])
+
+    def density(side: Samples) -> Samples:
+        """Of the first k coordinates at each length [n, 2], but for a constant."""
+        inside = 1 - (side[:, :k] ** 2).sum(1, keepdims=True) / lengths**2
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(inside > 0, inside ** ((d - k) / 2 - 1), 0) / lengths**k
+
+    u, v = density(x), density(y)
+    return float(np.log((u * v).mean(1) / (u.mean(1) * v.mean(1))).mean())
+
+
+def vanishing(model: str, repeats: int, n: int) -> Iterator[Row]:
+    """A common radius: log 2 nats as a whole, however near the two lengths are."""
+    for d, k, ratio in RADII:
+        sides = [
+            radius(n, d, ratio, np.random.default_rng([repeat, 2]))[:2] for repeat in range(repeats)
+        ]
+        label = {"d": d, "k": k, "ratio": ratio, "n": n, "whole": float(np.log(2))}
+        values = [estimate(x, y, model=model, k=k, slices=25).mi for x, y in sides]
+        yield summary("vanishing", {**label, "how": "sliced"}, radius_truth(d, k, ratio), values)
+        if d <= Estimator(model).bundle.dim:
+            values = [estimate(x, y, model=model).mi for x, y in sides]
+            yield summary("vanishing", {**label, "how": "whole"}, float(np.log(2)), values)
+
+
+# --- few samples, and windows of one robot ----------------------------------------------------
+
+
+def samples(model: str, repeats: int, sizes: Sequence[int]) -> Iterator[Row]:
+    """5-sliced readings of 20 coordinates, with weak dependence, with more, and without."""
+    for square in (0.0, 0.1, 0.5):
+        rho = np.full(20, np.sqrt(square))
+        truth = sliced_truth(rho, 5)
+        for n in sizes:
+            values = [
+                estimate(
+                    *gaussian(n, rho, np.random.default_rng([r, 3])), model=model, k=5, slices=40
+                ).mi
+                for r in range(repeats)
+            ]
+            yield summary("samples", {"rho^2": square, "n": n}, truth, values)
+
+
+def walk(steps: int, keep: float, rng: np.random.Generator) -> Samples:
+    """Three coordinates [steps, 3] of an autoregression; keep = 1 is a random walk."""
+    path = np.zeros((steps, 3))
+    for step in range(1, steps):
+        path[step] = keep * path[step - 1] + rng.standard_normal(3)
+    return path
+
+
+def windows(model: str, repeats: int, lengths: Sequence[int]) -> Iterator[Row]:
+    """Readings of two independent robots in one window: the truth at every instant is 0."""
+    for motion, keep in (("random walks", 1.0), ("autoregressions, 0.9", 0.9)):
+        for length in lengths:
+            values = []
+            for repeat in range(repeats):
+                rng = np.random.default_rng([repeat, 4])
+                x, y = (walk(length + 200, keep, rng)[200:] for _ in range(2))
+                values.append(estimate(x, y, model=model, time_series=True).mi)
+            yield summary("windows", {"motion": motion, "n": length}, 0.0, values)
+
+
+# --- the report --------------------------------------------------------------------------------
+
+
+def reading(row: Row) -> str:
+    return f"{number(row['mean'])} ± {number(row['spread'])}"
+
+
+def page(about: dict[str, Any], rows: list[Row]) -> str:
+    """Everything that was measured, as Markdown."""
+    repeats = len(rows[0]["values"])
+    first = pick(rows, "slices")[0]
+    sizes = list(dict.fromkeys(row["n"] for row in pick(rows, "samples")))
+    lengths = list(dict.fromkeys(row["n"] for row in pick(rows, "windows")))
+    parts = [
+        "# When not to trust a number",
+        f"Mean over {repeats} repeats ± standard deviation, nats. What it means for users: "
+        "[docs/when-to-trust.md](../../docs/when-to-trust.md).",
+        report.byline(about),
+        "![Six ways to be misled](slicing.png)",
+        "## k and S",
+        f"A Gaussian of {WIDE} + {WIDE} coordinates, {number(first['whole'], 1)} nats as a whole, "
+        f"n = {first['n']}; each repeat has samples and slices of its own. Wider slices hold more "
+        "of it, more slices narrow the spread, and no S brings back what a slice leaves out.",
+        table(
+            ["k", "truth of slices", *(f"S = {count}" for count in COUNTS)],
+            [
+                [str(k), number(own[0]["truth"]), *(reading(row) for row in own)]
+                for k in WIDTHS
+                for own in [pick(rows, "slices", k=k)]
+            ],
+        ),
+        "## Sparse or dense: the same in slices",
+        "Two coordinates a side. Sparse: one pair correlates by rho; dense: both by rho', chosen "
+        "so that one-dimensional slices have the same mean. "
+        f"n = {pick(rows, 'structures')[0]['n']}, S = {MOST}.",
+        table(
+            ["", "truth, slices", "reading, slices", "truth, whole", "reading, whole"],
+            [
+                [
+                    f"{kind}, {number(s['rho'])}",
+                    *(text for row in (s, w) for text in (number(row["truth"]), reading(row))),
+                ]
+                for rho in SPARSE
+                for kind in ("sparse", "dense")
+                for s, w in [pick(rows, "structures", kind=kind, of=rho)]
+            ],
+        ),
+        "## A common radius vanishes",
+        "Two independent directions in d dimensions with a common length, 1 or `ratio`: 0.693 nats "
+        f"as a whole, always. n = {pick(rows, 'vanishing')[0]['n']}, 25 slices.",
+        table(
+            ["d, ratio", "k", "truth, slices", "reading, slices", "truth, whole", "reading, whole"],
+            [
+                [
+                    f"{d}, {ratio:g}",
+                    str(k),
+                    number(own[0]["truth"], 4),
+                    reading(own[0]),
+                    number(own[0]["whole"]),
+                    reading(own[1]) if len(own) > 1 else "too wide",
+                ]
+                for d, k, ratio in RADII
+                for own in [pick(rows, "vanishing", d=d, ratio=ratio)]
+            ],
+        ),
+        "## Few samples",
+        "20 + 20 coordinates that correlate pair by pair, k = 5, 40 slices.",
+        table(
+            ["rho^2", "truth of slices", *(f"n = {n}" for n in sizes)],
+            [
+                [f"{square:g}", number(own[0]["truth"]), *(reading(row) for row in own)]
+                for square in (0.0, 0.1, 0.5)
+                for own in [pick(rows, "samples", **{"rho^2": square})]
+            ],
+        ),
+        "## One window of two independent robots",
+        "Three coordinates each, unsliced. The truth is 0.",
+        table(
+            ["motion", *(f"{n} steps" for n in lengths)],
+            [
+                [motion, *(reading(row) for row in pick(rows, "windows", motion=motion))]
+                for motion in dict.fromkeys(row["motion"] for row in pick(rows, "windows"))
+            ],
+        ),
+    ]
+    return "\n\n".join(parts)
+
+
+def picture(rows: list[Row]) -> Figure:
+    """A panel for each study; dashed: the truth of what is estimated."""
+    figure = Figure(figsize=(12, 7.6), dpi=150, facecolor="white")
+    panels = figure.subplots(2, 3).ravel()
+    figure.subplots_adjust(left=0.05, right=0.985, top=0.845, bottom=0.07, wspace=0.2, hspace=0.36)
+    titles: tuple[tuple[str, Callable[[Any, list[Row]], None]], ...] = (
+        ("Slices hold a part: k matters, S does not", draw_slices),
+        ("Different wholes, equal slices", draw_structures),
+        ("A common radius vanishes in slices", draw_vanishing),
+        ("Few samples (20 + 20 coordinates, k = 5)", draw_samples),
+        ("Independent robots, one window", draw_windows),
+        ("More slices narrow the spread, to a floor", draw_spread),
+    )
+    for axes, (title, draw) in zip(panels, titles, strict=True):
+        report.quiet(axes)
+        axes.grid(axis="y", color=GRID, linewidth=0.8)
+        axes.set_title(title, color=INK, fontsize=10.5, loc="left")
+        draw(axes, rows)
+        axes.legend(frameon=False, fontsize=8, labelcolor=INK)
+    figure.text(
+        0.012, 0.955, "When not to trust a number", color=INK, fontsize=14, fontweight="bold"
+    )
+    repeats = len(rows[0]["values"])
+    figure.text(
+        0.012,
+        0.915,
+        f"readings of {OURS} in nats, mean and standard deviation of {repeats} repeats; "
+        "dashed: the truth of what is read",
+        color=QUIET,
+        fontsize=9.5,
+    )
+    return figure
+
+
+def curve(axes: Any, x: Sequence[float], own: list[Row], colour: str, label: str) -> None:
+    mean, spread = (np.array([row[key] for row in own]) for key in ("mean", "spread"))
+    axes.fill_between(x, mean - spread, mean + spread, color=colour, alpha=0.2, lw=0)
+    axes.plot(x, mean, color=colour, linewidth=2, marker="o", markersize=4, label=label)
+    axes.plot(x, [row["truth"] for row in own], color=colour, linewidth=1.2, linestyle=(0, (4, 3)))
+
+
+def steps(axes: Any, values: Sequence[float], name: str) -> None:
+    axes.set_xscale("log")
+    axes.set_xticks(values, [str(value) for value in values])
+    axes.minorticks_off()
+    axes.set_xlabel(name, color=QUIET, fontsize=9)
+
+
+def draw_slices(axes: Any, rows: list[Row]) -> None:
+    for count, colour in zip(COUNTS, (ORANGE, GREY, BLUE), strict=True):
+        curve(axes, WIDTHS, pick(rows, "slices", S=count), colour, f"S = {count}")
+    axes.set_xticks(WIDTHS)
+    axes.set_xlabel("k, dimensions of a slice", color=QUIET, fontsize=9)
+    whole = pick(rows, "slices")[0]["whole"]
+    axes.text(
+        0.97, 0.05, f"the whole: {whole:.1f} nats", transform=axes.transAxes, ha="right",
+        color=QUIET, fontsize=8.5,
+    )  # fmt: skip
+
+
+def draw_spread(axes: Any, rows: list[Row]) -> None:
+    for k, colour in zip((1, 5), (ORANGE, BLUE), strict=True):
+        own = pick(rows, "slices", k=k)
+        relative = [row["spread"] / row["truth"] for row in own]
+        axes.plot(COUNTS, relative, color=colour, linewidth=2, marker="o", ms=4, label=f"k = {k}")
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("standard deviation / truth", color=QUIET, fontsize=9)
+    steps(axes, COUNTS, "S, slices")
+
+
+def draw_structures(axes: Any, rows: list[Row]) -> None:
+    places = range(len(SPARSE))
+    for kind, colour in (("sparse", BLUE), ("dense", ORANGE)):
+        for how, marker in (("whole", "o"), ("sliced", "s")):
+            own = pick(rows, "structures", kind=kind, how=how)
+            axes.plot(places, [row["truth"] for row in own], color=colour, lw=1.2, ls=(0, (4, 3)))
+            axes.errorbar(
+                places,
+                [row["mean"] for row in own],
+                [row["spread"] for row in own],
+                color=colour,
+                marker=marker,
+                ms=5,
+                lw=0,
+                elinewidth=1.5,
+                mfc=colour if how == "whole" else "white",
+                label=f"{kind}, {how}",
+            )
+    axes.set_xticks(places, [f"{rho:g}" for rho in SPARSE])
+    axes.set_xlabel("rho of the sparse pair", color=QUIET, fontsize=9)
+
+
+def draw_vanishing(axes: Any, rows: list[Row]) -> None:
+    for place, (d, _, ratio) in enumerate(RADII):
+        for row in pick(rows, "vanishing", d=d, ratio=ratio):
+            whole = row["how"] == "whole"
+            offset, colour = (0.2, GREY) if whole else (-0.2, BLUE)
+            label = {0: "whole" if whole else "slices"}.get(place)
+            axes.bar(
+                place + offset, row["mean"], 0.36, yerr=row["spread"], color=colour, label=label
+            )
+            axes.plot(
+                [place + offset - 0.2, place + offset + 0.2],
+                [row["truth"]] * 2,
+                color=INK,
+                linewidth=1.3,
+                linestyle=(0, (3, 2)),
+            )
+    axes.set_xticks(
+        range(len(RADII)), [f"{d}-D, k={k}\n1 or {ratio:g}" for d, k, ratio in RADII], fontsize=8
+    )
+
+
+def draw_samples(axes: Any, rows: list[Row]) -> None:
+    for square, colour in ((0.5, BLUE), (0.1, ORANGE), (0.0, GREY)):
+        own = pick(rows, "samples", **{"rho^2": square})
+        label = f"rho² = {square:g}" if square else "independent"
+        curve(axes, [row["n"] for row in own], own, colour, label)
+    steps(axes, [row["n"] for row in own], "samples")
+
+
+def draw_windows(axes: Any, rows: list[Row]) -> None:
+    motions = dict.fromkeys(row["motion"] for row in pick(rows, "windows"))
+    for motion, colour in zip(motions, (BLUE, ORANGE), strict=True):
+        own = pick(rows, "windows", motion=motion)
+        curve(axes, [row["n"] for row in own], own, colour, motion)
+    steps(axes, [row["n"] for row in own], "steps in the window")
+
+
+def main() -> None:
+    parser = options(__doc__, "2 repeats of small samples")
+    parser.add_argument("--repeats", type=int, default=12, help="of each case (%(default)s)")
+    chosen = parser.parse_args()
+    repeats, n, sizes, lengths = chosen.repeats, 1000, SIZES, WINDOWS
+    if chosen.quick:
+        repeats, n, sizes, lengths = 2, 100, (32, 100), (50, 100)
+    about = report.provenance(Estimator(chosen.model))
+    studies = (
+        slices(chosen.model, repeats, n),
+        structures(chosen.model, repeats, n),
+        vanishing(chosen.model, repeats, n),
+        samples(chosen.model, repeats, sizes),
+        windows(chosen.model, repeats, lengths),
+    )
+    rows: list[Row] = []
+    with progress("slicing") as advance:
+        for done, study in enumerate(studies, start=1):
+            rows += study
+            advance(done / len(studies))
+    report.save(chosen.out, "slicing", about, rows, page(about, rows), picture(rows))
+
+
+if __name__ == "__main__":
+    main()
