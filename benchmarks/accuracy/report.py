@@ -105,10 +105,9 @@ def options(doc: str, quick: str) -> argparse.ArgumentParser:
 
 def load(models: Sequence[str]) -> dict[str, Estimator]:
     """Estimators by the name they have in the tables: the library's, and the model's if several."""
-    made = [Estimator(model) for model in models]
-    if len(made) == 1:
-        return {OURS: made[0]}
-    return {f"{OURS} {estimator.bundle.name}": estimator for estimator in made}
+    if len(models) == 1:
+        return {OURS: Estimator(models[0])}
+    return {f"{OURS} {Path(model).stem}": Estimator(model) for model in models}
 
 
 def measure(

@@ -244,6 +244,7 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
             axes.set_xticks(TRUTHS)
         line[0].set_ylabel(f"n = {n}: estimate (nats)", color=INK, fontsize=10)
     panels[0, 0].set_ylim(0, 6)
+    panels[0, 0].set_xlim(TRUTHS[0] - 0.4, TRUTHS[-1] + 0.3)
     draws = max(len(row.estimates) for row in rows)
     dims = sorted({row.label["d"] for row in rows})
     report.heading(

@@ -117,3 +117,48 @@ def test_gaussian_quick(tmp_path):
     assert {row["d"] for row in report["rows"]} == {1, 2, 3, 5}
     assert "## Independence" in (tmp_path / "gaussian.md").read_text(encoding="utf-8")
     assert (tmp_path / "gaussian.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_families_quick(tmp_path):
+    done = run("families.py", "--quick", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "families.json").read_text(encoding="utf-8"))
+    estimators = [*ESTIMATORS, "KDE"]
+    assert len(report["rows"]) == 25 * len(estimators)
+    page = (tmp_path / "families.md").read_text(encoding="utf-8").split("## By kind")[0]
+    for name in estimators:
+        own = [abs(row["bias"]) for row in report["rows"] if row["estimator"] == name]
+        (found,) = re.findall(rf"\| 100 \| {re.escape(name)} \| ([\d.]+) \| [\d.]+ \| \d", page)
+        assert float(found) == pytest.approx(np.mean(own), abs=6e-4)
+    assert (tmp_path / "families.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_strong_quick(tmp_path):
+    done = run("strong.py", "--quick", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "strong.json").read_text(encoding="utf-8"))
+    assert len(report["rows"]) == 6 * 2 * 5 * 3
+    own = [
+        abs(row["bias"]) / row["truth"]
+        for row in report["rows"]
+        if row["estimator"] == "infoatlas-rt" and row["kind"] != "one path"
+    ]
+    page = (tmp_path / "strong.md").read_text(encoding="utf-8")
+    found = re.search(r"\| 100 \| infoatlas-rt \| ([\d.]+)% \|", page).group(1)
+    assert float(found) == pytest.approx(100 * np.mean(own), abs=0.06)
+    assert (tmp_path / "strong.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_two_models_in_one_run(samples, tmp_path):
+    copy = tmp_path / "other.onnx"
+    copy.write_bytes((ROOT / "runtime/infoatlas_rt/models/edge.onnx").read_bytes())
+    done = run("bmi.py", samples, "--quick", "--model", "edge", copy, "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "bmi.json").read_text(encoding="utf-8"))
+    assert len(report["models"]) == 2
+    values = {
+        name: [row["estimates"] for row in report["rows"] if row["estimator"] == name]
+        for name in ("infoatlas-rt edge", "infoatlas-rt other")
+    }
+    assert len(values["infoatlas-rt edge"]) == 3 * 2
+    assert values["infoatlas-rt edge"] == values["infoatlas-rt other"]

@@ -1,0 +1,68 @@
+"""What the strong-dependence benchmark calls the truth, recomputed from its samples."""
+
+import math
+
+import numpy as np
+import pytest
+import strong
+from peers import ksg
+from scipy.stats import multivariate_t
+
+KINDS = list(strong.SAYS)
+
+
+def gaussian_information(x, y):
+    log_det = [np.linalg.slogdet(np.cov(s, rowvar=False))[1] for s in (x, y, np.hstack([x, y]))]
+    return (log_det[0] + log_det[1] - log_det[2]) / 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_dimension(kind):
+    """KSG is nearly unbiased there; a path of 4000 is as good as independent at 1 nat."""
+    found = np.mean([ksg(*strong.sample(kind, 1.0, 1, 4000, seed)) for seed in range(3)])
+    assert found == pytest.approx(1.0, abs=0.06)
+
+
+@pytest.mark.parametrize("kind", ["Gaussian", "autoregressive"])
+@pytest.mark.parametrize(("truth", "d"), [(5.0, 2), (3.0, 5)])
+def test_gaussian_core(kind, truth, d):
+    x, y = strong.sample(kind, truth, d, 40_000, 0)
+    assert gaussian_information(x, y) == pytest.approx(truth, abs=0.03)
+
+
+@pytest.mark.parametrize(("truth", "d"), [(1.0, 5), (4.0, 3)])
+def test_student(truth, d):
+    """Mean log-ratio of the densities as scipy has them."""
+    x, y = strong.student(np.random.default_rng(0), truth, d, 20_000)
+    cross = np.diag(strong.correlations(truth - strong.student_excess(strong.FREEDOM, d), d))
+    shape = np.block([[np.eye(d), cross], [cross, np.eye(d)]])
+    joint, side = (multivariate_t(shape=s, df=strong.FREEDOM) for s in (shape, np.eye(d)))
+    ratio = joint.logpdf(np.hstack([x, y])) - side.logpdf(x) - side.logpdf(y)
+    assert ratio.mean() == pytest.approx(truth, abs=4 * ratio.std() / math.sqrt(20_000))
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_mixture(d):
+    """The name of the cluster, and what is known within each."""
+    x, y = strong.sample("mixture", 3.0, d, 40_000, 1)
+    labels = []
+    for side in (x, y):
+        centred = side - side.mean(0)
+        axis = np.linalg.svd(centred, full_matrices=False)[2][0]
+        labels.append(centred @ axis > 0)
+    agree = (labels[0] == labels[1]).mean()
+    assert agree in (0.0, 1.0)  # either side tells the cluster
+    within = np.mean([gaussian_information(x[part], y[part]) for part in (labels[0], ~labels[0])])
+    assert math.log(2) + within == pytest.approx(3.0, abs=0.03)
+
+
+def test_warped_is_a_map_of_each_coordinate():
+    x, y = strong.sample("warped", 2.0, 3, 500, 3)
+    for side in (x, y):
+        assert all(len(np.unique(column)) == 500 for column in side.T)  # none was cut off
+
+
+def test_one_path_is_a_path():
+    x, y = strong.sample(strong.PATH, 2.0, 3, 200, 0)
+    assert np.array_equal(x[1:], y[:-1])
+    assert not np.array_equal(*strong.sample("autoregressive", 2.0, 3, 200, 0))
