@@ -3,6 +3,7 @@
 # make ros-demo   the ROS 2 node, live: 100 Hz in, key states out, and a picture
 # make bench  latency of one update on this machine
 # make accuracy   the BMI benchmark, through the public API, and the tables of the README
+# make applications   independence, embeddings, motion, slices: tables and pictures
 # make pretrain   three minutes of pretraining on two cores (preset tiny)
 
 PYTHON ?= python3
@@ -11,7 +12,7 @@ DEV  = .venv-dev/bin
 BMI  = .venv-bmi/bin
 ROS  = .venv-ros/bin
 
-.PHONY: demo test test-core test-ros2 ros-demo bench accuracy pretrain lint clean
+.PHONY: demo test test-core test-ros2 ros-demo bench accuracy applications pretrain lint clean
 
 demo: .venv/ready
 	$(RUN)/infoatlas-rt info
@@ -33,6 +34,12 @@ accuracy: .venv-dev/ready build/bmi/ready
 	$(DEV)/python benchmarks/accuracy/bmi.py build/bmi --out benchmarks/results
 	$(DEV)/python benchmarks/accuracy/gaussian.py --out benchmarks/results
 
+applications: .venv-dev/ready
+	$(DEV)/python benchmarks/applications/independence.py
+	$(DEV)/python benchmarks/applications/embeddings.py
+	$(DEV)/python benchmarks/applications/motion.py
+	$(DEV)/python benchmarks/applications/slicing.py
+
 pretrain: .venv-dev/ready
 	$(DEV)/python -m infoatlas_train.pretrain --preset tiny --out runs/tiny
 
@@ -47,7 +54,7 @@ lint: .venv-dev/ready
 
 .venv-dev/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-dev
-	$(DEV)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cli,plot,export,dev]'
+	$(DEV)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cli,plot,export,bench,dev]'
 	touch $@
 
 .venv-ros/ready: pyproject.toml ros2_node/wheels.py

@@ -174,8 +174,10 @@ def picture(
 ) -> Figure:
     """Each scene's points in the image: by body, by our mutual information; and AUC-PR."""
     figure = Figure(figsize=(12, 9.4), dpi=150, facecolor="white")
-    panels = figure.subplots(len(SCENES), 3, gridspec_kw={"width_ratios": (1, 1, 0.95)})
-    figure.subplots_adjust(left=0.02, right=0.985, top=0.875, bottom=0.06, wspace=0.09, hspace=0.2)
+    place = {"top": 0.875, "bottom": 0.045, "hspace": 0.16}
+    left = figure.add_gridspec(len(SCENES), 2, left=0.015, right=0.655, wspace=0.04, **place)
+    right = figure.add_gridspec(len(SCENES), 1, left=0.79, right=0.985, **place)
+    panels = np.hstack([left.subplots(), right.subplots(squeeze=False)])
     for line, scene in zip(panels, SCENES, strict=True):
         recording = next(r for r in recordings if r.scene == scene)
         reference = references(recording)[len(references(recording)) // 2]
@@ -202,7 +204,7 @@ def picture(
             axes.margins(0.12)
         for axes in line[:2]:
             axes.invert_yaxis()
-        bar = figure.colorbar(points, ax=line[1], shrink=0.8, pad=0.02)
+        bar = figure.colorbar(points, cax=line[1].inset_axes((0.93, 0.06, 0.025, 0.5)))
         bar.outline.set_visible(False)
         bar.ax.tick_params(colors=QUIET, labelsize=8, length=2)
         line[0].text(

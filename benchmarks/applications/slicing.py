@@ -294,12 +294,12 @@ def picture(rows: list[Row]) -> Figure:
     panels = figure.subplots(2, 3).ravel()
     figure.subplots_adjust(left=0.05, right=0.985, top=0.845, bottom=0.07, wspace=0.2, hspace=0.36)
     titles: tuple[tuple[str, Callable[[Any, list[Row]], None]], ...] = (
-        ("Slices hold a part: k matters, S does not", draw_slices),
+        ("Slices hold a part, more of it with k", draw_slices),
+        ("More slices narrow the spread, no more", draw_spread),
         ("Different wholes, equal slices", draw_structures),
         ("A common radius vanishes in slices", draw_vanishing),
         ("Few samples (20 + 20 coordinates, k = 5)", draw_samples),
         ("Independent robots, one window", draw_windows),
-        ("More slices narrow the spread, to a floor", draw_spread),
     )
     for axes, (title, draw) in zip(panels, titles, strict=True):
         report.quiet(axes)
@@ -389,13 +389,11 @@ def draw_vanishing(axes: Any, rows: list[Row]) -> None:
             axes.bar(
                 place + offset, row["mean"], 0.36, yerr=row["spread"], color=colour, label=label
             )
-            axes.plot(
-                [place + offset - 0.2, place + offset + 0.2],
-                [row["truth"]] * 2,
-                color=INK,
-                linewidth=1.3,
-                linestyle=(0, (3, 2)),
-            )
+            if not whole:
+                ends = [place + offset - 0.2, place + offset + 0.2]
+                axes.plot(ends, [row["truth"]] * 2, color=INK, lw=1.3, ls=(0, (3, 2)))
+    axes.axhline(np.log(2), color=INK, linewidth=1.3, linestyle=(0, (3, 2)), label="whole, truth")
+    axes.set_ylim(top=1.02)
     axes.set_xticks(
         range(len(RADII)), [f"{d}-D, k={k}\n1 or {ratio:g}" for d, k, ratio in RADII], fontsize=8
     )

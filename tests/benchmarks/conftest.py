@@ -3,4 +3,5 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "accuracy"))
+for folder in ("accuracy", "applications"):
+    sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / folder))
