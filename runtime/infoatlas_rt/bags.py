@@ -243,10 +243,11 @@ def read(
         if progress is not None:
             progress(sum(seen) / total)
     if estimate is None:
+        hint = ": try a shorter window" if stream.reason.startswith("filling") else ""
+        fates = ", ".join(f"{n} {kind}" for kind, n in stream.counts.items() if n)
         raise InputError(
-            f"{bag.path} gave no reading of {' and '.join(topics)}: {stream.reason}. Messages by "
-            f"fate: {', '.join(f'{n} {kind}' for kind, n in stream.counts.items() if n)}"
-            + (f". The first fault: {fault}" if fault else "")
+            f"{bag.path} gave no reading of {' and '.join(topics)}: {stream.reason}{hint}. "
+            f"Messages by fate: {fates}" + (f". The first fault: {fault}" if fault else "")
         )
     stamps, mi, stderr, local, fill = np.array(rows).T
     slices = "unsliced"

@@ -12,7 +12,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from . import __version__
@@ -79,23 +78,15 @@ def _parser() -> argparse.ArgumentParser:
     states = command(
         "keystates",
         _keystates,
-        "moments that stand out in recorded trajectories, by I(s_t; s_t-lag)",
+        "moments that stand out, by I(s_t; s_t-lag): in recorded trajectories, or in a ROS bag",
     )
-    states.add_argument("data", help=".npz with states [sum, d] and lengths [N], or .csv")
-    states.add_argument("--lag", type=int, default=2, help="steps to the past state (2)")
+    states.add_argument(
+        "data",
+        help=".npz with states [sum, d] and lengths [N], or .csv; or a ROS bag (folder, .mcap, "
+        ".db3), which is one robot's stream",
+    )
+    states.add_argument("--lag", type=int, help="steps to the past state (2; of two topics: 0)")
     states.add_argument("--history", type=int, default=1, help="past states stacked (1)")
-    states.add_argument(
-        "--time",
-        choices=("auto", "raw", "normalised"),
-        default="auto",
-        help="original steps, or fractions of each trajectory (auto: by whether lengths differ)",
-    )
-    states.add_argument("--points", type=int, default=100, help="moments in normalised time (100)")
-    states.add_argument(
-        "--keep-constant",
-        action="store_true",
-        help="keep coordinates that never move within a trajectory (goals)",
-    )
     states.add_argument(
         "--z", type=float, default=3.5, help="standard errors for a difference to count (3.5)"
     )
@@ -104,8 +95,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     states.add_argument("--plot", metavar="FILE", help="picture (.png, .pdf or .svg)")
     _add_estimator(states)
-    _add_slicing(states, 5, 40)
+    states.add_argument(
+        "--k", type=int, help="dimensions of a slice (5; bags: the model's, where there are more)"
+    )
+    states.add_argument("--slices", type=int, help="how many (40)")
     _add_json(states)
+    _add_trajectories(states.add_argument_group("trajectories"))
+    _add_bags(states.add_argument_group("bags"))
 
     bench = command("bench", _bench, "time of one update, by stage")
     bench.add_argument("--samples", type=int, default=100, help="n (100)")
@@ -122,6 +118,49 @@ def _parser() -> argparse.ArgumentParser:
     _add_json(info)
     commands.add_parser("export", help="write a trained checkpoint as a model file", add_help=False)
     return parser
+
+
+def _add_trajectories(group: Any) -> None:
+    group.add_argument(
+        "--time",
+        choices=("auto", "raw", "normalised"),
+        help="original steps, or fractions of each trajectory (auto: by whether lengths differ)",
+    )
+    group.add_argument("--points", type=int, help="moments in normalised time (100)")
+    group.add_argument(
+        "--keep-constant",
+        action="store_const",
+        const=True,
+        help="keep coordinates that never move within a trajectory (goals)",
+    )
+
+
+def _add_bags(group: Any) -> None:
+    group.add_argument("--topic", help="the robot's states")
+    group.add_argument(
+        "--field",
+        action="append",
+        help="as in 'position[:]', 'position[0:6]', pose.position.x; may be given several times "
+        "(by the type: joints' positions and velocities, all numbers of a pose, ...)",
+    )
+    group.add_argument(
+        "--with-topic", metavar="TOPIC", help="read I(topic; past of this one), paired by stamps"
+    )
+    group.add_argument("--with-field", action="append", metavar="FIELD", help="of that topic")
+    group.add_argument(
+        "--pair-tolerance", type=float, metavar="S", help="seconds between two topics (0.02)"
+    )
+    group.add_argument("--window", type=int, help="steps of a reading (100)")
+    group.add_argument("--every", type=int, metavar="N", help="a reading for each Nth pair (1)")
+    group.add_argument(
+        "--lag-seconds",
+        type=float,
+        metavar="S",
+        help="what lag steps last: finds the past by its stamp, also where messages are lost",
+    )
+    group.add_argument(
+        "--tolerance", type=float, metavar="S", help="with --lag-seconds (half a step)"
+    )
 
 
 def _add_estimator(parser: argparse.ArgumentParser) -> None:
@@ -165,121 +204,9 @@ def _estimate(arguments: argparse.Namespace) -> None:
 
 
 def _keystates(arguments: argparse.Namespace) -> None:
-    from .curve import mi_curve
-    from .data import load_trajectories
-    from .events import compare, event, load_flags
-    from .keystates import KINDS, KeyStateDetector, find
+    from . import keystates_command
 
-    if arguments.plot:
-        from .plots import check_file
-
-        check_file(arguments.plot)  # before minutes of computing, not after
-    options = {"z": arguments.z, "delay": arguments.delay}
-    KeyStateDetector(**options)
-    trajectories = load_trajectories(arguments.data)
-    estimator = _make_estimator(arguments)
-    with progress("curve") as advance:
-        curve = mi_curve(
-            trajectories,
-            estimator,
-            lag=arguments.lag,
-            history=arguments.history,
-            mode=arguments.time,
-            points=arguments.points,
-            drop_constant=not arguments.keep_constant,
-            progress=lambda done, total: advance(done / total),
-        )
-    states = find(curve, **options)
-    normalised = curve.mode == "normalised"
-    found = (
-        event(name, flag, trajectories.lengths, normalised)
-        for name, flag in load_flags(arguments.data).items()
-    )
-    events = sorted((e for e in found if e is not None), key=lambda e: e.median)
-    if arguments.plot:
-        from .plots import keystates_figure
-
-        figure = keystates_figure(
-            curve,
-            states,
-            events,
-            title=Path(arguments.data).stem,
-            lengths=trajectories.lengths.tolist(),
-        )
-        figure.savefig(arguments.plot)
-    timing = []
-    for what, kinds in (("maximum", ("maximum",)), ("of any kind", KINDS)):
-        moments = [state.stamp for state in states if state.kind in kinds]
-        if moments and events:
-            start, end = float(curve.position[0]), float(curve.position[-1])
-            timing.append({"of": what, **compare(events, moments, start, end)})
-    result = {
-        "data": str(arguments.data),
-        "lag": curve.lag,
-        "history": curve.history,
-        "time": curve.mode,
-        "dropped": list(curve.dropped),
-        "z": arguments.z,
-        "delay": arguments.delay,
-        "how": curve.how,
-        "curve": {
-            "position": curve.position.tolist(),
-            "mi": curve.mi.tolist(),
-            "stderr": curve.stderr.tolist(),
-            "samples": curve.samples.tolist(),
-        },
-        "keystates": [asdict(state) for state in states],
-        "events": [asdict(e) for e in events],
-        "timing": timing,
-    }
-    if not write_json(arguments.json, result):
-        _print_keystates(result, trajectories, arguments.plot)
-
-
-def _print_keystates(result: dict[str, Any], trajectories: Any, plot: str | None) -> None:
-    normalised = result["time"] == "normalised"
-    time = "{:.3f}" if normalised else "{:.1f}"
-    unit = "fraction of the trajectory" if normalised else "steps"
-    table(
-        f"Key states of {result['data']} (times: {unit})",
-        ("", "kind", "time", "MI (nats)", "stands out by", "told at"),
-        [
-            (
-                str(number),
-                state["kind"],
-                time.format(state["stamp"]),
-                f"{state['value']:.3f}",
-                f"{state['prominence']:+.3f} ({state['z']:.1f} s.e.)",
-                time.format(result["curve"]["position"][state["detected_at"]]),
-            )
-            for number, state in enumerate(result["keystates"], start=1)
-        ],
-        empty="none: nothing stands out above the noise",
-    )
-    if result["dropped"]:
-        names = trajectories.names or [f"column {i}" for i in range(trajectories.states.shape[1])]
-        print("Left out, constant within each trajectory:", *(names[i] for i in result["dropped"]))
-    if result["events"]:
-        headers, timing = ["event", "median", "quartiles"], result["timing"]
-        for row in timing:
-            headers += [f"nearest {row['of']} ({row['count']})", f"uniform ({row['count']})"]
-        rows = []
-        for i, e in enumerate(result["events"]):
-            row = [
-                e["name"],
-                time.format(e["median"]),
-                f"{time.format(e['q1'])} to {time.format(e['q3'])}",
-            ]
-            rows.append(
-                row + [time.format(t[k][i]) for t in timing for k in ("distance", "uniform")]
-            )
-        if timing:
-            means = [sum(t[k]) / len(t[k]) for t in timing for k in ("distance", "uniform")]
-            rows.append(["mean", "", "", *(time.format(mean) for mean in means)])
-        table("The simulator's flags (first time true), never seen by the estimator", headers, rows)
-        print("Distances; uniform: from as many guesses, evenly spaced over the curve.")
-    if plot:
-        print(f"Picture: {plot}")
+    keystates_command.run(arguments, _make_estimator)
 
 
 def _bench(arguments: argparse.Namespace) -> None:

@@ -1,11 +1,15 @@
-"""The picture of a curve and its key states. The only module that imports matplotlib."""
+"""Pictures of curves and their key states. The only module that imports matplotlib."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .curve import MICurve
 from .errors import InputError
@@ -15,6 +19,8 @@ from .keystates import KeyState
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from .bags import StreamCurve
 
 INK, QUIET, GRID = "#1c2733", "#6b7785", "#e6e9ed"
 CURVE = "#1f5f99"
@@ -26,6 +32,7 @@ MARKS = {
     "minimum": ("minimum", "white", RED, RED, RED),
     "change": ("steepest change", "#8a95a1", "white", "white", QUIET),
 }
+CROWD = 20  # key states that can be told by number in one picture
 FORMATS = (".png", ".pdf", ".svg")
 
 
@@ -80,41 +87,12 @@ def keystates_figure(
     from matplotlib.figure import Figure  # no pyplot: no window, no global state
 
     figure = Figure(figsize=(10, 5.8), dpi=160, facecolor="white")
-    grid = figure.add_gridspec(
-        2, 1, height_ratios=(6, 1), hspace=0.10, left=0.075, right=0.975, top=0.775, bottom=0.105
-    )
-    main = figure.add_subplot(grid[0])
-    below = figure.add_subplot(grid[1], sharex=main)
-    for axes in (main, below):
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.spines[["left", "bottom"]].set_color(QUIET)
-        axes.tick_params(colors=QUIET, labelsize=9, length=3)
-
-    low, high = curve.mi - curve.stderr, curve.mi + curve.stderr
-    room = float(high.max() - low.min()) or 1.0
-    main.set_ylim(float(low.min()) - 0.12 * room, float(high.max()) + 0.12 * room)
-    main.grid(axis="y", color=GRID, linewidth=0.8)
-    main.set_axisbelow(True)
+    main, below = _draw_axes(figure, (6, 1), top=0.775)
     _draw_events(main, events)
-    main.fill_between(curve.position, low, high, color=CURVE, alpha=0.17, linewidth=0)
-    main.plot(curve.position, curve.mi, color=CURVE, linewidth=2, solid_capstyle="round")
-    _draw_states(main, curve, states)
-    main.set_ylabel("mutual information (nats)", color=INK, fontsize=10)
-    main.tick_params(labelbottom=False)
-
+    _draw_curve(main, curve.position, curve.mi, curve.stderr)
+    _draw_states(main, states, "{:.0f}" if curve.mode == "raw" else "{:.2f}")
     if states:
-        figure.legend(
-            loc="center left",
-            bbox_to_anchor=(0.068, 0.872),
-            ncols=3,
-            frameon=False,
-            fontsize=9,
-            labelcolor=INK,
-            borderpad=0,
-            handletextpad=0.1,
-            columnspacing=1.2,
-            markerscale=0.7,
-        )
+        _draw_legend(figure, 0.872)
     if events:
         note = "vertical bands: flags of the simulator, first time true (median, quartiles)"
         figure.text(0.975, 0.872, note, color=QUIET, fontsize=9, ha="right", va="center")
@@ -134,29 +112,148 @@ def keystates_figure(
     edge = 0.015 * (curve.position[-1] - curve.position[0])
     below.set_xlim(min(0.0, curve.position[0]) - edge, curve.position[-1] + edge)
 
-    past = f"s_{{t-{curve.lag}}}"
-    if curve.history > 1:
-        past = f"s_{{t-{curve.lag}}}, \\ldots, s_{{t-{curve.lag + curve.history - 1}}}"
     heading = f"{title}:  " if title else ""
-    figure.text(
-        0.075,
-        0.962,
-        f"{heading}how much of a state is known from its past,  $I(s_t\\,;\\,{past})$",
-        color=INK,
-        fontsize=13,
-        fontweight="bold",
-        va="center",
-    )
-    figure.text(
-        0.075,
-        0.92,
+    _draw_heading(
+        figure,
+        f"{heading}how much of a state is known from its past,  "
+        f"$I(s_t\\,;\\,{_past('s', curve.lag, curve.history)})$",
         f"{int(curve.samples.max())} trajectories · lag {curve.lag} steps · {curve.how} "
         "· band: ± 1 standard error of each point",
-        color=QUIET,
-        fontsize=9,
-        va="center",
     )
     return figure
+
+
+def stream_figure(
+    curve: StreamCurve,
+    *,
+    title: str,
+    topics: Sequence[str],
+    lag: int,
+    history: int = 1,
+    window: int,
+) -> Figure:
+    """The curve of a robot's stream with its key states, above the states that it was read from.
+
+    Parameters
+    ----------
+    curve : StreamCurve
+    title : str
+    topics : one or two str
+    lag, history, window : int
+        Of the estimator, in steps.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        matplotlib is not installed.
+    """
+    _check_matplotlib()
+    from matplotlib.figure import Figure
+
+    two = len(topics) == 2
+    figure = Figure(figsize=(10, 6.6 if two else 5.8), dpi=160, facecolor="white")
+    main, *below = _draw_axes(figure, (5, 1.5, 1.5) if two else (5, 1.7), top=0.83)
+    time = curve.stamp - curve.start
+    broken = _breaks(time)
+    _draw_curve(main, *(np.insert(v, broken, np.nan) for v in (time, curve.mi, curve.stderr)))
+    states = [replace(state, stamp=state.stamp - curve.start) for state in curve.keystates]
+    _draw_states(main, states, "{:.1f}")
+    if states:
+        _draw_legend(figure, 0.872)
+    names = "ab" if two else "s"
+    for axes, name, topic, (stamps, values) in zip(below, names, topics, curve.states, strict=True):
+        spread = np.ptp(values, axis=0)
+        scaled = (values - values.min(axis=0)) / np.where(spread > 0, spread, 1)
+        pause = _breaks(stamps)
+        axes.plot(
+            np.insert(stamps - curve.start, pause, np.nan),
+            np.insert(scaled[:, spread > 0], pause, np.nan, axis=0),
+            linewidth=0.8,
+            alpha=0.7,
+        )
+        axes.set_ylim(-0.08, 1.08)
+        axes.set_yticks([])
+        axes.set_ylabel(f"${name}$: {topic}" if two else topic, color=INK, fontsize=9)
+    below[-1].set_xlabel("seconds since the first message", color=INK, fontsize=10)
+    end = max(float(stamps[-1]) for stamps, _ in curve.states) - curve.start
+    below[-1].set_xlim(-0.015 * end, 1.015 * end)
+    what = "how much one topic tells of the other" if two else "how much is known from the past"
+    _draw_heading(
+        figure,
+        f"{title}:  {what},  $I({names[0]}_t\\,;\\,{_past(names[-1], lag, history)})$",
+        f"time average over windows of {window} steps · lag {lag} steps · {curve.how} "
+        "· band: ± 1 standard error",
+    )
+    return figure
+
+
+def _past(name: str, lag: int, history: int) -> str:
+    first = f"{name}_{{t-{lag}}}" if lag else f"{name}_t"
+    return first if history == 1 else f"{first}, \\ldots, {name}_{{t-{lag + history - 1}}}"
+
+
+def _breaks(time: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Where a line would be a lie: after a pause, or where a recording starts anew."""
+    step = np.diff(time, prepend=time[0])
+    return np.flatnonzero((step < 0) | (step > 5 * np.median(np.abs(step))))
+
+
+def _draw_axes(figure: Figure, heights: Sequence[float], top: float) -> list[Axes]:
+    """Axes below each other, one time for all."""
+    grid = figure.add_gridspec(
+        len(heights),
+        1,
+        height_ratios=heights,
+        hspace=0.10,
+        left=0.075,
+        right=0.975,
+        top=top,
+        bottom=0.105,
+    )
+    all_axes: list[Axes] = []
+    for cell in range(len(heights)):
+        axes = figure.add_subplot(grid[cell], sharex=all_axes[0] if all_axes else None)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.spines[["left", "bottom"]].set_color(QUIET)
+        axes.tick_params(colors=QUIET, labelsize=9, length=3, labelbottom=cell == len(heights) - 1)
+        all_axes.append(axes)
+    return all_axes
+
+
+def _draw_curve(axes: Axes, time: Any, mi: Any, stderr: Any) -> None:
+    low, high = mi - stderr, mi + stderr
+    bottom, top = float(np.nanmin(low)), float(np.nanmax(high))
+    room = top - bottom or 1.0
+    axes.set_ylim(bottom - 0.12 * room, top + 0.12 * room)
+    axes.grid(axis="y", color=GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.fill_between(time, low, high, color=CURVE, alpha=0.17, linewidth=0)
+    axes.plot(time, mi, color=CURVE, linewidth=2, solid_capstyle="round")
+    axes.set_ylabel("mutual information (nats)", color=INK, fontsize=10)
+
+
+def _draw_legend(figure: Figure, height: float) -> None:
+    figure.legend(
+        loc="center left",
+        bbox_to_anchor=(0.068, height),
+        ncols=3,
+        frameon=False,
+        fontsize=9,
+        labelcolor=INK,
+        borderpad=0,
+        handletextpad=0.1,
+        columnspacing=1.2,
+        markerscale=0.7,
+    )
+
+
+def _draw_heading(figure: Figure, heading: str, note: str) -> None:
+    figure.text(0.075, 0.962, heading, color=INK, fontsize=13, fontweight="bold", va="center")
+    figure.text(0.075, 0.92, note, color=QUIET, fontsize=9, va="center")
 
 
 def _draw_events(axes: Axes, events: Sequence[Event]) -> None:
@@ -179,25 +276,25 @@ def _draw_events(axes: Axes, events: Sequence[Event]) -> None:
         )
 
 
-def _draw_states(axes: Axes, curve: MICurve, states: Sequence[KeyState]) -> None:
-    """Numbered discs with their times; a legend tells the kinds apart."""
+def _draw_states(axes: Axes, states: Sequence[KeyState], form: str) -> None:
+    """Numbered discs with their times, or dots if there are many; a legend tells the kinds."""
     from matplotlib.patheffects import withStroke
 
+    crowded = len(states) > CROWD
     for kind, (label, face, edge, _, _) in MARKS.items():
         chosen = [state for state in states if state.kind == kind]
         if chosen:
             axes.scatter(
                 [state.stamp for state in chosen],
                 [state.value for state in chosen],
-                s=110 if kind == "change" else 190,
+                s=(110 if kind == "change" else 190) / (5 if crowded else 1),
                 facecolor=face,
                 edgecolor=edge,
-                linewidth=1.5,
+                linewidth=0.8 if crowded else 1.5,
                 label=label,
                 zorder=5,
             )
-    form = "{:.0f}" if curve.mode == "raw" else "{:.2f}"
-    for number, state in enumerate(states, start=1):
+    for number, state in enumerate([] if crowded else states, start=1):
         _, _, _, inside, outside = MARKS[state.kind]
         small = state.kind == "change"
         axes.annotate(
