@@ -11,23 +11,24 @@ os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 100)
 
 import rclpy
-from harness import TOPIC, Bench, NodeProcess
+from harness import LIVE, TOPIC, Bench, NodeProcess
 
 
 @pytest.fixture(scope="session")
 def process(tmp_path_factory):
-    """The node; it loses no message of TOPIC, so that tests know what it has seen."""
-    overrides = f"qos_overrides.{TOPIC}.subscription"
-    process = NodeProcess(
-        tmp_path_factory.mktemp("node") / "log.txt",
-        *(
-            "--ros-args",
-            "-p",
-            f"{overrides}.reliability:=reliable",
-            "-p",
-            f"{overrides}.depth:=1000",
-        ),
-    )
+    """The node; it loses no message of TOPIC, so that tests know what it has seen.
+
+    LIVE is best effort, as sensors are, but deep enough for a busy machine.
+    """
+    parameters = {
+        f"qos_overrides.{TOPIC}.subscription.reliability": "reliable",
+        f"qos_overrides.{TOPIC}.subscription.depth": 1000,
+        f"qos_overrides.{LIVE}.subscription.depth": 500,
+        "diagnostics_period": 0.2,
+    }
+    arguments = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
+    log = tmp_path_factory.mktemp("node") / "log.txt"
+    process = NodeProcess(log, "--ros-args", *arguments)
     yield process
     assert process.alive(), process.log.read_text()
     assert process.stop() == 0, process.log.read_text()

@@ -27,6 +27,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
 TOPIC = "/arm/joint_states"
+LIVE = "/live/joint_states"
 RELIABLE = QoSProfile(depth=1000)
 # Small and quick; what a test does not name is set to this before each test.
 SMALL: dict[str, Any] = {
@@ -38,7 +39,8 @@ SMALL: dict[str, Any] = {
     "fields_b": [""],
     "lag": 2,
     "lag_seconds": 0.02,
-    "window": 32,
+    "lag_tolerance": 0.0,
+    "window": 48,
     "k": 2,
     "slices": 4,
     "rate_limit": 0.0,
@@ -47,6 +49,7 @@ SMALL: dict[str, Any] = {
     "threads": 1,
     "seed": 0,
     "key_state_z": 3.5,
+    "queue": 1000,
     "stall_after": 1.0,
     "use_sim_time": False,
 }
@@ -182,14 +185,17 @@ class Bench:
         assert self.transition("activate")
 
     def diagnosis(
-        self, condition: Callable[[Any], Any] = lambda s: True, seconds: float = 6
+        self,
+        condition: Callable[[Any], Any] = lambda s: True,
+        *,
+        seconds: float = 6,
+        past: bool = False,
     ) -> Any:
-        """The next status for which a condition holds."""
-        start = len(self.statuses)
-        found = self.wait(
+        """The next status for which a condition holds; or one since `prepare`, with `past`."""
+        start = 0 if past else len(self.statuses)
+        return self.wait(
             lambda: next((s for s in self.statuses[start:] if condition(s)), None), seconds
         )
-        return found
 
     def publisher(self, kind: Any = JointState, topic: str = TOPIC, qos: Any = RELIABLE) -> Any:
         """A publisher that the node has found."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 import time
 import traceback
+from copy import copy
 from functools import partial
 from typing import Any
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from infoatlas_msgs.msg import KeyState, MutualInformation
-from rcl_interfaces.msg import SetParametersResult
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.executors import ExternalShutdownException
@@ -52,7 +53,16 @@ class InfoAtlasNode(LifecycleNode):
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         # Steady: a simulation that stands still is to be reported too.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(1.0, self._report, clock=steady)
+        period = self.declare_parameter(
+            "diagnostics_period",
+            1.0,
+            ParameterDescriptor(
+                description="seconds between reports on /diagnostics",
+                read_only=True,
+                floating_point_range=[FloatingPointRange(from_value=0.05, to_value=60.0)],
+            ),
+        )
+        self.create_timer(period.value, self._report, clock=steady)
 
     # Transitions
 
@@ -117,7 +127,7 @@ class InfoAtlasNode(LifecycleNode):
                 kind,
                 topic,
                 partial(self._on_message, side),
-                qos_profile_sensor_data,
+                copy(qos_profile_sensor_data),  # rclpy writes the overrides into it
                 qos_overriding_options=QoSOverridingOptions.with_default_policies(),
             )
             for side, (kind, (topic, _, _)) in enumerate(zip(kinds, sides, strict=True))

@@ -20,8 +20,8 @@ def message_class(name: str) -> Any:
     InputError
         Not the name of a message type, or one that is not installed here.
     """
-    package, *middle, kind = name.split("/")
-    if not package or not kind or middle not in ([], ["msg"]):
+    package, _, kind = name.replace("/msg/", "/").partition("/")
+    if not package or not kind or "/" in kind:
         raise InputError(f"message_type is {name!r}: write it as in sensor_msgs/msg/JointState")
     try:
         return getattr(import_module(f"{package}.msg"), kind)

@@ -81,7 +81,7 @@ class Worker:
         self._stopping = False
         self._headers: dict[float, Any] = {}
         self._told: deque[tuple[float, Any]] = deque()
-        self._due = -np.inf
+        self._last = -np.inf  # stamp at which the rate limit last let one pass
         self._thread = threading.Thread(target=self._run, name="infoatlas", daemon=True)
         self._thread.start()
 
@@ -150,9 +150,9 @@ class Worker:
         if not self.settings.rate_limit:
             return True
         period = 1 / self.settings.rate_limit
-        early = self._due - stamp
-        if 1e-9 < early <= period:  # earlier than that: stamps jumped back
+        # A nanosecond of leave, for stamps are floats; below 0 they have jumped back.
+        if 0 <= stamp - self._last < period - 1e-9:
             self._health.limited += 1
             return False
-        self._due = stamp + period + (early if -period < early <= 0 else 0.0)
+        self._last = stamp
         return True

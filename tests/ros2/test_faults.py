@@ -1,0 +1,218 @@
+"""What goes wrong on robots, done on purpose. The table in docs/ros2.md says the same."""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from harness import TOPIC, as_time, feed, joint_states, seconds, values, walk
+from sensor_msgs.msg import JointState
+from test_stream import nanoseconds, offline
+
+PUBLISHER = Path(__file__).with_name("publish.py")
+
+
+def run(bench, messages, kind, rate=250.0):
+    """Feed messages with a fault among them; the node has to agree with the library on all.
+
+    Every reading is the library's at its stamp, to the last bit; faults of `kind` are counted
+    alike and reported with a warning; and the node reads on after the last of them.
+    """
+    expected, _, stream = offline(messages)
+    assert stream.counts[kind] > 0
+    bench.up()
+    feed(bench.publisher(), messages, rate)
+    status = bench.diagnosis(lambda s: values(s)["received"] == str(len(messages)))
+    counts = {key: int(values(status)[f"messages: {key}"]) for key in stream.counts}
+    assert counts == stream.counts
+    seen = [s for s in bench.statuses if f"({kind})" in s.message]
+    assert seen and all(s.level == s.WARN for s in seen)
+    for _, m in bench.readings:
+        stamp = seconds(m.header.stamp)
+        assert m.value == expected[stamp].estimate.mi and m.fill == expected[stamp].fill
+    last = bench.readings[-1][1].header.stamp
+    assert nanoseconds(last) == nanoseconds(messages[-1].header.stamp)
+    assert values(status)["last error"] == ""
+    return expected, counts
+
+
+def test_nan(bench):
+    messages = joint_states(walk(150))
+    for i in (60, 61, 90):
+        messages[i].position[1] = math.nan
+    messages[95].position[0] = math.inf
+    expected, counts = run(bench, messages, "NaN")
+    assert counts["NaN"] == 4
+    assert min(r.fill for r in expected.values()) < 1  # holes, and no pair across them
+
+
+def test_wrong_dimension(bench):
+    messages = joint_states(walk(150))
+    for i in range(60, 70):
+        messages[i].position = [0.0] * 6
+    _, counts = run(bench, messages, "dimension")
+    assert counts["dimension"] == 10
+
+
+def test_older_stamps(bench):
+    messages = joint_states(walk(150))
+    messages[60:62] = [messages[61], messages[60]]
+    messages[90:92] = [messages[91], messages[90]]
+    _, counts = run(bench, messages, "older stamp")
+    assert counts["older stamp"] == 2
+
+
+def test_repeated_stamps(bench):
+    messages = joint_states(walk(150))
+    messages = [*messages[:80], messages[79], messages[79], *messages[80:]]
+    _, counts = run(bench, messages, "repeated stamp")
+    assert counts["repeated stamp"] == 2
+
+
+def test_lost_messages_leave_holes(bench):
+    """Lost unseen, in the network: a lag by stamps pairs nothing across the gap."""
+    messages = [m for i, m in enumerate(joint_states(walk(200))) if i % 10 and not 80 <= i < 85]
+    expected, _, _ = offline(messages)
+    bench.up()
+    feed(bench.publisher(), messages, 250)
+    bench.diagnosis(lambda s: values(s)["received"] == str(len(messages)))
+    assert bench.readings and max(m.fill for _, m in bench.readings) < 1
+    for _, m in bench.readings:
+        stamp = seconds(m.header.stamp)
+        assert m.value == expected[stamp].estimate.mi
+
+
+def test_time_jumps_back(bench):
+    """A bag that loops: the second round is read as the first was, from an empty window."""
+    messages = joint_states(walk(150))
+    expected, _, _ = offline(messages)
+    bench.up()
+    publisher = bench.publisher()
+    feed(publisher, messages)
+    bench.wait(lambda: bench.readings and bench.readings[-1][1].header == messages[-1].header)
+    first = len(bench.readings)
+    feed(publisher, messages)
+    bench.wait(
+        lambda: len(bench.readings) > first and bench.readings[-1][1].header == messages[-1].header
+    )
+    for _, m in bench.readings:
+        stamp = seconds(m.header.stamp)
+        assert m.value == expected[stamp].estimate.mi
+    assert values(bench.diagnosis())["messages: resets"] == "1"
+
+
+def test_dimension_changes_with_a_restart(bench):
+    """Another robot, after a jump back: it is read, since nothing of the first is left."""
+    bench.up()
+    publisher = bench.publisher()
+    feed(publisher, joint_states(walk(90, dim=4)), 250)
+    bench.wait(lambda: bench.readings)
+    feed(publisher, joint_states(walk(90, dim=6), start=1_600_000_000 * 10**9), 250)
+    bench.wait(lambda: bench.readings[-1][1].header.stamp.sec < 1_700_000_000)
+    assert values(bench.diagnosis())["coordinates"] == "6"
+
+
+def robot(seed, rate=100.0):
+    return subprocess.Popen([sys.executable, PUBLISHER, TOPIC, str(rate), str(seed)])
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_publisher_dies_and_another_takes_over(bench, how):
+    bench.up(lag_seconds=0.02, stall_after=0.5)
+    one = robot(1)
+    try:
+        bench.wait(lambda: len(bench.readings) > 5)
+        os.kill(one.pid, how)
+        one.wait(10)
+        stalled = bench.diagnosis(lambda s: s.message.startswith("stalled: no message for"))
+        assert stalled.level == stalled.WARN
+        assert bench.state() == "active"
+        two = robot(2)
+        try:
+            bench.wait(lambda: bench.readings[-1][1].header.frame_id == "robot_2")
+            bench.diagnosis(lambda s: s.message == "reading")
+        finally:
+            two.kill()
+            two.wait(10)
+    finally:
+        one.kill()
+        one.wait(10)
+
+
+def test_flood(bench):
+    """1 kHz for three seconds: the newest wins, nothing piles up, and each drop is counted."""
+    states = walk(3000, dim=7)
+    step = 1_000_000
+    start = time.time_ns()
+    messages = joint_states(states, start, step)
+    bench.up(lag=20, lag_seconds=0.02, window=200, k=5, slices=40)
+    publisher = bench.publisher()
+    feed(publisher, messages, 1000)
+    told = values(bench.diagnosis(lambda s: s.message.startswith("stalled")))
+    late = [at - seconds(m.header.stamp) for at, m in bench.readings]
+    received, readings = int(told["received"]), int(told["readings"])
+    dropped = int(told["dropped: newer came"])
+    assert received > 1500 and readings > 0 and dropped > readings
+    assert 0 <= received - readings - dropped <= 250  # while the window was filling
+    assert told["dropped: queue full"] == "0"
+    assert nanoseconds(bench.readings[-1][1].header.stamp) >= start + 2900 * step
+    # As fresh at the end as at the start: with a backlog they would come later and later.
+    half = len(late) // 2
+    assert np.median(late[half:]) < np.median(late[: half + 1]) + 0.5
+
+
+def test_full_queue_drops_the_oldest(bench):
+    """A queue of one: what it loses is counted, and pairs stay exactly a lag apart."""
+    messages = joint_states(walk(400))
+    bench.up(queue=1, slices=40, window=100)
+    feed(bench.publisher(), messages, 1000)
+    bench.diagnosis(lambda s: s.message.startswith("stalled"))
+    told = values(bench.diagnosis())
+    assert told["received"] == "400"
+    assert int(told["dropped: queue full"]) > 0
+    assert int(told["messages: accepted"]) == 400 - int(told["dropped: queue full"])
+
+
+def test_settings_that_do_not_fit_the_states(bench):
+    """k is larger than what the messages turn out to hold: an error on /diagnostics, no crash."""
+    bench.up(k=5)
+    publisher = bench.publisher()
+    feed(publisher, joint_states(walk(90, dim=3)), 250)
+    status = bench.diagnosis(lambda s: s.level == s.ERROR)
+    assert "k" in status.message and bench.state() == "active" and not bench.readings
+    assert bench.set(k=2) == ""
+    feed(publisher, joint_states(walk(90, dim=3), start=as_later()), 250)
+    bench.wait(lambda: bench.readings)
+
+
+def as_later():
+    return 1_700_000_100 * 10**9
+
+
+def test_nobody_publishes(bench):
+    bench.up(topic="/nowhere")
+    status = bench.diagnosis(lambda s: s.message == "no message yet")
+    assert status.level == status.WARN and values(status)["publishers"] == "0"
+
+
+def test_unstamped_headers_count_as_no_headers(bench):
+    bench.up(lag_seconds=0.0)
+    publisher = bench.publisher()
+    before = time.time()
+    feed(publisher, [JointState(position=s.tolist()) for s in walk(90)], 200)
+    bench.wait(lambda: bench.readings)
+    assert before < nanoseconds(bench.readings[0][1].header.stamp) * 1e-9 < time.time()
+
+
+def test_jump_below_the_threshold_is_no_restart(bench):
+    """A clock that is set back by less than reset_after: refused until it has caught up."""
+    messages = joint_states(walk(120))
+    for i, message in enumerate(messages[60:], start=60):
+        message.header.stamp = as_time(1_700_000_000 * 10**9 + i * 10_000_000 - 300_000_000)
+    _, counts = run(bench, messages, "older stamp")
+    assert counts["resets"] == 0 and counts["older stamp"] >= 29

@@ -1,0 +1,232 @@
+"""Twenty seconds of a robot at 100 Hz over DDS: stamps, values, what was dropped, and how late."""
+
+import time
+
+import numpy as np
+import pytest
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import TwistStamped
+from harness import LIVE, RELIABLE, TOPIC, as_time, feed, joint_states, seconds, values, walk
+from infoatlas_msgs.msg import KeyState
+from rclpy.qos import qos_profile_sensor_data
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float32MultiArray, Header
+
+from infoatlas_rt import Estimator, KeyStateDetector, OnlineEstimator
+from infoatlas_rt.fields import Extractor
+from infoatlas_rt.schema import Schema
+from infoatlas_rt.stream import Stream
+from infoatlas_rt.sync import Synchroniser
+
+RATE, LAG, WINDOW = 100, 2, 100
+
+
+def nanoseconds(stamp):
+    return stamp.sec * 10**9 + stamp.nanosec
+
+
+def test_twenty_seconds_at_100_hz(bench, capsys):
+    """Best effort, as sensors publish. Values are checked without this project's own pairing."""
+    bench.up(topic=LIVE, window=WINDOW, lag=LAG, lag_seconds=LAG / RATE, k=5, slices=40)
+    publisher = bench.publisher(topic=LIVE, qos=qos_profile_sensor_data)
+    states = walk(20 * RATE, dim=7, seed=1)
+    start = time.time_ns()
+    messages = joint_states(states, start, 10**9 // RATE)
+    feed(publisher, messages, RATE)
+    status = values(bench.diagnosis(lambda s: s.message != "reading"))
+
+    sent = {nanoseconds(m.header.stamp): i for i, m in enumerate(messages)}
+    estimator = Estimator(k=5, slices=40, threads=1)
+    whole = 0
+    newest = -1
+    for _, m in bench.readings:
+        i = sent[nanoseconds(m.header.stamp)]  # every stamp is that of an input
+        assert m.header.frame_id == messages[i].header.frame_id
+        assert i > newest
+        newest = i
+        if m.fill < 1.0 or whole == 300:
+            continue
+        whole += 1
+        window = np.arange(i - WINDOW + 1, i + 1)
+        expected = estimator.estimate(states[window], states[window - LAG], time_series=True)
+        assert m.value == expected.mi and m.standard_error == expected.stderr
+        assert m.local_value == expected.pointwise[-1]
+        assert (m.samples, m.slices, m.k, m.lag) == (WINDOW, 40, 5, LAG)
+    assert whole >= 50, "too few readings of whole windows"
+
+    count = {key: int(status[key]) for key in ("received", "readings", "dropped: newer came")}
+    received, readings, dropped = count.values()
+    assert readings == len(bench.readings)
+    # Each message was read, or overtaken, or came while the window was filling.
+    assert 0 <= received - readings - dropped <= WINDOW + LAG + 5
+    assert int(status["dropped: queue full"]) == 0
+    with capsys.disabled():
+        print(
+            f"\n20 s at {RATE} Hz: {len(states)} sent, {len(states) - received} lost on the way, "
+            f"{readings} readings, {dropped} overtaken; {whole} equal to the offline estimate; "
+            f"stamp to publication p50 {status['latency p50 (ms)']} ms, "
+            f"p99 {status['latency p99 (ms)']} ms, inference {status['inference (ms)']} ms"
+        )
+    assert 0 < float(status["latency p50 (ms)"]) <= float(status["latency p99 (ms)"]) < 1000
+
+
+def offline(messages, extractor_of=JointState, detector=None, **options):
+    """What the library says of the same messages, one by one: by stamp, and all key states."""
+    options = {"lag": 2, "lag_seconds": 0.02, "window": 48} | options
+    online = OnlineEstimator(Estimator(k=2, slices=4, threads=1), **options)
+    extractor = Extractor(["position[:]"], Schema.of_class(extractor_of))
+    stream = Stream(online, detector or KeyStateDetector(), extractor)
+    outputs = [output for message in messages for output in stream.push(message)]
+    return {r.stamp: r for r, _ in outputs}, [s for _, states in outputs for s in states], stream
+
+
+def test_every_reading_and_key_state_is_the_library_s(bench):
+    """One message after the other, each read: then the key states are the same ones, too."""
+    rng = np.random.default_rng(2)
+    states = np.zeros((360, 4))
+    for t in range(1, len(states)):  # held between 120 and 240, else it trembles
+        held = 120 <= t < 240
+        push = 0.3 * np.sin(0.1 * t + np.arange(4)) if held else 0.0
+        noise = (0.05 if held else 0.3) * rng.standard_normal(4)
+        states[t] = 0.8 * states[t - 1] + push + noise
+    messages = joint_states(states)
+    expected, keystates, _ = offline(messages)
+    assert len({state.kind for state in keystates}) > 1
+
+    bench.up()
+    publisher = bench.publisher()
+    for message in messages:
+        publisher.publish(message)
+        if seconds(message.header.stamp) in expected:
+            bench.wait(
+                lambda m=message: bench.readings and bench.readings[-1][1].header == m.header
+            )
+    found = {seconds(m.header.stamp): m for _, m in bench.readings}
+    assert list(found) == list(expected)
+    for stamp, reading in expected.items():
+        assert found[stamp].value == reading.estimate.mi
+        assert found[stamp].standard_error == reading.estimate.stderr
+        assert found[stamp].fill == reading.fill
+    frames = {nanoseconds(m.header.stamp): m.header.frame_id for m in messages}
+    stamps = list(expected)
+    assert len(bench.keystates) == len(keystates)
+    for told, state in zip(bench.keystates, keystates, strict=True):
+        assert (told.kind, told.value, told.prominence, told.z, told.index, told.detected_at) == (
+            state.kind,
+            state.value,
+            state.prominence,
+            state.z,
+            state.index,
+            state.detected_at,
+        )
+        assert frames[nanoseconds(told.header.stamp)] == told.header.frame_id
+        assert seconds(told.header.stamp) == state.stamp
+        assert seconds(told.detected_stamp) == stamps[state.detected_at]
+    assert KeyState.MAXIMUM == "maximum"
+
+
+def test_two_topics(bench):
+    """I(A; B): joints at 100 Hz, and a base at 50 Hz whose stamps are 2 ms off."""
+    base, start = "/base/twist", 1_700_000_000 * 10**9
+    bench.up(
+        topic_b=base,
+        message_type_b="geometry_msgs/msg/TwistStamped",
+        fields_b=["twist.linear.x", "twist.angular.z"],
+        sync_tolerance=0.004,
+        lag=0,
+        lag_seconds=0.0,
+        window=64,
+    )
+    arm, wheels = bench.publisher(), bench.publisher(TwistStamped, base)
+    states = walk(400, dim=4, seed=3)
+    joints = joint_states(states, start)
+    twists = []
+    for i in range(0, 400, 2):
+        twist = TwistStamped(header=Header(stamp=as_time(start + i * 10_000_000 + 2_000_000)))
+        twist.twist.linear.x, twist.twist.angular.z = states[i, 0] ** 3, states[i, 1] - states[i, 2]
+        twists.append(twist)
+
+    online = OnlineEstimator(
+        Estimator(k=2, slices=4, threads=1), lag=0, window=64, two_streams=True
+    )
+    stream = Stream(
+        online,
+        KeyStateDetector(),
+        Extractor(["position[:]"], Schema.of_class(JointState)),
+        Extractor(["twist.linear.x", "twist.angular.z"], Schema.of_class(TwistStamped)),
+        sync=Synchroniser(0.004),
+    )
+    expected = {}
+    for i, joint in enumerate(joints):
+        outputs = stream.push(joint, side=0)
+        if i % 2 == 0:
+            outputs += stream.push(twists[i // 2], side=1)
+        expected |= {r.stamp: r for r, _ in outputs}
+    for i, joint in enumerate(joints):
+        arm.publish(joint)
+        if i % 2 == 0:
+            wheels.publish(twists[i // 2])
+        time.sleep(0.003)
+    bench.diagnosis(lambda s: values(s)["received"] in ("600", "599"))
+    stamps = [seconds(m.header.stamp) for _, m in bench.readings]
+    assert len(stamps) > 10
+    for stamp, (_, m) in zip(stamps, bench.readings, strict=True):
+        assert m.value == expected[stamp].estimate.mi
+        assert m.header.frame_id.startswith("base_")
+    assert int(values(bench.diagnosis())["messages: paired"]) >= 190
+
+
+def test_messages_without_a_header_are_stamped_on_arrival(bench):
+    topic = "/features"
+    bench.up(
+        topic=topic,
+        message_type="std_msgs/msg/Float32MultiArray",
+        fields=["data[:]"],
+        lag_seconds=0.0,
+    )
+    publisher = bench.publisher(Float32MultiArray, topic, RELIABLE)
+    before = time.time_ns()
+    feed(publisher, [Float32MultiArray(data=state.tolist()) for state in walk(150)], 100)
+    bench.wait(lambda: bench.readings)
+    stamps = [nanoseconds(m.header.stamp) for _, m in bench.readings]
+    assert stamps == sorted(stamps)
+    assert before < stamps[0] < time.time_ns()
+
+
+def test_simulated_time(bench):
+    """/clock is what stamps messages without a header, and what latency is measured by."""
+    topic = "/simulated"
+    bench.up(
+        topic=topic,
+        message_type="std_msgs/msg/Float32MultiArray",
+        fields=["data[:]"],
+        use_sim_time=True,
+    )
+    clock = bench.node.create_publisher(Clock, "/clock", RELIABLE)
+    publisher = bench.publisher(Float32MultiArray, topic, RELIABLE)
+    for i, state in enumerate(walk(80)):
+        now = Time(sec=50 + i // 100, nanosec=i % 100 * 10_000_000)
+        clock.publish(Clock(clock=now))
+        time.sleep(0.01)  # its arrival, before that of the message
+        publisher.publish(Float32MultiArray(data=state.tolist()))
+        time.sleep(0.01)
+    bench.wait(lambda: bench.readings)
+    assert {m.header.stamp.sec for _, m in bench.readings} == {50}
+    assert float(values(bench.diagnosis())["latency p99 (ms)"]) < 1000
+    bench.node.destroy_publisher(clock)
+
+
+def test_diagnostics_say_what_there_is_to_know(bench):
+    bench.up()
+    feed(bench.publisher(), joint_states(walk(500)), 200)
+    status = next(s for s in reversed(bench.statuses) if s.message == "reading")
+    assert status.level == DiagnosticStatus.OK
+    told = values(status)
+    assert told["topic"] == TOPIC and told["publishers"] == "1" and told["coordinates"] == "4"
+    assert told["provider"] == "cpu" and told["model"].startswith("edge ")
+    assert told["window fill"] == "1.00" and told["reason"] == "ok" and told["last error"] == ""
+    assert float(told["rate in (Hz)"]) == pytest.approx(200, rel=0.3)
+    assert 0 < float(told["rate out (Hz)"]) <= float(told["rate in (Hz)"])
+    assert 0 < float(told["inference (ms)"])
