@@ -125,10 +125,18 @@ class Bag:
         """
         sides = {topic: side for side, topic in enumerate(topics)}
         chosen = [c for c in self._reader.connections if c.topic in sides]
+        found = 0
         with _reading(self.path):
             for connection, nanoseconds, raw in self._reader.messages(chosen):
                 message = self._reader.deserialize(raw, connection.msgtype)
                 yield sides[connection.topic], nanoseconds / 1e9, message
+                found += 1
+        told = sum(self.topics[topic].messages for topic in topics)
+        if found != told:  # a damaged part may just be passed over
+            raise InputError(
+                f"{self.path} is damaged: it holds {found} of {told} messages on "
+                f"{' and '.join(topics)}: try `mcap recover` or `ros2 bag reindex`"
+            )
 
 
 @contextmanager

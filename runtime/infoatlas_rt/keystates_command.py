@@ -32,6 +32,12 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
     """Run the command; `make_estimator` makes what the arguments ask for."""
     from .bags import is_bag
 
+    if arguments.plot:
+        from .plots import check_file
+
+        check_file(arguments.plot)  # before minutes of computing, not after
+    if not Path(arguments.data).exists():
+        raise InputError(f"{arguments.data} does not exist: check the path")
     bag = is_bag(arguments.data)
     for name in TRAJECTORIES if bag else BAGS:
         if getattr(arguments, name) is not None:
@@ -43,12 +49,6 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
     for name, value in (BAGS if bag else TRAJECTORIES).items():
         if getattr(arguments, name) is None:
             setattr(arguments, name, value)
-    if arguments.plot:
-        from .plots import check_file
-
-        check_file(arguments.plot)  # before minutes of computing, not after
-    if not Path(arguments.data).exists():
-        raise InputError(f"{arguments.data} does not exist: check the path")
     (_bag if bag else _trajectories)(arguments, make_estimator)
 
 

@@ -1,0 +1,387 @@
+"""Bags: real demonstrations written as a robot would, read back without ROS."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rosbags.rosbag2 import StoragePlugin, Writer
+
+from fakes import RecordingEstimator
+from infoatlas_rt import bags as bags_module
+from infoatlas_rt import cli
+from infoatlas_rt.bags import Bag, read
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.estimator import Estimator
+from infoatlas_rt.fields import Extractor
+from infoatlas_rt.keystates import KeyStateDetector
+from infoatlas_rt.online import OnlineEstimator
+from infoatlas_rt.stream import Stream
+from infoatlas_rt.sync import Synchroniser
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "examples"))
+from make_bag import STORE, TYPES, header, make_bag  # noqa: E402
+
+STORAGES = {"mcap": StoragePlugin.MCAP, "db3": StoragePlugin.SQLITE3}
+START = 1_700_000_000 * 10**9
+MULTI = "std_msgs/msg/Float64MultiArray"
+
+
+@pytest.fixture(scope="module")
+def bags(tmp_path_factory):
+    """Two demonstrations, in both storages."""
+    folder = tmp_path_factory.mktemp("bags")
+    for name, storage in STORAGES.items():
+        make_bag(folder / name, 2, storage)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def estimator():
+    return Estimator(threads=1)
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    """Positions and stamps of those demonstrations, from the file that they come from."""
+    with np.load(ROOT / "examples" / "data" / "pickcube.npz") as file:
+        lengths = file["lengths"][:2]
+        states = file["states"][: lengths.sum()].astype(np.float64)
+    pauses = np.repeat([0, 20], lengths)
+    nanoseconds = START + 50_000_000 * (1 + np.arange(len(states)) + pauses)
+    return states, nanoseconds // 10**9 + 1e-9 * (nanoseconds % 10**9)
+
+
+def write_arrays(path, rows, storage=StoragePlugin.MCAP, step=10_000_000):
+    """A bag of bare arrays, which have no header."""
+    layout = TYPES["std_msgs/msg/MultiArrayLayout"]([], 0)
+    with Writer(path, version=9, storage_plugin=storage) as bag:
+        topic = bag.add_connection("/array", MULTI, typestore=STORE)
+        for i, row in enumerate(rows):
+            message = TYPES[MULTI](layout, np.asarray(row, float))
+            bag.write(topic, START + i * step, STORE.serialize_cdr(message, MULTI))
+    return path
+
+
+def stream_of(bag, topics, fields, estimator, **options):
+    two = len(topics) == 2
+    extractors = [
+        Extractor(some, bag.schema(topic)) for topic, some in zip(topics, fields, strict=True)
+    ]
+    online = OnlineEstimator(estimator, two_streams=two, **options)
+    sync = Synchroniser(0.02) if two else None
+    return Stream(online, KeyStateDetector(), *extractors, sync=sync)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_same_numbers_as_the_estimator_fed_directly(bags, recorded, estimator, storage):
+    """To the last bit: readings, standard errors, key states."""
+    options = {"window": 40, "lag": 2, "lag_seconds": 0.1, "every": 6}
+    states, stamps = recorded
+    online, detector = OnlineEstimator(estimator, **options), KeyStateDetector()
+    readings, found = [], []
+    for state, stamp in zip(states[:, :3], stamps, strict=True):
+        reading = online.push(state, stamp)
+        if reading is not None:
+            readings.append(reading)
+            found += detector.push(reading)
+    assert len(readings) > 15
+
+    with Bag(bags / storage) as bag:
+        stream = stream_of(bag, ["/joint_states"], [["position[0:3]"]], estimator, **options)
+        shares = []
+        curve = read(bag, ["/joint_states"], stream, shares.append)
+    assert curve.stamp.tolist() == [reading.stamp for reading in readings]
+    assert curve.mi.tolist() == [reading.estimate.mi for reading in readings]
+    assert curve.stderr.tolist() == [reading.estimate.stderr for reading in readings]
+    assert curve.local.tolist() == [reading.local for reading in readings]
+    assert curve.fill.tolist() == [reading.fill for reading in readings]
+    assert curve.keystates == sorted(found, key=lambda state: state.index)
+    assert stream.counts == online.counts and stream.counts["accepted"] == len(states)
+    assert shares[-1] == 1.0 and (np.diff(shares) > 0).all()
+    np.testing.assert_array_equal(curve.states[0][1], states[:, :3])
+    assert curve.names == [("position[0]", "position[1]", "position[2]")]
+
+
+def test_two_topics_are_the_pairs_of_their_states(bags, recorded):
+    fake = RecordingEstimator(n_min=8)
+    topics = ["/cube_pose", "/joint_states"]
+    with Bag(bags / "mcap") as bag:
+        fields = [["pose.position"], ["position[0:4]"]]
+        stream = stream_of(bag, topics, fields, fake, window=20, lag=0)
+        curve = read(bag, topics, stream)
+    states, stamps = recorded
+    assert curve.stamp.tolist() == stamps[19:].tolist()
+    for i, call in enumerate(fake.calls):
+        np.testing.assert_array_equal(call.x, states[i : i + 20, 28:31])
+        np.testing.assert_array_equal(call.y, states[i : i + 20, :4])
+    assert stream.counts["paired"] == len(states) and stream.counts["unpaired"] == 0
+
+
+def test_two_topics_the_past_of_the_second(bags, recorded):
+    fake = RecordingEstimator(n_min=8)
+    topics = ["/cube_pose", "/joint_states"]
+    with Bag(bags / "db3") as bag:
+        fields = [["pose.position"], ["position[0:4]"]]
+        stream = stream_of(bag, topics, fields, fake, window=20, lag=3, history=2)
+        read(bag, topics, stream)
+    states, _ = recorded
+    np.testing.assert_array_equal(fake.calls[0].x, states[4:24, 28:31])
+    np.testing.assert_array_equal(fake.calls[0].y, np.c_[states[1:21, :4], states[0:20, :4]])
+
+
+def test_without_reading_the_window_is_the_same(bags):
+    """What a node does when messages come faster than readings: nothing is lost but readings."""
+    runs = []
+    for every in (1, 7):
+        fake = RecordingEstimator(n_min=8)
+        with Bag(bags / "mcap") as bag:
+            stream = stream_of(bag, ["/tool_pose"], [None], fake, window=12)
+            outputs = []
+            for i, (side, received, message) in enumerate(bag.messages("/tool_pose")):
+                sample = stream.extract(message, received, side)
+                outputs += stream.take(sample, read=i % every == 0)
+        runs.append({o.reading.stamp: c for o, c in zip(outputs, fake.calls, strict=True)})
+    full, some = runs
+    assert 10 < len(some) < len(full) / 6
+    for stamp, call in some.items():
+        np.testing.assert_array_equal(call.x, full[stamp].x)
+        np.testing.assert_array_equal(call.y, full[stamp].y)
+
+
+def test_two_topics_catch_up_on_a_pair_that_was_not_read(bags):
+    fake = RecordingEstimator(n_min=8)
+    topics = ["/tool_pose", "/cube_pose"]
+    with Bag(bags / "mcap") as bag:
+        stream = stream_of(bag, topics, [None, None], fake, window=8, lag=0)
+        samples = [stream.extract(m, t, side) for side, t, m in bag.messages(*topics)]
+        for sample in samples[:40]:
+            assert stream.take(sample, read=False) == []
+        (output,) = stream.take(samples[40])  # half a pair: the one before is read
+        assert output.reading.stamp == samples[38].stamp
+        assert stream.take(samples[40]) == [] and stream.reason.startswith("waiting: no pair")
+
+
+def test_messages_without_a_header_have_the_time_of_their_arrival(tmp_path):
+    rows = np.random.default_rng(0).standard_normal((30, 3))
+    with Bag(write_arrays(tmp_path / "bag", rows)) as bag:
+        fake = RecordingEstimator(n_min=8)
+        curve = read(bag, ["/array"], stream_of(bag, ["/array"], [None], fake, window=10))
+    assert curve.start == START / 1e9
+    np.testing.assert_allclose(curve.stamp - curve.start, np.arange(11, 30) / 100, atol=3e-7)
+    np.testing.assert_array_equal(fake.calls[-1].x, rows[20:])
+
+
+def test_messages_that_cannot_be_used_leave_holes(tmp_path):
+    rows = [[float(i), 1.0] for i in range(40)]
+    rows[20], rows[25] = [1.0, 2.0, 3.0], [np.nan, 1.0]
+    with Bag(write_arrays(tmp_path / "bag", rows)) as bag:
+        fake = RecordingEstimator(n_min=8)
+        stream = stream_of(bag, ["/array"], [None], fake, window=14, lag=2)
+        reasons = []
+        for _, received, message in bag.messages("/array"):
+            stream.push(message, received)
+            reasons.append(stream.reason)
+    assert reasons[20].startswith("refused: dimension 3, before it was 2: data has 3 elements")
+    assert reasons[22] == reasons[27] == "hole: no past state to pair with"
+    assert stream.counts["dimension"] == stream.counts["NaN"] == 1
+    for call in fake.calls:
+        np.testing.assert_array_equal(call.x[:, 0] - call.y[:, 0], 2)
+
+
+def test_a_bag_that_loops_starts_anew_even_as_another_robot(tmp_path):
+    """Stamps jump back, states get another size: window, key states and sizes are forgotten."""
+    bag_path = tmp_path / "bag"
+    kind = "sensor_msgs/msg/JointState"
+    with Writer(bag_path, version=9) as bag:
+        topic = bag.add_connection("/j", kind, typestore=STORE)
+        for i in range(60):
+            time, d = START + (i % 30) * 10**8, 2 if i < 30 else 3
+            message = TYPES[kind](header(time), [], np.full(d, float(i)), np.zeros(0), np.zeros(0))
+            bag.write(topic, START + i * 10**8, STORE.serialize_cdr(message, kind))
+    with Bag(bag_path) as bag:
+        fake = RecordingEstimator(n_min=8)
+        stream = stream_of(bag, ["/j"], [["position"]], fake, window=10, lag=2)
+        curve = read(bag, ["/j"], stream)
+    assert stream.counts["resets"] == 1 and stream.counts["accepted"] == 60
+    assert [call.x.shape[1] for call in fake.calls] == [2] * 19 + [3] * 19
+    assert (fake.calls[19].x[:, 0] >= 30).all()
+    assert stream.detector.readings == 19 and len(curve.mi) == 38
+
+
+def test_streams_and_their_parts_have_to_fit(bags):
+    with Bag(bags / "mcap") as bag:
+        extractor = Extractor(None, bag.schema("/tool_pose"))
+    online = OnlineEstimator(RecordingEstimator(), window=10)
+    for extractors, sync in (((extractor,) * 2, None), ((), None), ((extractor,), Synchroniser(1))):
+        with pytest.raises(InputError, match="pass one extractor, or two and a synchroniser"):
+            Stream(online, KeyStateDetector(), *extractors, sync=sync)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_memory_is_that_of_the_curve(tmp_path, monkeypatch, storage):
+    """Messages of 12 MB go through the window one by one."""
+    monkeypatch.setattr(bags_module, "_KEPT", 10)
+    rows = np.random.default_rng(0).standard_normal((1500, 1000))
+    with Bag(write_arrays(tmp_path / "bag", rows, STORAGES[storage])) as bag:
+        fake = RecordingEstimator(n_min=8)
+        stream = stream_of(bag, ["/array"], [None], fake, window=20, every=500)
+        tracemalloc.start()
+        curve = read(bag, ["/array"], stream)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert len(curve.mi) == 2 and len(curve.states[0][0]) == 10
+    assert peak < 5e6
+
+
+def test_a_bag_without_definitions_is_read_by_the_types_that_everybody_has(bags, tmp_path):
+    """As recordings of Humble and older, which hold no message definitions."""
+    folder = shutil.copytree(bags / "db3", tmp_path / "old")
+    with sqlite3.connect(folder / "db3.db3") as database:
+        database.execute("DROP TABLE message_definitions")
+        database.execute("UPDATE schema SET schema_version = 3")
+    with Bag(folder) as bag:
+        assert sum(1 for _ in bag.messages("/joint_states")) == bag.topics["/joint_states"].messages
+        assert Extractor(None, bag.schema("/joint_states")).type == "sensor_msgs/msg/JointState"
+
+
+def run(*arguments) -> int:
+    return cli.main(["keystates", *map(str, arguments)])
+
+
+QUICK = ("--window", "40", "--every", "4", "--threads", "1")
+
+
+def test_command(bags, tmp_path, capsys, recorded, estimator):
+    picture, target = tmp_path / "a.png", tmp_path / "a.json"
+    options = ("--topic", "/joint_states", "--field", "position[0:2]", "--field", "position[4]")
+    rest = ("--lag-seconds", "0.1", "--plot", picture, "--json", target)
+    assert run(bags / "mcap", *options, *QUICK, *rest) == 0
+    text = capsys.readouterr().out
+    assert "/joint_states: 3 coordinates (position[0], position[1], position[4])" in text
+    assert "accepted" in text and f"Picture: {picture}" in text
+    assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size > 20_000
+
+    result = json.loads(target.read_text())
+    online = OnlineEstimator(estimator, window=40, every=4, lag_seconds=0.1)
+    readings = [
+        online.push(state, stamp)
+        for state, stamp in zip(recorded[0][:, [0, 1, 4]], recorded[1], strict=True)
+    ]
+    assert result["curve"]["mi"] == [r.estimate.mi for r in readings if r is not None]
+    assert result["topics"][0]["fields"] == ["position[0:2]", "position[4]"]
+    assert result["lag"] == 2 and result["counts"]["accepted"] == len(readings)
+
+
+def test_command_with_two_topics(bags, tmp_path, capsys):
+    picture = tmp_path / "a.svg"
+    fields = ("--field", "pose.position", "--with-field", "pose.position", "--json")
+    topics = ("--topic", "/cube_pose", "--with-topic", "/tool_pose", "--plot", picture)
+    assert run(bags / "db3" / "db3.db3", *topics, *fields, *QUICK) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["lag"] == 0 and [t["name"] for t in result["topics"]] == list(topics[1:4:2])
+    assert result["counts"]["paired"] == result["counts"]["accepted"]
+    assert "/tool_pose" in picture.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "say which topic to read.*It has /cube_pose .geometry_msgs/msg/PoseStamped, 1"),
+        (("--topic", "/x"), "has no topic '/x'. It has .*/joint_states .sensor_msgs/msg/JointS"),
+        (("--topic", "/joint_states", "--field", "x"), "there is no 'x'.*position .float64"),
+        (("--topic", "/joint_states", "--points", "3"), "--points is for trajectories"),
+        (("--topic", "/tool_pose", "--with-field", "x"), "give both"),
+        (("--topic", "/tool_pose", "--with-topic", "/tool_pose"), "--with-topic is --topic"),
+        (("--topic", "/tool_pose", "--lag", "0"), "lag is 0"),
+        (("--topic", "/tool_pose", "--window", "9"), "window=9 is below"),
+        (("--topic", "/tool_pose", "--window", "999"), "no reading .*filling.*shorter window"),
+        (("--topic", "/tool_pose", "--tolerance", "1"), "give both"),
+        (
+            ("--topic", "/joint_states", "--field", "position[0:99]"),
+            "no reading.*dimension.*The first fault: position has 9 elements, but 99 are needed",
+        ),
+    ],
+)
+def test_wrong_usage_is_told(bags, capsys, arguments, message):
+    import re
+
+    assert run(bags / "mcap", *arguments) == 2
+    error = capsys.readouterr().err
+    assert re.search(message, error) and error.count("\n") == 1
+
+
+def test_options_of_bags_are_refused_for_trajectories(capsys):
+    assert run(ROOT / "examples" / "data" / "pickcube.npz", "--topic", "/x") == 2
+    assert "--topic is for bags" in capsys.readouterr().err
+
+
+def damaged(bags, folder):
+    """Files that are no bags, or not whole ones."""
+    folder.mkdir(exist_ok=True)
+    noise = np.random.default_rng(0).bytes(5000)
+    for end in ("mcap", "db3", "bag"):
+        (folder / f"noise.{end}").write_bytes(noise)
+    (folder / "nothing.mcap").write_bytes(b"")
+    whole = (bags / "mcap" / "mcap.mcap").read_bytes()
+    (folder / "cut.mcap").write_bytes(whole[: len(whole) // 2])
+    middle = len(whole) // 2
+    flipped = bytes(byte ^ 0x5A for byte in whole[middle : middle + 2000])
+    (folder / "flipped.mcap").write_bytes(whole[:middle] + flipped + whole[middle + 2000 :])
+    half = (bags / "db3" / "db3.db3").read_bytes()
+    (folder / "cut.db3").write_bytes(half[: len(half) // 2])
+    shutil.copytree(bags / "mcap", folder / "metadata")
+    (folder / "metadata" / "metadata.yaml").write_text("rosbag2: [")
+    return [*folder.glob("*.*"), folder / "metadata"]
+
+
+def test_damaged_and_foreign_files_are_told(bags, tmp_path, capsys):
+    """One line with the file and a way out; never a traceback, never part of the data."""
+    paths = damaged(bags, tmp_path / "damaged")
+    assert len(paths) == 8
+    for path in paths:
+        assert run(path, "--topic", "/joint_states", "--field", "position[0]", *QUICK) == 2
+        out, error = capsys.readouterr()
+        assert out == "" and str(path) in error
+        assert "cannot be read as a bag" in error or "is damaged" in error
+        assert "mcap recover" in error
+
+
+def test_folders_that_are_no_bags(bags, tmp_path, capsys):
+    assert run(tmp_path, "--topic", "/x") == 2
+    assert "has no metadata.yaml: pass a bag" in capsys.readouterr().err
+    folder = shutil.copytree(bags / "mcap", tmp_path / "bag")
+    (folder / "metadata.yaml").unlink()
+    assert run(folder, "--topic", "/x") == 2
+    assert f"pass {folder / 'mcap.mcap'}" in capsys.readouterr().err
+    assert run(tmp_path / "nowhere", "--topic", "/x") == 2
+    assert "nowhere does not exist" in capsys.readouterr().err
+
+
+def test_empty_bags(tmp_path, capsys):
+    with Writer(tmp_path / "bag", version=9) as bag:
+        bag.add_connection("/array", MULTI, typestore=STORE)
+    assert run(tmp_path / "bag", "--topic", "/array") == 2
+    assert "has no messages on /array" in capsys.readouterr().err
+    with Writer(tmp_path / "none", version=9):
+        pass
+    assert run(tmp_path / "none", "--topic", "/array") == 2
+    assert "It is empty" in capsys.readouterr().err
+
+
+def test_rosbags_missing(bags):
+    code = (
+        "import sys; sys.modules['rosbags'] = None; sys.modules['rosbags.highlevel'] = None;"
+        "from infoatlas_rt.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", code, "keystates", bags / "mcap", "--topic", "/x"]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 2 and "pip install 'infoatlas-rt[bags]'" in run.stderr

@@ -1,0 +1,243 @@
+"""Fields of messages, on the messages of rosbags; `tests/ros2` has rclpy's own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.fields import Extractor, default_fields, stamp
+from infoatlas_rt.schema import FieldType, Schema, _from_rclpy
+
+STORE = get_typestore(Stores.ROS2_JAZZY)
+STORE.register(
+    get_types_from_msg(
+        "float32[3] force\nbool[] contacts\nint64 count\ngeometry_msgs/Point[2] ends\nbyte raw",
+        "lab_msgs/msg/Grip",
+    )
+)
+T = STORE.types
+
+
+def schema(name: str) -> Schema:
+    return Schema.of_typestore(STORE, name)
+
+
+def header(sec: int = 1_700_000_000, nanosec: int = 123_456_789):
+    return T["std_msgs/msg/Header"](T["builtin_interfaces/msg/Time"](sec, nanosec), "base")
+
+
+def joints(position, velocity=()):
+    names = [f"joint{i}" for i in range(len(position))]
+    arrays = (np.array(position, float), np.array(velocity, float), np.zeros(0))
+    return T["sensor_msgs/msg/JointState"](header(), names, *arrays)
+
+
+def point(*xyz):
+    return T["geometry_msgs/msg/Point"](*map(float, xyz))
+
+
+def pose():
+    turn = T["geometry_msgs/msg/Quaternion"](0.5, 0.6, 0.7, 0.8)
+    return T["geometry_msgs/msg/Pose"](point(1, 2, 3), turn)
+
+
+def odometry():
+    covariance = np.arange(36.0)
+    still = T["geometry_msgs/msg/Vector3"](0.0, 0.0, 9.0)
+    twist = T["geometry_msgs/msg/Twist"](still, still)
+    return T["nav_msgs/msg/Odometry"](
+        header(),
+        "base",
+        T["geometry_msgs/msg/PoseWithCovariance"](pose(), covariance),
+        T["geometry_msgs/msg/TwistWithCovariance"](twist, covariance),
+    )
+
+
+def grip():
+    force, contacts = np.array([1, 2, 3], np.float32), np.array([True, False])
+    return T["lab_msgs/msg/Grip"](force, contacts, 7, [point(1, 2, 3), point(4, 5, 6)], 1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        (["position[:]"], [0, 1, 2, 3]),
+        (["position"], [0, 1, 2, 3]),
+        (["velocity[1:]", "position[0:2]"], [11, 12, 13, 0, 1]),
+        (["position[3]", "velocity[:2]"], [3, 10, 11]),
+        (["header.stamp.sec", "position[1]"], [1_700_000_000, 1]),
+        (["header.stamp"], [1_700_000_000, 123_456_789]),
+        (None, [0, 1, 2, 3, 10, 11, 12, 13]),
+    ],
+)
+def test_joint_states(fields, expected):
+    extractor = Extractor(fields, schema("sensor_msgs/msg/JointState"))
+    state = extractor(joints(range(4), range(10, 14)))
+    assert state.dtype == np.float64 and state.tolist() == expected
+    assert len(extractor.names) == extractor.dim == len(expected)
+
+
+@pytest.mark.parametrize(
+    ("field", "expected", "first"),
+    [
+        ("pose.pose.position.x", [1], "pose.pose.position.x"),
+        ("pose.pose.orientation", [0.5, 0.6, 0.7, 0.8], "pose.pose.orientation.x"),
+        ("pose.covariance[34:36]", [34, 35], "pose.covariance[34]"),
+        ("pose", [1, 2, 3, 0.5, 0.6, 0.7, 0.8, *range(36)], "pose.pose.position.x"),
+    ],
+)
+def test_nested_messages_stand_for_their_numbers(field, expected, first):
+    extractor = Extractor([field], schema("nav_msgs/msg/Odometry"))
+    assert extractor.dim == len(expected)  # known before any message
+    assert extractor(odometry()).tolist() == expected
+    assert extractor.names[0] == first
+
+
+def test_types_of_numbers():
+    fields = ["force", "contacts[:]", "count", "ends[1]", "ends[0].z"]
+    extractor = Extractor(fields, schema("lab_msgs/msg/Grip"))
+    assert extractor(grip()).tolist() == [1, 2, 3, 1, 0, 7, 4, 5, 6, 3]
+    assert extractor.names[-2:] == ("ends[1].z", "ends[0].z")
+
+
+def test_one_array_for_all_messages():
+    extractor = Extractor(["position[:]"], schema("sensor_msgs/msg/JointState"))
+    first = extractor(joints([1, 2]))
+    assert extractor(joints([3, 4])) is first and first.tolist() == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "dim"),
+    [
+        ("sensor_msgs/msg/JointState", ("position[:]", "velocity[:]"), None),
+        ("sensor_msgs/msg/Imu", ("angular_velocity", "linear_acceleration"), 6),
+        ("nav_msgs/msg/Odometry", ("pose.pose", "twist.twist"), 13),
+        ("geometry_msgs/msg/Pose", ("position", "orientation"), 7),
+        ("geometry_msgs/msg/PoseStamped", ("pose",), 7),
+        ("geometry_msgs/msg/PoseWithCovarianceStamped", ("pose.pose",), 7),
+        ("geometry_msgs/msg/TwistStamped", ("twist",), 6),
+        ("geometry_msgs/msg/WrenchStamped", ("wrench",), 6),
+        ("std_msgs/msg/Float32MultiArray", ("data[:]",), None),
+        ("std_msgs/msg/UInt16MultiArray", ("data[:]",), None),
+        ("std_msgs/msg/Float64", ("data",), 1),
+    ],
+)
+def test_defaults(name, fields, dim):
+    extractor = Extractor(None, schema(name))
+    assert extractor.fields == fields and extractor.dim == dim
+
+
+@pytest.mark.parametrize("name", ["tf2_msgs/msg/TFMessage", "std_msgs/msg/String"])
+def test_no_default_where_there_is_more_than_numbers(name):
+    with pytest.raises(InputError, match=f"say which fields make up the state: {name} has "):
+        default_fields(schema(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "message"),
+    [
+        ("sensor_msgs/msg/JointState", "positions", "no 'positions'.*position .float64"),
+        ("sensor_msgs/msg/JointState", "name", "string.*, no number.*velocity .float64"),
+        ("sensor_msgs/msg/JointState", "position.x", "has no fields: end with it"),
+        ("sensor_msgs/msg/JointState", "header", "more than numbers"),
+        ("sensor_msgs/msg/JointState", "header[0]", "no array: leave out"),
+        ("sensor_msgs/msg/JointState", "position[-1]", "cannot be read: write it as in"),
+        ("sensor_msgs/msg/JointState", "position[a:b]", "cannot be read"),
+        ("sensor_msgs/msg/JointState", "position[", "cannot be read"),
+        ("sensor_msgs/msg/JointState", "", "cannot be read"),
+        ("sensor_msgs/msg/JointState", "position[3:3]", "is empty"),
+        ("nav_msgs/msg/Odometry", "pose.covariance[36]", "has elements 0 to 35 only"),
+        ("nav_msgs/msg/Odometry", "pose.covariance[30:40]", "has elements 0 to 35 only"),
+        ("nav_msgs/msg/Odometry", "pose.pose.position.w", "no 'w'.*geometry_msgs/msg/Point has x"),
+        ("tf2_msgs/msg/TFMessage", "transforms.transform", r"as in transforms\[0\]"),
+        ("tf2_msgs/msg/TFMessage", "transforms[:].transform", r"as in transforms\[0\]"),
+        ("lab_msgs/msg/Grip", "raw", "byte, no number"),
+    ],
+)
+def test_fields_that_cannot_be(name, field, message):
+    with pytest.raises(InputError, match=message):
+        Extractor([field], schema(name))
+
+
+def test_no_fields():
+    with pytest.raises(InputError, match="no fields given"):
+        Extractor([], schema("sensor_msgs/msg/JointState"))
+
+
+def test_changed_length_is_refused_and_nothing_else():
+    extractor = Extractor(["position[:]", "velocity[:]"], schema("sensor_msgs/msg/JointState"))
+    extractor(joints([1, 2, 3], [4, 5, 6]))
+    with pytest.raises(InputError, match="dimension 5, before it was 6: velocity has 2 elements"):
+        extractor(joints([1, 2, 3], [4, 5]))
+    with pytest.raises(InputError, match="dimension 7, before it was 6: position has 4"):
+        extractor(joints([1, 2, 3, 4], [4, 5, 6]))
+    assert extractor(joints([7, 8, 9], [1, 2, 3])).tolist() == [7, 8, 9, 1, 2, 3]
+    extractor.forget()
+    assert extractor.dim is None and extractor.names == ()
+    assert extractor(joints([1], [2])).tolist() == [1, 2]
+
+
+def test_a_closed_slice_minds_only_its_own_part():
+    extractor = Extractor(["position[1:3]"], schema("sensor_msgs/msg/JointState"))
+    assert extractor.dim == 2 and extractor.names == ("position[1]", "position[2]")
+    assert extractor(joints([1, 2, 3])).tolist() == [2, 3]
+    assert extractor(joints([1, 2, 3, 4])).tolist() == [2, 3]
+    with pytest.raises(InputError, match="position has 1 elements, but 3 are needed"):
+        extractor(joints([1]))  # which NumPy would spread over both
+
+
+def test_empty_arrays():
+    extractor = Extractor(None, schema("sensor_msgs/msg/JointState"))
+    with pytest.raises(InputError, match="the arrays are empty"):
+        extractor(joints([]))
+    assert extractor(joints([1, 2])).tolist() == [1, 2]  # drivers without velocities are common
+
+
+def test_another_type_and_too_few_messages():
+    extractor = Extractor(["pose.position.x"], schema("geometry_msgs/msg/PoseStamped"))
+    with pytest.raises(InputError, match="expected a geometry_msgs/msg/PoseStamped"):
+        extractor(joints([1]))
+    extractor = Extractor(["transforms[0].transform"], schema("tf2_msgs/msg/TFMessage"))
+    with pytest.raises(InputError, match="list index out of range"):
+        extractor(T["tf2_msgs/msg/TFMessage"]([]))
+
+
+def test_stamp():
+    assert stamp(joints([1])) == 1_700_000_000 + 1e-9 * 123_456_789
+    assert abs(stamp(joints([1])) - 1_700_000_000.123456789) < 2.4e-7
+    assert stamp(point(1, 2, 3)) is None
+    unset = SimpleNamespace(header=header(0, 0))
+    assert stamp(unset) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "base", "length"),
+    [
+        ("double", "float64", None),
+        ("float[9]", "float32", 9),
+        ("sequence<double>", "float64", 0),
+        ("sequence<double, 3>", "float64", 0),
+        ("boolean", "bool", None),
+        ("string<10>", "string<10>", None),
+        ("std_msgs/Header", "std_msgs/msg/Header", None),
+        ("geometry_msgs/Point[2]", "geometry_msgs/msg/Point", 2),
+        ("sequence<geometry_msgs/Pose>", "geometry_msgs/msg/Pose", 0),
+    ],
+)
+def test_words_of_rclpy(text, base, length):
+    assert _from_rclpy(text) == FieldType(base, length)
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    code = (
+        "import sys, infoatlas_rt, infoatlas_rt.fields, infoatlas_rt.stream, infoatlas_rt.bags;"
+        "print([m for m in ('torch','scipy','matplotlib','rosbags','rclpy') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
