@@ -26,6 +26,9 @@ class RecordingEstimator:
         return Estimate(
             mi=1.0,
             stderr=0.1,
+            noise=0.1,
+            gaussian=1.0,
+            rank_noise=0.0,
             per_slice=self.per_slice,
             pointwise=np.arange(n, dtype=float),
             influence=np.linspace(-1, 1, n),

@@ -16,8 +16,10 @@ import onnx
 import onnxruntime
 import torch
 
-from infoatlas_rt.errors import ModelError
+from infoatlas_rt.bundle import load as load_bundle
+from infoatlas_rt.errors import InputError, ModelError
 from infoatlas_rt.preprocess import canonicalise
+from infoatlas_rt.uncertainty import check_constants
 from infoatlas_train.hypernetwork import InfoAtlas
 from infoatlas_train.pretrain import SIZES, load
 
@@ -123,8 +125,40 @@ def parity(model: InfoAtlas, onnx_bytes: bytes) -> list[dict[str, float]]:
     return rows
 
 
+def read_calibration(path: str | Path) -> dict[str, str]:
+    """Metadata from what python -m infoatlas_train.calibrate wrote.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or holds something else.
+    """
+    try:
+        values = json.loads(Path(path).read_text(encoding="utf-8"))
+        return {"infoatlas.calibration": json.dumps(check_constants(values))}
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise InputError(
+            f"cannot read the calibration {path} ({error!r}): "
+            "give what python -m infoatlas_train.calibrate wrote"
+        ) from error
+
+
+def recalibrate(model: str | Path, out: str | Path, calibration: dict[str, str]) -> None:
+    """Write a model file again with other constants of the standard error, the graph unchanged."""
+    proto = onnx.load_from_string(load_bundle(model).bytes)
+    kept = {p.key: p.value for p in proto.metadata_props}
+    del proto.metadata_props[:]
+    onnx.helper.set_model_props(proto, kept | calibration)
+    Path(out).write_bytes(proto.SerializeToString())
+
+
 def export(
-    checkpoint: str | Path, out: str | Path, *, name: str, version: str
+    checkpoint: str | Path,
+    out: str | Path,
+    *,
+    name: str,
+    version: str,
+    calibration: dict[str, str] | None = None,
 ) -> list[dict[str, float]]:
     """Write the ONNX file of a checkpoint and return its parity table.
 
@@ -141,7 +175,8 @@ def export(
             f"cannot read the checkpoint {checkpoint}: {error}; "
             "give the best.pt that python -m infoatlas_train.pretrain wrote"
         ) from error
-    content = to_onnx(model, metadata(model, run, name, version)).SerializeToString()
+    properties = metadata(model, run, name, version) | (calibration or {})
+    content = to_onnx(model, properties).SerializeToString()
     rows = parity(model, content)
     worst = max(row["mi"] for row in rows)
     if not worst <= TOLERANCE:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import ModelError
+from .uncertainty import check_constants
 
 MODELS = Path(__file__).parent / "models"
 FORMAT = "1"  # interface of the graph: names, shapes and meaning of inputs and outputs
@@ -51,6 +52,8 @@ class Bundle:
     git_revision, licence : str
     accuracy : dict
         What the model scored on the benchmark.
+    calibration : dict
+        Constants of the standard error (see `uncertainty.py`); empty if the file has none.
     sha256 : str
         Checksum of the file.
     bytes : bytes
@@ -74,6 +77,7 @@ class Bundle:
     git_revision: str
     licence: str
     accuracy: dict[str, Any] = field(hash=False)
+    calibration: dict[str, dict[str, float]] = field(hash=False)
     sha256: str
     bytes: builtins.bytes = field(repr=False)
 
@@ -167,6 +171,7 @@ def _describe(path: Path, content: bytes, keys: dict[str, str]) -> Bundle:
             git_revision=text("git_revision"),
             licence=text("licence"),
             accuracy=dict(json.loads(text("accuracy"))),
+            calibration=_calibration(text("calibration")) if "calibration" in keys else {},
             sha256=hashlib.sha256(content).hexdigest(),
             bytes=content,
         )
@@ -186,6 +191,13 @@ def _describe(path: Path, content: bytes, keys: dict[str, str]) -> Bundle:
             f"n_max={bundle.n_max}, shifts={bundle.shifts}: export the checkpoint again"
         )
     return bundle
+
+
+def _calibration(text: str) -> dict[str, dict[str, float]]:
+    try:
+        return check_constants(json.loads(text))
+    except (KeyError, IndexError) as error:  # one within the value, not of the metadata
+        raise ValueError(f"{error} is missing") from error
 
 
 def _read(path: Path, content: bytes) -> tuple[dict[str, str], list[str], list[str]]:

@@ -26,7 +26,8 @@ class MICurve:
     position : [T] float64
         Step t (raw), or fraction of the trajectory (normalised; mean over trajectories).
     mi, stderr : [T] float64
-        Nats. The standard error is that of each point alone; points share trajectories, so
+        Nats. The standard error is that of each point alone, from samples and slices (`noise` of
+        the estimates: points share the model's errors); points share trajectories too, so
         differences between them are known better (see `keystates.py`).
     samples : [T] int64
         Trajectories behind each point.
@@ -153,7 +154,7 @@ def mi_curve(
     return MICurve(
         position=position,
         mi=np.array([estimate.mi for estimate in estimates]),
-        stderr=np.array([estimate.stderr for estimate in estimates]),
+        stderr=np.array([estimate.noise for estimate in estimates]),
         samples=np.array([estimate.samples for estimate in estimates]),
         per_slice=np.array([estimate.per_slice for estimate in estimates]),
         influence=influence,

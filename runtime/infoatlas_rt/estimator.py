@@ -19,6 +19,7 @@ from .errors import InputError, ModelError
 from .inputs import as_count, as_samples
 from .preprocess import canonicalise
 from .result import Estimate
+from .uncertainty import gaussian_part, rank_noise, standard_error
 
 
 class Estimator:
@@ -125,7 +126,7 @@ class Estimator:
 
         per_slice = np.empty(plan.slices)
         pointwise, influence = np.zeros(n), np.zeros(n)
-        rank_x = rank_y = 0.0
+        rank_x = rank_y = gaussian = crowding = 0.0
         saturated = False
         for part in entry.parts():
             begin = perf_counter()
@@ -142,6 +143,9 @@ class Estimator:
                 influence += effect.sum(axis=0, dtype=np.float64)
             rank_x += float(data.rank_x.sum())
             rank_y += float(data.rank_y.sum())
+            ranks = data.rank_x, data.rank_y
+            gaussian += float(gaussian_part(data.correlations, *ranks, n).sum()) / plan.slices
+            crowding += float(rank_noise(data.correlations, n).sum()) / plan.slices
             saturated |= bool(data.saturated.any())
             slicing_time += sliced - begin
             preprocessing_time += prepared - sliced
@@ -159,14 +163,24 @@ class Estimator:
         plain = float(means[1].var(ddof=1))
         long_run = max(plain, long_run_variance(means[1])) if time_series else plain
         between = float(per_slice.var(ddof=1)) / plan.slices if plan.slices > 1 else 0.0
+        effective = n * (plain / long_run) if long_run > 0 else float(n)
+        mi, noise = float(per_slice.mean()), math.sqrt(long_run / n + between)
+        rank_x, rank_y = rank_x / plan.slices, rank_y / plan.slices
+        constants = self.bundle.calibration.get("whole" if plan.k is None else "sliced")
+        stderr = standard_error(
+            constants, noise, mi, gaussian, crowding, rank_x * rank_y, effective
+        )
         result = Estimate(
-            mi=float(per_slice.mean()),
-            stderr=math.sqrt(long_run / n + between),
+            mi=mi,
+            stderr=0.0 if entry.degenerate else float(stderr),
+            noise=noise,
+            gaussian=gaussian,
+            rank_noise=crowding,
             per_slice=per_slice,
             pointwise=means[0],
             influence=means[1],
             samples=n,
-            effective_samples=n * (plain / long_run) if long_run > 0 else float(n),
+            effective_samples=effective,
             slices=plan.slices,
             k=plan.k,
             seed=self.seed,
@@ -174,8 +188,8 @@ class Estimator:
             model=self.bundle.name,
             saturated=saturated,
             degenerate=entry.degenerate,
-            rank_x=rank_x / plan.slices,
-            rank_y=rank_y / plan.slices,
+            rank_x=rank_x,
+            rank_y=rank_y,
             beyond_n_max=n > self.bundle.n_max,
             constant_x=entry.constant_x,
             constant_y=entry.constant_y,

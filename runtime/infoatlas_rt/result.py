@@ -18,13 +18,24 @@ class Estimate:
     mi : float
         Nats; the mean over slices. Reported as it is, so independence may come out below zero.
     stderr : float
-        Nats; spread over samples and over slices, both counted. Not the bias of the method.
+        Nats; sampling, slices and model error: mi ± 1.645 stderr is a 90% interval over data like
+        those that the model was calibrated on. Without calibration in the model's file it is
+        `noise`.
     per_slice : [S] float64
         Nats.
     pointwise : [n] float64
         Nats; local mutual information of each pair, in the order of the input; its mean is `mi`.
     influence : [n] float64
         Nats; influence of each pair on `mi`, in the order of the input.
+    noise : float
+        Nats; the part of `stderr` that samples and slices alone make. Estimates of one model share
+        its errors, so this is what their differences are to be judged by.
+    gaussian : float
+        Nats; what Gaussians with the canonical correlations of the normal scores would have, mean
+        over slices. The rest of `mi` is curved dependence, where the model errs most.
+    rank_noise : float
+        From 0 to 3: how far the strongest correlations are beyond what the ranks of n samples can
+        tell, mean over slices. From about 0.1 on the truth may be much larger than `mi`.
     samples : int
         n.
     effective_samples : float
@@ -51,6 +62,9 @@ class Estimate:
 
     mi: float
     stderr: float
+    noise: float
+    gaussian: float
+    rank_noise: float
     per_slice: NDArray[np.float64]
     pointwise: NDArray[np.float64]
     influence: NDArray[np.float64]

@@ -1,0 +1,106 @@
+"""The standard error of an estimate: sampling and slices, and what a model is known to miss.
+
+Sampling noise is known from the estimate itself (its influences and slices). What the model misses
+is not, but it can be measured beforehand on data of known mutual information, and follows what an
+estimate shows: the part of it that is not Gaussian, whose error grows with it and with the
+dimensions (what is seen of a curved dependence is a part of it, and a smaller one the more
+dimensions it fills), and the share of the finest directions that is only the noise of ranks (beyond
+it stronger dependence cannot be told). Four constants for sides that enter whole and four for
+slices; `infoatlas_train.calibrate` fits them and the model file carries them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+KINDS = ("whole", "sliced")
+# Factor on the sampling noise; error per nat of the curved part; error in nats per unit of rank
+# noise; how much wider few samples make it all (the factor is 1 + few / sqrt(n)).
+CONSTANTS = ("noise", "curved", "ceiling", "few")
+
+MOST_RANK_NOISE = 3.0  # beyond it a direction is lost altogether
+
+
+def gaussian_part(correlations: Any, rank_x: Any, rank_y: Any, n: int) -> NDArray[np.float64]:
+    """Mutual information of Gaussians with these canonical correlations, its bias taken off.
+
+    Parameters
+    ----------
+    correlations : [S, D] float
+    rank_x, rank_y : [S] int
+        Dimensions of the sides.
+    n : int
+        Samples that the correlations were computed from.
+
+    Returns
+    -------
+    [S] float64, nats, not negative
+    """
+    unexplained = np.maximum(1 - np.square(correlations), 1 / n**2)
+    found = -0.5 * np.log(unexplained).sum(axis=-1)
+    return np.maximum(found - np.multiply(rank_x, rank_y) / (2 * n), 0.0)
+
+
+def rank_noise(correlations: Any, n: int) -> NDArray[np.float64]:
+    """How crowded the strongest correlations are by the noise of ranks: [S] float64.
+
+    Ranks place a sample to about 1 / n in variance; a direction of which 1 - rho^2 is unexplained
+    is told from a perfectly correlated one while n (1 - rho^2) is large. The sum of the inverse,
+    times rho^2, over the directions; correlations [S, D].
+    """
+    squared = np.square(correlations)
+    unexplained = np.maximum(1 - squared, 1 / n**2)
+    return np.minimum((squared / unexplained).sum(axis=-1) / n, MOST_RANK_NOISE)
+
+
+def standard_error(
+    constants: Mapping[str, Any] | None,
+    noise: Any,
+    mi: Any,
+    gaussian: Any,
+    rank_noise: Any,
+    pairs: Any,
+    samples: Any,
+) -> Any:
+    """Standard error in nats; the arguments are numbers, or arrays (NumPy, torch) of one shape.
+
+    Parameters
+    ----------
+    constants : mapping or None
+        Of `CONSTANTS`; without them it is the noise alone.
+    noise : nats
+        Sampling and slices.
+    mi, gaussian : nats
+        Estimate, and its Gaussian part.
+    rank_noise : float
+    pairs : float
+        rank_x times rank_y: pairs of directions that could depend on each other.
+    samples : float
+        Effective ones.
+    """
+    if constants is None:
+        return noise
+    # What noise hides of a curved part: the spread of the Gaussian part at independence.
+    hidden = pairs / samples**2
+    curved = constants["curved"] ** 2 * ((mi - gaussian) ** 2 + hidden) * pairs**1.5
+    sampling, ceiling = constants["noise"] * noise, constants["ceiling"] * rank_noise
+    few = 1 + constants["few"] / samples**0.5
+    return few * (sampling**2 + curved + ceiling**2) ** 0.5
+
+
+def check_constants(values: Any) -> dict[str, dict[str, float]]:
+    """The constants of a model file's metadata, as numbers.
+
+    Raises
+    ------
+    ValueError, TypeError, KeyError
+        Not what `infoatlas_train.calibrate` writes.
+    """
+    found = {kind: {name: float(values[kind][name]) for name in CONSTANTS} for kind in KINDS}
+    if not all(0 <= value < np.inf for kind in found.values() for value in kind.values()):
+        raise ValueError("constants have to be finite and not negative")
+    return found
