@@ -288,8 +288,9 @@ def picture(rows: list[dict[str, Any]], dims: Sequence[int]) -> Figure:
 def main() -> None:
     parser = options(__doc__, "6 trials, d = 16, n = 100 and 300")
     parser.add_argument("--trials", type=int, default=24, help="of each kind (%(default)s)")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     chosen = parser.parse_args()
-    dims, sizes, trials = DIMS, SIZES, chosen.trials
+    dims, sizes, trials = DIMS, sorted(chosen.sizes), chosen.trials
     if chosen.quick:
         dims, sizes, trials = (16,), (100, 300), 6
     estimator = Estimator(chosen.model, k=K, slices=SLICES)
