@@ -97,8 +97,8 @@ class Bag:
             raise InputError(f"{self.path} has no messages on {topic}. {self.listing()}")
         if kind not in self._reader.typestore.fielddefs:
             raise InputError(
-                f"{self.path} does not say what {kind} of {topic} looks like: convert the bag to "
-                "mcap where that type is installed, or ask for another topic"
+                f"{self.path} does not say what messages of {topic} look like ({kind}): convert "
+                "the bag to mcap where that type is installed, or ask for another topic"
             )
         return Schema.of_typestore(self._reader.typestore, kind)
 
@@ -128,7 +128,7 @@ class Bag:
         found = 0
         with _reading(self.path):
             for connection, nanoseconds, raw in self._reader.messages(chosen):
-                message = self._reader.deserialize(raw, connection.msgtype)
+                message = self._deserialize(raw, connection.msgtype)
                 yield sides[connection.topic], nanoseconds / 1e9, message
                 found += 1
         told = sum(self.topics[topic].messages for topic in topics)
@@ -137,6 +137,15 @@ class Bag:
                 f"{self.path} is damaged: it holds {found} of {told} messages on "
                 f"{' and '.join(topics)}: try `mcap recover` or `ros2 bag reindex`"
             )
+
+    def _deserialize(self, raw: bytes, kind: str) -> Any:
+        """A message; rclpy's `serialize_message` leaves up to 8 bytes after an empty last array."""
+        for surplus in (0, 4, 8):
+            try:
+                return self._reader.deserialize(raw[: len(raw) - surplus], kind)
+            except Exception:
+                if surplus == 8:
+                    raise
 
 
 @contextmanager

@@ -1,0 +1,75 @@
+"""Fields of rclpy's own message classes: the same as of the definitions inside a bag."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import Transform
+from nav_msgs.msg import Odometry
+from rclpy.serialization import serialize_message
+from rosbags.rosbag2 import Writer
+from rosbags.typesys import Stores, get_typestore
+from sensor_msgs.msg import JointState, MultiDOFJointState
+from std_msgs.msg import UInt8MultiArray
+
+from infoatlas_rt.bags import Bag
+from infoatlas_rt.fields import Extractor, stamp
+from infoatlas_rt.schema import Schema
+
+STORE = get_typestore(Stores.ROS2_KILTED)
+NUMERIC = {
+    "sensor_msgs": ("JointState", "Imu", "MultiDOFJointState", "Range", "LaserScan"),
+    "nav_msgs": ("Odometry",),
+    "geometry_msgs": ("Pose", "PoseStamped", "Twist", "TwistStamped", "Wrench", "WrenchStamped"),
+    "std_msgs": ("Float32MultiArray", "Float64MultiArray", "Int16MultiArray", "Bool", "Float64"),
+}
+NAMES = [(package, name) for package, names in NUMERIC.items() for name in names]
+
+
+def tree(schema: Schema) -> dict:
+    """Everything that is known of a type."""
+    return {
+        name: (str(kind), tree(schema.nested(kind.base)) if "/" in kind.base else None)
+        for name, kind in schema.fields().items()
+    }
+
+
+@pytest.mark.parametrize(("package", "name"), NAMES)
+def test_same_types_as_in_a_bag(package, name):
+    message_class = getattr(import_module(f"{package}.msg"), name)
+    live, recorded = Schema.of_class(message_class), f"{package}/msg/{name}"
+    assert live.name == recorded
+    assert tree(live) == tree(Schema.of_typestore(STORE, recorded))
+
+
+def test_same_state_as_from_a_bag(tmp_path):
+    """A message of rclpy, and the same one out of a bag that rclpy's bytes were written to."""
+    kind = "sensor_msgs/msg/JointState"
+    live = JointState(name=["a", "b"], position=[0.1, 1 / 3], velocity=[-2.0, 3e-7])
+    live.header.stamp.sec, live.header.stamp.nanosec = 1_700_000_000, 123_456_789
+    with Writer(tmp_path / "bag", version=9) as bag:
+        topic = bag.add_connection("/j", kind, typestore=STORE)
+        bag.write(topic, 1, serialize_message(live))
+    with Bag(tmp_path / "bag") as bag:
+        ((_, _, recorded),) = bag.messages("/j")
+        state = Extractor(None, bag.schema("/j"))(recorded)
+    assert state.tolist() == [0.1, 1 / 3, -2.0, 3e-7]
+    np.testing.assert_array_equal(Extractor(None, Schema.of_class(JointState))(live), state)
+    assert stamp(live) == stamp(recorded) == 1_700_000_000 + 1e-9 * 123_456_789
+
+
+def test_arrays_of_all_kinds():
+    odometry = Odometry()
+    odometry.pose.covariance[3] = 5.0
+    fields = ["pose.covariance[2:5]", "pose.pose.orientation"]
+    state = Extractor(fields, Schema.of_class(Odometry))(odometry)
+    assert state.tolist() == [0, 5, 0, 0, 0, 0, 1]
+    array = UInt8MultiArray(data=[1, 2, 255])
+    assert Extractor(None, Schema.of_class(UInt8MultiArray))(array).tolist() == [1, 2, 255]
+    joints = MultiDOFJointState()
+    joints.transforms = [Transform()]
+    joints.transforms[0].translation.y = 4.0
+    fields = ["transforms[0].translation"]
+    assert Extractor(fields, Schema.of_class(MultiDOFJointState))(joints).tolist() == [0, 4, 0]
