@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rosbags import rosbag1
-from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from fakes import RecordingEstimator
@@ -243,6 +243,19 @@ def test_memory_is_that_of_the_curve(tmp_path, monkeypatch, storage):
         tracemalloc.stop()
     assert len(curve.mi) == 2 and len(curve.states[0][0]) == 10
     assert peak < 5e6
+
+
+@pytest.mark.parametrize("mode", [CompressionMode.MESSAGE, CompressionMode.FILE])
+def test_compressed_bags(tmp_path, mode):
+    writer = Writer(tmp_path / "bag", version=9)
+    writer.set_compression(mode, CompressionFormat.ZSTD)
+    with writer as bag:
+        kind = "geometry_msgs/msg/Point"
+        topic = bag.add_connection("/point", kind, typestore=STORE)
+        for i in range(5):
+            bag.write(topic, i, STORE.serialize_cdr(TYPES[kind](float(i), 0.0, 0.0), kind))
+    with Bag(tmp_path / "bag") as bag:
+        assert [message.x for _, _, message in bag.messages("/point")] == [0, 1, 2, 3, 4]
 
 
 def test_a_bag_without_definitions_is_read_by_the_types_that_everybody_has(bags, tmp_path):
