@@ -32,9 +32,12 @@ def test_gaussian(name):
     assert found == pytest.approx(0.6, abs=0.1)
 
 
-@pytest.mark.parametrize(("name", "steps"), [("mine", 100), ("infonce", 60), ("knife", 300)])
-def test_independence(name, steps):
-    found = SHORT[name].func(*gaussian(0.0, 2, 1000, 0), steps=steps)
+# Few samples and long training make KNIFE negative: y given x is learned by heart.
+@pytest.mark.parametrize(
+    ("name", "n", "steps"), [("mine", 1000, 100), ("infonce", 1000, 60), ("knife", 4000, 200)]
+)
+def test_independence(name, n, steps):
+    found = SHORT[name].func(*gaussian(0.0, 2, n, 0), steps=steps)
     assert found == pytest.approx(0, abs=0.1)
 
 
