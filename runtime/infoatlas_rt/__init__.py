@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .errors import InfoAtlasError, InputError, ModelError, ProviderError
     from .estimator import Estimator, estimate
+    from .independence import TestResult, independence_test
     from .keystates import KeyStateDetector
     from .online import OnlineEstimator
     from .result import Estimate
@@ -25,13 +26,17 @@ __all__ = [
     "ModelError",
     "OnlineEstimator",
     "ProviderError",
+    "TestResult",
     "estimate",
+    "independence_test",
 ]
 
 _HOME = {
     "Estimate": "result",
     "Estimator": "estimator",
     "estimate": "estimator",
+    "TestResult": "independence",
+    "independence_test": "independence",
     "KeyStateDetector": "keystates",
     "OnlineEstimator": "online",
     "InfoAtlasError": "errors",

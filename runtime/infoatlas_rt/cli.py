@@ -1,4 +1,4 @@
-"""The command infoatlas-rt: estimate, keystates, bench, info, export.
+"""The command infoatlas-rt: estimate, test, keystates, bench, info, export.
 
 Results go to stdout, progress to stderr. Exit codes: 0; 2 for wrong usage or input; 3 for a model
 or a provider that cannot be used; 130 after Ctrl-C.
@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from . import __version__
+from . import __version__, independence_command
 from .console import progress, table, write_json
 from .errors import InfoAtlasError, InputError
 
@@ -102,6 +102,12 @@ def _parser() -> argparse.ArgumentParser:
     _add_json(states)
     _add_trajectories(states.add_argument_group("trajectories"))
     _add_bags(states.add_argument_group("bags"))
+
+    test = command("test", _test, "permutation test of independence of two files of paired samples")
+    independence_command.add_arguments(test)
+    _add_estimator(test)
+    _add_slicing(test, None, None)
+    _add_json(test)
 
     bench = command("bench", _bench, "time of one update, by stage")
     bench.add_argument("--samples", type=int, default=100, help="n (100)")
@@ -207,6 +213,10 @@ def _keystates(arguments: argparse.Namespace) -> None:
     from . import keystates_command
 
     keystates_command.run(arguments, _make_estimator)
+
+
+def _test(arguments: argparse.Namespace) -> None:
+    independence_command.run(arguments, _make_estimator)
 
 
 def _bench(arguments: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""Pictures of curves and their key states. The only module that imports matplotlib."""
+"""Pictures of curves and their key states."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FORMATS = (".png", ".pdf", ".svg")
 
 def check_file(path: str | os.PathLike[str]) -> None:
     """Raise InputError if a picture cannot be written there, before anything long is computed."""
-    _check_matplotlib()
+    check_matplotlib()
     path = Path(path)
     if path.suffix not in FORMATS:
         raise InputError(f"picture {path}: end its name in one of {', '.join(FORMATS)}")
@@ -46,7 +46,8 @@ def check_file(path: str | os.PathLike[str]) -> None:
         raise InputError(f"picture {path}: folder {path.parent} is missing or cannot be written")
 
 
-def _check_matplotlib() -> None:
+def check_matplotlib() -> None:
+    """Raise InputError if matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
@@ -83,7 +84,7 @@ def keystates_figure(
     InputError
         matplotlib is not installed.
     """
-    _check_matplotlib()
+    check_matplotlib()
     from matplotlib.figure import Figure  # no pyplot: no window, no global state
 
     figure = Figure(figsize=(10, 5.8), dpi=160, facecolor="white")
@@ -151,7 +152,7 @@ def stream_figure(
     InputError
         matplotlib is not installed.
     """
-    _check_matplotlib()
+    check_matplotlib()
     from matplotlib.figure import Figure
 
     two = len(topics) == 2

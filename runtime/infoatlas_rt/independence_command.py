@@ -1,0 +1,129 @@
+"""The command test: a permutation test of independence, with a picture of its null."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .console import progress, table, write_json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from .independence import TestResult
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """What the command has of its own."""
+    parser.add_argument("x", help=".npy or .csv [n, d] (or .npz with one array)")
+    parser.add_argument("y", help="the same, row by row")
+    parser.add_argument(
+        "--permutations",
+        type=int,
+        default=199,
+        help="pairings without dependence (199: p-values down to 0.005)",
+    )
+    parser.add_argument(
+        "--time-series",
+        action="store_true",
+        help="rows are in time order and depend on their neighbours: y is shifted in a circle "
+        "instead; both series have to be stationary, and long beside their memory",
+    )
+    parser.add_argument("--plot", metavar="FILE", help="picture of the null (.png, .pdf or .svg)")
+
+
+def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> None:
+    """Run the command; `make_estimator` makes what the arguments ask for."""
+    import numpy as np
+
+    from .data import load_samples
+    from .independence import independence_test
+
+    if arguments.plot:
+        from .plots import check_file
+
+        check_file(arguments.plot)  # before minutes of computing, not after
+    x, y = load_samples(arguments.x), load_samples(arguments.y)
+    with progress("test") as advance:
+        result = independence_test(
+            x,
+            y,
+            make_estimator(arguments),
+            permutations=arguments.permutations,
+            time_series=arguments.time_series,
+            progress=lambda done, total: advance(done / total),
+        )
+    if arguments.plot:
+        null_figure(result).savefig(arguments.plot)
+    values = {"x": arguments.x, "y": arguments.y, **result.to_dict()}
+    if write_json(arguments.json, values):
+        return
+    null, count = result.null, len(result.null)
+    how = "unsliced" if result.k is None else f"{result.slices} slices of {result.k} dimensions"
+    reached = int((null >= result.mi).sum())
+    table(
+        f"Are {arguments.x} and {arguments.y} independent? ({result.samples} samples, {how})",
+        ("nats", ""),
+        [
+            ("mutual information", f"{result.mi:.4f}"),
+            (f"if independent: median of {count} {result.method}s", f"{np.median(null):.4f}"),
+            ("95% of them below", f"{np.quantile(null, 0.95):.4f}"),
+            ("reached by", f"{reached} of {count}"),
+            ("p-value", f"{result.p_value:.3g}"),
+        ],
+    )
+    if result.degenerate:
+        print("A side is constant: nothing can depend on it.")
+    if count < arguments.permutations:
+        print(f"A series of {result.samples} has {count} shifts by a tenth of it or more.")
+    if reached == 0:
+        print(f"No pairing reached it: p is at most {result.p_value:.3g}; more tell more.")
+    if arguments.plot:
+        print(f"Picture: {arguments.plot}")
+
+
+def null_figure(result: TestResult) -> Figure:
+    """Histogram of the readings without dependence, and where the given pairing lies.
+
+    Raises
+    ------
+    InputError
+        matplotlib is not installed.
+    """
+    import numpy as np
+
+    from .plots import CURVE, INK, QUIET, RED, check_matplotlib
+
+    check_matplotlib()
+    from matplotlib.figure import Figure  # no pyplot: no window, no global state
+
+    figure = Figure(figsize=(8, 4), dpi=160, facecolor="white", layout="constrained")
+    axes = figure.add_subplot()
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["bottom"].set_color(QUIET)
+    axes.tick_params(colors=QUIET, labelsize=9, length=3)
+    axes.set_yticks([])
+    axes.hist(result.null, bins="auto", color=CURVE, alpha=0.45)
+    axes.axvline(result.mi, color=RED, linewidth=2)
+    right = result.mi > np.mean(axes.get_xlim())
+    axes.annotate(
+        f"given pairing: {result.mi:.3f} nats\np = {result.p_value:.3g}",
+        (result.mi, 0.97),
+        (-6 if right else 6, 0),
+        xycoords=axes.get_xaxis_transform(),
+        textcoords="offset points",
+        ha="right" if right else "left",
+        va="top",
+        color=RED,
+        fontsize=10,
+        fontweight="bold",
+    )
+    axes.set_xlabel("mutual information (nats)", color=INK, fontsize=10)
+    axes.set_title(
+        f"{len(result.null)} {result.method}s of {result.samples} samples: what independence reads",
+        color=INK,
+        fontsize=11,
+        loc="left",
+    )
+    return figure
