@@ -87,9 +87,8 @@ def slices(model: str, repeats: int, n: int) -> Iterator[Row]:
 def dense(rho: float) -> float:
     """Correlation of two pairs whose 1-sliced information is that of one pair with `rho`.
 
-    Integrated over both angles, E[-1/2 log(1 - rho^2 cos^2 cos^2)] with u, v on the circle; for the
-    dense pair cos^2 of their difference alone is left, which has the closed form
-    -log((1 + sqrt(1 - rho'^2)) / 2).
+    Directions u and v are uniform on the circle, so the slices of the dense pair correlate by
+    rho' cos of the angle between them, and their mean is -log((1 + sqrt(1 - rho'^2)) / 2).
     """
     inverse = 2 * np.exp(-circle(rho)) - 1
     return float(np.sqrt(1 - inverse**2))

@@ -1,6 +1,7 @@
 """The application benchmarks: truths and peers against other ways to know, and one run each."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -123,6 +124,20 @@ def test_a_common_radius_is_log_2_as_a_whole():
     assert np.allclose(np.linalg.norm(x, axis=1), length[:, 0])
     assert np.allclose(np.linalg.norm(y, axis=1), length[:, 0])
     assert set(np.unique(length)) == {1.0, 1.01}
+
+
+def test_the_page_for_users():
+    """Its code runs, and the truths it quotes are those of the benchmark."""
+    page = (ROOT / "docs" / "when-to-trust.md").read_text(encoding="utf-8")
+    exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.S)), {})
+    half = np.sqrt(0.5)
+    for d, said in ((64, "a slice of five holds {:.2f}"), (20, "a slice of five {:.2f}")):
+        truth = slicing.sliced_truth(np.full(d, half), 5)
+        assert said.format(truth) in page.replace("\n", " ")
+    for ratio, digits, said in ((1.5, 2, "which hold {}"), (1.01, 3, "{} in a slice")):
+        truth = slicing.radius_truth(2, 1, ratio)
+        assert said.format(f"{truth:.{digits}f}") in page
+    assert f"{slicing.dense(1.0):.3f} each" in page
 
 
 # --- peers -----------------------------------------------------------------------------------
