@@ -20,7 +20,6 @@ from torch.nn.functional import gelu
 
 LOG_2 = 0.6931471805599453
 TINY = 1e-30  # (as a bound, not a summand: graph optimisers drop summands that small)
-RIDGE_FLOOR = 5e-4  # bounds the condition number of the solve
 
 
 @dataclass
@@ -38,6 +37,7 @@ class Theta:
     bias: Tensor  # [B, 1, F]
     mix: Tensor  # [B, F+1, F] the layer that is run per pair
     ridge: Tensor  # [B, F]
+    rate: Tensor | None = None  # [B, layers, F] how far the rows of each layer move in a round
 
 
 def side_inputs(x: Tensor, sample: Tensor | None = None) -> Tensor:
@@ -136,7 +136,14 @@ def conjugate_gradients(a: Tensor, b: Tensor, steps: int) -> Tensor:
 
 
 def solve_readout(
-    joint: Tensor, product: Tensor, t0: Tensor, ridge: Tensor, *, newton_steps: int, cg_steps: int
+    joint: Tensor,
+    product: Tensor,
+    t0: Tensor,
+    ridge: Tensor,
+    *,
+    newton_steps: int,
+    cg_steps: int,
+    start: Tensor | None = None,
 ) -> Tensor:
     """Coefficients of the features that maximise the DV objective around the anchor: [B, F].
 
@@ -144,9 +151,9 @@ def solve_readout(
     of product pairs; ridge [B, F], in units of standardised features. Between the damped Newton
     steps lies a chord step each, which takes the new gradient with the old curvature: nearly as
     good as one Newton step more, and nearly free. The result is the highest of all steps, because a
-    step can overshoot. `cg_steps` 0 solves exactly (for training, where
-    factorisations exist); the graph takes a fixed number of conjugate-gradient steps, and tests
-    hold one to the other.
+    step can overshoot. `start` [B, F] is a first guess, from features little different. `cg_steps`
+    0 solves exactly (for training, where factorisations exist); the graph takes a fixed number of
+    conjugate-gradient steps, and tests hold one to the other.
     """
     n = joint.shape[1]
     mean = product.mean(1, keepdim=True)
@@ -156,18 +163,21 @@ def solve_readout(
     cov_joint = joint.mT @ joint / n - mean_joint[:, :, None] * mean_joint[:, None]
     scales = scale[:, :, None] * scale[:, None]
     damping = torch.diag_embed(ridge)
-    a = best = torch.zeros_like(ridge)
-    highest = torch.full_like(ridge[:, 0], -torch.inf)
-    steps = 2 * newton_steps - 1
+    best, best_t, highest = torch.zeros_like(ridge), t0, -torch.logsumexp(t0, -1)
+    a, steps = best if start is None else start / scale, 2 * newton_steps - 1
     for step in range(steps + 1):
-        t = t0 if step == 0 else t0 + (product @ (a * scale)[..., None]).squeeze(-1)
-        log_sum = torch.logsumexp(t, -1)
-        value = (mean_joint * scale * a - 0.5 * ridge * a.square()).sum(-1) - log_sum
-        higher = value > highest
-        highest, best = torch.where(higher, value, highest), torch.where(higher[:, None], a, best)
+        untouched = step == 0 and start is None
+        t = t0 if untouched else t0 + (product @ (a * scale)[..., None]).squeeze(-1)
+        value = (mean_joint * scale * a - 0.5 * ridge * a.square()).sum(-1)
+        value = value - torch.logsumexp(t, -1)
+        higher = (value >= highest)[:, None]
+        best, best_t = torch.where(higher, a, best), torch.where(higher, t, best_t)
         if step == steps:
             break
-        weighted = torch.exp(t - log_sum[:, None])[..., None] * product  # [B, P, F]
+        highest = torch.maximum(value, highest)
+        if step > 0 or start is not None:  # half of a step that overshot
+            a, t = (a + best) / 2, (t + best_t) / 2
+        weighted = torch.softmax(t, -1)[..., None] * product  # [B, P, F]
         mean_w = weighted.sum(1)
         gradient = (mean_joint - mean_w) * scale - ridge * a
         if step % 2 == 0:

@@ -16,10 +16,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import gelu
 
 from infoatlas_train.critic import (
-    RIDGE_FLOOR,
     Theta,
+    affine,
     anchor,
     capped,
     donsker_varadhan,
@@ -32,6 +33,7 @@ from infoatlas_train.critic import (
     side_inputs,
     solve_readout,
 )
+from infoatlas_train.refinement import LAYERS, detached, moved, pair_slopes, side_slope
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,9 @@ class HypernetworkConfig:
     readout: str = "solved"  # or "generated", as in the paper
     newton_steps: int = 2
     solve_shifts: int = 4  # product pairs of the solve: the first of the shifts
+    refinements: int = 0  # rounds of train/infoatlas_train/refinement.py
+    refine_shifts: int = 2  # product pairs there
+    ridge_floor: float = 5e-4  # bounds the condition number of the solve
     cg_steps: int = 15  # in the graph; training solves exactly
 
     def to_dict(self) -> dict[str, Any]:
@@ -127,12 +132,15 @@ class ParameterGeneration(nn.Module):
             "x3": (r, h + d, (h + d) ** -0.5), "y3": (r, h + d, (h + d) ** -0.5),
             "bias": (r, 1, 1.0), "mix": (r, f + 1, f**-0.5), "ridge": (r, 1, 1.0),
         }  # fmt: skip
+        if c.refinements:
+            self.layout["rate"] = (r, c.refinements * LAYERS, 3.0)  # learns faster
         size = sum(rows * length for rows, length, _ in self.layout.values())
         scale = torch.cat([torch.full((r * m,), s) for r, m, s in self.layout.values()])
         self.register_buffer("scale", scale)
         base = torch.randn(c.units, size)
-        last = sum(r * m for r, m, _ in list(self.layout.values())[:-1])
-        base[:, last:] = 0.0 if c.readout == "solved" else 0.1 * base[:, last:]
+        for name, part in zip(self.layout, self._split(base), strict=True):
+            if name in ("ridge", "rate"):
+                part.mul_(0.1 if name == "ridge" and c.readout == "generated" else 0.0)
         self.base = nn.Parameter(base)
         self.norm = nn.LayerNorm(c.width)
         self.write = nn.Linear(c.width, size)
@@ -142,12 +150,15 @@ class ParameterGeneration(nn.Module):
     def forward(self, tokens: Tensor) -> dict[str, Tensor]:
         """tokens [B, U, W] -> weights [B, inputs, units] by name."""
         flat = (self.base + self.write(self.norm(tokens)).float()) * self.scale
-        sizes = [rows * length for rows, length, _ in self.layout.values()]
-        parts = flat.split(sizes, -1)
         return {
             name: part.unflatten(-1, (rows, length)).flatten(1, 2).mT
-            for (name, (rows, length, _)), part in zip(self.layout.items(), parts, strict=True)
+            for (name, (rows, length, _)), part in zip(
+                self.layout.items(), self._split(flat), strict=True
+            )
         }
+
+    def _split(self, flat: Tensor) -> tuple[Tensor, ...]:
+        return flat.split([rows * length for rows, length, _ in self.layout.values()], -1)
 
 
 class Hypernetwork(nn.Module):
@@ -221,9 +232,12 @@ class Hypernetwork(nn.Module):
         ridge = w["ridge"][:, 0]
         if c.readout == "solved":
             # A Gaussian prior of variance 1/F on the coefficients of standardised features.
-            ridge = RIDGE_FLOOR + c.features / n * torch.exp(ridge.clamp(-8, 8))
+            ridge = c.ridge_floor + c.features / n * torch.exp(ridge.clamp(-8, 8))
+        rate = None
+        if c.refinements:
+            rate = 0.03 * torch.exp(w["rate"].clamp(-8, 3)).unflatten(1, (c.refinements, LAYERS))
         side_x, side_y = [w["x1"], w["x2"], w["x3"]], [w["y1"], w["y2"], w["y3"]]
-        return Theta(capped(shrink * z, n), side_x, side_y, w["bias"], w["mix"], ridge)
+        return Theta(capped(shrink * z, n), side_x, side_y, w["bias"], w["mix"], ridge, rate)
 
 
 def float32_only(x: Tensor) -> AbstractContextManager[None]:
@@ -252,6 +266,7 @@ class InfoAtlas(nn.Module):
         c = self.config
         theta = self.hypernetwork(x, y)
         xn, yn = side_inputs(x), side_inputs(y)
+        theta, start = self.refined(theta, x, y, shifts, exact)
         sx, sy = side(theta.side_x, xn) + theta.bias, side(theta.side_y, yn)
         partner = shift_index(shifts, x.shape[1])  # [M, n]
 
@@ -273,6 +288,7 @@ class InfoAtlas(nn.Module):
                     theta.ridge,
                     newton_steps=c.newton_steps,
                     cg_steps=0 if exact else c.cg_steps,
+                    start=start,
                 )
             else:
                 a = theta.ridge
@@ -288,6 +304,49 @@ class InfoAtlas(nn.Module):
 
         return joint, product, elsewhere
 
+    def refined(
+        self, theta: Theta, x: Tensor, y: Tensor, shifts: Tensor, exact: bool
+    ) -> tuple[Theta, Tensor | None]:
+        """Rounds of refinement: the corrected critic, and its last coefficients [B, F].
+
+        The slopes count as constants in training (first order): a third of the time, and gradients
+        that do not explode.
+        """
+        c = self.config
+        shifts = torch.cat([torch.zeros_like(shifts[:1]), shifts[: c.refine_shifts]])
+        partner = shift_index(shifts, x.shape[1])
+
+        def partners(values: Tensor) -> Tensor:
+            return values.index_select(1, partner.flatten()).unflatten(1, partner.shape)
+
+        xn, yn = side_inputs(x), side_inputs(y)
+        z = theta.shrunk_z.detach()[:, None, None]
+        t0 = anchor(z, x[:, None], partners(y))  # [B, M, n]
+        a = None
+        for i in range(c.refinements):
+            fixed = detached(theta)
+            sx, sy = side(fixed.side_x, xn) + fixed.bias, side(fixed.side_y, yn)
+            s = sx[:, None] + partners(sy)
+            h = gelu(s)
+            p = affine(h.flatten(1, 2), fixed.mix).unflatten(1, partner.shape)
+            with float32_only(x):
+                psi = (h + gelu(p)).float()
+                a = solve_readout(
+                    psi[:, 0],
+                    psi[:, 1:].flatten(1, 2),
+                    t0[:, 1:].flatten(1),
+                    fixed.ridge,
+                    newton_steps=1,
+                    cg_steps=0 if exact else c.cg_steps,
+                    start=a,
+                )
+                t = t0 + (psi @ a[:, None, :, None]).squeeze(-1)
+            d_x, d_y, d_mix = pair_slopes(fixed, s, h, p, a, t, shifts)
+            slopes = [*side_slope(fixed.side_x, xn, d_x), *side_slope(fixed.side_y, yn, d_y)]
+            slopes += [d_x.sum(1, keepdim=True), d_mix]
+            theta = moved(theta, slopes, theta.rate[:, i])
+        return theta, a
+
     def forward(self, x: Tensor, y: Tensor, shifts: Tensor, exact: bool = True):
         """Canonical x, y [B, n, D], shifts [M] int -> mi [B], pointwise and influence [B, n]."""
         joint, product, _ = self.critic(x, y, shifts, exact=exact)
@@ -300,6 +359,8 @@ PRESETS = {
     "tiny": HypernetworkConfig(width=32, heads=2, joint_latents=8, units=16, features=32),
     # shipped: small enough for a control loop
     "edge": HypernetworkConfig(),
+    # shipped: accuracy first, offline and on a GPU
+    "base": HypernetworkConfig(refinements=6, newton_steps=3, ridge_floor=2e-4, cg_steps=24),
 }
 
 

@@ -1,0 +1,98 @@
+"""Refinement: rounds that correct the written critic by the slope of its own objective.
+
+The hypernetwork writes the critic in one reading, and its features can miss how a side has to be
+unrolled. In each round the readout is solved on the features at hand, the slope of the DV objective
+on the rows of every layer is taken (by the envelope theorem the solved coefficients count as
+constants), and the rows move along it. How far each row moves is written by the hypernetwork,
+which knows n and has learned from the held-out objective when to stay. The rounds are part of the
+one forward pass, of fixed length and plain products, so they export like the rest.
+
+Shapes: B datasets (or slices), n samples, M shifts of which the first is 0 (the joint pairs),
+D inputs a side, H units a side, F features.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+from torch.nn.functional import gelu
+
+from infoatlas_train.critic import Theta, affine, shift_index
+
+LAYERS = 8  # three a side, the bias, the layer of the pairs
+
+
+def detached(theta: Theta) -> Theta:
+    """The same parameters as constants."""
+    return Theta(
+        theta.shrunk_z.detach(),
+        [w.detach() for w in theta.side_x],
+        [w.detach() for w in theta.side_y],
+        theta.bias.detach(),
+        theta.mix.detach(),
+        theta.ridge.detach(),
+    )
+
+
+def gelu_slope(x: Tensor) -> Tensor:
+    density = torch.exp(-0.5 * x.square()) / math.sqrt(2 * math.pi)
+    return 0.5 * (1 + torch.erf(x / math.sqrt(2))) + x * density
+
+
+def layer_slope(x: Tensor, d_out: Tensor) -> Tensor:
+    """Slope on a weight whose last row is the bias: x [B, n, i], d_out [B, n, o] -> [B, i+1, o]."""
+    return torch.cat([x.mT @ d_out, d_out.sum(1, keepdim=True)], 1)
+
+
+def side_slope(theta: list[Tensor], x: Tensor, d_out: Tensor) -> list[Tensor]:
+    """Slopes on the three layers of a side, from that on its output: d_out [B, n, F]."""
+    first, second, last = theta
+    before = affine(x, first)
+    u = gelu(before)
+    between = affine(u, second)
+    hidden = u + gelu(between)
+    d_last = torch.cat([hidden, x], -1).mT @ d_out
+    d_hidden = d_out @ last[:, : u.shape[-1]].mT
+    d_between = d_hidden * gelu_slope(between)
+    d_before = (d_hidden + d_between @ second[:, :-1].mT) * gelu_slope(before)
+    return [layer_slope(x, d_before), layer_slope(u, d_between), d_last]
+
+
+def pair_slopes(
+    theta: Theta, s: Tensor, h: Tensor, p: Tensor, a: Tensor, t: Tensor, shifts: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Slopes on the sum s = sx + sy of each x and of each y [B, n, F] twice, and on the mix.
+
+    s, h, p [B, M, n, F] are the inputs, hidden values and mixed values of the pairs, a [B, F] the
+    solved coefficients, t [B, M, n] the critic.
+    """
+    m, n = s.shape[1:3]
+    share = torch.softmax(t[:, 1:].flatten(1), -1).unflatten(1, (m - 1, n))
+    weight = torch.cat([torch.full_like(t[:, :1], 1.0) / n, -share], 1)
+    d_psi = (weight[..., None] * a[:, None, None]).to(s.dtype)
+    d_p = d_psi * gelu_slope(p)
+    d_mix = layer_slope(h.flatten(1, 2), d_p.flatten(1, 2))
+    d_h = d_psi + (d_p.flatten(1, 2) @ theta.mix[:, :-1].mT).unflatten(1, (m, n))
+    d_s = d_h * gelu_slope(s)
+    # The pair (i, shift) holds y of sample i + shift: gather what belongs to each y.
+    back = shift_index(-shifts, n) + n * torch.arange(m, device=s.device)[:, None]
+    d_y = d_s.flatten(1, 2).index_select(1, back.flatten()).unflatten(1, (m, n)).sum(1)
+    return d_s.sum(1), d_y, d_mix
+
+
+def moved(theta: Theta, slopes: list[Tensor], rate: Tensor) -> Theta:
+    """Rows moved along the slopes: rate [B, LAYERS, F], of which units take their share.
+
+    Steps are relative to the size of a layer, and large slopes count little more than small ones.
+    """
+    weights = [*theta.side_x, *theta.side_y, theta.bias, theta.mix]
+    out = []
+    for i, (w, g) in enumerate(zip(weights, slopes, strict=True)):
+        size = w.square().mean((1, 2), keepdim=True).sqrt()
+        g = g.float()
+        step = g / (g.abs() + g.square().mean((1, 2), keepdim=True).sqrt().clamp(min=1e-12))
+        out.append(w + rate[:, i, None, :: rate.shape[-1] // w.shape[-1]] * size * step)
+    return replace(theta, side_x=out[:3], side_y=out[3:6], bias=out[6], mix=out[7])
