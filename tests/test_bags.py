@@ -284,7 +284,7 @@ def test_messages_written_by_rclpy(tmp_path):
         with Bag(path) as bag:
             assert [m.data.tolist() for _, _, m in bag.messages("/array")] == [[1.0, 2.0]] * 3
     path = write_arrays(tmp_path / "more", [[1.0, 2.0]], surplus=b"\x7f" * 16)
-    with Bag(path) as bag, pytest.raises(InputError, match="size mismatch"):
+    with Bag(path) as bag, pytest.raises(InputError, match="cannot be read as a bag"):
         next(bag.messages("/array"))
 
 
