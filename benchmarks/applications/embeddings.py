@@ -163,10 +163,8 @@ def picture(rows: list[dict[str, Any]], sizes: Sequence[int]) -> Figure:
         weight = "bold" if name == FIVE else "normal"
         axes.set_title(name, color=INK, fontsize=10, fontweight=weight)
         axes.set_xlabel("pairs", color=QUIET, fontsize=9)
-    figure.text(
-        0.012, 0.935, "Noise on embeddings of 384 dimensions", color=INK, fontsize=14,
-        fontweight="bold",
-    )  # fmt: skip
+    title = "Noise on embeddings of 384 dimensions"
+    figure.text(0.012, 0.935, title, color=INK, fontsize=14, fontweight="bold")
     figure.text(
         0.012,
         0.875,

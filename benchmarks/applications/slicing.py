@@ -340,11 +340,8 @@ def draw_slices(axes: Any, rows: list[Row]) -> None:
         curve(axes, WIDTHS, pick(rows, "slices", S=count), colour, f"S = {count}")
     axes.set_xticks(WIDTHS)
     axes.set_xlabel("k, dimensions of a slice", color=QUIET, fontsize=9)
-    whole = pick(rows, "slices")[0]["whole"]
-    axes.text(
-        0.97, 0.05, f"the whole: {whole:.1f} nats", transform=axes.transAxes, ha="right",
-        color=QUIET, fontsize=8.5,
-    )  # fmt: skip
+    whole = f"the whole: {pick(rows, 'slices')[0]['whole']:.1f} nats"
+    axes.text(0.97, 0.05, whole, transform=axes.transAxes, ha="right", color=QUIET, fontsize=8.5)
 
 
 def draw_spread(axes: Any, rows: list[Row]) -> None:
