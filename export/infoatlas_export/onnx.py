@@ -20,7 +20,7 @@ from infoatlas_rt.bundle import load as load_bundle
 from infoatlas_rt.errors import InputError, ModelError
 from infoatlas_rt.preprocess import canonicalise
 from infoatlas_rt.uncertainty import check_constants
-from infoatlas_train.hypernetwork import InfoAtlas
+from infoatlas_train.model import InfoAtlas
 from infoatlas_train.pretrain import SIZES, load
 
 OPSET = 20

@@ -14,7 +14,8 @@ from infoatlas_export.cli import main
 from infoatlas_export.onnx import PARITY_SIZES, TOLERANCE, parity
 from infoatlas_rt import bundle
 from infoatlas_rt.errors import ModelError
-from infoatlas_train.hypernetwork import PRESETS, InfoAtlas
+from infoatlas_train.config import PRESETS
+from infoatlas_train.model import InfoAtlas
 from infoatlas_train.pretrain import checkpoint, load
 
 SHIPPED = Path(__file__).parents[2] / "train" / "checkpoints" / "edge.pt"

@@ -8,6 +8,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from infoatlas_rt.preprocess import canonicalise, normal_scores
+from infoatlas_train.config import PRESETS
 from infoatlas_train.critic import (
     anchor,
     capped,
@@ -17,7 +18,7 @@ from infoatlas_train.critic import (
     influence,
     shift_index,
 )
-from infoatlas_train.hypernetwork import PRESETS, InfoAtlas
+from infoatlas_train.model import InfoAtlas
 from infoatlas_train.objective import query_scores
 
 

@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch.nn.functional import gelu
 
+from infoatlas_train.config import PRESETS
 from infoatlas_train.critic import Theta, affine, donsker_varadhan, shift_index, side
-from infoatlas_train.hypernetwork import PRESETS, InfoAtlas
+from infoatlas_train.model import InfoAtlas
 from infoatlas_train.refinement import gelu_slope, moved, pair_slopes, side_slope
 
 B, N, D, H, F = 2, 20, 11, 4, 8

@@ -14,7 +14,7 @@ from torch.nn.functional import smooth_l1_loss, softplus
 from infoatlas_rt.preprocess import canonical_transform, normal_scores
 from infoatlas_train.atlas import Datasets
 from infoatlas_train.critic import donsker_varadhan
-from infoatlas_train.hypernetwork import InfoAtlas
+from infoatlas_train.model import InfoAtlas
 
 HIGHEST_MI = 6.5  # nats; above it a sample cannot tell, and the model must only not overshoot
 

@@ -19,7 +19,8 @@ import torch
 from lightning_fabric import Fabric
 
 from infoatlas_train.atlas import Atlas, Datasets
-from infoatlas_train.hypernetwork import PRESETS, HypernetworkConfig, InfoAtlas, parameters
+from infoatlas_train.config import PRESETS, HypernetworkConfig
+from infoatlas_train.model import InfoAtlas, parameters
 from infoatlas_train.objective import losses
 
 # A short list of sample sizes: kernels are built per shape. Small ones more often.

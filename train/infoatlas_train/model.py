@@ -1,0 +1,149 @@
+"""The whole model: the hypernetwork writes a critic, and here the critic is evaluated.
+
+A sample goes in; its critic is written, refined, its readout solved, and the Donsker-Varadhan
+formula applied to it, in one forward pass.
+
+Shapes: B datasets (or slices), n samples, D inputs a side, M shifts, F features.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import gelu
+
+from infoatlas_train.config import HypernetworkConfig
+from infoatlas_train.critic import (
+    Theta,
+    affine,
+    anchor,
+    donsker_varadhan,
+    features,
+    influence,
+    shift_index,
+    side,
+    side_inputs,
+    solve_readout,
+)
+from infoatlas_train.hypernetwork import Hypernetwork
+from infoatlas_train.refinement import detached, moved, pair_slopes, side_slope
+
+
+def float32_only(x: Tensor) -> AbstractContextManager[None]:
+    """Solve and readout in float32 also under autocast.
+
+    Where there is no autocast it is no context at all, because the graph is traced through here.
+    """
+    on = torch.is_autocast_enabled(x.device.type)
+    return torch.autocast(x.device.type, enabled=False) if on else nullcontext()
+
+
+class InfoAtlas(nn.Module):
+    """Hypernetwork, critic and DV readout: a sample in, mutual information out."""
+
+    def __init__(self, config: HypernetworkConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.hypernetwork = Hypernetwork(config)
+
+    def critic(self, x: Tensor, y: Tensor, shifts: Tensor, *, exact: bool = True):
+        """Write the critic of a sample, and evaluate it there.
+
+        Returns T on the joint pairs [B, n], T on the product pairs [B, M, n], and a function that
+        evaluates the same critic on other pairs ([B, q, D] x 2 -> [B, q]).
+        """
+        c = self.config
+        theta = self.hypernetwork(x, y)
+        xn, yn = side_inputs(x), side_inputs(y)
+        theta, start = self.refined(theta, x, y, shifts, exact)
+        sx, sy = side(theta.side_x, xn) + theta.bias, side(theta.side_y, yn)
+        partner = shift_index(shifts, x.shape[1])  # [M, n]
+
+        def partners(values: Tensor) -> Tensor:  # [B, n, k] -> [B, M, n, k], by one gather
+            return values.index_select(1, partner.flatten()).unflatten(1, partner.shape)
+
+        psi = features(theta, sx, sy)
+        psi_product = features(theta, sx[:, None], partners(sy))  # [B, M, n, F]
+        z = theta.shrunk_z[:, None]
+        t0 = anchor(z, x, y)
+        t0_product = anchor(z[:, None], x[:, None], partners(y))
+        with float32_only(x):
+            psi, psi_product = psi.float(), psi_product.float()
+            if c.readout == "solved":
+                a = solve_readout(
+                    psi,
+                    psi_product[:, : c.solve_shifts].flatten(1, 2),
+                    t0_product[:, : c.solve_shifts].flatten(1),
+                    theta.ridge,
+                    newton_steps=c.newton_steps,
+                    cg_steps=0 if exact else c.cg_steps,
+                    start=start,
+                )
+            else:
+                a = theta.ridge
+            a = a[..., None]
+            joint = t0 + (psi @ a).squeeze(-1)
+            product = t0_product + (psi_product @ a[:, None]).squeeze(-1)
+
+        def elsewhere(xq: Tensor, yq: Tensor) -> Tensor:
+            qx = side(theta.side_x, side_inputs(xq, x)) + theta.bias
+            psi = features(theta, qx, side(theta.side_y, side_inputs(yq, y)))
+            with float32_only(x):
+                return anchor(z, xq, yq) + (psi.float() @ a)[..., 0]
+
+        return joint, product, elsewhere
+
+    def refined(
+        self, theta: Theta, x: Tensor, y: Tensor, shifts: Tensor, exact: bool
+    ) -> tuple[Theta, Tensor | None]:
+        """Rounds of refinement: the corrected critic, and its last coefficients [B, F].
+
+        The slopes count as constants in training (first order): a third of the time, and gradients
+        that do not explode.
+        """
+        c = self.config
+        shifts = torch.cat([torch.zeros_like(shifts[:1]), shifts[: c.refine_shifts]])
+        partner = shift_index(shifts, x.shape[1])
+
+        def partners(values: Tensor) -> Tensor:
+            return values.index_select(1, partner.flatten()).unflatten(1, partner.shape)
+
+        xn, yn = side_inputs(x), side_inputs(y)
+        z = theta.shrunk_z.detach()[:, None, None]
+        t0 = anchor(z, x[:, None], partners(y))  # [B, M, n]
+        a = None
+        for i in range(c.refinements):
+            fixed = detached(theta)
+            sx, sy = side(fixed.side_x, xn) + fixed.bias, side(fixed.side_y, yn)
+            s = sx[:, None] + partners(sy)
+            h = gelu(s)
+            p = affine(h.flatten(1, 2), fixed.mix).unflatten(1, partner.shape)
+            with float32_only(x):
+                psi = (h + gelu(p)).float()
+                a = solve_readout(
+                    psi[:, 0],
+                    psi[:, 1:].flatten(1, 2),
+                    t0[:, 1:].flatten(1),
+                    fixed.ridge,
+                    newton_steps=1,
+                    cg_steps=0 if exact else c.cg_steps,
+                    start=a,
+                )
+                t = t0 + (psi @ a[:, None, :, None]).squeeze(-1)
+            d_x, d_y, d_mix = pair_slopes(fixed, s, h, p, a, t, shifts)
+            slopes = [*side_slope(fixed.side_x, xn, d_x), *side_slope(fixed.side_y, yn, d_y)]
+            slopes += [d_x.sum(1, keepdim=True), d_mix]
+            theta = moved(theta, slopes, theta.rate[:, i])
+        return theta, a
+
+    def forward(self, x: Tensor, y: Tensor, shifts: Tensor, exact: bool = True):
+        """Canonical x, y [B, n, D], shifts [M] int -> mi [B], pointwise and influence [B, n]."""
+        joint, product, _ = self.critic(x, y, shifts, exact=exact)
+        mi, log_z = donsker_varadhan(joint, product.flatten(1))
+        return mi, joint - log_z[:, None], influence(joint, product, log_z, shifts)
+
+
+def parameters(model: nn.Module) -> int:
+    return sum(p.numel() for p in model.parameters())
