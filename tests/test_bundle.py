@@ -85,6 +85,17 @@ def test_reads_everything(write):
     assert model.sha256 == hashlib.sha256(content).hexdigest()
 
 
+CALIBRATION = {
+    kind: {"noise": 1.5, "curved": 0.5, "ceiling": 2.0, "few": 1} for kind in ("whole", "sliced")
+}
+
+
+def test_calibration_is_read_where_there_is_one(write):
+    assert bundle.load(write(onnx_file(infoatlas()))).calibration == {}
+    content = onnx_file(infoatlas(calibration=json.dumps({**CALIBRATION, "seed": 3})))
+    assert bundle.load(write(content)).calibration == CALIBRATION
+
+
 def test_shift_count(write):
     model = bundle.load(write(onnx_file(infoatlas())))
     assert [model.shift_count(n) for n in (10, 100, 500, 5000, 10**7)] == [9, 99, 32, 8, 8]
@@ -184,6 +195,12 @@ def test_every_key_is_needed(write, key):
         ("steps", "None"),
         ("accuracy", "[1, 2]"),
         ("accuracy", "null"),
+        ("calibration", "none"),
+        ("calibration", "[1]"),
+        ("calibration", json.dumps({"whole": CALIBRATION["whole"]})),
+        ("calibration", json.dumps({**CALIBRATION, "sliced": {"noise": 1}})),
+        ("calibration", json.dumps(CALIBRATION).replace("1.5", "-1")),
+        ("calibration", json.dumps(CALIBRATION).replace("1.5", "NaN")),
     ],
 )
 def test_unreadable_values_are_named(write, key, value):

@@ -194,7 +194,8 @@ def test_result_is_consistent():
     assert result.mi == pytest.approx(result.per_slice.mean(), abs=1e-12)
     assert result.mi == pytest.approx(result.pointwise.mean(), abs=1e-4)
     expected = result.influence.var(ddof=1) / N + result.per_slice.var(ddof=1) / 10
-    assert result.stderr == pytest.approx(math.sqrt(expected), rel=1e-9)
+    assert result.noise == pytest.approx(math.sqrt(expected), rel=1e-9)
+    assert math.isfinite(result.stderr) and result.stderr > 0
     assert (result.samples, result.effective_samples) == (N, N)
     assert (result.slices, result.k, result.seed) == (10, 3, 5)
     assert (result.provider, result.model) == ("cpu", estimator.bundle.name)
@@ -276,7 +277,7 @@ def test_time_series_widens_the_error(estimator, echo):
     independent = estimator.estimate(x, x)
     series = estimator.estimate(x, x, time_series=True)
     assert series.mi == independent.mi
-    widened = (series.stderr / independent.stderr) ** 2
+    widened = (series.noise / independent.noise) ** 2
     assert 6 < widened < 30  # 19 in theory: (1 + 0.9) / (1 - 0.9)
     assert series.effective_samples == pytest.approx(1000 / widened)
     assert "effective samples" in str(series)

@@ -105,6 +105,7 @@ def null_figure(result: TestResult) -> Figure:
     axes.tick_params(colors=QUIET, labelsize=9, length=3)
     axes.set_yticks([])
     axes.hist(result.null, bins="auto", color=CURVE, alpha=0.45)
+    axes.set_ylim(top=1.3 * axes.get_ylim()[1])  # room for the words
     axes.axvline(result.mi, color=RED, linewidth=2)
     right = result.mi > np.mean(axes.get_xlim())
     axes.annotate(

@@ -1,0 +1,288 @@
+"""Do the error bars hold? Coverage of intervals, and the level of the independence test.
+
+    python benchmarks/accuracy/calibration.py        # build/bmi -> benchmarks/results/calibration.*
+    python benchmarks/accuracy/calibration.py --quick --out build/results
+
+Coverage: how often the truth lies within mi ± z stderr, over draws of the atlas that neither
+training nor calibration has seen, and over BMI; for sides that enter whole and for 40 slices.
+Level: how often the permutation test calls independent samples dependent, at a nominal 5%.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import report
+from matplotlib.figure import Figure
+from report import INK, QUIET, number, table
+from scipy.special import digamma, gammaln
+
+from infoatlas_rt import Estimator, independence_test
+from infoatlas_rt.console import progress
+from infoatlas_rt.slicing import SLICES, stiefel
+from infoatlas_train.calibrate import HELD_OUT_SEED, SIZES, Dataset, Readings, coverage, read
+from infoatlas_train.calibrate import sliced as wide_draws
+from infoatlas_train.calibrate import whole as atlas_draws
+
+NOMINAL = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+PERMUTATIONS = 19  # p <= 0.05 if the given pairing reads more than all of them: exactly 5%
+COLOURS = {
+    "atlas, whole": "#0c2f52",
+    "without flows, whole": "#5b93c4",
+    "BMI, whole": "#e08a00",
+    "wide mixtures, 40 slices": "#00936b",
+    "BMI, 40 slices": "#c2452d",
+}
+
+
+def bmi(folder: Path, seeds: int) -> Iterator[Dataset]:
+    for file in sorted(folder.glob("*.npz")):
+        with np.load(file) as data:
+            for x, y in zip(data["x"][:seeds], data["y"][:seeds], strict=True):
+                yield Dataset(file.stem, x.astype(float), y.astype(float), float(data["mi"]), 0.0)
+
+
+def bmi_sliced(folder: Path, seeds: int, k: int) -> Iterator[Dataset]:
+    """The tasks whose slices have a known mutual information, in projections to k dimensions.
+
+    Gaussians: in closed form for each projection, with the correlations of all samples together.
+    Multivariate t with identity dispersion: the same for all projections.
+    """
+    for file in sorted(folder.glob("*.npz")):
+        name = file.stem
+        gaussian, student = name.startswith("multinormal"), name.startswith("student-identity")
+        with np.load(file) as data:
+            if not (gaussian or student) or min(data["x"].shape[2], data["y"].shape[2]) <= k:
+                continue
+            if gaussian:
+                truth, error = _sliced_gaussian(data["x"], data["y"], k)
+            else:
+                truth, error = student_mi(k, k, float(name.rsplit("-", 1)[1])), 0.0
+            for x, y in zip(data["x"][:seeds], data["y"][:seeds], strict=True):
+                yield Dataset(name, x.astype(float), y.astype(float), truth, error)
+
+
+def _sliced_gaussian(x: np.ndarray, y: np.ndarray, k: int) -> tuple[float, float]:
+    """Mean over 4,096 projections of standardised coordinates, and its standard error."""
+    dx, dy = x.shape[2], y.shape[2]
+    r = np.corrcoef(np.concatenate([x, y], 2).reshape(-1, dx + dy).astype(float), rowvar=False)
+    rng = np.random.default_rng(0)
+    p, q = (stiefel(d, k, 4096, rng) for d in (dx, dy))
+    pt, qt = p.swapaxes(1, 2), q.swapaxes(1, 2)
+    xx, yy, xy = pt @ r[:dx, :dx] @ p, qt @ r[dx:, dx:] @ q, pt @ r[:dx, dx:] @ q
+    joint = np.block([[xx, xy], [xy.swapaxes(1, 2), yy]])
+    each = np.linalg.slogdet(xx)[1] + np.linalg.slogdet(yy)[1] - np.linalg.slogdet(joint)[1]
+    return float(each.mean() / 2), float(each.std() / 2 / math.sqrt(len(each)))
+
+
+def student_mi(dx: int, dy: int, nu: float) -> float:
+    """Of a multivariate t whose dispersion is the identity, nats."""
+
+    def entropy(d: int) -> float:  # without d/2 log(nu pi), which cancels
+        spread = (nu + d) / 2 * (digamma((nu + d) / 2) - digamma(nu / 2))
+        return float(gammaln(nu / 2) - gammaln((nu + d) / 2) + spread)
+
+    return entropy(dx) + entropy(dy) - entropy(dx + dy)
+
+
+# Pairs of independent samples: name, estimator's options, draw(rng) -> x, y, time series?
+def autoregression(rng: np.random.Generator, n: int, rho: float) -> np.ndarray:
+    noise = rng.standard_normal((n + 200, 1))
+    for t in range(1, n + 200):
+        noise[t] += rho * noise[t - 1]
+    return noise[200:]
+
+
+def levels(sizes: tuple[int, ...]) -> Iterator[tuple[str, dict, Any, bool]]:
+    def both(draw):
+        return lambda rng: (draw(rng), draw(rng))
+
+    for n in sizes:
+        for d in (1, 3):
+            normal = both(lambda rng, n=n, d=d: rng.standard_normal((n, d)))
+            yield f"normal, d = {d}, n = {n}", {}, normal, False
+        counts = both(lambda rng, n=n: rng.integers(0, 3, (n, 2)))
+        yield f"three values, d = 2, n = {n}", {}, counts, False
+        constant = both(lambda rng, n=n: np.column_stack([rng.standard_cauchy(n), np.ones(n)]))
+        yield f"Cauchy and a constant, d = 2, n = {n}", {}, constant, False
+        sliced = both(lambda rng, n=n: rng.standard_normal((n, 16)))
+        yield f"normal, d = 16, 4 slices of 5, n = {n}", {"k": 5, "slices": 4}, sliced, False
+        for rho in (0.5, 0.9):
+            series = both(lambda rng, n=n, rho=rho: autoregression(rng, n, rho))
+            yield f"two AR(1), memory {rho}, d = 1, n = {n}", {}, series, True
+
+
+def measure_level(model: str, trials: int, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
+    rows = []
+    settings = list(levels(sizes))
+    with progress("level") as advance:
+        for i, (name, options, draw, time_series) in enumerate(settings):
+            estimator = Estimator(model, shifts=4, **options)  # the level does not hang on shifts
+            rejected = 0
+            for trial in range(trials):
+                x, y = draw(np.random.default_rng([i, trial, HELD_OUT_SEED]))
+                result = independence_test(
+                    x, y, estimator, permutations=PERMUTATIONS, time_series=time_series
+                )
+                rejected += result.p_value <= 0.05
+                advance((i + (trial + 1) / trials) / len(settings))
+            rows.append({"samples": name, "trials": trials, "rejected": rejected / trials})
+    return rows
+
+
+def by_size(data: Readings) -> Iterator[tuple[int, Readings]]:
+    for n in np.unique(data["n"]):
+        yield int(n), {name: column[data["n"] == n] for name, column in data.items()}
+
+
+def summarise(name: str, data: Readings) -> list[dict[str, Any]]:
+    rows = []
+    for n, at_n in by_size(data):
+        error = np.abs(at_n["mi"] - at_n["truth"])
+        row = {"data": name, "n": n, "datasets": len(error)}
+        for share in (0.9, 0.5):
+            z = NormalDist().inv_cdf(0.5 + share / 2)
+            row[f"coverage_{share:.0%}"] = coverage(at_n, at_n["stderr"], z)
+        row["coverage_90%_noise_alone"] = coverage(at_n, at_n["noise"])
+        row |= {"median_stderr": float(np.median(at_n["stderr"]))}
+        rows.append(row | {"median_error": float(np.median(error))})
+    return rows
+
+
+def draw(populations: dict[str, Readings]) -> Figure:
+    """Observed over nominal coverage, all sizes together; and the 90% coverage by size."""
+    figure = Figure(figsize=(12, 5.6), dpi=150, facecolor="white")
+    left, right = figure.subplots(1, 2)
+    figure.subplots_adjust(left=0.06, right=0.985, top=0.8, bottom=0.1, wspace=0.16)
+    left.plot([0, 1], [0, 1], color=INK, linewidth=1)
+    right.axhspan(0.85, 0.95, color="#e6e9ed", linewidth=0)
+    right.axhline(0.9, color=INK, linewidth=1)
+    for name, data in populations.items():
+        z = [NormalDist().inv_cdf(0.5 + share / 2) for share in NOMINAL]
+        observed = [coverage(data, data["stderr"], value) for value in z]
+        style = {"color": COLOURS[name], "marker": "o", "markersize": 4, "linewidth": 1.8}
+        left.plot(NOMINAL, observed, label=name, **style)
+        sizes = [(n, coverage(at_n, at_n["stderr"])) for n, at_n in by_size(data)]
+        right.plot(*zip(*sizes, strict=True), **style)
+    for axes in (left, right):
+        report.quiet(axes)
+    left.set(xlim=(0, 1), ylim=(0, 1), xlabel="nominal", ylabel="observed")
+    left.set_title("Coverage, all sizes", color=INK, fontsize=11, loc="left")
+    right.set(xscale="log", ylim=(0.5, 1.01), xlabel="n", xticks=SIZES)
+    right.set_xticks(SIZES, [str(n) for n in SIZES])
+    right.minorticks_off()
+    right.set_title(
+        "Coverage of 90% intervals (band: 85 to 95%)", color=INK, fontsize=11, loc="left"
+    )
+    figure.legend(
+        loc="upper right", bbox_to_anchor=(0.99, 0.99), ncols=3, frameon=False, fontsize=9
+    )
+    words = "share of truths within mi ± z stderr: on the diagonal, error bars mean what they say"
+    report.heading(figure, "Are the standard errors calibrated?", words)
+    for axes in (left, right):
+        axes.xaxis.label.set_color(QUIET)
+    return figure
+
+
+def page(about: dict[str, Any], rows: list[dict[str, Any]], level: list[dict[str, Any]]) -> str:
+    lines = [
+        [
+            row["data"],
+            str(row["n"]),
+            str(row["datasets"]),
+            *(f"{row[f'coverage_{key}']:.0%}" for key in ("90%", "50%", "90%_noise_alone")),
+            number(row["median_stderr"]),
+            number(row["median_error"]),
+        ]
+        for row in rows
+    ]
+    headers = ["data", "n", "datasets", "90% interval", "50% interval", "90%, by noise alone"]
+    headers += ["median stderr", "median abs. error"]
+    return "\n\n".join(
+        [
+            "# Calibration of the standard error, level of the test",
+            report.byline(about),
+            "![Observed over nominal coverage](calibration.png)",
+            "## Coverage",
+            "Share of truths within mi ± z stderr (where a truth is a Monte Carlo mean, its own "
+            "error is allowed for). Estimates flagged as saturated are left out. The constants "
+            "were fitted to other draws of the atlas; BMI had no part in it. The samples of a "
+            "dataset are nested: smaller n are the first of the larger. Errors are skewed (what "
+            "the model misses makes it read too little) and heavy-tailed, so that 90% intervals "
+            "can hold 90% only if 50% intervals hold more than half.",
+            table(headers, lines),
+            "## Level of the permutation test",
+            f"Independent samples called dependent at p <= 0.05, {PERMUTATIONS} permutations "
+            "(circular shifts for the series). Ties, as between discrete sides, leave a part of "
+            "the level unused.",
+            table(
+                ["samples", "trials", "rejected"],
+                [[r["samples"], str(r["trials"]), f"{r['rejected']:.1%}"] for r in level],
+            ),
+        ]
+    )
+
+
+def main() -> None:
+    parser = report.options(__doc__, "few draws, n = 50 and 200")
+    parser.add_argument("samples", nargs="?", type=Path, default=Path("build/bmi"))
+    parser.add_argument("--draws", type=int, default=450, help="datasets that enter whole (450)")
+    parser.add_argument("--wide", type=int, default=40, help="datasets that are sliced (40)")
+    parser.add_argument("--seeds", type=int, default=10, help="draws of each BMI task (10)")
+    parser.add_argument("--trials", type=int, default=1000, help="of the test, per setting (1000)")
+    o = parser.parse_args()
+    if len(o.model) > 1:
+        parser.error("--model: one at a time")
+    sizes, level_sizes = SIZES, (50, 200)
+    if o.quick:
+        o.draws, o.wide, o.seeds, o.trials = 24, 3, 1, 20
+        sizes, level_sizes = SIZES[:3:2], SIZES[:1]
+    model = o.model[0]
+    whole = Estimator(model)
+    dim = whole.bundle.dim
+    many = Estimator(model, k=dim, slices=SLICES)
+    narrow = Estimator(model, k=min(2, dim), slices=SLICES)
+    jobs = {
+        "atlas, whole": (whole, atlas_draws(o.draws, HELD_OUT_SEED, max(sizes), dim), o.draws),
+        "wide mixtures, 40 slices": (
+            many,
+            wide_draws(o.wide, HELD_OUT_SEED, max(sizes), dim),
+            o.wide,
+        ),
+    }
+    if any(o.samples.glob("*.npz")):
+        jobs["BMI, whole"] = (whole, bmi(o.samples, o.seeds), 33 * o.seeds)
+        jobs["BMI, 40 slices"] = (narrow, bmi_sliced(o.samples, o.seeds, narrow.k), 8 * o.seeds)
+    elif not o.quick:
+        parser.error(f"no .npz files in {o.samples}: make them with bmi_samples.py, or use --quick")
+    about = report.provenance(whole)
+    populations: dict[str, Readings] = {}
+    for name, (estimator, draws, total) in jobs.items():
+        done = 0
+        with progress(name) as show:
+
+            def advance(total=total, show=show):
+                nonlocal done
+                done += 1
+                show(min(1.0, done / total))
+
+            populations[name] = read(estimator, draws, sizes, advance)
+    # Draws without flows are no part of the atlas.
+    straight = populations["atlas, whole"]["family"] == "straight"
+    both = populations.pop("atlas, whole")
+    for name, rows in (("atlas, whole", ~straight), ("without flows, whole", straight)):
+        populations[name] = {key: column[rows] for key, column in both.items()}
+    populations = {name: populations[name] for name in COLOURS if name in populations}
+    rows = [row for name, data in populations.items() for row in summarise(name, data)]
+    level = measure_level(model, o.trials, level_sizes)
+    text = page(about, rows, level)
+    report.save(o.out, "calibration", about, [*rows, *level], text, draw(populations))
+
+
+if __name__ == "__main__":
+    main()

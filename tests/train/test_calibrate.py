@@ -1,0 +1,200 @@
+"""Calibration: labels that are known another way, a fit that finds its way back, and the file."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy import special, stats
+
+from infoatlas_rt import Estimator, bundle, cli
+from infoatlas_rt.uncertainty import gaussian_part, rank_noise, standard_error
+from infoatlas_train import calibrate as module
+from infoatlas_train.atlas import Mixture
+from infoatlas_train.calibrate import coverage, fit, read, sliced, standard_errors, whole
+
+CONSTANTS = {"noise": 1.4, "curved": 0.4, "ceiling": 2.0, "few": 3.0}
+
+
+# ---- labels --------------------------------------------------------------------------------------
+
+
+def test_whole_draws_are_the_atlas_and_straight_ones():
+    draws = list(whole(6, seed=1, samples=40))
+    assert [d.family == "straight" for d in draws] == [False, False, True] * 2
+    for d in draws:
+        assert len(d.x) == len(d.y) == 40 and 1 <= min(d.x.shape[1], d.y.shape[1])
+        assert np.isfinite(d.x).all() and np.isfinite(d.y).all()
+        assert math.isfinite(d.mi) and 0 <= d.mi_error < 0.1
+    again = next(whole(1, seed=1, samples=40))
+    np.testing.assert_array_equal(again.x, draws[0].x)
+    assert not np.array_equal(next(whole(1, seed=2, samples=40)).x, draws[0].x)
+
+
+def test_labels_of_straight_gaussians_are_those_of_their_samples():
+    straight = (d for d in whole(12, seed=3, samples=4000) if d.family == "straight")
+    exact = [d for d in straight if d.mi_error == 0]
+    assert exact
+    for d in exact:
+        r = np.corrcoef(np.column_stack([d.x, d.y]), rowvar=False)
+        dx = d.x.shape[1]
+        parts = (np.linalg.slogdet(m)[1] for m in (r[:dx, :dx], r[dx:, dx:], r))
+        x, y, joint = parts
+        assert (x + y - joint) / 2 == pytest.approx(d.mi, abs=0.1)
+
+
+def test_labels_of_sliced_gaussians():
+    """From the correlations of many samples, over projections of its own."""
+    rng, found = np.random.default_rng(0), 0
+    for d in sliced(8, seed=5, samples=20_000, k=2):
+        if stats.kurtosis(d.x[:, 0]) > 0.2 or d.family != "component":
+            continue
+        found += 1
+        r = np.corrcoef(np.column_stack([d.x, d.y]), rowvar=False)
+        dx, each = d.x.shape[1], []
+        for _ in range(1000):
+            w = np.zeros((len(r), 4))
+            w[:dx, :2] = np.linalg.qr(rng.standard_normal((dx, 2)))[0]
+            w[dx:, 2:] = np.linalg.qr(rng.standard_normal((len(r) - dx, 2)))[0]
+            m = w.T @ r @ w
+            parts = (np.linalg.slogdet(part)[1] for part in (m[:2, :2], m[2:, 2:], m))
+            x, y, joint = parts
+            each.append((x + y - joint) / 2)
+        assert d.mi == pytest.approx(np.mean(each), abs=5 * d.mi_error + 0.005)
+    assert found
+
+
+def test_labels_of_sliced_mixtures():
+    """A t with identity dispersion has the same mutual information in every projection."""
+    nu, k, d = 4.0, 2, 6
+
+    def entropy(d):
+        spread = (nu + d) / 2 * (special.digamma((nu + d) / 2) - special.digamma(nu / 2))
+        return special.gammaln(nu / 2) - special.gammaln((nu + d) / 2) + spread
+
+    scale = torch.eye(2 * d, dtype=torch.float64)[None, None]
+    one = torch.zeros(1, 1, 2 * d)
+    m = Mixture(torch.zeros(1, 1), one, scale, torch.full((1, 1), nu), torch.ones(1, 2 * d))
+    torch.manual_seed(0)
+    projected = module._projected(m, d, d, k, np.random.default_rng(0))
+    mi, error = module._label(projected, k, 256)
+    assert 0 < error < 0.01
+    assert mi == pytest.approx(2 * entropy(k) - entropy(2 * k), abs=5 * error)
+
+
+# ---- evidence and law ----------------------------------------------------------------------------
+
+
+def test_gaussian_part_takes_its_bias_off():
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(200):
+        x, y = rng.standard_normal((2, 100, 2))
+        r = np.linalg.svd(np.linalg.qr(x - x.mean(0))[0].T @ np.linalg.qr(y - y.mean(0))[0])[1]
+        found.append(float(gaussian_part(np.r_[r, 0, 0], 2, 2, 100)))
+    assert np.mean(found) < 0.01  # 0.02 without
+    strong = gaussian_part(np.array([[0.9, 0.5], [0.0, 0.0]]), [2, 2], [2, 2], 10**6)
+    expected = -0.5 * np.log([(1 - 0.81) * (1 - 0.25), 1])
+    np.testing.assert_allclose(strong, expected, atol=1e-5)
+    assert np.isfinite(gaussian_part(np.ones((1, 3)), [3], [3], 100)).all()
+
+
+def test_rank_noise_tells_when_ranks_are_too_coarse():
+    assert float(rank_noise(np.array([0.5, 0.0]), 1000)) < 0.001
+    assert float(rank_noise(np.array([0.999, 0.0]), 100)) > 3 - 1e-9
+    assert rank_noise(np.ones((2, 5)), 50).tolist() == [3.0, 3.0]
+
+
+def test_standard_error_grows_with_what_it_counts():
+    base = {"noise": 0.1, "mi": 0.5, "gaussian": 0.5, "rank_noise": 0.0, "pairs": 4, "samples": 100}
+    assert standard_error(None, **base) == 0.1
+    least = standard_error(CONSTANTS, **base)
+    assert least > 0.1
+    changes = {
+        "noise": 0.2,
+        "mi": 0.9,
+        "gaussian": 0.2,
+        "rank_noise": 0.2,
+        "pairs": 9,
+        "samples": 40,
+    }
+    for name, value in changes.items():
+        assert standard_error(CONSTANTS, **{**base, name: value}) > least
+
+
+def readings(rows, seed):
+    """Estimates whose errors follow the law exactly, with tails."""
+    rng = np.random.default_rng(seed)
+    n = rng.choice([50, 100, 500, 1000, 5000], rows).astype(float)
+    data = {"n": n, "samples": n, "pairs": rng.integers(1, 6, rows) * rng.integers(1, 6, rows)}
+    data |= {"gaussian": rng.exponential(0.5, rows), "noise": rng.uniform(0.3, 1, rows) / n**0.5}
+    data["mi"] = data["gaussian"] + rng.normal(0, 0.2, rows) * (rng.random(rows) < 0.7)
+    data["rank_noise"] = rng.exponential(10 / n)
+    data["truth_error"] = np.full(rows, 0.002)
+    scale = np.hypot(standard_errors(data, CONSTANTS), 0.002)
+    data["truth"] = data["mi"] + scale * rng.standard_t(3, rows)
+    return data
+
+
+def test_fit_covers_what_it_has_not_seen():
+    found = fit(readings(2000, 0))
+    data = readings(4000, 1)
+    stderr = standard_errors(data, found)
+    for n in np.unique(data["n"]):
+        part = {name: column[data["n"] == n] for name, column in data.items()}
+        assert 0.87 < coverage(part, stderr[data["n"] == n]) < 0.93
+        assert coverage(part, part["noise"]) < 0.8
+    # The shares of the law come back, up to the common factor that 90% of a t asks for.
+    ratio = [found[name] / CONSTANTS[name] for name in ("noise", "curved", "ceiling")]
+    assert max(ratio) / min(ratio) < 1.6
+
+
+# ---- end to end ----------------------------------------------------------------------------------
+
+
+def test_read_goes_through_the_public_estimator():
+    estimator = Estimator(threads=1)
+    draws = list(itertools.islice(whole(3, seed=7, samples=100), 3))
+    data = read(estimator, iter(draws), (50, 100))
+    assert set(data["n"]) <= {50, 100} and len(data["mi"]) <= 6
+    last = draws[-1]
+    e = estimator.estimate(last.x, last.y)
+    assert data["mi"][-1] == e.mi and data["truth"][-1] == last.mi
+    values = dict(mi=e.mi, gaussian=e.gaussian, rank_noise=e.rank_noise, noise=e.noise)
+    values |= {"pairs": e.rank_x * e.rank_y, "samples": e.effective_samples}
+    constants = estimator.bundle.calibration.get("whole")
+    assert e.stderr == pytest.approx(float(standard_error(constants, **values)), rel=1e-9)
+
+
+def test_constants_reach_the_model_file_and_the_estimate(tmp_path, monkeypatch, capsys):
+    constants = {"whole": CONSTANTS, "sliced": {**CONSTANTS, "noise": 7.0}}
+    monkeypatch.setattr(module, "calibrate", lambda *a: (constants, []))
+    out, model = tmp_path / "calibration.json", tmp_path / "edge.onnx"
+    monkeypatch.setattr("sys.argv", ["calibrate", "edge", "--out", str(out)])
+    threads = torch.get_num_threads()
+    module.main()
+    torch.set_num_threads(threads)
+
+    shipped = bundle.load("edge")
+    command = ["export", str(shipped.path), "--out", str(model)]
+    assert cli.main([*command, "--calibration", str(out)]) == 0
+    changed = bundle.load(model)
+    assert changed.calibration == constants and changed.sha256 != shipped.sha256
+    assert (changed.steps, changed.accuracy) == (shipped.steps, shipped.accuracy)
+    x = np.random.default_rng(0).standard_normal((60, 3))
+    estimates = [
+        Estimator(model, threads=1, **o).estimate(x, x**2) for o in ({}, {"k": 2, "slices": 4})
+    ]
+    for e, kind in zip(estimates, ("whole", "sliced"), strict=True):
+        assert e.stderr > constants[kind]["noise"] * e.noise
+    same = Estimator("edge", threads=1).estimate(x, x**2)
+    assert same.mi == estimates[0].mi and same.noise == estimates[0].noise
+
+    capsys.readouterr()
+    assert cli.main(command) == 2
+    assert "--calibration" in capsys.readouterr().err
+    out.write_text(json.dumps({"whole": CONSTANTS}))
+    assert cli.main([*command, "--calibration", str(out)]) == 2
+    assert "cannot read the calibration" in capsys.readouterr().err
