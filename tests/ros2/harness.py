@@ -26,31 +26,24 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
+from infoatlas_ros2.parameters import Settings
+
 TOPIC = "/arm/joint_states"
 LIVE = "/live/joint_states"
 RELIABLE = QoSProfile(depth=1000)
-# Small and quick; what a test does not name is set to this before each test.
+# Small and quick; what a test does not name is set to this, or to its default, before each test.
 SMALL: dict[str, Any] = {
+    name: list(value) if isinstance(value, tuple) else value
+    for name, value in vars(Settings()).items()
+} | {
     "topic": TOPIC,
-    "message_type": "sensor_msgs/msg/JointState",
     "fields": ["position[:]"],
-    "topic_b": "",
-    "message_type_b": "",
-    "fields_b": [""],
     "lag": 2,
     "lag_seconds": 0.02,
-    "lag_tolerance": 0.0,
     "window": 48,
     "k": 2,
     "slices": 4,
-    "rate_limit": 0.0,
-    "model_file_path": "edge",
-    "provider": "cpu",
     "threads": 1,
-    "seed": 0,
-    "key_state_z": 3.5,
-    "queue": 1000,
-    "stall_after": 1.0,
     "use_sim_time": False,
 }
 
@@ -66,7 +59,8 @@ class NodeProcess:
                 [sys.executable, program, *arguments],
                 stdout=file,
                 stderr=subprocess.STDOUT,
-                env=os.environ | {"PYTHONUNBUFFERED": "1"},
+                # Types of fields are checked as older distributions do.
+                env=os.environ | {"PYTHONUNBUFFERED": "1", "ROS_PYTHON_CHECK_FIELDS": "1"},
             )
 
     def alive(self) -> bool:
@@ -135,6 +129,10 @@ class Bench:
             found = self._news.wait_for(condition, seconds)
         assert found, f"not within {seconds} s; last said: {self.statuses[-1:]}"
         return found
+
+    def read(self, message: Any, seconds: float = 15.0) -> None:
+        """Wait until a message is the newest one that has been read."""
+        self.wait(lambda: self.readings and self.readings[-1][1].header == message.header, seconds)
 
     def _call(self, client: Any, request: Any) -> Any:
         assert client.wait_for_service(20), f"no service {client.srv_name}"

@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import rclpy
-from harness import RELIABLE
+from harness import RELIABLE, as_time
 from sensor_msgs.msg import JointState
 
 topic, rate, seed = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
@@ -17,14 +17,14 @@ node = rclpy.create_node(f"robot_{seed}")
 publisher = node.create_publisher(JointState, topic, RELIABLE)
 rng = np.random.default_rng(seed)
 state = np.zeros(4)
-begin, sent = time.monotonic(), 0
+start, begin, sent = time.time_ns(), time.monotonic(), 0
 while True:
     pause = begin + sent / rate - time.monotonic()
     if pause > 0:
         time.sleep(pause)
     state = 0.8 * state + 0.3 * rng.standard_normal(4)
     message = JointState(position=state.tolist())
-    message.header.stamp = node.get_clock().now().to_msg()
+    message.header.stamp = as_time(start + int(sent * 1e9 / rate))
     message.header.frame_id = f"robot_{seed}"
     publisher.publish(message)
     sent += 1

@@ -11,7 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from harness import TOPIC, as_time, feed, joint_states, seconds, values, walk
+from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
+
 from test_stream import nanoseconds, offline
 
 PUBLISHER = Path(__file__).with_name("publish.py")
@@ -27,18 +29,21 @@ def run(bench, messages, kind, rate=250.0):
     assert stream.counts[kind] > 0
     bench.up()
     feed(bench.publisher(), messages, rate)
-    status = bench.diagnosis(lambda s: values(s)["received"] == str(len(messages)))
-    counts = {key: int(values(status)[f"messages: {key}"]) for key in stream.counts}
-    assert counts == stream.counts
+    bench.read(messages[-1])
+    status = bench.diagnosis(lambda s: counts(s, stream) == stream.counts)
     seen = [s for s in bench.statuses if f"({kind})" in s.message]
     assert seen and all(s.level == s.WARN for s in seen)
     for _, m in bench.readings:
-        stamp = seconds(m.header.stamp)
-        assert m.value == expected[stamp].estimate.mi and m.fill == expected[stamp].fill
-    last = bench.readings[-1][1].header.stamp
-    assert nanoseconds(last) == nanoseconds(messages[-1].header.stamp)
+        reading = expected[seconds(m.header.stamp)]
+        assert m.value == reading.estimate.mi and m.fill == reading.fill
     assert values(status)["last error"] == ""
-    return expected, counts
+    return expected, stream.counts
+
+
+def counts(status, stream):
+    """Fates of messages, as a status has them."""
+    told = values(status)
+    return {key: int(told.get(f"messages: {key}", 0)) for key in stream.counts}
 
 
 def test_nan(bench):
@@ -46,8 +51,8 @@ def test_nan(bench):
     for i in (60, 61, 90):
         messages[i].position[1] = math.nan
     messages[95].position[0] = math.inf
-    expected, counts = run(bench, messages, "NaN")
-    assert counts["NaN"] == 4
+    expected, found = run(bench, messages, "NaN")
+    assert found["NaN"] == 4
     assert min(r.fill for r in expected.values()) < 1  # holes, and no pair across them
 
 
@@ -55,23 +60,23 @@ def test_wrong_dimension(bench):
     messages = joint_states(walk(150))
     for i in range(60, 70):
         messages[i].position = [0.0] * 6
-    _, counts = run(bench, messages, "dimension")
-    assert counts["dimension"] == 10
+    _, found = run(bench, messages, "dimension")
+    assert found["dimension"] == 10
 
 
 def test_older_stamps(bench):
     messages = joint_states(walk(150))
     messages[60:62] = [messages[61], messages[60]]
     messages[90:92] = [messages[91], messages[90]]
-    _, counts = run(bench, messages, "older stamp")
-    assert counts["older stamp"] == 2
+    _, found = run(bench, messages, "older stamp")
+    assert found["older stamp"] == 2
 
 
 def test_repeated_stamps(bench):
     messages = joint_states(walk(150))
     messages = [*messages[:80], messages[79], messages[79], *messages[80:]]
-    _, counts = run(bench, messages, "repeated stamp")
-    assert counts["repeated stamp"] == 2
+    _, found = run(bench, messages, "repeated stamp")
+    assert found["repeated stamp"] == 2
 
 
 def test_lost_messages_leave_holes(bench):
@@ -80,11 +85,10 @@ def test_lost_messages_leave_holes(bench):
     expected, _, _ = offline(messages)
     bench.up()
     feed(bench.publisher(), messages, 250)
-    bench.diagnosis(lambda s: values(s)["received"] == str(len(messages)))
-    assert bench.readings and max(m.fill for _, m in bench.readings) < 1
+    bench.read(messages[-1])
+    assert max(m.fill for _, m in bench.readings) < 1
     for _, m in bench.readings:
-        stamp = seconds(m.header.stamp)
-        assert m.value == expected[stamp].estimate.mi
+        assert m.value == expected[seconds(m.header.stamp)].estimate.mi
 
 
 def test_time_jumps_back(bench):
@@ -94,15 +98,13 @@ def test_time_jumps_back(bench):
     bench.up()
     publisher = bench.publisher()
     feed(publisher, messages)
-    bench.wait(lambda: bench.readings and bench.readings[-1][1].header == messages[-1].header)
+    bench.read(messages[-1])
     first = len(bench.readings)
     feed(publisher, messages)
-    bench.wait(
-        lambda: len(bench.readings) > first and bench.readings[-1][1].header == messages[-1].header
-    )
+    bench.wait(lambda: len(bench.readings) > first)
+    bench.read(messages[-1])
     for _, m in bench.readings:
-        stamp = seconds(m.header.stamp)
-        assert m.value == expected[stamp].estimate.mi
+        assert m.value == expected[seconds(m.header.stamp)].estimate.mi
     assert values(bench.diagnosis())["messages: resets"] == "1"
 
 
@@ -145,23 +147,19 @@ def test_publisher_dies_and_another_takes_over(bench, how):
 
 
 def test_flood(bench):
-    """1 kHz for three seconds: the newest wins, nothing piles up, and each drop is counted."""
-    states = walk(3000, dim=7)
-    step = 1_000_000
-    start = time.time_ns()
-    messages = joint_states(states, start, step)
-    bench.up(lag=20, lag_seconds=0.02, window=200, k=5, slices=40)
-    publisher = bench.publisher()
-    feed(publisher, messages, 1000)
+    """1 kHz for three seconds, best effort: newest wins, nothing piles up, drops are counted."""
+    topic = "/flood/joint_states"
+    bench.up(topic=topic, lag=10, lag_seconds=0.02, window=300, k=5, slices=40)
+    publisher = bench.publisher(topic=topic, qos=qos_profile_sensor_data)
+    feed(publisher, joint_states(walk(3000, dim=7), time.time_ns(), 1_000_000), 1000)
     told = values(bench.diagnosis(lambda s: s.message.startswith("stalled")))
-    late = [at - seconds(m.header.stamp) for at, m in bench.readings]
     received, readings = int(told["received"]), int(told["readings"])
     dropped = int(told["dropped: newer came"])
-    assert received > 1500 and readings > 0 and dropped > readings
-    assert 0 <= received - readings - dropped <= 250  # while the window was filling
+    assert readings > 0 and dropped > readings
+    assert 0 <= received - readings - dropped <= 320  # while the window was filling
     assert told["dropped: queue full"] == "0"
-    assert nanoseconds(bench.readings[-1][1].header.stamp) >= start + 2900 * step
     # As fresh at the end as at the start: with a backlog they would come later and later.
+    late = [at - seconds(m.header.stamp) for at, m in bench.readings]
     half = len(late) // 2
     assert np.median(late[half:]) < np.median(late[: half + 1]) + 0.5
 
@@ -214,5 +212,5 @@ def test_jump_below_the_threshold_is_no_restart(bench):
     messages = joint_states(walk(120))
     for i, message in enumerate(messages[60:], start=60):
         message.header.stamp = as_time(1_700_000_000 * 10**9 + i * 10_000_000 - 300_000_000)
-    _, counts = run(bench, messages, "older stamp")
-    assert counts["resets"] == 0 and counts["older stamp"] >= 29
+    _, found = run(bench, messages, "older stamp")
+    assert found["resets"] == 0 and found["older stamp"] >= 29

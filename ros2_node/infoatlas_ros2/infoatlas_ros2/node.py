@@ -230,7 +230,7 @@ class InfoAtlasNode(LifecycleNode):
         return SetParametersResult(successful=True)
 
     def _report(self) -> None:
-        settings, stream = parameters.read(self), self._worker and self._worker.stream
+        settings, worker = parameters.read(self), self._worker
         names = [name for name in (settings.topic, settings.topic_b) if name]
         about = {
             "topic": " and ".join(names),
@@ -244,8 +244,8 @@ class InfoAtlasNode(LifecycleNode):
             about["model"] = f"{estimator.bundle.name} {estimator.bundle.version}"
         status = self._health.status(
             self._state,
-            stream.reason if stream else "not active",
-            dict(stream.counts) if stream else {},
+            worker.reason if worker else "not active",
+            worker.stream.counts if worker else {},
             settings.stall_after,
             about,
         )

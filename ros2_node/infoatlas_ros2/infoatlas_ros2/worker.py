@@ -75,6 +75,7 @@ class Worker:
         self._maker, self._read, self._publish, self._health = maker, settings, publish, health
         self.settings = settings()
         self.stream = maker.stream(self.settings)
+        self.reason = self.stream.reason  # of the last attempt to read
         self._ring: deque[tuple[Any, Any]] = deque()
         self._most = self.settings.queue
         self._ready = threading.Condition()
@@ -132,6 +133,8 @@ class Worker:
             due = number == len(batch) and self._is_due(sample.stamp)
             for reading, states in self.stream.take(sample, read=due):
                 self._tell(reading, states)
+            if due:
+                self.reason = self.stream.reason
         while len(self._headers) > HEADERS:
             del self._headers[next(iter(self._headers))]
 

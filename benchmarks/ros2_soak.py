@@ -1,0 +1,190 @@
+"""Feeds the ROS 2 node at a steady rate for minutes, and watches its memory and latency.
+
+python benchmarks/ros2_soak.py --minutes 10 --rate 200 --out benchmarks/results/ros2_soak.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 100)
+
+import numpy as np
+import rclpy
+from ament_index_python.packages import get_package_prefix
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray
+from infoatlas_msgs.msg import MutualInformation
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.qos import qos_profile_sensor_data
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
+
+from infoatlas_rt.console import progress
+
+JOINTS = 7
+
+
+class Soak:
+    """A robot that publishes, and a listener that notes what the node says and takes."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.node = rclpy.create_node("soak")
+        self.publisher = self.node.create_publisher(
+            JointState, "/joint_states", qos_profile_sensor_data
+        )
+        self.latencies: list[float] = []
+        self.memory: list[tuple[float, float]] = []  # seconds, MB
+        self.status: dict[str, str] = {}
+        self.node.create_subscription(
+            MutualInformation, "/infoatlas/mutual_information", self._read, 100
+        )
+        self.node.create_subscription(DiagnosticArray, "/diagnostics", self._diagnose, 10)
+        self._change = self.node.create_client(ChangeState, "/infoatlas/change_state")
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self.node)
+        threading.Thread(target=self._spin, daemon=True).start()
+
+    def _spin(self) -> None:
+        try:
+            self._executor.spin()
+        except ExternalShutdownException:
+            pass
+
+    def _read(self, message: MutualInformation) -> None:
+        stamp = message.header.stamp
+        self.latencies.append(time.time() - stamp.sec - 1e-9 * stamp.nanosec)
+
+    def _diagnose(self, array: DiagnosticArray) -> None:
+        self.status = {pair.key: pair.value for pair in array.status[0].values}
+
+    def change(self, number: int) -> None:
+        if not self._change.wait_for_service(20):
+            raise RuntimeError("the node does not answer")
+        done = threading.Event()
+        future = self._change.call_async(ChangeState.Request(transition=Transition(id=number)))
+        future.add_done_callback(lambda _: done.set())
+        if not done.wait(30) or not future.result().success:
+            raise RuntimeError("the node refused: see what it printed")
+
+    def feed(self, minutes: float, rate: float, advance) -> float:
+        """Publish; returns the seconds that it took."""
+        rng = np.random.default_rng(0)
+        state = np.zeros(JOINTS)
+        total, start, begin = int(minutes * 60 * rate), time.time_ns(), time.monotonic()
+        noted = -np.inf
+        for i in range(total):
+            pause = begin + i / rate - time.monotonic()
+            if pause > 0:
+                time.sleep(pause)
+            state = 0.95 * state + 0.1 * np.sin(0.01 * i) + 0.2 * rng.standard_normal(JOINTS)
+            stamp = start + int(i * 1e9 / rate)
+            header = Header(stamp=Time(sec=stamp // 10**9, nanosec=stamp % 10**9))
+            self.publisher.publish(JointState(header=header, position=state.tolist()))
+            now = time.monotonic() - begin
+            if now - noted > 5:
+                noted = now
+                self.memory.append((now, resident(self.pid)))
+                advance(i / total)
+        return time.monotonic() - begin
+
+
+def resident(pid: int) -> float:
+    """Resident memory of a process, MB."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--rate", type=float, default=200.0, help="Hz (200)")
+    parser.add_argument("--slices", type=int, default=40)
+    parser.add_argument("--note", default="", help="what else the machine was doing")
+    parser.add_argument("--out", help="JSON file")
+    arguments = parser.parse_args()
+
+    program = Path(get_package_prefix("infoatlas_ros2"), "lib/infoatlas_ros2/infoatlas_node")
+    values = {"lag_seconds": 0.1, "lag": round(0.1 * arguments.rate), "slices": arguments.slices}
+    given = [word for k, v in values.items() for word in ("-p", f"{k}:={v}")]
+    node = subprocess.Popen([sys.executable, program, "--ros-args", *given])
+    rclpy.init()
+    try:
+        soak = Soak(node.pid)
+        soak.change(Transition.TRANSITION_CONFIGURE)
+        soak.change(Transition.TRANSITION_ACTIVATE)
+        with progress("soak") as advance:
+            took = soak.feed(arguments.minutes, arguments.rate, advance)
+        time.sleep(2.5)  # the last report
+        status = soak.status
+    finally:
+        node.terminate()
+        code = node.wait(10)
+        rclpy.try_shutdown()
+
+    sent = int(arguments.minutes * 60 * arguments.rate)
+    seconds, memory = np.array(soak.memory).T
+    settled = seconds > min(60.0, seconds[-1] / 3)  # buffers and allocators have found their size
+    slope = np.polyfit(seconds[settled] / 60, memory[settled], 1)[0]
+    late = np.array(soak.latencies) * 1e3
+    result = {
+        "minutes": round(took / 60, 2),
+        "rate_hz": arguments.rate,
+        "sent": sent,
+        "received": int(status["received"]),
+        "lost_on_the_way": sent - int(status["received"]),
+        "readings": int(status["readings"]),
+        "overtaken": int(status["dropped: newer came"]),
+        "queue_full": int(status["dropped: queue full"]),
+        "key_states": int(status["key states"]),
+        "memory_mb": {
+            "after_a_minute": round(float(memory[settled][0]), 1),
+            "end": round(float(memory[-1]), 1),
+            "largest": round(float(memory.max()), 1),
+            "slope_per_minute": round(float(slope), 3),
+        },
+        "latency_ms": {
+            "what": "stamp of the input to arrival of the reading, in the other process",
+            "p50": round(float(np.percentile(late, 50)), 1),
+            "p99": round(float(np.percentile(late, 99)), 1),
+            "max": round(float(late.max()), 1),
+        },
+        "last_error": status["last error"],
+        "exit_code": code,
+        "window": 100,
+        "coordinates": JOINTS,
+        "slices": arguments.slices,
+        "machine": processor(),
+        "cores": len(os.sched_getaffinity(0)),
+        "python": platform.python_version(),
+        "note": arguments.note,
+        "command": " ".join(["python", "benchmarks/ros2_soak.py", *sys.argv[1:]]),
+    }
+    text = json.dumps(result, indent=2)
+    print(text)
+    if arguments.out:
+        Path(arguments.out).write_text(text + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
