@@ -27,6 +27,9 @@ test-core: .venv-dev/ready
 test-ros2: build/ros2/ready
 	. build/ros2/install/local_setup.sh && $(ROS)/python -m pytest tests/ros2
 
+ros-demo: build/ros2/ready
+	. build/ros2/install/local_setup.sh && $(ROS)/python ros2_node/demo.py
+
 bench: .venv/ready
 	$(RUN)/infoatlas-rt bench
 

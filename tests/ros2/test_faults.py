@@ -131,7 +131,9 @@ def test_publisher_dies_and_another_takes_over(bench, how):
         bench.wait(lambda: len(bench.readings) > 5)
         os.kill(one.pid, how)
         one.wait(10)
-        stalled = bench.diagnosis(lambda s: s.message.startswith("stalled: no message for"))
+        stalled = bench.diagnosis(
+            lambda s: s.message.startswith(f"stalled: no message on {TOPIC} for")
+        )
         assert stalled.level == stalled.WARN
         assert bench.state() == "active"
         two = robot(2)
@@ -194,8 +196,33 @@ def as_later():
 
 def test_nobody_publishes(bench):
     bench.up(topic="/nowhere")
-    status = bench.diagnosis(lambda s: s.message == "no message yet")
+    status = bench.diagnosis(lambda s: s.message == "no message yet on /nowhere")
     assert status.level == status.WARN and values(status)["publishers"] == "0"
+
+
+def test_publisher_that_does_not_fit(bench):
+    """TOPIC is subscribed to as reliable: a best-effort publisher is seen, and not heard."""
+    bench.up()
+    publisher = bench.node.create_publisher(JointState, TOPIC, qos_profile_sensor_data)
+    before = values(bench.diagnosis())["publishers"]
+    feed(publisher, joint_states(walk(60)), 250)
+    status = bench.diagnosis(lambda s: s.message == f"no message yet on {TOPIC}")
+    assert status.level == status.WARN and int(before) > 0 and not bench.readings
+
+
+def test_one_of_two_topics_stalls(bench):
+    base = "/base/joint_states"
+    kind = "sensor_msgs/msg/JointState"
+    bench.up(topic_b=base, message_type_b=kind, fields_b=["position[:]"], lag=0, stall_after=0.5)
+    arm, wheels = bench.publisher(), bench.publisher(topic=base, qos=qos_profile_sensor_data)
+    messages = joint_states(walk(300))
+    for message in messages[:100]:
+        arm.publish(message)
+        wheels.publish(message)
+        time.sleep(0.005)
+    bench.wait(lambda: bench.readings)
+    feed(arm, messages[100:], 100)
+    assert any(f"no message on {base} for" in s.message for s in bench.statuses)
 
 
 def test_unstamped_headers_count_as_no_headers(bench):

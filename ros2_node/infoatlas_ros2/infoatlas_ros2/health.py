@@ -27,7 +27,7 @@ class Health:
         self.latencies: deque[float] = deque(maxlen=LATENCIES)
         self.inference = float("nan")  # seconds, of the last estimate
         self.fill = 0.0
-        self.heard: float | None = None  # time.monotonic() of the last message
+        self.heard: dict[str, float] = {}  # topic: time.monotonic() of its last message
         self.error = ""
         self._unreported = False
         self._before = Counter[str]()
@@ -45,7 +45,13 @@ class Health:
         self.inference, self.fill = inference, fill
 
     def status(
-        self, state: str, reason: str, counts: dict[str, int], stall: float, about: dict[str, Any]
+        self,
+        state: str,
+        topics: list[str],
+        reason: str,
+        counts: dict[str, int],
+        stall: float,
+        about: dict[str, Any],
     ) -> DiagnosticStatus:
         """Report since the last report.
 
@@ -53,6 +59,8 @@ class Health:
         ----------
         state : str
             Of the lifecycle.
+        topics : list of str
+            That are read.
         reason : str
             Of the stream: why there is no reading, or "ok".
         counts : dict of int
@@ -60,7 +68,7 @@ class Health:
         stall : float
             Seconds without a message that are a stall.
         about : dict
-            What else to tell: topic, provider, model, ...
+            What else to tell: provider, model, ...
         """
         now = time.monotonic()
         period, self._at = max(now - self._at, 1e-9), now
@@ -70,14 +78,17 @@ class Health:
         new = Counter({key: count - self._before[key] for key, count in total.items()})
         self._before = total
         refused = {key: new[key] for key in REFUSALS if new[key] > 0}
-        quiet = None if self.heard is None else now - self.heard
+        unheard = [topic for topic in topics if topic not in self.heard]
+        quiet = {topic: now - at for topic, at in self.heard.items() if now - at > stall}
         level, text = DiagnosticStatus.OK, state
         if state == "active":
             text = "reading" if new["readings"] else reason
-            if quiet is None:
-                level, text = DiagnosticStatus.WARN, "no message yet"
-            elif quiet > stall:
-                level, text = DiagnosticStatus.WARN, f"stalled: no message for {quiet:.1f} s"
+            if unheard:
+                level, text = DiagnosticStatus.WARN, f"no message yet on {' and '.join(unheard)}"
+            elif quiet:
+                level = DiagnosticStatus.WARN
+                stalls = (f"no message on {name} for {span:.1f} s" for name, span in quiet.items())
+                text = f"stalled: {' and '.join(stalls)}"
             elif refused:
                 level = DiagnosticStatus.WARN
                 text += "; refused " + ", ".join(f"{n} ({key})" for key, n in refused.items())
@@ -89,6 +100,7 @@ class Health:
         p50, p99 = np.percentile(late, (50, 99)) if late.size else (np.nan, np.nan)
         values = {
             "state": state,
+            "topic": " and ".join(topics),
             **about,
             "reason": reason,
             "rate in (Hz)": f"{new['received'] / period:.1f}",

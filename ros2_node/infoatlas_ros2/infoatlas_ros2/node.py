@@ -85,7 +85,7 @@ class InfoAtlasNode(LifecycleNode):
             )
         except Exception as error:
             return self._refuse("activate", error)
-        self._health.heard = None
+        self._health.heard = {}
         self._state = "active"
         return super().on_activate(state)
 
@@ -126,7 +126,7 @@ class InfoAtlasNode(LifecycleNode):
             self.create_subscription(
                 kind,
                 topic,
-                partial(self._on_message, side),
+                partial(self._on_message, side, topic),
                 copy(qos_profile_sensor_data),  # rclpy writes the overrides into it
                 qos_overriding_options=QoSOverridingOptions.with_default_policies(),
             )
@@ -158,12 +158,12 @@ class InfoAtlasNode(LifecycleNode):
 
     # Messages
 
-    def _on_message(self, side: int, message: Any) -> None:
+    def _on_message(self, side: int, topic: str, message: Any) -> None:
         """Copy the state out of a message and hand it over: all that a subscription does."""
         if self._worker is None:
             return
         now = self.get_clock().now()
-        self._health.heard = time.monotonic()
+        self._health.heard[topic] = time.monotonic()
         self._health.received += 1
         try:
             sample = self._worker.stream.extract(message, now.nanoseconds * 1e-9, side)
@@ -233,7 +233,6 @@ class InfoAtlasNode(LifecycleNode):
         settings, worker = parameters.read(self), self._worker
         names = [name for name in (settings.topic, settings.topic_b) if name]
         about = {
-            "topic": " and ".join(names),
             "publishers": " and ".join(str(self.count_publishers(name)) for name in names),
         }
         if self._maker is not None:
@@ -244,6 +243,7 @@ class InfoAtlasNode(LifecycleNode):
             about["model"] = f"{estimator.bundle.name} {estimator.bundle.version}"
         status = self._health.status(
             self._state,
+            names,
             worker.reason if worker else "not active",
             worker.stream.counts if worker else {},
             settings.stall_after,
