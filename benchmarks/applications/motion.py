@@ -236,10 +236,11 @@ def bars(axes: Any, rows: list[dict[str, Any]], scene: str) -> None:
             (row,) = pick(rows, scene=scene, view=view, score=name)
             colour = "#1f5f99" if name == OURS else "#8a95a1"
             axes.barh(i + offset, row["auc_pr"], 0.34, color=colour, alpha=alpha)
-            label = f"{row['auc_pr']:.2f}" + ("  3-D" if alpha < 1 else "  2-D") * (i == 0)
             axes.text(
-                row["auc_pr"] + 0.015, i + offset, label, va="center", fontsize=7.5, color=INK
+                row["auc_pr"] + 0.02, i + offset, f"{row['auc_pr']:.2f}", va="center", fontsize=7.5
             )
+            kind = view.split()[-1].strip("()")
+            axes.text(0.02, i + offset, kind, va="center", fontsize=6.5, color="white")
     axes.set_yticks(range(len(NAMES)), NAMES, fontsize=8.5, color=INK)
     axes.set(xlim=(0, 1.13), xticks=(0, 0.5, 1))
     axes.invert_yaxis()
