@@ -168,7 +168,7 @@ class Estimator:
         rank_x, rank_y = rank_x / plan.slices, rank_y / plan.slices
         constants = self.bundle.calibration.get("whole" if plan.k is None else "sliced")
         stderr = standard_error(
-            constants, noise, mi, gaussian, crowding, rank_x * rank_y, effective
+            constants, noise, mi, gaussian, crowding, rank_x * rank_y, effective, plan.slices
         )
         result = Estimate(
             mi=mi,

@@ -65,6 +65,7 @@ def standard_error(
     rank_noise: Any,
     pairs: Any,
     samples: Any,
+    slices: Any,
 ) -> Any:
     """Standard error in nats; the arguments are numbers, or arrays (NumPy, torch) of one shape.
 
@@ -81,11 +82,13 @@ def standard_error(
         rank_x times rank_y: pairs of directions that could depend on each other.
     samples : float
         Effective ones.
+    slices : int
     """
     if constants is None:
         return noise
-    # What noise hides of a curved part: the spread of the Gaussian part at independence.
-    hidden = pairs / samples**2
+    # What noise hides of a curved part: the spread of the Gaussian part at independence, of which
+    # slices have one each.
+    hidden = pairs / samples**2 / slices
     curved = constants["curved"] ** 2 * ((mi - gaussian) ** 2 + hidden) * pairs**1.5
     sampling, ceiling = constants["noise"] * noise, constants["ceiling"] * rank_noise
     few = 1 + constants["few"] / samples**0.5

@@ -108,7 +108,15 @@ def test_rank_noise_tells_when_ranks_are_too_coarse():
 
 
 def test_standard_error_grows_with_what_it_counts():
-    base = {"noise": 0.1, "mi": 0.5, "gaussian": 0.5, "rank_noise": 0.0, "pairs": 4, "samples": 100}
+    base = {
+        "noise": 0.1,
+        "mi": 0.5,
+        "gaussian": 0.5,
+        "rank_noise": 0.0,
+        "pairs": 4,
+        "samples": 100,
+        "slices": 1,
+    }
     assert standard_error(None, **base) == 0.1
     least = standard_error(CONSTANTS, **base)
     assert least > 0.1
@@ -128,7 +136,12 @@ def readings(rows, seed):
     """Estimates whose errors follow the law exactly, with tails."""
     rng = np.random.default_rng(seed)
     n = rng.choice([50, 100, 500, 1000, 5000], rows).astype(float)
-    data = {"n": n, "samples": n, "pairs": rng.integers(1, 6, rows) * rng.integers(1, 6, rows)}
+    data = {
+        "n": n,
+        "samples": n,
+        "slices": np.ones(rows),
+        "pairs": rng.integers(1, 6, rows) * rng.integers(1, 6, rows),
+    }
     data |= {"gaussian": rng.exponential(0.5, rows), "noise": rng.uniform(0.3, 1, rows) / n**0.5}
     data["mi"] = data["gaussian"] + rng.normal(0, 0.2, rows) * (rng.random(rows) < 0.7)
     data["rank_noise"] = rng.exponential(10 / n)
@@ -163,7 +176,7 @@ def test_read_goes_through_the_public_estimator():
     e = estimator.estimate(last.x, last.y)
     assert data["mi"][-1] == e.mi and data["truth"][-1] == last.mi
     values = dict(mi=e.mi, gaussian=e.gaussian, rank_noise=e.rank_noise, noise=e.noise)
-    values |= {"pairs": e.rank_x * e.rank_y, "samples": e.effective_samples}
+    values |= {"pairs": e.rank_x * e.rank_y, "samples": e.effective_samples, "slices": 1}
     constants = estimator.bundle.calibration.get("whole")
     assert e.stderr == pytest.approx(float(standard_error(constants, **values)), rel=1e-9)
 

@@ -39,7 +39,7 @@ PROJECTIONS, PER_PROJECTION = 256, 512  # behind the label of a sliced one
 WIDEST = 24
 Z90 = 1.645
 # What a standard error is made of: columns of the readings, in the order of `standard_error`.
-EVIDENCE = ("noise", "mi", "gaussian", "rank_noise", "pairs", "samples")
+EVIDENCE = ("noise", "mi", "gaussian", "rank_noise", "pairs", "samples", "slices")
 
 
 @dataclass
@@ -159,7 +159,12 @@ def read(
             e = estimator.estimate(d.x[:n], d.y[:n], time_series=series)
             row = {name: getattr(e, name) for name in ("mi", "stderr", "noise", "gaussian")}
             row |= {"rank_noise": e.rank_noise, "pairs": e.rank_x * e.rank_y, "n": n}
-            row |= {"samples": e.effective_samples, "truth": d.mi, "truth_error": d.mi_error}
+            row |= {
+                "slices": e.slices,
+                "samples": e.effective_samples,
+                "truth": d.mi,
+                "truth_error": d.mi_error,
+            }
             if not (e.saturated or e.degenerate):
                 rows.append(row | {"family": d.family, "dataset": number})
         advance()
