@@ -36,6 +36,7 @@ bench: .venv/ready
 accuracy: .venv-dev/ready build/bmi/ready
 	$(DEV)/python benchmarks/accuracy/bmi.py build/bmi --out benchmarks/results
 	$(DEV)/python benchmarks/accuracy/gaussian.py --out benchmarks/results
+	$(DEV)/python benchmarks/accuracy/calibration.py build/bmi --out benchmarks/results
 
 applications: .venv-dev/ready
 	$(DEV)/python benchmarks/applications/independence.py
@@ -67,7 +68,7 @@ lint: .venv-dev/ready
 	touch $@
 
 # As on a robot, but that the wheels take the place of /opt/ros.
-build/ros2/ready: .venv-ros/ready $(shell find ros2_node -type f -not -path '*/__pycache__/*')
+build/ros2/ready: .venv-ros/ready $(shell find ros2_node/infoatlas_* -type f -not -path '*/__pycache__/*')
 	PATH="$(CURDIR)/$(ROS):$$PATH" VIRTUAL_ENV="$(CURDIR)/.venv-ros" \
 	CMAKE_PREFIX_PATH="$(CURDIR)/.venv-ros" AMENT_PREFIX_PATH="$(CURDIR)/.venv-ros" \
 	$(ROS)/colcon --log-base build/ros2/log build --base-paths ros2_node --merge-install \
