@@ -31,6 +31,8 @@ from infoatlas_train.calibrate import whole as atlas_draws
 
 NOMINAL = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 PERMUTATIONS = 19  # p <= 0.05 if the given pairing reads more than all of them: exactly 5%
+FITTED = "The constants were fitted to other draws of the atlas; BMI had no part in it."
+NOT_FITTED = "This model file has no calibration, so its standard error is the noise alone."
 COLOURS = {
     "atlas, whole": "#0c2f52",
     "without flows, whole": "#5b93c4",
@@ -173,7 +175,7 @@ def draw(populations: dict[str, Readings]) -> Figure:
         report.quiet(axes)
     left.set(xlim=(0, 1), ylim=(0, 1), xlabel="nominal", ylabel="observed")
     left.set_title("Coverage, all sizes", color=INK, fontsize=11, loc="left")
-    right.set(xscale="log", ylim=(0.5, 1.01), xlabel="n", xticks=SIZES)
+    right.set(xscale="log", ylim=(0, 1.01), xlabel="n", xticks=SIZES)
     right.set_xticks(SIZES, [str(n) for n in SIZES])
     right.minorticks_off()
     right.set_title(
@@ -210,8 +212,9 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]], level: list[dict[str
             "![Observed over nominal coverage](calibration.png)",
             "## Coverage",
             "Share of truths within mi ± z stderr (where a truth is a Monte Carlo mean, its own "
-            "error is allowed for). Estimates flagged as saturated are left out. The constants "
-            "were fitted to other draws of the atlas; BMI had no part in it. The samples of a "
+            "error is allowed for). Estimates flagged as saturated are left out. "
+            + (FITTED if about["models"][0]["calibration"] else NOT_FITTED)
+            + " The samples of a "
             "dataset are nested: smaller n are the first of the larger. Errors are skewed (what "
             "the model misses makes it read too little) and heavy-tailed, so that 90% intervals "
             "can hold 90% only if 50% intervals hold more than half.",
