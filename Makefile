@@ -2,7 +2,7 @@
 # make test   the whole test suite, with everything that it drives
 # make ros-demo   the ROS 2 node, live: 100 Hz in, key states out, and a picture
 # make bench  latency of one update on this machine
-# make accuracy   the BMI benchmark, through the public API, and the tables of the README
+# make accuracy   BMI, Gaussians, hand-made families, strong dependence, and the peers beside them
 # make applications   independence, embeddings, motion, slices: tables and pictures
 # make pretrain   three minutes of pretraining on two cores (preset tiny)
 
@@ -36,6 +36,10 @@ bench: .venv/ready
 accuracy: .venv-dev/ready build/bmi/ready
 	$(DEV)/python benchmarks/accuracy/bmi.py build/bmi --out benchmarks/results
 	$(DEV)/python benchmarks/accuracy/gaussian.py --out benchmarks/results
+	$(DEV)/python benchmarks/accuracy/families.py
+	$(DEV)/python benchmarks/accuracy/strong.py
+	$(DEV)/python benchmarks/accuracy/bmi_sliced.py
+	$(DEV)/python benchmarks/accuracy/table1.py
 	$(DEV)/python benchmarks/accuracy/calibration.py build/bmi --out benchmarks/results
 
 applications: .venv-dev/ready
