@@ -94,7 +94,7 @@ def metadata(model: InfoAtlas, run: dict[str, Any], name: str, version: str) -> 
         "n_max": max(SIZES),
         "shifts": SHIFTS,
         "pairs": PAIRS,
-        "padding": "zeros",
+        "padding": model.config.padding,
         "readout": model.config.readout,
         "preprocess": "1",
         "steps": run["step"],

@@ -18,7 +18,7 @@ from infoatlas_train.critic import (
     influence,
     shift_index,
 )
-from infoatlas_train.model import InfoAtlas
+from infoatlas_train.model import InfoAtlas, parameters, parameters_by_part
 from infoatlas_train.objective import query_scores
 
 
@@ -136,6 +136,23 @@ def test_generated_readout_is_the_papers_variant():
     mi.sum().backward()
     written = m.hypernetwork.generation.write.weight.grad
     assert torch.isfinite(mi).all() and written[-2:].abs().max() > 0  # the coefficients are written
+
+
+def test_paper_preset_has_the_papers_sizes():
+    config = PRESETS["paper"]
+    with torch.device("meta"):  # a billion parameters and none in memory
+        h = InfoAtlas(config).hypernetwork
+    assert (config.dim, config.readout, config.padding) == (20, "generated", "noise")
+    assert (len(h.joint_layers), len(h.marginal_layers), len(h.readings)) == (16, 8, 0)
+    readers = [h.joint_reading, h.fusion, *h.joint_layers, *h.marginal_layers]
+    assert {(r.kv.in_features, r.kv.out_features) for r in readers} == {(1536, 2 * 1536)}
+    layers = [m for m in h.generation.mlp.modules() if isinstance(m, torch.nn.Linear)]
+    assert [layer.out_features for layer in layers] == [8196] * 7
+    theta = sum(rows * length for rows, length, _ in h.generation.layout.values()) * config.units
+    assert h.generation.write.weight.shape == (theta, 8196)
+    parts = parameters_by_part(config)
+    assert sum(parts.values()) == parameters(h) > 1e9
+    assert parts["generation"] == parameters(h.generation)
 
 
 def test_identical_sides_stay_finite(model):

@@ -78,3 +78,30 @@ def test_learning_rate_warms_up_and_decays():
     rates = [pretrain.learning_rate(step, args) for step in range(100)]
     assert rates[0] == pytest.approx(0.1) and rates[9] == 1.0 and rates[49] == 1.0
     assert all(a > b for a, b in pairwise(rates[50:98])) and rates[-1] < 0.05
+
+
+def test_wide_trains_to_twenty_dimensions(monkeypatch, tmp_path):
+    run(monkeypatch, tmp_path, "--preset", "wide", "--steps", "2", "--evaluate", "2")
+    model, record = pretrain.load(tmp_path / "best.pt")
+    assert model.config.dim == 20 and record["step"] == 2 and "skipped" not in record
+    torch.manual_seed(0)
+    x = torch.randn(2, 100, 20)
+    with torch.no_grad():
+        mi, *_ = model(x, x + 0.5 * torch.randn_like(x), torch.arange(1, 9))
+    assert torch.isfinite(mi).all() and (mi > 3).all()
+
+
+def test_a_preset_is_described(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["pretrain", "--preset", "paper", "--describe"])
+    pretrain.main()
+    lines = [line.replace(",", "").split() for line in capsys.readouterr().out.splitlines()]
+    counts = {" ".join(line[:-1]): int(line[-1]) for line in lines if line and line[-1].isdigit()}
+    assert counts["width"] == 1536 and counts["generator_layers"] == 7
+    parts = pretrain.parameters_by_part(pretrain.PRESETS["paper"])
+    assert counts["in all"] == sum(counts[name] for name in parts) > 1e9
+
+
+def test_a_step_takes_one_batch_at_least(monkeypatch, tmp_path, capsys):
+    with pytest.raises(SystemExit) as stop:
+        run(monkeypatch, tmp_path, "--accumulate", "0")
+    assert stop.value.code == 2 and "--accumulate 0" in capsys.readouterr().err

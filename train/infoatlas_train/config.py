@@ -1,4 +1,17 @@
-"""Sizes and switches of the hypernetwork, and the presets."""
+"""Sizes and switches of the hypernetwork, and the presets.
+
+The preset `paper` has the sizes that the paper gives (section 3.1 and appendix): D = 20, 16 and 8
+self-attention layers, keys and values of width 1536, a seven-layer generator of 8196 units, every
+parameter of the critic generated, padding with noise. It leaves the following unstated, and what
+stands here is an assumption:
+
+* 16 heads, 64 latent queries of the joint path and 64 of the marginal path, two-layer MLPs of
+  twice the width after each attention, projections f_x and f_y of width 1536;
+* "seven layers" are seven hidden ones, each behind a layer norm, on the mean of the fused tokens,
+  and a linear one after them that writes all parameters at once;
+* a critic of this project's form (a network of each side, a layer for the pairs) with 64 hidden
+  units and 64 features, around the Gaussian anchor and behind the canonical form.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +35,12 @@ class HypernetworkConfig:
     solve_shifts: int = 4  # product pairs of the solve: the first of the shifts
     refinements: int = 0  # rounds of train/infoatlas_train/refinement.py
     refine_shifts: int = 2  # product pairs there
+    refine_cg_steps: int = 8  # there, each time from the last solution
     ridge_floor: float = 5e-4  # bounds the condition number of the solve
     cg_steps: int = 15  # in the graph; training solves exactly
+    padding: str = "zeros"  # of coordinates that a side lacks; or "noise", as in the paper
+    generator_layers: int = 0  # of one MLP that writes all parameters; 0: each token writes its own
+    generator_width: int = 0  # of those layers
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -36,4 +53,22 @@ PRESETS = {
     "edge": HypernetworkConfig(),
     # shipped: accuracy first, offline and on a GPU
     "base": HypernetworkConfig(refinements=6, newton_steps=3, ridge_floor=2e-4, cg_steps=24),
+    # unsliced to twenty dimensions a side
+    "wide": HypernetworkConfig(dim=20),
+    # the paper's sizes, for 16 GPUs
+    "paper": HypernetworkConfig(
+        dim=20,
+        width=1536,
+        heads=16,
+        joint_latents=64,
+        joint_layers=16,
+        units=64,
+        marginal_layers=8,
+        rounds=0,
+        features=64,
+        readout="generated",
+        padding="noise",
+        generator_layers=7,
+        generator_width=8196,
+    ),
 }

@@ -2,13 +2,16 @@
 
 Joint path, marginal path, fusion and parameter generation carry the paper's names. What differs:
 generation is token-wise (each unit token that has read the data writes its own rows of every layer
-of the critic, instead of one MLP that writes all of it), tokens read the data once more after the
-fusion, and the last layer of the critic is solved (`readout="solved"`; the paper's is "generated").
+of the critic, instead of one MLP that writes all of it: `generator_layers`), tokens read the data
+once more after the fusion, and the last layer of the critic is solved (`readout="solved"`; the
+paper's is "generated").
 
 Shapes: B datasets (or slices), n samples, D inputs a side, W width, U unit tokens.
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -77,8 +80,15 @@ class Reading(nn.Module):
         return tokens + self.mlp(tokens)
 
 
+def generator_layer(inputs: int, units: int) -> nn.Sequential:
+    return nn.Sequential(nn.LayerNorm(inputs), nn.Linear(inputs, units), nn.GELU())
+
+
 class ParameterGeneration(nn.Module):
-    """Each unit token writes its rows of every layer of the critic, around learned base values."""
+    """Each unit token writes its rows of every layer of the critic, around learned base values.
+
+    With `generator_layers` one MLP writes the rows of all, from the mean of the tokens.
+    """
 
     def __init__(self, c: HypernetworkConfig) -> None:
         super().__init__()
@@ -101,14 +111,20 @@ class ParameterGeneration(nn.Module):
             if name in ("ridge", "rate"):
                 part.mul_(0.1 if name == "ridge" and c.readout == "generated" else 0.0)
         self.base = nn.Parameter(base)
-        self.norm = nn.LayerNorm(c.width)
-        self.write = nn.Linear(c.width, size)
-        nn.init.normal_(self.write.weight, std=0.3 * c.width**-0.5)
+        widths = [c.width, *[c.generator_width] * c.generator_layers]
+        self.mlp = nn.Sequential(*(generator_layer(a, b) for a, b in pairwise(widths)))
+        self.norm = nn.LayerNorm(widths[-1])
+        self.write = nn.Linear(widths[-1], size * (c.units if c.generator_layers else 1))
+        nn.init.normal_(self.write.weight, std=0.3 * widths[-1] ** -0.5)
         nn.init.zeros_(self.write.bias)
 
     def forward(self, tokens: Tensor) -> dict[str, Tensor]:
         """tokens [B, U, W] -> weights [B, inputs, units] by name."""
-        flat = (self.base + self.write(self.norm(tokens)).float()) * self.scale
+        if self.mlp:
+            written = self.write(self.norm(self.mlp(tokens.mean(1)))).unflatten(-1, self.base.shape)
+        else:
+            written = self.write(self.norm(tokens))
+        flat = (self.base + written.float()) * self.scale
         return {
             name: part.unflatten(-1, (rows, length)).flatten(1, 2).mT
             for (name, (rows, length, _)), part in zip(

@@ -128,7 +128,7 @@ class InfoAtlas(nn.Module):
                     t0[:, 1:].flatten(1),
                     fixed.ridge,
                     newton_steps=1,
-                    cg_steps=0 if exact else c.cg_steps,
+                    cg_steps=0 if exact else c.refine_cg_steps,
                     start=a,
                 )
                 t = t0 + (psi @ a[:, None, :, None]).squeeze(-1)
@@ -147,3 +147,14 @@ class InfoAtlas(nn.Module):
 
 def parameters(model: nn.Module) -> int:
     return sum(p.numel() for p in model.parameters())
+
+
+def parameters_by_part(config: HypernetworkConfig) -> dict[str, int]:
+    """Parameters of each part of the hypernetwork, counted without allocating any."""
+    with torch.device("meta"):
+        hypernetwork = Hypernetwork(config)
+    parts: dict[str, int] = {}
+    for name, values in hypernetwork.named_parameters():
+        part = name.split(".")[0]
+        parts[part] = parts.get(part, 0) + values.numel()
+    return parts

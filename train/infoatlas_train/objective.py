@@ -2,10 +2,14 @@
 
 The critic written from a support sample is scored on fresh pairs of the same distribution, against
 the exact log-ratio (held out, so that it learns not to memorise its sample), and the in-sample DV
-readout, which is what a user gets, is drawn to the true mutual information at every n.
+readout, which is what a user gets, is drawn to the true mutual information at every n. That is the
+objective "distilled". Two others need no truth, and are there to be compared with: "in-sample-dv",
+the paper's Eq. 6, and "held-out-dv", the same on fresh pairs.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -16,6 +20,7 @@ from infoatlas_train.atlas import Datasets
 from infoatlas_train.critic import donsker_varadhan
 from infoatlas_train.model import InfoAtlas
 
+OBJECTIVES = ("distilled", "held-out-dv", "in-sample-dv")
 HIGHEST_MI = 6.5  # nats; above it a sample cannot tell, and the model must only not overshoot
 
 
@@ -41,13 +46,24 @@ def query_scores(support: Tensor, query: Tensor) -> Tensor:
     return score[..., n:] - score[..., :n].mean(-1, keepdim=True)
 
 
+def noise_padded(side: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
+    """Normal noise in place of coordinates that are zero throughout (paper, section 3.1)."""
+    missing = (side == 0).all(1, keepdim=True)
+    return tuple(torch.where(missing, torch.randn_like(v), v) for v in (side, query))
+
+
 @torch.no_grad()
-def canonical_datasets(data: Datasets, dim: int, queries: int) -> tuple[Tensor, ...]:
+def canonical_datasets(
+    data: Datasets, dim: int, queries: int, padding: str = "zeros"
+) -> tuple[Tensor, ...]:
     """Support and queries in the canonical form of the support: x, y, xq, yq, float32."""
-    zx, zy = normal_scores(data.x.mT), normal_scores(data.y.mT)
+    sides = (data.x, data.xq[:, :queries]), (data.y, data.yq[:, :queries])
+    if padding == "noise":
+        sides = noise_padded(*sides[0]), noise_padded(*sides[1])
+    (x, xq), (y, yq) = sides
+    zx, zy = normal_scores(x.mT), normal_scores(y.mT)
     transform, *_ = canonical_transform(zx, zy, dim)
-    qx = query_scores(data.x.mT, data.xq[:, :queries].mT)
-    qy = query_scores(data.y.mT, data.yq[:, :queries].mT)
+    qx, qy = query_scores(x.mT, xq.mT), query_scores(y.mT, yq.mT)
     return tuple(
         (t @ z).mT.float().contiguous()
         for t, z in ((transform.x, zx), (transform.y, zy), (transform.x, qx), (transform.y, qy))
@@ -61,7 +77,15 @@ def distillation(t: Tensor, log_ratio: Tensor) -> Tensor:
     return (softplus(t) - p * t - least).mean(-1)
 
 
-def losses(model: InfoAtlas, data: Datasets, shifts: Tensor) -> dict[str, Tensor]:
+def held_out_dv(elsewhere: Callable[[Tensor, Tensor], Tensor], xq: Tensor, yq: Tensor) -> Tensor:
+    """The DV formula on query pairs, each x with its own y and with those of eight others: [B]."""
+    product = torch.cat([elsewhere(xq, yq.roll(shift, 1)) for shift in range(1, 9)], 1)
+    return donsker_varadhan(elsewhere(xq, yq), product)[0]
+
+
+def losses(
+    model: InfoAtlas, data: Datasets, shifts: Tensor, objective: str = "distilled"
+) -> dict[str, Tensor]:
     """Loss and its parts for one batch of datasets; all in nats or nats-like units.
 
     ``distilled`` scores held-out pairs against the exact log-ratio, ``pointwise`` is the absolute
@@ -69,7 +93,7 @@ def losses(model: InfoAtlas, data: Datasets, shifts: Tensor) -> dict[str, Tensor
     """
     n, q = data.x.shape[1], data.xq.shape[1]
     q = min(q, max(64, n // 2))
-    x, y, xq, yq = canonical_datasets(data, model.config.dim, q)
+    x, y, xq, yq = canonical_datasets(data, model.config.dim, q, model.config.padding)
     joint, product, elsewhere = model.critic(x, y, shifts)
     mi, log_z = donsker_varadhan(joint, product.flatten(1))
     # One pass for both kinds of query pairs; the product's last partner is the next query outside.
@@ -88,7 +112,11 @@ def losses(model: InfoAtlas, data: Datasets, shifts: Tensor) -> dict[str, Tensor
     parts = {"distilled": distilled, "pointwise": pointwise, "calibration": calibration}
     parts = {name: (weight * value).sum() for name, value in parts.items()}
     parts["calibration"] = calibration.mean()
-    parts["loss"] = parts["distilled"] + 0.03 * parts["pointwise"] + 0.3 * parts["calibration"]
+    if objective == "distilled":
+        loss = parts["distilled"] + 0.03 * parts["pointwise"] + 0.3 * parts["calibration"]
+    else:
+        loss = -(mi if objective == "in-sample-dv" else held_out_dv(elsewhere, xq, yq)).mean()
+    parts["loss"] = loss
     parts["error"] = (weight * (mi - data.mi).abs()).sum().detach()
     parts["bias"] = (weight * (mi - data.mi)).sum().detach()
     return parts

@@ -2,6 +2,10 @@
 
 Draws datasets from the atlas on the training device, teaches the hypernetwork, and keeps in `--out`
 last.pt (for --resume, exact), best.pt (averaged weights, least held-out loss) and metrics.jsonl.
+
+Several processes: torchrun --nproc-per-node 8 -m infoatlas_train.pretrain --preset base ...
+Each takes its own batches, and the gradients are averaged: P processes that accumulate N batches
+learn what one process learns from P N batches.
 """
 
 from __future__ import annotations
@@ -10,23 +14,26 @@ import argparse
 import copy
 import json
 import math
+import os
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 from lightning_fabric import Fabric
 
+from infoatlas_rt.console import table
 from infoatlas_train.atlas import Atlas, Datasets
 from infoatlas_train.config import PRESETS, HypernetworkConfig
-from infoatlas_train.model import InfoAtlas, parameters
-from infoatlas_train.objective import losses
+from infoatlas_train.model import InfoAtlas, parameters, parameters_by_part
+from infoatlas_train.objective import OBJECTIVES, losses
 
 # A short list of sample sizes: kernels are built per shape. Small ones more often.
 SIZES = {32: 2, 48: 2, 64: 3, 100: 4, 128: 3, 192: 3, 256: 4, 384: 3, 512: 4, 768: 2, 1024: 2,
          2048: 1, 5000: 0.4}  # fmt: skip
-LOCAL = ("out", "init", "quiet", "threads")
+LOCAL = ("out", "init", "quiet", "threads", "describe")
 HELD_OUT_SIZES = (50, 100, 500, 2000)
 
 
@@ -35,11 +42,20 @@ def draw_shifts(n: int, count: int) -> torch.Tensor:
     return 1 + torch.randperm(n - 1)[:count]
 
 
-def batch_at(atlas: Atlas, step: int, args: argparse.Namespace, rank: int, device: Any) -> Datasets:
-    """The batch of a step, a function of (seed, step, rank) alone, so that resuming is exact."""
-    torch.manual_seed((args.seed * 1_000_003 + step) * 4096 + rank)
+def batch_at(
+    atlas: Atlas, step: int, args: argparse.Namespace, index: int, device: Any
+) -> Datasets:
+    """One batch of a step, a function of (seed, step, index) alone, so that resuming is exact.
+
+    `index` counts the batches of the step over all processes. All have the same n, drawn from the
+    step alone, or the processes would wait for the one with the most work.
+    """
+    seed = (args.seed * 1_000_003 + step) * 4096
+    torch.manual_seed(seed)
     sizes = torch.tensor(list(SIZES))
     n = int(sizes[torch.multinomial(torch.tensor(list(SIZES.values())), 1)])
+    if index:
+        torch.manual_seed(seed + index)
     batch = max(atlas.group, min(args.batch, args.tokens // n // atlas.group * atlas.group))
     return atlas.sample(batch, n, device)
 
@@ -110,20 +126,39 @@ class Average:
         torch._foreach_lerp_(ours, [p.detach() for p in theirs], 1 - decay)
 
 
-def pretrain(args: argparse.Namespace) -> None:
+def adamw(model: InfoAtlas, lr: float) -> torch.optim.Optimizer:
+    return torch.optim.AdamW(model.parameters(), lr=lr, betas=(0.9, 0.98), weight_decay=0.01)
+
+
+def engine(args: argparse.Namespace) -> Fabric:
+    """Fabric over the processes that torchrun started; without it, over `--devices`."""
+    devices, nodes = args.devices, 1
+    if "LOCAL_WORLD_SIZE" in os.environ:
+        devices = int(os.environ["LOCAL_WORLD_SIZE"])
+        nodes = int(os.environ["WORLD_SIZE"]) // devices
+    return Fabric(
+        accelerator=args.accelerator, devices=devices, num_nodes=nodes, precision=args.precision
+    )
+
+
+def pretrain(
+    args: argparse.Namespace,
+    config: HypernetworkConfig | None = None,
+    make_optimizer: Callable[[InfoAtlas, float], torch.optim.Optimizer] = adamw,
+) -> InfoAtlas:
+    """Run the loop and return the model of the last step; `config` in place of the preset's."""
     if args.threads:
         torch.set_num_threads(args.threads)
-    fabric = Fabric(accelerator=args.accelerator, devices=args.devices, precision=args.precision)
+    fabric = engine(args)
     fabric.launch()
+    first = fabric.is_global_zero
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
     fabric.seed_everything(args.seed, verbose=False)
-    atlas = Atlas(dim=PRESETS[args.preset].dim)
-    model = InfoAtlas(PRESETS[args.preset]).to(fabric.device)
+    model = InfoAtlas(config or PRESETS[args.preset]).to(fabric.device)
+    atlas = Atlas(dim=model.config.dim)
     average = Average(model, args.average)
-    optimizer = torch.optim.AdamW(
-        model.parameters(), lr=args.lr, betas=(0.9, 0.98), weight_decay=0.01
-    )
+    optimizer = make_optimizer(model, args.lr)
     run: dict[str, Any] = {
         "preset": args.preset,
         "seed": args.seed,
@@ -132,6 +167,7 @@ def pretrain(args: argparse.Namespace) -> None:
         "seconds": 0.0,
         "best": math.inf,
         "git_revision": git_revision(),
+        "processes": fabric.world_size,
         # What decides the outcome; not where files lie on this machine.
         "arguments": {k: str(v) for k, v in vars(args).items() if k not in LOCAL},
     }
@@ -147,7 +183,7 @@ def pretrain(args: argparse.Namespace) -> None:
         run |= {k: saved["run"][k] for k in ("datasets", "seconds")}
     wrapped, optimizer = fabric.setup(model, optimizer)
     wrapped.mark_forward_method("critic")
-    held_out = held_out_batches(atlas, fabric.device)
+    held_out = held_out_batches(atlas, fabric.device) if first else []
     fabric.print(
         f"{args.preset}: {parameters(model):,} parameters on {fabric.device}, "
         f"{fabric.world_size} process(es), precision {args.precision}"
@@ -156,21 +192,25 @@ def pretrain(args: argparse.Namespace) -> None:
     def save() -> None:
         state = checkpoint(model, run)
         state |= {"average": average.model.state_dict(), "optimizer": optimizer.state_dict()}
-        if fabric.is_global_zero:
-            torch.save(state, out / "last.pt.tmp")
-            (out / "last.pt.tmp").replace(out / "last.pt")
+        torch.save(state, out / "last.pt.tmp")
+        (out / "last.pt.tmp").replace(out / "last.pt")
 
-    progress = Progress(args.steps, enabled=fabric.is_global_zero and not args.quiet)
+    progress = Progress(args.steps, enabled=first and not args.quiet)
     started, smooth = time.monotonic(), None
     before = run["seconds"]
     with progress:
         for step in range(run["step"], args.steps):
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate(step, args)
-            data = batch_at(atlas, step, args, fabric.global_rank, fabric.device)
-            shifts = draw_shifts(data.x.shape[1], args.shifts).to(fabric.device)
-            parts = losses(wrapped, data, shifts)
-            fabric.backward(parts["loss"])
+            loss = torch.zeros((), device=fabric.device)
+            for i in range(args.accumulate):
+                index = fabric.global_rank * args.accumulate + i
+                data = batch_at(atlas, step, args, index, fabric.device)
+                shifts = draw_shifts(data.x.shape[1], args.shifts).to(fabric.device)
+                with fabric.no_backward_sync(wrapped, enabled=i + 1 < args.accumulate):
+                    part = losses(wrapped, data, shifts, args.objective)["loss"] / args.accumulate
+                    fabric.backward(part)
+                loss += part.detach()
             norm = fabric.clip_gradients(wrapped, optimizer, max_norm=1.0, error_if_nonfinite=False)
             if torch.isfinite(norm):  # a batch beyond float32 is left out, and counted
                 optimizer.step()
@@ -179,27 +219,28 @@ def pretrain(args: argparse.Namespace) -> None:
                 run["skipped"] = run.get("skipped", 0) + 1
             optimizer.zero_grad()
 
-            loss = float(parts["loss"].detach())
+            loss = float(fabric.all_reduce(loss, reduce_op="mean"))
             if math.isfinite(loss):
                 smooth = loss if smooth is None else 0.98 * smooth + 0.02 * loss
             run["step"] = step + 1
-            run["datasets"] += data.x.shape[0] * fabric.world_size
+            run["datasets"] += data.x.shape[0] * args.accumulate * fabric.world_size
             run["seconds"] = before + time.monotonic() - started
             progress.update(step + 1, smooth, run)
-            if (step + 1) % args.evaluate == 0 or step + 1 == args.steps:
+            # The other processes go on, and wait at the next exchange of gradients.
+            if first and ((step + 1) % args.evaluate == 0 or step + 1 == args.steps):
                 figures = held_out_error(average.model, held_out)
                 if figures["held_out"] < run["best"]:
                     run["best"] = figures["held_out"]
                     best = checkpoint(average.model, run | {"figures": figures})
-                    if fabric.is_global_zero:
-                        torch.save(best, out / "best.pt")
+                    torch.save(best, out / "best.pt")
                 save()
                 line = {"step": step + 1, "loss": smooth, "lr": learning_rate(step, args)}
                 line |= figures | {"datasets": run["datasets"], "seconds": round(run["seconds"], 1)}
-                if fabric.is_global_zero:
-                    with open(out / "metrics.jsonl", "a") as file:
-                        file.write(json.dumps(line) + "\n")
+                with open(out / "metrics.jsonl", "a") as file:
+                    file.write(json.dumps(line) + "\n")
                 progress.held_out(figures)
+    fabric.barrier()
+    return model
 
 
 class Progress:
@@ -236,10 +277,21 @@ class Progress:
         self.error = f"held-out {figures['held_out']:.3f}  "
 
 
-def main() -> None:
+def describe(preset: str) -> None:
+    """Print what a preset is, and how many parameters each part of it has."""
+    config = PRESETS[preset]
+    parts = parameters_by_part(config)
+    settings = [(name, str(value), "") for name, value in config.to_dict().items()]
+    counts = [(name, "", f"{count:,}") for name, count in parts.items()]
+    total = [("in all", "", f"{sum(parts.values()):,}")]
+    table(f"Preset {preset}", ("", "setting", "parameters"), settings + counts + total)
+
+
+def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     style = argparse.ArgumentDefaultsHelpFormatter
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=style)
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0], formatter_class=style)
     p.add_argument("--preset", choices=PRESETS, default="tiny")
+    p.add_argument("--describe", action="store_true", help="print the preset's sizes, and leave")
     p.add_argument("--out", default="runs/tiny", help="folder for checkpoints and metrics.jsonl")
     p.add_argument("--steps", type=int, default=1200, help="optimizer steps in all")
     p.add_argument("--resume", action="store_true", help="go on from OUT/last.pt, exactly")
@@ -247,6 +299,8 @@ def main() -> None:
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--batch", type=int, default=64, help="datasets a step, at most")
     p.add_argument("--tokens", type=int, default=8192, help="datasets times samples a step")
+    p.add_argument("--accumulate", type=int, default=1, help="batches a step, in each process")
+    p.add_argument("--objective", choices=OBJECTIVES, default="distilled")
     p.add_argument("--shifts", type=int, default=6, help="product pairs per sample in the readout")
     p.add_argument("--lr", type=float, default=1.5e-3)
     p.add_argument("--warmup", type=int, default=100)
@@ -255,10 +309,21 @@ def main() -> None:
     p.add_argument("--evaluate", type=int, default=200, help="steps between held-out evaluations")
     p.add_argument("--precision", default="32-true", help="Lightning Fabric's, e.g. bf16-mixed")
     p.add_argument("--accelerator", default="auto")
-    p.add_argument("--devices", default="auto")
+    p.add_argument("--devices", default="auto", help="how many; torchrun knows for itself")
     p.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's choice")
     p.add_argument("--quiet", action="store_true", help="no progress bar")
-    pretrain(p.parse_args())
+    args = p.parse_args(argv)
+    if args.accumulate < 1:
+        p.error(f"--accumulate {args.accumulate}: a step takes one batch at least")
+    return args
+
+
+def main() -> None:
+    args = arguments()
+    if args.describe:
+        describe(args.preset)
+    else:
+        pretrain(args)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,77 @@
+"""The comparison trains each variant once, and its page says what came out."""
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from infoatlas_train import compare, pretrain
+from infoatlas_train.config import PRESETS
+from infoatlas_train.model import InfoAtlas
+
+
+@pytest.fixture
+def command(monkeypatch, tmp_path):
+    """Two steps of the smallest comparison; returns a function that runs it and reads the page."""
+    monkeypatch.setattr(pretrain, "SIZES", {32: 1.0})
+    monkeypatch.setattr(pretrain, "HELD_OUT_SIZES", (50,))
+    batches = pretrain.held_out_batches
+    monkeypatch.setattr(pretrain, "held_out_batches", lambda *a: batches(*a[:2], per_size=8))
+    monkeypatch.setattr(compare, "BMI_SIZES", (100,))
+    tables = {name: compare.TABLES[name] for name in ("Padding", "Optimizer")}
+    monkeypatch.setattr(compare, "TABLES", tables)
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((3, 100, 2))
+    np.savez(tmp_path / "task.npz", x=x, y=x + rng.standard_normal(x.shape), mi=0.69)
+
+    def run(steps: int) -> str:
+        argv = ["compare", "--out", str(tmp_path / "page.md"), "--runs", str(tmp_path / "runs"),
+                "--bmi", str(tmp_path), "--steps", str(steps), "--seeds", "1", "--batch", "8",
+                "--accelerator", "cpu"]  # fmt: skip
+        monkeypatch.setattr(sys, "argv", argv)
+        compare.main()
+        return (tmp_path / "page.md").read_text()
+
+    return run
+
+
+def test_page_has_every_variant_and_runs_are_kept(command, monkeypatch):
+    page = command(2)
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("|")]
+    names = [row[0].strip("| ") for row in rows]
+    assert names.count(compare.OURS.name) == 2
+    assert {"noise (the paper's)", "Muon for the matrices"} <= set(names)
+    figures = [float(cell.strip("| ")) for row in rows for cell in row[1:] if "0." in cell]
+    assert len(figures) == 2 * 4 and all(0 < figure < 10 for figure in figures)
+    ours, muon = (row[1:] for row in rows[-2:])
+    assert ours != muon
+
+    monkeypatch.setattr(pretrain, "pretrain", None)  # the second time nothing is trained
+    assert command(2) == page
+    with pytest.raises(SystemExit, match="holds another run"):
+        command(3)
+
+
+def test_muon_moves_matrices_and_adamw_the_rest():
+    torch.manual_seed(0)
+    model = InfoAtlas(PRESETS["tiny"])
+    optimizer = compare.MuonAndAdamW(model, 1e-3)
+    muon, adamw = (
+        [p for group in part.param_groups for p in group["params"]] for part in optimizer.parts
+    )
+    assert len(muon) + len(adamw) == len(list(model.parameters()))
+    assert all(p.ndim == 2 for p in muon)
+    assert not any(p is model.hypernetwork.generation.write.weight for p in muon)
+    before = [p.detach().clone() for p in (*muon, *adamw)]
+    for group in optimizer.param_groups:
+        group["lr"] = 0.0  # as the schedule does it, through the outer optimizer
+    for p in model.parameters():
+        p.grad = torch.randn_like(p)
+    optimizer.step()
+    assert all(torch.equal(a, b) for a, b in zip(before, (*muon, *adamw), strict=True))
+    for group in optimizer.param_groups:
+        group["lr"] = 1e-3
+    optimizer.step()
+    moved = [(a - b).abs().max() for a, b in zip(before, (*muon, *adamw), strict=True)]
+    assert all(0 < m < 0.1 for m in moved)
