@@ -161,6 +161,7 @@ def main() -> int:
             "end": round(float(memory[-1]), 1),
             "largest": round(float(memory.max()), 1),
             "slope_per_minute": round(float(slope), 3),
+            "every_half_minute": np.round(memory[:: max(1, round(30 / 5))], 1).tolist(),
         },
         "latency_ms": {
             "what": "stamp of the input to arrival of the reading, in the other process",

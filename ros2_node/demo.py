@@ -40,10 +40,11 @@ RATE = 100
 LAG, WINDOW = 2, 40
 PARAMETERS = {
     "topic": "/joint_states",
+    "fields": ["position[:]"],
     "lag": LAG,
     "lag_seconds": LAG / RATE,
     "window": WINDOW,
-    "key_state_delay": 40,
+    "slices": 20,
     "qos_overrides./joint_states.subscription.depth": 100,
 }
 
@@ -145,7 +146,7 @@ def curve(robot: Robot, states: np.ndarray, names: list[str]) -> StreamCurve:
         saturated=np.array([m.saturated for m in robot.readings]),
         keystates=found,
         start=start,
-        states=[(start + np.arange(len(states)) / RATE, states)],
+        states=[(start + np.arange(len(states)) / RATE, states[:, :9])],
         names=[tuple(names)],
         how=f"{last.slices} slices of {last.k} dimensions",
     )
@@ -180,7 +181,13 @@ def main() -> int:
     if not robot.readings:
         print(f"no reading: {told['reason']}", file=sys.stderr)
         return 1
-    for key in ("received", "readings", "dropped: newer came", "latency p50 (ms)"):
+    for key in (
+        "received",
+        "readings",
+        "dropped: newer came",
+        "inference (ms)",
+        "latency p50 (ms)",
+    ):
         print(f"{key}: {told[key]}")
     print(f"latency p99 (ms): {told['latency p99 (ms)']} from stamp to publication")
     figure = stream_figure(

@@ -86,6 +86,7 @@ def test_live_parameters(bench):
         assert reason in bench.set(**{name: value}), name
     # All or none: a good value beside a bad one is not taken.
     assert "window=31" in bench.set(seed=1, window=31)
+    bench.diagnosis(lambda s: s.message.startswith("stalled"))  # all is read
     assert bench.set(slices=6, window=40, seed=3) == ""
     bench.readings.clear()
     feed(publisher, [next(messages) for _ in range(80)])
