@@ -153,12 +153,13 @@ def page(
     """Everything that was measured, wins and losses alike, as Markdown."""
     trials, fewer = max(r["trials"] for r in rows), min(r["trials"] for r in rows)
     above = f" ({fewer} above n = 500)" if fewer < trials else ""
+    coarse = f" ({number(np.sqrt(1 / (6 * fewer)), 2)} above n = 500)" if above else ""
     parts = [
         "# Independence testing",
         f"Area under the ROC curve of each score, over {trials} samples{above} of a dependent pair "
         "and as many of an independent one with the same marginals: 1 tells them apart without an "
         "error, 0.5 is a coin. Its standard error is about "
-        f"{number(np.sqrt(1 / (6 * trials)), 2)} at 0.5, and vanishes towards 1. "
+        f"{number(np.sqrt(1 / (6 * trials)), 2)} at 0.5{coarse}, and vanishes towards 1. "
         f"{OURS}: k = {K}, {SLICES} slices. The same samples for each score, and the same slices "
         "for each sample. The relations are Gaussian, so the Gaussian copula is the true model: "
         "with shrinkage over all coordinates, and beside it on slices as ours.",
