@@ -147,7 +147,7 @@ class Bench:
 
     def transition(self, name: str) -> bool:
         number = getattr(Transition, f"TRANSITION_{name.upper()}")
-        request = ChangeState.Request(transition=Transition(id=number, label=name))
+        request = ChangeState.Request(transition=Transition(id=number))
         return self._call(self._change, request).success
 
     def set(self, **values: Any) -> str:
@@ -249,3 +249,13 @@ def feed(publisher: Any, messages: Iterable[Any], rate: float = 400.0) -> None:
         if pause > 0:
             time.sleep(pause)
         publisher.publish(message)
+
+
+def feed_live(publisher: Any, states: np.ndarray, rate: int) -> list[JointState]:
+    """Publish states at a rate, stamped with the moments at which they are due."""
+    lead = 500_000_000  # for making the messages
+    start = time.time_ns() + lead
+    messages = joint_states(states, start, 10**9 // rate)
+    time.sleep(max(0, start - time.time_ns()) / 1e9)
+    feed(publisher, messages, rate)
+    return messages

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from harness import SMALL, TOPIC, NodeProcess, feed, joint_states, values, walk
+from harness import SMALL, TOPIC, Bench, NodeProcess, feed, joint_states, values, walk
 
 
 def test_transitions_and_silence_outside_active(bench):
@@ -24,6 +24,12 @@ def test_transitions_and_silence_outside_active(bench):
     feed(publisher, [next(messages) for _ in range(80)])
     bench.diagnosis()
     assert len(bench.readings) == seen
+    # Activated again, it starts afresh: another robot may be there, with more joints.
+    assert bench.transition("activate")
+    feed(publisher, joint_states(walk(80, dim=6), start=1_700_000_100 * 10**9))
+    bench.wait(lambda: len(bench.readings) > seen)
+    assert values(bench.diagnosis())["coordinates"] == "6"
+    assert bench.transition("deactivate")
     assert bench.transition("cleanup") and bench.state() == "unconfigured"
     assert np.isfinite([m.value for _, m in bench.readings]).all()
     assert values(bench.diagnosis(lambda s: s.message == "unconfigured"))["topic"] == TOPIC
@@ -120,6 +126,15 @@ def test_parameters_are_described(bench):
     assert lag.integer_range[0].from_value == 0
     assert timed.floating_point_range[0].to_value == 3600.0
     assert "fixed while configured" in path.description
+
+
+def test_shutdown_from_active_and_the_end_of_the_process(session, tmp_path):
+    node = NodeProcess(tmp_path / "log.txt", "--ros-args", "-r", "__node:=other")
+    bench = Bench("other")
+    assert bench.transition("configure") and bench.transition("activate")
+    assert bench.transition("active_shutdown") and bench.state() == "finalized"
+    bench.close()
+    assert node.alive() and node.stop() == 0, node.log.read_text()
 
 
 def test_a_wrong_value_at_the_start_is_said_in_one_line(tmp_path, process):

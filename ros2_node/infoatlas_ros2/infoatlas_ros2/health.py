@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
-REFUSALS = ("NaN", "dtype", "dimension", "repeated stamp", "older stamp", "bad stamp")
-REFUSALS = (*REFUSALS, "out of order", "overflown")
+FAULTS = "NaN,dtype,dimension,repeated stamp,older stamp,bad stamp,out of order,queue full"
 LATENCIES = 1000  # readings over which the percentiles are taken
 
 
@@ -72,12 +71,11 @@ class Health:
         """
         now = time.monotonic()
         period, self._at = max(now - self._at, 1e-9), now
-        total = Counter(
-            counts, received=self.received, readings=self.readings, overflown=self.overflown
-        )
+        total = Counter(counts, received=self.received, readings=self.readings)
+        total["queue full"] = self.overflown
         new = Counter({key: count - self._before[key] for key, count in total.items()})
         self._before = total
-        refused = {key: new[key] for key in REFUSALS if new[key] > 0}
+        refused = {key: new[key] for key in FAULTS.split(",") if new[key] > 0}
         unheard = [topic for topic in topics if topic not in self.heard]
         quiet = {topic: now - at for topic, at in self.heard.items() if now - at > stall}
         level, text = DiagnosticStatus.OK, state

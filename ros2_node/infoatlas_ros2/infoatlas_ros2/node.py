@@ -80,6 +80,8 @@ class InfoAtlasNode(LifecycleNode):
         try:
             settings = parameters.read(self)
             settings.check(self._maker.estimator)
+            for extractor in self._maker.extractors:
+                extractor.forget()  # what comes now may be another robot
             self._worker = Worker(
                 self._maker, partial(parameters.read, self), self._publish, self._health
             )
