@@ -9,6 +9,7 @@ from scipy import integrate, stats
 
 from infoatlas_train import atlas as module
 from infoatlas_train.atlas import Atlas, Mixture, low_rank_correlation, prescribed_correlation
+from infoatlas_train.objective import HIGHEST_MI
 
 FAMILIES = list(Atlas().families)
 
@@ -120,6 +121,22 @@ def test_ratio_averages_to_one_over_independent_pairs(family):
     assert mean.median() == pytest.approx(1.0, abs=0.08)
     assert mean.min() > 0.7 and mean.max() < 1.4
     assert d.joint[tame].mean() > 0  # and joint pairs are likelier together
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_twenty_dimensions_hold_what_samples_can_tell(family):
+    """Labels are right where the ratio is tame, and most datasets are no more dependent than that
+    the objective uses their truth.
+    """
+    torch.manual_seed(14)
+    d = only(family, dim=20, queries=192).sample(48, 32)
+    widths = (d.x.abs().amax(1) > 0).sum(1)
+    assert widths.max() > 15
+    assert (d.mi < HIGHEST_MI).float().mean() > 0.6 and (d.mi > 0.3).float().mean() > 0.4
+    tame = d.mi < 1.0
+    assert tame.sum() >= 5
+    mean = d.product[tame].exp().mean(1)
+    assert mean.median() == pytest.approx(1.0, abs=0.12)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

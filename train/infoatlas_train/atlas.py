@@ -28,6 +28,14 @@ from torch import Tensor
 from infoatlas_train.flows import RandomFunction, orthogonal, random_flow, uniform
 
 LOG_RATIO_BOUND = 12.0  # guards the teacher against the far tails
+# Sides wider than this are not more dependent for it: what adds up over coordinates is made weaker
+# there. Else most wide datasets hold more than any sample, or the draws behind a label, can tell.
+WIDE = 5
+
+
+def _excess(mask: Tensor, coordinates: float = WIDE) -> Tensor:
+    """How often the coordinates in use are more than `coordinates`, at least 1: [B, d] -> [B]."""
+    return (mask.sum(1) / coordinates).clamp(min=1.0)
 
 
 @dataclass
@@ -144,16 +152,17 @@ def _finish(
 # --- Gaussian and Student-t components --------------------------------------------------------
 
 
-def low_rank_correlation(mask: Tensor, components: int) -> Tensor:
+def low_rank_correlation(mask: Tensor, components: int, most: float = math.inf) -> Tensor:
     """Correlation matrices by low-rank factorisation (paper, Algorithm 2): [B, K, d, d] float64.
 
     mask [B, d] marks the coordinates in use; the others get the identity. The diagonal is shrunk
-    in a part of the draws, which makes dependence strong.
+    in a part of the draws, which makes dependence strong. With `most` the rank is at most that, and
+    the diagonal grows with the coordinates beyond it.
     """
     b, d = mask.shape
     dev = mask.device
-    most = mask.sum(1)[:, None, None, None]
-    rank = 1 + (torch.rand(b, components, 1, 1, device=dev) * most).long()
+    used = mask.sum(1)[:, None, None, None].clamp(max=most)
+    rank = 1 + (torch.rand(b, components, 1, 1, device=dev) * used).long()
     w = torch.randn(b, components, d, d, device=dev, dtype=torch.float64)
     w = w * (torch.arange(d, device=dev) < rank)
     sparse = uniform(b, 0.0, 0.6, dev)[:, None, None, None]
@@ -162,6 +171,7 @@ def low_rank_correlation(mask: Tensor, components: int) -> Tensor:
     strong = 10 ** -uniform(b, 0.0, 2.0, dev) * (torch.rand(b, device=dev) < 0.4).float()
     strong = torch.where(strong > 0, strong, 1.0)[:, None, None]
     diagonal = torch.rand(b, components, d, device=dev) * strong + 1e-4
+    diagonal = diagonal * _excess(mask, most)[:, None, None]
     diagonal = torch.where(mask[:, None] > 0, diagonal, 1.0)
     sigma = w @ w.mT + torch.diag_embed(diagonal.double())
     s = sigma.diagonal(dim1=-2, dim2=-1).rsqrt()
@@ -272,11 +282,12 @@ def mixture(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     most = round(a.max_components ** float(torch.rand(()) ** 1.7))
     k = 1 + (torch.rand(b, 1, device=dev) * most).long()
     weight = (torch.rand(b, most, device=dev) + 0.02) * (torch.arange(most, device=dev) < k)
-    corr = low_rank_correlation(mask, most)
+    corr = low_rank_correlation(mask, most, 2 * WIDE)
     sd = uniform((b, most, mask.shape[1]), 0.01, 10.0, dev).sqrt().double()
     even = torch.rand(b, 1, 1, device=dev) < 0.3
     sd = torch.where(even | (mask[:, None] == 0), 1.0, sd)
-    spread = torch.exp(uniform(b, math.log(0.03), 0.0, dev))[:, None, None]
+    spread = torch.exp(uniform(b, math.log(0.03), 0.0, dev)) / _excess(mask, 2 * WIDE).sqrt()
+    spread = spread[:, None, None]
     mean = uniform((b, most, mask.shape[1]), -5.0, 5.0, dev) * spread * mask[:, None]
     log_weight = (weight / weight.sum(1, keepdim=True)).log()
     scale = corr * sd[..., None] * sd[..., None, :]
@@ -296,7 +307,7 @@ def canonical(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
 def autoregressive(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     """(s_t, s_{t+lag}) along one path of a stationary VAR(1); the queries are independent draws."""
     mx, _ = _sides(a, b, dev, equal=True)
-    r = 1 - 10 ** -uniform((b, a.dim), 0.05, 3.0, dev)
+    r = 1 - 10 ** -(uniform((b, a.dim), 0.05, 3.0, dev) / _excess(mx)[:, None])
     step = (orthogonal(mx) @ torch.diag_embed(r * mx) @ orthogonal(mx).mT).double()
     step = step * mx[:, :, None] * mx[:, None]
     noise = torch.diag_embed(uniform((b, a.dim), 0.1, 1.0, dev) * mx).double()
@@ -390,7 +401,8 @@ def functional(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     centre = torch.where(only_scale, 0.1 * centre, centre)
     swing = uniform(b, 0.0, 1.5, dev) * (torch.rand(b, device=dev) < 0.5)
     swing = torch.where(only_scale, 1.5, swing[:, None, None])
-    level = torch.exp(uniform(b, math.log(0.12), math.log(2.5), dev))[:, None, None]
+    level = torch.exp(uniform(b, math.log(0.12), math.log(2.5), dev)) * _excess(my)
+    level = level[:, None, None]
     sd = level * torch.exp(swing * s.standardised(x).clamp(-2, 2))
     # Bounded noise makes edges: the ratio is flat within a band and nothing outside. Only in one or
     # two dimensions, where the draws fill the band.
@@ -419,7 +431,7 @@ def latent(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     """x = f(u) + noise, y = g(u) + noise; all densities by averaging over the same draws of u."""
     q = a.queries
     mx, my = _sides(a, b, dev)
-    du = torch.randint(1, 4, (b, 1), device=dev)
+    du = torch.randint(1, 4, (b, 1), device=dev)  # whatever D: no draws would fill more
     mu = (torch.arange(3, device=dev) < du).float()
     u = _source(mu, samples + a.draws - q)
     f, g = RandomFunction(mu, a.dim, smooth=False), RandomFunction(mu, a.dim, smooth=False)
