@@ -95,7 +95,12 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
     figure = Figure(figsize=(12, height), dpi=150, facecolor="white")
     panels = figure.subplots(len(shown), len(sizes), sharex=True, sharey=True, squeeze=False)
     figure.subplots_adjust(
-        left=0.07, right=0.985, top=1 - 1.45 / height, bottom=0.5 / height, wspace=0.08, hspace=0.14
+        left=0.085,
+        right=0.985,
+        top=1 - 1.45 / height,
+        bottom=0.5 / height,
+        wspace=0.08,
+        hspace=0.14,
     )
     for line, name in zip(panels, shown, strict=True):
         for axes, n in zip(line, sizes, strict=True):
