@@ -1,5 +1,6 @@
 """The benchmark runs from samples to report, on tasks that are made here."""
 
+import importlib
 import json
 import re
 import subprocess
@@ -20,6 +21,17 @@ def run(script, *arguments):
         text=True,
         check=False,
     )
+
+
+@pytest.fixture
+def call(monkeypatch):
+    """The same in this process, which spares the imports."""
+
+    def call(script, *arguments):
+        monkeypatch.setattr(sys, "argv", [script, *map(str, arguments)])
+        importlib.import_module(script.removesuffix(".py")).main()
+
+    return call
 
 
 @pytest.fixture
@@ -119,9 +131,8 @@ def test_gaussian_quick(tmp_path):
     assert (tmp_path / "gaussian.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_families_quick(tmp_path):
-    done = run("families.py", "--quick", "--out", tmp_path)
-    assert done.returncode == 0, done.stderr
+def test_families_quick(call, tmp_path):
+    call("families.py", "--quick", "--out", tmp_path)
     report = json.loads((tmp_path / "families.json").read_text(encoding="utf-8"))
     estimators = [*ESTIMATORS, "KDE"]
     assert len(report["rows"]) == 25 * len(estimators)
@@ -133,9 +144,8 @@ def test_families_quick(tmp_path):
     assert (tmp_path / "families.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_strong_quick(tmp_path):
-    done = run("strong.py", "--quick", "--out", tmp_path)
-    assert done.returncode == 0, done.stderr
+def test_strong_quick(call, tmp_path):
+    call("strong.py", "--quick", "--out", tmp_path)
     report = json.loads((tmp_path / "strong.json").read_text(encoding="utf-8"))
     assert len(report["rows"]) == 6 * 2 * 5 * 3
     own = [
@@ -149,11 +159,10 @@ def test_strong_quick(tmp_path):
     assert (tmp_path / "strong.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_two_models_in_one_run(samples, tmp_path):
+def test_two_models_in_one_run(call, samples, tmp_path):
     copy = tmp_path / "other.onnx"
     copy.write_bytes((ROOT / "runtime/infoatlas_rt/models/edge.onnx").read_bytes())
-    done = run("bmi.py", samples, "--quick", "--model", "edge", copy, "--out", tmp_path)
-    assert done.returncode == 0, done.stderr
+    call("bmi.py", samples, "--quick", "--model", "edge", copy, "--out", tmp_path)
     report = json.loads((tmp_path / "bmi.json").read_text(encoding="utf-8"))
     assert len(report["models"]) == 2
     values = {
@@ -162,3 +171,54 @@ def test_two_models_in_one_run(samples, tmp_path):
     }
     assert len(values["infoatlas-rt edge"]) == 3 * 2
     assert values["infoatlas-rt edge"] == values["infoatlas-rt other"]
+
+
+def test_table1_quick(call, samples, tmp_path):
+    call("table1.py", samples, "--quick", "--out", tmp_path)
+    report = json.loads((tmp_path / "table1.json").read_text(encoding="utf-8"))
+    trained = ["MINE, 100 steps", "MINE, 1000 steps", "MINE, 5 s", "InfoNCE", "KNIFE"]
+    # The third task is none of the paper's.
+    assert len(report["rows"]) == 2 * (4 + len(trained))
+    assert {row["estimator"] for row in report["rows"]} == {*ESTIMATORS, "KDE", *trained}
+    assert report["versions"]["torch"] and report["torch_threads"] >= 1
+    page = (tmp_path / "table1.md").read_text(encoding="utf-8")
+    assert "training was cut short" in page
+    assert "As published" not in page  # that is n = 5000
+    assert (tmp_path / "table1.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_trained_peers_may_have_fewer_seeds(samples):
+    import report
+    from bmi import load
+
+    cases = load(samples, [100], 3)[:1]
+    count = {"few": 0}
+
+    def few(x, y):
+        count["few"] += 1
+        return 1.0
+
+    rows = report.measure("", cases, report.load(["edge"]), {"few": few}, {"few": 2})
+    assert [len(row.estimates) for row in rows] == [3, 2]
+    assert count["few"] == 2
+
+
+def test_sliced_quick(call, tmp_path):
+    """Two kinds of 8 dimensions in three strengths, of which the benchmark has the middle one."""
+    folder = tmp_path / "large"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for kind in ("multinormal-dense-8-8", "spiral-multinormal-sparse-8-8-2"):
+        for strength, rho in ((0.5, 0.1), (1.0, 0.6), (2.0, 0.95)):
+            x, noise = rng.standard_normal((2, 1, 200, 8)).astype(np.float32)
+            y = rho * x + np.sqrt(1 - rho**2) * noise
+            truth = -4 * np.log(1 - rho**2)
+            file = folder / f"{kind}-{strength}.npz"
+            np.savez(file, x=x, y=y, mi=truth, listed=strength == 1.0)
+    call("bmi_sliced.py", folder, "--quick", "--out", tmp_path)
+    page = (tmp_path / "bmi_sliced.md").read_text(encoding="utf-8")
+    kinds = "multinormal-dense-8-8 | spiral-multinormal-sparse-8-8 |"
+    assert kinds in page
+    assert "| 100 | infoatlas-rt, 8 slices of 5 | 1.00 | 1.00 | 1.00 |" in page
+    assert page.count("-1.0 |") == 2  # the benchmark's own, once each
+    assert (tmp_path / "bmi_sliced.png").read_bytes().startswith(b"\x89PNG")
