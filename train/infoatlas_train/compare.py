@@ -22,14 +22,14 @@ from torch import Tensor, nn
 
 from infoatlas_rt.preprocess import canonicalise
 from infoatlas_train import pretrain
-from infoatlas_train.atlas import Atlas
+from infoatlas_train.atlas import Atlas, Datasets
 from infoatlas_train.config import PRESETS
 from infoatlas_train.model import InfoAtlas
 from infoatlas_train.objective import noise_padded
 
-BMI_SIZES = (100, 5000)
+BMI_SIZES = (100, 1000)
 BMI_SEEDS = 3
-PER_SIZE = 192  # held-out datasets of each size
+PER_SIZE = 96  # held-out datasets of each size
 
 
 class MuonAndAdamW(torch.optim.Optimizer):
@@ -130,13 +130,14 @@ def bmi_bias(model: InfoAtlas, folder: Path) -> dict[str, float]:
     return {name: float(np.mean(values)) for name, values in bias.items() if values}
 
 
-def figures(variant: Variant, args: argparse.Namespace) -> dict[str, list[float]]:
+def figures(
+    variant: Variant, held_out: list[Datasets], args: argparse.Namespace
+) -> dict[str, list[float]]:
     """Columns of the page, one value for each seed."""
     rows = []
     for seed in range(args.seeds):
         model = train(variant, seed, args)
-        batches = pretrain.held_out_batches(Atlas(dim=model.config.dim), "cpu", PER_SIZE)
-        errors = pretrain.held_out_error(model, batches)
+        errors = pretrain.held_out_error(model, held_out)
         row = {name: errors[name] for name in errors if name.startswith("error_")}
         rows.append(row | bmi_bias(model, Path(args.bmi)))
         print(f"{variant.name}, seed {seed}: {rows[-1]}", flush=True)
@@ -156,9 +157,10 @@ def page(results: dict[str, dict[str, list[float]]], args: argparse.Namespace) -
     parts = [
         "# Comparisons",
         f"Preset {args.preset}, {args.steps} steps of at most {args.batch} datasets and "
-        f"{args.tokens:,} samples, {args.seeds} seeds: mean, and the range over seeds. Averaged "
-        f"weights of the last step. Atlas: mean absolute error on {PER_SIZE} held-out datasets of "
-        f"each size; BMI: mean absolute bias over its tasks to five dimensions, {BMI_SEEDS} seeds "
+        f"{args.tokens:,} samples, seeds of training: {args.seeds} (mean, and the range if "
+        "several). Averaged weights of the last step. Atlas: mean absolute error on "
+        f"{PER_SIZE} held-out datasets of each size; BMI: mean absolute bias over its tasks to "
+        f"five dimensions, {BMI_SEEDS} seeds "
         "of data. All in nats. Runs this short rank choices by how fast they learn; they do not "
         "say where each would end.",
         f"Measured {date.today()} with torch {torch.__version__} on {platform.machine()} by "
@@ -192,7 +194,8 @@ def main() -> None:
     for seed in range(args.seeds):
         for variant in variants.values():
             train(variant, seed, args)
-    results = {name: figures(variant, args) for name, variant in variants.items()}
+    held_out = pretrain.held_out_batches(Atlas(dim=PRESETS[args.preset].dim), "cpu", PER_SIZE)
+    results = {name: figures(variant, held_out, args) for name, variant in variants.items()}
     Path(args.out).write_text(page(results, args), encoding="utf-8")
     print(f"wrote {args.out}")
 
