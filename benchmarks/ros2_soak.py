@@ -164,13 +164,14 @@ def main() -> int:
             "every_half_minute": np.round(memory[:: max(1, round(30 / 5))], 1).tolist(),
         },
         "latency_ms": {
-            "what": "stamp of the input to arrival of the reading, in the other process",
+            "what": "from when the input was due to be sent to the arrival of its reading",
             "p50": round(float(np.percentile(late, 50)), 1),
             "p99": round(float(np.percentile(late, 99)), 1),
             "max": round(float(late.max()), 1),
         },
         "last_error": status["last error"],
         "exit_code": code,
+        "model": status["model"],
         "window": 100,
         "coordinates": JOINTS,
         "slices": arguments.slices,
@@ -178,7 +179,8 @@ def main() -> int:
         "cores": len(os.sched_getaffinity(0)),
         "python": platform.python_version(),
         "note": arguments.note,
-        "command": " ".join(["python", "benchmarks/ros2_soak.py", *sys.argv[1:]]),
+        "command": f"python benchmarks/ros2_soak.py --minutes {arguments.minutes:g} "
+        f"--rate {arguments.rate:g} --slices {arguments.slices}",
     }
     text = json.dumps(result, indent=2)
     print(text)

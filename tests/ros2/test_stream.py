@@ -69,6 +69,7 @@ def test_twenty_seconds_at_100_hz(bench, capsys):
         window = np.arange(i - WINDOW + 1, i + 1)
         expected = estimator.estimate(states[window], states[window - LAG], time_series=True)
         assert m.value == expected.mi and m.standard_error == expected.stderr
+        assert m.noise == expected.noise
         assert m.local_value == expected.pointwise[-1]
         assert (m.samples, m.slices, m.k, m.lag) == (WINDOW, 20, 5, LAG)
     assert whole >= 10, "too few readings of whole windows"

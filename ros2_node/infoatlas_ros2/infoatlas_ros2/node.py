@@ -182,6 +182,7 @@ class InfoAtlasNode(LifecycleNode):
                 header=header,
                 value=estimate.mi,
                 standard_error=estimate.stderr,
+                noise=estimate.noise,
                 local_value=reading.local,
                 samples=estimate.samples,
                 effective_samples=estimate.effective_samples,
