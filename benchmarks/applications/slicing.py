@@ -16,6 +16,7 @@ import numpy as np
 from common import Samples, options, projections, report
 from matplotlib.figure import Figure
 from report import GRID, INK, OURS, QUIET, number, table
+from scipy.special import betaincinv
 
 from infoatlas_rt import Estimator, estimate
 from infoatlas_rt.console import progress
@@ -132,19 +133,22 @@ def radius(
     return x, y, length
 
 
-def radius_truth(d: int, k: int, ratio: float, draws: int = 200_000) -> float:
-    """Information of a k-dimensional slice of `radius`, nats; all slices are alike."""
-    x, y, _ = radius(draws, d, ratio, np.random.default_rng(0))
-    lengths = np.array([1.0, ratio])
+def radius_truth(d: int, k: int, ratio: float, points: int = 2000) -> float:
+    """Information of a k-dimensional slice of `radius`, nats; all slices are alike.
 
-    def density(side: Samples) -> Samples:
-        """Of the first k coordinates at each length [n, 2], but for a constant."""
-        inside = 1 - (side[:, :k] ** 2).sum(1, keepdims=True) / lengths**2
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(inside > 0, inside ** ((d - k) / 2 - 1), 0) / lengths**k
-
-    u, v = density(x), density(y)
-    return float(np.log((u * v).mean(1) / (u.mean(1) * v.mean(1))).mean())
+    It is that of the slices' lengths alone, and the square of one is Beta(k/2, (d - k)/2) times the
+    squared radius: midpoint rule over the quantiles of both sides.
+    """
+    quantiles = betaincinv(k / 2, (d - k) / 2, (np.arange(points) + 0.5) / points)[:, None]
+    squares = np.array([1.0, ratio]) ** 2
+    total = 0.0
+    for square in squares:
+        inside = np.maximum(1 - quantiles * square / squares, 0)
+        with np.errstate(divide="ignore"):
+            density = np.where(inside > 0, inside ** ((d - k) / 2 - 1), 0) * squares ** (-k / 2)
+        which = density / density.sum(1, keepdims=True)  # probability of each radius [points, 2]
+        total += np.log(2 * which @ which.T).mean() / 2
+    return float(total)
 
 
 def vanishing(model: str, repeats: int, n: int) -> Iterator[Row]:
