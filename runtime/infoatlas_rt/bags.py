@@ -249,7 +249,7 @@ def read(
         seen[side] += 1
         for reading, found in stream.take(sample):
             estimate = reading.estimate
-            rows.append((reading.stamp, estimate.mi, estimate.stderr, reading.local, reading.fill))
+            rows.append((reading.stamp, estimate.mi, estimate.noise, reading.local, reading.fill))
             saturated.append(estimate.saturated)
             # Numbers of a stream start anew when it is reset; those of the curve go on.
             now = len(rows) - 1
