@@ -89,7 +89,8 @@ def standard_error(
     # What noise hides of a curved part: the spread of the Gaussian part at independence, of which
     # slices have one each.
     hidden = pairs / samples**2 / slices
-    curved = constants["curved"] ** 2 * ((mi - gaussian) ** 2 + hidden) * pairs**1.5
+    beyond = (mi - gaussian + abs(mi - gaussian)) / 2  # a lower reading is no curved part
+    curved = constants["curved"] ** 2 * (beyond**2 + hidden) * pairs**1.5
     sampling, ceiling = constants["noise"] * noise, constants["ceiling"] * rank_noise
     few = 1 + constants["few"] / samples**0.5
     return few * (sampling**2 + curved + ceiling**2) ** 0.5

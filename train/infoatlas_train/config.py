@@ -35,7 +35,7 @@ class HypernetworkConfig:
     solve_shifts: int = 4  # product pairs of the solve: the first of the shifts
     refinements: int = 0  # rounds of train/infoatlas_train/refinement.py
     refine_shifts: int = 2  # product pairs there
-    refine_cg_steps: int = 24  # there: 8 are 1 nat off, 16 0.03, 32 0.001
+    refine_cg_steps: int = 32  # there: 8 are 1 nat off, 16 0.03, 32 0.001
     ridge_floor: float = 5e-4  # bounds the condition number of the solve
     cg_steps: int = 15  # in the graph; training solves exactly
     padding: str = "zeros"  # of coordinates that a side lacks; or "noise", as in the paper
@@ -52,7 +52,7 @@ PRESETS = {
     # shipped: small enough for a control loop
     "edge": HypernetworkConfig(),
     # shipped: accuracy first, offline and on a GPU
-    "base": HypernetworkConfig(refinements=6, newton_steps=3, ridge_floor=2e-4, cg_steps=24),
+    "base": HypernetworkConfig(refinements=6, newton_steps=3, ridge_floor=2e-4, cg_steps=32),
     # unsliced to twenty dimensions a side
     "wide": HypernetworkConfig(dim=20),
     # the paper's sizes, for 16 GPUs
