@@ -217,7 +217,8 @@ def test_prints_itself_in_one_line():
     result = Estimator(threads=1, k=2, slices=3).estimate(*pairs(dx=3, dy=3))
     name = result.model
     assert str(result) == (
-        f"I = {result.mi:.3f} ± {result.stderr:.3f} nats (n=100, 3 slices, k=2, {name} on cpu)"
+        f"I = {result.mi:.3f} ± {result.stderr:.3f} nats "
+        f"(noise {result.noise:.3f}, n=100, 3 slices, k=2, {name} on cpu)"
     )
     x, y = pairs(dx=3)
     x[:, 0] = 1

@@ -143,7 +143,7 @@ def standard_errors(rows: list[Row], sizes: Sequence[int]) -> str:
             words.append(f"{number(said)} for a spread of {number(found)} (n = {n})")
         lines.append(
             f"The standard error that {name} reports, mean over tasks: {', '.join(words)}. "
-            "It does not contain the bias."
+            "It counts what the model misses on average over the atlas, so it is wider."
         )
     return "\n\n".join(lines)
 

@@ -119,7 +119,7 @@ def keystates_figure(
         f"{heading}how much of a state is known from its past,  "
         f"$I(s_t\\,;\\,{_past('s', curve.lag, curve.history)})$",
         f"{int(curve.samples.max())} trajectories · lag {curve.lag} steps · {curve.how} "
-        "· band: ± 1 standard error of each point",
+        "· band: ± sampling noise of each point",
     )
     return figure
 
@@ -187,7 +187,7 @@ def stream_figure(
         figure,
         f"{title}:  {what},  $I({names[0]}_t\\,;\\,{_past(names[-1], lag, history)})$",
         f"time average over windows of {window} steps · lag {lag} steps · {curve.how} "
-        "· band: ± 1 standard error",
+        "· band: ± sampling noise",
     )
     return figure
 

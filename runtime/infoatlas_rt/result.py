@@ -34,7 +34,7 @@ class Estimate:
         Nats; what Gaussians with the canonical correlations of the normal scores would have, mean
         over slices. The rest of `mi` is curved dependence, where the model errs most.
     rank_noise : float
-        From 0 to 3: how far the strongest correlations are beyond what the ranks of n samples can
+        From 0 to 1: how far the strongest correlations are beyond what the ranks of n samples can
         tell, mean over slices. From about 0.1 on the truth may be much larger than `mi`.
     samples : int
         n.
@@ -96,7 +96,7 @@ class Estimate:
             flags.append(f"{self.effective_samples:.0f} effective samples")
         return (
             f"I = {self.mi:.3f} ± {self.stderr:.3f} nats "
-            f"(n={self.samples}, {how}, {self.model} on {self.provider})"
+            f"(noise {self.noise:.3f}, n={self.samples}, {how}, {self.model} on {self.provider})"
             + (f" [{', '.join(flags)}]" if flags else "")
         )
 

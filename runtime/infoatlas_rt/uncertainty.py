@@ -22,7 +22,7 @@ KINDS = ("whole", "sliced")
 # noise; how much wider few samples make it all (the factor is 1 + few / sqrt(n)).
 CONSTANTS = ("noise", "curved", "ceiling", "few")
 
-MOST_RANK_NOISE = 3.0  # beyond it a direction is lost altogether
+MOST_RANK_NOISE = 1.0  # beyond it the direction is lost altogether
 
 
 def gaussian_part(correlations: Any, rank_x: Any, rank_y: Any, n: int) -> NDArray[np.float64]:
