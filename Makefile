@@ -34,10 +34,10 @@ bench: .venv/ready
 	$(RUN)/infoatlas-rt bench
 
 accuracy: .venv-dev/ready build/bmi/ready
-	$(DEV)/python benchmarks/accuracy/bmi.py build/bmi --out benchmarks/results
-	$(DEV)/python benchmarks/accuracy/gaussian.py --out benchmarks/results
-	$(DEV)/python benchmarks/accuracy/families.py
-	$(DEV)/python benchmarks/accuracy/strong.py
+	$(DEV)/python benchmarks/accuracy/bmi.py build/bmi --model edge base --out benchmarks/results
+	$(DEV)/python benchmarks/accuracy/gaussian.py --model edge base --out benchmarks/results
+	$(DEV)/python benchmarks/accuracy/families.py --model edge base
+	$(DEV)/python benchmarks/accuracy/strong.py --model edge base
 	$(DEV)/python benchmarks/accuracy/bmi_sliced.py
 	$(DEV)/python benchmarks/accuracy/table1.py
 	$(DEV)/python benchmarks/accuracy/calibration.py build/bmi --out benchmarks/results

@@ -195,7 +195,7 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
             for name in estimators
         ],
         loc="upper right",
-        bbox_to_anchor=(0.988, 1 - 0.36 / height),
+        bbox_to_anchor=(0.988, 1 - 0.62 / height),
         ncols=1 + len(estimators),
         frameon=False,
         fontsize=9,
