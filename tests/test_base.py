@@ -1,4 +1,4 @@
-"""The shipped model `base`: as good as `edge` on what is straight, nearer where sides are twisted."""
+"""The shipped model `base`: as good as `edge` on straight data, nearer where sides are twisted."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def gaussian(rng, d=3, rho=0.8):
 
 
 def twisted(side):
-    """Turn the first two coordinates by an angle that is the squared length: keeps all information."""
+    """Turn two coordinates by the squared length, which keeps all information."""
     angle = 0.7 * np.square(side).sum(1)
     c, s = np.cos(angle), np.sin(angle)
     a, b = side[:, 0], side[:, 1]
