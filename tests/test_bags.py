@@ -104,7 +104,7 @@ def test_same_numbers_as_the_estimator_fed_directly(bags, recorded, estimator, s
         curve = read(bag, ["/joint_states"], stream, shares.append)
     assert curve.stamp.tolist() == [reading.stamp for reading in readings]
     assert curve.mi.tolist() == [reading.estimate.mi for reading in readings]
-    assert curve.stderr.tolist() == [reading.estimate.stderr for reading in readings]
+    assert curve.stderr.tolist() == [reading.estimate.noise for reading in readings]
     assert curve.local.tolist() == [reading.local for reading in readings]
     assert curve.fill.tolist() == [reading.fill for reading in readings]
     assert curve.keystates == sorted(found, key=lambda state: state.index)

@@ -223,7 +223,7 @@ def test_prints_itself_in_one_line():
     x, y = pairs(dx=3)
     x[:, 0] = 1
     assert str(Estimator(threads=1).estimate(x, y)).endswith(
-        f"(n=100, unsliced, {name} on cpu) [1 constant in x]"
+        f"n=100, unsliced, {name} on cpu) [1 constant in x]"
     )
 
 

@@ -171,7 +171,8 @@ class StreamCurve:
     stamp : [T] float64
         Seconds; of the newest state of each reading.
     mi, stderr, local : [T] float64
-        Nats.
+        Nats; the standard error is of samples and slices (`Estimate.noise`), as pictures compare
+        readings.
     fill : [T] float64
         Pairs in the window as a share of its steps.
     saturated : [T] bool
