@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import report
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from report import GRID, INK, QUIET, Case, Row, names, number, ours, pick, table
 
 SIZES = (100, 500, 1000, 5000)
@@ -280,39 +279,13 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
         text.set_fontsize(8.5)
     for axes in panels:
         axes.tick_params(axis="y", length=0)
-    figure.text(
-        0.012,
-        1 - 0.3 / height,
-        f"Mutual information of {len(tasks)} BMI tasks: estimate against truth",
-        color=INK,
-        fontsize=14,
-        fontweight="bold",
-        va="center",
-    )
     seeds = max(len(row.estimates) for row in rows)
-    figure.text(
-        0.012,
-        1 - 0.58 / height,
+    report.heading(
+        figure,
+        f"Mutual information of {len(tasks)} BMI tasks: estimate against truth",
         f"mean and standard deviation over {seeds} seeds; in bold: the paper's tasks",
-        color=QUIET,
-        fontsize=9.5,
-        va="center",
     )
-    figure.legend(
-        handles=[Line2D([], [], color=INK, marker="|", ms=13, mew=2.2, ls="", label="truth")]
-        + [
-            Line2D([], [], color=colours[name], marker="o", linestyle="", label=name)
-            for name in estimators
-        ],
-        loc="upper right",
-        bbox_to_anchor=(0.988, 1 - 0.62 / height),
-        ncols=1 + len(estimators),
-        frameon=False,
-        fontsize=9,
-        labelcolor=INK,
-        handletextpad=0.2,
-        columnspacing=1.2,
-    )
+    report.truth_legend(figure, {name: colours[name] for name in estimators})
     return figure
 
 

@@ -13,7 +13,6 @@ import numpy as np
 import report
 from hand_made import FAMILIES
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from report import GRID, INK, QUIET, Case, Row, names, number, ours, pick, table
 
 SIZES = (100, 1000)
@@ -188,21 +187,7 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
         f"Mutual information of {len(shown)} hand-made families: estimate against truth",
         f"mean and standard deviation over {draws} draws; what lies outside the axis is cut off",
     )
-    figure.legend(
-        handles=[Line2D([], [], color=INK, marker="|", ms=13, mew=2.2, ls="", label="truth")]
-        + [
-            Line2D([], [], color=colours[name], marker="o", linestyle="", label=name)
-            for name in estimators
-        ],
-        loc="upper right",
-        bbox_to_anchor=(0.988, 1 - 0.62 / height),
-        ncols=1 + len(estimators),
-        frameon=False,
-        fontsize=9,
-        labelcolor=INK,
-        handletextpad=0.2,
-        columnspacing=1.2,
-    )
+    report.truth_legend(figure, {name: colours[name] for name in estimators})
     return figure
 
 

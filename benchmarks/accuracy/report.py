@@ -328,3 +328,24 @@ def heading(figure: Figure, title: str, words: str) -> None:
         0.012, 1 - 0.3 / height, title, color=INK, fontsize=14, fontweight="bold", va="center"
     )
     figure.text(0.012, 1 - 0.58 / height, words, color=QUIET, fontsize=9.5, va="center")
+
+
+def truth_legend(figure: Figure, colours: dict[str, str]) -> None:
+    """The mark of the truth and a dot for each estimator, on a line under the heading."""
+    from matplotlib.lines import Line2D
+
+    figure.legend(
+        handles=[Line2D([], [], color=INK, marker="|", ms=13, mew=2.2, ls="", label="truth")]
+        + [
+            Line2D([], [], color=colour, marker="o", linestyle="", label=name)
+            for name, colour in colours.items()
+        ],
+        loc="upper right",
+        bbox_to_anchor=(0.988, 1 - 0.62 / figure.get_figheight()),
+        ncols=1 + len(colours),
+        frameon=False,
+        fontsize=9,
+        labelcolor=INK,
+        handletextpad=0.2,
+        columnspacing=1.2,
+    )

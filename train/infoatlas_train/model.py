@@ -40,6 +40,11 @@ def float32_only(x: Tensor) -> AbstractContextManager[None]:
     return torch.autocast(x.device.type, enabled=False) if on else nullcontext()
 
 
+def partners(values: Tensor, partner: Tensor) -> Tensor:
+    """Rows of other samples, by one gather: [B, n, k], index [M, n] -> [B, M, n, k]."""
+    return values.index_select(1, partner.flatten()).unflatten(1, partner.shape)
+
+
 class InfoAtlas(nn.Module):
     """Hypernetwork, critic and DV readout: a sample in, mutual information out."""
 
@@ -61,14 +66,11 @@ class InfoAtlas(nn.Module):
         sx, sy = side(theta.side_x, xn) + theta.bias, side(theta.side_y, yn)
         partner = shift_index(shifts, x.shape[1])  # [M, n]
 
-        def partners(values: Tensor) -> Tensor:  # [B, n, k] -> [B, M, n, k], by one gather
-            return values.index_select(1, partner.flatten()).unflatten(1, partner.shape)
-
         psi = features(theta, sx, sy)
-        psi_product = features(theta, sx[:, None], partners(sy))  # [B, M, n, F]
+        psi_product = features(theta, sx[:, None], partners(sy, partner))  # [B, M, n, F]
         z = theta.shrunk_z[:, None]
         t0 = anchor(z, x, y)
-        t0_product = anchor(z[:, None], x[:, None], partners(y))
+        t0_product = anchor(z[:, None], x[:, None], partners(y, partner))
         with float32_only(x):
             psi, psi_product = psi.float(), psi_product.float()
             if c.readout == "solved":
@@ -104,20 +106,19 @@ class InfoAtlas(nn.Module):
         that do not explode.
         """
         c = self.config
+        if not c.refinements:
+            return theta, None
         shifts = torch.cat([torch.zeros_like(shifts[:1]), shifts[: c.refine_shifts]])
         partner = shift_index(shifts, x.shape[1])
 
-        def partners(values: Tensor) -> Tensor:
-            return values.index_select(1, partner.flatten()).unflatten(1, partner.shape)
-
         xn, yn = side_inputs(x), side_inputs(y)
         z = theta.shrunk_z.detach()[:, None, None]
-        t0 = anchor(z, x[:, None], partners(y))  # [B, M, n]
+        t0 = anchor(z, x[:, None], partners(y, partner))  # [B, M, n]
         a = None
         for i in range(c.refinements):
             fixed = detached(theta)
             sx, sy = side(fixed.side_x, xn) + fixed.bias, side(fixed.side_y, yn)
-            s = sx[:, None] + partners(sy)
+            s = sx[:, None] + partners(sy, partner)
             h = gelu(s)
             p = affine(h.flatten(1, 2), fixed.mix).unflatten(1, partner.shape)
             with float32_only(x):
