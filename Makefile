@@ -34,10 +34,11 @@ bench: .venv/ready
 	$(RUN)/infoatlas-rt bench
 
 accuracy: .venv-dev/ready build/bmi/ready
-	$(DEV)/python benchmarks/accuracy/bmi.py build/bmi --model edge base --out benchmarks/results
+	$(DEV)/python benchmarks/accuracy/bmi.py build/bmi --model edge base wide --out benchmarks/results
 	$(DEV)/python benchmarks/accuracy/gaussian.py --model edge base --out benchmarks/results
 	$(DEV)/python benchmarks/accuracy/families.py --model edge base
 	$(DEV)/python benchmarks/accuracy/strong.py --model edge base
+	$(DEV)/python benchmarks/accuracy/strong.py --model wide --dims 5 10 20 --out benchmarks/results/wide
 	$(DEV)/python benchmarks/accuracy/bmi_sliced.py
 	$(DEV)/python benchmarks/accuracy/table1.py
 	$(DEV)/python benchmarks/accuracy/calibration.py build/bmi --out benchmarks/results

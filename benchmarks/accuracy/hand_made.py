@@ -1,8 +1,8 @@
 """Hand-made families of known mutual information, none of them in the form of the atlas.
 
-Each truth is a closed form or a quadrature to four digits; tests compare it with a Monte Carlo
-computation that goes another way. Two of the families are paths, so that samples depend on each
-other; the others are independent draws.
+Each truth is a closed form or a quadrature to four digits (:mod:`truths`); tests compare it with a
+Monte Carlo computation that goes another way. Two of the families are paths, so that samples depend
+on each other; the others are independent draws.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import solve_discrete_lyapunov
-from scipy.signal import fftconvolve, lfilter
-from scipy.special import digamma, gammaln, i0e, i1e, log_ndtr, ndtr, ndtri
-from scipy.stats import gamma, laplace, logistic, nbinom, poisson
+import truths
+from scipy.signal import lfilter
+from scipy.special import digamma, i0e, i1e, ndtri
+from scipy.stats import gamma, laplace, logistic
+from truths import Array, additive, even, flipped, normal_density, normal_entropy
 
-Array = NDArray[np.float64]
 Generator = np.random.Generator
-LOG_2PI = math.log(2 * math.pi)
 
 
 @dataclass(frozen=True)
@@ -69,49 +67,7 @@ def family(kind: str, truth: Callable[[], float]) -> Callable:
     return enter
 
 
-# --- what truths are made of -------------------------------------------------------------------
-
-
-def entropy(density: Array, step: float) -> float:
-    """Differential entropy of a density on an even grid; it is normalised first."""
-    p = density / (density.sum() * step)
-    return float(-(p * np.log(p, where=p > 0, out=np.zeros_like(p))).sum() * step)
-
-
-def grid_information(density: Array) -> float:
-    """Mutual information of a joint density on an even grid [i, j], or of a table of shares."""
-    p = density / density.sum()
-    product = p.sum(1, keepdims=True) * p.sum(0)
-    positive = p > 0
-    return float((p[positive] * np.log(p[positive] / product[positive])).sum())
-
-
-def additive(values: Array, noise: Callable[[Array], Array], noise_entropy: float) -> float:
-    """I(x; f(x) + e), e of density `noise`; `values`: f(x) at even steps of probability."""
-    step, reach = 0.002, 8.0
-    low, high = values.min() - step, values.max() + step
-    histogram = np.histogram(values, np.arange(low, high + step, step))[0]
-    density = fftconvolve(histogram, noise(np.arange(-reach, reach, step))).clip(min=0)
-    return entropy(density, step) - noise_entropy
-
-
-def even(count: int = 400_000) -> Array:
-    """Midpoints of even steps of probability."""
-    return (np.arange(count) + 0.5) / count
-
-
-def normal_density(sd: float) -> Callable[[Array], Array]:
-    return lambda e: np.exp(-0.5 * (e / sd) ** 2) / (sd * math.sqrt(2 * math.pi))
-
-
-def normal_entropy(sd: float) -> float:
-    return 0.5 * math.log(2 * math.pi * math.e * sd**2)
-
-
-def flipped(probability: float) -> float:
-    """Information of a fair bit that is flipped now and then."""
-    p = probability
-    return math.log(2) + p * math.log(p) + (1 - p) * math.log(1 - p)
+# --- what samplers are made of -----------------------------------------------------------------
 
 
 def signs(rng: Generator, shape: int | tuple[int, ...]) -> Array:
@@ -129,14 +85,7 @@ def columns(*parts: Array) -> Array:
 # --- non-monotone functions --------------------------------------------------------------------
 
 
-def _sawtooth() -> float:
-    b = 0.08
-    grid, step = np.linspace(-2, 3, 20001, retstep=True)
-    density = laplace.cdf(grid, scale=b) - laplace.cdf(grid - 1, scale=b)
-    return entropy(density, step) - (1 + math.log(2 * b))
-
-
-@family("non-monotone", _sawtooth)
+@family("non-monotone", lambda: truths.sawtooth(0.08))
 def sawtooth(rng: Generator, n: int) -> tuple[Array, Array]:
     """y = fractional part of 3x, and Laplace noise"""
     x = rng.random(n)
@@ -174,13 +123,7 @@ def doubling_map(rng: Generator, n: int) -> tuple[Array, Array]:
 # --- closed curves -----------------------------------------------------------------------------
 
 
-def _ring() -> float:
-    grid = np.linspace(-2, 2, 2000)  # an even number of points leaves out the origin
-    log_r = 0.5 * np.log(grid[:, None] ** 2 + grid**2)
-    return grid_information(np.exp(-0.5 * (log_r / 0.12) ** 2 - 2 * log_r))
-
-
-@family("closed curve", _ring)
+@family("closed curve", lambda: truths.ring(0.12))
 def ring(rng: Generator, n: int) -> tuple[Array, Array]:
     """the two coordinates of points on a circle of log-normal radius"""
     angle, r = rng.uniform(0, 2 * math.pi, n), np.exp(0.12 * rng.standard_normal(n))
@@ -252,33 +195,14 @@ def switch(rng: Generator, n: int) -> tuple[Array, Array]:
 # --- dependence of scale ------------------------------------------------------------------------
 
 
-def _precision() -> float:
-    """Entropy of a multivariate t less the mean entropy of the normals it is made of."""
-    nu, d = 2.0, 4
-    half = (nu + d) / 2
-    student = gammaln(nu / 2) - gammaln(half) + d / 2 * math.log(nu * math.pi)
-    student += half * (digamma(half) - digamma(nu / 2))
-    mean_log = digamma(nu / 2) - math.log(nu / 2)
-    return float(student - d / 2 * (LOG_2PI + 1 - mean_log))
-
-
-@family("scale", _precision)
+@family("scale", lambda: truths.precision(2.0, 4))
 def precision(rng: Generator, n: int) -> tuple[Array, Array]:
     """x: a precision; y: four normal coordinates that share it"""
     x = rng.gamma(1.0, 1.0, n)
     return np.log(x), rng.standard_normal((n, 4)) / np.sqrt(x)[:, None]
 
 
-def _common_volume() -> float:
-    grid, step = np.linspace(-8, 5, 1301, retstep=True)  # log-radii
-    shared = np.arange(-4.5, 4.5, step)
-    r = np.exp(grid - shared[:, None])
-    given = r**2 * np.exp(-0.5 * r**2)
-    weight = np.exp(-0.5 * (shared / 0.9) ** 2)
-    return grid_information(given.T @ (weight[:, None] * given))
-
-
-@family("scale", _common_volume)
+@family("scale", lambda: truths.common_volume(0.9))
 def common_volume(rng: Generator, n: int) -> tuple[Array, Array]:
     """two normal vectors in the plane, multiplied by the same log-normal factor"""
     volume = np.exp(0.9 * rng.standard_normal((n, 1)))
@@ -316,54 +240,27 @@ def distance(rng: Generator, n: int) -> tuple[Array, Array]:
 # Sampled by their frailty (Marshall and Olkin 1988): u_i = psi(e_i / v), e exponential.
 
 
-def _clayton(theta: float, dx: int, dy: int) -> float:
-    """Given v the exponentials e_i / v have rate v: an inverted Dirichlet distribution."""
-    a = 1 / theta
-
-    def block(m: int) -> float:
-        return float(gammaln(a) - gammaln(a + m) + (a + m) * (digamma(a + m) - digamma(a)))
-
-    return block(dx) + block(dy) - block(dx + dy)
-
-
 def _clayton_sample(rng: Generator, n: int, theta: float, d: int) -> Array:
     ratio = rng.exponential(size=(n, d)) / rng.gamma(1 / theta, size=(n, 1))
     # u = (1 + ratio)^(-1 / theta), by its logarithm: u may be too small for the lower tail.
     return ndtri(np.exp(-np.log1p(ratio) / theta))
 
 
-@family("Archimedean", lambda: _clayton(3.0, 1, 1))
+@family("Archimedean", lambda: truths.clayton(3.0, 1, 1))
 def clayton(rng: Generator, n: int) -> tuple[Array, Array]:
     """Clayton copula, θ = 3, normal margins"""
     z = _clayton_sample(rng, n, 3.0, 2)
     return z[:, 0], z[:, 1]
 
 
-@family("Archimedean", lambda: _clayton(1.5, 3, 3))
+@family("Archimedean", lambda: truths.clayton(1.5, 3, 3))
 def clayton_of_six(rng: Generator, n: int) -> tuple[Array, Array]:
     """exchangeable Clayton copula of three and three coordinates, θ = 1.5, normal margins"""
     z = _clayton_sample(rng, n, 1.5, 6)
     return z[:, :3], z[:, 3:]
 
 
-def copula_information(density: Callable[[Array, Array], Array]) -> float:
-    """By quadrature over normal scores z, density(z_x, z_y) at normal margins up to a factor."""
-    z = np.linspace(-8, 8, 1601)
-    return grid_information(density(z[:, None], z))
-
-
-def _normal(x: Array, y: Array) -> Array:
-    return np.exp(-0.5 * (x**2 + y**2))
-
-
-def gumbel_density(x: Array, y: Array, theta: float = 2.5) -> Array:
-    a, b = -log_ndtr(x), -log_ndtr(y)
-    s = (a**theta + b**theta) ** (1 / theta)
-    c = np.exp(a + b - s) * (a * b) ** (theta - 1) * s ** (1 - 2 * theta) * (s + theta - 1)
-    return c * _normal(x, y)
-
-
-@family("Archimedean", lambda: copula_information(gumbel_density))
+@family("Archimedean", lambda: truths.copula_information(truths.gumbel_density))
 def gumbel(rng: Generator, n: int) -> tuple[Array, Array]:
     """Gumbel copula, θ = 2.5, normal margins"""
     a, w, e = 1 / 2.5, rng.uniform(0, math.pi, n), rng.exponential(size=n)
@@ -372,14 +269,7 @@ def gumbel(rng: Generator, n: int) -> tuple[Array, Array]:
     return z[0], z[1]
 
 
-def frank_density(x: Array, y: Array, theta: float = 6.0) -> Array:
-    u, v = ndtr(x), ndtr(y)
-    whole = -math.expm1(-theta)
-    below = whole - np.expm1(-theta * u) * np.expm1(-theta * v)
-    return whole * theta * np.exp(-theta * (u + v)) / below**2 * _normal(x, y)
-
-
-@family("Archimedean", lambda: 5 * copula_information(frank_density))
+@family("Archimedean", lambda: 5 * truths.copula_information(truths.frank_density))
 def frank_pairs(rng: Generator, n: int) -> tuple[Array, Array]:
     """five pairs of coordinates, each with a Frank copula, θ = 6, uniform margins"""
     whole = -math.expm1(-6.0)
@@ -388,13 +278,7 @@ def frank_pairs(rng: Generator, n: int) -> tuple[Array, Array]:
     return u[0], u[1]
 
 
-def joe_density(x: Array, y: Array, theta: float = 4.0) -> Array:
-    a, b = ndtr(-x), ndtr(-y)
-    s = a**theta + b**theta - (a * b) ** theta
-    return s ** (1 / theta - 2) * (a * b) ** (theta - 1) * (theta - 1 + s) * _normal(x, y)
-
-
-@family("Archimedean", lambda: copula_information(joe_density))
+@family("Archimedean", lambda: truths.copula_information(truths.joe_density))
 def joe(rng: Generator, n: int) -> tuple[Array, Array]:
     """Joe copula, θ = 4, normal margins"""
     # The frailty has the Sibuya distribution: geometric, its probability beta distributed.
@@ -422,17 +306,7 @@ def erasure(rng: Generator, n: int) -> tuple[Array, Array]:
     return x, np.where(rng.random(n) < 0.3, -1.0, x)
 
 
-def _photons() -> float:
-    """Entropy of the negative binomial counts less the mean entropy of the Poisson ones."""
-    counts = np.arange(400)
-    marginal = nbinom.pmf(counts, 2, 1 / (1 + 5.0))
-    rates = gamma.ppf(even(4000), 2, scale=5)
-    log_given = poisson.logpmf(counts, rates[:, None])
-    given = (np.exp(log_given) * log_given).sum(1).mean()
-    return float(given - (marginal * np.log(marginal)).sum())
-
-
-@family("discrete", _photons)
+@family("discrete", lambda: truths.photons(2, 5))
 def photons(rng: Generator, n: int) -> tuple[Array, Array]:
     """y: a Poisson count of a gamma distributed rate x"""
     x = rng.gamma(2, 5, n)
@@ -446,15 +320,7 @@ TWO_BACK = np.array([[-0.4, 0.0], [0.1, -0.35]])
 SHOCKS = np.diag([0.5, 0.3])
 
 
-def _second_order() -> float:
-    step = np.block([[ONE_BACK, TWO_BACK], [np.eye(2), np.zeros((2, 2))]])
-    noise = np.zeros((4, 4))
-    noise[:2, :2] = SHOCKS**2
-    stationary = solve_discrete_lyapunov(step, noise)[:2, :2]
-    return 0.5 * float(np.linalg.slogdet(stationary)[1] - np.linalg.slogdet(SHOCKS**2)[1])
-
-
-@family("process", _second_order)
+@family("process", lambda: truths.second_order(ONE_BACK, TWO_BACK, SHOCKS))
 def second_order(rng: Generator, n: int) -> tuple[Array, Array]:
     """y: a state of a VAR(2) path, x: the two before; each seen through the shear b + a²"""
     warm = 200
@@ -467,17 +333,7 @@ def second_order(rng: Generator, n: int) -> tuple[Array, Array]:
     return past, path[warm:]
 
 
-def _magnitudes() -> float:
-    grid = np.linspace(0, 8, 2001)[:, None] + 0.002
-    rho = 0.95
-    folded = sum(
-        np.exp(-(grid**2 - 2 * sign * rho * grid * grid.T + grid.T**2) / (2 * (1 - rho**2)))
-        for sign in (-1, 1)
-    )
-    return grid_information(folded)
-
-
-@family("process", _magnitudes)
+@family("process", lambda: truths.magnitudes(0.95))
 def magnitudes(rng: Generator, n: int) -> tuple[Array, Array]:
     """consecutive absolute values of an AR(1) path with coefficient 0.95"""
     shocks = math.sqrt(1 - 0.95**2) * rng.standard_normal(n + 1)

@@ -1,6 +1,7 @@
 """Accuracy where dependence is strong, 1 to 5 nats, beside two classical estimators.
 
     python benchmarks/accuracy/strong.py             # -> benchmarks/results/strong.*
+    python benchmarks/accuracy/strong.py --model wide --dims 5 10 20 --out benchmarks/results/wide
     python benchmarks/accuracy/strong.py --quick --out build/results
 
 Every kind is Gaussian at its core, with canonical correlations whose information falls off as 1,
@@ -272,8 +273,9 @@ def main() -> None:
     parser = report.options(__doc__, "2 draws, n = 100, d = 1 and 3")
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--dims", type=int, nargs="+", default=DIMS)
     options = parser.parse_args()
-    sizes, draws, dims = sorted(options.sizes), options.draws, DIMS
+    sizes, draws, dims = sorted(options.sizes), options.draws, options.dims
     if options.quick:
         sizes, draws, dims = [100], 2, (1, 3)
     estimators = report.load(options.model)

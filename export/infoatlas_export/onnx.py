@@ -25,7 +25,7 @@ from infoatlas_train.pretrain import SIZES, load
 
 OPSET = 20
 # Fewest shifts in the readout, and product pairs over all slices up to which more of them pay.
-SHIFTS, PAIRS = 6, 16_000
+SHIFTS, PAIRS = 5, 16_000
 PARITY_SIZES = ((1, 17), (2, 100), (3, 1000), (40, 100), (40, 1000), (1, 5000), (40, 17), (2, 5000))
 TOLERANCE = 1e-2  # nats, ONNX Runtime against torch with the exact solve
 
@@ -90,7 +90,7 @@ def metadata(model: InfoAtlas, run: dict[str, Any], name: str, version: str) -> 
         "version": version,
         "format": "1",
         "dim": model.config.dim,
-        "n_min": min(SIZES),
+        "n_min": max(min(SIZES), 3 * model.config.dim),
         "n_max": max(SIZES),
         "shifts": SHIFTS,
         "pairs": PAIRS,

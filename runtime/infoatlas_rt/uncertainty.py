@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 KINDS = ("whole", "sliced")
 # Factor on the sampling noise; error per nat of the curved part; error in nats per unit of rank
-# noise; how much wider few samples make it all (the factor is 1 + few / sqrt(n)).
+# noise; how much wider (or, negative, narrower) few samples make it all: 1 + few / sqrt(n).
 CONSTANTS = ("noise", "curved", "ceiling", "few")
 
+LEAST_FACTOR = 0.5  # of few samples
 MOST_RANK_NOISE = 1.0  # beyond it the direction is lost altogether
 
 
@@ -92,8 +93,9 @@ def standard_error(
     beyond = (mi - gaussian + abs(mi - gaussian)) / 2  # a lower reading is no curved part
     curved = constants["curved"] ** 2 * (beyond**2 + hidden) * pairs**1.5
     sampling, ceiling = constants["noise"] * noise, constants["ceiling"] * rank_noise
-    few = 1 + constants["few"] / samples**0.5
-    return few * (sampling**2 + curved + ceiling**2) ** 0.5
+    above = 1 + constants["few"] / samples**0.5 - LEAST_FACTOR
+    factor = LEAST_FACTOR + (above + abs(above)) / 2  # no less, however few
+    return factor * (sampling**2 + curved + ceiling**2) ** 0.5
 
 
 def check_constants(values: Any) -> dict[str, dict[str, float]]:
@@ -105,6 +107,8 @@ def check_constants(values: Any) -> dict[str, dict[str, float]]:
         Not what `infoatlas_train.calibrate` writes.
     """
     found = {kind: {name: float(values[kind][name]) for name in CONSTANTS} for kind in KINDS}
-    if not all(0 <= value < np.inf for kind in found.values() for value in kind.values()):
-        raise ValueError("constants have to be finite and not negative")
+    values = [value for kind in found.values() for value in kind.values()]
+    signed = [value for kind in found.values() for name, value in kind.items() if name != "few"]
+    if not (np.isfinite(values).all() and min(signed) >= 0):
+        raise ValueError("constants have to be finite, and all but `few` not negative")
     return found

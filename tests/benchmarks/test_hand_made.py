@@ -6,9 +6,9 @@ mean over samples of log p(y|x) / p(y), and p(y) a mean over other samples.
 
 import math
 
-import hand_made
 import numpy as np
 import pytest
+import truths
 from hand_made import FAMILIES
 from scipy.special import i0e, log_ndtr, ndtr
 from scipy.stats import gamma, laplace, logistic, lognorm, norm, poisson
@@ -82,9 +82,9 @@ GIVEN = {
         np.log(y[..., 0]) - np.log(np.linalg.norm(x, axis=-1)), scale=0.2
     ),
     "clayton": clayton,
-    "gumbel": copula(hand_made.gumbel_density),
-    "frank pairs": lambda x, y: copula(hand_made.frank_density)(norm.ppf(x), norm.ppf(y)),
-    "joe": copula(hand_made.joe_density),
+    "gumbel": copula(truths.gumbel_density),
+    "frank pairs": lambda x, y: copula(truths.frank_density)(norm.ppf(x), norm.ppf(y)),
+    "joe": copula(truths.joe_density),
     "five bits": lambda x, y: np.log(where(x == y, 0.9, 0.1)).sum(-1),
     "erasure": lambda x, y: where(x == y, math.log(0.7), where(y == -1, math.log(0.3)))[..., 0],
     "photons": lambda x, y: poisson.logpmf(y, x)[..., 0],
@@ -202,9 +202,9 @@ def _joe(u, v, theta=4.0):
 @pytest.mark.parametrize(
     ("cdf", "density"),
     [
-        (_gumbel, hand_made.gumbel_density),
-        (_frank, hand_made.frank_density),
-        (_joe, hand_made.joe_density),
+        (_gumbel, truths.gumbel_density),
+        (_frank, truths.frank_density),
+        (_joe, truths.joe_density),
     ],
 )
 def test_copula_densities(cdf, density):

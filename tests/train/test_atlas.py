@@ -7,8 +7,10 @@ import pytest
 import torch
 from scipy import integrate, stats
 
-from infoatlas_train import atlas as module
-from infoatlas_train.atlas import Atlas, Mixture, low_rank_correlation, prescribed_correlation
+from infoatlas_train import families as module
+from infoatlas_train import mixtures
+from infoatlas_train.atlas import Atlas
+from infoatlas_train.mixtures import Mixture, low_rank_correlation, prescribed_correlation
 from infoatlas_train.objective import HIGHEST_MI
 
 FAMILIES = list(Atlas().families)
@@ -56,7 +58,7 @@ def test_mixture_mi_is_the_integral():
 def test_truth_belongs_to_its_pair(monkeypatch):
     """joint[i] is the log-ratio of (x_i, y_i) and product[i] that of (x_i, y_{i+1}), cyclic."""
     torch.manual_seed(0)
-    monkeypatch.setattr(module, "random_flow", lambda x, mask: x)
+    monkeypatch.setattr(mixtures, "random_flow", lambda x, mask: x)
     m = two_clusters()
     p = m.pairs(m.sample(12), 5)
     x, y = p.x[:, -5:], p.y[:, -5:]
@@ -155,7 +157,7 @@ def test_datasets_are_finite_and_padded_with_zeros(family):
 def test_path_is_dependent_as_its_queries_are(monkeypatch):
     """Pairs along a path of a VAR(1), time averaged, against independent draws of the same pair."""
     torch.manual_seed(11)
-    monkeypatch.setattr(module, "random_flow", lambda x, mask: x)
+    monkeypatch.setattr(mixtures, "random_flow", lambda x, mask: x)
     checked = 0
     for _ in range(3):
         d = only("autoregressive", queries=8000).sample(24, 16_000)
@@ -206,7 +208,7 @@ def plain(monkeypatch):
         return lambda a, b, dev: tuple(m.expand(b, 5) for m in masks)
 
     monkeypatch.setattr(module, "RandomFunction", Linear)
-    monkeypatch.setattr(module, "random_flow", lambda x, mask: x)
+    monkeypatch.setattr(mixtures, "random_flow", lambda x, mask: x)
     monkeypatch.setattr(module, "_source", normal)
     return lambda x, y: monkeypatch.setattr(module, "_sides", sides(x, y))
 

@@ -12,8 +12,17 @@ from scipy import special, stats
 from infoatlas_rt import Estimator, bundle, cli
 from infoatlas_rt.uncertainty import gaussian_part, rank_noise, standard_error
 from infoatlas_train import calibrate as module
-from infoatlas_train.atlas import Mixture
-from infoatlas_train.calibrate import coverage, fit, read, sliced, standard_errors, whole
+from infoatlas_train.calibrate import (
+    LEAST_FEW,
+    SHARE,
+    coverage,
+    fit,
+    read,
+    sliced,
+    standard_errors,
+    whole,
+)
+from infoatlas_train.mixtures import Mixture
 
 CONSTANTS = {"noise": 1.4, "curved": 0.4, "ceiling": 2.0, "few": 3.0}
 
@@ -132,6 +141,14 @@ def test_standard_error_grows_with_what_it_counts():
         assert standard_error(CONSTANTS, **{**base, name: value}) > least
 
 
+@pytest.mark.parametrize("few", [LEAST_FEW, -1.0, 2.0])
+def test_more_samples_never_mean_a_larger_standard_error(few):
+    n = np.array([8.0, 32, 50, 100, 200, 500, 1000, 2000, 5000])
+    law = CONSTANTS | {"few": few}
+    stderr = standard_error(law, 1 / n**0.5, 0.5, 0.5, 0.0, 4, n, 40)
+    assert (np.diff(stderr) <= 1e-12).all() and stderr[-1] > 0
+
+
 def readings(rows, seed):
     """Estimates whose errors follow the law exactly, with tails."""
     rng = np.random.default_rng(seed)
@@ -157,7 +174,7 @@ def test_fit_covers_what_it_has_not_seen():
     stderr = standard_errors(data, found)
     for n in np.unique(data["n"]):
         part = {name: column[data["n"] == n] for name, column in data.items()}
-        assert 0.87 < coverage(part, stderr[data["n"] == n]) < 0.93
+        assert abs(coverage(part, stderr[data["n"] == n]) - SHARE) < 0.04
         assert coverage(part, part["noise"]) < 0.8
     # The shares of the law come back, up to the common factor that 90% of a t asks for.
     ratio = [found[name] / CONSTANTS[name] for name in ("noise", "curved", "ceiling")]

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from infoatlas_export.onnx import SHIFTS
 from infoatlas_rt.preprocess import canonicalise, normal_scores
 from infoatlas_train.config import PRESETS
 from infoatlas_train.critic import (
@@ -123,7 +124,7 @@ def test_influence_is_the_derivative_of_the_readout():
 def test_edge_fits_the_control_loop():
     x, y = gaussian(1.0, 5, 100, slices=1)
     with FlopCounterMode(display=False) as count, torch.no_grad():
-        InfoAtlas(PRESETS["edge"]).eval()(x, y, torch.arange(1, 9), exact=False)
+        InfoAtlas(PRESETS["edge"]).eval()(x, y, torch.arange(1, SHIFTS + 1), exact=False)
     assert count.get_total_flops() <= 40e6
 
 

@@ -68,7 +68,7 @@ def test_a_small_move_raises_the_objective_and_no_rate_moves_nothing(drawn):
     theta, slopes, t = slopes_of(w, a, x, y)
     slopes = [s.detach() for s in slopes]
     for rate, higher in ((1e-3, True), (0.0, False)):
-        there = moved(theta, slopes, torch.full((B, 8, F), rate))
+        there, _ = moved(theta, slopes, torch.full((B, 8, F), rate), None)
         after = [*there.side_x, *there.side_y, there.bias, there.mix]
         gain = objective(critic_of(after, a, x, y)[-1]) - objective(t)
         assert ((gain > 0) == higher).all()

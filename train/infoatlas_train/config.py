@@ -31,6 +31,8 @@ class HypernetworkConfig:
     rounds: int = 1  # readings of the data after the fusion
     features: int = 64  # F, a multiple of units
     readout: str = "solved"  # or "generated", as in the paper
+    metrics: int = 0  # of train/infoatlas_train/kernels.py; the features of neighbours
+    widths: int = 3  # of kernels, of each metric
     newton_steps: int = 2
     solve_shifts: int = 4  # product pairs of the solve: the first of the shifts
     refinements: int = 0  # rounds of train/infoatlas_train/refinement.py
@@ -50,9 +52,11 @@ PRESETS = {
     # something useful in three minutes on two cores
     "tiny": HypernetworkConfig(width=32, heads=2, joint_latents=8, units=16, features=32),
     # shipped: small enough for a control loop
-    "edge": HypernetworkConfig(),
+    "edge": HypernetworkConfig(metrics=1, widths=2),
     # shipped: accuracy first, offline and on a GPU
-    "base": HypernetworkConfig(refinements=6, newton_steps=3, ridge_floor=2e-4, cg_steps=32),
+    "base": HypernetworkConfig(
+        refinements=6, metrics=2, newton_steps=3, solve_shifts=6, ridge_floor=2e-4, cg_steps=32
+    ),
     # unsliced to twenty dimensions a side
     "wide": HypernetworkConfig(dim=20),
     # the paper's sizes, for 16 GPUs

@@ -4,8 +4,9 @@
 
 T0 is the Gaussian anchor, the closed-form log-ratio of a Gaussian copula with the (shrunk)
 canonical correlations. psi are F features from generated layers: each side has a network of its
-own, run once per sample, and the two meet in a layer that is run once per pair. The coefficients a
-are solved, not guessed: damped Newton steps of the DV objective, inside the forward pass.
+own, run once per sample, and the two meet in a layer that is run once per pair; and K of what
+neighbours say (train/infoatlas_train/kernels.py). The coefficients a are solved, not guessed:
+damped Newton steps of the DV objective, inside the forward pass.
 
 Shapes: B datasets (or slices), n samples, M shifts, D inputs a side, H units a side, F features.
 """
@@ -36,7 +37,8 @@ class Theta:
     side_y: list[Tensor]
     bias: Tensor  # [B, 1, F]
     mix: Tensor  # [B, F+1, F] the layer that is run per pair
-    ridge: Tensor  # [B, F]
+    ridge: Tensor  # [B, F+K]
+    metric: Tensor | None = None  # [B, metrics, 2, D] log-scales of train/.../kernels.py
     rate: Tensor | None = None  # [B, layers, F] how far the rows of each layer move in a round
 
 
@@ -86,10 +88,11 @@ def anchor(z: Tensor, x: Tensor, y: Tensor) -> Tensor:
     gap = 2 / (torch.exp(2 * z) + 1)  # 1 - rho
     rho = 1 - gap
     variance = gap * (2 - gap)  # 1 - rho^2
+    apart = x - y
     each = (
         -0.5 * torch.log(variance)
-        - (rho / (2 * variance)) * (x - y).square()
-        + (rho / (2 * (1 + rho))) * (x.square() + y.square())
+        - (rho / (2 * variance)) * apart * apart  # (products: squares are slow as powers)
+        + (rho / (2 * (1 + rho))) * (x * x + y * y)
     )
     return each.sum(-1)
 
@@ -143,22 +146,26 @@ def solve_readout(
     *,
     newton_steps: int,
     cg_steps: int,
+    natural: int = 0,
     start: Tensor | None = None,
 ) -> Tensor:
     """Coefficients of the features that maximise the DV objective around the anchor: [B, F].
 
     joint [B, n, F] features of the joint pairs; product [B, P, F] and t0 [B, P] features and anchor
-    of product pairs; ridge [B, F], in units of standardised features. Between the damped Newton
-    steps lies a chord step each, which takes the new gradient with the old curvature: nearly as
-    good as one Newton step more, and nearly free. The result is the highest of all steps, because a
-    step can overshoot. `start` [B, F] is a first guess, from features little different. `cg_steps`
-    0 solves exactly (for training, where factorisations exist); the graph takes a fixed number of
-    conjugate-gradient steps, and tests hold one to the other.
+    of product pairs; ridge [B, F], in units of standardised features. The last `natural` features
+    have a scale of their own, and keep it. Between the damped Newton steps lies a chord step each,
+    which takes the new gradient with the old curvature: nearly as good as one Newton step more, and
+    nearly free. The result is the highest of all steps, because a step can overshoot. `start`
+    [B, F] is a first guess, from features little different. `cg_steps` 0 solves exactly (for
+    training, where factorisations exist); the graph takes a fixed number of conjugate-gradient
+    steps, and tests hold one to the other.
     """
     n = joint.shape[1]
     mean = product.mean(1, keepdim=True)
     joint, product = joint - mean, product - mean
     scale = (product.square().mean(1) + 1e-6).rsqrt()  # [B, F]
+    if natural:
+        scale = torch.cat([scale[:, :-natural], torch.ones_like(scale[:, -natural:])], 1)
     mean_joint = joint.mean(1)
     cov_joint = joint.mT @ joint / n - mean_joint[:, :, None] * mean_joint[:, None]
     scales = scale[:, :, None] * scale[:, None]

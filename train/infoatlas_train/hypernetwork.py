@@ -172,6 +172,15 @@ class Hypernetwork(nn.Module):
         self.shrinkage = nn.Linear(w, c.dim)
         nn.init.zeros_(self.shrinkage.weight)
         nn.init.constant_(self.shrinkage.bias, 3.0)
+        if c.metrics:
+            self.kernels = nn.Linear(w, c.metrics * (2 * c.dim + c.widths))
+            nn.init.zeros_(self.kernels.weight)
+            # The first metric is even, the next ones look more and more at the first directions.
+            falling = -0.7 * torch.arange(c.metrics)[:, None] * torch.arange(c.dim)
+            with torch.no_grad():
+                self.kernels.bias.copy_(
+                    torch.cat([falling, falling, torch.zeros(c.metrics, c.widths)], 1).flatten()
+                )
 
     def forward(self, x: Tensor, y: Tensor) -> Theta:
         """Canonical samples x, y [B, n, D] -> the parameters of one critic per dataset."""
@@ -205,11 +214,19 @@ class Hypernetwork(nn.Module):
         w = self.generation(tokens)
         shrink = 1.05 * torch.sigmoid(self.shrinkage(tokens.mean(1)).float())
         ridge = w["ridge"][:, 0]
+        scale, metric = c.features / n, None
+        if c.metrics:
+            written = self.kernels(tokens.mean(1)).float().unflatten(1, (c.metrics, -1))
+            metric = written[..., : -c.widths].unflatten(-1, (2, c.dim)).clamp(-4, 3)
+            own = written[..., -c.widths :].flatten(1)
+            scale = torch.cat([scale.expand_as(ridge), n.rsqrt().expand_as(own)], 1)
+            ridge = torch.cat([ridge, own], 1)
         if c.readout == "solved":
             # A Gaussian prior of variance 1/F on the coefficients of standardised features.
-            ridge = c.ridge_floor + c.features / n * torch.exp(ridge.clamp(-8, 8))
+            ridge = c.ridge_floor + scale * torch.exp(ridge.clamp(-8, 8))
         rate = None
         if c.refinements:
             rate = 0.03 * torch.exp(w["rate"].clamp(-8, 3)).unflatten(1, (c.refinements, LAYERS))
         side_x, side_y = [w["x1"], w["x2"], w["x3"]], [w["y1"], w["y2"], w["y3"]]
-        return Theta(capped(shrink * z, n), side_x, side_y, w["bias"], w["mix"], ridge, rate)
+        z = capped(shrink * z, n)
+        return Theta(z, side_x, side_y, w["bias"], w["mix"], ridge, metric, rate)

@@ -28,6 +28,7 @@ from infoatlas_train.critic import (
     solve_readout,
 )
 from infoatlas_train.hypernetwork import Hypernetwork
+from infoatlas_train.kernels import CONTEXT, TRAINING_CONTEXT, Kernels
 from infoatlas_train.refinement import detached, moved, pair_slopes, side_slope
 
 
@@ -62,7 +63,14 @@ class InfoAtlas(nn.Module):
         c = self.config
         theta = self.hypernetwork(x, y)
         xn, yn = side_inputs(x), side_inputs(y)
-        theta, start = self.refined(theta, x, y, shifts, exact)
+        everyone = torch.cat([torch.zeros_like(shifts[:1]), shifts])  # the joint pairs first
+        kernels, near = None, None
+        if c.metrics:
+            with float32_only(x):
+                context = TRAINING_CONTEXT if self.training else CONTEXT
+                kernels = Kernels.of(x, y, theta.metric, c.widths, context)
+                near = kernels.inside(shift_index(everyone, x.shape[1]))  # [B, M+1, n, K]
+        theta, start = self.refined(theta, x, y, everyone, near, exact)
         sx, sy = side(theta.side_x, xn) + theta.bias, side(theta.side_y, yn)
         partner = shift_index(shifts, x.shape[1])  # [M, n]
 
@@ -73,6 +81,9 @@ class InfoAtlas(nn.Module):
         t0_product = anchor(z[:, None], x[:, None], partners(y, partner))
         with float32_only(x):
             psi, psi_product = psi.float(), psi_product.float()
+            if near is not None:
+                psi = torch.cat([psi, near[:, 0]], -1)
+                psi_product = torch.cat([psi_product, near[:, 1:]], -1)
             if c.readout == "solved":
                 a = solve_readout(
                     psi,
@@ -81,6 +92,7 @@ class InfoAtlas(nn.Module):
                     theta.ridge,
                     newton_steps=c.newton_steps,
                     cg_steps=0 if exact else c.cg_steps,
+                    natural=c.metrics * c.widths,
                     start=start,
                 )
             else:
@@ -93,28 +105,40 @@ class InfoAtlas(nn.Module):
             qx = side(theta.side_x, side_inputs(xq, x)) + theta.bias
             psi = features(theta, qx, side(theta.side_y, side_inputs(yq, y)))
             with float32_only(x):
-                return anchor(z, xq, yq) + (psi.float() @ a)[..., 0]
+                psi = psi.float()
+                if kernels is not None:
+                    psi = torch.cat([psi, kernels.outside(xq, yq)], -1)
+                return anchor(z, xq, yq) + (psi @ a)[..., 0]
 
         return joint, product, elsewhere
 
     def refined(
-        self, theta: Theta, x: Tensor, y: Tensor, shifts: Tensor, exact: bool
+        self,
+        theta: Theta,
+        x: Tensor,
+        y: Tensor,
+        shifts: Tensor,
+        near: Tensor | None,
+        exact: bool,
     ) -> tuple[Theta, Tensor | None]:
-        """Rounds of refinement: the corrected critic, and its last coefficients [B, F].
+        """Rounds of refinement: the corrected critic, and its last coefficients [B, F+K].
 
-        The slopes count as constants in training (first order): a third of the time, and gradients
-        that do not explode.
+        shifts [M] with 0 as the first; near [B, M, n, K] kernel features of those pairs, which
+        stay as they are, so that the rounds go after what they miss. The slopes count as constants
+        in training (first order): a third of the time, and gradients that do not explode.
         """
         c = self.config
         if not c.refinements:
             return theta, None
-        shifts = torch.cat([torch.zeros_like(shifts[:1]), shifts[: c.refine_shifts]])
+        shifts = shifts[: c.refine_shifts + 1]
         partner = shift_index(shifts, x.shape[1])
 
         xn, yn = side_inputs(x), side_inputs(y)
         z = theta.shrunk_z.detach()[:, None, None]
         t0 = anchor(z, x[:, None], partners(y, partner))  # [B, M, n]
-        a = None
+        if near is not None:
+            near = near[:, : c.refine_shifts + 1].detach()
+        a = velocity = None
         for i in range(c.refinements):
             fixed = detached(theta)
             sx, sy = side(fixed.side_x, xn) + fixed.bias, side(fixed.side_y, yn)
@@ -123,6 +147,8 @@ class InfoAtlas(nn.Module):
             p = affine(h.flatten(1, 2), fixed.mix).unflatten(1, partner.shape)
             with float32_only(x):
                 psi = (h + gelu(p)).float()
+                if near is not None:
+                    psi = torch.cat([psi, near], -1)
                 a = solve_readout(
                     psi[:, 0],
                     psi[:, 1:].flatten(1, 2),
@@ -130,13 +156,15 @@ class InfoAtlas(nn.Module):
                     fixed.ridge,
                     newton_steps=1,
                     cg_steps=0 if exact else c.refine_cg_steps,
+                    natural=c.metrics * c.widths,
                     start=a,
                 )
                 t = t0 + (psi @ a[:, None, :, None]).squeeze(-1)
-            d_x, d_y, d_mix = pair_slopes(fixed, s, h, p, a, t, shifts)
+            written = a[:, : c.features]
+            d_x, d_y, d_mix = pair_slopes(fixed, s, h, p, written, t, shifts)
             slopes = [*side_slope(fixed.side_x, xn, d_x), *side_slope(fixed.side_y, yn, d_y)]
             slopes += [d_x.sum(1, keepdim=True), d_mix]
-            theta = moved(theta, slopes, theta.rate[:, i])
+            theta, velocity = moved(theta, slopes, theta.rate[:, i], velocity)
         return theta, a
 
     def forward(self, x: Tensor, y: Tensor, shifts: Tensor, exact: bool = True):

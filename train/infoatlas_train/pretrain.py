@@ -77,9 +77,10 @@ def held_out_error(model: InfoAtlas, batches: list[Datasets]) -> dict[str, float
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         for n, data in zip(HELD_OUT_SIZES, batches, strict=True):
-            parts = losses(model, data, draw_shifts(n, 8))
-            out[f"error_{n}"] = float(parts["error"])
-            out[f"loss_{n}"] = float(parts["loss"])
+            shifts = draw_shifts(n, 8)
+            parts = [losses(model, part, shifts) for part in data.split(16)]  # memory
+            for name in ("error", "loss"):
+                out[f"{name}_{n}"] = float(torch.stack([part[name] for part in parts]).mean())
     model.train()
     out["held_out"] = sum(out[f"loss_{n}"] for n in HELD_OUT_SIZES) / len(HELD_OUT_SIZES)
     return out

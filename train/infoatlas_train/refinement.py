@@ -23,6 +23,7 @@ from torch.nn.functional import gelu
 from infoatlas_train.critic import Theta, affine, shift_index
 
 LAYERS = 8  # three a side, the bias, the layer of the pairs
+MOMENTUM = 0.5
 
 
 def detached(theta: Theta) -> Theta:
@@ -83,16 +84,25 @@ def pair_slopes(
     return d_s.sum(1), d_y, d_mix
 
 
-def moved(theta: Theta, slopes: list[Tensor], rate: Tensor) -> Theta:
+def moved(
+    theta: Theta, slopes: list[Tensor], rate: Tensor, velocity: list[Tensor] | None
+) -> tuple[Theta, list[Tensor]]:
     """Rows moved along the slopes: rate [B, LAYERS, F], of which units take their share.
 
-    Steps are relative to the size of a layer, and large slopes count little more than small ones.
+    `velocity` is what an earlier round returned beside its theta: half of it is added to the
+    slopes. Steps are relative to the size of a layer, and large slopes count little more than small
+    ones.
     """
     weights = [*theta.side_x, *theta.side_y, theta.bias, theta.mix]
-    out = []
+    out, speeds = [], []
     for i, (w, g) in enumerate(zip(weights, slopes, strict=True)):
         size = w.square().mean((1, 2), keepdim=True).sqrt()
         g = g.float()
-        step = g / (g.abs() + g.square().mean((1, 2), keepdim=True).sqrt().clamp(min=1e-12))
+        speed = g / g.square().mean((1, 2), keepdim=True).sqrt().clamp(min=1e-12)
+        if velocity is not None:
+            speed = speed + MOMENTUM * velocity[i]
+        step = speed / (1 + speed.abs())
         out.append(w + rate[:, i, None, :: rate.shape[-1] // w.shape[-1]] * size * step)
-    return replace(theta, side_x=out[:3], side_y=out[3:6], bias=out[6], mix=out[7])
+        speeds.append(speed)
+    theta = replace(theta, side_x=out[:3], side_y=out[3:6], bias=out[6], mix=out[7])
+    return theta, speeds

@@ -1,0 +1,87 @@
+"""Kernel log-ratios: sums over neighbours as they are defined, and what they know of a dependence."""
+
+import pytest
+import torch
+
+from infoatlas_train import kernels
+from infoatlas_train.critic import donsker_varadhan, shift_index
+from infoatlas_train.kernels import PSEUDO_COUNT, Kernels, context_size, default_width
+
+B, N, D, METRICS, WIDTHS = 2, 30, 3, 2, 3
+
+
+def drawn(n=N, d=D, seed=0):
+    torch.manual_seed(seed)
+    return torch.randn(B, n, d), torch.randn(B, n, d), 0.3 * torch.randn(B, METRICS, 2, d)
+
+
+def by_hand(x, y, metric, width, i, j, context, b):
+    """The feature of (x_i, y_j) in dataset b, one neighbour at a time."""
+    used = (torch.cat([x, y], -1)[b].square().mean(0) > 0.5).sum()
+    scale = metric[b].exp() * x.shape[1] ** (1 / (used + 4.0)) * 2**width
+    both = near_x = near_y = 0.0
+    for k in range(context):
+        kx = torch.exp(-0.5 * (scale[0] * (x[b, i] - x[b, k])).square().sum()) * (k != i)
+        ky = torch.exp(-0.5 * (scale[1] * (y[b, j] - y[b, k])).square().sum()) * (k != j)
+        both, near_x, near_y = both + kx * ky, near_x + kx, near_y + ky
+    return torch.log((both + PSEUDO_COUNT) / (near_x * near_y / context + PSEUDO_COUNT))
+
+
+@pytest.mark.parametrize("context", [N, 11])
+def test_features_are_the_sums_over_neighbours(context):
+    x, y, metric = drawn()
+    partner = shift_index(torch.tensor([0, 4, 9]), N)
+    got = Kernels.of(x, y, metric, WIDTHS, context).inside(partner)
+    assert got.shape == (B, 3, N, METRICS * WIDTHS)
+    for b, m, i, h, w in ((0, 0, 3, 0, 0), (1, 1, 28, 1, 2), (0, 2, 10, 0, 1), (1, 0, 5, 1, 1)):
+        expected = by_hand(x, y, metric[:, h], w, i, int(partner[m, i]), context, b)
+        torch.testing.assert_close(got[b, m, i, h * WIDTHS + w], expected, atol=1e-5, rtol=1e-4)
+
+
+def test_pairs_outside_see_all_neighbours():
+    """A query far from its twin in the sample reads as the same pair inside would."""
+    x, y, metric = drawn()
+    inside = Kernels.of(x, y, metric, WIDTHS).inside(torch.arange(N)[None])[:, 0]
+    others = Kernels.of(x[:, 1:], y[:, 1:], metric, WIDTHS)
+    # The same sums over the same neighbours, but that one sample fewer is counted as context.
+    others.scale = Kernels.of(x, y, metric, WIDTHS).scale
+    others.x, others.y = kernels._scaled(x[:, 1:], y[:, 1:], others.scale)
+    others.context = N - 1
+    outside = others.outside(x[:, :1], y[:, :1])[:, 0]
+    torch.testing.assert_close(inside[:, 0], outside, atol=0.05, rtol=0.05)
+
+
+def test_independent_sides_read_nothing_and_a_ring_its_information():
+    torch.manual_seed(1)
+    angle = 6.2832 * torch.rand(1, 1000, 1)
+    radius = 1 + 0.1 * torch.randn(1, 1000, 1)
+    ring = radius * torch.cos(angle), radius * torch.sin(angle)
+    noise = torch.randn(1, 1000, 1), torch.randn(1, 1000, 1)
+    partner = shift_index(torch.arange(9), 1000)
+    for (x, y), low, high in ((ring, 0.5, 1.6), (noise, -0.05, 0.05)):
+        x, y = (side / side.std() for side in (x, y))
+        features = Kernels.of(x, y, torch.zeros(1, 1, 2, 1), 2).inside(partner)
+        mi, _ = donsker_varadhan(features[:, 0, :, 1], features[:, 1:, :, 1].flatten(1))
+        assert low < float(mi) < high
+
+
+def test_metrics_learn_from_pairs_outside_alone():
+    x, y, metric = drawn()
+    metric.requires_grad_()
+    k = Kernels.of(x, y, metric, WIDTHS)
+    assert not k.inside(torch.arange(N)[None]).requires_grad
+    k.outside(*drawn(seed=5)[:2]).sum().backward()
+    assert metric.grad.abs().min() > 0
+
+
+def test_context_is_bounded_and_memory_grows_with_n_alone():
+    assert [context_size(n) for n in (17, 1024, 5000)] == [17, 1024, 1024]
+    assert all(n * context_size(n) <= kernels.BUDGET + n for n in (10_000, 100_000, 1_000_000))
+
+
+def test_coordinates_that_a_side_lacks_do_not_narrow_the_kernels():
+    x, y, _ = drawn(n=200)
+    x = (x - x.mean(1, keepdim=True)) / x.std(1, keepdim=True)
+    padded = torch.cat([x, torch.zeros(B, 200, 2)], -1)
+    torch.testing.assert_close(default_width(padded, padded), default_width(x, x))
+    assert default_width(x, x).unique() == pytest.approx(200 ** (-1 / 10))
