@@ -14,7 +14,7 @@ pytest.importorskip("mujoco", reason="the extra 'bench' is not installed")
 import common
 import motion
 import scenes
-import slicing
+import slicing_studies
 import texts
 from peers import ksg
 
@@ -98,29 +98,29 @@ def test_slicing(quick):
 
 def test_sparse_and_dense_have_the_same_slices():
     """The closed forms, against slices that are drawn; and the paper's own figure."""
-    assert slicing.dense(1.0) == pytest.approx(0.7963, abs=1e-4)
+    assert slicing_studies.dense(1.0) == pytest.approx(0.7963, abs=1e-4)
     for rho in (0.5, 0.95):
-        for own in ([rho, 0.0], [slicing.dense(rho)] * 2):
-            drawn = slicing.sliced_truth(np.array(own), 1, draws=20_000)
-            assert drawn == pytest.approx(slicing.circle(rho), rel=0.02)
+        for own in ([rho, 0.0], [slicing_studies.dense(rho)] * 2):
+            drawn = slicing_studies.sliced_truth(np.array(own), 1, draws=20_000)
+            assert drawn == pytest.approx(slicing_studies.circle(rho), rel=0.02)
 
 
 def test_a_slice_of_all_coordinates_is_the_whole():
     rho = np.array([0.3, 0.6, 0.9])
     whole = -0.5 * np.log(1 - rho**2).sum()
-    assert slicing.sliced_truth(rho, 3, draws=5) == pytest.approx(whole)
+    assert slicing_studies.sliced_truth(rho, 3, draws=5) == pytest.approx(whole)
 
 
 @pytest.mark.parametrize(("d", "k", "ratio"), [(2, 1, 3.0), (20, 2, 3.0), (20, 1, 1.2)])
 def test_information_of_a_common_radius(d, k, ratio):
     """By integration, against nearest neighbours on samples."""
-    x, y, _ = slicing.radius(3000, d, ratio, np.random.default_rng(1))
+    x, y, _ = slicing_studies.radius(3000, d, ratio, np.random.default_rng(1))
     found = ksg(x[:, :k], y[:, :k])
-    assert slicing.radius_truth(d, k, ratio) == pytest.approx(found, abs=0.05)
+    assert slicing_studies.radius_truth(d, k, ratio) == pytest.approx(found, abs=0.05)
 
 
 def test_a_common_radius_is_log_2_as_a_whole():
-    x, y, length = slicing.radius(200, 5, 1.01, np.random.default_rng(0))
+    x, y, length = slicing_studies.radius(200, 5, 1.01, np.random.default_rng(0))
     assert np.allclose(np.linalg.norm(x, axis=1), length[:, 0])
     assert np.allclose(np.linalg.norm(y, axis=1), length[:, 0])
     assert set(np.unique(length)) == {1.0, 1.01}
@@ -132,12 +132,12 @@ def test_the_page_for_users():
     exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.S)), {})
     half = np.sqrt(0.5)
     for d, said in ((64, "a slice of five holds {:.2f}"), (20, "a slice of five {:.2f}")):
-        truth = slicing.sliced_truth(np.full(d, half), 5)
+        truth = slicing_studies.sliced_truth(np.full(d, half), 5)
         assert said.format(truth) in page.replace("\n", " ")
     for ratio, digits, said in ((1.5, 2, "which hold {}"), (1.01, 3, "{} in a slice")):
-        truth = slicing.radius_truth(2, 1, ratio)
+        truth = slicing_studies.radius_truth(2, 1, ratio)
         assert said.format(f"{truth:.{digits}f}") in page
-    assert f"{slicing.dense(1.0):.3f} each" in page
+    assert f"{slicing_studies.dense(1.0):.3f} each" in page
 
 
 # --- peers -----------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def test_peers_know_the_extremes(score):
 
 def test_shrunk_copula():
     rng = np.random.default_rng(0)
-    x, y = slicing.gaussian(3000, np.array([0.6, 0.3]), rng)
+    x, y = slicing_studies.gaussian(3000, np.array([0.6, 0.3]), rng)
     truth = -0.5 * np.log((1 - 0.36) * (1 - 0.09))
     assert common.shrunk_copula(x, y) == pytest.approx(truth, abs=0.04)
     wide = rng.standard_normal((2, 50, 100))  # more coordinates than samples

@@ -1,4 +1,4 @@
-"""Kernel log-ratios: sums over neighbours as they are defined, and what they know of a dependence."""
+"""Kernel log-ratios: sums over neighbours as defined, and what they know of a dependence."""
 
 import pytest
 import torch
@@ -80,7 +80,7 @@ def test_context_is_bounded_and_memory_grows_with_n_alone():
 
 
 def test_coordinates_that_a_side_lacks_do_not_narrow_the_kernels():
-    x, y, _ = drawn(n=200)
+    x, *_ = drawn(n=200)
     x = (x - x.mean(1, keepdim=True)) / x.std(1, keepdim=True)
     padded = torch.cat([x, torch.zeros(B, 200, 2)], -1)
     torch.testing.assert_close(default_width(padded, padded), default_width(x, x))

@@ -240,10 +240,11 @@ def calibrate(
     unsliced = Estimator(model, threads=threads)
     dim = unsliced.bundle.dim
     slicing = Estimator(model, threads=threads, k=dim, slices=SLICES)
+    sizes = tuple(n for n in SIZES if n >= unsliced.bundle.n_min)
     # Slices are 40 readings each, and few sizes tell how they fare.
     kinds = {
-        "whole": (unsliced, whole(count, seed, dim=dim), SIZES, count),
-        "sliced": (slicing, sliced(wide, seed, k=dim), SIZES[::2], wide),
+        "whole": (unsliced, whole(count, seed, dim=dim), sizes, count),
+        "sliced": (slicing, sliced(wide, seed, k=dim), sizes[::2], wide),
     }
     constants, rows = {}, []
     for kind, (estimator, draws, sizes, total) in kinds.items():

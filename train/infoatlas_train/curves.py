@@ -1,7 +1,7 @@
 """Learning curves of pretraining runs: python -m infoatlas_train.curves runs/edge --out curves.png
 
 Held-out loss over the learning rate, and held-out error for each sample size, a line for each run.
-The held-out datasets hang on the atlas and its dimension: levels compare only where both agree.
+The held-out datasets depend on the atlas and its dimension: levels compare only where both agree.
 """
 
 from __future__ import annotations
@@ -19,26 +19,21 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 
 SIZES = (50, 100, 500, 2000)  # pretrain.HELD_OUT_SIZES, without torch
 KEYS = ("step", "datasets", "lr", "held_out", *(f"error_{n}" for n in SIZES))
-AGAINST = {"datasets": "datasets seen, with those before --init", "step": "steps of the run"}
-ABOUT = (
-    "Averaged weights on datasets that training never draws; lower is better, each panel has its "
-    "own scale. Ring: the learning rate falls from here. At the right: the last value."
-)
+AGAINST = {"datasets": "datasets seen (with --init's)", "step": "steps"}
+ABOUT = "Averaged weights on datasets never trained on. Ring: from here the learning rate falls."
 INK, QUIET, GRID = "#1c2733", "#6b7785", "#e6e9ed"
 COLOURS = ("#1f5f99", "#e08a00", "#b5495b", "#2f8f83", "#7a5aa8", "#8a95a1")
-STYLE = {"axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": QUIET,
-         "xtick.color": QUIET, "ytick.color": QUIET, "xtick.labelsize": 8.5, "ytick.labelsize": 8.5,
-         "axes.labelcolor": QUIET, "axes.labelsize": 9, "axes.titlelocation": "left",
-         "axes.titlecolor": INK, "axes.titlesize": 10, "axes.titlepad": 7, "axes.grid": True,
-         "axes.grid.axis": "y", "grid.color": GRID, "legend.frameon": False, "legend.fontsize": 9.5}  # fmt: skip
+STYLE = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
+         "axes.edgecolor": QUIET, "axes.labelcolor": QUIET, "xtick.color": QUIET,
+         "ytick.color": QUIET, "axes.grid.axis": "y", "grid.color": GRID, "axes.titlecolor": INK,
+         "axes.titlelocation": "left", "axes.titlesize": 10, "legend.frameon": False}  # fmt: skip
 Run = dict[str, np.ndarray]  # a column for each of KEYS, in the order of steps
 
 
 def parse(argument: str) -> tuple[str, Path]:
     """Name and metrics file of RUN or NAME=RUN."""
-    name, _, rest = argument.partition("=")
-    if not (name and rest) or Path(argument).exists():
-        name, rest = "", argument
+    named = "=" in argument and not Path(argument).exists()
+    name, _, rest = (argument if named else f"={argument}").partition("=")
     path = Path(rest) if rest.endswith(".jsonl") else Path(rest) / "metrics.jsonl"
     return name or path.resolve().parent.name, path
 
@@ -49,17 +44,14 @@ def read(path: Path) -> Run:
         raise ValueError(f"{path} is not there: name a folder that pretrain wrote (its --out)")
     lines: list[dict[str, float]] = []
     for number, text in enumerate(path.read_text("utf-8", "replace").splitlines(), 1):
+        where = f"{path}, line {number}"
         try:
             line = json.loads(text)
         except json.JSONDecodeError as error:
-            raise ValueError(f"{path}, line {number} is not JSON: remove the line") from error
+            raise ValueError(f"{where} is not JSON: remove the line") from error
         for key in KEYS:
-            value = line.get(key) if isinstance(line, dict) else None
-            if not isinstance(value, (int, float)) or (
-                key in KEYS[:3] and not math.isfinite(value)
-            ):
-                text = "name a run of this version's pretrain, or remove the line"
-                raise ValueError(f"{path}, line {number} has no number {key!r}: {text}")
+            if not isinstance(line, dict) or not isinstance(line.get(key), (int, float)):
+                raise ValueError(f"{where} has no number {key!r}: remove it, or name another run")
         lines = [kept for kept in lines if kept["step"] < line["step"]] + [line]
     if not lines:
         raise ValueError(f"{path} is empty: wait until pretrain has evaluated (--evaluate)")
@@ -73,7 +65,7 @@ def limits(columns: list[np.ndarray]) -> tuple[float, float]:
     reach = 0.75 * np.ptp(cores) if len(cores) else 0.0
     near = [x for v in values for x in v if cores.min() - reach <= x <= cores.max() + reach]
     low, high = (min(near), max(near)) if near else (0.0, 1.0)
-    margin = max(0.07 * (high - low), 1e-3 * abs(high), 1e-6)
+    margin = max(0.07 * (high - low), 3e-3 * abs(high), 1e-6)
     return low - margin, high + margin
 
 
@@ -82,32 +74,29 @@ def apart(wanted: list[float], least: float) -> np.ndarray:
     order, room = np.argsort(wanted, kind="stable"), least * np.arange(len(wanted))
     slack = np.array(wanted)[order] - room
     up, down = np.maximum.accumulate(slack), np.minimum.accumulate(slack[::-1])[::-1]
-    places = np.clip((up + down) / 2, 0, max(0.0, 1 - room.max(initial=0.0))) + room
-    return places[np.argsort(order)]
+    return (np.clip((up + down) / 2, 0, 1 - least * (len(wanted) - 1)) + room)[np.argsort(order)]
 
 
 def panel(ax: Axes, runs: dict[str, Run], key: str, against: str, title: str) -> None:
-    """A line for each run, a ring where the decay begins, and the last value in the margin."""
+    """A line for each run, a ring where a decay begins, and the last value in the margin."""
     low, high = limits([run[key] for run in runs.values()])
     ax.set(ylim=(low, high), title=title)
     ends = []
     for colour, (name, run) in zip(COLOURS, runs.items(), strict=False):
-        x, y, rate = run[against], run[key], run["lr"]
+        x, y = run[against], run[key]
         best = run["step"][np.nan_to_num(run["held_out"], nan=np.inf).argmin()]
         label = f"{name}: {run['step'][-1]:,.0f} steps, best after {best:,.0f}"
         ax.plot(x, y, color=colour, linewidth=1.7, label=label)
-        falls = np.diff((np.diff(rate) < 0).astype(int), prepend=0) > 0
-        ring = {"color": colour, "markersize": 6.5, "markerfacecolor": "white", "zorder": 3}
-        ax.plot(x[:-1][falls], y[:-1][falls], "o", **ring)
+        begins = np.flatnonzero(np.diff(1 * (np.diff(run["lr"]) < 0), prepend=0) > 0)
+        ax.plot(x[begins], y[begins], "o", color=colour, ms=6.5, mew=1.4, mfc="white", zorder=3)
         for last in np.flatnonzero(np.isfinite(y))[-1:]:
             ax.plot(x[last], y[last], "o", color=colour, ms=4.5, zorder=4)
             ends.append((x[last], np.clip(y[last], low, high), f"{y[last]:.4f}", colour))
     height = ax.get_position().height * ax.figure.get_figheight() * 72
     places = apart([(y - low) / (high - low) for _, y, *_ in ends], 12 / height)
-    for (x, y, text, colour), place in zip(ends, places, strict=True):
-        line = {"arrowstyle": "-", "color": colour, "linestyle": (0, (1, 2)), "linewidth": 0.9}
-        font = {"textcoords": "axes fraction", "color": colour, "fontsize": 8.5, "va": "center"}
-        ax.annotate(text, (x, y), (1.04, place), arrowprops=line, **font)
+    for (x, y, text, hue), place in zip(ends, places, strict=True):
+        line = {"arrowstyle": "-", "color": hue, "linestyle": (0, (1, 2)), "relpos": (0, 0.5)}
+        ax.annotate(text, (x, y), (1.04, place), "data", "axes fraction", line, c=hue, va="center")
 
 
 @rc_context(STYLE)
@@ -115,24 +104,23 @@ def page(runs: dict[str, Run], against: str = "datasets") -> Figure:
     """The picture of up to six runs by name, across `datasets` or `step`."""
     height = 6 + 0.21 * math.ceil(len(runs) / 3)
     figure = Figure(figsize=(12.2, height), facecolor="white")
-    place = {"left": 0.055, "right": 0.945, "bottom": 0.6 / height, "top": 4.85 / height}
-    left, right = figure.add_gridspec(1, 2, width_ratios=(1, 1.12), wspace=0.24, **place)
-    loss, rate = left.subgridspec(2, 1, height_ratios=(5, 1), hspace=0.2).subplots(sharex=True)
-    errors = right.subgridspec(2, 2, wspace=0.52, hspace=0.3).subplots(sharex=True)
+    place = {"left": 0.055, "right": 0.947, "bottom": 0.6 / height, "top": 4.85 / height}
+    left, right = figure.add_gridspec(1, 2, width_ratios=(1, 1.12), wspace=0.26, **place)
+    loss, rate = left.subgridspec(2, 1, height_ratios=(5, 1), hspace=0.25).subplots(sharex=True)
+    errors = right.subgridspec(2, 2, wspace=0.6, hspace=0.3).subplots(sharex=True)
     panel(loss, runs, "held_out", against, "Held-out loss, mean over n")
     for ax, n in zip(errors.flat, SIZES, strict=True):
         panel(ax, runs, f"error_{n}", against, f"Held-out error at n = {n:,}, nats")
     for colour, run in zip(COLOURS, runs.values(), strict=False):
-        rate.plot(run[against], run["lr"], color=colour, linewidth=1.1, alpha=0.75)
-        rate.fill_between(run[against], run["lr"], color=colour, alpha=0.1 / len(runs), linewidth=0)
-    rate.set_title("Learning rate", fontsize=9, color=QUIET, pad=4)
+        rate.plot(run[against], run["lr"], c=colour, lw=1.2, marker=".", markevery=[-1], alpha=0.8)
     for ax in figure.axes:
         ax.xaxis.set(major_formatter=EngFormatter(sep=""), major_locator=MaxNLocator(5))
-        ax.yaxis.set_major_locator(MaxNLocator(5))
+        ax.yaxis.set_major_locator(MaxNLocator(6, steps=(1, 2, 5, 10)))
     for ax in (rate, *errors[-1]):
         ax.set_xlabel(AGAINST[against])
     most = max(run["lr"].max() for run in runs.values())
-    rate.set(ylim=(0, 1.15 * most), yticks=(0, most), yticklabels=("0", f"{most:.2g}"))
+    rate.set(ylim=(0, 1.15 * most), yticks=(0, most), yticklabels=(0, f"{most:.2g}"))
+    rate.set_title("Learning rate")
     figure.text(0.012, 1 - 0.3 / height, "Learning curves", color=INK, size=14, weight="bold")
     figure.text(0.012, 1 - 0.56 / height, ABOUT, color=QUIET, size=9.5)
     keys, corner = loss.get_legend_handles_labels(), (0.004, 1 - 0.64 / height)
@@ -149,14 +137,12 @@ def main() -> None:
     paths = dict(map(parse, args.runs))
     if len(paths) < len(args.runs) or len(paths) > len(COLOURS):
         p.error(f"up to {len(COLOURS)} runs, each with its own name: give NAME=RUN where two agree")
-    if args.out.suffix not in (".png", ".pdf", ".svg"):
-        p.error(f"--out {args.out}: a picture is .png, .pdf or .svg")
     try:
         runs = {name: read(path) for name, path in paths.items()}
         args.out.parent.mkdir(parents=True, exist_ok=True)
+        page(runs, args.against).savefig(args.out, dpi=120)
     except (OSError, ValueError) as error:
         p.error(str(error))
-    page(runs, args.against).savefig(args.out, dpi=120)
     print(f"wrote {args.out}")
 
 
