@@ -1,5 +1,6 @@
 """Learning curves: what is read, what is refused, and that every run is in every panel."""
 
+import functools
 import json
 import sys
 
@@ -33,17 +34,14 @@ def test_sizes_are_those_of_pretraining():
 def test_picture_of_a_real_run(tmp_path, monkeypatch, capsys):
     options = "--quiet --steps 4 --evaluate 2 --batch 8 --tokens 256 --warmup 1 --accelerator cpu"
     monkeypatch.setattr(pretrain, "SIZES", {32: 1.0})
-    monkeypatch.setattr(pretrain, "held_out_batches", held_out_batches)
+    few = functools.partial(pretrain.held_out_batches, per_size=8)
+    monkeypatch.setattr(pretrain, "held_out_batches", few)
     pretrain.pretrain(pretrain.arguments([*options.split(), "--out", str(tmp_path / "tiny")]))
     run = curves.read(tmp_path / "tiny" / "metrics.jsonl")
     assert run["step"].tolist() == [2, 4] and run["datasets"].tolist() == [16, 32]
     for out in (tmp_path / "new" / "curves.png", tmp_path / "curves.svg"):
         call(monkeypatch, tmp_path / "tiny", f"again={tmp_path / 'tiny'}", "--out", out)
         assert out.stat().st_size > 10_000 and f"wrote {out}" in capsys.readouterr().out
-
-
-def held_out_batches(atlas, device):
-    return [atlas.sample(8, 32, device) for _ in pretrain.HELD_OUT_SIZES]
 
 
 def test_every_run_is_in_every_panel(tmp_path):
