@@ -107,8 +107,8 @@ def check_constants(values: Any) -> dict[str, dict[str, float]]:
         Not what `infoatlas_train.calibrate` writes.
     """
     found = {kind: {name: float(values[kind][name]) for name in CONSTANTS} for kind in KINDS}
-    values = [value for kind in found.values() for value in kind.values()]
-    signed = [value for kind in found.values() for name, value in kind.items() if name != "few"]
-    if not (np.isfinite(values).all() and min(signed) >= 0):
+    numbers = [value for kind in found.values() for value in kind.values()]
+    unsigned = [value for kind in found.values() for name, value in kind.items() if name != "few"]
+    if not (np.isfinite(numbers).all() and min(unsigned) >= 0):
         raise ValueError("constants have to be finite, and all but `few` not negative")
     return found

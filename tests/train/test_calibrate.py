@@ -142,7 +142,7 @@ def test_standard_error_grows_with_what_it_counts():
 
 
 @pytest.mark.parametrize("few", [LEAST_FEW, -1.0, 2.0])
-def test_more_samples_never_mean_a_larger_standard_error(few):
+def test_noise_never_grows_with_the_samples(few):
     n = np.array([8.0, 32, 50, 100, 200, 500, 1000, 2000, 5000])
     law = CONSTANTS | {"few": few}
     stderr = standard_error(law, 1 / n**0.5, 0.5, 0.5, 0.0, 4, n, 40)

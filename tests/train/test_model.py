@@ -12,12 +12,14 @@ from infoatlas_rt.preprocess import canonicalise, normal_scores
 from infoatlas_train.config import PRESETS
 from infoatlas_train.critic import (
     anchor,
+    best_share,
     capped,
     conjugate_gradients,
     donsker_varadhan,
     fisher_z,
     influence,
     shift_index,
+    solve_readout,
 )
 from infoatlas_train.model import InfoAtlas, parameters, parameters_by_part
 from infoatlas_train.objective import query_scores
@@ -66,6 +68,40 @@ def test_conjugate_gradients_meet_the_exact_solution():
     )
     converged = conjugate_gradients(torch.eye(64).expand(6, 64, 64), b, 24)  # at once, then idle
     torch.testing.assert_close(converged, b)
+
+
+def solved(scale, natural):
+    """Coefficient of a feature that tells joint from product pairs, and hardly varies on these."""
+    torch.manual_seed(0)
+    product = scale * torch.randn(1, 400, 1)
+    return solve_readout(
+        product[:, :100] + 0.5,
+        product,
+        torch.zeros(1, 400),
+        torch.full((1, 1), 0.1),
+        newton_steps=3,
+        cg_steps=0,
+        natural=natural,
+    ).item()
+
+
+def test_natural_features_keep_their_scale():
+    """Their ridge bounds the coefficient itself; standardised, it grows as the feature shrinks."""
+    assert 1 < solved(1e-3, natural=1) < 10
+    assert solved(1e-3, natural=0) > 100
+    assert solved(1.0, natural=1) == pytest.approx(solved(1.0, natural=0), rel=0.1)
+
+
+def test_one_product_pair_more_takes_back_a_step_that_went_too_far():
+    step, t0, t0_product = torch.full((2, 50), 4.0), torch.zeros(2, 50), torch.zeros(2, 200)
+    step_product = torch.zeros(2, 200)
+    assert best_share(t0, step, t0_product, step_product).tolist() == [1.0, 1.0]
+    step_product[1, 7] = 12.0  # one pair that reads as much as three joint ones
+    share = best_share(t0, step, t0_product, step_product)
+    assert share[0] == 1.0 and 0 < share[1] < 1
+    grid = torch.linspace(0, 1, 101)
+    value = 4 * grid - torch.logsumexp(grid[:, None] * step_product[1], 1)
+    assert abs(grid[value.argmax()] - share[1]) < 0.1
 
 
 @pytest.mark.parametrize("samples", [17, 100, 1000])

@@ -97,3 +97,16 @@ def test_training_moves_the_rates():
     model(x, y, torch.tensor([1, 5, 9, 12]))[0].sum().backward()
     rates = model.hypernetwork.generation.write.weight.grad[-2 * 8 * 2 :]
     assert rates.abs().sum() > 0 and rates.isfinite().all()
+
+
+def test_half_of_an_earlier_step_is_added(drawn):
+    w, a, x, y = drawn
+    theta, slopes, _ = slopes_of(w, a, x, y)
+    slopes = [s.detach() for s in slopes]
+    rate = torch.full((B, 8, F), 1e-3)
+    once, speed = moved(theta, slopes, rate, None)
+    twice, faster = moved(theta, slopes, rate, speed)
+    for first, second in zip(speed, faster, strict=True):
+        torch.testing.assert_close(second, 1.5 * first)
+    steps = ((there.mix - theta.mix).abs().mean() for there in (once, twice))
+    assert next(steps) < next(steps)

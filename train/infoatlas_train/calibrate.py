@@ -42,7 +42,7 @@ Z90 = 1.645
 # Of the truths, what 90% intervals are made to hold here: the atlas has more than its share of what
 # is hard to read, and real data more of what is easy.
 SHARE = 0.88
-LEAST_FEW = -0.5 * math.sqrt(min(SIZES))  # fewer samples never mean a smaller standard error
+LEAST_FEW = -0.5 * math.sqrt(min(SIZES))  # the part from noise never grows with the samples
 # What a standard error is made of: columns of the readings, in the order of `standard_error`.
 EVIDENCE = ("noise", "mi", "gaussian", "rank_noise", "pairs", "samples", "slices")
 
@@ -223,12 +223,13 @@ def fit(data: Readings, share: float = SHARE, freedom: float = 2.0) -> dict[str,
             low, high = (low, middle) if enough else (middle, high)
         factors.append(high)
         sizes.append(math.exp(np.log(part["n"]).mean()))
-    # factor = always (1 + few / sqrt(n)) through both. In slices it falls with fewer samples (`few`
-    # is negative): there noise is averaged away with n, and what the model misses is not.
+    # factor = always (1 + few / sqrt(n)) through both, or above them where `few` is at its bound. In
+    # slices it falls with fewer samples: there noise is averaged away with n, and what the model
+    # misses is not.
     roots = [size**-0.5 for size in sizes]
     slope = (factors[0] - factors[1]) / (roots[0] - roots[1])
-    always = max(factors[1] - slope * roots[1], 0.1 * factors[1])
-    few = max(slope / always, LEAST_FEW)
+    few = max(slope / max(factors[1] - slope * roots[1], 0.1 * factors[1]), LEAST_FEW)
+    always = max(f / (1 + few * root) for f, root in zip(factors, roots, strict=True))
     found = {name: always * value for name, value in found.items()} | {"few": few}
     return {name: round(value, 6) for name, value in found.items()}
 
@@ -240,11 +241,11 @@ def calibrate(
     unsliced = Estimator(model, threads=threads)
     dim = unsliced.bundle.dim
     slicing = Estimator(model, threads=threads, k=dim, slices=SLICES)
-    sizes = tuple(n for n in SIZES if n >= unsliced.bundle.n_min)
-    # Slices are 40 readings each, and few sizes tell how they fare.
+    usable = tuple(n for n in SIZES if n >= unsliced.bundle.n_min)
+    # Slices are 40 readings each, and few sizes tell how they fare: every other, the largest first.
     kinds = {
-        "whole": (unsliced, whole(count, seed, dim=dim), sizes, count),
-        "sliced": (slicing, sliced(wide, seed, k=dim), sizes[::2], wide),
+        "whole": (unsliced, whole(count, seed, dim=dim), usable, count),
+        "sliced": (slicing, sliced(wide, seed, k=dim), usable[::-2][::-1], wide),
     }
     constants, rows = {}, []
     for kind, (estimator, draws, sizes, total) in kinds.items():

@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.nn.functional import gelu
 
 LOG_2 = 0.6931471805599453
+SHARES = (1.0, 0.9, 0.8, 0.65, 0.5, 0.3, 0.0)
 TINY = 1e-30  # (as a bound, not a summand: graph optimisers drop summands that small)
 
 
@@ -151,9 +152,10 @@ def solve_readout(
 ) -> Tensor:
     """Coefficients of the features that maximise the DV objective around the anchor: [B, F].
 
-    joint [B, n, F] features of the joint pairs; product [B, P, F] and t0 [B, P] features and anchor
-    of product pairs; ridge [B, F], in units of standardised features. The last `natural` features
-    have a scale of their own, and keep it. Between the damped Newton steps lies a chord step each,
+    joint [B, n, F] features of the joint pairs (here F counts all of them, those of neighbours too);
+    product [B, P, F] and t0 [B, P] features and anchor of product pairs; ridge [B, F], in units of
+    standardised features. The last `natural` features have a scale of their own: coefficients and
+    ridge are in it. Between the damped Newton steps lies a chord step each,
     which takes the new gradient with the old curvature: nearly as good as one Newton step more, and
     nearly free. The result is the highest of all steps, because a step can overshoot. `start`
     [B, F] is a first guess, from features little different. `cg_steps` 0 solves exactly (for
@@ -197,6 +199,24 @@ def solve_readout(
     return best * scale
 
 
+def best_share(t0: Tensor, step: Tensor, t0_product: Tensor, step_product: Tensor) -> Tensor:
+    """What share of the solved features the DV objective over all product pairs likes best: [B].
+
+    The solve sees some of the product pairs, and where dependence is strong few of them come near
+    the joint ones: one pair more can show that it went too far. t0, step [B, n] anchor and solved
+    features on the joint pairs; t0_product, step_product [B, P] on all product pairs.
+    """
+    highest, best = None, None
+    for share in SHARES:
+        value = (t0 + share * step).mean(1) - torch.logsumexp(t0_product + share * step_product, 1)
+        if highest is None:
+            highest, best = value, torch.full_like(value, share)
+        else:
+            best = torch.where(value > highest, share, best)
+            highest = torch.maximum(value, highest)
+    return best
+
+
 def shift_index(shifts: Tensor, n: int) -> Tensor:
     """Partners under cyclic shifts: (i + shift) mod n for each of M shifts, |shift| < n: [M, n]."""
     i = torch.arange(n, device=shifts.device) + shifts[:, None]
@@ -213,8 +233,8 @@ def influence(joint: Tensor, product: Tensor, log_z: Tensor, shifts: Tensor) -> 
     """Influence of each sample on the mutual information: [B, n], zero mean.
 
     joint [B, n]; product [B, M, n], x_i with y_{i+shift}; the joint term of a sample less its share
-    of the product terms, once as x and once as y. (The critic sits at the optimum of the objective,
-    so its own change is of second order.)
+    of the product terms, once as x and once as y. (The critic sits near the optimum of the objective,
+    so its own change, and that of the neighbours in it, is of second order.)
     """
     ratio = torch.exp(product - log_z[:, None, None])
     n = joint.shape[-1]

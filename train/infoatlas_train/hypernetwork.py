@@ -177,6 +177,7 @@ class Hypernetwork(nn.Module):
             nn.init.zeros_(self.kernels.weight)
             # The first metric is even, the next ones look more and more at the first directions.
             falling = -0.7 * torch.arange(c.metrics)[:, None] * torch.arange(c.dim)
+            falling = falling.clamp(min=-3.0)
             with torch.no_grad():
                 self.kernels.bias.copy_(
                     torch.cat([falling, falling, torch.zeros(c.metrics, c.widths)], 1).flatten()

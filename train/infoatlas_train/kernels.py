@@ -7,7 +7,8 @@ enough of them. For a pair (x, y) and a Gaussian kernel k
 
 compares how many of C context samples lie near in both sides with how many would if the sides were
 independent; a pseudo-count a draws it to zero where there are few. No sample counts as a neighbour
-of its own, so that the features are honest on the sample that the readout is solved on. The
+of its own, so that the features are honest on the sample that the readout is solved on. (A product
+pair leaves out two samples where a joint pair leaves out one, which costs it about 1/n.) The
 hypernetwork writes the metrics; each is used at several widths. The solve decides how far to go by
 them. (The estimate of Moon, Rajagopalan and Lall, 1995, made of the same kernels, is what results
 if it gives one of them the coefficient one, and nothing else.)
@@ -26,7 +27,8 @@ from infoatlas_train.critic import sample_size
 
 PSEUDO_COUNT = 0.3
 # Context samples times samples, at most: beyond it the first samples stand for all (they enter
-# shuffled), and memory stays linear in n.
+# shuffled), and memory stays linear in n. Beyond n = 5,000 the context shrinks, and with it what
+# neighbours can tell.
 BUDGET = 5_120_000
 CONTEXT, TRAINING_CONTEXT = 1024, 320
 
@@ -109,6 +111,7 @@ def gaussian(a: Tensor, b: Tensor) -> Tensor:
 
 
 def log_ratio(both: Tensor, near_x: Tensor, near_y: Tensor, c: int) -> Tensor:
+    """Neighbours in both sides over those that independent sides would have, as a logarithm."""
     expected = near_x * near_y / c
     return torch.log((both + PSEUDO_COUNT) / (expected + PSEUDO_COUNT))
 

@@ -19,6 +19,7 @@ from infoatlas_train.critic import (
     Theta,
     affine,
     anchor,
+    best_share,
     donsker_varadhan,
     features,
     influence,
@@ -97,9 +98,13 @@ class InfoAtlas(nn.Module):
                 )
             else:
                 a = theta.ridge
+            joint = (psi @ a[..., None]).squeeze(-1)
+            product = (psi_product @ a[:, None, :, None]).squeeze(-1)
+            if c.readout == "solved":
+                share = best_share(t0, joint, t0_product.flatten(1), product.flatten(1))[:, None]
+                a, joint, product = share * a, share * joint, share[..., None] * product
             a = a[..., None]
-            joint = t0 + (psi @ a).squeeze(-1)
-            product = t0_product + (psi_product @ a[:, None]).squeeze(-1)
+            joint, product = t0 + joint, t0_product + product
 
         def elsewhere(xq: Tensor, yq: Tensor) -> Tensor:
             qx = side(theta.side_x, side_inputs(xq, x)) + theta.bias
