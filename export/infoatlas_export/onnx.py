@@ -24,7 +24,8 @@ from infoatlas_train.model import InfoAtlas
 from infoatlas_train.pretrain import SIZES, load
 
 OPSET = 20
-# Fewest shifts in the readout (more where the solve wants more), and product pairs over all slices up to which more of them pay.
+# Fewest shifts in the readout (more where the solve wants more), and product pairs over all slices
+# up to which more of them pay.
 SHIFTS, PAIRS = 5, 16_000
 PARITY_SIZES = ((1, 17), (2, 100), (3, 1000), (40, 100), (40, 1000), (1, 5000), (40, 17), (2, 5000))
 TOLERANCE = 1e-2  # nats, ONNX Runtime against torch with the exact solve

@@ -4,8 +4,8 @@ Each dataset comes with the exact (or Monte Carlo exact) pointwise log-ratio log
 query pairs, so that a critic can be taught what it should say. Families
 (:mod:`infoatlas_train.families`):
 
-* ``mixture``     up to 60 Gaussian or Student-t components (paper, Algorithm 1 and 2); a quarter has
-  a few components, each with prescribed canonical correlations
+* ``mixture``     up to 60 Gaussian or Student-t components (paper, Algorithm 1 and 2); a
+  quarter has a few components, each with prescribed canonical correlations
 * ``canonical``   one component with prescribed canonical correlations, to 6 nats
 * ``functional``  y = f(x) + s(x) e, random smooth f and s
 * ``latent``      x = f(u) + noise, y = g(u) + noise, u of dimension 1 to 3

@@ -223,9 +223,8 @@ def fit(data: Readings, share: float = SHARE, freedom: float = 2.0) -> dict[str,
             low, high = (low, middle) if enough else (middle, high)
         factors.append(high)
         sizes.append(math.exp(np.log(part["n"]).mean()))
-    # factor = always (1 + few / sqrt(n)) through both, or above them where `few` is at its bound. In
-    # slices it falls with fewer samples: there noise is averaged away with n, and what the model
-    # misses is not.
+    # factor = always (1 + few / sqrt(n)) through both, or above them where `few` is at its bound.
+    # It can fall with fewer samples: noise averages away with n, and what the model misses does not.
     roots = [size**-0.5 for size in sizes]
     slope = (factors[0] - factors[1]) / (roots[0] - roots[1])
     few = max(slope / max(factors[1] - slope * roots[1], 0.1 * factors[1]), LEAST_FEW)

@@ -152,15 +152,15 @@ def solve_readout(
 ) -> Tensor:
     """Coefficients of the features that maximise the DV objective around the anchor: [B, F].
 
-    joint [B, n, F] features of the joint pairs (here F counts all of them, those of neighbours too);
-    product [B, P, F] and t0 [B, P] features and anchor of product pairs; ridge [B, F], in units of
+    joint [B, n, F] features of the joint pairs (F counts those of neighbours too); product
+    [B, P, F] and t0 [B, P] features and anchor of product pairs; ridge [B, F], in units of
     standardised features. The last `natural` features have a scale of their own: coefficients and
-    ridge are in it. Between the damped Newton steps lies a chord step each,
-    which takes the new gradient with the old curvature: nearly as good as one Newton step more, and
-    nearly free. The result is the highest of all steps, because a step can overshoot. `start`
-    [B, F] is a first guess, from features little different. `cg_steps` 0 solves exactly (for
-    training, where factorisations exist); the graph takes a fixed number of conjugate-gradient
-    steps, and tests hold one to the other.
+    ridge are in it. Between the damped Newton steps lies a chord step each, which takes the new
+    gradient with the old curvature: nearly as good as one Newton step more, and nearly free. The
+    result is the highest of all steps, because a step can overshoot. `start` [B, F] is a first
+    guess, from features little different. `cg_steps` 0 solves exactly (for training, where
+    factorisations exist); the graph takes a fixed number of conjugate-gradient steps, and tests
+    hold one to the other.
     """
     n = joint.shape[1]
     mean = product.mean(1, keepdim=True)
@@ -223,6 +223,11 @@ def shift_index(shifts: Tensor, n: int) -> Tensor:
     return torch.where(i >= n, i - n, torch.where(i < 0, i + n, i))
 
 
+def partners(values: Tensor, partner: Tensor) -> Tensor:
+    """Rows of other samples, by one gather: [B, n, k], index [M, n] -> [B, M, n, k]."""
+    return values.index_select(1, partner.flatten()).unflatten(1, partner.shape)
+
+
 def donsker_varadhan(joint: Tensor, product: Tensor) -> tuple[Tensor, Tensor]:
     """The empirical DV formula (paper, Eq. 5): joint [B, n], product [B, P] -> mi, log Z [B]."""
     log_z = torch.logsumexp(product, -1) - torch.log(torch.ones_like(product).sum(-1))
@@ -233,8 +238,8 @@ def influence(joint: Tensor, product: Tensor, log_z: Tensor, shifts: Tensor) -> 
     """Influence of each sample on the mutual information: [B, n], zero mean.
 
     joint [B, n]; product [B, M, n], x_i with y_{i+shift}; the joint term of a sample less its share
-    of the product terms, once as x and once as y. (The critic sits near the optimum of the objective,
-    so its own change, and that of the neighbours in it, is of second order.)
+    of the product terms, once as x and once as y. (The critic sits near the optimum of the
+    objective, so its own change, and that of the neighbours in it, is of second order.)
     """
     ratio = torch.exp(product - log_z[:, None, None])
     n = joint.shape[-1]

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from infoatlas_train.critic import sample_size
+from infoatlas_train.critic import partners, sample_size
 
 PSEUDO_COUNT = 0.3
 # Context samples times samples, at most: beyond it the first samples stand for all (they enter
@@ -80,9 +80,9 @@ class Kernels:
             for width in range(self.widths):
                 if width:
                     kx, ky = fourth_power(kx), fourth_power(ky)
-                theirs = ky.index_select(1, rows.flatten()).unflatten(1, rows.shape)  # [B, n, M, C]
+                theirs = partners(ky, rows)  # [B, n, M, C]
                 both = (theirs @ kx[..., None])[..., 0]
-                near_y = ky.sum(-1).index_select(1, rows.flatten()).unflatten(1, rows.shape)
+                near_y = partners(ky.sum(-1, keepdim=True), rows)[..., 0]
                 out.append(log_ratio(both, kx.sum(-1, keepdim=True), near_y, c))
         return torch.stack(out, -1).transpose(1, 2)
 

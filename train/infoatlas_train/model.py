@@ -23,6 +23,7 @@ from infoatlas_train.critic import (
     donsker_varadhan,
     features,
     influence,
+    partners,
     shift_index,
     side,
     side_inputs,
@@ -40,11 +41,6 @@ def float32_only(x: Tensor) -> AbstractContextManager[None]:
     """
     on = torch.is_autocast_enabled(x.device.type)
     return torch.autocast(x.device.type, enabled=False) if on else nullcontext()
-
-
-def partners(values: Tensor, partner: Tensor) -> Tensor:
-    """Rows of other samples, by one gather: [B, n, k], index [M, n] -> [B, M, n, k]."""
-    return values.index_select(1, partner.flatten()).unflatten(1, partner.shape)
 
 
 class InfoAtlas(nn.Module):

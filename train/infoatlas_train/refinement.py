@@ -3,9 +3,9 @@
 The hypernetwork writes the critic in one reading, and its features can miss how a side has to be
 unrolled. In each round the readout is solved on the features at hand, the slope of the DV objective
 on the rows of every layer is taken (by the envelope theorem the solved coefficients count as
-constants), and the rows move along it, with momentum. How far each row moves is written by the hypernetwork,
-which knows n and has learned from the held-out objective when to stay. The rounds are part of the
-one forward pass, of fixed length and plain products, so they export like the rest.
+constants), and the rows move along it, with momentum. How far each row moves is written by the
+hypernetwork, which knows n and has learned from the held-out objective when to stay. The rounds are
+part of the one forward pass, of fixed length and plain products, so they export like the rest.
 
 Shapes: B datasets (or slices), n samples, M shifts of which the first is 0 (the joint pairs),
 D inputs a side, H units a side, F features.
