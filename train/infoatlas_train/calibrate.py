@@ -224,7 +224,7 @@ def fit(data: Readings, share: float = SHARE, freedom: float = 2.0) -> dict[str,
         factors.append(high)
         sizes.append(math.exp(np.log(part["n"]).mean()))
     # factor = always (1 + few / sqrt(n)) through both, or above them where `few` is at its bound.
-    # It can fall with fewer samples: noise averages away with n, and what the model misses does not.
+    # It can fall with fewer samples: noise averages away with n, what the model misses does not.
     roots = [size**-0.5 for size in sizes]
     slope = (factors[0] - factors[1]) / (roots[0] - roots[1])
     few = max(slope / max(factors[1] - slope * roots[1], 0.1 * factors[1]), LEAST_FEW)
