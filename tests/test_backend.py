@@ -150,7 +150,7 @@ def test_slices_are_shared_out_and_come_back_in_order(model, monkeypatch, thread
     for i in range(slices):
         alone = backend.run(data.x[i : i + 1], data.y[i : i + 1], shifts)
         for whole, part in zip(together, alone, strict=True):
-            np.testing.assert_allclose(whole[i], part[0], atol=1e-4, rtol=1e-4)
+            np.testing.assert_allclose(whole[i], part[0], atol=1e-3, rtol=1e-4)
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "2", True])
