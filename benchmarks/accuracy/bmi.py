@@ -251,7 +251,7 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
             )
             error = report.mean_absolute_bias(list(own.values()))
             axes.text(
-                0.62 + 0.45 / len(estimators) * estimators.index(name),
+                1 - 0.12 * (len(estimators) - estimators.index(name) - 0.5),
                 1 + 0.1 / height,
                 number(error),
                 transform=axes.transAxes,
@@ -261,7 +261,7 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
                 ha="center",
             )
         axes.text(
-            0.53,
+            0.99 - 0.12 * len(estimators),
             1 + 0.1 / height,
             "mean absolute bias",
             transform=axes.transAxes,

@@ -156,7 +156,7 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
                 zorder=4 if ours(name) else 3,
             )
             axes.text(
-                0.5 + 0.5 / len(estimators) * (place + 0.5),
+                1 - 0.12 * (len(estimators) - place - 0.5),
                 1 + 0.1 / height,
                 number(report.mean_absolute_bias(own)),
                 transform=axes.transAxes,
@@ -166,7 +166,7 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
                 ha="center",
             )
         axes.text(
-            0.49,
+            0.99 - 0.12 * len(estimators),
             1 + 0.1 / height,
             "mean absolute bias",
             transform=axes.transAxes,
