@@ -18,8 +18,8 @@ class Estimate:
     mi : float
         Nats; the mean over slices. Reported as it is, so independence may come out below zero.
     stderr : float
-        Nats; sampling, slices and model error: mi ± 1.645 stderr is a 90% interval over data like
-        those that the model was calibrated on. Without calibration in the model's file it is
+        Nats; sampling, slices and model error: mi ± 1.645 stderr is about a 90% interval over data
+        like those that the model was calibrated on. Without calibration in the model's file it is
         `noise`.
     per_slice : [S] float64
         Nats.
