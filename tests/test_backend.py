@@ -149,8 +149,9 @@ def test_slices_are_shared_out_and_come_back_in_order(model, monkeypatch, thread
     together = backend.run(data.x, data.y, shifts)
     for i in range(slices):
         alone = backend.run(data.x[i : i + 1], data.y[i : i + 1], shifts)
-        for whole, part in zip(together, alone, strict=True):
-            np.testing.assert_allclose(whole[i], part[0], atol=1e-3, rtol=1e-4)
+        # Single samples hang more on the rounding of a solve than their mean does.
+        for whole, part, atol in zip(together, alone, (1e-4, 1e-3, 1e-3), strict=True):
+            np.testing.assert_allclose(whole[i], part[0], atol=atol, rtol=1e-4)
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "2", True])

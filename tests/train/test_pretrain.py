@@ -49,16 +49,16 @@ def test_checkpoint_describes_itself(monkeypatch, tmp_path):
 
 
 def test_it_learns(monkeypatch, tmp_path):
-    """A hundred steps of what the anchor cannot see: the held-out loss falls by a twentieth."""
+    """Two hundred steps of what the anchor cannot see: the held-out loss falls by a tenth."""
     curves = functools.partial(pretrain.Atlas, families={"functional": 1.0}, independent=0.0)
     monkeypatch.setattr(pretrain, "Atlas", curves)
     run(
         monkeypatch,
         tmp_path,
         "--steps",
-        "100",
+        "200",
         "--evaluate",
-        "100",
+        "200",
         "--lr",
         "3e-3",
         "--warmup",
@@ -68,7 +68,7 @@ def test_it_learns(monkeypatch, tmp_path):
     torch.manual_seed(record["seed"])
     untrained = pretrain.InfoAtlas(trained.config)
     before = pretrain.held_out_error(untrained, pretrain.held_out_batches(pretrain.Atlas(), "cpu"))
-    assert record["figures"]["held_out"] < 0.95 * before["held_out"]
+    assert record["figures"]["held_out"] < 0.9 * before["held_out"]
 
 
 def test_learning_rate_warms_up_and_decays():

@@ -61,15 +61,16 @@ class InfoAtlas(nn.Module):
         theta = self.hypernetwork(x, y)
         xn, yn = side_inputs(x), side_inputs(y)
         everyone = torch.cat([torch.zeros_like(shifts[:1]), shifts])  # the joint pairs first
+        index = shift_index(everyone, x.shape[1])
         kernels, near = None, None
         if c.metrics:
             with float32_only(x):
                 context = TRAINING_CONTEXT if self.training else CONTEXT
                 kernels = Kernels.of(x, y, theta.metric, c.widths, context)
-                near = kernels.inside(shift_index(everyone, x.shape[1]))  # [B, M+1, n, K]
+                near = kernels.inside(index)  # [B, M+1, n, K]
         theta, start = self.refined(theta, x, y, everyone, near, exact)
         sx, sy = side(theta.side_x, xn) + theta.bias, side(theta.side_y, yn)
-        partner = shift_index(shifts, x.shape[1])  # [M, n]
+        partner = index[1:]  # [M, n]
 
         psi = features(theta, sx, sy)
         psi_product = features(theta, sx[:, None], partners(sy, partner))  # [B, M, n, F]
