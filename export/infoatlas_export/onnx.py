@@ -20,13 +20,11 @@ from infoatlas_rt.bundle import load as load_bundle
 from infoatlas_rt.errors import InputError, ModelError
 from infoatlas_rt.preprocess import canonicalise
 from infoatlas_rt.uncertainty import check_constants
+from infoatlas_train.config import PAIRS, SHIFTS
 from infoatlas_train.model import InfoAtlas
 from infoatlas_train.pretrain import SIZES, load
 
 OPSET = 20
-# Fewest shifts in the readout (more where the solve wants more), and product pairs over all slices
-# up to which more of them pay.
-SHIFTS, PAIRS = 5, 16_000
 PARITY_SIZES = ((1, 17), (2, 100), (3, 1000), (40, 100), (40, 1000), (1, 5000), (40, 17), (2, 5000))
 TOLERANCE = 1e-2  # nats, ONNX Runtime against torch with the exact solve
 

@@ -25,13 +25,14 @@ SHIPPED = Path(__file__).parents[2] / "train" / "checkpoints" / "edge.pt"
 def exported(tmp_path_factory):
     """A small untrained model through the command, traced once for all tests.
 
-    With a round of refinement, so that every operator is there. On copies (x = y, n = 5000) an
-    untrained network leaves the solver more to do than its steps allow; a firmer ridge spares it
-    that.
+    With a round of refinement and a gap, so that every operator is there. On copies (x = y,
+    n = 5000) an untrained network leaves the solver more to do than its steps allow; a firmer ridge
+    spares it that.
     """
     folder = tmp_path_factory.mktemp("export")
     torch.manual_seed(0)
-    model = InfoAtlas(dataclasses.replace(PRESETS["tiny"], cg_steps=10, refinements=1))
+    model = InfoAtlas(dataclasses.replace(PRESETS["tiny"], cg_steps=10, refinements=1, gap=1))
+    torch.nn.init.normal_(model.gap.layers[-1].weight, std=0.1)
     generation = model.hypernetwork.generation
     ridge = dict(zip(generation.layout, generation._split(generation.base.data), strict=True))
     ridge["ridge"] += 4.0  # a view of the base values

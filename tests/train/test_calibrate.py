@@ -88,7 +88,7 @@ def test_labels_of_sliced_mixtures():
     m = Mixture(torch.zeros(1, 1), one, scale, torch.full((1, 1), nu), torch.ones(1, 2 * d))
     torch.manual_seed(0)
     projected = module._projected(m, d, d, k, np.random.default_rng(0))
-    mi, error = module._label(projected, k, 256)
+    mi, error = module.label(projected, k, 256)
     assert 0 < error < 0.01
     assert mi == pytest.approx(2 * entropy(k) - entropy(2 * k), abs=5 * error)
 

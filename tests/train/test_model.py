@@ -7,9 +7,8 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from infoatlas_export.onnx import SHIFTS
 from infoatlas_rt.preprocess import canonicalise, normal_scores
-from infoatlas_train.config import PRESETS
+from infoatlas_train.config import PRESETS, SHIFTS
 from infoatlas_train.critic import (
     anchor,
     best_share,

@@ -45,8 +45,8 @@ def test_in_sample_dv_is_the_readout(data):
     model = InfoAtlas(PRESETS["tiny"])
     with torch.no_grad():
         x, y, *_ = canonical_datasets(data, 5, 64)
-        joint, product, _ = model.critic(x, y, SHIFTS)
-        mi, _ = donsker_varadhan(joint, product.flatten(1))
+        e = model.critic(x, y, SHIFTS)
+        mi, _ = donsker_varadhan(e.joint, e.product.flatten(1))
         parts = {o: losses(model, data, SHIFTS, o) for o in OBJECTIVES}
     torch.testing.assert_close(parts["in-sample-dv"]["loss"], -mi.mean())
     # The solved readout has seen its sample: what it claims of others is less.

@@ -71,10 +71,10 @@ def whole(count: int, seed: int, samples: int = max(SIZES), dim: int = 5) -> Ite
             yield Dataset(list(atlas.families)[int(d.family)], x, y, float(d.mi), error)
         else:
             dx, dy = (1 + int(torch.randint(dim, ())) for _ in range(2))
-            m = _component(dx, dy)
+            m = component(dx, dy)
             z = m.sample(samples)[0].double().numpy()
             half = max(dx, dy)
-            mi, error = _label(m, half, 8 * QUERIES)
+            mi, error = label(m, half, 8 * QUERIES)
             yield Dataset("straight", z[:, :dx], z[:, half : half + dy], mi, error)
 
 
@@ -83,7 +83,7 @@ def _used(side: np.ndarray) -> np.ndarray:
     return side[:, : max(1, int((side != 0).any(0).sum()))]
 
 
-def _component(dx: int, dy: int) -> Mixture:
+def component(dx: int, dy: int) -> Mixture:
     """One Gaussian or, as often, Student-t component of a prescribed strength."""
     half = max(dx, dy)
     mx, my = ((torch.arange(half) < d).float()[None] for d in (dx, dy))
@@ -94,7 +94,7 @@ def _component(dx: int, dy: int) -> Mixture:
     return Mixture(torch.zeros(1, 1), mean, scale, nu, torch.cat([mx, my], 1))
 
 
-def _label(m: Mixture, half: int, queries: int) -> tuple[float, float]:
+def label(m: Mixture, half: int, queries: int) -> tuple[float, float]:
     """Mutual information, mean over the mixtures of a batch, and its standard error."""
     batch, components = m.log_weight.shape
     if components == 1 and not m.freedom.isfinite().any():
@@ -116,7 +116,7 @@ def sliced(count: int, seed: int, samples: int = max(SIZES), k: int = 5) -> Iter
         dx, dy = rng.integers(k + 1, WIDEST + 1, 2)
         half = max(dx, dy)
         if i % 2:
-            m, family = _component(dx, dy), "component"
+            m, family = component(dx, dy), "component"
         else:
             components, family = int(rng.integers(2, 9)), "mixture"
             mask = torch.cat([(torch.arange(half) < d).float() for d in (dx, dy)])[None]
@@ -125,7 +125,7 @@ def sliced(count: int, seed: int, samples: int = max(SIZES), k: int = 5) -> Iter
             weight = (torch.rand(1, components) + 0.1).log().log_softmax(1)
             m = Mixture(weight, mean * mask, low_rank_correlation(mask, components), nu, mask)
         z = m.sample(samples)[0].double().numpy()
-        mi, error = _label(_projected(m, dx, dy, k, rng), k, PER_PROJECTION)
+        mi, error = label(_projected(m, dx, dy, k, rng), k, PER_PROJECTION)
         yield Dataset(family, z[:, :dx], z[:, half : half + dy], mi, error)
 
 

@@ -18,6 +18,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+# How a model is read: fewest shifts (more where the solve wants more), and product pairs over all
+# slices up to which more of them pay.
+SHIFTS, PAIRS = 5, 16_000
+
 
 @dataclass(frozen=True)
 class HypernetworkConfig:
@@ -39,10 +43,11 @@ class HypernetworkConfig:
     refine_shifts: int = 2  # product pairs there
     refine_cg_steps: int = 32  # there: 8 are 1 nat off, 16 0.03, 32 0.001
     ridge_floor: float = 5e-4  # bounds the condition number of the solve
-    cg_steps: int = 15  # in the graph; training solves exactly
+    cg_steps: int = 24  # in the graph; training solves exactly
     padding: str = "zeros"  # of coordinates that a side lacks; or "noise", as in the paper
     generator_layers: int = 0  # of one MLP that writes all parameters; 0: each token writes its own
     generator_width: int = 0  # of those layers
+    gap: int = 0  # metrics of train/infoatlas_train/gap.py, which is fitted after pretraining
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

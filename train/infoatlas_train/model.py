@@ -8,7 +8,9 @@ Shapes: B datasets (or slices), n samples, D inputs a side, M shifts, F features
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +31,7 @@ from infoatlas_train.critic import (
     side_inputs,
     solve_readout,
 )
+from infoatlas_train.gap import Gap
 from infoatlas_train.hypernetwork import Hypernetwork
 from infoatlas_train.kernels import CONTEXT, TRAINING_CONTEXT, Kernels
 from infoatlas_train.refinement import detached, moved, pair_slopes, side_slope
@@ -43,20 +46,28 @@ def float32_only(x: Tensor) -> AbstractContextManager[None]:
     return torch.autocast(x.device.type, enabled=False) if on else nullcontext()
 
 
+@dataclass
+class Evaluation:
+    """A critic on the sample that it was written from."""
+
+    joint: Tensor  # [B, n] T on the joint pairs
+    product: Tensor  # [B, M, n] T on the product pairs
+    anchor_joint: Tensor  # [B, n] the anchor alone
+    anchor_product: Tensor  # [B, M, n]
+    elsewhere: Callable[[Tensor, Tensor], Tensor]  # T on other pairs: [B, q, D] x 2 -> [B, q]
+
+
 class InfoAtlas(nn.Module):
-    """Hypernetwork, critic and DV readout: a sample in, mutual information out."""
+    """Hypernetwork, critic, DV readout and its gap: a sample in, mutual information out."""
 
     def __init__(self, config: HypernetworkConfig) -> None:
         super().__init__()
         self.config = config
         self.hypernetwork = Hypernetwork(config)
+        self.gap = Gap(config.gap) if config.gap else None
 
-    def critic(self, x: Tensor, y: Tensor, shifts: Tensor, *, exact: bool = True):
-        """Write the critic of a sample, and evaluate it there.
-
-        Returns T on the joint pairs [B, n], T on the product pairs [B, M, n], and a function that
-        evaluates the same critic on other pairs ([B, q, D] x 2 -> [B, q]).
-        """
+    def critic(self, x: Tensor, y: Tensor, shifts: Tensor, *, exact: bool = True) -> Evaluation:
+        """Write the critic of a sample, and evaluate it there."""
         c = self.config
         theta = self.hypernetwork(x, y)
         xn, yn = side_inputs(x), side_inputs(y)
@@ -112,7 +123,7 @@ class InfoAtlas(nn.Module):
                     psi = torch.cat([psi, kernels.outside(xq, yq)], -1)
                 return anchor(z, xq, yq) + (psi @ a)[..., 0]
 
-        return joint, product, elsewhere
+        return Evaluation(joint, product, t0, t0_product, elsewhere)
 
     def refined(
         self,
@@ -171,9 +182,13 @@ class InfoAtlas(nn.Module):
 
     def forward(self, x: Tensor, y: Tensor, shifts: Tensor, exact: bool = True):
         """Canonical x, y [B, n, D], shifts [M] int -> mi [B], pointwise and influence [B, n]."""
-        joint, product, _ = self.critic(x, y, shifts, exact=exact)
-        mi, log_z = donsker_varadhan(joint, product.flatten(1))
-        return mi, joint - log_z[:, None], influence(joint, product, log_z, shifts)
+        e = self.critic(x, y, shifts, exact=exact)
+        mi, log_z = donsker_varadhan(e.joint, e.product.flatten(1))
+        pointwise = e.joint - log_z[:, None]
+        if self.gap is not None:
+            gap = self.gap(self.gap.evidence(x, y, e))
+            mi, pointwise = mi + gap, pointwise + gap[:, None]
+        return mi, pointwise, influence(e.joint, e.product, log_z, shifts)
 
 
 def parameters(model: nn.Module) -> int:

@@ -77,6 +77,15 @@ def distillation(t: Tensor, log_ratio: Tensor) -> Tensor:
     return (softplus(t) - p * t - least).mean(-1)
 
 
+def squared_error(mi: Tensor, truth: Tensor) -> Tensor:
+    """Squared relative error of readings, in units of half of 0.1 nats and 30% of the truth: [B].
+
+    Above HIGHEST_MI only what is too much counts.
+    """
+    error = torch.where(truth < HIGHEST_MI, mi - truth, (mi - truth).clamp(min=0))
+    return (error / (0.1 + 0.3 * truth.clamp(min=0)) / 0.5).square()
+
+
 def held_out_dv(elsewhere: Callable[[Tensor, Tensor], Tensor], xq: Tensor, yq: Tensor) -> Tensor:
     """The DV formula on query pairs, each x with its own y and with those of eight others: [B]."""
     product = torch.cat([elsewhere(xq, yq.roll(shift, 1)) for shift in range(1, 9)], 1)
@@ -94,20 +103,18 @@ def losses(
     n, q = data.x.shape[1], data.xq.shape[1]
     q = min(q, max(64, n // 2))
     x, y, xq, yq = canonical_datasets(data, model.config.dim, q, model.config.padding)
-    joint, product, elsewhere = model.critic(x, y, shifts)
-    mi, log_z = donsker_varadhan(joint, product.flatten(1))
+    e = model.critic(x, y, shifts)
+    mi, log_z = donsker_varadhan(e.joint, e.product.flatten(1))
     # One pass for both kinds of query pairs; the product's last partner is the next query outside.
-    t = elsewhere(torch.cat([xq, xq[:, :-1]], 1), torch.cat([yq, yq[:, 1:]], 1)) - log_z[:, None]
+    t = e.elsewhere(torch.cat([xq, xq[:, :-1]], 1), torch.cat([yq, yq[:, 1:]], 1)) - log_z[:, None]
     t_joint, t_product = t[:, :q].clamp(-20, 20), t[:, q:].clamp(-20, 20)
     usable = (data.mi < HIGHEST_MI).float()
     weight = usable / usable.sum().clamp(min=1)
     r_joint, r_product = data.joint[:, :q], data.product[:, : q - 1]
     distilled = distillation(t_joint, r_joint) + distillation(t_product, r_product)
     pointwise = smooth_l1_loss(t_joint, r_joint, beta=0.5, reduction="none").mean(1)
-    gap = torch.where(usable > 0, mi - data.mi, (mi - data.mi).clamp(min=0))
-    relative = gap / (0.1 + 0.3 * data.mi.clamp(min=0))
-    # A bounded loss (Geman-McClure): what no sample of n could show must not inflate the rest.
-    u = (relative / 0.5).square()
+    # Bounded (Geman-McClure): what no sample of n could show must not inflate the rest.
+    u = squared_error(mi, data.mi)
     calibration = u / (1 + u)
     parts = {"distilled": distilled, "pointwise": pointwise, "calibration": calibration}
     parts = {name: (weight * value).sum() for name, value in parts.items()}
@@ -115,7 +122,7 @@ def losses(
     if objective == "distilled":
         loss = parts["distilled"] + 0.03 * parts["pointwise"] + 0.3 * parts["calibration"]
     else:
-        loss = -(mi if objective == "in-sample-dv" else held_out_dv(elsewhere, xq, yq)).mean()
+        loss = -(mi if objective == "in-sample-dv" else held_out_dv(e.elsewhere, xq, yq)).mean()
     parts["loss"] = loss
     parts["error"] = (weight * (mi - data.mi).abs()).sum().detach()
     parts["bias"] = (weight * (mi - data.mi)).sum().detach()

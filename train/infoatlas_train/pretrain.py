@@ -115,6 +115,12 @@ def load(path: str | Path) -> tuple[InfoAtlas, dict[str, Any]]:
     return model.eval(), saved["run"]
 
 
+def hypernetwork_only(weights: dict[str, Any]) -> dict[str, Any]:
+    """Without the gap, which belongs to the critics that it was fitted to."""
+    name = "hypernetwork."
+    return {k.removeprefix(name): v for k, v in weights.items() if k.startswith(name)}
+
+
 class Average:
     """Moving average of the weights; its memory is short at first, so that early figures count."""
 
@@ -175,8 +181,9 @@ def pretrain(
     if args.resume or args.init:
         start = args.init or out / "last.pt"
         saved = torch.load(start, map_location=fabric.device, weights_only=True)
-        model.load_state_dict(saved["model"])
-        average.model.load_state_dict(saved.get("average", saved["model"]))
+        model.hypernetwork.load_state_dict(hypernetwork_only(saved["model"]))
+        weights = saved.get("average", saved["model"])
+        average.model.hypernetwork.load_state_dict(hypernetwork_only(weights))
         if args.resume:
             optimizer.load_state_dict(saved["optimizer"])
             run |= {k: saved["run"][k] for k in ("step", "best")}

@@ -1,0 +1,157 @@
+"""The gap: evidence as defined, what is added where, and a fit that finds what is to be found."""
+
+import dataclasses
+import sys
+
+import pytest
+import torch
+
+from infoatlas_train import fit_gap
+from infoatlas_train.config import PRESETS
+from infoatlas_train.gap import BOUND, WIDTHS, Gap, deviation, moments, neighbours, standardised
+from infoatlas_train.model import Evaluation, InfoAtlas
+from infoatlas_train.pretrain import checkpoint, load
+
+N, D = 40, 5
+SHIFTS = torch.tensor([3, 7, 11, 20, 31])
+
+
+def sample(seed=0, sets=3, n=N):
+    torch.manual_seed(seed)
+    x = torch.randn(sets, n, D)
+    return x, 0.8 * x + 0.6 * torch.randn(sets, n, D)
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(0)
+    model = InfoAtlas(dataclasses.replace(PRESETS["tiny"], gap=2)).eval()
+    torch.nn.init.normal_(model.gap.layers[-1].weight)
+    return model
+
+
+@pytest.mark.parametrize("fall", [0.0, 0.7])
+def test_neighbours_by_hand(fall):
+    x, y = sample()
+    joint = torch.randn(3, N)
+    zero = torch.zeros(3, 4, N)
+    found = torch.stack(neighbours(x, y, Evaluation(joint, zero, joint, zero, None), fall), 1)
+    assert found.shape == (3, 3 * WIDTHS)
+    for b, level in ((0, 0), (1, 2), (2, WIDTHS - 1)):
+        width = 2 * N ** (-1 / 14) / 2**level
+        scale = torch.exp(-fall * torch.arange(D)).clamp(min=torch.e**-3) / width
+        kx, ky = (torch.exp(-0.5 * torch.cdist(v[b] * scale, v[b] * scale) ** 2) for v in (x, y))
+        kx.fill_diagonal_(0)
+        ky.fill_diagonal_(0)
+        both = (kx * ky).sum(1)
+        ratio = torch.log((both + 0.3) / (kx.sum(1) * ky.sum(1) / N + 0.3))
+        missed = both / (both + 1) * (ratio - joint[b])
+        expected = torch.stack([ratio.mean(), torch.log1p(both).mean(), missed.mean()])
+        got = found[b, 3 * level : 3 * level + 3]
+        torch.testing.assert_close(got, expected, atol=1e-4, rtol=1e-3)
+
+
+def test_moments_tell_a_common_factor_from_independence():
+    """Coordinates that share a factor have norms that go together, and no correlation."""
+    torch.manual_seed(1)
+    factor = torch.exp(torch.randn(1, 4000, 1))
+    z = torch.randn(2, 1, 4000, D)
+    for x, y, low, high in ((*z, 0.0, 0.01), (*(z * factor), 0.3, 1.0)):
+        x, y = (v / v.square().mean(1, keepdim=True).sqrt() for v in (x, y))
+        together = float(moments(x, y)[0])  # of the log-norms
+        assert low <= together <= high
+
+
+def test_standardised_and_deviation():
+    x, _ = sample(n=500)
+    x[..., 0] = 3.0
+    z = standardised(x)
+    assert not z[..., 0].any() and z.mean(1).abs().max() < 1e-5
+    torch.testing.assert_close(
+        z[..., 1:].std(1, correction=0), torch.ones(3, D - 1), atol=1e-3, rtol=0
+    )
+    torch.testing.assert_close(deviation(x[..., 1]), x[..., 1].std(1, correction=0))
+
+
+def test_the_gap_is_added_to_reading_and_local_values_alike(model):
+    x, y = sample()
+    with torch.no_grad():
+        mi, pointwise, influence = model(x, y, SHIFTS)
+        gap, model.gap = model.gap, None
+        bound, local, same = model(x, y, SHIFTS)
+        model.gap = gap
+        added = gap(gap.evidence(x, y, model.critic(x, y, SHIFTS)))
+    assert added.abs().min() > 1e-3
+    torch.testing.assert_close(mi, bound + added)
+    torch.testing.assert_close(pointwise, local + added[:, None])
+    torch.testing.assert_close(pointwise.mean(1), mi, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(influence, same)
+
+
+def test_an_unfitted_gap_adds_nothing():
+    assert not Gap(1)(torch.randn(4, len(Gap(1).mean))).any()
+
+
+def test_beyond_what_was_fitted_evidence_says_no_more(model):
+    far = torch.sinh(torch.full((1, len(model.gap.mean)), 2 * BOUND))
+    assert torch.equal(model.gap(far), model.gap(1e3 * far))
+    assert torch.isfinite(model.gap(1e30 * far)).all()
+
+
+def test_copies_and_constants_stay_finite(model):
+    x, _ = sample()
+    none = torch.zeros_like(x)
+    for a, b in ((x, x), (x, none), (none, none)):
+        with torch.no_grad():
+            assert all(torch.isfinite(v).all() for v in model(a, b, SHIFTS))
+
+
+# ---- fit -----------------------------------------------------------------------------------------
+
+
+def test_fit_finds_a_gap_that_evidence_tells():
+    torch.manual_seed(3)
+    gap = Gap(1)
+    evidence = torch.randn(4000, len(gap.mean))
+    truth = 1 + 0.3 * torch.tanh(evidence[:, 5])
+    data = {"evidence": evidence, "truth": truth, "bound": torch.ones(4000)}
+    fit_gap.fit(gap, {k: v[:3000] for k, v in data.items()}, seed=0, steps=300)
+    with torch.no_grad():
+        left = (1 + gap(evidence[3000:]) - truth[3000:]).abs().mean()
+    assert left < 0.3 * (1 - truth[3000:]).abs().mean()
+
+
+def test_readings_are_kept_and_resumed(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(fit_gap, "UP_TO", 40)
+    monkeypatch.setattr(fit_gap, "LARGEST", 50)
+    at_once = fit_gap.gather(model, model.gap, 32, 1, tmp_path / "a.pt")
+    fit_gap.gather(model, model.gap, 16, 1, tmp_path / "b.pt")
+    resumed = fit_gap.gather(model, model.gap, 32, 1, tmp_path / "b.pt")
+    assert len(at_once["truth"]) == 32 and (at_once["n"] >= fit_gap.LEAST).all()
+    assert (at_once["family"][24:] == -1).all() and (at_once["family"][:24] >= 0).all()
+    for name, value in at_once.items():
+        torch.testing.assert_close(resumed[name], value)
+    other = Gap(1)
+    with pytest.raises(SystemExit, match="of another model"):
+        fit_gap.gather(model, other, 40, 1, tmp_path / "b.pt")
+
+
+def test_command_writes_a_checkpoint_with_the_gap(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(fit_gap, "UP_TO", 40)
+    monkeypatch.setattr(fit_gap, "LARGEST", 50)
+    monkeypatch.setattr(fit_gap, "STEPS", 20)
+    torch.manual_seed(0)
+    plain = InfoAtlas(PRESETS["tiny"])
+    torch.save(checkpoint(plain, {"step": 3}), tmp_path / "tiny.pt")
+    files = ["--out", str(tmp_path / "gap.pt"), "--evidence", str(tmp_path / "e.pt")]
+    monkeypatch.setattr(
+        sys, "argv", ["fit_gap", str(tmp_path / "tiny.pt"), *files, "--datasets", "96"]
+    )
+    fit_gap.main()
+    out = capsys.readouterr().out
+    assert "samples" in out and "32 to 69" in out
+    fitted, run = load(tmp_path / "gap.pt")
+    assert fitted.config.gap == 1 and run["step"] == 3 and run["gap"]["datasets"] == 80
+    x, y = sample()
+    with torch.no_grad():
+        assert (fitted(x, y, SHIFTS)[0] != plain.eval()(x, y, SHIFTS)[0]).all()
