@@ -32,7 +32,7 @@ def exported(tmp_path_factory):
     folder = tmp_path_factory.mktemp("export")
     torch.manual_seed(0)
     model = InfoAtlas(dataclasses.replace(PRESETS["tiny"], cg_steps=10, refinements=1, gap=1))
-    torch.nn.init.normal_(model.gap.layers[-1].weight, std=0.1)
+    torch.nn.init.normal_(model.gap.last, std=0.1)
     generation = model.hypernetwork.generation
     ridge = dict(zip(generation.layout, generation._split(generation.base.data), strict=True))
     ridge["ridge"] += 4.0  # a view of the base values

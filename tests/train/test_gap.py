@@ -8,8 +8,8 @@ import torch
 
 from infoatlas_train import fit_gap
 from infoatlas_train.config import PRESETS
-from infoatlas_train.gap import BOUND, WIDTHS, Gap, deviation, moments, neighbours, standardised
-from infoatlas_train.model import Evaluation, InfoAtlas
+from infoatlas_train.gap import BOUND, WIDTHS, Gap, deviation, moments, neighbours, unit_columns
+from infoatlas_train.model import InfoAtlas
 from infoatlas_train.pretrain import checkpoint, load
 
 N, D = 40, 5
@@ -26,7 +26,7 @@ def sample(seed=0, sets=3, n=N):
 def model():
     torch.manual_seed(0)
     model = InfoAtlas(dataclasses.replace(PRESETS["tiny"], gap=2)).eval()
-    torch.nn.init.normal_(model.gap.layers[-1].weight)
+    torch.nn.init.normal_(model.gap.last)
     return model
 
 
@@ -34,9 +34,8 @@ def model():
 def test_neighbours_by_hand(fall):
     x, y = sample()
     joint = torch.randn(3, N)
-    zero = torch.zeros(3, 4, N)
-    found = torch.stack(neighbours(x, y, Evaluation(joint, zero, joint, zero, None), fall), 1)
-    assert found.shape == (3, 3 * WIDTHS)
+    found = torch.stack(neighbours(x, y, joint, fall), 1)
+    assert found.shape == (3, 3 * WIDTHS, N)
     for b, level in ((0, 0), (1, 2), (2, WIDTHS - 1)):
         width = 2 * N ** (-1 / 14) / 2**level
         scale = torch.exp(-fall * torch.arange(D)).clamp(min=torch.e**-3) / width
@@ -46,7 +45,7 @@ def test_neighbours_by_hand(fall):
         both = (kx * ky).sum(1)
         ratio = torch.log((both + 0.3) / (kx.sum(1) * ky.sum(1) / N + 0.3))
         missed = both / (both + 1) * (ratio - joint[b])
-        expected = torch.stack([ratio.mean(), torch.log1p(both).mean(), missed.mean()])
+        expected = torch.stack([ratio, torch.log1p(both), missed])
         got = found[b, 3 * level : 3 * level + 3]
         torch.testing.assert_close(got, expected, atol=1e-4, rtol=1e-3)
 
@@ -62,10 +61,10 @@ def test_moments_tell_a_common_factor_from_independence():
         assert low <= together <= high
 
 
-def test_standardised_and_deviation():
+def test_unit_columns_and_deviation():
     x, _ = sample(n=500)
     x[..., 0] = 3.0
-    z = standardised(x)
+    z = unit_columns(x)
     assert not z[..., 0].any() and z.mean(1).abs().max() < 1e-5
     torch.testing.assert_close(
         z[..., 1:].std(1, correction=0), torch.ones(3, D - 1), atol=1e-3, rtol=0
@@ -78,24 +77,44 @@ def test_the_gap_is_added_to_reading_and_local_values_alike(model):
     with torch.no_grad():
         mi, pointwise, influence = model(x, y, SHIFTS)
         gap, model.gap = model.gap, None
-        bound, local, same = model(x, y, SHIFTS)
+        bound, local, effect = model(x, y, SHIFTS)
         model.gap = gap
-        added = gap(gap.evidence(x, y, model.critic(x, y, SHIFTS)))
+        added, slope, own = gap(x, y, model.critic(x, y, SHIFTS))
     assert added.abs().min() > 1e-3
     torch.testing.assert_close(mi, bound + added)
     torch.testing.assert_close(pointwise, local + added[:, None])
     torch.testing.assert_close(pointwise.mean(1), mi, atol=1e-4, rtol=1e-4)
-    torch.testing.assert_close(influence, same)
+    torch.testing.assert_close(influence, (1 + slope[:, None]) * effect + own)
+    torch.testing.assert_close(influence.mean(1), torch.zeros(3), atol=1e-4, rtol=0)
+
+
+def test_slope_is_that_of_autograd(model):
+    torch.manual_seed(5)
+    evidence = (2 * torch.randn(6, len(model.gap.mean))).requires_grad_()
+    (expected,) = torch.autograd.grad(model.gap.of(evidence).sum(), evidence)
+    torch.testing.assert_close(model.gap.slope(evidence), expected)
+    far = torch.full_like(evidence, 1e4)
+    assert not model.gap.slope(far).any()
+
+
+def test_each_sample_has_its_share_of_the_evidence(model):
+    """Evidence moves as the terms say when a sample counts a little more."""
+    x, y = sample()
+    with torch.no_grad():
+        evidence, terms = model.gap.evidence(x, y, model.critic(x, y, SHIFTS))
+    count = terms.shape[-1]
+    assert count == 2 + 3 * WIDTHS * 2
+    torch.testing.assert_close(evidence[:, -count:], terms.mean(1))
 
 
 def test_an_unfitted_gap_adds_nothing():
-    assert not Gap(1)(torch.randn(4, len(Gap(1).mean))).any()
+    assert not Gap(1).of(torch.randn(4, len(Gap(1).mean))).any()
 
 
 def test_beyond_what_was_fitted_evidence_says_no_more(model):
     far = torch.sinh(torch.full((1, len(model.gap.mean)), 2 * BOUND))
-    assert torch.equal(model.gap(far), model.gap(1e3 * far))
-    assert torch.isfinite(model.gap(1e30 * far)).all()
+    assert torch.equal(model.gap.of(far), model.gap.of(1e3 * far))
+    assert torch.isfinite(model.gap.of(1e30 * far)).all()
 
 
 def test_copies_and_constants_stay_finite(model):
@@ -117,7 +136,7 @@ def test_fit_finds_a_gap_that_evidence_tells():
     data = {"evidence": evidence, "truth": truth, "bound": torch.ones(4000)}
     fit_gap.fit(gap, {k: v[:3000] for k, v in data.items()}, seed=0, steps=300)
     with torch.no_grad():
-        left = (1 + gap(evidence[3000:]) - truth[3000:]).abs().mean()
+        left = (1 + gap.of(evidence[3000:]) - truth[3000:]).abs().mean()
     assert left < 0.3 * (1 - truth[3000:]).abs().mean()
 
 

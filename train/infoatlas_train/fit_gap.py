@@ -29,7 +29,7 @@ from infoatlas_train.config import PAIRS, SHIFTS
 from infoatlas_train.gap import Gap
 from infoatlas_train.model import InfoAtlas
 from infoatlas_train.objective import HIGHEST_MI, canonical_datasets, squared_error
-from infoatlas_train.pretrain import checkpoint, draw_shifts, load
+from infoatlas_train.pretrain import checkpoint, draw_shifts, git_revision, load
 
 SEED = 20_260_501
 LEAST, LARGEST = 32, 5000  # samples a dataset
@@ -80,7 +80,7 @@ def read(model: InfoAtlas, gap: Gap, data: Datasets, shifts: Tensor) -> dict[str
     size = max(1, AT_ONCE // x.shape[1])
     found = []
     for xs, ys in zip(x.split(size), y.split(size), strict=True):
-        found.append(gap.evidence(xs, ys, model.critic(xs, ys, shifts)))
+        found.append(gap.evidence(xs, ys, model.critic(xs, ys, shifts))[0])
     e = torch.cat(found)
     n = torch.full_like(data.mi, x.shape[1])
     return {"truth": data.mi, "n": n, "family": data.family, "evidence": e, "bound": e[:, 0]}
@@ -127,7 +127,7 @@ def fit(gap: Gap, data: dict[str, Tensor], seed: int, steps: int) -> None:
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, steps)
     for _ in range(steps):
         rows = torch.randint(len(spread), (BATCH,))
-        found = data["bound"][rows] + gap(data["evidence"][rows])
+        found = data["bound"][rows] + gap.heads(data["evidence"][rows])
         # Cauchy's: a few datasets that no sample could tell must not decide for the rest.
         loss = torch.log1p(squared_error(found, data["truth"][rows])).mean()
         optimizer.zero_grad()
@@ -140,7 +140,7 @@ def fit(gap: Gap, data: dict[str, Tensor], seed: int, steps: int) -> None:
 def by_size(data: dict[str, Tensor], gap: Gap) -> list[tuple[str, ...]]:
     """Mean absolute error and bias of the bound, and of bound and gap, by sample size."""
     with torch.no_grad():
-        whole = data["bound"] + gap(data["evidence"])
+        whole = data["bound"] + gap.of(data["evidence"])
     out = []
     for low, high in pairwise(BINS):
         at = (data["n"] >= low) & (data["n"] < high) & (data["truth"] < HIGHEST_MI)
@@ -174,6 +174,7 @@ def main() -> None:
     whole.hypernetwork.load_state_dict(model.hypernetwork.state_dict())
     whole.gap.load_state_dict(gap.state_dict())
     about = {"datasets": int((~held_out).sum()), "seed": args.seed, "steps": STEPS}
+    about["git_revision"] = git_revision()
     torch.save(checkpoint(whole, run | {"gap": about}), args.out)
     table(
         "Held out, nats: of the bound, and of bound and gap",

@@ -2,7 +2,7 @@
 
 A critic that falls short reads too little, and much of what it missed leaves traces: neighbours
 that agree more than it says, norms that depend on each other, ratios that vary over product pairs.
-They are gathered as *evidence*, and a small network, fitted after pretraining to datasets of known
+They are gathered as *evidence*, and small networks, fitted after pretraining to datasets of known
 mutual information (:mod:`infoatlas_train.fit_gap`), says how much is to be added. (At small n it
 can be less than nothing: the readout, solved on the sample that it reads, reads too much there.)
 The paper has the bound alone.
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import dropout, gelu
 
 from infoatlas_train.critic import donsker_varadhan, sample_size, side_inputs
 from infoatlas_train.kernels import (
@@ -25,46 +26,88 @@ from infoatlas_train.kernels import (
     gaussian,
     log_ratio,
 )
+from infoatlas_train.refinement import gelu_slope
 
 if TYPE_CHECKING:
     from infoatlas_train.model import Evaluation
 
 WIDTHS = 5  # of the kernels: twice the default, and each half of the one before
 FALL = 0.7  # of log-scales from one direction to the next, in the second metric
-UNITS, DROPOUT = 64, 0.1
+LOCAL = 2  # terms of the local values
+HEADS, UNITS, DROPOUT = 4, 64, 0.1
 BOUND = 4.0  # standard deviations: beyond what the fit has seen, evidence says no more
 
 
 class Gap(nn.Module):
-    """Evidence [B, E] -> what is to be added to the bound [B], nats."""
+    """What is to be added to the bound, and how it hangs on each sample."""
 
     mean: Tensor
     scale: Tensor
 
     def __init__(self, metrics: int) -> None:
         super().__init__()
-        size = 13 + 9 + 3 * WIDTHS * metrics
+        size = 11 + 9 + LOCAL + 3 * WIDTHS * metrics
         self.metrics = metrics
         self.register_buffer("mean", torch.zeros(size))
         self.register_buffer("scale", torch.ones(size))
-        self.layers = nn.Sequential(
-            nn.Linear(size, UNITS), nn.GELU(), nn.Dropout(DROPOUT),
-            nn.Linear(UNITS, UNITS), nn.GELU(), nn.Dropout(DROPOUT),
-            nn.Linear(UNITS, 1),
-        )  # fmt: skip
-        nn.init.zeros_(self.layers[-1].weight)
-        nn.init.zeros_(self.layers[-1].bias)
+        self.first = nn.Linear(size, HEADS * UNITS)
+        self.second = nn.Parameter(torch.empty(HEADS, UNITS, UNITS).uniform_(-1, 1) / UNITS**0.5)
+        self.bias = nn.Parameter(torch.zeros(HEADS, 1, UNITS))
+        self.last = nn.Parameter(torch.zeros(HEADS, UNITS, 1))
+        self.constant = nn.Parameter(torch.zeros(HEADS, 1, 1))
 
-    def forward(self, evidence: Tensor) -> Tensor:
-        known = ((torch.asinh(evidence) - self.mean) * self.scale).clamp(-BOUND, BOUND)
-        return self.layers(known)[:, 0]
+    def forward(self, x: Tensor, y: Tensor, e: Evaluation) -> tuple[Tensor, Tensor, Tensor]:
+        """Canonical x, y [B, n, D] and the critic on them -> gap [B], its slope on the bound [B],
+        and what each sample adds to it beside [B, n], zero mean.
 
-    def evidence(self, x: Tensor, y: Tensor, e: Evaluation) -> Tensor:
-        """What tells of the gap: canonical x, y [B, n, D] and the critic on them -> [B, E]."""
-        traces = reading(x, y, e) + moments(x, y)
+        Of the evidence, what is a mean over samples counts here, twice where a sample is also the
+        neighbour of others.
+        """
+        evidence, terms = self.evidence(x, y, e)
+        gap, slope = self.of(evidence), self.slope(evidence)
+        own = slope[:, -terms.shape[-1] :]
+        own = torch.cat([own[:, :LOCAL], 2 * own[:, LOCAL:]], 1)
+        effect = ((terms - terms.mean(1, keepdim=True)) @ own[..., None])[..., 0]
+        return gap, slope[:, 0], effect
+
+    def evidence(self, x: Tensor, y: Tensor, e: Evaluation) -> tuple[Tensor, Tensor]:
+        """What tells of the gap [B, E], of which the last T are means of terms [B, n, T]."""
+        log_z = donsker_varadhan(e.joint, e.product.flatten(1))[1][:, None]
+        local = e.joint - log_z
+        terms = [torch.tanh(local), torch.tanh(local / 3)]
         for metric in range(self.metrics):
-            traces += neighbours(x, y, e, FALL * metric)
-        return torch.stack(traces, 1)
+            terms += neighbours(x, y, local, FALL * metric)
+        each = torch.stack(terms, -1)
+        traces = torch.stack(reading(x, y, e) + moments(x, y), 1)
+        return torch.cat([traces, each.mean(1)], 1), each
+
+    def of(self, evidence: Tensor) -> Tensor:
+        """Evidence [B, E] -> gap [B], nats."""
+        return self.heads(evidence).mean(0)
+
+    def heads(self, evidence: Tensor) -> Tensor:
+        """What each of the heads says: [HEADS, B]. They differ in where they started alone."""
+        h = self.by_head(self.first(self.standardised(evidence).clamp(-BOUND, BOUND)))
+        h = dropout(gelu(h), DROPOUT, self.training)
+        h = dropout(gelu(h @ self.second + self.bias), DROPOUT, self.training)
+        return (h @ self.last + self.constant)[..., 0]
+
+    def slope(self, evidence: Tensor) -> Tensor:
+        """Slope of the gap on the evidence: [B, E]. Written out, for the graph has no autograd."""
+        z = self.standardised(evidence)
+        before = self.by_head(self.first(z.clamp(-BOUND, BOUND)))
+        between = gelu(before) @ self.second + self.bias
+        d = (gelu_slope(between) * self.last.mT) @ self.second.mT * gelu_slope(before)
+        d = d.transpose(0, 1).flatten(1) @ self.first.weight / HEADS
+        d = d * self.scale * (1 + evidence * evidence).rsqrt()
+        return torch.where(z.abs() < BOUND, d, torch.zeros_like(d))
+
+    def standardised(self, evidence: Tensor) -> Tensor:
+        return (torch.asinh(evidence) - self.mean) * self.scale
+
+    def by_head(self, h: Tensor) -> Tensor:
+        """[B, HEADS * UNITS] -> [HEADS, B, UNITS]."""
+        return h.unflatten(-1, (HEADS, UNITS)).transpose(0, 1)
 
 
 def reading(x: Tensor, y: Tensor, e: Evaluation) -> list[Tensor]:
@@ -80,15 +123,14 @@ def reading(x: Tensor, y: Tensor, e: Evaluation) -> list[Tensor]:
     used = [(v.square().mean(1) > 0.5).float().sum(1) for v in (x, y)]
     known = [mi, *donsker_varadhan(e.anchor_joint, anchor_product), log_n, log_shifts, *used]
     spread = [deviation(local), deviation(e.anchor_joint)]
-    bounded = [torch.tanh(v / s).mean(1) for v in (local, ratio) for s in (1, 3)]
-    return known + spread + bounded
+    return known + spread + [torch.tanh(ratio / s).mean(1) for s in (1, 3)]
 
 
 def moments(x: Tensor, y: Tensor) -> list[Tensor]:
     """How norms and squares of the sides go together, and how heavy the tails are."""
     d = x.shape[-1]
     (a, x2), (b, y2) = (
-        (standardised(torch.cat([side_inputs(v), v * v], -1)), v * v) for v in (x, y)
+        (unit_columns(torch.cat([side_inputs(v), v * v], -1)), v * v) for v in (x, y)
     )
     together = (a.mT @ b / sample_size(x)[:, :, None]).square()  # of all inputs: [B, 3D+1, 3D+1]
     own, norm = slice(d), slice(d, d + 1)
@@ -101,12 +143,12 @@ def moments(x: Tensor, y: Tensor) -> list[Tensor]:
     return [together[:, i, j].sum((1, 2)) for i, j in blocks] + tails
 
 
-def neighbours(x: Tensor, y: Tensor, e: Evaluation, fall: float) -> list[Tensor]:
-    """At each width of a kernel: the mean log-ratio, how many are near, what the critic misses.
+def neighbours(x: Tensor, y: Tensor, local: Tensor, fall: float) -> list[Tensor]:
+    """Of each sample, at each width of a kernel: the log-ratio, how many are near, what is missed.
 
-    The first metric is even, the second looks at the first directions, by exp(-fall) a direction.
+    `local` is what the critic says. The first metric is even, the second looks at the first
+    directions, by exp(-fall) a direction.
     """
-    local = e.joint - donsker_varadhan(e.joint, e.product.flatten(1))[1][:, None]
     c = context_size(x.shape[1])
     position = torch.arange(x.shape[1], device=x.device)
     others = (position[:, None] != position[None, :c]).to(x.dtype)
@@ -120,7 +162,7 @@ def neighbours(x: Tensor, y: Tensor, e: Evaluation, fall: float) -> list[Tensor]
         both = (kx * ky).sum(-1)  # [B, n]
         ratio = log_ratio(both, kx.sum(-1), ky.sum(-1), c)
         seen = both / (both + 1)
-        out += [ratio.mean(1), torch.log1p(both).mean(1), (seen * (ratio - local)).mean(1)]
+        out += [ratio, torch.log1p(both), seen * (ratio - local)]
     return out
 
 
@@ -130,7 +172,7 @@ def deviation(v: Tensor) -> Tensor:
     return (v * v).mean(1).clamp(min=1e-12).sqrt()
 
 
-def standardised(v: Tensor) -> Tensor:
+def unit_columns(v: Tensor) -> Tensor:
     """Columns of mean 0 and variance 1 (0 if constant): [B, n, k]."""
     v = v - v.mean(1, keepdim=True)
     return v * ((v * v).mean(1, keepdim=True) + 1e-3).rsqrt()

@@ -185,10 +185,12 @@ class InfoAtlas(nn.Module):
         e = self.critic(x, y, shifts, exact=exact)
         mi, log_z = donsker_varadhan(e.joint, e.product.flatten(1))
         pointwise = e.joint - log_z[:, None]
+        each = influence(e.joint, e.product, log_z, shifts)
         if self.gap is not None:
-            gap = self.gap(self.gap.evidence(x, y, e))
+            gap, slope, effect = self.gap(x, y, e)
             mi, pointwise = mi + gap, pointwise + gap[:, None]
-        return mi, pointwise, influence(e.joint, e.product, log_z, shifts)
+            each = (1 + slope[:, None]) * each + effect
+        return mi, pointwise, each
 
 
 def parameters(model: nn.Module) -> int:
