@@ -1,5 +1,6 @@
 """The loop: it learns, resumes exactly, and its checkpoints describe themselves."""
 
+import dataclasses
 import functools
 import json
 import sys
@@ -9,6 +10,7 @@ import pytest
 import torch
 
 from infoatlas_train import pretrain
+from infoatlas_train.model import InfoAtlas
 
 
 def run(monkeypatch, out, *args):
@@ -36,6 +38,19 @@ def test_resume_is_exact(monkeypatch, tmp_path):
     for name, value in whole["model"].items():
         assert torch.equal(value, parts["model"][name]), name
         assert torch.equal(whole["average"][name], parts["average"][name]), name
+
+
+def test_a_run_can_start_from_a_model_with_a_gap(monkeypatch, tmp_path):
+    """The gap belongs to the critics that it was fitted to, and stays behind."""
+    torch.manual_seed(7)
+    fitted = InfoAtlas(dataclasses.replace(pretrain.PRESETS["tiny"], gap=1))
+    record = {"step": 9, "datasets": 70, "seconds": 1.0}
+    torch.save(pretrain.checkpoint(fitted, record), tmp_path / "gap.pt")
+    start = ("--init", str(tmp_path / "gap.pt"), "--lr", "0")
+    saved = run(monkeypatch, tmp_path / "on", "--steps", "1", *start)
+    assert saved["config"]["gap"] == 0 and saved["run"]["datasets"] == 70 + 8
+    for name, value in fitted.hypernetwork.state_dict().items():
+        assert torch.equal(saved["model"][f"hypernetwork.{name}"], value), name
 
 
 def test_checkpoint_describes_itself(monkeypatch, tmp_path):
