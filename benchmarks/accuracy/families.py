@@ -168,7 +168,7 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
         axes.text(
             0.99 - 0.12 * len(estimators),
             1 + 0.1 / height,
-            "mean absolute bias",
+            "mean abs. bias",
             transform=axes.transAxes,
             color=QUIET,
             fontsize=9,

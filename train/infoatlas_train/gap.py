@@ -66,7 +66,6 @@ class Gap(nn.Module):
         evidence, terms = self.evidence(x, y, e)
         gap, slope = self.of(evidence), self.slope(evidence)
         own = slope[:, -terms.shape[-1] :]
-        own = torch.cat([own[:, :LOCAL], 2 * own[:, LOCAL:]], 1)
         effect = ((terms - terms.mean(1, keepdim=True)) @ own[..., None])[..., 0]
         return gap, slope[:, 0], effect
 
