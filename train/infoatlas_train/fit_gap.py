@@ -1,9 +1,9 @@
 """Fit the gap of a pretrained model: python -m infoatlas_train.fit_gap runs/edge/best.pt
 
 Draws datasets of known mutual information, reads them as a user would, gathers the evidence of each
-reading, and fits the network of :mod:`infoatlas_train.gap` to what the readings lack. The critic
+reading, and fits the networks of :mod:`infoatlas_train.gap` to what the readings lack. The critic
 stays as it is. Writes the checkpoint again, with the gap in it, and beside it the evidence, from
-which --evidence fits again without reading. One core reads some ten to thirty datasets a second.
+which --evidence fits again without reading. One core reads five to twenty datasets a second.
 
 Three in four of the datasets are the atlas's; one in four is one component without flows, since the
 atlas bends nearly all it draws, and the dependence of much real data is straight. Their seeds are
@@ -114,7 +114,7 @@ def gather(model: InfoAtlas, gap: Gap, count: int, seed: int, keep: Path) -> dic
                 save()
                 saved = time.monotonic()
     save()
-    return kept[0]
+    return {name: value[:count] for name, value in kept[0].items()}
 
 
 def fit(gap: Gap, data: dict[str, Tensor], seed: int, steps: int) -> None:
