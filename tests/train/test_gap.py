@@ -97,14 +97,21 @@ def test_slope_is_that_of_autograd(model):
     assert not model.gap.slope(far).any()
 
 
-def test_each_sample_has_its_share_of_the_evidence(model):
-    """Evidence moves as the terms say when a sample counts a little more."""
+def test_each_sample_has_its_share_of_the_gap(model):
+    """By how far its terms lie from their means, which are evidence, and the slope on these."""
     x, y = sample()
     with torch.no_grad():
-        evidence, terms = model.gap.evidence(x, y, model.critic(x, y, SHIFTS))
+        e = model.critic(x, y, SHIFTS)
+        evidence, terms = model.gap.evidence(x, y, e)
+        _, slope, effect = model.gap(x, y, e)
+        each = model.gap.slope(evidence)
     count = terms.shape[-1]
     assert count == 2 + 3 * WIDTHS * 2
     torch.testing.assert_close(evidence[:, -count:], terms.mean(1))
+    torch.testing.assert_close(slope, each[:, 0])
+    expected = ((terms - terms.mean(1, keepdim=True)) * each[:, None, -count:]).sum(-1)
+    assert expected.abs().max() > 1e-3
+    torch.testing.assert_close(effect, expected, atol=1e-5, rtol=1e-4)
 
 
 def test_an_unfitted_gap_adds_nothing():

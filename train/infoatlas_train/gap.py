@@ -71,13 +71,13 @@ class Gap(nn.Module):
 
     def evidence(self, x: Tensor, y: Tensor, e: Evaluation) -> tuple[Tensor, Tensor]:
         """What tells of the gap [B, E], of which the last T are means of terms [B, n, T]."""
-        log_z = donsker_varadhan(e.joint, e.product.flatten(1))[1][:, None]
-        local = e.joint - log_z
+        mi, log_z = donsker_varadhan(e.joint, e.product.flatten(1))
+        local, ratio = e.joint - log_z[:, None], e.product.flatten(1) - log_z[:, None]
         terms = [torch.tanh(local), torch.tanh(local / 3)]
         for metric in range(self.metrics):
             terms += neighbours(x, y, local, FALL * metric)
         each = torch.stack(terms, -1)
-        traces = torch.stack(reading(x, y, e) + moments(x, y), 1)
+        traces = torch.stack([mi, *reading(x, y, e, local, ratio), *moments(x, y)], 1)
         return torch.cat([traces, each.mean(1)], 1), each
 
     def of(self, evidence: Tensor) -> Tensor:
@@ -109,20 +109,20 @@ class Gap(nn.Module):
         return h.unflatten(-1, (HEADS, UNITS)).transpose(0, 1)
 
 
-def reading(x: Tensor, y: Tensor, e: Evaluation) -> list[Tensor]:
-    """The reading itself, that of the anchor, and how the ratios spread.
+def reading(x: Tensor, y: Tensor, e: Evaluation, local: Tensor, ratio: Tensor) -> list[Tensor]:
+    """The reading of the anchor, the size of the sample, and how the ratios spread.
 
-    Bounded where it can be: what two nearly equal solves differ in must not tell.
+    local [B, n] and ratio [B, P] are what the critic says of joint and of product pairs. Bounded
+    where it can be: what two nearly equal solves differ in must not tell.
     """
-    product, anchor_product = e.product.flatten(1), e.anchor_product.flatten(1)
-    mi, log_z = donsker_varadhan(e.joint, product)
-    local, ratio = e.joint - log_z[:, None], product - log_z[:, None]
     log_n = torch.log(sample_size(x))[:, 0]
-    log_shifts = torch.log(torch.ones_like(product).sum(1)) - log_n
+    log_shifts = torch.log(torch.ones_like(ratio).sum(1)) - log_n
     used = [(v.square().mean(1) > 0.5).float().sum(1) for v in (x, y)]
-    known = [mi, *donsker_varadhan(e.anchor_joint, anchor_product), log_n, log_shifts, *used]
+    anchor = donsker_varadhan(e.anchor_joint, e.anchor_product.flatten(1))
     spread = [deviation(local), deviation(e.anchor_joint)]
-    return known + spread + [torch.tanh(ratio / s).mean(1) for s in (1, 3)]
+    return [*anchor, log_n, log_shifts, *used, *spread] + [
+        torch.tanh(ratio / s).mean(1) for s in (1, 3)
+    ]
 
 
 def moments(x: Tensor, y: Tensor) -> list[Tensor]:
