@@ -154,7 +154,7 @@ def test_readings_are_kept_and_resumed(model, tmp_path, monkeypatch):
     fit_gap.gather(model, model.gap, 16, 1, tmp_path / "b.pt")
     resumed = fit_gap.gather(model, model.gap, 32, 1, tmp_path / "b.pt")
     assert len(at_once["truth"]) == 32 and (at_once["n"] >= fit_gap.LEAST).all()
-    assert (at_once["family"][24:] == -1).all() and (at_once["family"][:24] >= 0).all()
+    assert (at_once["family"][:24] == -1).all() and (at_once["family"][24:] >= 0).all()
     for name, value in at_once.items():
         torch.testing.assert_close(resumed[name], value)
     other = Gap(1)

@@ -153,7 +153,7 @@ def _log_kernel(y: Tensor, centre: Tensor, sd: Tensor, mask: Tensor) -> Tensor:
 def _log_box(y: Tensor, centre: Tensor, half: Tensor, mask: Tensor) -> Tensor:
     """The same for noise that is uniform within +-half, on the first two coordinates."""
     inside = torch.ones(y.shape[0], y.shape[1], centre.shape[1], dtype=torch.bool, device=y.device)
-    for i in range(2):
+    for i in range(min(2, y.shape[2])):
         near = (y[:, :, None, i] - centre[:, None, :, i]).abs() <= half[:, None, :, i] * (1 + 1e-5)
         inside &= near | (mask[:, i, None, None] == 0)
     density = -(half.log() * mask[:, None]).sum(-1)[:, None]

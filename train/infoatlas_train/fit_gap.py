@@ -24,11 +24,11 @@ from torch import Tensor
 
 from infoatlas_rt.console import progress, table
 from infoatlas_train.atlas import Atlas, Datasets
-from infoatlas_train.calibrate import component, label
 from infoatlas_train.config import PAIRS, SHIFTS
 from infoatlas_train.gap import Gap
 from infoatlas_train.model import InfoAtlas
 from infoatlas_train.objective import HIGHEST_MI, canonical_datasets, squared_error
+from infoatlas_train.plain import paths, products, straight
 from infoatlas_train.pretrain import checkpoint, draw_shifts, git_revision, load
 
 SEED = 20_260_501
@@ -36,40 +36,25 @@ LEAST, LARGEST = 32, 5000  # samples a dataset
 UP_TO = 3000  # sizes are drawn log-uniformly to here; one batch in twenty has the largest
 AT_ONCE = 4096  # samples that are read at once, at most (memory)
 TOGETHER = 8  # datasets of a batch
+QUERIES = 512  # behind the label of a dataset
+PLAIN = straight, products, paths
 SHARE = 10  # one batch in so many is held out
 STEPS, BATCH, RATE = 4000, 512, 3e-3
 BINS = (32, 70, 140, 300, 700, 1500, 3001, 5001)
 
 
-def straight(count: int, samples: int, queries: int, dim: int) -> Datasets:
-    """Single Gaussian or Student-t components, as the calibration has them too."""
-    x, y = torch.zeros(2, count, samples, dim)
-    mi = torch.zeros(count)
-    for i in range(count):
-        dx, dy = (1 + int(torch.randint(dim, ())) for _ in range(2))
-        m, half = component(dx, dy), max(dx, dy)
-        z = m.sample(samples)[0]
-        x[i, :, :dx], y[i, :, :dy] = z[:, :dx], z[:, half : half + dy]
-        mi[i] = label(m, half, 4 * queries)[0]
-    none = torch.zeros(count, 0)
-    points = torch.zeros(count, 0, dim)
-    return Datasets(x, y, points, points, none, none, mi, torch.full((count,), -1))
-
-
 def batches(dim: int, seed: int, start: int = 0) -> Iterator[Datasets]:
     """Batches of eight datasets of one size, each a function of (seed, its number) alone."""
-    atlas = Atlas(dim=dim, draws=768, queries=512)
+    atlas = Atlas(dim=dim, draws=768, queries=QUERIES)
     number = start
     while True:
         torch.manual_seed(seed * 100_003 + number)
         u = float(torch.rand(()))
         n = LARGEST if torch.rand(()) < 0.05 else round(LEAST * (UP_TO / LEAST) ** u)
         n = max(n, 3 * dim)
-        yield (
-            straight(TOGETHER, n, atlas.queries, dim)
-            if number % 4 == 3
-            else atlas.sample(TOGETHER, n)
-        )
+        kind = number % (2 * len(PLAIN))
+        plain = kind < len(PLAIN)
+        yield PLAIN[kind](TOGETHER, n, QUERIES, dim) if plain else atlas.sample(TOGETHER, n)
         number += 1
 
 

@@ -1,0 +1,72 @@
+"""Plain datasets: what they claim to know of each other, against Gaussian closed forms."""
+
+import pytest
+import torch
+
+from infoatlas_train import families, mixtures, plain
+
+N, D = 5000, 3
+
+
+def gaussian_mi(x, y):
+    """Of the sample covariance, [B]: what jointly Gaussian sides know of each other."""
+
+    def log_det(z):
+        cov = z.mT @ z / z.shape[1]
+        used = cov.diagonal(dim1=1, dim2=2) > 1e-9
+        return torch.linalg.slogdet(cov + torch.diag_embed((~used).double()))[1]
+
+    x, y = x.double(), y.double()
+    return 0.5 * (log_det(x) + log_det(y) - log_det(torch.cat([x, y], 2)))
+
+
+def unbent(x, mask):
+    return x
+
+
+@pytest.mark.parametrize("kind", [plain.straight, plain.products, plain.paths])
+@pytest.mark.parametrize("dim", [1, 5, 20])
+def test_shapes_and_ranges(kind, dim):
+    torch.manual_seed(0)
+    d = kind(8, max(32, 3 * dim), 64, dim)
+    assert d.x.shape == d.y.shape == (8, max(32, 3 * dim), dim)
+    assert d.x.isfinite().all() and d.y.isfinite().all()
+    assert (d.mi >= -0.5).all() and d.mi.isfinite().all() and (d.family == -1).all()
+
+
+def test_products_know_the_sum_of_what_their_pairs_know(monkeypatch):
+    monkeypatch.setattr(mixtures, "random_flow", unbent)
+    normal = families.DRAWS["canonical"]
+    monkeypatch.setattr(families, "_freedom", lambda b, k, dev: torch.full((b, k), torch.inf))
+    monkeypatch.setattr("infoatlas_train.atlas.DRAWS", dict.fromkeys(families.DRAWS, normal))
+    torch.manual_seed(1)
+    for _ in range(3):
+        d = plain.products(8, N, 128, D)
+        assert (d.x.square().mean(1) > 0).sum(1).min() >= 2  # coordinates
+        torch.testing.assert_close(gaussian_mi(d.x, d.y).float(), d.mi, atol=0.05, rtol=0.05)
+
+
+def test_paths_know_what_their_law_says(monkeypatch):
+    """On paths that forget fast: the others' samples are too few to show their law."""
+    slow = plain.smooth
+    monkeypatch.setattr(plain, "random_flow", unbent)
+    monkeypatch.setattr(plain, "smooth", lambda s, n, lag: slow(s.clamp(max=2), n, lag))
+    torch.manual_seed(2)
+    truths = []
+    for _ in range(12):
+        d = plain.paths(8, N, 0, D)
+        torch.testing.assert_close(gaussian_mi(d.x, d.y).float(), d.mi, atol=0.08, rtol=0.05)
+        truths.append(d.mi)
+    truth = torch.cat(truths)
+    assert (truth < 1e-6).float().mean() > 0.1 and (truth > 1).float().mean() > 0.1
+
+
+@pytest.mark.parametrize("lag", [0, 1, 7])
+def test_smooth_paths_have_unit_variance_and_the_correlation_that_they_say(lag):
+    torch.manual_seed(3)
+    z, rho = plain.smooth(torch.full((6, 400), 4.0), 2048, lag)
+    assert z.shape == (6, 2048, 400)
+    torch.testing.assert_close(z.square().mean((1, 2)), torch.ones(6), atol=0.02, rtol=0)
+    found = (z * z.roll(-lag, 1)).mean((1, 2))
+    torch.testing.assert_close(found, rho[:, 0].float(), atol=0.02, rtol=0)
+    assert lag > 0 or (rho > 1 - 1e-9).all()

@@ -1,0 +1,140 @@
+"""Plain datasets of known mutual information: what the atlas, which bends most, has little of.
+
+The gap (:mod:`infoatlas_train.fit_gap`) is fitted to them beside the atlas's own:
+
+* ``straight``  one Gaussian or Student-t component, and no flow
+* ``products``  pairs of single coordinates that know nothing of the other pairs
+* ``paths``     two smooth paths, at the same time or one behind the other: few independent samples
+
+Each is called with the number of datasets, of samples, of queries behind a label and the dimension
+D of a side.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from infoatlas_train.atlas import Atlas, Datasets
+from infoatlas_train.calibrate import component, label
+from infoatlas_train.flows import orthogonal, random_flow, uniform
+from infoatlas_train.mixtures import prescribed_correlation
+
+CPU = torch.device("cpu")
+MOST_FACTORS = 6
+FACTOR_DRAWS = 1024  # behind the densities of one pair of coordinates
+ALONE = 0.2  # of the pairs of a product: independent
+UNRELATED = 0.4  # of paths side by side
+
+
+def without_queries(x: Tensor, y: Tensor, mi: Tensor) -> Datasets:
+    """Samples and truth alone: what a reading needs."""
+    count, _, dim = x.shape
+    none, points = torch.zeros(count, 0), torch.zeros(count, 0, dim)
+    return Datasets(x, y, points, points, none, none, mi, torch.full((count,), -1))
+
+
+def straight(count: int, samples: int, queries: int, dim: int) -> Datasets:
+    """Single Gaussian or Student-t components, as the calibration has them too."""
+    x, y = torch.zeros(2, count, samples, dim)
+    mi = torch.zeros(count)
+    for i in range(count):
+        dx, dy = (1 + int(torch.randint(dim, ())) for _ in range(2))
+        m, half = component(dx, dy), max(dx, dy)
+        z = m.sample(samples)[0]
+        x[i, :, :dx], y[i, :, :dy] = z[:, :dx], z[:, half : half + dy]
+        mi[i] = label(m, half, 4 * queries)[0]
+    return without_queries(x, y, mi)
+
+
+def products(count: int, samples: int, queries: int, dim: int) -> Datasets:
+    """(x_j, y_j) of the one-dimensional atlas for each j: what they know of each other adds up."""
+    pairs = Atlas(dim=1, queries=queries, draws=FACTOR_DRAWS, independent=ALONE)
+    if torch.rand(()) < 0.5:  # all pairs of one kind
+        names = list(pairs.families)
+        pairs = Atlas(
+            dim=1, queries=queries, draws=FACTOR_DRAWS, independent=ALONE,
+            families={names[int(torch.randint(len(names), ()))]: 1.0},
+        )  # fmt: skip
+    factors = 2 + int(torch.randint(min(dim, MOST_FACTORS) - 1, ())) if dim > 1 else 1
+    x, y = torch.zeros(2, count, samples, dim)
+    mi = torch.zeros(count)
+    for j in range(factors):
+        factor = pairs.sample(count, samples)
+        x[..., j], y[..., j] = factor.x[..., 0], factor.y[..., 0]
+        mi += factor.mi
+    mask = (torch.arange(dim) < factors).float().expand(count, dim)
+    sides = (
+        torch.where(torch.rand(count, 1, 1) < 0.5, side @ orthogonal(mask), side) for side in (x, y)
+    )
+    return without_queries(*sides, mi)
+
+
+def paths(count: int, samples: int, queries: int, dim: int) -> Datasets:
+    """Jointly Gaussian paths and white noise on them, bent by flows; in closed form (no queries).
+
+    Two in three are paths side by side, of which some stop and go; the others a path and its past.
+    """
+    length = 1 << (4 * samples - 1).bit_length()
+    white = uniform(count, math.log(1e-3), math.log(0.5), CPU).exp()[:, None, None]
+    if torch.rand(()) < 2 / 3:
+        mx, my = (sides(count, dim) for _ in range(2))
+        my = torch.where(torch.rand(count, 1) < 0.5, mx, my)
+        mask = torch.cat([mx, my], 1)
+        unrelated = torch.rand(count, 1, 1) < UNRELATED
+        share = (2 * torch.rand(count, 1, 1)).clamp(max=1)  # of the first of two motions
+        z, cov = 0.0, 0.0
+        for part in (share, 1 - share):
+            own = prescribed_correlation(mx, my)[:, 0]
+            own = torch.where(unrelated, torch.eye(2 * dim, dtype=own.dtype), own)
+            scale = uniform(count, math.log(0.5), math.log(samples), CPU).exp()
+            e, _ = smooth(scale[:, None].expand(count, 2 * dim), length, 0)
+            z = z + part.sqrt() * e @ torch.linalg.cholesky(own).mT.float()
+            cov = cov + part * own
+        if torch.rand(()) < 0.3:
+            pace, _ = smooth(uniform((count, 1), 0.02, 0.3, CPU) * samples, length, 0)
+            at = pace[:, :samples].relu().cumsum(1).long() % length
+            z = z.gather(1, at.expand(-1, -1, 2 * dim))
+        z = z[:, :samples]
+    else:
+        mx = my = sides(count, dim)
+        mask = torch.cat([mx, mx], 1)
+        lag = 1 + int(torch.rand(()) ** 3 * samples / 10)
+        z, rho = smooth(lag * uniform((count, dim), -0.5, 2.0, CPU).exp(), length, lag)
+        z = torch.cat([z[:, lag : lag + samples], z[:, :samples]], 2)
+        one = torch.eye(dim, dtype=torch.float64).expand(count, dim, dim)
+        cross = torch.diag_embed(rho * mx)
+        cov = torch.cat([torch.cat([one, cross], 2), torch.cat([cross, one], 2)], 1)
+    z = (z + white * torch.randn_like(z)) * mask[:, None]
+    cov = cov + torch.diag_embed(torch.where(mask > 0, white[:, 0].double() ** 2, 0.0))
+    parts = slice(dim), slice(dim, None), slice(None)
+    dx, dy, both = (torch.linalg.slogdet(cov[:, s, s])[1] for s in parts)
+    z = z[:, torch.randperm(samples)]  # in any order, as the runtime shuffles
+    x, y = random_flow(z[..., :dim], mx), random_flow(z[..., dim:], my)
+    return without_queries(x, y, (0.5 * (dx + dy - both)).clamp(min=0).float())
+
+
+def sides(count: int, dim: int) -> Tensor:
+    """Masks [B, D] of the coordinates in use."""
+    return (torch.arange(dim) < torch.randint(1, dim + 1, (count, 1))).float()
+
+
+def smooth(scale: Tensor, length: int, lag: int) -> tuple[Tensor, Tensor]:
+    """Closed stationary Gaussian paths of unit variance, and their correlation at a lag.
+
+    Matern's spectrum at time scales [B, d] (in steps), of a roughness that is each dataset's own,
+    in half of them about a frequency; -> [B, length, d], [B, d].
+    """
+    power = uniform((len(scale), 1, 1), 1.0, 5.0, CPU)
+    beat = (10 * torch.rand(len(scale), 1, 1) - 5).clamp(min=0)
+    f = 2 * math.pi * torch.fft.rfftfreq(length)[None, :, None] * scale[:, None]
+    spectrum = (1 + (f - beat).double().square()).pow(-power)
+    spectrum = torch.cat([spectrum, spectrum[:, 1:-1].flip(1)], 1)  # both signs of f
+    spectrum = spectrum / spectrum.sum(1, keepdim=True)
+    phase = 2 * math.pi * lag * torch.fft.fftfreq(length, dtype=torch.float64)
+    rho = (spectrum * phase.cos()[:, None]).sum(1)
+    gain = (spectrum * length).sqrt().float()[:, : length // 2 + 1]
+    e = torch.fft.rfft(torch.randn(len(scale), length, scale.shape[1]), dim=1)
+    return torch.fft.irfft(e * gain, n=length, dim=1), rho
