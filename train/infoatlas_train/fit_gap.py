@@ -5,9 +5,10 @@ reading, and fits the networks of :mod:`infoatlas_train.gap` to what the reading
 stays as it is. Writes the checkpoint again, with the gap in it, and beside it the evidence, from
 which --evidence fits again without reading. One core reads five to twenty datasets a second.
 
-Three in four of the datasets are the atlas's; one in four is one component without flows, since the
-atlas bends nearly all it draws, and the dependence of much real data is straight. Their seeds are
-neither those of pretraining nor those of the calibration.
+Six in ten of the datasets are the atlas's, two are one component without flows, one is a product
+of pairs and one a pair of smooth paths (:mod:`infoatlas_train.plain`), since the atlas bends nearly
+all it draws, and much real data is straight, or a path. Their seeds are neither those of
+pretraining nor those of the calibration.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ UP_TO = 3000  # sizes are drawn log-uniformly to here; one batch in twenty has t
 AT_ONCE = 4096  # samples that are read at once, at most (memory)
 TOGETHER = 8  # datasets of a batch
 QUERIES = 512  # behind the label of a dataset
-PLAIN = straight, products, paths
-SHARE = 10  # one batch in so many is held out
+# Of ten batches four are plain, the others the atlas's.
+PLAIN = straight, straight, products, paths
+SHARE = 9  # one batch in so many is held out (prime to ten: of all kinds)
 STEPS, BATCH, RATE = 4000, 512, 3e-3
 BINS = (32, 70, 140, 300, 700, 1500, 3001, 5001)
 
@@ -52,7 +54,7 @@ def batches(dim: int, seed: int, start: int = 0) -> Iterator[Datasets]:
         u = float(torch.rand(()))
         n = LARGEST if torch.rand(()) < 0.05 else round(LEAST * (UP_TO / LEAST) ** u)
         n = max(n, 3 * dim)
-        kind = number % (2 * len(PLAIN))
+        kind = number % 10
         plain = kind < len(PLAIN)
         yield PLAIN[kind](TOGETHER, n, QUERIES, dim) if plain else atlas.sample(TOGETHER, n)
         number += 1
