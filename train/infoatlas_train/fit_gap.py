@@ -41,7 +41,7 @@ QUERIES = 512  # behind the label of a dataset
 # Of ten batches four are plain, the others the atlas's.
 PLAIN = straight, straight, products, paths
 SHARE = 9  # one batch in so many is held out (prime to ten: of all kinds)
-STEPS, BATCH, RATE = 4000, 512, 3e-3
+STEPS, BATCH, RATE = 8000, 512, 3e-3
 BINS = (32, 70, 140, 300, 700, 1500, 3001, 5001)
 
 

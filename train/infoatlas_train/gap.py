@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 WIDTHS = 5  # of the kernels: twice the default, and each half of the one before
 FALL = 0.7  # of log-scales from one direction to the next, in the second metric
 LOCAL = 2  # terms of the local values
-HEADS, UNITS, DROPOUT = 4, 64, 0.1
+HEADS, UNITS, DROPOUT = 4, 128, 0.1
 BOUND = 4.0  # standard deviations: beyond what the fit has seen, evidence says no more
 
 

@@ -127,7 +127,7 @@ def smooth(scale: Tensor, length: int, lag: int) -> tuple[Tensor, Tensor]:
     Matern's spectrum at time scales [B, d] (in steps), of a roughness that is each dataset's own,
     in half of them about a frequency; -> [B, length, d], [B, d].
     """
-    power = uniform((len(scale), 1, 1), 1.0, 5.0, CPU)
+    power = 1 + 4 * torch.rand(len(scale), 1, 1) ** 3  # 1: driven by noise, as an autoregression
     beat = (10 * torch.rand(len(scale), 1, 1) - 5).clamp(min=0)
     f = 2 * math.pi * torch.fft.rfftfreq(length)[None, :, None] * scale[:, None]
     spectrum = (1 + (f - beat).double().square()).pow(-power)
