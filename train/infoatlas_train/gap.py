@@ -3,7 +3,7 @@
 A critic that falls short reads too little, and much of what it missed leaves traces: neighbours
 that agree more than it says, norms that depend on each other, ratios that vary over product pairs.
 They are gathered as *evidence*, and small networks, fitted after pretraining to datasets of known
-mutual information (:mod:`infoatlas_train.fit_gap`), says how much is to be added. (At small n it
+mutual information (:mod:`infoatlas_train.fit_gap`), say how much is to be added. (At small n it
 can be less than nothing: the readout, solved on the sample that it reads, reads too much there.)
 The paper has the bound alone.
 

@@ -66,10 +66,10 @@ def products(count: int, samples: int, queries: int, dim: int) -> Datasets:
         x[..., j], y[..., j] = factor.x[..., 0], factor.y[..., 0]
         mi += factor.mi
     mask = (torch.arange(dim) < factors).float().expand(count, dim)
-    sides = (
+    turned = (
         torch.where(torch.rand(count, 1, 1) < 0.5, side @ orthogonal(mask), side) for side in (x, y)
     )
-    return without_queries(*sides, mi)
+    return without_queries(*turned, mi)
 
 
 def paths(count: int, samples: int, queries: int, dim: int) -> Datasets:
@@ -79,34 +79,9 @@ def paths(count: int, samples: int, queries: int, dim: int) -> Datasets:
     """
     length = 1 << (4 * samples - 1).bit_length()
     white = uniform(count, math.log(1e-3), math.log(0.5), CPU).exp()[:, None, None]
-    if torch.rand(()) < 2 / 3:
-        mx, my = (sides(count, dim) for _ in range(2))
-        my = torch.where(torch.rand(count, 1) < 0.5, mx, my)
-        mask = torch.cat([mx, my], 1)
-        unrelated = torch.rand(count, 1, 1) < UNRELATED
-        share = (2 * torch.rand(count, 1, 1)).clamp(max=1)  # of the first of two motions
-        z, cov = 0.0, 0.0
-        for part in (share, 1 - share):
-            own = prescribed_correlation(mx, my)[:, 0]
-            own = torch.where(unrelated, torch.eye(2 * dim, dtype=own.dtype), own)
-            scale = uniform(count, math.log(0.5), math.log(samples), CPU).exp()
-            e, _ = smooth(scale[:, None].expand(count, 2 * dim), length, 0)
-            z = z + part.sqrt() * e @ torch.linalg.cholesky(own).mT.float()
-            cov = cov + part * own
-        if torch.rand(()) < 0.3:
-            pace, _ = smooth(uniform((count, 1), 0.02, 0.3, CPU) * samples, length, 0)
-            at = pace[:, :samples].relu().cumsum(1).long() % length
-            z = z.gather(1, at.expand(-1, -1, 2 * dim))
-        z = z[:, :samples]
-    else:
-        mx = my = sides(count, dim)
-        mask = torch.cat([mx, mx], 1)
-        lag = 1 + int(torch.rand(()) ** 3 * samples / 10)
-        z, rho = smooth(lag * uniform((count, dim), -0.5, 2.0, CPU).exp(), length, lag)
-        z = torch.cat([z[:, lag : lag + samples], z[:, :samples]], 2)
-        one = torch.eye(dim, dtype=torch.float64).expand(count, dim, dim)
-        cross = torch.diag_embed(rho * mx)
-        cov = torch.cat([torch.cat([one, cross], 2), torch.cat([cross, one], 2)], 1)
+    kind = side_by_side if torch.rand(()) < 2 / 3 else behind
+    z, cov, mx, my = kind(count, samples, dim, length)
+    mask = torch.cat([mx, my], 1)
     z = (z + white * torch.randn_like(z)) * mask[:, None]
     cov = cov + torch.diag_embed(torch.where(mask > 0, white[:, 0].double() ** 2, 0.0))
     parts = slice(dim), slice(dim, None), slice(None)
@@ -114,6 +89,39 @@ def paths(count: int, samples: int, queries: int, dim: int) -> Datasets:
     z = z[:, torch.randperm(samples)]  # in any order, as the runtime shuffles
     x, y = random_flow(z[..., :dim], mx), random_flow(z[..., dim:], my)
     return without_queries(x, y, (0.5 * (dx + dy - both)).clamp(min=0).float())
+
+
+def side_by_side(count: int, samples: int, dim: int, length: int) -> tuple[Tensor, ...]:
+    """Paths [B, n, 2D] of which each is one motion or the sum of two, their covariance, masks."""
+    mx, my = (sides(count, dim) for _ in range(2))
+    my = torch.where(torch.rand(count, 1) < 0.5, mx, my)
+    unrelated = torch.rand(count, 1, 1) < UNRELATED
+    share = (2 * torch.rand(count, 1, 1)).clamp(max=1)  # of the first motion
+    z = torch.zeros(count, length, 2 * dim)
+    cov = torch.zeros(count, 2 * dim, 2 * dim, dtype=torch.float64)
+    for part in (share, 1 - share):
+        own = prescribed_correlation(mx, my)[:, 0]
+        own = torch.where(unrelated, torch.eye(2 * dim, dtype=own.dtype), own)
+        scale = uniform(count, math.log(0.5), math.log(samples), CPU).exp()
+        e, _ = smooth(scale[:, None].expand(count, 2 * dim), length, 0)
+        z = z + part.sqrt() * e @ torch.linalg.cholesky(own).mT.float()
+        cov = cov + part * own
+    if torch.rand(()) < 0.3:  # stop and go
+        pace, _ = smooth(uniform((count, 1), 0.02, 0.3, CPU) * samples, length, 0)
+        at = pace[:, :samples].relu().cumsum(1).long() % length
+        z = z.gather(1, at.expand(-1, -1, 2 * dim))
+    return z[:, :samples], cov, mx, my
+
+
+def behind(count: int, samples: int, dim: int, length: int) -> tuple[Tensor, ...]:
+    """A path of independent coordinates and the same some steps earlier: as side_by_side."""
+    mask = sides(count, dim)
+    lag = 1 + int(torch.rand(()) ** 3 * samples / 10)
+    z, rho = smooth(lag * uniform((count, dim), -0.5, 2.0, CPU).exp(), length, lag)
+    z = torch.cat([z[:, lag : lag + samples], z[:, :samples]], 2)
+    one = torch.eye(dim, dtype=torch.float64).expand(count, dim, dim)
+    cross = torch.diag_embed(rho * mask)
+    return z, torch.cat([torch.cat([one, cross], 2), torch.cat([cross, one], 2)], 1), mask, mask
 
 
 def sides(count: int, dim: int) -> Tensor:
