@@ -41,7 +41,7 @@ class HypernetworkConfig:
     solve_shifts: int = 4  # product pairs of the solve: the first of the shifts
     refinements: int = 0  # rounds of train/infoatlas_train/refinement.py
     refine_shifts: int = 2  # product pairs there
-    refine_cg_steps: int = 32  # there: 8 are 1 nat off, 16 0.03, 32 0.001
+    refine_cg_steps: int = 48  # there: 8 are 1 nat off, 16 0.03, 32 0.01, 48 0.002
     ridge_floor: float = 5e-4  # bounds the condition number of the solve
     cg_steps: int = 24  # in the graph; training solves exactly
     padding: str = "zeros"  # of coordinates that a side lacks; or "noise", as in the paper
