@@ -25,7 +25,7 @@ class Estimate:
         Nats.
     pointwise : [n] float64
         Nats; local mutual information of each pair, in the order of the input; its mean is `mi`.
-        (What `base` and `wide` add to the critic's bound is spread over all pairs evenly.)
+        (What the model adds to the critic's bound is spread over all pairs evenly.)
     influence : [n] float64
         Nats; influence of each pair on `mi`, in the order of the input.
     noise : float

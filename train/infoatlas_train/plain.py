@@ -20,7 +20,7 @@ from torch import Tensor
 from infoatlas_train.atlas import Atlas, Datasets
 from infoatlas_train.calibrate import component, label
 from infoatlas_train.flows import orthogonal, random_flow, uniform
-from infoatlas_train.mixtures import prescribed_correlation
+from infoatlas_train.mixtures import Mixture, prescribed_correlation
 
 CPU = torch.device("cpu")
 MOST_FACTORS = 6
@@ -51,13 +51,10 @@ def straight(count: int, samples: int, queries: int, dim: int) -> Datasets:
 
 def products(count: int, samples: int, queries: int, dim: int) -> Datasets:
     """(x_j, y_j) of the one-dimensional atlas for each j: what they know of each other adds up."""
-    pairs = Atlas(dim=1, queries=queries, draws=FACTOR_DRAWS, independent=ALONE)
+    families = Atlas().families
     if torch.rand(()) < 0.5:  # all pairs of one kind
-        names = list(pairs.families)
-        pairs = Atlas(
-            dim=1, queries=queries, draws=FACTOR_DRAWS, independent=ALONE,
-            families={names[int(torch.randint(len(names), ()))]: 1.0},
-        )  # fmt: skip
+        families = {list(families)[int(torch.randint(len(families), ()))]: 1.0}
+    pairs = Atlas(1, queries, FACTOR_DRAWS, independent=ALONE, families=families)
     factors = 2 + int(torch.randint(min(dim, MOST_FACTORS) - 1, ())) if dim > 1 else 1
     x, y = torch.zeros(2, count, samples, dim)
     mi = torch.zeros(count)
@@ -84,11 +81,11 @@ def paths(count: int, samples: int, queries: int, dim: int) -> Datasets:
     mask = torch.cat([mx, my], 1)
     z = (z + white * torch.randn_like(z)) * mask[:, None]
     cov = cov + torch.diag_embed(torch.where(mask > 0, white[:, 0].double() ** 2, 0.0))
-    parts = slice(dim), slice(dim, None), slice(None)
-    dx, dy, both = (torch.linalg.slogdet(cov[:, s, s])[1] for s in parts)
+    normal = torch.full((count, 1), math.inf)
+    law = Mixture(torch.zeros(count, 1), torch.zeros(count, 1, 2 * dim), cov[:, None], normal, mask)
     z = z[:, torch.randperm(samples)]  # in any order, as the runtime shuffles
     x, y = random_flow(z[..., :dim], mx), random_flow(z[..., dim:], my)
-    return without_queries(x, y, (0.5 * (dx + dy - both)).clamp(min=0).float())
+    return without_queries(x, y, law.gaussian_mi())
 
 
 def side_by_side(count: int, samples: int, dim: int, length: int) -> tuple[Tensor, ...]:
