@@ -27,6 +27,7 @@ class RecordingEstimator:
             mi=1.0,
             stderr=0.1,
             noise=0.1,
+            spread=0.1,
             gaussian=1.0,
             rank_noise=0.0,
             per_slice=self.per_slice,

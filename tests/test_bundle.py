@@ -11,7 +11,7 @@ from infoatlas_rt.errors import ModelError
 METADATA = {
     "name": "small",
     "version": "3",
-    "format": "1",
+    "format": "2",
     "dim": "4",
     "n_min": "32",
     "n_max": "2000",
@@ -45,7 +45,7 @@ def field(number, content):
     return varint(number << 3 | 2) + varint(len(content)) + content
 
 
-def onnx_file(metadata, inputs=("x", "y", "shifts"), outputs=("mi", "pointwise", "influence")):
+def onnx_file(metadata, inputs=bundle.INPUTS, outputs=bundle.OUTPUTS):
     """An ONNX file with an empty graph, written field by field (numbers from onnx.proto)."""
     graph = field(2, "graph")
     graph += b"".join(field(11, field(1, name) + field(2, b"")) for name in inputs)
@@ -86,7 +86,7 @@ def test_reads_everything(write):
 
 
 CALIBRATION = {
-    kind: {"noise": 1.5, "curved": 0.5, "ceiling": 2.0, "few": 1} for kind in ("whole", "sliced")
+    kind: {"noise": 1.5, "spread": 0.5, "ceiling": 2.0, "few": 1} for kind in ("whole", "sliced")
 }
 
 
@@ -184,7 +184,7 @@ def test_every_key_is_needed(write, key):
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("format", "2"),
+        ("format", "1"),
         ("preprocess", "0"),
         ("padding", "noise"),
         ("dim", "four"),
@@ -217,8 +217,8 @@ def test_impossible_limits(write, changes):
 
 
 @pytest.mark.parametrize(
-    "names", [{"inputs": ("x", "y")}, {"inputs": ("a", "b", "shifts")}, {"outputs": ("mi",)}]
+    "names", [{"inputs": ("x", "y")}, {"inputs": ("x", "y", "shifts")}, {"outputs": ("mi",)}]
 )
 def test_another_interface(write, names):
-    with pytest.raises(ModelError, match=r"instead of \['x', 'y', 'shifts'\]"):
+    with pytest.raises(ModelError, match=r"instead of \['x', 'y', 'shifts', 'sequence'\]"):
         bundle.load(write(onnx_file(infoatlas(), **names)))

@@ -40,12 +40,12 @@ class Echo:
     def __init__(self):
         self.calls = []
 
-    def run(self, x, y, shifts):
-        self.calls.append((x, y, shifts))
+    def run(self, x, y, shifts, sequence):
+        self.calls.append((x, y, shifts, sequence))
         assert x.dtype == y.dtype == np.float32
         assert x.flags.c_contiguous
         assert y.flags.c_contiguous
-        return x[:, :, 0].mean(axis=1), x[:, :, 0], y[:, :, 0]
+        return x[:, :, 0].mean(axis=1), x[:, :, 0], y[:, :, 0], np.full(len(x), 0.25)
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_slices_reach_the_graph(monkeypatch):
     backend = Echo()
     monkeypatch.setattr(estimator, "backend", backend)
     result = estimator.estimate(*pairs(dx=30, dy=2))
-    x, y, _ = backend.calls[0]
+    x, y, *_ = backend.calls[0]
     assert x.shape == y.shape == (6, N, estimator.bundle.dim)
     assert (np.ptp(x, axis=1) > 0).sum(axis=1).tolist() == [3] * 6
     assert (np.ptp(y, axis=1) > 0).sum(axis=1).tolist() == [2] * 6
@@ -150,7 +150,7 @@ def test_large_jobs_run_in_chunks(monkeypatch):
     sizes = []
     run = estimator.backend.run
     monkeypatch.setattr(
-        estimator.backend, "run", lambda x, y, s: (sizes.append(len(x)), run(x, y, s))[1]
+        estimator.backend, "run", lambda x, *rest: (sizes.append(len(x)), run(x, *rest))[1]
     )
     monkeypatch.setattr(entry, "CHUNK_PAIRS", 3 * N * estimator.bundle.shift_count(N, 7))
     parts = estimator.estimate(x, y)
@@ -170,11 +170,21 @@ def test_huge_samples_use_fewer_shifts(estimator, echo, monkeypatch):
     assert len(echo.calls[1][2]) == 4
 
 
-@pytest.mark.parametrize("which", [0, 1, 2])
+def test_time_series_enter_with_their_order(estimator, echo):
+    x = np.arange(N, dtype=float)
+    estimator.estimate(x, x, time_series=True)
+    fed, _, _, sequence = echo.calls[0]
+    assert (np.diff(fed[0, sequence, 0]) > 0).all() or (np.diff(fed[0, sequence, 0]) < 0).all()
+    estimator.estimate(x, x)
+    assert echo.calls[1][3].tolist() == list(range(N))
+    assert sequence.dtype == echo.calls[1][3].dtype == np.int64
+
+
+@pytest.mark.parametrize("which", [0, 1, 2, 3])
 def test_never_nan_from_a_broken_model(estimator, monkeypatch, which):
     class Broken(Echo):
-        def run(self, x, y, shifts):
-            outputs = [np.array(o) for o in super().run(x, y, shifts)]
+        def run(self, *inputs):
+            outputs = [np.array(o) for o in super().run(*inputs)]
             outputs[which][-1] = np.nan
             return tuple(outputs)
 

@@ -24,8 +24,9 @@ def cases(sizes: Sequence[int], draws: int) -> list[Case]:
     for family in FAMILIES:
         x, y = family.draw(2, 0)
         label = {"family": family.name, "kind": family.kind, "dx": x.shape[1], "dy": y.shape[1]}
+        series = family.kind == "process"
         made += [
-            Case(label, family.truth, n, draws, lambda i, f=family, n=n: f.draw(n, i))
+            Case(label, family.truth, n, draws, lambda i, f=family, n=n: f.draw(n, i), series)
             for n in sizes
         ]
     return made

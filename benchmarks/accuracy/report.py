@@ -57,6 +57,8 @@ class Case:
     draws : int
     draw : callable
         Number of the draw -> (x [n, dx], y [n, dy]).
+    time_series : bool
+        The samples are states of one path in order of time, and we say so to our estimator.
     """
 
     label: dict[str, Any]
@@ -64,6 +66,7 @@ class Case:
     n: int
     draws: int
     draw: Callable[[int], tuple[NDArray[np.floating], NDArray[np.floating]]]
+    time_series: bool = False
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ def measure(
                         continue
                     start = perf_counter()
                     if name in estimators:
-                        estimate = estimators[name].estimate(x, y)
+                        estimate = estimators[name].estimate(x, y, time_series=case.time_series)
                         value = estimate.mi
                         stderr[name].append(estimate.stderr)
                     else:

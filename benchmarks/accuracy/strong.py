@@ -145,6 +145,7 @@ def cases(sizes: Sequence[int], draws: int, dims: Sequence[int]) -> list[Case]:
             n,
             draws,
             lambda i, k=kind, t=truth, d=d, n=n: sample(k, t, d, n, i),
+            kind == PATH,
         )
         for n in sizes
         for kind in SAYS

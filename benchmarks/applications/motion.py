@@ -79,7 +79,10 @@ def measure(
 
     Recordings of the same scene are put together.
     """
-    scores: dict[str, Score] = {OURS: lambda x, y: estimator.estimate(x, y).mi, **PEERS}
+    scores: dict[str, Score] = {
+        OURS: lambda x, y: estimator.estimate(x, y, time_series=True).mi,
+        **PEERS,
+    }
     areas: dict[tuple[str, str, str], list[float]] = {}
     seconds: dict[tuple[str, str, str], list[float]] = {}
     shown: dict[str, Samples] = {}

@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         calibration=calibration,
     )
     if not write_json(arguments.json, {"parity": rows, "tolerance": TOLERANCE}):
-        sizes, differences = ("slices", "samples"), ("mi", "pointwise", "influence")
+        sizes, differences = ("slices", "samples"), ("mi", "pointwise", "influence", "spread")
         table(
             f"ONNX Runtime against torch with the exact solve: largest difference in nats "
             f"(tolerance {TOLERANCE} on mi)",

@@ -36,34 +36,38 @@ class Graph(torch.nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, x: torch.Tensor, y: torch.Tensor, shifts: torch.Tensor):
-        return self.model(x, y, shifts, exact=False)
+    def forward(
+        self, x: torch.Tensor, y: torch.Tensor, shifts: torch.Tensor, sequence: torch.Tensor
+    ):
+        return self.model(x, y, shifts, sequence, exact=False)
 
 
 def example(slices: int, samples: int, dim: int, seed: int = 0, shifts: int = 8):
-    """Canonical samples of mixed strength, from independence to x = y: x, y, shifts (NumPy)."""
+    """Canonical samples of mixed strength, from independence to x = y: inputs by name (NumPy)."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(slices, samples, dim))
     noise = 10 ** rng.uniform(-3, 1, size=(slices, 1, 1))
     y = np.sin(1.5 * x) + x[..., ::-1] ** 2 / 2 + noise * rng.normal(size=x.shape)
     y[0] = x[0]
     c = canonicalise(x, y, dim)
-    return c.x, c.y, 1 + rng.permutation(samples - 1)[:shifts].astype(np.int64)
+    offsets = 1 + rng.permutation(samples - 1)[:shifts]
+    return {"x": c.x, "y": c.y, "shifts": offsets, "sequence": rng.permutation(samples)}
 
 
 def to_onnx(model: InfoAtlas, metadata: dict[str, str]) -> onnx.ModelProto:
     """Trace the model. At one slice the tracer would fix that axis, so it is traced at three."""
-    x, y, shifts = (torch.from_numpy(a) for a in example(3, 17, model.config.dim))
+    inputs = {name: torch.from_numpy(a) for name, a in example(3, 17, model.config.dim).items()}
     slices, samples, m = (torch.export.Dim(name, min=1) for name in ("slices", "samples", "shifts"))
     program = torch.onnx.export(
         Graph(model).eval(),
-        (x, y, shifts),
-        input_names=["x", "y", "shifts"],
-        output_names=["mi", "pointwise", "influence"],
+        tuple(inputs.values()),
+        input_names=list(inputs),
+        output_names=["mi", "pointwise", "influence", "spread"],
         dynamic_shapes={
             "x": {0: slices, 1: samples},
             "y": {0: slices, 1: samples},
             "shifts": {0: m},
+            "sequence": {0: samples},
         },
         opset_version=OPSET,
         dynamo=True,
@@ -87,7 +91,7 @@ def metadata(model: InfoAtlas, run: dict[str, Any], name: str, version: str) -> 
     values = {
         "name": name,
         "version": version,
-        "format": "1",
+        "format": "2",
         "dim": model.config.dim,
         "n_min": max(min(SIZES), 3 * model.config.dim),
         "n_max": max(SIZES),
@@ -113,12 +117,14 @@ def parity(model: InfoAtlas, onnx_bytes: bytes) -> list[dict[str, float]]:
     session = onnxruntime.InferenceSession(onnx_bytes, options, ["CPUExecutionProvider"])
     rows = []
     for slices, samples in PARITY_SIZES:
-        x, y, shifts = example(slices, samples, model.config.dim, seed=samples)
+        inputs = example(slices, samples, model.config.dim, seed=samples)
         with torch.no_grad():
-            expected = model(*(torch.from_numpy(a) for a in (x, y, shifts)))
-        got = session.run(None, {"x": x, "y": y, "shifts": shifts})
+            expected = model(**{name: torch.from_numpy(a) for name, a in inputs.items()})
+        got = session.run(None, inputs)
         row: dict[str, float] = {"slices": slices, "samples": samples}
-        for key, a, b in zip(("mi", "pointwise", "influence"), expected, got, strict=True):
+        for key, a, b in zip(
+            ("mi", "pointwise", "influence", "spread"), expected, got, strict=True
+        ):
             row[key] = float(np.abs(a.numpy() - b).max())
         rows.append(row)
     return rows

@@ -20,10 +20,10 @@ from .errors import ModelError
 from .uncertainty import check_constants
 
 MODELS = Path(__file__).parent / "models"
-FORMAT = "1"  # interface of the graph: names, shapes and meaning of inputs and outputs
+FORMAT = "2"  # interface of the graph: names, shapes and meaning of inputs and outputs
 PREPROCESS = "1"  # version of preprocess.py that a model was trained with
-INPUTS = ("x", "y", "shifts")
-OUTPUTS = ("mi", "pointwise", "influence")
+INPUTS = ("x", "y", "shifts", "sequence")
+OUTPUTS = ("mi", "pointwise", "influence", "spread")
 
 # Field numbers of onnx.proto.
 _MODEL_GRAPH, _MODEL_METADATA = 7, 14

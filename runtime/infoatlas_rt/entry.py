@@ -33,6 +33,8 @@ class Entry:
     order : [n] int64
         Position i holds sample order[i] of the input.
     shifts : [M] int64
+    sequence : [n] int64
+        Position sequence[t] holds the sample of time t; 0..n-1 unless they are a time series.
     constant_x, constant_y : tuple of int
         Constant coordinates.
     """
@@ -42,6 +44,7 @@ class Entry:
     y: NDArray[np.float64]
     order: NDArray[np.int64]
     shifts: NDArray[np.int64]
+    sequence: NDArray[np.int64]
     constant_x: tuple[int, ...]
     constant_y: tuple[int, ...]
 
@@ -95,6 +98,7 @@ def make_entry(
     plan: slicing.Slicing,
     shifts: int,
     seed: int,
+    time_series: bool,
     resolution_x: Any,
     resolution_y: Any,
 ) -> Entry:
@@ -102,23 +106,25 @@ def make_entry(
     n = len(x)
     # The graph needs at least four; fewer pairs in all keep huge samples within memory.
     shifts = min(shifts, n - 1, max(4, CHUNK_PAIRS // n))
-    order, offsets = _shuffle(n, shifts, seed)
+    order, place, offsets = _shuffle(n, shifts, seed)
+    sequence = place if time_series else np.arange(n)
     x = _prepare(x, resolution_x, "x", plan.x is not None)
     y = _prepare(y, resolution_y, "y", plan.y is not None)
-    return Entry(plan, x[order], y[order], order, offsets, _constant(x), _constant(y))
+    return Entry(plan, x[order], y[order], order, offsets, sequence, _constant(x), _constant(y))
 
 
 @lru_cache(maxsize=8)
-def _shuffle(n: int, shifts: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The order in which pairs enter the graph [n], and the shifts [M].
+def _shuffle(n: int, shifts: int, seed: int) -> tuple[NDArray[np.int64], ...]:
+    """The order in which pairs enter the graph [n], where each then is [n], and the shifts [M].
 
     Neighbours in time are alike; shuffled, a cyclic shift pairs any two samples.
     """
     rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(3)[2])
     order = rng.permutation(n)
     offsets = rng.choice(n - 1, shifts, replace=False) + 1
-    order.flags.writeable = offsets.flags.writeable = False
-    return order, offsets
+    place = np.argsort(order)
+    order.flags.writeable = place.flags.writeable = offsets.flags.writeable = False
+    return order, place, offsets
 
 
 def _prepare(

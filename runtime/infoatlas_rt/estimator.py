@@ -101,8 +101,9 @@ class Estimator:
         x, y : array-like [n] or [n, d]
             Paired samples of any real type; row i of x belongs to row i of y.
         time_series : bool
-            The samples are in time order and neighbours depend on each other: the standard error
-            then uses a long-run variance.
+            The samples are in time order and neighbours depend on each other: states that last
+            look dependent on each other, which the model then allows for, and the standard error
+            uses a long-run variance.
         resolution_x, resolution_y : float or [d], optional
             Smallest difference that means anything, in the units of the data (the step of an
             encoder, say): values are rounded to multiples of it before they are ranked.
@@ -120,11 +121,11 @@ class Estimator:
             The model's output is not finite.
         """
         start = perf_counter()
-        entry = self.enter(x, y, resolution_x, resolution_y)
+        entry = self.enter(x, y, time_series, resolution_x, resolution_y)
         n, plan = len(entry.order), entry.plan
         slicing_time, preprocessing_time, inference_time = perf_counter() - start, 0.0, 0.0
 
-        per_slice = np.empty(plan.slices)
+        per_slice, spread = np.zeros((2, plan.slices))
         pointwise, influence = np.zeros(n), np.zeros(n)
         rank_x = rank_y = gaussian = crowding = 0.0
         saturated = False
@@ -138,7 +139,8 @@ class Estimator:
             if entry.degenerate:  # a constant tells nothing, whatever a model would make of it
                 per_slice[part] = 0.0
             else:
-                per_slice[part], local, effect = self.backend.run(*inputs, entry.shifts)
+                found = self.backend.run(*inputs, entry.shifts, entry.sequence)
+                per_slice[part], local, effect, spread[part] = found
                 pointwise += local.sum(axis=0, dtype=np.float64)
                 influence += effect.sum(axis=0, dtype=np.float64)
             rank_x += float(data.rank_x.sum())
@@ -155,7 +157,7 @@ class Estimator:
         means = np.empty((2, n))
         means[0, entry.order] = pointwise / plan.slices
         means[1, entry.order] = influence / plan.slices
-        if not (np.isfinite(per_slice).all() and np.isfinite(means).all()):
+        if not all(np.isfinite(values).all() for values in (per_slice, means, spread)):
             raise ModelError(
                 f"model {self.bundle.name} gave values that are not finite on "
                 f"{self.backend.provider}: use provider='cpu' or another model, and please report"
@@ -167,13 +169,13 @@ class Estimator:
         mi, noise = float(per_slice.mean()), math.sqrt(long_run / n + between)
         rank_x, rank_y = rank_x / plan.slices, rank_y / plan.slices
         constants = self.bundle.calibration.get("whole" if plan.k is None else "sliced")
-        stderr = standard_error(
-            constants, noise, mi, gaussian, crowding, rank_x * rank_y, effective, plan.slices
-        )
+        doubt = float(spread.mean())
+        stderr = standard_error(constants, noise, doubt, crowding, effective)
         result = Estimate(
             mi=mi,
             stderr=0.0 if entry.degenerate else float(stderr),
             noise=noise,
+            spread=doubt,
             gaussian=gaussian,
             rank_noise=crowding,
             per_slice=per_slice,
@@ -202,7 +204,14 @@ class Estimator:
         }
         return result
 
-    def enter(self, x: Any, y: Any, resolution_x: Any = None, resolution_y: Any = None) -> Entry:
+    def enter(
+        self,
+        x: Any,
+        y: Any,
+        time_series: bool = False,
+        resolution_x: Any = None,
+        resolution_y: Any = None,
+    ) -> Entry:
         """Check samples, and decide how they enter the graph; arguments as in `estimate`."""
         x, y = as_samples(x, "x"), as_samples(y, "y")
         check_lengths(len(x), len(y), self.bundle)
@@ -216,7 +225,7 @@ class Estimator:
             seed=self.seed,
         )
         shifts = self.shifts or self.bundle.shift_count(len(x), plan.slices)
-        return make_entry(x, y, plan, shifts, self.seed, resolution_x, resolution_y)
+        return make_entry(x, y, plan, shifts, self.seed, time_series, resolution_x, resolution_y)
 
 
 def estimate(

@@ -134,8 +134,8 @@ def independence_test(
         estimator = Estimator()
     elif isinstance(estimator, str | os.PathLike):
         estimator = Estimator(estimator)
-    entry = estimator.enter(x, y, resolution_x, resolution_y)
-    pairings = _Pairings(entry.order, count, time_series, estimator.seed)
+    entry = estimator.enter(x, y, time_series, resolution_x, resolution_y)
+    pairings = _Pairings(entry, count, time_series, estimator.seed)
     values = np.zeros(len(pairings))
     if not entry.degenerate:
         _read(estimator, entry, pairings, values, progress)
@@ -167,14 +167,13 @@ class _Pairings:
     from a stream of its own: all of them at once could be much larger than the samples.
     """
 
-    def __init__(self, order: NDArray[np.int64], count: int, time_series: bool, seed: int) -> None:
+    def __init__(self, entry: Entry, count: int, time_series: bool, seed: int) -> None:
         self.method = "circular shift" if time_series else "permutation"
-        self._order, self._seed, self._count = order, seed, count
+        self._order, self._place = entry.order, entry.sequence
+        self._seed, self._count = seed, count
         if time_series:
-            n = len(order)
+            n = len(self._order)
             nearest = -(-n // NEAREST)
-            self._place = np.empty_like(order)
-            self._place[order] = np.arange(n)
             far = np.random.default_rng([seed, 1]).permutation(np.arange(nearest, n - nearest + 1))
             self._shifts = far[:count]
             self._count = len(self._shifts)
@@ -212,7 +211,7 @@ def _read(
                 estimator.bundle.dim,
             )
             inputs = np.ascontiguousarray(data.x), np.ascontiguousarray(data.y)
-            mi, _, _ = estimator.backend.run(*inputs, entry.shifts)
+            mi, *_ = estimator.backend.run(*inputs, entry.shifts, entry.sequence)
             values[batch.start : batch.stop] += mi.reshape(len(batch), width).sum(axis=1) / slices
             done += len(batch) * width
             if progress is not None:

@@ -31,9 +31,12 @@ class Estimate:
     noise : float
         Nats; the part of `stderr` that samples and slices alone make. Estimates of one model share
         its errors, so this is what their differences are to be judged by.
+    spread : float
+        Nats; how far the model takes itself to be off, told from what it has seen of the samples,
+        mean over slices. Before calibration.
     gaussian : float
         Nats; what Gaussians with the canonical correlations of the normal scores would have, mean
-        over slices. The rest of `mi` is curved dependence, where the model errs most.
+        over slices. The rest of `mi` is curved dependence.
     rank_noise : float
         From 0 to 1: how far the strongest correlations are beyond what the ranks of n samples can
         tell, mean over slices. From about 0.1 on the truth may be much larger than `mi`.
@@ -64,6 +67,7 @@ class Estimate:
     mi: float
     stderr: float
     noise: float
+    spread: float
     gaussian: float
     rank_noise: float
     per_slice: NDArray[np.float64]

@@ -1,12 +1,10 @@
 """The standard error of an estimate: sampling and slices, and what a model is known to miss.
 
-Sampling noise is known from the estimate itself (its influences and slices). What the model misses
-is not, but it can be measured beforehand on data of known mutual information, and follows what an
-estimate shows: the part of it that is not Gaussian, whose error grows with it and with the
-dimensions (what is seen of a curved dependence is a part of it, and a smaller one the more
-dimensions it fills), and the share of the finest directions that is only the noise of ranks (beyond
-it stronger dependence cannot be told). Four constants for sides that enter whole and four for
-slices; `infoatlas_train.calibrate` fits them and the model file carries them.
+Sampling noise is known from the estimate itself (its influences and slices). How far the model is
+off it tells itself, from what it has seen of the samples: its graph was fitted to that
+(`infoatlas_train.fit_gap`). And beyond what the ranks of n samples can tell, dependence may be much
+stronger than it looks. Four constants for sides that enter whole and four for slices weigh the
+three; `infoatlas_train.calibrate` fits them and the model file carries them.
 """
 
 from __future__ import annotations
@@ -18,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 KINDS = ("whole", "sliced")
-# Factor on the sampling noise; error per nat of the curved part; error in nats per unit of rank
-# noise; how much wider (or, negative, narrower) few samples make it all: 1 + few / sqrt(n).
-CONSTANTS = ("noise", "curved", "ceiling", "few")
+# Factors on sampling noise and on the model's own spread; error in nats per unit of rank noise; how
+# much wider (or, negative, narrower) few samples make it all: 1 + few / sqrt(n).
+CONSTANTS = ("noise", "spread", "ceiling", "few")
 
 LEAST_FACTOR = 0.5  # of few samples
 MOST_RANK_NOISE = 1.0  # beyond it the direction is lost altogether
@@ -59,14 +57,7 @@ def rank_noise(correlations: Any, n: int) -> NDArray[np.float64]:
 
 
 def standard_error(
-    constants: Mapping[str, Any] | None,
-    noise: Any,
-    mi: Any,
-    gaussian: Any,
-    rank_noise: Any,
-    pairs: Any,
-    samples: Any,
-    slices: Any,
+    constants: Mapping[str, Any] | None, noise: Any, spread: Any, rank_noise: Any, samples: Any
 ) -> Any:
     """Standard error in nats; the arguments are numbers, or arrays (NumPy, torch) of one shape.
 
@@ -76,26 +67,22 @@ def standard_error(
         Of `CONSTANTS`; without them it is the noise alone.
     noise : nats
         Sampling and slices.
-    mi, gaussian : nats
-        Estimate, and its Gaussian part.
+    spread : nats
+        What the model takes its errors to be.
     rank_noise : float
-    pairs : float
-        rank_x times rank_y: pairs of directions that could depend on each other.
     samples : float
         Effective ones.
-    slices : int
     """
     if constants is None:
         return noise
-    # What noise hides of a curved part: the spread of the Gaussian part at independence, of which
-    # slices have one each.
-    hidden = pairs / samples**2 / slices
-    beyond = (mi - gaussian + abs(mi - gaussian)) / 2  # a lower reading is no curved part
-    curved = constants["curved"] ** 2 * (beyond**2 + hidden) * pairs**1.5
-    sampling, ceiling = constants["noise"] * noise, constants["ceiling"] * rank_noise
+    parts = (
+        constants["noise"] * noise,
+        constants["spread"] * spread,
+        constants["ceiling"] * rank_noise,
+    )
     above = 1 + constants["few"] / samples**0.5 - LEAST_FACTOR
     factor = LEAST_FACTOR + (above + abs(above)) / 2  # no less, however few
-    return factor * (sampling**2 + curved + ceiling**2) ** 0.5
+    return factor * sum(part**2 for part in parts) ** 0.5
 
 
 def check_constants(values: Any) -> dict[str, dict[str, float]]:

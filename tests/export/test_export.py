@@ -32,7 +32,8 @@ def exported(tmp_path_factory):
     folder = tmp_path_factory.mktemp("export")
     torch.manual_seed(0)
     model = InfoAtlas(dataclasses.replace(PRESETS["tiny"], cg_steps=10, refinements=1, gap=1))
-    torch.nn.init.normal_(model.gap.last, std=0.1)
+    for heads in (model.gap.missing, model.gap.doubt):
+        torch.nn.init.normal_(heads.last, std=0.1)
     generation = model.hypernetwork.generation
     ridge = dict(zip(generation.layout, generation._split(generation.base.data), strict=True))
     ridge["ridge"] += 4.0  # a view of the base values
@@ -70,6 +71,7 @@ def test_graph_is_one_that_tensorrt_can_take(exported):
              for i in (*model.graph.input, *model.graph.output)}  # fmt: skip
     assert names == {
         "x": ["slices", "samples", 5], "y": ["slices", "samples", 5], "shifts": ["shifts"],
+        "sequence": ["samples"], "spread": ["slices"],
         "mi": ["slices"], "pointwise": ["slices", "samples"], "influence": ["slices", "samples"],
     }  # fmt: skip
 
@@ -109,10 +111,10 @@ def test_more_shifts_than_traced_with(exported):
 
     model, _ = load(exported / "tiny.pt")
     session = onnxruntime.InferenceSession((exported / "tiny.onnx").read_bytes())
-    x, y, _ = export_module.example(2, 50, 5)
+    inputs = export_module.example(2, 50, 5)
     for m in (4, 49):
-        shifts = np.arange(1, m + 1)
-        got = session.run(["mi"], {"x": x, "y": y, "shifts": shifts})[0]
+        inputs["shifts"] = np.arange(1, m + 1)
+        got = session.run(["mi"], inputs)[0]
         with torch.no_grad():
-            expected = model(*(torch.from_numpy(a) for a in (x, y, shifts)))[0].numpy()
+            expected = model(**{k: torch.from_numpy(a) for k, a in inputs.items()})[0].numpy()
         np.testing.assert_allclose(got, expected, atol=TOLERANCE)

@@ -24,7 +24,7 @@ from infoatlas_train.calibrate import (
 )
 from infoatlas_train.mixtures import Mixture
 
-CONSTANTS = {"noise": 1.4, "curved": 0.4, "ceiling": 2.0, "few": 3.0}
+CONSTANTS = {"noise": 1.4, "spread": 1.2, "ceiling": 2.0, "few": 3.0}
 
 
 # ---- labels --------------------------------------------------------------------------------------
@@ -117,27 +117,11 @@ def test_rank_noise_tells_when_ranks_are_too_coarse():
 
 
 def test_standard_error_grows_with_what_it_counts():
-    base = {
-        "noise": 0.1,
-        "mi": 0.5,
-        "gaussian": 0.5,
-        "rank_noise": 0.0,
-        "pairs": 4,
-        "samples": 100,
-        "slices": 1,
-    }
+    base = {"noise": 0.1, "spread": 0.1, "rank_noise": 0.0, "samples": 100}
     assert standard_error(None, **base) == 0.1
     least = standard_error(CONSTANTS, **base)
     assert least > 0.1
-    changes = {
-        "noise": 0.2,
-        "mi": 0.9,
-        "gaussian": 0.2,
-        "rank_noise": 0.2,
-        "pairs": 9,
-        "samples": 40,
-    }
-    for name, value in changes.items():
+    for name, value in {"noise": 0.2, "spread": 0.3, "rank_noise": 0.2, "samples": 40}.items():
         assert standard_error(CONSTANTS, **{**base, name: value}) > least
 
 
@@ -145,7 +129,7 @@ def test_standard_error_grows_with_what_it_counts():
 def test_noise_never_grows_with_the_samples(few):
     n = np.array([8.0, 32, 50, 100, 200, 500, 1000, 2000, 5000])
     law = CONSTANTS | {"few": few}
-    stderr = standard_error(law, 1 / n**0.5, 0.5, 0.5, 0.0, 4, n, 40)
+    stderr = standard_error(law, 1 / n**0.5, 0.2 / n**0.5, 0.0, n)
     assert (np.diff(stderr) <= 1e-12).all() and stderr[-1] > 0
 
 
@@ -153,14 +137,8 @@ def readings(rows, seed):
     """Estimates whose errors follow the law exactly, with tails."""
     rng = np.random.default_rng(seed)
     n = rng.choice([50, 100, 500, 1000, 5000], rows).astype(float)
-    data = {
-        "n": n,
-        "samples": n,
-        "slices": np.ones(rows),
-        "pairs": rng.integers(1, 6, rows) * rng.integers(1, 6, rows),
-    }
-    data |= {"gaussian": rng.exponential(0.5, rows), "noise": rng.uniform(0.3, 1, rows) / n**0.5}
-    data["mi"] = data["gaussian"] + rng.normal(0, 0.2, rows) * (rng.random(rows) < 0.7)
+    data = {"n": n, "samples": n, "mi": rng.exponential(0.5, rows)}
+    data |= {name: rng.uniform(0.3, 1, rows) / n**0.5 for name in ("noise", "spread")}
     data["rank_noise"] = rng.exponential(10 / n)
     data["truth_error"] = np.full(rows, 0.002)
     scale = np.hypot(standard_errors(data, CONSTANTS), 0.002)
@@ -177,7 +155,7 @@ def test_fit_covers_what_it_has_not_seen():
         assert abs(coverage(part, stderr[data["n"] == n]) - SHARE) < 0.03
         assert coverage(part, part["noise"]) < 0.8
     # The shares of the law come back, up to the common factor that 90% of a t asks for.
-    ratio = [found[name] / CONSTANTS[name] for name in ("noise", "curved", "ceiling")]
+    ratio = [found[name] / CONSTANTS[name] for name in ("noise", "spread", "ceiling")]
     assert max(ratio) / min(ratio) < 1.6
 
 
@@ -192,8 +170,8 @@ def test_read_goes_through_the_public_estimator():
     last = draws[-1]
     e = estimator.estimate(last.x, last.y)
     assert data["mi"][-1] == e.mi and data["truth"][-1] == last.mi
-    values = dict(mi=e.mi, gaussian=e.gaussian, rank_noise=e.rank_noise, noise=e.noise)
-    values |= {"pairs": e.rank_x * e.rank_y, "samples": e.effective_samples, "slices": 1}
+    values = dict(noise=e.noise, spread=e.spread, rank_noise=e.rank_noise)
+    values["samples"] = e.effective_samples
     constants = estimator.bundle.calibration.get("whole")
     assert e.stderr == pytest.approx(float(standard_error(constants, **values)), rel=1e-9)
 

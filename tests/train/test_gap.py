@@ -8,12 +8,23 @@ import torch
 
 from infoatlas_train import fit_gap
 from infoatlas_train.config import PRESETS
-from infoatlas_train.gap import BOUND, WIDTHS, Gap, deviation, moments, neighbours, unit_columns
+from infoatlas_train.gap import (
+    BOUND,
+    LAGS,
+    WIDTHS,
+    Gap,
+    deviation,
+    moments,
+    neighbours,
+    persistence,
+    unit_columns,
+)
 from infoatlas_train.model import InfoAtlas
 from infoatlas_train.pretrain import checkpoint, load
 
 N, D = 40, 5
 SHIFTS = torch.tensor([3, 7, 11, 20, 31])
+ORDER = torch.arange(N)
 
 
 def sample(seed=0, sets=3, n=N):
@@ -26,7 +37,8 @@ def sample(seed=0, sets=3, n=N):
 def model():
     torch.manual_seed(0)
     model = InfoAtlas(dataclasses.replace(PRESETS["tiny"], gap=2)).eval()
-    torch.nn.init.normal_(model.gap.last)
+    for heads in (model.gap.missing, model.gap.doubt):
+        torch.nn.init.normal_(heads.last)
     return model
 
 
@@ -61,6 +73,36 @@ def test_moments_tell_a_common_factor_from_independence():
         assert low <= together <= high
 
 
+def test_persistence_tells_series_from_samples_in_any_order():
+    """Autoregressions of 0.9 forget by 0.9 a step; n of them, unrelated, count as n / 9.5."""
+    torch.manual_seed(2)
+    n, e = 4000, torch.randn(2, 3, 4000, D)
+    z = torch.zeros_like(e)
+    for t in range(1, n):
+        z[:, :, t] = 0.9 * z[:, :, t - 1] + 0.19**0.5 * e[:, :, t]
+    order = torch.randperm(n)
+    found = persistence(*z[:, :, order], torch.argsort(order))
+    assert found.shape == (3, 2 * len(LAGS) + 1)
+    expected = torch.tensor([0.9**lag for lag in LAGS]).repeat(3, 2)
+    torch.testing.assert_close(found[:, :-1], expected, atol=0.07, rtol=0)
+    worth = torch.exp(found[:, -1])
+    assert ((worth > 1 / 9.5 / 1.5) & (worth < 1 / 9.5 * 1.5)).all()
+    without = persistence(*z[:, :, order], torch.arange(n))
+    assert without[:, :-1].abs().max() < 0.05 and without[:, -1].min() > -0.5
+
+
+def test_lags_beyond_the_sample_count_as_forgotten():
+    x, y = sample()
+    found = persistence(x, y, ORDER)
+    beyond = torch.tensor([lag >= N for lag in LAGS]).repeat(2)
+    assert beyond.any() and not found[:, :-1][:, beyond].any()
+    by_hand = (x - x.mean(1, keepdim=True)) / (x - x.mean(1, keepdim=True)).square().sum(
+        (1, 2), keepdim=True
+    ).sqrt()
+    expected = (by_hand[:, 3:] * by_hand[:, :-3]).sum((1, 2))
+    torch.testing.assert_close(found[:, LAGS.index(3)], expected, atol=1e-4, rtol=1e-3)
+
+
 def test_unit_columns_and_deviation():
     x, _ = sample(n=500)
     x[..., 0] = 3.0
@@ -75,16 +117,17 @@ def test_unit_columns_and_deviation():
 def test_the_gap_is_added_to_reading_and_local_values_alike(model):
     x, y = sample()
     with torch.no_grad():
-        mi, pointwise, influence = model(x, y, SHIFTS)
+        mi, pointwise, influence, spread = model(x, y, SHIFTS, ORDER)
         gap, model.gap = model.gap, None
-        bound, local, effect = model(x, y, SHIFTS)
+        bound, local, effect, none = model(x, y, SHIFTS, ORDER)
         model.gap = gap
-        added, slope, own = gap(x, y, model.critic(x, y, SHIFTS))
-    assert added.abs().min() > 1e-3
-    torch.testing.assert_close(mi, bound + added)
-    torch.testing.assert_close(pointwise, local + added[:, None])
+        found = gap(x, y, model.critic(x, y, SHIFTS), ORDER)
+    assert found.gap.abs().min() > 1e-3 and not none.any()
+    torch.testing.assert_close(mi, bound + found.gap)
+    torch.testing.assert_close(pointwise, local + found.gap[:, None])
+    torch.testing.assert_close(spread, found.spread)
     torch.testing.assert_close(pointwise.mean(1), mi, atol=1e-4, rtol=1e-4)
-    torch.testing.assert_close(influence, (1 + slope[:, None]) * effect + own)
+    torch.testing.assert_close(influence, (1 + found.slope[:, None]) * effect + found.effect)
     torch.testing.assert_close(influence.mean(1), torch.zeros(3), atol=1e-4, rtol=0)
 
 
@@ -102,16 +145,23 @@ def test_each_sample_has_its_share_of_the_gap(model):
     x, y = sample()
     with torch.no_grad():
         e = model.critic(x, y, SHIFTS)
-        evidence, terms = model.gap.evidence(x, y, e)
-        _, slope, effect = model.gap(x, y, e)
+        evidence, terms = model.gap.evidence(x, y, e, ORDER)
+        found = model.gap(x, y, e, ORDER)
         each = model.gap.slope(evidence)
     count = terms.shape[-1]
     assert count == 2 + 3 * WIDTHS * 2
     torch.testing.assert_close(evidence[:, -count:], terms.mean(1))
-    torch.testing.assert_close(slope, each[:, 0])
+    torch.testing.assert_close(found.slope, each[:, 0])
     expected = ((terms - terms.mean(1, keepdim=True)) * each[:, None, -count:]).sum(-1)
     assert expected.abs().max() > 1e-3
-    torch.testing.assert_close(effect, expected, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(found.effect, expected, atol=1e-5, rtol=1e-4)
+
+
+def test_spread_is_positive_and_finite_whatever_the_evidence(model):
+    evidence = torch.randn(6, len(model.gap.mean))
+    for scale in (0, 1, 1e30):
+        spread = model.gap.spread(scale * evidence)
+        assert (spread > 0).all() and torch.isfinite(spread).all()
 
 
 def test_an_unfitted_gap_adds_nothing():
@@ -145,6 +195,24 @@ def test_fit_finds_a_gap_that_evidence_tells():
     with torch.no_grad():
         left = (1 + gap.of(evidence[3000:]) - truth[3000:]).abs().mean()
     assert left < 0.3 * (1 - truth[3000:]).abs().mean()
+
+
+def test_the_spread_is_that_of_readings_which_the_fit_has_not_seen():
+    """Errors that no evidence tells, three times as large where one column is above zero."""
+    torch.manual_seed(4)
+    gap = Gap(1)
+    evidence = torch.randn(6000, len(gap.mean))
+    sigma = torch.where(evidence[:, 3] > 0, 0.3, 0.1)
+    truth = 1 + sigma * torch.randn(6000)
+    data = {"evidence": evidence, "truth": truth, "bound": torch.ones(6000)}
+    fit_gap.fit(gap, {k: v[:4000] for k, v in data.items()}, seed=0, steps=300)
+    with torch.no_grad():
+        spread = gap.spread(evidence[4000:])
+        error = (1 + gap.of(evidence[4000:]) - truth[4000:]).abs()
+    wide = evidence[4000:, 3] > 0
+    assert spread[wide].median() > 1.6 * spread[~wide].median()
+    for part in (wide, ~wide):
+        assert 0.84 < float((error[part] <= fit_gap.Z90 * spread[part]).float().mean()) < 0.96
 
 
 def test_readings_are_kept_and_resumed(model, tmp_path, monkeypatch):

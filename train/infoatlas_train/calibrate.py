@@ -44,7 +44,7 @@ Z90 = 1.645
 SHARE = 0.88
 LEAST_FEW = -0.5 * math.sqrt(min(SIZES))  # the part from noise never grows with the samples
 # What a standard error is made of: columns of the readings, in the order of `standard_error`.
-EVIDENCE = ("noise", "mi", "gaussian", "rank_noise", "pairs", "samples", "slices")
+EVIDENCE = ("noise", "spread", "rank_noise", "samples")
 
 
 @dataclass
@@ -162,14 +162,9 @@ def read(
         for n in sizes:
             series = d.family == "autoregressive"
             e = estimator.estimate(d.x[:n], d.y[:n], time_series=series)
-            row = {name: getattr(e, name) for name in ("mi", "stderr", "noise", "gaussian")}
-            row |= {"rank_noise": e.rank_noise, "pairs": e.rank_x * e.rank_y, "n": n}
-            row |= {
-                "slices": e.slices,
-                "samples": e.effective_samples,
-                "truth": d.mi,
-                "truth_error": d.mi_error,
-            }
+            row = {name: getattr(e, name) for name in ("mi", "stderr", "noise", "spread")}
+            row |= {"rank_noise": e.rank_noise, "samples": e.effective_samples, "n": n}
+            row |= {"truth": d.mi, "truth_error": d.mi_error}
             if not (e.saturated or e.degenerate):
                 rows.append(row | {"family": d.family, "dataset": number})
         advance()
@@ -193,7 +188,7 @@ def fit(data: Readings, share: float = SHARE, freedom: float = 2.0) -> dict[str,
     error = torch.from_numpy(data["mi"] - data["truth"])
     label = torch.from_numpy(data["truth_error"].astype(np.float64))
     shape = CONSTANTS[:3]  # the fourth is found below
-    start = torch.tensor([1.0, 0.3, 1.0], dtype=torch.float64).log()
+    start = torch.tensor([0.3, 1.0, 1.0], dtype=torch.float64).log()
     logs = start.clone().requires_grad_()
     optimiser = torch.optim.LBFGS([logs], max_iter=200, line_search_fn="strong_wolfe")
 

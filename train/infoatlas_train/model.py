@@ -180,17 +180,29 @@ class InfoAtlas(nn.Module):
             theta, velocity = moved(theta, slopes, theta.rate[:, i], velocity)
         return theta, a
 
-    def forward(self, x: Tensor, y: Tensor, shifts: Tensor, exact: bool = True):
-        """Canonical x, y [B, n, D], shifts [M] int -> mi [B], pointwise and influence [B, n]."""
+    def forward(
+        self,
+        x: Tensor,
+        y: Tensor,
+        shifts: Tensor,
+        sequence: Tensor | None = None,
+        exact: bool = True,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Canonical x, y [B, n, D], shifts [M] -> mi [B], pointwise, influence [B, n], spread [B].
+
+        sequence [n] has the positions of the samples in order of time; none, they have no order.
+        """
         e = self.critic(x, y, shifts, exact=exact)
         mi, log_z = donsker_varadhan(e.joint, e.product.flatten(1))
         pointwise = e.joint - log_z[:, None]
         each = influence(e.joint, e.product, log_z, shifts)
-        if self.gap is not None:
-            gap, slope, effect = self.gap(x, y, e)
-            mi, pointwise = mi + gap, pointwise + gap[:, None]
-            each = (1 + slope[:, None]) * each + effect
-        return mi, pointwise, each
+        if self.gap is None:
+            return mi, pointwise, each, torch.zeros_like(mi)
+        if sequence is None:
+            sequence = torch.arange(x.shape[1], device=x.device)
+        found = self.gap(x, y, e, sequence)
+        mi, pointwise = mi + found.gap, pointwise + found.gap[:, None]
+        return mi, pointwise, (1 + found.slope[:, None]) * each + found.effect, found.spread
 
 
 def parameters(model: nn.Module) -> int:

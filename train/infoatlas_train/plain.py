@@ -72,7 +72,8 @@ def products(count: int, samples: int, queries: int, dim: int) -> Datasets:
 def paths(count: int, samples: int, queries: int, dim: int) -> Datasets:
     """Jointly Gaussian paths and white noise on them, bent by flows; in closed form (no queries).
 
-    Two in three are paths side by side, of which some stop and go; the others a path and its past.
+    In order of time. Two in three are paths side by side, of which some stop and go; the others a
+    path and its past.
     """
     length = 1 << (4 * samples - 1).bit_length()
     white = uniform(count, math.log(1e-3), math.log(0.5), CPU).exp()[:, None, None]
@@ -83,7 +84,6 @@ def paths(count: int, samples: int, queries: int, dim: int) -> Datasets:
     cov = cov + torch.diag_embed(torch.where(mask > 0, white[:, 0].double() ** 2, 0.0))
     normal = torch.full((count, 1), math.inf)
     law = Mixture(torch.zeros(count, 1), torch.zeros(count, 1, 2 * dim), cov[:, None], normal, mask)
-    z = z[:, torch.randperm(samples)]  # in any order, as the runtime shuffles
     x, y = random_flow(z[..., :dim], mx), random_flow(z[..., dim:], my)
     return without_queries(x, y, law.gaussian_mi())
 

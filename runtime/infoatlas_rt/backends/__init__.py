@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float32]
+Indices: TypeAlias = NDArray[np.int64]
 
 
 class Backend(Protocol):
@@ -23,8 +26,8 @@ class Backend(Protocol):
     threads: int
 
     def run(
-        self, x: NDArray[np.float32], y: NDArray[np.float32], shifts: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+        self, x: Floats, y: Floats, shifts: Indices, sequence: Indices
+    ) -> tuple[Floats, Floats, Floats, Floats]:
         """Evaluate the graph.
 
         Parameters
@@ -33,11 +36,15 @@ class Backend(Protocol):
             Shuffled pairs in canonical form.
         shifts : [M] int64
             Distinct, each in 1..n-1.
+        sequence : [n] int64
+            Positions of the pairs in order of time; 0..n-1 where they have none.
 
         Returns
         -------
         mi : [S] float32, nats
         pointwise : [S, n] float32, nats
         influence : [S, n] float32, nats
+        spread : [S] float32, nats
+            How far `mi` is off, as the model knows it: one standard error.
         """
         ...

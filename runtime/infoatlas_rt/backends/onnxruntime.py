@@ -7,10 +7,10 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ModelError, ProviderError
 from ..inputs import as_count
+from . import Floats, Indices
 
 log = logging.getLogger(__name__)
 
@@ -116,24 +116,21 @@ class OnnxRuntimeBackend:
         log.info("ONNX Runtime %s on %s", onnxruntime.__version__, running)
 
     def run(
-        self, x: NDArray[np.float32], y: NDArray[np.float32], shifts: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+        self, x: Floats, y: Floats, shifts: Indices, sequence: Indices
+    ) -> tuple[Floats, Floats, Floats, Floats]:
         """Evaluate the graph; see `Backend.run`."""
         slices, n = x.shape[:2]
         size = slices
         if self._pool is not None:
             size = max(1, min(CALL_PAIRS // (n * len(shifts)), -(-slices // self.threads)))
         if self._pool is None or size == slices:
-            mi, pointwise, influence = self._call(x, y, shifts)
-            return mi, pointwise, influence
+            mi, pointwise, influence, spread = self._call(x, y, shifts, sequence)
+            return mi, pointwise, influence, spread
         parts = [slice(first, first + size) for first in range(0, slices, size)]
-        results = self._pool.map(lambda part: self._call(x[part], y[part], shifts), parts)
-        mi, pointwise, influence = (np.concatenate(each) for each in zip(*results, strict=True))
-        return mi, pointwise, influence
+        results = self._pool.map(lambda part: self._call(x[part], y[part], shifts, sequence), parts)
+        mi, pointwise, influence, spread = map(np.concatenate, zip(*results, strict=True))
+        return mi, pointwise, influence, spread
 
-    def _call(
-        self, x: NDArray[np.float32], y: NDArray[np.float32], shifts: NDArray[np.int64]
-    ) -> list[NDArray[np.float32]]:
-        return self._session.run(
-            ["mi", "pointwise", "influence"], {"x": x, "y": y, "shifts": shifts}
-        )
+    def _call(self, x: Floats, y: Floats, shifts: Indices, sequence: Indices) -> list[Floats]:
+        inputs = {"x": x, "y": y, "shifts": shifts, "sequence": sequence}
+        return self._session.run(["mi", "pointwise", "influence", "spread"], inputs)
