@@ -44,6 +44,7 @@ class RecordingEstimator:
             degenerate=False,
             rank_x=1.0,
             rank_y=1.0,
+            neighbours_alike=False,
             beyond_n_max=False,
             constant_x=(),
             constant_y=(),

@@ -297,6 +297,19 @@ def test_time_series_widens_the_error(estimator, echo):
     assert 0.6 < white.effective_samples / 1000 <= 1
 
 
+def test_a_series_that_was_not_announced_is_told(estimator, echo):
+    rng = np.random.default_rng(3)
+    x, y = (ar1(0.9, 300, rng)[0] for _ in range(2))
+    found = estimator.estimate(x, y)
+    assert found.neighbours_alike and "time_series=True" in str(found)
+    assert not estimator.estimate(x, y, time_series=True).neighbours_alike
+    assert not estimator.estimate(rng.permutation(x), y).neighbours_alike
+    constant = np.column_stack([x, np.ones(300)])  # counts as no neighbour of itself
+    assert estimator.estimate(constant, y).neighbours_alike
+    huge = rng.permutation(x) * 1e300
+    assert not estimator.estimate(huge, y).neighbours_alike
+
+
 def test_alternating_series_do_not_gain(estimator, echo):
     x = ar1(-0.8, 500, np.random.default_rng(2))[0]
     assert estimator.estimate(x, x, time_series=True).effective_samples == 500

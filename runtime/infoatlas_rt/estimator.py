@@ -21,6 +21,8 @@ from .preprocess import canonicalise
 from .result import Estimate
 from .uncertainty import gaussian_part, rank_noise, standard_error
 
+ALIKE = 0.25  # product of the sides' autocorrelations; 1 / n where neighbours know nothing
+
 
 class Estimator:
     """Estimates mutual information, zero-shot: one forward pass, no optimisation per data set.
@@ -192,6 +194,7 @@ class Estimator:
             degenerate=entry.degenerate,
             rank_x=rank_x,
             rank_y=rank_y,
+            neighbours_alike=not time_series and neighbours_alike(entry),
             beyond_n_max=n > self.bundle.n_max,
             constant_x=entry.constant_x,
             constant_y=entry.constant_y,
@@ -253,6 +256,18 @@ def estimate(
     return _estimator(**options).estimate(
         x, y, time_series=time_series, resolution_x=resolution_x, resolution_y=resolution_y
     )
+
+
+def neighbours_alike(entry: Entry) -> bool:
+    """Whether lag-1 autocorrelations, mean over coordinates, have a product above `ALIKE`."""
+    place = np.argsort(entry.order)
+    product = 1.0
+    for side in (entry.x, entry.y):
+        with np.errstate(all="ignore"):
+            z = (side - side.mean(axis=0)) / side.std(axis=0)
+            own = (z[place[1:]] * z[place[:-1]]).mean(axis=0)
+        product *= float(np.nan_to_num(own, posinf=0.0, neginf=0.0).mean())
+    return product > ALIKE
 
 
 def long_run_variance(values: NDArray[np.float64]) -> float:

@@ -58,6 +58,9 @@ class Estimate:
         A side is constant, so there is no information: `mi` and `stderr` are exactly 0.
     rank_x, rank_y : float
         Dimensions that survived the whitening of a side, mean over slices.
+    neighbours_alike : bool
+        Rows that follow each other are alike, in both sides, and no time series was announced. If
+        the rows are in order of time, `mi` is much too high: pass `time_series=True`.
     beyond_n_max : bool
         n is larger than anything the model was trained on.
     constant_x, constant_y : tuple of int
@@ -84,6 +87,7 @@ class Estimate:
     degenerate: bool
     rank_x: float
     rank_y: float
+    neighbours_alike: bool
     beyond_n_max: bool
     constant_x: tuple[int, ...]
     constant_y: tuple[int, ...]
@@ -92,6 +96,8 @@ class Estimate:
         """One line, with whatever is unusual at its end."""
         how = "unsliced" if self.k is None else f"{self.slices} slices, k={self.k}"
         flags = [name for name in ("saturated", "degenerate") if getattr(self, name)]
+        if self.neighbours_alike:
+            flags.append("neighbouring rows are alike: time_series=True if in order of time")
         if self.beyond_n_max:
             flags.append("more samples than trained on")
         for side, constant in (("x", self.constant_x), ("y", self.constant_y)):

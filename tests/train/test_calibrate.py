@@ -140,7 +140,7 @@ def readings(rows, seed):
     data = {"n": n, "samples": n, "mi": rng.exponential(0.5, rows)}
     data |= {name: rng.uniform(0.3, 1, rows) / n**0.5 for name in ("noise", "spread")}
     data["rank_noise"] = rng.exponential(10 / n)
-    data["truth_error"] = np.full(rows, 0.002)
+    data |= {"truth_error": np.full(rows, 0.002), "dataset": np.arange(rows)}
     scale = np.hypot(standard_errors(data, CONSTANTS), 0.002)
     data["truth"] = data["mi"] + scale * rng.standard_t(3, rows)
     return data

@@ -187,7 +187,7 @@ def fit(data: Readings, share: float = SHARE, freedom: float = 2.0) -> dict[str,
     evidence = [torch.from_numpy(data[name].astype(np.float64)) for name in EVIDENCE]
     error = torch.from_numpy(data["mi"] - data["truth"])
     label = torch.from_numpy(data["truth_error"].astype(np.float64))
-    shape = CONSTANTS[:3]  # the fourth is found below
+    shape, datasets = CONSTANTS[:3], len(np.unique(data["dataset"]))  # the fourth is found below
     start = torch.tensor([0.3, 1.0, 1.0], dtype=torch.float64).log()
     logs = start.clone().requires_grad_()
     optimiser = torch.optim.LBFGS([logs], max_iter=200, line_search_fn="strong_wolfe")
@@ -197,8 +197,8 @@ def fit(data: Readings, share: float = SHARE, freedom: float = 2.0) -> dict[str,
         constants = dict(zip(shape, logs.exp(), strict=True)) | {"few": 0.0}
         variance = standard_error(constants, *evidence) ** 2 + label**2 + 1e-12
         t = torch.log1p(error**2 / variance / freedom) * (freedom + 1) / 2 + variance.log() / 2
-        # A constant of which the data tell nothing stays where it was.
-        total = t.mean() + 1e-4 * (logs - start).square().sum()
+        # A constant of which the data tell nothing stays where it was: a prior, worth a dataset.
+        total = t.mean() + (logs - start).square().sum() / 2 / datasets
         total.backward()
         return total
 
