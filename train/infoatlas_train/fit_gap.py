@@ -136,8 +136,7 @@ def fit(gap: Gap, data: dict[str, Tensor], seed: int, steps: int) -> None:
         heads = Heads(z.shape[1])
         descend(heads, lack, (~judged).nonzero()[:, 0], steps)
         with torch.no_grad():
-            error = bound[judged] + heads(z[judged]).mean(0) - truth[judged]
-        error = torch.where(truth[judged] < HIGHEST_MI, error.abs(), error.clamp(min=0))
+            error = (bound[judged] + heads(z[judged]).mean(0) - truth[judged]).abs()
         left[judged] = torch.log(error.clamp(min=LEAST_ERROR) / Z90)
     everyone = torch.arange(len(z))
     descend(gap.missing, lack, everyone, steps)
