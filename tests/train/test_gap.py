@@ -215,6 +215,20 @@ def test_the_spread_is_that_of_readings_which_the_fit_has_not_seen():
         assert 0.84 < float((error[part] <= fit_gap.Z90 * spread[part]).float().mean()) < 0.96
 
 
+def test_what_is_beyond_reach_counts_in_the_spread():
+    """Of truths above 6.5 nats the gap has not to tell how far; the spread has."""
+    torch.manual_seed(5)
+    gap = Gap(1)
+    evidence = torch.randn(2000, len(gap.mean))
+    strong = evidence[:, 3] > 0
+    truth = torch.where(strong, 10.0, 1.0) + 0.1 * torch.randn(2000)
+    data = {"evidence": evidence, "truth": truth, "bound": torch.where(strong, 6.0, 1.0)}
+    fit_gap.fit(gap, data, seed=0, steps=120)
+    with torch.no_grad():
+        spread = gap.spread(evidence)
+    assert spread[strong].median() > 1
+
+
 def test_readings_are_kept_and_resumed(model, tmp_path, monkeypatch):
     monkeypatch.setattr(fit_gap, "UP_TO", 40)
     monkeypatch.setattr(fit_gap, "LARGEST", 50)
