@@ -185,7 +185,8 @@ def test_copies_and_constants_stay_finite(model):
 # ---- fit -----------------------------------------------------------------------------------------
 
 
-def test_fit_finds_a_gap_that_evidence_tells():
+def test_fit_finds_a_gap_that_evidence_tells(monkeypatch):
+    monkeypatch.setattr(fit_gap, "BATCH", 128)
     torch.manual_seed(3)
     gap = Gap(1)
     evidence = torch.randn(4000, len(gap.mean))
@@ -215,8 +216,9 @@ def test_the_spread_is_that_of_readings_which_the_fit_has_not_seen():
         assert 0.84 < float((error[part] <= fit_gap.Z90 * spread[part]).float().mean()) < 0.96
 
 
-def test_what_is_beyond_reach_counts_in_the_spread():
+def test_what_is_beyond_reach_counts_in_the_spread(monkeypatch):
     """Of truths above 6.5 nats the gap has not to tell how far; the spread has."""
+    monkeypatch.setattr(fit_gap, "BATCH", 128)
     torch.manual_seed(5)
     gap = Gap(1)
     evidence = torch.randn(2000, len(gap.mean))
