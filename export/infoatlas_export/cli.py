@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from infoatlas_export.onnx import TOLERANCE, export, read_calibration, recalibrate
 from infoatlas_rt import __version__
+from infoatlas_rt.bundle import OUTPUTS
 from infoatlas_rt.console import table, write_json
 from infoatlas_rt.errors import InputError
 
@@ -47,13 +48,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         calibration=calibration,
     )
     if not write_json(arguments.json, {"parity": rows, "tolerance": TOLERANCE}):
-        sizes, differences = ("slices", "samples"), ("mi", "pointwise", "influence", "spread")
+        sizes = "slices", "samples"
         table(
             f"ONNX Runtime against torch with the exact solve: largest difference in nats "
             f"(tolerance {TOLERANCE} on mi)",
-            (*sizes, *differences),
+            (*sizes, *OUTPUTS),
             [
-                (*(str(row[key]) for key in sizes), *(f"{row[key]:.1e}" for key in differences))
+                (*(str(row[key]) for key in sizes), *(f"{row[key]:.1e}" for key in OUTPUTS))
                 for row in rows
             ],
         )

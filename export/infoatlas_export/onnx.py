@@ -16,6 +16,7 @@ import onnx
 import onnxruntime
 import torch
 
+from infoatlas_rt.bundle import FORMAT, OUTPUTS
 from infoatlas_rt.bundle import load as load_bundle
 from infoatlas_rt.errors import InputError, ModelError
 from infoatlas_rt.preprocess import canonicalise
@@ -62,7 +63,7 @@ def to_onnx(model: InfoAtlas, metadata: dict[str, str]) -> onnx.ModelProto:
         Graph(model).eval(),
         tuple(inputs.values()),
         input_names=list(inputs),
-        output_names=["mi", "pointwise", "influence", "spread"],
+        output_names=list(OUTPUTS),
         dynamic_shapes={
             "x": {0: slices, 1: samples},
             "y": {0: slices, 1: samples},
@@ -91,7 +92,7 @@ def metadata(model: InfoAtlas, run: dict[str, Any], name: str, version: str) -> 
     values = {
         "name": name,
         "version": version,
-        "format": "2",
+        "format": FORMAT,
         "dim": model.config.dim,
         "n_min": max(min(SIZES), 3 * model.config.dim),
         "n_max": max(SIZES),
@@ -122,9 +123,7 @@ def parity(model: InfoAtlas, onnx_bytes: bytes) -> list[dict[str, float]]:
             expected = model(**{name: torch.from_numpy(a) for name, a in inputs.items()})
         got = session.run(None, inputs)
         row: dict[str, float] = {"slices": slices, "samples": samples}
-        for key, a, b in zip(
-            ("mi", "pointwise", "influence", "spread"), expected, got, strict=True
-        ):
+        for key, a, b in zip(OUTPUTS, expected, got, strict=True):
             row[key] = float(np.abs(a.numpy() - b).max())
         rows.append(row)
     return rows

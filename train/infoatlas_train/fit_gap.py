@@ -26,6 +26,7 @@ from torch import Tensor
 
 from infoatlas_rt.console import progress, table
 from infoatlas_train.atlas import Atlas, Datasets
+from infoatlas_train.calibrate import Z90
 from infoatlas_train.config import PAIRS, SHIFTS
 from infoatlas_train.gap import Gap, Heads
 from infoatlas_train.model import InfoAtlas
@@ -43,7 +44,7 @@ QUERIES = 512  # behind the label of a dataset
 PLAIN = straight, straight, products, paths
 HELD_OUT = 9  # one batch in so many (prime to ten: of all kinds)
 STEPS, BATCH, RATE = 8000, 512, 3e-3
-SHARE, Z90 = 0.9, 1.645  # of the errors, what so many standard errors are to hold
+SHARE = 0.9  # of the errors, what Z90 spreads are to hold
 LEAST_ERROR = 0.01  # nats; labels have errors of their own
 BINS = (32, 70, 140, 300, 700, 1500, 3001, 5001)
 
@@ -118,8 +119,8 @@ def fit(gap: Gap, data: dict[str, Tensor], seed: int, steps: int) -> None:
     Of the readings of a fit they would be too small. So each half is judged by a fit to the other.
     """
     torch.manual_seed(seed)
-    spread = torch.asinh(data["evidence"])
-    gap.mean, gap.scale = spread.mean(0), 1 / (spread.std(0) + 1e-3)
+    columns = torch.asinh(data["evidence"])
+    gap.mean, gap.scale = columns.mean(0), 1 / (columns.std(0) + 1e-3)
     z, bound, truth = gap.bounded(data["evidence"]), data["bound"], data["truth"]
     half = torch.arange(len(z)) // TOGETHER % 2 == 0
     left = torch.empty_like(truth)

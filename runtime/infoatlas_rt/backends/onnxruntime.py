@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from ..bundle import OUTPUTS
 from ..errors import ModelError, ProviderError
 from ..inputs import as_count
 from . import Floats, Indices
@@ -133,4 +134,4 @@ class OnnxRuntimeBackend:
 
     def _call(self, x: Floats, y: Floats, shifts: Indices, sequence: Indices) -> list[Floats]:
         inputs = {"x": x, "y": y, "shifts": shifts, "sequence": sequence}
-        return self._session.run(["mi", "pointwise", "influence", "spread"], inputs)
+        return self._session.run(OUTPUTS, inputs)
