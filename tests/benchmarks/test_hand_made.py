@@ -5,9 +5,12 @@ mean over samples of log p(y|x) / p(y), and p(y) a mean over other samples.
 """
 
 import math
+from types import SimpleNamespace
 
+import families
 import numpy as np
 import pytest
+import report
 import truths
 from hand_made import FAMILIES
 from scipy.special import i0e, log_ndtr, ndtr
@@ -221,3 +224,21 @@ def test_copula_samples(name, cdf):
     for u in (0.2, 0.5, 0.9):
         for v in (0.3, 0.8):
             assert ((x < u) & (y < v)).mean() == pytest.approx(cdf(u, v), abs=0.011)
+
+
+def test_only_processes_are_announced_as_series():
+    """And what a case announces is what our estimator is told."""
+    made = families.cases((32,), 1)
+    told = []
+
+    class Listening:
+        def estimate(self, x, y, **options):
+            told.append(options)
+            return SimpleNamespace(mi=1.0, stderr=0.1)
+
+    report.measure("", made, {"ours": Listening()}, {})
+    assert {case.label["family"] for case in made if case.time_series} == {
+        "second order",
+        "magnitudes",
+    }
+    assert told == [{"time_series": case.time_series} for case in made]
