@@ -180,6 +180,7 @@ def test_copies_and_constants_stay_finite(model):
     for a, b in ((x, x), (x, none), (none, none)):
         with torch.no_grad():
             assert all(torch.isfinite(v).all() for v in model(a, b, SHIFTS))
+            assert model.gap.evidence(a, b, model.critic(a, b, SHIFTS), ORDER)[0].isfinite().all()
 
 
 # ---- fit -----------------------------------------------------------------------------------------
@@ -234,16 +235,16 @@ def test_what_is_beyond_reach_counts_in_the_spread(monkeypatch):
 def test_readings_are_kept_and_resumed(model, tmp_path, monkeypatch):
     monkeypatch.setattr(fit_gap, "UP_TO", 40)
     monkeypatch.setattr(fit_gap, "LARGEST", 50)
-    at_once = fit_gap.gather(model, model.gap, 40, 1, tmp_path / "a.pt")
+    at_once = fit_gap.gather(model, model.gap, 56, 1, tmp_path / "a.pt")
     fit_gap.gather(model, model.gap, 16, 1, tmp_path / "b.pt")
-    resumed = fit_gap.gather(model, model.gap, 40, 1, tmp_path / "b.pt")
-    assert len(at_once["truth"]) == 40 and (at_once["n"] >= fit_gap.LEAST).all()
-    assert (at_once["family"][:32] == -1).all() and (at_once["family"][32:] >= 0).all()
+    resumed = fit_gap.gather(model, model.gap, 56, 1, tmp_path / "b.pt")
+    assert len(at_once["truth"]) == 56 and (at_once["n"] >= fit_gap.LEAST).all()
+    assert (at_once["family"][:48] == -1).all() and (at_once["family"][48:] >= 0).all()
     for name, value in at_once.items():
         torch.testing.assert_close(resumed[name], value)
     other = Gap(1)
     with pytest.raises(SystemExit, match="of another model"):
-        fit_gap.gather(model, other, 48, 1, tmp_path / "b.pt")
+        fit_gap.gather(model, other, 64, 1, tmp_path / "b.pt")
 
 
 def test_command_writes_a_checkpoint_with_the_gap(tmp_path, monkeypatch, capsys):

@@ -121,7 +121,7 @@ def autoregressive(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
 # --- functions of a source, functions of a latent ---------------------------------------------
 
 
-def _source(mask: Tensor, samples: int) -> Tensor:
+def source(mask: Tensor, samples: int) -> Tensor:
     """A cloud [B, N, D] of one of four shapes: normal, uniform, heavy tailed, clustered."""
     b, d = mask.shape
     dev = mask.device
@@ -176,7 +176,7 @@ def functional(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     """y = f(x) + s(x) e, e Gaussian or uniform; p(y) averages over draws of x."""
     q = a.queries
     mx, my = _sides(a, b, dev)
-    x = _source(mx, samples + a.draws - q)
+    x = source(mx, samples + a.draws - q)
     f, s = RandomFunction(mx, a.dim, smooth=False), RandomFunction(mx, a.dim, smooth=True)
     centre = f.standardised(x) * my[:, None]
     only_scale = torch.rand(b, 1, 1, device=dev) < 0.15
@@ -215,7 +215,7 @@ def latent(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     mx, my = _sides(a, b, dev)
     du = torch.randint(1, 4, (b, 1), device=dev)  # whatever D: no draws would fill more
     mu = (torch.arange(3, device=dev) < du).float()
-    u = _source(mu, samples + a.draws - q)
+    u = source(mu, samples + a.draws - q)
     f, g = RandomFunction(mu, a.dim, smooth=False), RandomFunction(mu, a.dim, smooth=False)
     cx, cy = f.standardised(u) * mx[:, None], g.standardised(u) * my[:, None]
     # A cloud of `draws` points resolves less the more dimensions it fills.

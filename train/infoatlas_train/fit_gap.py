@@ -6,10 +6,11 @@ to how far bound and gap are off on readings that they were not fitted to. The c
 stays as it is. Writes the checkpoint again, with the gap in it, and beside it the evidence, from
 which --evidence fits again without reading. One core reads five to twenty datasets a second.
 
-Six in ten of the datasets are the atlas's, two are one component without flows, one is a product
-of pairs and one a pair of smooth paths (:mod:`infoatlas_train.plain`), since the atlas bends nearly
-all it draws, and much real data is straight, or a path. Their seeds are neither those of
-pretraining nor those of the calibration.
+Four in ten of the datasets are the atlas's, two are one component without flows, two are noisy
+channels (:mod:`infoatlas_train.channels`), one is a product of pairs and one a pair of smooth paths
+(:mod:`infoatlas_train.plain`), since the atlas bends nearly all it draws, and much real data is
+straight, or a function and noise, or a path. Their seeds are neither those of pretraining nor those
+of the calibration.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from torch import Tensor
 from infoatlas_rt.console import progress, table
 from infoatlas_train.atlas import Atlas, Datasets
 from infoatlas_train.calibrate import Z90
+from infoatlas_train.channels import channels
 from infoatlas_train.config import PAIRS, SHIFTS
 from infoatlas_train.gap import Gap, Heads
 from infoatlas_train.model import InfoAtlas
@@ -40,8 +42,8 @@ UP_TO = 3000  # sizes are drawn log-uniformly to here; one batch in twenty has t
 AT_ONCE = 4096  # samples that are read at once, at most (memory)
 TOGETHER = 8  # datasets of a batch
 QUERIES = 512  # behind the label of a dataset
-# Of ten batches four are plain, the others the atlas's.
-PLAIN = straight, straight, products, paths
+# Of ten batches these are the first, the others the atlas's.
+OTHERS = straight, straight, products, paths, channels, channels
 HELD_OUT = 9  # one batch in so many (prime to ten: of all kinds)
 STEPS, BATCH, RATE = 8000, 512, 3e-3
 SHARE = 0.9  # of the errors, what Z90 spreads are to hold
@@ -59,8 +61,10 @@ def batches(dim: int, seed: int, start: int = 0) -> Iterator[Datasets]:
         n = LARGEST if torch.rand(()) < 0.05 else round(LEAST * (UP_TO / LEAST) ** u)
         n = max(n, 3 * dim)
         kind = number % 10
-        plain = kind < len(PLAIN)
-        yield PLAIN[kind](TOGETHER, n, QUERIES, dim) if plain else atlas.sample(TOGETHER, n)
+        if kind < len(OTHERS):
+            yield OTHERS[kind](TOGETHER, n, QUERIES, dim)
+        else:
+            yield atlas.sample(TOGETHER, n)
         number += 1
 
 

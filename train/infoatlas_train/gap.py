@@ -170,7 +170,9 @@ def moments(x: Tensor, y: Tensor) -> list[Tensor]:
         (norm, norm), (own, norm), (norm, own), (product, product),
         (own, product), (product, own), (square, square),
     )  # fmt: skip
-    tails = [torch.log((q * q).sum((1, 2)) / q.sum((1, 2)).clamp(min=1)) for q in (x2, y2)]
+    tails = [
+        torch.log((q * q).sum((1, 2)).clamp(min=1) / q.sum((1, 2)).clamp(min=1)) for q in (x2, y2)
+    ]
     return [together[:, i, j].sum((1, 2)) for i, j in blocks] + tails
 
 

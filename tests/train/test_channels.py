@@ -1,0 +1,111 @@
+"""Noisy channels: their labels against closed forms and against counts."""
+
+import math
+
+import pytest
+import torch
+
+from infoatlas_train import channels
+from infoatlas_train.channels import NOISE, cut, laplace, levels, seen, student
+
+N = 20_000
+
+
+def unbent(x, mask):
+    return x
+
+
+def mutual_information(x, y):
+    """Of two columns of labels [N], from counts, less what counts of independent sides show."""
+    table = torch.zeros(int(x.max()) + 1, int(y.max()) + 1, dtype=torch.float64)
+    table.index_put_((x, y), torch.ones(len(x), dtype=torch.float64), accumulate=True)
+    a, b = (table.sum(k, keepdim=True) for k in (1, 0))
+    used = table > 0
+    found = (table * (len(x) * table / (a * b)).log())[used].sum() / len(x)
+    return float(found) - (int((a > 0).sum()) - 1) * (int((b > 0).sum()) - 1) / 2 / len(x)
+
+
+@pytest.mark.parametrize("dim", [1, 5, 20])
+def test_shapes_and_ranges(dim):
+    truths = []
+    for seed in range(4):
+        torch.manual_seed(seed)
+        d = channels.channels(8, max(32, 3 * dim), 32, dim)
+        assert d.x.shape == d.y.shape == (8, max(32, 3 * dim), dim)
+        assert d.x.isfinite().all() and d.y.isfinite().all()
+        assert (d.mi > -0.1).all() and (d.family == -1).all()
+        truths.append(d.mi)
+    assert torch.cat(truths).min() < 0.3 and torch.cat(truths).max() > 1
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_gaussian_channels_know_what_the_closed_form_says(hidden, monkeypatch):
+    """y = u + noise, x = u or u + noise, each coordinate by itself."""
+    monkeypatch.setattr(channels, "random_flow", unbent)
+    monkeypatch.setattr(channels, "function", lambda u, mask, out: u[..., :out])
+    monkeypatch.setattr(channels, "CUT", 0)
+    monkeypatch.setattr(channels, "NOISE", NOISE[:1])
+    monkeypatch.setattr(channels, "source", lambda m, n: torch.randn(*m.shape[:1], n, 2))
+    monkeypatch.setattr(channels, "sides", lambda count, dim: torch.ones(count, 2))
+    # The first of the two is the logarithm of the noise, the second how far it swings.
+    monkeypatch.setattr(
+        channels, "uniform", lambda count, low, *_: torch.full((count,), -0.7 if low < 0 else 0.0)
+    )
+    monkeypatch.setattr(channels, "hides", lambda: hidden)
+    torch.manual_seed(1)
+    d = channels.channels(4, 1000, 1024, 2)
+    sd = math.exp(-0.7)
+    rho = 1 / math.sqrt(1 + sd**2) ** (2 if hidden else 1)
+    expected = torch.full((4,), -math.log(1 - rho**2))
+    torch.testing.assert_close(d.mi, expected, atol=0.08, rtol=0)
+    found = (d.x * d.y).mean((1,)) / (d.x.std(1) * d.y.std(1))
+    torch.testing.assert_close(found, torch.full((4, 2), rho), atol=0.06, rtol=0)
+
+
+def test_levels_know_what_counts_say():
+    torch.manual_seed(2)
+    mask, draws = torch.ones(6, 1), channels.DRAWS
+    u, edge = levels(torch.randn(6, N + draws, 1), mask)
+    y = cut(u - u.mean(1, keepdim=True), torch.full_like(u, 0.7), mask)
+    mi, sure = channels.label((y,), N, 2048)
+    assert sure.all() and edge[:, 1:-1].isfinite().any() and mi.max() > 0.3
+    for i in range(6):
+        x, z = (v[i, :, 0].unique(return_inverse=True)[1] for v in (u, y.values))
+        assert abs(mutual_information(x, z) - float(mi[i])) < 0.06
+
+
+@pytest.mark.parametrize("kind", range(len(NOISE)))
+def test_noise_is_drawn_from_its_density(kind):
+    torch.manual_seed(3)
+    z = (torch.randn, laplace, student)[kind](torch.Size((200_000,)))
+    at = torch.linspace(-200, 200, 400_001)
+    density = NOISE[kind](at).exp()
+    density = density / density.sum()
+    for bound in (0.5, 1.0, 3.0):
+        inside = float(density[at.abs() <= bound].sum())
+        assert float((z.abs() <= bound).float().mean()) == pytest.approx(inside, abs=0.005)
+
+
+def test_likelihoods_are_those_of_the_draw_beside():
+    """A side that hardly has noise: each query is likely by its own draw alone."""
+    torch.manual_seed(4)
+    u = torch.randn(1, 300, 1)
+    mask = torch.ones(1, 1)
+    while True:
+        side = seen(u, mask, mask)
+        if len(side.values.unique()) == 300:
+            break
+    rows = torch.arange(300)
+    table = side.log_likelihood(0, rows, rows)
+    assert (table.diagonal() >= table.quantile(0.7, dim=1)).float().mean() > 0.7
+
+
+def test_what_draws_cannot_tell_is_left_out():
+    torch.manual_seed(5)
+    u = torch.randn(2, 100 + channels.DRAWS, 1)
+
+    def likelihood(i, rows, draws):
+        sd = (1e-6, 0.5)[i]
+        return -0.5 * ((u[i, rows] - u[i, draws, 0]) / sd) ** 2 - math.log(sd)
+
+    assert channels.label((channels.Seen(u, likelihood),), 100, 256)[1].tolist() == [False, True]
