@@ -45,7 +45,10 @@ class Seen:
 
 
 def channels(count: int, samples: int, queries: int, dim: int) -> Datasets:
-    """x the source, y a function of it and noise; or both are such functions."""
+    """x the source, y a function of it and noise; or both are such functions.
+
+    Where dependence is too strong for a sure label, another dataset is drawn.
+    """
     parts: list[tuple[Tensor, ...]] = []
     while sum(len(mi) for *_, mi in parts) < count:
         parts.append(attempt(count, samples, 2 * queries, dim))
@@ -62,13 +65,9 @@ def attempt(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, .
     if torch.rand(()) < CUT:
         u = standardise(levels(u, mu)[0]) * mu[:, None]
     second = seen(u, mu, my)
-    if hidden:
-        first = seen(u, mu, mx)
-        x, like = first.values, (first, second)
-    else:
-        x, like = torch.nn.functional.pad(u, (0, dim - most)), (second,)
-        mx = torch.nn.functional.pad(mu, (0, dim - most))
-    mi, sure = label(like, samples, queries)
+    first = seen(u, mu, mx) if hidden else None
+    x, mx = (first.values, mx) if first else (u, mu)
+    mi, sure = label((first, second) if first else (second,), samples, queries)
     pair = [random_flow(x, mx)[:, :samples], random_flow(second.values, my)[:, :samples]]
     if torch.rand(()) < 0.5:
         pair.reverse()
