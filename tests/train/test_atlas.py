@@ -209,7 +209,7 @@ def plain(monkeypatch):
 
     monkeypatch.setattr(module, "RandomFunction", Linear)
     monkeypatch.setattr(mixtures, "random_flow", lambda x, mask: x)
-    monkeypatch.setattr(module, "_source", normal)
+    monkeypatch.setattr(module, "source", normal)
     return lambda x, y: monkeypatch.setattr(module, "_sides", sides(x, y))
 
 
