@@ -62,6 +62,35 @@ def test_gaussian_channels_know_what_the_closed_form_says(hidden, monkeypatch):
     torch.testing.assert_close(found, torch.full((4, 2), rho), atol=0.06, rtol=0)
 
 
+def test_noise_that_swings_tells_of_its_source(monkeypatch):
+    """y = s(u) e, u one of two: no function of u, its scale alone tells; some do not swing."""
+
+    class Itself:
+        def __init__(self, mask, out, **how):
+            pass
+
+        def standardised(self, u):
+            return u
+
+    monkeypatch.setattr(channels, "RandomFunction", Itself)
+    monkeypatch.setattr(channels, "function", lambda u, mask, out: torch.zeros_like(u))
+    monkeypatch.setattr(channels, "CUT", 0)
+    monkeypatch.setattr(channels, "NOISE", NOISE[:1])
+    monkeypatch.setattr(channels, "uniform", lambda count, low, *_: torch.ones(count) * (low == 0))
+    torch.manual_seed(6)
+    u = torch.randn(12, 100 + channels.DRAWS, 1).sign()
+    one = torch.ones(12, 1)
+    mi, sure = channels.label((seen(u, one, one),), 100, 2048)
+    at = torch.linspace(-30, 30, 60_001, dtype=torch.float64)
+    sd = torch.tensor([math.e, 1 / math.e], dtype=torch.float64)[:, None]
+    density = torch.exp(-0.5 * (at / sd) ** 2) / sd / math.sqrt(2 * math.pi)
+    whole = density.mean(0).clamp(min=1e-300)
+    expected = float((density * (density.clamp(min=1e-300) / whole).log()).mean(0).sum() * 1e-3)
+    swings = mi > expected / 2
+    assert sure.all() and 0 < swings.sum() < 12 and expected > 0.2
+    torch.testing.assert_close(mi, torch.where(swings, expected, 0.0), atol=0.04, rtol=0)
+
+
 def test_levels_know_what_counts_say():
     torch.manual_seed(2)
     mask, draws = torch.ones(6, 1), channels.DRAWS

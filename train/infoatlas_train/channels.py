@@ -155,19 +155,19 @@ def levels(v: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     return level, torch.cat([-ends, inner, ends], 1)
 
 
-def label(sides: tuple[Seen, ...], samples: int, queries: int) -> tuple[Tensor, Tensor]:
+def label(shown: tuple[Seen, ...], samples: int, queries: int) -> tuple[Tensor, Tensor]:
     """Mutual information [B] of the source and one side, or of two sides; and whether it is sure.
 
     Each query's own draw makes densities too high, and without it they are too low.
     """
     draws = samples + torch.arange(DRAWS)
     each = []  # of [2, Q]
-    for i in range(len(sides[0].values)):
+    for i in range(len(shown[0].values)):
         parts = []
         for own in torch.arange(queries).split(AT_ONCE):
-            tables = [side.log_likelihood(i, draws[own], draws) for side in sides]
+            tables = [side.log_likelihood(i, draws[own], draws) for side in shown]
             joint = tables[0].gather(1, own[:, None])[:, 0]
-            if len(sides) == 2:
+            if len(shown) == 2:
                 joint = mean_density(tables[0] + tables[1], own)
             parts.append(joint - sum(mean_density(table, own) for table in tables))
         each.append(torch.cat(parts, -1))
