@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from infoatlas_train.atlas import Datasets
-from infoatlas_train.families import source
+from infoatlas_train.families import mean_density, source
 from infoatlas_train.flows import RandomFunction, random_flow, standardise, uniform
 from infoatlas_train.mixtures import excess
 from infoatlas_train.plain import CPU, sides, without_queries
@@ -29,11 +29,7 @@ AT_ONCE = 128  # queries: their table stays in the cache
 HIDDEN = 3  # dimensions of a source that neither side shows, at most: more the draws do not fill
 CUT = 1 / 3  # of the batches: levels
 UNSURE = 0.1  # nats between a label with each query's own draw and without: the draws are too few
-NOISE: tuple[Callable[[Tensor], Tensor], ...] = (  # log-densities up to a constant
-    lambda z: -0.5 * z * z,
-    lambda z: -z.abs(),
-    lambda z: -2 * torch.log1p(z * z / 3),
-)
+LARGEST_SHARE = 1 - 1e-6  # of the own draw in a density
 
 
 @dataclass
@@ -41,7 +37,15 @@ class Seen:
     """What a side shows of the source, and how likely that is."""
 
     values: Tensor  # [B, N, D]
-    log_likelihood: Callable[[int, Tensor, Tensor], Tensor]  # dataset, Q rows, R rows -> [Q, R]
+    mask: Tensor  # [B, D] of the coordinates in use
+    of_coordinate: Callable[[int, int, Tensor, Tensor], Tensor]  # dataset, coordinate, Q, R rows
+
+    def log_likelihood(self, i: int, rows: Tensor, draws: Tensor) -> Tensor:
+        """Of what the rows of dataset i show, if the draws were their source: [Q, R]."""
+        table = torch.zeros(len(rows), len(draws))
+        for j in self.mask[i].nonzero()[:, 0].tolist():
+            table += self.of_coordinate(i, j, rows, draws)
+        return table
 
 
 def channels(count: int, samples: int, queries: int, dim: int) -> Datasets:
@@ -99,18 +103,14 @@ def seen(u: Tensor, mu: Tensor, mask: Tensor) -> Seen:
     sd = level[:, None, None] * torch.exp(swing[:, None, None] * scale)
     if torch.rand(()) < CUT:
         return cut(centre, sd, mask)
-    kind = int(torch.randint(len(NOISE), ()))
-    noise = (torch.randn, laplace, student)[kind](centre.shape)
-    values = (centre + sd * noise) * mask[:, None]
+    draw, log_density = NOISE[int(torch.randint(len(NOISE), ()))]
+    values = (centre + sd * draw(centre.shape)) * mask[:, None]
 
-    def log_likelihood(i: int, rows: Tensor, draws: Tensor) -> Tensor:
-        table = torch.zeros(len(rows), len(draws))
-        for j in mask[i].nonzero()[:, 0]:
-            c, s = centre[i, draws, j], sd[i, draws, j]
-            table += NOISE[kind]((values[i, rows, j, None] - c) / s) - s.log()
-        return table
+    def of_coordinate(i: int, j: int, rows: Tensor, draws: Tensor) -> Tensor:
+        c, s = centre[i, draws, j], sd[i, draws, j]
+        return log_density((values[i, rows, j, None] - c) / s) - s.log()
 
-    return Seen(values, log_likelihood)
+    return Seen(values, mask, of_coordinate)
 
 
 def laplace(shape: torch.Size) -> Tensor:
@@ -122,20 +122,25 @@ def student(shape: torch.Size) -> Tensor:
     return torch.randn(shape) / (torch.randn(3, *shape).square().mean(0)).sqrt()
 
 
+# How it is drawn, and its log-density up to a constant.
+NOISE: tuple[tuple[Callable[[torch.Size], Tensor], Callable[[Tensor], Tensor]], ...] = (
+    (torch.randn, lambda z: -0.5 * z * z),
+    (laplace, lambda z: -z.abs()),
+    (student, lambda z: -2 * torch.log1p(z * z / 3)),
+)
+
+
 def cut(centre: Tensor, sd: Tensor, mask: Tensor) -> Seen:
     """Levels of centre and logistic noise: those have probabilities in closed form."""
     noisy = centre + sd * torch.logit(torch.rand(centre.shape).clamp(1e-6, 1 - 1e-6))
     level, edge = levels(noisy, mask)  # edge [B, K+1, D]
     index = level.long()
 
-    def log_likelihood(i: int, rows: Tensor, draws: Tensor) -> Tensor:
-        table = torch.zeros(len(rows), len(draws))
-        for j in mask[i].nonzero()[:, 0]:
-            below = torch.sigmoid((edge[i, :, j, None] - centre[i, draws, j]) / sd[i, draws, j])
-            table += below.diff(dim=0).clamp(min=1e-9).log()[index[i, rows, j]]
-        return table
+    def of_coordinate(i: int, j: int, rows: Tensor, draws: Tensor) -> Tensor:
+        below = torch.sigmoid((edge[i, :, j, None] - centre[i, draws, j]) / sd[i, draws, j])
+        return below.diff(dim=0).clamp(min=1e-9).log()[index[i, rows, j]]
 
-    return Seen(standardise(level) * mask[:, None], log_likelihood)
+    return Seen(standardise(level) * mask[:, None], mask, of_coordinate)
 
 
 def levels(v: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -168,16 +173,13 @@ def label(shown: tuple[Seen, ...], samples: int, queries: int) -> tuple[Tensor, 
             tables = [side.log_likelihood(i, draws[own], draws) for side in shown]
             joint = tables[0].gather(1, own[:, None])[:, 0]
             if len(shown) == 2:
-                joint = mean_density(tables[0] + tables[1], own)
-            parts.append(joint - sum(mean_density(table, own) for table in tables))
+                joint = density(tables[0] + tables[1], own)
+            parts.append(joint - sum(density(table, own) for table in tables))
         each.append(torch.cat(parts, -1))
     with_own, without = torch.stack(each, 1).mean(-1)
     return (with_own + without) / 2, (with_own - without).abs() < UNSURE
 
 
-def mean_density(table: Tensor, own: Tensor) -> Tensor:
-    """Log of mean likelihoods [Q, R] over draws: [2, Q], with the own draw of each and without."""
-    r = table.shape[1]
-    every = torch.logsumexp(table, 1)
-    share = torch.exp(table.gather(1, own[:, None])[:, 0] - every).clamp(max=1 - 1e-6)
-    return torch.stack([every - math.log(r), every + torch.log1p(-share) - math.log(r - 1)])
+def density(table: Tensor, own: Tensor) -> Tensor:
+    """Log-densities from [Q, R], with the own draws and without: [2, Q]. own [Q]: their columns."""
+    return mean_density(table, table.gather(1, own[:, None])[:, 0], LARGEST_SHARE)

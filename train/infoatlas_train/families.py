@@ -160,16 +160,25 @@ def _log_box(y: Tensor, centre: Tensor, half: Tensor, mask: Tensor) -> Tensor:
     return torch.where(inside, density, -1e4)
 
 
+def mean_density(table: Tensor, own: Tensor, most: float) -> Tensor:
+    """Log of the mean likelihood over R draws, with the own draw and without: [2, ...].
+
+    table [..., R] of log-likelihoods, own [...] those of the own draws, of whose share in the mean
+    `most` counts. With the own draw the density is too high where dependence is strong, without it
+    too low.
+    """
+    r = table.shape[-1]
+    total = torch.logsumexp(table, -1)
+    others = total + torch.log1p(-torch.exp(own - total).clamp(max=most))
+    return torch.stack([total - math.log(r), others - math.log(r - 1)])
+
+
 def _marginal(table: Tensor, own: Tensor) -> Tensor:
     """log p(y_i) from log p(y_i | x_r) of R draws, table [B, I, R]; own [B, I] is that of x_i.
 
-    With the own draw the density is too high where dependence is strong, without it too low: the
-    mean of the two logarithms is nearly unbiased.
+    The mean of the logarithms with the own draw and without is nearly unbiased.
     """
-    r = table.shape[2]
-    total = torch.logsumexp(table, 2)
-    others = total + torch.log1p(-torch.exp(own - total).clamp(max=1 - 1e-3))
-    return 0.5 * (total - math.log(r) + others - math.log(r - 1))
+    return mean_density(table, own, 1 - 1e-3).mean(0)
 
 
 def functional(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
