@@ -6,7 +6,15 @@ import pytest
 import torch
 
 from infoatlas_train import channels
-from infoatlas_train.channels import NOISE, cut, levels, seen
+from infoatlas_train.channels import (
+    NOISE,
+    formula,
+    in_levels,
+    levels,
+    one_of,
+    seen,
+    waves,
+)
 
 N = 20_000
 
@@ -43,7 +51,7 @@ def test_gaussian_channels_know_what_the_closed_form_says(hidden, monkeypatch):
     """y = u + noise, x = u or u + noise, each coordinate by itself."""
     monkeypatch.setattr(channels, "random_flow", unbent)
     monkeypatch.setattr(channels, "function", lambda u, mask, out: u[..., :out])
-    monkeypatch.setattr(channels, "CUT", 0)
+    monkeypatch.setattr(channels, "CUT", (0, 0))
     monkeypatch.setattr(channels, "NOISE", NOISE[:1])
     monkeypatch.setattr(channels, "source", lambda m, n: torch.randn(*m.shape[:1], n, 2))
     monkeypatch.setattr(channels, "sides", lambda count, dim: torch.ones(count, 2))
@@ -51,7 +59,7 @@ def test_gaussian_channels_know_what_the_closed_form_says(hidden, monkeypatch):
     monkeypatch.setattr(
         channels, "uniform", lambda count, low, *_: torch.full((count,), -0.7 if low < 0 else 0.0)
     )
-    monkeypatch.setattr(channels, "hides", lambda: hidden)
+    monkeypatch.setattr(channels, "hides", lambda clean: hidden)
     torch.manual_seed(1)
     d = channels.channels(4, 1000, 1024, 2)
     sd = math.exp(-0.7)
@@ -74,13 +82,13 @@ def test_noise_that_swings_tells_of_its_source(monkeypatch):
 
     monkeypatch.setattr(channels, "RandomFunction", Itself)
     monkeypatch.setattr(channels, "function", lambda u, mask, out: torch.zeros_like(u))
-    monkeypatch.setattr(channels, "CUT", 0)
+    monkeypatch.setattr(channels, "CUT", (0, 0))
     monkeypatch.setattr(channels, "NOISE", NOISE[:1])
     monkeypatch.setattr(channels, "uniform", lambda count, low, *_: torch.ones(count) * (low == 0))
     torch.manual_seed(6)
     u = torch.randn(12, 100 + channels.DRAWS, 1).sign()
     one = torch.ones(12, 1)
-    mi, sure = channels.label((seen(u, one, one),), 100, 2048)
+    mi, sure = channels.label((seen(u, one, one, 0),), 100, 2048)
     at = torch.linspace(-30, 30, 60_001, dtype=torch.float64)
     sd = torch.tensor([math.e, 1 / math.e], dtype=torch.float64)[:, None]
     density = torch.exp(-0.5 * (at / sd) ** 2) / sd / math.sqrt(2 * math.pi)
@@ -91,11 +99,50 @@ def test_noise_that_swings_tells_of_its_source(monkeypatch):
     torch.testing.assert_close(mi, torch.where(swings, expected, 0.0), atol=0.04, rtol=0)
 
 
+@pytest.mark.parametrize("kind", [formula, waves])
+def test_functions_are_of_the_coordinates_in_use(kind):
+    torch.manual_seed(7)
+    u, mask = torch.randn(64, 400, 3), torch.tensor([1.0, 0.0, 1.0]).expand(64, 3)
+    same = torch.get_rng_state()
+    values = kind(u, mask, 2)
+    assert values.shape == (64, 400, 2) and values.isfinite().all()
+    torch.testing.assert_close(values.std(1), torch.ones(64, 2))
+    torch.set_rng_state(same)
+    torch.testing.assert_close(kind(u * torch.tensor([1.0, 9.0, 1.0]), mask, 2), values)
+    torch.set_rng_state(same)
+    assert not torch.allclose(kind(u * torch.tensor([9.0, 1.0, 1.0]), mask, 2), values)
+
+
+def test_each_dataset_has_a_formula_of_its_own():
+    torch.manual_seed(8)
+    u = torch.randn(200, 500, 1)
+    found = one_of((lambda a, b, c: a * b * c, lambda a, b, c: a.abs()), u, torch.ones(200, 1))
+    for bent in (u[..., 0] ** 3, u[..., 0].abs()):  # of those whose terms are not shifted
+        own = [torch.corrcoef(torch.stack(pair))[0, 1] for pair in zip(found, bent, strict=True)]
+        assert 8 <= sum(abs(float(c)) > 0.999 for c in own) <= 80
+
+
+@pytest.mark.parametrize("clean", [False, True])
+def test_clean_channels_are_not_bent(clean, monkeypatch):
+    monkeypatch.setattr(channels, "is_clean", lambda: clean)
+    monkeypatch.setattr(channels, "random_flow", lambda x, mask: 0 * x)
+    torch.manual_seed(9)
+    d = channels.channels(4, 50, 16, 2)
+    assert bool((d.x == 0).all() and (d.y == 0).all()) != clean
+
+
+def test_labels_that_are_never_sure_end(monkeypatch):
+    monkeypatch.setattr(channels, "UNSURE", -1.0)
+    monkeypatch.setattr(channels, "ATTEMPTS", 2)
+    with pytest.raises(RuntimeError, match="sure label"):
+        channels.channels(2, 40, 16, 2)
+
+
 def test_levels_know_what_counts_say():
     torch.manual_seed(2)
     mask, draws = torch.ones(6, 1), channels.DRAWS
     u, edge = levels(torch.randn(6, N + draws, 1), mask)
-    y = cut(u - u.mean(1, keepdim=True), torch.full_like(u, 0.7), mask)
+    y = in_levels(u - u.mean(1, keepdim=True), torch.full_like(u, 0.7), mask)
     mi, sure = channels.label((y,), N, 2048)
     assert sure.all() and edge[:, 1:-1].isfinite().any() and mi.max() > 0.3
     for i in range(6):
@@ -116,15 +163,13 @@ def test_noise_is_drawn_from_its_density(kind):
         assert float((z.abs() <= bound).float().mean()) == pytest.approx(inside, abs=0.005)
 
 
-def test_likelihoods_are_those_of_the_draw_beside():
+def test_likelihoods_are_those_of_the_draw_beside(monkeypatch):
     """A side that hardly has noise: each query is likely by its own draw alone."""
+    monkeypatch.setattr(channels, "uniform", lambda b, low, *_: torch.full((b,), low))
     torch.manual_seed(4)
     u = torch.randn(1, 300, 1)
     mask = torch.ones(1, 1)
-    while True:
-        side = seen(u, mask, mask)
-        if len(side.values.unique()) == 300:
-            break
+    side = seen(u, mask, mask, 0)
     rows = torch.arange(300)
     table = side.log_likelihood(0, rows, rows)
     assert (table.diagonal() >= table.quantile(0.7, dim=1)).float().mean() > 0.7

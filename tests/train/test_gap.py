@@ -20,6 +20,7 @@ from infoatlas_train.gap import (
     unit_columns,
 )
 from infoatlas_train.model import InfoAtlas
+from infoatlas_train.plain import straight
 from infoatlas_train.pretrain import checkpoint, load
 
 N, D = 40, 5
@@ -192,7 +193,12 @@ def test_fit_finds_a_gap_that_evidence_tells(monkeypatch):
     gap = Gap(1)
     evidence = torch.randn(4000, len(gap.mean))
     truth = 1 + 0.3 * torch.tanh(evidence[:, 5])
-    data = {"evidence": evidence, "truth": truth, "bound": torch.ones(4000)}
+    data = {
+        "evidence": evidence,
+        "truth": truth,
+        "bound": torch.ones(4000),
+        "batch": batch_of(4000),
+    }
     fit_gap.fit(gap, {k: v[:3000] for k, v in data.items()}, seed=0, steps=300)
     with torch.no_grad():
         left = (1 + gap.of(evidence[3000:]) - truth[3000:]).abs().mean()
@@ -206,7 +212,12 @@ def test_the_spread_is_that_of_readings_which_the_fit_has_not_seen():
     evidence = torch.randn(6000, len(gap.mean))
     sigma = torch.where(evidence[:, 3] > 0, 0.3, 0.1)
     truth = 1 + sigma * torch.randn(6000)
-    data = {"evidence": evidence, "truth": truth, "bound": torch.ones(6000)}
+    data = {
+        "evidence": evidence,
+        "truth": truth,
+        "bound": torch.ones(6000),
+        "batch": batch_of(6000),
+    }
     fit_gap.fit(gap, {k: v[:4000] for k, v in data.items()}, seed=0, steps=300)
     with torch.no_grad():
         spread = gap.spread(evidence[4000:])
@@ -226,10 +237,33 @@ def test_what_is_beyond_reach_counts_in_the_spread(monkeypatch):
     strong = evidence[:, 3] > 0
     truth = torch.where(strong, 10.0, 1.0) + 0.1 * torch.randn(2000)
     data = {"evidence": evidence, "truth": truth, "bound": torch.where(strong, 6.0, 1.0)}
+    data["batch"] = batch_of(2000)
     fit_gap.fit(gap, data, seed=0, steps=120)
     with torch.no_grad():
         spread = gap.spread(evidence)
     assert spread[strong].median() > 1
+
+
+def batch_of(count):
+    return torch.arange(count) // fit_gap.TOGETHER
+
+
+def test_three_in_ten_batches_are_the_atlas_s(monkeypatch):
+    monkeypatch.setattr(fit_gap, "UP_TO", 40)
+    monkeypatch.setattr(fit_gap, "QUERIES", 16)
+    drawn = [next(fit_gap.batches(2, 1, number)).family for number in range(5, 15)]
+    assert [int(family.max()) >= 0 for family in drawn] == [False] * 2 + [True] * 3 + [False] * 5
+
+
+def test_a_dataset_is_read_in_parts_too():
+    torch.manual_seed(6)
+    data = straight(8, 130, 16, 2)
+    whole, *others = fit_gap.parts(data)
+    assert whole.x.shape[1] == 130
+    for part, size in zip(others, (65, 32), strict=True):
+        assert torch.equal(part.x, data.x[:, :size]) and torch.equal(part.mi, data.mi)
+        assert torch.equal(part.y, data.y[:, :size])
+    assert len(list(fit_gap.parts(straight(8, 63, 16, 2)))) == 1
 
 
 def test_readings_are_kept_and_resumed(model, tmp_path, monkeypatch):
@@ -239,7 +273,7 @@ def test_readings_are_kept_and_resumed(model, tmp_path, monkeypatch):
     fit_gap.gather(model, model.gap, 16, 1, tmp_path / "b.pt")
     resumed = fit_gap.gather(model, model.gap, 56, 1, tmp_path / "b.pt")
     assert len(at_once["truth"]) == 56 and (at_once["n"] >= fit_gap.LEAST).all()
-    assert (at_once["family"][:48] == -1).all() and (at_once["family"][48:] >= 0).all()
+    assert at_once["batch"].tolist() == batch_of(56).tolist()
     for name, value in at_once.items():
         torch.testing.assert_close(resumed[name], value)
     other = Gap(1)
@@ -256,7 +290,7 @@ def test_command_writes_a_checkpoint_with_the_gap(tmp_path, monkeypatch, capsys)
     torch.save(checkpoint(plain, {"step": 3}), tmp_path / "tiny.pt")
     files = ["--out", str(tmp_path / "gap.pt"), "--evidence", str(tmp_path / "e.pt")]
     monkeypatch.setattr(
-        sys, "argv", ["fit_gap", str(tmp_path / "tiny.pt"), *files, "--datasets", "96"]
+        sys, "argv", ["fit_gap", str(tmp_path / "tiny.pt"), *files, "--readings", "96"]
     )
     fit_gap.main()
     out = capsys.readouterr().out

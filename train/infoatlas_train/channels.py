@@ -2,9 +2,10 @@
 
 The atlas has such too, drawn by the thousand for a training step, with labels from a few hundred
 draws of the source. The gap (:mod:`infoatlas_train.fit_gap`) needs fewer and sees them once, so
-these have labels from thousands of draws, noise of three shapes, functions of few terms and
-functions of functions, and, in a third of the batches each, a source or an output that is cut into
-levels, as counts, switches and contacts are.
+these have labels from thousands of draws, noise of three shapes, functions of few terms, functions
+of functions and short formulas (products, lengths, switches, as mechanics and sensors have them),
+and, in a third of the batches each, a source or an output that is cut into levels, as counts and
+contacts are.
 
 Shapes: B datasets, N samples, Q queries, R draws behind a label, D the width of a side.
 """
@@ -12,11 +13,12 @@ Shapes: B datasets, N samples, Q queries, R draws behind a label, D the width of
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from infoatlas_train.atlas import Datasets
 from infoatlas_train.families import mean_density, source
@@ -25,11 +27,28 @@ from infoatlas_train.mixtures import excess
 from infoatlas_train.plain import CPU, sides, without_queries
 
 DRAWS = 4096  # of the source, behind a label
+ATTEMPTS = 100  # at as many datasets, until enough of their labels are sure; few take three
 AT_ONCE = 128  # queries: their table stays in the cache
 HIDDEN = 3  # dimensions of a source that neither side shows, at most: more the draws do not fill
-CUT = 1 / 3  # of the batches: levels
+CLEAN = 0.5  # of the batches
+CUT = 1 / 3, 0.1  # of the sides: levels; where a batch is clean
+WAVES, FORMULA = 1 / 2, 1 / 2  # of the functions, and of the others
+FEW = 4  # terms
 UNSURE = 0.1  # nats between a label with each query's own draw and without: the draws are too few
 LARGEST_SHARE = 1 - 1e-6  # of the own draw in a density
+
+Formula = Callable[[Tensor, Tensor, Tensor], Tensor]
+FORMULAS: tuple[Formula, ...] = (
+    lambda a, b, c: a * b,
+    lambda a, b, c: a * b * c,
+    lambda a, b, c: a * a,
+    lambda a, b, c: a.abs(),
+    lambda a, b, c: torch.hypot(a, b),
+    lambda a, b, c: torch.maximum(a, b),
+    lambda a, b, c: torch.where(c > 0, a, b),
+    lambda a, b, c: a * b.sign(),
+    lambda a, b, c: a / (1 + b * b),
+)
 
 
 @dataclass
@@ -54,55 +73,117 @@ def channels(count: int, samples: int, queries: int, dim: int) -> Datasets:
     Where dependence is too strong for a sure label, another dataset is drawn.
     """
     parts: list[tuple[Tensor, ...]] = []
-    while sum(len(mi) for *_, mi in parts) < count:
+    for _ in range(ATTEMPTS):
         parts.append(attempt(count, samples, 2 * queries, dim))
-    x, y, mi = (torch.cat(values)[:count] for values in zip(*parts, strict=True))
-    return without_queries(x, y, mi)
+        if sum(len(mi) for *_, mi in parts) >= count:
+            x, y, mi = (torch.cat(values)[:count] for values in zip(*parts, strict=True))
+            return without_queries(x, y, mi)
+    raise RuntimeError(f"of {ATTEMPTS * count} channels fewer than {count} have a sure label")
 
 
 def attempt(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, ...]:
     """x [B, n, D], y and mutual information [B] of those datasets whose labels are sure."""
-    hidden = hides()
+    clean = is_clean()
+    hidden = hides(clean)
     most = min(dim, HIDDEN) if hidden else dim
     mu, mx, my = sides(count, most), sides(count, dim), sides(count, dim)
     u = source(mu, samples + DRAWS)
-    if torch.rand(()) < CUT:
+    cut = CUT[clean]
+    if torch.rand(()) < cut:
         u = standardise(levels(u, mu)[0]) * mu[:, None]
-    second = seen(u, mu, my)
-    first = seen(u, mu, mx) if hidden else None
+    second = seen(u, mu, my, cut)
+    first = seen(u, mu, mx, cut) if hidden else None
     x, mx = (first.values, mx) if first else (u, mu)
     mi, sure = label((first, second) if first else (second,), samples, queries)
-    pair = [random_flow(x, mx)[:, :samples], random_flow(second.values, my)[:, :samples]]
+    pair = [x[:, :samples], second.values[:, :samples]]
+    if not clean:
+        pair = [random_flow(v, mask) for v, mask in zip(pair, (mx, my), strict=True)]
     if torch.rand(()) < 0.5:
         pair.reverse()
     return pair[0][sure], pair[1][sure], mi[sure]
 
 
-def hides() -> bool:
+def is_clean() -> bool:
+    """Whether little is hidden, little cut, and nothing bent: as what is written down by hand."""
+    return bool(torch.rand(()) < CLEAN)
+
+
+def hides(clean: bool) -> bool:
     """Whether neither side is the source itself."""
-    return bool(torch.rand(()) < 0.3)
+    return bool(torch.rand(()) < (0.1 if clean else 0.3))
 
 
 def function(u: Tensor, mask: Tensor, out: int) -> Tensor:
-    """A random function of the coordinates in use, of few terms or of many, or of functions."""
-    few, many = 4, 12
+    """Waves, a formula or a random function of the coordinates in use, or of functions of them."""
+    if torch.rand(()) < WAVES:
+        return waves(u, mask, out)
     if torch.rand(()) < 0.3:
-        inner = RandomFunction(mask, 3, smooth=False, units=few).standardised(u)
-        u, mask = inner, torch.ones(len(u), 3)
-    units = few if torch.rand(()) < 0.5 else many
-    return RandomFunction(mask, out, smooth=False, units=units).standardised(u)
+        u, mask = function_of_few_terms(u, mask, 3), torch.ones(len(u), 3)
+    if torch.rand(()) < FORMULA:
+        return formula(u, mask, out)
+    if torch.rand(()) < 0.5:
+        return function_of_few_terms(u, mask, out)
+    return RandomFunction(mask, out, smooth=False).standardised(u)
 
 
-def seen(u: Tensor, mu: Tensor, mask: Tensor) -> Seen:
-    """A random function of u [B, N, d] on the coordinates in use, and noise; some are cut."""
+def waves(u: Tensor, mask: Tensor, out: int) -> Tensor:
+    """Sums of a few plane waves of about one length, three in ten with a trend: [B, N, out].
+
+    What angles make of a position is of this kind.
+    """
+    b, terms = len(u), int(torch.randint(1, 13, ()))
+    weight = torch.randn(*mask.shape, terms) * mask[..., None]
+    weight = weight * (torch.rand_like(weight) < 0.7)
+    reach = uniform(b, math.log(0.2), math.log(2.4), CPU).exp()[:, None, None]
+    phase = 2 * math.pi * torch.rand(b, 1, terms)
+    wave = (u @ normalize(weight, dim=1) * reach + phase).sin() @ torch.randn(b, terms, out)
+    trend = u @ (torch.randn(*mask.shape, out) * mask[..., None])
+    share = 2 * torch.rand(b, 1, 1) * (torch.rand(b, 1, 1) < 0.3)
+    return standardise(standardise(wave) + share * standardise(trend))
+
+
+def function_of_few_terms(u: Tensor, mask: Tensor, out: int) -> Tensor:
+    return RandomFunction(mask, out, smooth=False, units=FEW).standardised(u)
+
+
+def formula(u: Tensor, mask: Tensor, out: int) -> Tensor:
+    """One short formula for each output, or the sum of two: [B, N, out]."""
+    values = []
+    for _ in range(out):
+        first, second = one_of(FORMULAS, u, mask), one_of(FORMULAS, u, mask)
+        weight = torch.randn(len(u), 1) * (torch.rand(len(u), 1) < 0.5)
+        values.append(first + weight * second)
+    return standardise(torch.stack(values, -1))
+
+
+def one_of(formulas: Sequence[Formula], u: Tensor, mask: Tensor) -> Tensor:
+    """Each dataset's own formula of three terms, at unit variance: [B, N]."""
+    terms = [term(u, mask) for _ in range(3)]
+    own = torch.randint(len(formulas), (len(u),))
+    values = torch.stack([f(*terms) for f in formulas])[own, torch.arange(len(u))]
+    return standardise(values)
+
+
+def term(u: Tensor, mask: Tensor) -> Tensor:
+    """One coordinate of each dataset, or (one in three) a direction, shifted by half: [B, N]."""
+    b = len(u)
+    one = torch.zeros_like(mask).scatter(1, torch.multinomial(mask, 1), 1.0)
+    every = normalize(torch.randn_like(mask) * mask, dim=1)
+    direction = torch.where(torch.rand(b, 1) < 1 / 3, every, one)
+    shift = torch.randn(b, 1) * (torch.rand(b, 1) < 0.5)
+    return (u @ direction[:, :, None])[..., 0] + shift
+
+
+def seen(u: Tensor, mu: Tensor, mask: Tensor, cut: float) -> Seen:
+    """A random function of u [B, N, d] on the coordinates in use, and noise; a share is cut."""
     b, d = mask.shape
     centre = function(u, mu, d) * mask[:, None]
     level = uniform(b, math.log(0.05), math.log(2.0), CPU).exp() * excess(mask)
     swing = uniform(b, 0.0, 1.5, CPU) * (torch.rand(b) < 0.4)
     scale = RandomFunction(mu, d, smooth=True).standardised(u).clamp(-2, 2)
     sd = level[:, None, None] * torch.exp(swing[:, None, None] * scale)
-    if torch.rand(()) < CUT:
-        return cut(centre, sd, mask)
+    if torch.rand(()) < cut:
+        return in_levels(centre, sd, mask)
     draw, log_density = NOISE[int(torch.randint(len(NOISE), ()))]
     values = (centre + sd * draw(centre.shape)) * mask[:, None]
 
@@ -130,7 +211,7 @@ NOISE: tuple[tuple[Callable[[torch.Size], Tensor], Callable[[Tensor], Tensor]], 
 )
 
 
-def cut(centre: Tensor, sd: Tensor, mask: Tensor) -> Seen:
+def in_levels(centre: Tensor, sd: Tensor, mask: Tensor) -> Seen:
     """Levels of centre and logistic noise: those have probabilities in closed form."""
     noisy = centre + sd * torch.logit(torch.rand(centre.shape).clamp(1e-6, 1 - 1e-6))
     level, edge = levels(noisy, mask)  # edge [B, K+1, D]

@@ -6,11 +6,11 @@ to how far bound and gap are off on readings that they were not fitted to. The c
 stays as it is. Writes the checkpoint again, with the gap in it, and beside it the evidence, from
 which --evidence fits again without reading. One core reads five to twenty datasets a second.
 
-Four in ten of the datasets are the atlas's, two are one component without flows, two are noisy
-channels (:mod:`infoatlas_train.channels`), one is a product of pairs and one a pair of smooth paths
-(:mod:`infoatlas_train.plain`), since the atlas bends nearly all it draws, and much real data is
-straight, or a function and noise, or a path. Their seeds are neither those of pretraining nor those
-of the calibration.
+Three in ten of the datasets are the atlas's, three are noisy channels
+(:mod:`infoatlas_train.channels`), two are one component without flows, one is a product of pairs
+and one a pair of smooth paths (:mod:`infoatlas_train.plain`), since the atlas bends nearly all it
+draws, and much real data is straight, or a function and noise, or a path. Their seeds are neither
+those of pretraining nor those of the calibration.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ UP_TO = 3000  # sizes are drawn log-uniformly to here; one batch in twenty has t
 AT_ONCE = 4096  # samples that are read at once, at most (memory)
 TOGETHER = 8  # datasets of a batch
 QUERIES = 512  # behind the label of a dataset
-# Of ten batches these are the first, the others the atlas's.
-OTHERS = straight, straight, products, paths, channels, channels
+CYCLE = 10  # batches, of which these are the first; the others are the atlas's
+OTHERS = straight, straight, products, paths, channels, channels, channels
 HELD_OUT = 9  # one batch in so many (prime to ten: of all kinds)
 STEPS, BATCH, RATE = 8000, 512, 3e-3
 SHARE = 0.9  # of the errors, what Z90 spreads are to hold
@@ -60,7 +60,7 @@ def batches(dim: int, seed: int, start: int = 0) -> Iterator[Datasets]:
         u = float(torch.rand(()))
         n = LARGEST if torch.rand(()) < 0.05 else round(LEAST * (UP_TO / LEAST) ** u)
         n = max(n, 3 * dim)
-        kind = number % 10
+        kind = number % CYCLE
         if kind < len(OTHERS):
             yield OTHERS[kind](TOGETHER, n, QUERIES, dim)
         else:
@@ -69,8 +69,10 @@ def batches(dim: int, seed: int, start: int = 0) -> Iterator[Datasets]:
 
 
 @torch.no_grad()
-def read(model: InfoAtlas, gap: Gap, data: Datasets, shifts: Tensor) -> dict[str, Tensor]:
-    """Truth, bound and evidence of a batch, shuffled as the runtime does it.
+def read(
+    model: InfoAtlas, gap: Gap, data: Datasets, shifts: Tensor, batch: int
+) -> dict[str, Tensor]:
+    """Truth, bound and evidence of a batch of this number, shuffled as the runtime does it.
 
     All are read as series: those that are none have no order, and so any.
     """
@@ -82,16 +84,24 @@ def read(model: InfoAtlas, gap: Gap, data: Datasets, shifts: Tensor) -> dict[str
     for xs, ys in zip(x.split(size), y.split(size), strict=True):
         found.append(gap.evidence(xs, ys, model.critic(xs, ys, shifts), sequence)[0])
     e = torch.cat(found)
-    n = torch.full_like(data.mi, x.shape[1])
-    return {"truth": data.mi, "n": n, "family": data.family, "evidence": e, "bound": e[:, 0]}
+    n, number = torch.full_like(data.mi, x.shape[1]), torch.full_like(data.family, batch)
+    return {"truth": data.mi, "n": n, "batch": number, "evidence": e, "bound": e[:, 0]}
+
+
+def parts(data: Datasets) -> Iterator[Datasets]:
+    """The datasets, and their first half and quarter, for labels cost more than readings."""
+    n = data.x.shape[1]
+    for size in (n, n // 2, n // 4):
+        if size >= max(LEAST, 3 * data.x.shape[2]):
+            yield replace(data, x=data.x[:, :size], y=data.y[:, :size])
 
 
 def gather(model: InfoAtlas, gap: Gap, count: int, seed: int, keep: Path) -> dict[str, Tensor]:
-    """Readings of `count` datasets; they are kept in a file, and reading goes on from there."""
+    """At least `count` readings; they are kept in a file, and reading goes on from there."""
     kept = [torch.load(keep, weights_only=True)] if keep.exists() else []
     if kept and kept[0]["evidence"].shape[1] != len(gap.mean):
         raise SystemExit(f"{keep} holds readings of another model: give another --evidence")
-    done = sum(len(part["truth"]) for part in kept)
+    done, number = (len(kept[0]["truth"]), int(kept[0]["batch"].max()) + 1) if kept else (0, 0)
     least = max(SHIFTS, model.config.solve_shifts)
     saved = time.monotonic()
 
@@ -101,20 +111,21 @@ def gather(model: InfoAtlas, gap: Gap, count: int, seed: int, keep: Path) -> dic
         torch.save(whole, keep)
 
     with progress("reading") as show:
-        for data in batches(model.config.dim, seed, done // TOGETHER):
+        for batch, data in enumerate(batches(model.config.dim, seed, number), number):
             if done >= count:
                 break
-            n = data.x.shape[1]
-            # As one slice has them, or (more often, for they are fewer) as one of many.
-            most = max(least, PAIRS // n) if torch.rand(()) < 0.3 else least
-            kept.append(read(model, gap, data, draw_shifts(n, most)))
-            done += TOGETHER
+            for part in parts(data):
+                n = part.x.shape[1]
+                # As one slice has them, or (more often, for they are fewer) as one of many.
+                most = max(least, PAIRS // n) if torch.rand(()) < 0.3 else least
+                kept.append(read(model, gap, part, draw_shifts(n, most), batch))
+                done += TOGETHER
             show(done / count)
             if time.monotonic() - saved > 60:
                 save()
                 saved = time.monotonic()
     save()
-    return {name: value[:count] for name, value in kept[0].items()}
+    return kept[0]
 
 
 def fit(gap: Gap, data: dict[str, Tensor], seed: int, steps: int) -> None:
@@ -126,7 +137,7 @@ def fit(gap: Gap, data: dict[str, Tensor], seed: int, steps: int) -> None:
     columns = torch.asinh(data["evidence"])
     gap.mean, gap.scale = columns.mean(0), 1 / (columns.std(0) + 1e-3)
     z, bound, truth = gap.bounded(data["evidence"]), data["bound"], data["truth"]
-    half = torch.arange(len(z)) // TOGETHER % 2 == 0
+    half = data["batch"] // CYCLE % 2 == 0  # (so that both have all kinds)
     left = torch.empty_like(truth)
 
     def lack(heads: Heads, rows: Tensor) -> Tensor:
@@ -187,7 +198,7 @@ def main() -> None:
     p.add_argument("--out", default="gap.pt", help="the checkpoint again, with the gap")
     p.add_argument("--evidence", default="evidence.pt", help="readings are kept here, and resumed")
     p.add_argument("--metrics", type=int, choices=(1, 2), default=1, help="of neighbours")
-    p.add_argument("--datasets", type=int, default=40_000, help="to be read")
+    p.add_argument("--readings", type=int, default=80_000, help="of datasets, or of parts of them")
     p.add_argument("--seed", type=int, default=SEED)
     p.add_argument("--threads", type=int, default=1)
     args = p.parse_args()
@@ -195,14 +206,15 @@ def main() -> None:
     model, run = load(args.checkpoint)
     torch.manual_seed(args.seed)
     gap = Gap(args.metrics)
-    data = gather(model, gap, args.datasets, args.seed, Path(args.evidence))
+    data = gather(model, gap, args.readings, args.seed, Path(args.evidence))
     # Datasets of a batch are of one family: held out are whole batches.
-    held_out = torch.arange(len(data["truth"])) // TOGETHER % HELD_OUT == 0
+    held_out = data["batch"] % HELD_OUT == 0
     fit(gap, {name: value[~held_out] for name, value in data.items()}, args.seed, STEPS)
     whole = InfoAtlas(replace(model.config, gap=args.metrics))
     whole.hypernetwork.load_state_dict(model.hypernetwork.state_dict())
     whole.gap.load_state_dict(gap.state_dict())
-    about = {"datasets": int((~held_out).sum()), "seed": args.seed, "steps": STEPS}
+    about = {"datasets": TOGETHER * len(data["batch"][~held_out].unique())}
+    about |= {"readings": int((~held_out).sum()), "seed": args.seed, "steps": STEPS}
     about["git_revision"] = git_revision()
     torch.save(checkpoint(whole, run | {"gap": about}), args.out)
     table(
