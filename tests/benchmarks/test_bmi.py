@@ -133,15 +133,17 @@ def test_gaussian_quick(tmp_path):
 
 def test_families_quick(call, tmp_path):
     call("families.py", "--quick", "--out", tmp_path)
-    report = json.loads((tmp_path / "families.json").read_text(encoding="utf-8"))
     estimators = [*ESTIMATORS, "KDE"]
-    assert len(report["rows"]) == 25 * len(estimators)
-    page = (tmp_path / "families.md").read_text(encoding="utf-8").split("## By kind")[0]
-    for name in estimators:
-        own = [abs(row["bias"]) for row in report["rows"] if row["estimator"] == name]
-        (found,) = re.findall(rf"\| 100 \| {re.escape(name)} \| ([\d.]+) \| [\d.]+ \| \d", page)
-        assert float(found) == pytest.approx(np.mean(own), abs=6e-4)
-    assert (tmp_path / "families.png").read_bytes().startswith(b"\x89PNG")
+    for name, count in (("families", 25), ("unseen", 20)):
+        report = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
+        assert len(report["rows"]) == count * len(estimators)
+        page = (tmp_path / f"{name}.md").read_text(encoding="utf-8").split("## By kind")[0]
+        for estimator in estimators:
+            own = [abs(row["bias"]) for row in report["rows"] if row["estimator"] == estimator]
+            line = rf"\| 100 \| {re.escape(estimator)} \| ([\d.]+) \| [\d.]+ \| \d"
+            (found,) = re.findall(line, page)
+            assert float(found) == pytest.approx(np.mean(own), abs=6e-4)
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_strong_quick(call, tmp_path):

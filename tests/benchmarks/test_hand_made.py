@@ -228,7 +228,7 @@ def test_copula_samples(name, cdf):
 
 def test_only_processes_are_announced_as_series():
     """And what a case announces is what our estimator is told."""
-    made = families.cases((32,), 1)
+    made = families.cases(FAMILIES, (32,), 1)
     told = []
 
     class Listening:

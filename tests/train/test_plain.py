@@ -1,5 +1,7 @@
 """Plain datasets: what they claim to know of each other, against Gaussian closed forms."""
 
+import math
+
 import pytest
 import torch
 
@@ -24,7 +26,7 @@ def unbent(x, mask):
     return x
 
 
-@pytest.mark.parametrize("kind", [plain.straight, plain.products, plain.paths])
+@pytest.mark.parametrize("kind", [plain.straight, plain.products, plain.codes, plain.paths])
 @pytest.mark.parametrize("dim", [1, 5, 20])
 def test_shapes_and_ranges(kind, dim):
     torch.manual_seed(0)
@@ -44,6 +46,32 @@ def test_products_know_the_sum_of_what_their_pairs_know(monkeypatch):
         d = plain.products(8, N, 128, D)
         assert (d.x.square().mean(1) > 0).sum(1).min() >= 2  # coordinates
         torch.testing.assert_close(gaussian_mi(d.x, d.y).float(), d.mi, atol=0.05, rtol=0.05)
+
+
+def test_codes_know_the_sum_of_what_counts_say():
+    """Less the bias of a table of counts, its cells by twice the samples at most."""
+    n, truths = 100_000, []
+    for seed in range(6):
+        torch.manual_seed(seed)
+        d = plain.codes(2, n, 0, D)
+        for x, y, mi in zip(d.x, d.y, d.mi, strict=True):
+            found = 0.0
+            for j in range(D):
+                a, b = (v[:, j].unique(return_inverse=True)[1] for v in (x, y))
+                counts = torch.zeros(int(a.max()) + 1, int(b.max()) + 1)
+                counts.index_put_((a, b), torch.ones(n), accumulate=True)
+                found += float(plain.information(counts[None] / n))
+            assert found == pytest.approx(float(mi), abs=0.015)
+            truths.append(found)
+    assert min(truths) < 0.1 and max(truths) > 0.9
+
+
+def test_information_of_an_erasure_and_of_a_symmetric_channel():
+    erasure = torch.cat([0.7 * torch.eye(4), torch.full((4, 1), 0.3)], 1) / 4
+    symmetric = torch.tensor([[0.45, 0.05], [0.05, 0.45]])
+    found = [float(plain.information(table[None])) for table in (erasure, symmetric)]
+    flipped = -0.9 * math.log(0.9) - 0.1 * math.log(0.1)
+    assert found == pytest.approx([0.7 * math.log(4), math.log(2) - flipped])
 
 
 def test_paths_know_what_their_law_says(monkeypatch):

@@ -4,6 +4,7 @@ The gap (:mod:`infoatlas_train.fit_gap`) is fitted to them beside the atlas's ow
 
 * ``straight``  one Gaussian or Student-t component, and no flow
 * ``products``  pairs of single coordinates that know nothing of the other pairs
+* ``codes``     pairs of letters, each pair with a noisy channel between them
 * ``paths``     two smooth paths, at the same time or one behind the other: few independent samples
 
 Each is called with the number of datasets, of samples, of queries behind a label and the dimension
@@ -67,6 +68,50 @@ def products(count: int, samples: int, queries: int, dim: int) -> Datasets:
         torch.where(torch.rand(count, 1, 1) < 0.5, side @ orthogonal(mask), side) for side in (x, y)
     )
     return without_queries(*turned, mi)
+
+
+def codes(count: int, samples: int, queries: int, dim: int) -> Datasets:
+    """Letters x_j and what a channel makes of them; in closed form (no queries)."""
+    x, y = torch.zeros(2, count, samples, dim)
+    mi = torch.zeros(count)
+    pairs = 1 + int(min(dim, MOST_FACTORS) * torch.rand(()) ** 2)
+    for j in range(pairs):
+        table = channel(count, 2 + int(14 ** (float(torch.rand(())) / pairs**0.5)))
+        k = table.shape[2]
+        both = torch.multinomial(table.flatten(1), samples, replacement=True)
+        x[..., j], y[..., j] = (numbers(count, k).gather(1, v) for v in (both // k, both % k))
+        mi += information(table)
+    return without_queries(x, y, mi)
+
+
+def channel(count: int, letters: int) -> Tensor:
+    """Joint probabilities [B, K, K+1]: a letter is kept, or lost and another one drawn for it.
+
+    That one is any, or mostly one of them, the additional one too (an erasure). Some letters are
+    lost more often than others, and in half of the channels they change their names.
+    """
+    uneven = torch.tensor([0.0, 1.0, 10.0])[torch.randint(3, (2, count, 1))]
+    given = (uneven[0].clamp(max=1) * torch.randn(count, letters)).softmax(1)
+    other = (uneven[1] * torch.randn(count, letters + 1)).softmax(1)
+    keep = 3 * torch.randn(count, 1) + torch.rand(count, 1).round() * torch.randn(count, letters)
+    keep = keep.sigmoid()[..., None]
+    name = torch.arange(letters).expand(count, -1)
+    anew = torch.rand(count, letters).argsort(1)
+    name = torch.where(torch.rand(count, 1) < 0.5, name, anew)
+    kept = torch.nn.functional.one_hot(name, letters + 1)
+    return given[..., None] * (keep * kept + (1 - keep) * other[:, None])
+
+
+def information(table: Tensor) -> Tensor:
+    """Mutual information [B] of joint probabilities [B, K, L], nats."""
+    independent = table.sum(2, keepdim=True) * table.sum(1, keepdim=True)
+    return (table * (table / independent).clamp(min=1e-30).log()).nan_to_num().sum((1, 2))
+
+
+def numbers(count: int, letters: int) -> Tensor:
+    """What stands for letters, in order or not, [B, K]: steps of one, or any numbers."""
+    in_order = torch.arange(letters).float().expand(count, -1)
+    return torch.where(torch.rand(count, 1) < 0.5, in_order, 3 * torch.randn(count, letters))
 
 
 def paths(count: int, samples: int, queries: int, dim: int) -> Datasets:

@@ -1,0 +1,150 @@
+"""The truths of the unseen families, computed another way, from their own samples.
+
+The mutual information is a mean over samples of log p(y|x) / p(y), and p(y) a mean of p(y|x) over
+the x of other samples; or both densities are known to scipy; or pairs are counted.
+"""
+
+import math
+
+import numpy as np
+import pytest
+import unseen
+from scipy.special import expit, ndtri, stdtrit
+from scipy.stats import beta, dirichlet_multinomial, multivariate_t
+from truths import grid_information
+
+N, INNER = 30_000, 1000  # samples; those of them behind p(y)
+BY_NAME = {family.name: family for family in unseen.UNSEEN}
+WIDTHS = "11 12 44 11 21 32 22 13 22 11 42 11 55 15 33 11 11 32 11 51"  # of x and y, in order
+page = dirichlet_multinomial.logpmf
+
+
+def bell(error, sd=1.0):
+    return np.exp(-0.5 * (error / sd) ** 2)
+
+
+def thermometers(x, y):
+    volts = 5 * expit(3400 / 298 - 3400 / (x[0] + 273))
+    return bell(y[0] - volts, 0.12) * bell(y[1] - 5.67 * (2.73 + x[0] / 100) ** 4, 35)
+
+
+def projectile(x, y):
+    ahead = bell(np.log(np.hypot(y[0], y[1])) - np.log(x[0] ** 2 * np.sin(2 * x[1]) / 9.81), 0.09)
+    return ahead * bell(np.arctan2(y[1], y[0]) - x[2], 0.12)
+
+
+def contact(x, y):
+    right = (x[0] > 0) == (y[1] > 0.5)
+    return bell(y[0] - np.where(x[0] > 0, x[0] * x[1], 0), 0.3) * np.where(right, 0.9, 0.1)
+
+
+def phase_keying(x, y):
+    # The symbol is unknown: only the angle modulo 90° tells something.
+    apart = (np.arctan2(y[1], y[0]) - np.arctan2(x[1], x[0])) / (math.pi / 2)
+    fading = np.log(np.hypot(y[0], y[1])) - 0.8 * np.log(np.hypot(x[0], x[1]))
+    return bell(apart - np.round(apart), 0.06 / (math.pi / 2)) * bell(fading, 0.3 * 0.6)
+
+
+def crossed(x, y):
+    x, y, sd = -ndtri(np.exp(-x[0])), ndtri(y[0]), math.sqrt(1 - 0.9**2)
+    return 0.65 * bell(y - 0.9 * x, sd) + 0.35 * bell(y + 0.9 * x, sd)
+
+
+def queue(x, y):
+    density = 0.7 * np.exp(np.minimum(x[0] - y[0], 0.7 * (y[0] - x[0])))
+    return np.where(y[0] > 0, density, np.exp(-0.7 * x[0]))  # of no wait, a probability
+
+
+# p(y|x) for lists of the coordinates, that broadcast; up to what depends on y alone.
+GIVEN = {
+    "stereo": lambda x, y: bell(y[0] - 40 / x[0], 0.3),
+    "two thermometers": thermometers,
+    "attitude": lambda x, y: np.exp(8 * sum(x[i] * y[i] for i in range(4)) ** 2),
+    "backlash": lambda x, y: (bell(y - x - 0.25, 0.115) * 0.7 + bell(y - x + 0.25, 0.115) * 0.3)[0],
+    "resonance": lambda x, y: bell(y[0] + np.log(np.abs(1 - x[0] ** 2 + 2j * x[1] * x[0])), 0.15),
+    "projectile": projectile,
+    "contact": contact,
+    "pulse delay": lambda x, y: math.prod(
+        bell(y[i] - bell(x[0] - i - 0.5, 0.5), 0.1) for i in range(3)
+    ),
+    "phase keying": phase_keying,
+    "crossed": crossed,
+    "exam": lambda x, y: math.prod(
+        np.where(y[i] > 0, expit(x[0] + 2 - i), expit(i - 2 - x[0])) for i in range(5)
+    ),
+    "ternary code": lambda x, y: math.prod(
+        np.where(y[i] == (x[i] - x[i - 1] * (i > 0)) % 3, 0.8, 0.1) for i in range(3)
+    ),
+    "logistic map": lambda x, y: bell(y[0] - np.sin(4 * np.arcsin(np.sqrt(x[0]))) ** 2, 0.045),
+    "queue": queue,
+    "second price": lambda x, y: bell(np.log(y[0]) - np.log(np.sort(x, 0)[3]), 0.32),
+}
+
+
+def student(x, y):
+    x, y = stdtrit(6, x), stdtrit(6, y)
+    t = {d: multivariate_t(shape=0.2 + 0.8 * np.eye(d), df=6).logpdf for d in (2, 4, 6)}
+    return t[6](np.hstack([x, y])) - t[4](x) - t[2](y)
+
+
+def failures(x, y):
+    """As shares of the lives: the fourth of twenty is the first of the 17 after the third."""
+    third, fourth = (-np.expm1(-(time**1.5)) for time in (x[:, 2], y[:, 0]))
+    return beta(1, 17, third, 1 - third).logpdf(fourth) - beta(4, 17).logpdf(fourth)
+
+
+# log p(x, y) / (p(x) p(y)), where these are all known.
+RATIO = {
+    "student": student,
+    # After one page the habits are Dirichlet again, its counts added to the exponents.
+    "author": lambda x, y: page(y, 0.5 + x, 6) - page(y, 0.5 + 0 * x, 6),
+    "failures": failures,
+    "sum and difference": lambda x, y: (np.abs(y) - np.log(x))[:, 0],
+}
+
+
+def log_mean(own, others):
+    """With x's own density the mean is finite, and its log too high by half the last term."""
+    mean = (own + others.sum(1)) / (1 + INNER)
+    square = (own**2 + np.einsum("ij,ij->i", others, others)) / (1 + INNER)
+    return np.log(mean) - (square / mean**2 - 1) / (2 * INNER)
+
+
+@pytest.mark.parametrize("name", [*GIVEN, *RATIO])
+def test_truth_by_densities(name):
+    x, y = BY_NAME[name].draw(N, seed=77)
+    if name in RATIO:
+        log_ratio = RATIO[name](x, y)
+    else:
+        given, other = GIVEN[name], BY_NAME[name].draw(INNER, seed=78)[0].T
+        own = given(x.T, y.T)
+        parts = (slice(i, i + 500) for i in range(0, N, 500))
+        log_marginal = [log_mean(own[part], given(other, y[part].T[:, :, None])) for part in parts]
+        log_ratio = np.log(own) - np.concatenate(log_marginal)
+    tolerance = 3 * log_ratio.std() / math.sqrt(N)
+    assert tolerance < 0.03
+    assert log_ratio.mean() == pytest.approx(BY_NAME[name].truth, abs=tolerance)
+
+
+def test_truth_of_the_beds_by_counting():
+    """The bias of a table of counts is half its cells by the samples, 0.0002 here."""
+    pairs = np.hstack(BY_NAME["beds"].draw(1_000_000, seed=77))
+    table = np.histogram2d(*pairs.T, np.arange(60))[0]
+    assert grid_information(table) == pytest.approx(BY_NAME["beds"].truth, abs=0.003)
+
+
+def test_families_are_what_the_benchmark_promises():
+    assert {*GIVEN, *RATIO, "beds"} == set(BY_NAME)
+    truths = sorted(family.truth for family in unseen.UNSEEN)
+    assert 0.15 <= truths[0] < truths[-1] < 2.55
+    assert np.diff(truths).max() < 0.25
+
+
+@pytest.mark.parametrize(("name", "widths"), [*zip(BY_NAME, WIDTHS.split(), strict=True)])
+def test_draws(name, widths):
+    first, again, other = (BY_NAME[name].draw(50, seed) for seed in (1, 1, 2))
+    for side, width, same, different in zip(first, widths, again, other, strict=True):
+        assert side.shape == (50, int(width))
+        assert np.isfinite(side).all()
+        assert (side == same).all()
+        assert (side != different).any()
