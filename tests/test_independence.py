@@ -55,7 +55,7 @@ def test_finds_dependence(estimator):
     result = independence_test(*pairs(strength=1.0), estimator, permutations=99)
     assert result.p_value == 0.01
     assert result.null.shape == (99,) and result.null.max() < result.mi
-    assert np.median(result.null) < 0.1 * result.mi
+    assert np.median(result.null) < 0.15 * result.mi
 
 
 @pytest.mark.parametrize(
