@@ -209,7 +209,8 @@ def draw(title: str, rows: list[Row], sizes: Sequence[int]) -> Figure:
     sides = {row.label["family"]: f"{row.label['dx']}+{row.label['dy']}" for row in rows}
     panels[0].set_yticks(range(len(shown)), [f"{name}  {sides[name]}" for name in shown])
     panels[0].set_ylim(len(shown) - 0.5, -0.5)
-    panels[0].set_xlim(-0.35, 2.6)
+    farthest = max(row.mean + row.spread for row in rows if ours(row.estimator))
+    panels[0].set_xlim(-0.35, max(2.6, farthest + 0.1))
     draws = max(len(row.estimates) for row in rows)
     report.heading(
         figure,
