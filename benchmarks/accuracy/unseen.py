@@ -1,8 +1,8 @@
-"""Families of known mutual information that played no part in the making of the model.
+"""Families of known mutual information that were not read before the model was settled.
 
 They were written down, as an engineer or a statistician would, by someone who had not seen how the
-model is trained, after its training was settled. They were never looked at while it was developed,
-and must stay so: what has been tuned to them, they can no longer measure.
+model is trained, and first read by 0.8.0. What is tuned to their readings from now on, they can no
+longer measure.
 
 Each truth is a closed form or a quadrature; tests compare it with means over samples. All draws are
 independent of each other, those of processes too: each is from a process of its own.

@@ -2,10 +2,10 @@
 
 The atlas has such too, drawn by the thousand for a training step, with labels from a few hundred
 draws of the source. The gap (:mod:`infoatlas_train.fit_gap`) needs fewer and sees them once, so
-these have labels from thousands of draws, noise of three shapes, functions of few terms, functions
-of functions and short formulas (products, lengths, switches, as mechanics and sensors have them),
-and, in a third of the batches each, a source or an output that is cut into levels, as counts and
-contacts are.
+these have labels from thousands of draws, noise of three shapes, plane waves, short formulas
+(products, lengths, switches, as mechanics and sensors have them), functions of few terms and of
+functions, and at times a source or an output that is cut into levels, as counts and contacts are.
+Half of the batches are clean: flows bend nothing, and little is hidden or cut.
 
 Shapes: B datasets, N samples, Q queries, R draws behind a label, D the width of a side.
 """
@@ -30,9 +30,10 @@ DRAWS = 4096  # of the source, behind a label
 ATTEMPTS = 100  # at as many datasets, until enough of their labels are sure; few take three
 AT_ONCE = 128  # queries: their table stays in the cache
 HIDDEN = 3  # dimensions of a source that neither side shows, at most: more the draws do not fill
-CLEAN = 0.5  # of the batches
+CLEAN = 0.5  # of the batches: clean
 CUT = 1 / 3, 0.1  # of the sides: levels; where a batch is clean
-WAVES, FORMULA = 1 / 2, 1 / 2  # of the functions, and of the others
+WAVES = 0.5  # of the functions: sums of plane waves
+FORMULA = 0.5  # of the others: formulas
 FEW = 4  # terms
 UNSURE = 0.1  # nats between a label with each query's own draw and without: the draws are too few
 LARGEST_SHARE = 1 - 1e-6  # of the own draw in a density
