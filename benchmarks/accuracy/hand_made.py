@@ -53,18 +53,25 @@ class Family:
         return x.reshape(n, -1), y.reshape(n, -1)
 
 
+def entered_in(families: list[Family]) -> Callable[[str, Callable[[], float]], Callable]:
+    """A decorator of (kind, truth) that enters samplers under their own names.
+
+    What they say is the first line of their docstrings.
+    """
+
+    def family(kind: str, truth: Callable[[], float]) -> Callable:
+        def enter(sample: Callable) -> Callable:
+            name = sample.__name__.replace("_", " ")
+            families.append(Family(name, kind, sample.__doc__, sample, truth))
+            return sample
+
+        return enter
+
+    return family
+
+
 FAMILIES: list[Family] = []
-
-
-def family(kind: str, truth: Callable[[], float]) -> Callable:
-    """Enter the sampler below under its own name, with the first line of its docstring."""
-
-    def enter(sample: Callable) -> Callable:
-        name = sample.__name__.replace("_", " ")
-        FAMILIES.append(Family(name, kind, sample.__doc__, sample, truth))
-        return sample
-
-    return enter
+family = entered_in(FAMILIES)
 
 
 # --- what samplers are made of -----------------------------------------------------------------

@@ -8,6 +8,7 @@ import torch
 from infoatlas_train import channels
 from infoatlas_train.channels import (
     NOISE,
+    by_coordinate,
     formula,
     in_levels,
     levels,
@@ -81,14 +82,13 @@ def test_noise_that_swings_tells_of_its_source(monkeypatch):
             return u
 
     monkeypatch.setattr(channels, "RandomFunction", Itself)
-    monkeypatch.setattr(channels, "function", lambda u, mask, out: torch.zeros_like(u))
     monkeypatch.setattr(channels, "CUT", (0, 0))
     monkeypatch.setattr(channels, "NOISE", NOISE[:1])
     monkeypatch.setattr(channels, "uniform", lambda count, low, *_: torch.ones(count) * (low == 0))
     torch.manual_seed(6)
     u = torch.randn(12, 100 + channels.DRAWS, 1).sign()
     one = torch.ones(12, 1)
-    mi, sure = channels.label((seen(u, one, one, 0),), 100, 2048)
+    mi, sure = channels.label((seen(u, one, 0 * u, one, 0),), 100, 2048)
     at = torch.linspace(-30, 30, 60_001, dtype=torch.float64)
     sd = torch.tensor([math.e, 1 / math.e], dtype=torch.float64)[:, None]
     density = torch.exp(-0.5 * (at / sd) ** 2) / sd / math.sqrt(2 * math.pi)
@@ -169,7 +169,7 @@ def test_likelihoods_are_those_of_the_draw_beside(monkeypatch):
     torch.manual_seed(4)
     u = torch.randn(1, 300, 1)
     mask = torch.ones(1, 1)
-    side = seen(u, mask, mask, 0)
+    side = seen(u, mask, channels.function(u, mask, 1), mask, 0)
     rows = torch.arange(300)
     table = side.log_likelihood(0, rows, rows)
     assert (table.diagonal() >= table.quantile(0.7, dim=1)).float().mean() > 0.7
@@ -183,5 +183,5 @@ def test_what_draws_cannot_tell_is_left_out():
         sd = (1e-6, 0.5)[i]
         return -0.5 * ((u[i, rows] - u[i, draws, j]) / sd) ** 2 - math.log(sd)
 
-    side = channels.Seen(u, torch.ones(2, 1), likelihood)
+    side = channels.Seen(u, by_coordinate(torch.ones(2, 1), likelihood))
     assert channels.label((side,), 100, 256)[1].tolist() == [False, True]

@@ -47,6 +47,7 @@ FORMULAS: tuple[Formula, ...] = (
     lambda a, b, c: torch.hypot(a, b),
     lambda a, b, c: torch.maximum(a, b),
     lambda a, b, c: torch.where(c > 0, a, b),
+    lambda a, b, c: a * (b > 0),
     lambda a, b, c: a * b.sign(),
     lambda a, b, c: a / (1 + b * b),
 )
@@ -57,29 +58,40 @@ class Seen:
     """What a side shows of the source, and how likely that is."""
 
     values: Tensor  # [B, N, D]
-    mask: Tensor  # [B, D] of the coordinates in use
-    of_coordinate: Callable[[int, int, Tensor, Tensor], Tensor]  # dataset, coordinate, Q, R rows
+    # Of what rows [Q] of dataset i show, if draws [R] were their source: (i, rows, draws) -> [Q, R]
+    log_likelihood: Callable[[int, Tensor, Tensor], Tensor]
 
-    def log_likelihood(self, i: int, rows: Tensor, draws: Tensor) -> Tensor:
-        """Of what the rows of dataset i show, if the draws were their source: [Q, R]."""
+
+def by_coordinate(
+    mask: Tensor, likelihood: Callable[[int, int, Tensor, Tensor], Tensor]
+) -> Callable[[int, Tensor, Tensor], Tensor]:
+    """Of coordinates whose noises know nothing of each other: (i, coordinate, rows, draws)."""
+
+    def log_likelihood(i: int, rows: Tensor, draws: Tensor) -> Tensor:
         table = torch.zeros(len(rows), len(draws))
-        for j in self.mask[i].nonzero()[:, 0].tolist():
-            table += self.of_coordinate(i, j, rows, draws)
+        for j in mask[i].nonzero()[:, 0].tolist():
+            table += likelihood(i, j, rows, draws)
         return table
+
+    return log_likelihood
 
 
 def channels(count: int, samples: int, queries: int, dim: int) -> Datasets:
-    """x the source, y a function of it and noise; or both are such functions.
+    """x the source, y a function of it and noise; or both are such functions."""
+    return with_sure_labels(attempt, count, samples, queries, dim)
 
-    Where dependence is too strong for a sure label, another dataset is drawn.
-    """
+
+def with_sure_labels(
+    attempt: Callable[..., tuple[Tensor, ...]], count: int, samples: int, queries: int, dim: int
+) -> Datasets:
+    """Where dependence is too strong for a sure label, another dataset is drawn."""
     parts: list[tuple[Tensor, ...]] = []
     for _ in range(ATTEMPTS):
         parts.append(attempt(count, samples, 2 * queries, dim))
         if sum(len(mi) for *_, mi in parts) >= count:
             x, y, mi = (torch.cat(values)[:count] for values in zip(*parts, strict=True))
             return without_queries(x, y, mi)
-    raise RuntimeError(f"of {ATTEMPTS * count} channels fewer than {count} have a sure label")
+    raise RuntimeError(f"of {ATTEMPTS * count} datasets fewer than {count} have a sure label")
 
 
 def attempt(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, ...]:
@@ -92,8 +104,8 @@ def attempt(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, .
     cut = CUT[clean]
     if torch.rand(()) < cut:
         u = standardise(levels(u, mu)[0]) * mu[:, None]
-    second = seen(u, mu, my, cut)
-    first = seen(u, mu, mx, cut) if hidden else None
+    second = seen(u, mu, function(u, mu, dim), my, cut)
+    first = seen(u, mu, function(u, mu, dim), mx, cut) if hidden else None
     x, mx = (first.values, mx) if first else (u, mu)
     mi, sure = label((first, second) if first else (second,), samples, queries)
     pair = [x[:, :samples], second.values[:, :samples]]
@@ -175,11 +187,10 @@ def term(u: Tensor, mask: Tensor) -> Tensor:
     return (u @ direction[:, :, None])[..., 0] + shift
 
 
-def seen(u: Tensor, mu: Tensor, mask: Tensor, cut: float) -> Seen:
-    """A random function of u [B, N, d] on the coordinates in use, and noise; a share is cut."""
+def seen(u: Tensor, mu: Tensor, centre: Tensor, mask: Tensor, cut: float) -> Seen:
+    """A function of u [B, N, d] on the coordinates in use, and noise; a share is cut."""
     b, d = mask.shape
-    centre = function(u, mu, d) * mask[:, None]
-    level = uniform(b, math.log(0.05), math.log(2.0), CPU).exp() * excess(mask)
+    centre, level = centre * mask[:, None], noise_level(mask)
     swing = uniform(b, 0.0, 1.5, CPU) * (torch.rand(b) < 0.4)
     scale = RandomFunction(mu, d, smooth=True).standardised(u).clamp(-2, 2)
     sd = level[:, None, None] * torch.exp(swing[:, None, None] * scale)
@@ -192,7 +203,12 @@ def seen(u: Tensor, mu: Tensor, mask: Tensor, cut: float) -> Seen:
         c, s = centre[i, draws, j], sd[i, draws, j]
         return log_density((values[i, rows, j, None] - c) / s) - s.log()
 
-    return Seen(values, mask, of_coordinate)
+    return Seen(values, by_coordinate(mask, of_coordinate))
+
+
+def noise_level(mask: Tensor) -> Tensor:
+    """Standard deviations [B]: more where there are more coordinates to tell."""
+    return uniform(len(mask), math.log(0.05), math.log(2.0), CPU).exp() * excess(mask)
 
 
 def laplace(shape: torch.Size) -> Tensor:
@@ -222,7 +238,7 @@ def in_levels(centre: Tensor, sd: Tensor, mask: Tensor) -> Seen:
         below = torch.sigmoid((edge[i, :, j, None] - centre[i, draws, j]) / sd[i, draws, j])
         return below.diff(dim=0).clamp(min=1e-9).log()[index[i, rows, j]]
 
-    return Seen(standardise(level) * mask[:, None], mask, of_coordinate)
+    return Seen(standardise(level) * mask[:, None], by_coordinate(mask, of_coordinate))
 
 
 def levels(v: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:

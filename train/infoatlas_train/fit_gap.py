@@ -6,11 +6,12 @@ to how far bound and gap are off on readings that they were not fitted to. The c
 stays as it is. Writes the checkpoint again, with the gap in it, and beside it the evidence, from
 which --evidence fits again without reading. One core reads five to twenty datasets a second.
 
-Of twenty datasets six are the atlas's, eight noisy channels (:mod:`infoatlas_train.channels`),
-three one component without flows, and one each a product of pairs, a code and a pair of smooth
-paths (:mod:`infoatlas_train.plain`), since the atlas bends nearly all it draws, and much real data
-is straight, or a function and noise, or counted, or a path. Their seeds are neither those of
-pretraining nor those of the calibration.
+Of twenty datasets four are the atlas's, seven noisy channels (:mod:`infoatlas_train.channels`),
+three what sensors show (:mod:`infoatlas_train.sensors`), three one component without flows, and one
+each a product of pairs, a code and a pair of smooth paths (:mod:`infoatlas_train.plain`), since the
+atlas bends nearly all it draws, and much real data is straight, or a function and noise, or keeps
+to a sphere, or is counted, or a path. Their seeds are neither those of pretraining nor those of the
+calibration.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from infoatlas_train.model import InfoAtlas
 from infoatlas_train.objective import HIGHEST_MI, canonical_datasets, squared_error
 from infoatlas_train.plain import codes, paths, products, straight
 from infoatlas_train.pretrain import checkpoint, draw_shifts, git_revision, load
+from infoatlas_train.sensors import sensors
 
 SEED = 20_260_501
 LEAST, LARGEST = 32, 5000  # samples a dataset
@@ -43,7 +45,7 @@ AT_ONCE = 4096  # samples that are read at once, at most (memory)
 TOGETHER = 8  # datasets of a batch
 QUERIES = 512  # behind the label of a dataset
 CYCLE = 20  # batches, of which these are the first; the others are the atlas's
-OTHERS = *[straight] * 3, products, codes, paths, *[channels] * 8
+OTHERS = *[straight] * 3, products, codes, paths, *[channels] * 7, *[sensors] * 3
 HELD_OUT = 9  # one batch in so many (prime to twenty: of all kinds)
 STEPS, BATCH, RATE = 8000, 512, 3e-3
 SHARE = 0.9  # of the errors, what Z90 spreads are to hold
