@@ -1,6 +1,6 @@
 """Accuracy on hand-made families that are not in the atlas, beside three classical estimators.
 
-python benchmarks/accuracy/families.py           # -> benchmarks/results/families.*, unseen.*
+python benchmarks/accuracy/families.py           # -> results/families.*, more_families.*, unseen.*
 python benchmarks/accuracy/families.py --quick --out build/results
 """
 
@@ -16,6 +16,7 @@ from hand_made import FAMILIES, Family
 from matplotlib.figure import Figure
 from more_families import MORE
 from report import GRID, INK, QUIET, Case, Row, names, number, ours, pick, table
+from unseen import UNSEEN
 
 SIZES = (100, 1000)
 
@@ -42,6 +43,13 @@ COLLECTIONS = (
         MORE,
         "They were written down by others, who did not know how the model is trained, and first "
         "read by 0.8.0; what they showed has led to kinds of data that the gap is fitted to.",
+    ),
+    Collection(
+        "unseen",
+        "Unseen families",
+        UNSEEN,
+        "They were written down by others, who did not know how the model is trained, and were "
+        "seen by nobody else, nor read, before `edge` and `base` 0.9.0 were settled.",
     ),
 )
 

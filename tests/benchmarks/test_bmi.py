@@ -134,7 +134,7 @@ def test_gaussian_quick(tmp_path):
 def test_families_quick(call, tmp_path):
     call("families.py", "--quick", "--out", tmp_path)
     estimators = [*ESTIMATORS, "KDE"]
-    for name, count in (("families", 25), ("more_families", 20)):
+    for name, count in (("families", 25), ("more_families", 20), ("unseen", 18)):
         report = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
         assert len(report["rows"]) == count * len(estimators)
         page = (tmp_path / f"{name}.md").read_text(encoding="utf-8").split("## By kind")[0]
