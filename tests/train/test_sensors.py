@@ -39,15 +39,35 @@ def test_functions_are_of_the_coordinates_in_use(kind):
     assert not torch.allclose(values[2], values[1], atol=0.1)
 
 
-def test_turned_frames_keep_lengths_and_chains_do_not_reach_beyond_their_links():
+def test_frames_turn_vectors_by_an_angle(monkeypatch):
+    """As a product of complex numbers does."""
     torch.manual_seed(2)
-    u, mask = torch.randn(6, 500, 3), torch.ones(6, 3)
-    for kind, low, high in ((sensors.turned_frames, 1, 1), (sensors.chain, 0, 3)):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sensors, "standardise", lambda v: v)
-            patch.setattr(torch, "rand", lambda *s, **how: torch.zeros(*s))  # one known vector
-            length = kind(u, mask, 2).norm(dim=2)
-        assert (length > low - 1e-5).all() and (length < high + 1e-5).all()
+    angle, a, b = torch.randn(3, 6, 500)
+    terms = iter((angle, a, b))
+    monkeypatch.setattr(sensors, "term", lambda u, mask: next(terms))
+    monkeypatch.setattr(sensors, "reach", lambda u: 1.0)
+    monkeypatch.setattr(sensors, "standardise", lambda v: v)
+    monkeypatch.setattr(torch, "rand", lambda *s: torch.ones(s))  # no vector is the same for all
+    found = sensors.turned_frames(torch.zeros(6, 500, 3), torch.ones(6, 3), 2)
+    turned = torch.complex(a, b) * torch.exp(1j * angle)
+    torch.testing.assert_close(found, torch.view_as_real(turned))
+
+
+def test_chains_end_where_their_links_lead(monkeypatch):
+    """Two links of known length, the second turned against the first."""
+    torch.manual_seed(2)
+    first, second = torch.randn(2, 6, 500)
+    terms = iter((first, second))
+    monkeypatch.setattr(sensors, "term", lambda u, mask: next(terms))
+    monkeypatch.setattr(sensors, "reach", lambda u: 1.0)
+    monkeypatch.setattr(sensors, "standardise", lambda v: v)
+    monkeypatch.setattr(sensors, "uniform", lambda count, *_: torch.full((count,), 0.5))
+    monkeypatch.setattr(torch, "randint", lambda *_: torch.tensor(0))
+    found = sensors.chain(torch.zeros(6, 500, 3), torch.ones(6, 3), 6)
+    elbow, tip = 0.5 * torch.exp(1j * first), 0.5 * torch.exp(1j * (first + second))
+    expected = [torch.view_as_real(elbow + tip), torch.view_as_real(elbow)]
+    torch.testing.assert_close(found[..., :4], torch.cat(expected, -1))
+    torch.testing.assert_close(found[..., 4:], torch.stack([first, second], -1))
 
 
 def test_sources_are_of_length_one_or_sum_to_one():
