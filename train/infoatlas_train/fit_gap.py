@@ -165,7 +165,6 @@ def descend(
     heads: Heads, loss: Callable[[Heads, Tensor], Tensor], rows: Tensor, steps: int
 ) -> None:
     """Fit networks to the mean loss of rows."""
-    heads.train()
     optimizer = torch.optim.AdamW(heads.parameters(), RATE, weight_decay=0.05)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, steps)
     for _ in range(steps):
@@ -174,7 +173,6 @@ def descend(
         value.backward()
         optimizer.step()
         schedule.step()
-    heads.eval()
 
 
 def by_size(data: dict[str, Tensor], gap: Gap) -> list[tuple[str, ...]]:
