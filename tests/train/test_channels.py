@@ -16,6 +16,7 @@ from infoatlas_train.channels import (
     seen,
     waves,
 )
+from infoatlas_train.sensors import sensors
 
 N = 20_000
 
@@ -35,11 +36,12 @@ def mutual_information(x, y):
 
 
 @pytest.mark.parametrize("dim", [1, 5, 20])
-def test_shapes_and_ranges(dim):
+@pytest.mark.parametrize("kind", [channels.channels, sensors])
+def test_shapes_and_ranges(kind, dim):
     truths = []
-    for seed in range(4):
+    for seed in range(6):
         torch.manual_seed(seed)
-        d = channels.channels(8, max(32, 3 * dim), 32, dim)
+        d = kind(8, max(32, 3 * dim), 32, dim)
         assert d.x.shape == d.y.shape == (8, max(32, 3 * dim), dim)
         assert d.x.isfinite().all() and d.y.isfinite().all()
         assert (d.mi > -0.1).all() and (d.family == -1).all()
