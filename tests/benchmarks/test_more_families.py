@@ -15,7 +15,6 @@ from truths import grid_information
 
 N, INNER = 30_000, 1000  # samples; those of them behind p(y)
 BY_NAME = {family.name: family for family in MORE}
-WIDTHS = "11 12 44 11 21 32 22 13 22 11 42 11 55 15 33 11 11 32 11 51"  # of x and y, in order
 page = dirichlet_multinomial.logpmf
 
 
@@ -138,13 +137,3 @@ def test_families_are_what_the_benchmark_promises():
     truths = sorted(family.truth for family in MORE)
     assert 0.15 <= truths[0] < truths[-1] < 2.55
     assert np.diff(truths).max() < 0.25
-
-
-@pytest.mark.parametrize(("name", "widths"), [*zip(BY_NAME, WIDTHS.split(), strict=True)])
-def test_draws(name, widths):
-    first, again, other = (BY_NAME[name].draw(50, seed) for seed in (1, 1, 2))
-    for side, width, same, different in zip(first, widths, again, other, strict=True):
-        assert side.shape == (50, int(width))
-        assert np.isfinite(side).all()
-        assert (side == same).all()
-        assert (side != different).any()

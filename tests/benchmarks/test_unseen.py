@@ -17,7 +17,6 @@ from truths import grid_information
 
 N, INNER = 20_000, 1000  # samples; those of them behind p(y)
 BY_NAME = {family.name: family for family in unseen.UNSEEN}
-WIDTHS = "32 22 11 13 13 21 22 22 23 32 45 22 33 14 21 11 55 22"  # of x and y, in order
 TURN = 2 * math.pi
 
 
@@ -385,13 +384,3 @@ def test_families_are_what_the_benchmark_promises():
     assert truths[0] == 0  # calls
     assert 0.05 <= truths[1] < truths[-1] < 2.5
     assert np.diff(truths).max() < 0.45
-
-
-@pytest.mark.parametrize(("name", "widths"), [*zip(BY_NAME, WIDTHS.split(), strict=True)])
-def test_draws(name, widths):
-    first, again, other = (BY_NAME[name].draw(50, seed) for seed in (1, 1, 2))
-    for side, width, same, different in zip(first, widths, again, other, strict=True):
-        assert side.shape == (50, int(width))
-        assert np.isfinite(side).all()
-        assert (side == same).all()
-        assert (side != different).any()
