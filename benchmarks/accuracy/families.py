@@ -42,14 +42,15 @@ COLLECTIONS = (
         "More families",
         MORE,
         "They were written down by others, who did not know how the model is trained, and first "
-        "read by 0.8.0; what they showed has led to kinds of data that the gap is fitted to.",
+        "read by 0.8.0; what they showed has led to kinds of data that the gap of `edge` 0.9.0 is "
+        "fitted to.",
     ),
     Collection(
         "unseen",
         "Unseen families",
         UNSEEN,
         "They were written down by others, who did not know how the model is trained, and were "
-        "seen by nobody else, nor read, before `edge` and `base` 0.9.0 were settled.",
+        "seen by nobody else, nor read by any model, before `edge` 0.9.0 was settled.",
     ),
 )
 

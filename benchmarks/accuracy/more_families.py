@@ -2,7 +2,7 @@
 
 They were written down, as an engineer or a statistician would, by someone who had not seen how the
 model is trained, and first read by 0.8.0. What that showed on unit quaternions, on counts of a
-fixed sum and on a throw led to the sensors that the gap of 0.9.0 is fitted to.
+fixed sum and on a throw led to the sensors that the gap of `edge` 0.9.0 is fitted to.
 
 Each truth is a closed form or a quadrature; tests compare it with means over samples. All draws are
 independent of each other, those of processes too: each is from a process of its own.
