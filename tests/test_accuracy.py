@@ -290,8 +290,9 @@ def test_window_of_independent_random_walks(estimator):
 
 
 def test_window_of_a_random_walk_with_its_own_past(estimator):
-    walk = np.random.default_rng(0).standard_normal((102, 3)).cumsum(axis=0)
-    assert last_reading(walk, 2, estimator).mi > 1
+    walks = [np.random.default_rng(i).standard_normal((102, 3)).cumsum(axis=0) for i in range(8)]
+    found = [last_reading(walk, 2, estimator).mi for walk in walks]
+    assert min(found) > 0.5 and np.mean(found) > 1.5
 
 
 # ---- copies --------------------------------------------------------------------------------------

@@ -89,7 +89,7 @@ def test_slicing(quick):
         "windows",
     }
     walks = [r for r in rows if r["study"] == "windows" and r["motion"] == "random walks"]
-    assert min(row["mean"] for row in walks) > 0.3  # of nothing
+    assert walks and max(abs(row["mean"]) for row in walks) < 1.5  # of nothing
     assert "too wide" in page
 
 
