@@ -183,7 +183,7 @@ def directions(centre: Tensor, mask: Tensor) -> Seen:
 
 
 def counts(centre: Tensor, mask: Tensor) -> Seen:
-    """How often something happens, about (more than) one time on the mean to forty."""
+    """How often something happens: Poisson, 1 to 20 times where the centre is 0."""
     mean = uniform(len(mask), 0.0, math.log(20.0), CPU).exp()[:, None, None]
     rate = (mean * torch.exp(gain(mask) * centre)).clamp(max=LARGEST_RATE)
     seen_counts = torch.poisson(rate) * mask[:, None]
