@@ -17,7 +17,7 @@ import truths
 from scipy.signal import lfilter
 from scipy.special import digamma, i0e, i1e, ndtri
 from scipy.stats import gamma, laplace, logistic
-from truths import Array, additive, even, flipped, normal_density, normal_entropy
+from truths import Array, additive, even, flipped, normal_noise
 
 Generator = np.random.Generator
 
@@ -232,9 +232,7 @@ def multiplicative_noise(rng: Generator, n: int) -> tuple[Array, Array]:
 
 @family(
     "scale",
-    lambda: additive(
-        0.5 * np.log(gamma.ppf(even(), 1.5, scale=2)), normal_density(0.2), normal_entropy(0.2)
-    ),
+    lambda: normal_noise(0.5 * np.log(gamma.ppf(even(), 1.5, scale=2)), 0.2),
 )
 def distance(rng: Generator, n: int) -> tuple[Array, Array]:
     """y = the length of three normal coordinates, times log-normal noise"""

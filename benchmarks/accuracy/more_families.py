@@ -17,7 +17,7 @@ import truths
 from hand_made import Family, Generator, columns, entered_in
 from scipy.special import digamma, expit, gammaln, hyp1f1, ndtr, ndtri, stdtr
 from scipy.stats import beta, poisson
-from truths import Array, even, grid_information, normal_density, normal_entropy
+from truths import Array, even, grid_information, normal_density, normal_entropy, normal_noise
 
 MORE: list[Family] = []
 family = entered_in(MORE)
@@ -28,10 +28,6 @@ DELAY = 3 * even(500)
 RATIO, DAMPING = 0.2 + 2 * even(2000)[:, None], 0.05 + 0.35 * even(400)
 ELEVATION = np.radians(20 + 50 * even(500))
 LOG_THROW = np.log((15 + 10 * even(500)[:, None]) ** 2 / 9.81 * np.sin(2 * ELEVATION)).ravel()
-
-
-def normal_noise(values: Array, sd: float) -> float:
-    return truths.additive(values, normal_density(sd), normal_entropy(sd))
 
 
 def instruments(means: list[Array], sds: list[float]) -> float:

@@ -56,6 +56,11 @@ def normal_entropy(sd: float) -> float:
     return 0.5 * math.log(2 * math.pi * math.e * sd**2)
 
 
+def normal_noise(values: Array, sd: float) -> float:
+    """I(x; f(x) + normal noise), `values` as in :func:`additive`."""
+    return additive(values, normal_density(sd), normal_entropy(sd))
+
+
 def flipped(probability: float) -> float:
     """Information of a fair bit that is flipped now and then."""
     p = probability

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 import pytest
+from densities import bell, log_ratios
 from more_families import MORE
 from scipy.special import expit, ndtri, stdtrit
 from scipy.stats import beta, dirichlet_multinomial, multivariate_t
@@ -16,10 +17,6 @@ from truths import grid_information
 N, INNER = 30_000, 1000  # samples; those of them behind p(y)
 BY_NAME = {family.name: family for family in MORE}
 page = dirichlet_multinomial.logpmf
-
-
-def bell(error, sd=1.0):
-    return np.exp(-0.5 * (error / sd) ** 2)
 
 
 def thermometers(x, y):
@@ -102,24 +99,13 @@ RATIO = {
 }
 
 
-def log_mean(own, others):
-    """With x's own density the mean is finite, and its log too high by half the last term."""
-    mean = (own + others.sum(1)) / (1 + INNER)
-    square = (own**2 + np.einsum("ij,ij->i", others, others)) / (1 + INNER)
-    return np.log(mean) - (square / mean**2 - 1) / (2 * INNER)
-
-
 @pytest.mark.parametrize("name", [*GIVEN, *RATIO])
 def test_truth_by_densities(name):
     x, y = BY_NAME[name].draw(N, seed=77)
     if name in RATIO:
         log_ratio = RATIO[name](x, y)
     else:
-        given, other = GIVEN[name], BY_NAME[name].draw(INNER, seed=78)[0].T
-        own = given(x.T, y.T)
-        parts = (slice(i, i + 500) for i in range(0, N, 500))
-        log_marginal = [log_mean(own[part], given(other, y[part].T[:, :, None])) for part in parts]
-        log_ratio = np.log(own) - np.concatenate(log_marginal)
+        log_ratio = log_ratios(GIVEN[name], x, y, BY_NAME[name].draw(INNER, seed=78)[0])
     tolerance = 3 * log_ratio.std() / math.sqrt(N)
     assert tolerance < 0.03
     assert log_ratio.mean() == pytest.approx(BY_NAME[name].truth, abs=tolerance)

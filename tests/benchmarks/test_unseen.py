@@ -11,6 +11,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import unseen
+from densities import bell, log_ratios
 from scipy.special import expit, gammainc, gammaln, i0e, i1e, logsumexp, ndtr, polygamma, psi
 from scipy.stats import dirichlet, expon, gamma
 from truths import grid_information
@@ -18,10 +19,6 @@ from truths import grid_information
 N, INNER = 20_000, 1000  # samples; those of them behind p(y)
 BY_NAME = {family.name: family for family in unseen.UNSEEN}
 TURN = 2 * math.pi
-
-
-def bell(error, sd=1.0):
-    return np.exp(-0.5 * (error / sd) ** 2)
 
 
 def hand(x):
@@ -185,13 +182,6 @@ RATIO = {
 }
 
 
-def log_mean(own, others):
-    """With x's own density the mean is finite, and its log too high by half the last term."""
-    mean = (own + others.sum(1)) / (1 + INNER)
-    square = (own**2 + np.einsum("ij,ij->i", others, others)) / (1 + INNER)
-    return np.log(mean) - (square / mean**2 - 1) / (2 * INNER)
-
-
 def draw(name, n, seed):
     return BY_NAME[name].draw(n, seed)[:: -1 if name == "spins" else 1]
 
@@ -204,11 +194,7 @@ def test_truth_by_densities(name):
             [RATIO[name](*part) for part in zip(np.split(x, 20), np.split(y, 20), strict=True)]
         )
     else:
-        given, other = GIVEN[name], draw(name, INNER, 78)[0].T
-        own = given(x.T, y.T)
-        parts = (slice(i, i + 250) for i in range(0, N, 250))
-        log_marginal = [log_mean(own[part], given(other, y[part].T[:, :, None])) for part in parts]
-        log_ratio = np.log(own) - np.concatenate(log_marginal)
+        log_ratio = log_ratios(GIVEN[name], x, y, draw(name, INNER, 78)[0])
     tolerance = 3 * log_ratio.std() / math.sqrt(N) + 1e-9
     assert tolerance < 0.03
     assert log_ratio.mean() == pytest.approx(BY_NAME[name].truth, abs=tolerance)

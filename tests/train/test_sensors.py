@@ -63,7 +63,7 @@ def test_sources_are_of_length_one_or_sum_to_one():
     u, mask = torch.randn(2, 50, 3), torch.tensor([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]])
     u = u * mask[:, None]
     torch.testing.assert_close(sensors.of_length_one(u, mask).norm(dim=2), torch.ones(2, 50))
-    shares = sensors.shares_alone(u, mask)
+    shares = sensors.shares(u, mask)
     torch.testing.assert_close(shares[0].sum(1), torch.ones(50))
     torch.testing.assert_close(shares[1], u[1])
 
@@ -76,7 +76,6 @@ def test_directions_know_what_the_closed_form_says(d, either):
     kappa = 4.0
     centre = torch.nn.functional.pad(torch.randn(3, channels.DRAWS, d), (0, 4 - d))
     mask = (torch.arange(4) < d).float().expand(3, 4)
-    shown = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sensors, "noise_level", lambda mask: torch.full((3,), kappa**-0.5))
         rand = torch.rand

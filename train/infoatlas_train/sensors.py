@@ -84,17 +84,13 @@ def of_length_one(u: Tensor, mask: Tensor) -> Tensor:
     return normalize(u, dim=2)
 
 
-def shares(logits: Tensor, mask: Tensor) -> Tensor:
-    """Positive coordinates that sum to one."""
-    return logits.masked_fill(mask[:, None] == 0, -math.inf).softmax(2)
+def shares(u: Tensor, mask: Tensor) -> Tensor:
+    """Positive, with sum one; a single coordinate, whose share would be all, stays."""
+    whole = u.masked_fill(mask[:, None] == 0, -math.inf).softmax(2)
+    return torch.where(mask.sum(1)[:, None, None] > 1, whole, u)
 
 
-def shares_alone(u: Tensor, mask: Tensor) -> Tensor:
-    """Shares; a single coordinate, whose share would be all, stays."""
-    return torch.where(mask.sum(1)[:, None, None] > 1, shares(u, mask), u)
-
-
-SOURCES = as_it_is, as_it_is, of_length_one, shares_alone
+SOURCES = as_it_is, as_it_is, of_length_one, shares
 
 
 # --- functions: u [B, N, d], mask [B, d] -> [B, N, out] -----------------------------------------
@@ -224,7 +220,7 @@ def parts_of_a_whole(centre: Tensor, mask: Tensor) -> Seen:
 
 
 def gain(mask: Tensor) -> Tensor:
-    """[B, 1, 1]"""
+    """How much a unit of the centre counts in a logit or the log of a rate: [B, 1, 1]."""
     return uniform(len(mask), math.log(0.3), math.log(2.5), CPU).exp()[:, None, None]
 
 
