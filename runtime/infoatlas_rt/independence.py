@@ -28,7 +28,6 @@ from .inputs import as_count
 from .preprocess import Side, pair, whiten
 
 PERMUTATIONS = 199
-NEAREST = 10  # a circular shift moves a series by at least one part in this many
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,11 +109,13 @@ def independence_test(
         B, pairings without dependence. 199 tell p-values down to 0.005.
     time_series : bool
         The samples are in time order and neighbours depend on each other. Then y is shifted in a
-        circle, by at least a tenth of the series either way, which keeps its memory; so there are
-        at most about 0.8 n pairings, and fewer are used than asked for if n is small. Both series
+        circle, which keeps its memory; so there are n - 1 pairings, and fewer are used than asked
+        for if n is small. Small shifts count too: without them the given pairing would not be
+        one among equals, for where it reads much by chance, so do its neighbours. Both series
         have to be stationary, and the series long beside their memory: where they drift (random
-        walks) or are short, independent series are called dependent too often. It is a
-        test of two series; that a series depends on its own past needs none.
+        walks) or are short, the seam of the circle tells, and independent series are called
+        dependent too often. It is a test of two series; that a series depends on its own past
+        needs none.
     resolution_x, resolution_y : float or [d], optional
         As in `Estimator.estimate`.
     progress : callable, optional
@@ -172,10 +173,8 @@ class _Pairings:
         self._order, self._place = entry.order, entry.sequence
         self._seed, self._count = seed, count
         if time_series:
-            n = len(self._order)
-            nearest = -(-n // NEAREST)
-            far = np.random.default_rng([seed, 1]).permutation(np.arange(nearest, n - nearest + 1))
-            self._shifts = far[:count]
+            drawn = np.random.default_rng([seed, 1])
+            self._shifts = (1 + drawn.permutation(len(self._order) - 1))[:count]
             self._count = len(self._shifts)
 
     def __len__(self) -> int:
