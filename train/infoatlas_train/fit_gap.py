@@ -47,7 +47,7 @@ QUERIES = 512  # behind the label of a dataset
 CYCLE = 20  # batches, of which these are the first; the others are the atlas's
 OTHERS = *[straight] * 3, products, codes, paths, *[channels] * 7, *[sensors] * 3
 HELD_OUT = 9  # one batch in so many (prime to twenty: of all kinds)
-STEPS, BATCH, RATE = 20_000, 512, 3e-3
+STEPS, BATCH, RATE = 40_000, 512, 3e-3
 SHARE = 0.9  # of the errors, what Z90 spreads are to hold
 LEAST_ERROR = 0.01  # nats; labels have errors of their own
 BINS = (32, 70, 140, 300, 700, 1500, 3001, 5001)
@@ -152,7 +152,7 @@ def fit(gap: Gap, data: dict[str, Tensor], seed: int, steps: int) -> None:
 
     for judged in (half, ~half):
         heads = Heads(z.shape[1])
-        descend(heads, lack, (~judged).nonzero()[:, 0], steps)
+        descend(heads, lack, (~judged).nonzero()[:, 0], steps // 2)
         with torch.no_grad():
             error = (bound[judged] + heads(z[judged]).mean(0) - truth[judged]).abs()
         left[judged] = torch.log(error.clamp(min=LEAST_ERROR) / Z90)
@@ -165,6 +165,7 @@ def descend(
     heads: Heads, loss: Callable[[Heads, Tensor], Tensor], rows: Tensor, steps: int
 ) -> None:
     """Fit networks to the mean loss of rows."""
+    heads.train()
     optimizer = torch.optim.AdamW(heads.parameters(), RATE, weight_decay=0.05)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, steps)
     for _ in range(steps):
@@ -173,6 +174,7 @@ def descend(
         value.backward()
         optimizer.step()
         schedule.step()
+    heads.eval()
 
 
 def by_size(data: dict[str, Tensor], gap: Gap) -> list[tuple[str, ...]]:

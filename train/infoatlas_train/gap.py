@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import gelu
+from torch.nn.functional import dropout, gelu
 
 from infoatlas_train.critic import donsker_varadhan, partners, sample_size, side_inputs
 from infoatlas_train.kernels import (
@@ -36,7 +36,7 @@ WIDTHS = 5  # of the kernels: twice the default, and each half of the one before
 FALL = 0.7  # of log-scales from one direction to the next, in the second metric
 LOCAL = 2  # terms of the local values
 LAGS = 1, 3, 9, 27, 81, 243  # of autocorrelations
-HEADS, UNITS = 4, 128
+HEADS, UNITS, DROPOUT = 4, 128, 0.1
 BOUND = 4.0  # standard deviations: beyond what the fit has seen, evidence says no more
 
 
@@ -53,8 +53,8 @@ class Heads(nn.Module):
 
     def forward(self, z: Tensor) -> Tensor:
         """What each of them says of [B, E]: [HEADS, B]."""
-        h = gelu(self.by_head(self.first(z)))
-        h = gelu(h @ self.second + self.bias)
+        h = dropout(gelu(self.by_head(self.first(z))), DROPOUT, self.training)
+        h = dropout(gelu(h @ self.second + self.bias), DROPOUT, self.training)
         return (h @ self.last + self.constant)[..., 0]
 
     def slope(self, z: Tensor) -> Tensor:
