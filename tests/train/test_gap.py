@@ -13,6 +13,7 @@ from infoatlas_train.gap import (
     LAGS,
     WIDTHS,
     Gap,
+    Heads,
     deviation,
     moments,
     neighbours,
@@ -203,6 +204,18 @@ def test_fit_finds_a_gap_that_evidence_tells(monkeypatch):
     with torch.no_grad():
         left = (1 + gap.of(evidence[3000:]) - truth[3000:]).abs().mean()
     assert left < 0.3 * (1 - truth[3000:]).abs().mean()
+
+
+def test_units_are_dropped_only_while_heads_are_fitted():
+    torch.manual_seed(3)
+    heads, z = Heads(5), torch.randn(8, 5)
+    fit_gap.descend(
+        heads, lambda h, rows: (h(z[rows]) - z[rows].sum(1)).square(), torch.arange(8), 3
+    )
+    with torch.no_grad():
+        assert torch.equal(heads(z), heads(z))
+        heads.train()
+        assert not torch.equal(heads(z), heads(z))
 
 
 def test_the_spread_is_that_of_readings_which_the_fit_has_not_seen():
