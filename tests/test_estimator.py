@@ -297,6 +297,20 @@ def test_time_series_widens_the_error(estimator, echo):
     assert 0.6 < white.effective_samples / 1000 <= 1
 
 
+@pytest.mark.parametrize("moving", [2, 3])
+def test_coordinates_that_do_not_move_count_as_nothing(moving):
+    """Joints that are locked: what is too wide for the model then still reads what it is."""
+    real = Estimator(threads=1)
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((200, moving))
+    y = x + rng.standard_normal((200, moving))
+    locked = np.full((200, 8), 0.3)
+    found = real.estimate(np.hstack([x, locked]), np.hstack([locked, y]))
+    assert (found.rank_x, found.rank_y) == (moving, moving)
+    assert abs(found.mi - real.estimate(x, y).mi) < 0.1
+    assert found.per_slice.std() < 0.1  # each slice is all that moves
+
+
 def test_a_series_that_was_not_announced_is_told(estimator, echo):
     rng = np.random.default_rng(3)
     x, y = (ar1(0.9, 300, rng)[0] for _ in range(2))
@@ -304,8 +318,9 @@ def test_a_series_that_was_not_announced_is_told(estimator, echo):
     assert found.neighbours_alike and "time_series=True" in str(found)
     assert not estimator.estimate(x, y, time_series=True).neighbours_alike
     assert not estimator.estimate(rng.permutation(x), y).neighbours_alike
-    constant = np.column_stack([x, np.ones(300)])  # counts as no neighbour of itself
+    constant = np.column_stack([x, np.ones((300, 4))])  # counts as no neighbour of itself
     assert estimator.estimate(constant, y).neighbours_alike
+    assert not estimator.estimate(np.ones(300), y).neighbours_alike
     huge = rng.permutation(x) * 1e300
     assert not estimator.estimate(huge, y).neighbours_alike
 

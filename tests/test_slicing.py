@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.slicing import plan, project, stiefel
+from infoatlas_rt.slicing import of_what_moves, plan, project, stiefel
 
 
 @pytest.mark.parametrize(("d", "k", "slices"), [(41, 5, 40), (7, 7, 3), (1, 1, 8), (300, 2, 4)])
@@ -42,8 +42,9 @@ def test_same_seed_same_projections():
 
 
 def test_plan_leaves_small_sides_whole():
-    p = plan(3, 10, 10)
-    assert (p.slices, p.k, p.x, p.y) == (1, None, None, None)
+    for slices in (None, 4):
+        p = plan(3, 10, 10, slices=slices)
+        assert (p.slices, p.k, p.x, p.y) == (1, None, None, None)
 
 
 def test_plan_slices_what_is_too_wide():
@@ -74,7 +75,7 @@ def test_plan_follows_sides():
     [
         ({"dx": 41, "dy": 3, "k": 5}, "y, which has 3 coordinates.*k <= 3"),
         ({"dx": 2, "dy": 41, "k": 5}, "x, which has 2 coordinates.*k <= 2"),
-        ({"dx": 3, "dy": 3, "slices": 4}, r"width \(10\).*leave out k and slices"),
+        ({"dx": 3, "dy": 3, "sides": "both"}, r"width \(10\).*leave out k"),
         ({"dx": 41, "dy": 41, "k": 5, "sides": "x"}, "y has 41 coordinates.*takes 10"),
         ({"dx": 41, "dy": 41, "k": 5, "slices": 10**9}, "fewer slices"),
     ],
@@ -94,6 +95,26 @@ def test_plan_is_the_same_for_the_same_widths_and_independent_across_sides():
     assert not np.array_equal(p.x, plan(12, 12, 10, k=4, seed=1).x)
     with pytest.raises(ValueError, match="read-only"):
         p.x[0, 0, 0] = 1
+
+
+def test_slices_of_what_moves():
+    """Constant coordinates have no part in them, and fewer moving ones make narrower slices."""
+    p = plan(9, 7, 10, k=5, slices=4000)
+    q = of_what_moves(p, (1, 4), (0, 1, 2, 3, 5))
+    assert (q.slices, q.k, q.x.shape, q.y.shape) == (4000, 5, (4000, 9, 5), (4000, 7, 2))
+    assert not q.x[:, [1, 4]].any() and not q.y[:, [0, 1, 2, 3, 5]].any()
+    for side in (q.x, q.y):
+        eye = np.broadcast_to(np.eye(side.shape[2]), (4000, side.shape[2], side.shape[2]))
+        np.testing.assert_allclose(np.swapaxes(side, 1, 2) @ side, eye, atol=1e-12)
+    # Uniform: each direction of the seven (two) is as likely as any other.
+    np.testing.assert_allclose((q.x[:, [0, 2, 3, 5, 6, 7, 8]] ** 2).mean((0, 2)), 1 / 7, atol=0.01)
+    np.testing.assert_allclose(q.y[:, [4, 6]].mean((0, 2)), 0, atol=0.03)
+
+
+def test_what_does_not_move_at_all_and_what_enters_whole_stay():
+    p = plan(12, 3, 10)
+    assert of_what_moves(p, tuple(range(12)), (1,)).x is p.x
+    assert of_what_moves(p, (), (1,)).x is p.x and of_what_moves(p, (), (1,)).y is None
 
 
 def test_project_is_the_projection():

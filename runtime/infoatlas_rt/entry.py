@@ -110,7 +110,9 @@ def make_entry(
     sequence = place if time_series else np.arange(n)
     x = _prepare(x, resolution_x, "x", plan.x is not None)
     y = _prepare(y, resolution_y, "y", plan.y is not None)
-    return Entry(plan, x[order], y[order], order, offsets, sequence, _constant(x), _constant(y))
+    constant = _constant(x), _constant(y)
+    plan = slicing.of_what_moves(plan, *constant) if any(constant) else plan
+    return Entry(plan, x[order], y[order], order, offsets, sequence, *constant)
 
 
 @lru_cache(maxsize=8)

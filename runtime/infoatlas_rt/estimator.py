@@ -41,15 +41,16 @@ class Estimator:
     k : int, optional
         Dimensions of a slice, at most the model's D; D unless given.
     slices : int, optional
-        Number of slices S; 40 unless given.
+        Number of slices S, where there are any; 40 unless given.
     sides : {"auto", "both", "x", "y"}
-        Which sides are sliced; "auto": both if `k` or `slices` is given, else those wider than D.
+        Which sides are sliced; "auto": both if `k` is given, else those wider than D.
     shifts : int, optional
         Cyclic shifts M that make the product of marginals, at least 4, at most n-1 are used; the
         model's metadata has the default. More narrow the spread of a single slice at small n, and
         cost time.
     seed : int
-        Of projections, shuffle and shifts. Same input, seed, provider and machine: same bits.
+        Of projections, shuffle and shifts. Same input, seed, provider, threads and machine: same
+        bits.
 
     Attributes
     ----------
@@ -259,10 +260,13 @@ def estimate(
 
 
 def neighbours_alike(entry: Entry) -> bool:
-    """Whether lag-1 autocorrelations, mean over coordinates, have a product above `ALIKE`."""
+    """Whether lag-1 autocorrelations, mean over what moves, have a product above `ALIKE`."""
+    if entry.degenerate:
+        return False
     place = np.argsort(entry.order)
     product = 1.0
-    for side in (entry.x, entry.y):
+    for side, constant in ((entry.x, entry.constant_x), (entry.y, entry.constant_y)):
+        side = np.delete(side, constant, axis=1)
         with np.errstate(all="ignore"):
             z = (side - side.mean(axis=0)) / side.std(axis=0)
             own = (z[place[1:]] * z[place[:-1]]).mean(axis=0)

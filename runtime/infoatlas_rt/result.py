@@ -64,7 +64,7 @@ class Estimate:
     beyond_n_max : bool
         n is larger than anything the model was trained on.
     constant_x, constant_y : tuple of int
-        Constant coordinates; they count as nothing.
+        Constant coordinates; they count as nothing, and slices are of the others.
     """
 
     mi: float

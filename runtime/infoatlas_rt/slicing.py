@@ -7,7 +7,7 @@ I(P_j x; y), if one side is sliced alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -35,7 +35,8 @@ class Slicing:
     slices : int
         S; 1 if nothing is projected.
     k : int or None
-        Dimensions of a projected side; None if nothing is projected.
+        Dimensions of a projected side (fewer, if fewer of its coordinates move); None if nothing
+        is projected.
     x, y : [S, d, k] float64, or None
         Projections with orthonormal columns; None for a side that enters whole.
     """
@@ -68,10 +69,10 @@ def plan(
     k : int, optional
         Dimensions of a slice; `dim` unless given.
     slices : int, optional
-        Number of slices; 40 unless given.
+        Number of slices, where there are any; 40 unless given.
     sides : {"auto", "both", "x", "y"}
-        Which sides are projected. "auto": both, if `k` or `slices` is given; otherwise those with
-        more than `dim` coordinates, and none if there are none.
+        Which sides are projected. "auto": both, if `k` is given; otherwise those with more than
+        `dim` coordinates, and none if there are none.
     seed : int
         The two sides have random streams of their own, so the projections of one side do not
         depend on the width of the other.
@@ -86,8 +87,7 @@ def plan(
         A slice wider than the side it is taken from, or a side that is too wide to enter whole.
     """
     if sides == "auto":
-        asked = k is not None or slices is not None
-        slice_x, slice_y = asked or dx > dim, asked or dy > dim
+        slice_x, slice_y = k is not None or dx > dim, k is not None or dy > dim
     else:
         slice_x, slice_y = sides in ("both", "x"), sides in ("both", "y")
     if not slice_x and not slice_y:
@@ -111,7 +111,7 @@ def plan(
             raise InputError(
                 f"{given} cannot be taken from {name}, which has {d} coordinates: pass k <= {d}, "
                 "slice the other side alone with sides='x' or sides='y', "
-                "or leave out k and slices to use small sides whole"
+                "or leave out k to use small sides whole"
             )
         if sliced and count * d * width > LARGEST:
             raise InputError(
@@ -148,11 +148,45 @@ def stiefel(d: int, k: int, slices: int, rng: np.random.Generator) -> NDArray[np
         raise InputError(f"k={k} dimensions cannot be taken from {d}: pass 1 <= k <= {d}")
     if slices < 1:
         raise InputError(f"slices={slices}: pass at least 1")
-    q, r = np.linalg.qr(rng.standard_normal((slices, d, k)))
+    return _stored(_orthonormal(rng.standard_normal((slices, d, k))))
+
+
+@lru_cache(maxsize=4)
+def of_what_moves(
+    plan: Slicing, constant_x: tuple[int, ...], constant_y: tuple[int, ...]
+) -> Slicing:
+    """The same slices, of the coordinates that are not constant alone.
+
+    A slice of three moving coordinates has three dimensions at most: five combinations of three are
+    collinear but for their ranks, and whitening would blow that difference up. The projections stay
+    uniform on St(m, min(k, m)), m coordinates that move; a side that does not move at all stays.
+    """
+    return replace(plan, x=_moving(plan.x, constant_x), y=_moving(plan.y, constant_y))
+
+
+def _moving(
+    projections: NDArray[np.float64] | None, constant: tuple[int, ...]
+) -> NDArray[np.float64] | None:
+    """Projections [S, d, k] whose rows of constant coordinates are 0: [S, d, min(k, moving)]."""
+    if projections is None or not 0 < len(constant) < projections.shape[1]:
+        return projections
+    moving = np.setdiff1d(np.arange(projections.shape[1]), constant)
+    width = min(projections.shape[2], len(moving))
+    found = np.zeros((*projections.shape[:2], width))
+    found[:, moving] = _orthonormal(projections[:, moving, :width])
+    return _stored(found)
+
+
+def _orthonormal(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Columns of matrices [S, d, k] made orthonormal, one after the other, with their signs."""
+    q, r = np.linalg.qr(matrices)
     # QR is unique only up to the signs of R's diagonal; LAPACK's choice of them is not uniform.
-    q *= np.where(np.diagonal(r, axis1=-2, axis2=-1) < 0, -1.0, 1.0)[:, None, :]
-    # Stored as [slices, k, d], so that `project` can read all slices as one matrix.
-    stored = np.ascontiguousarray(np.swapaxes(q, -1, -2))
+    return q * np.where(np.diagonal(r, axis1=-2, axis2=-1) < 0, -1.0, 1.0)[:, None, :]
+
+
+def _stored(projections: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Read-only, in memory as [slices, k, d], so that `project` can read all as one matrix."""
+    stored = np.ascontiguousarray(np.swapaxes(projections, -1, -2))
     stored.flags.writeable = False
     return np.swapaxes(stored, -1, -2)
 
