@@ -108,6 +108,29 @@ def test_raw_steps_and_no_flags(capsys, tmp_path):
     assert picture.read_text().lstrip().startswith("<?xml")
 
 
+def test_few_coordinates_are_read_whole(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    walks = np.cumsum(rng.standard_normal((60, 6, 3)), axis=1).reshape(-1, 3)
+    np.savez(tmp_path / "a.npz", states=walks, lengths=np.full(60, 6), names="abc")
+    command = ["keystates", str(tmp_path / "a.npz"), *QUICK]
+    assert cli.main(command) == 2
+    assert "1 names for 3 coordinates" in capsys.readouterr().err
+    np.savez(tmp_path / "a.npz", states=walks, lengths=np.full(60, 6))
+    assert cli.main([*command, "--json"]) == 0
+    assert "unsliced" in json.loads(capsys.readouterr().out)["how"]
+
+    assert cli.main(["bench", "--dims", "3", "2", "--duration", "0.1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["k"] is None
+
+
+def test_one_side_can_be_sliced_alone(samples, capsys):
+    wide = samples[0].replace("x.npy", "wide.npy")
+    np.save(wide, np.random.default_rng(1).standard_normal((80, 9)))
+    for options in (["--slices", "3"], ["--k", "3", "--sides", "x", "--slices", "3"]):
+        assert cli.main(["estimate", wide, samples[1], *options, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["slices"] == 3
+
+
 def test_bench(capsys):
     quick = ["--duration", "0.1", "--slices", "2", "--threads", "1"]
     assert cli.main(["bench", *quick]) == 0
@@ -138,6 +161,8 @@ def test_info(capsys):
         (["keystates", str(PICKCUBE), "--k", "99"], 2, "k is 99"),
         (["keystates", str(PICKCUBE), "--plot", "a.bmp"], 2, "end its name in one of"),
         (["keystates", str(PICKCUBE), "--plot", "none/a.png"], 2, "folder none is missing"),
+        (["keystates", str(PICKCUBE), "--json", "none/a.json"], 2, "its folder is missing"),
+        (["keystates", str(PICKCUBE), "--sides", "z"], 2, "sides is 'z'"),
         (["bench", "--duration", "0"], 2, "duration is 0.0"),
         (["bench", "--samples", "3"], 2, "3 samples are fewer"),
         (["info", "--model", "no.onnx"], 3, "no.onnx"),

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from typing import Any
 
 from . import __version__, independence_command
-from .console import progress, table, write_json
+from .console import check_json, progress, table, write_json
 from .errors import InfoAtlasError, InputError
 
 
@@ -32,6 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if argv[:1] == ["export"]:
             return _export(argv[1:])
         arguments = _parser().parse_args(argv)
+        check_json(arguments.json)
         arguments.run(arguments)
         sys.stdout.flush()
     except InputError as error:
@@ -72,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
         help="rows are in time order and depend on their neighbours (wider standard error)",
     )
     _add_estimator(estimate)
-    _add_slicing(estimate, None, None)
+    _add_slicing(estimate)
     _add_json(estimate)
 
     states = command(
@@ -95,10 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     states.add_argument("--plot", metavar="FILE", help="picture (.png, .pdf or .svg)")
     _add_estimator(states)
-    states.add_argument(
-        "--k", type=int, help="dimensions of a slice (5; bags: the model's, where there are more)"
-    )
-    states.add_argument("--slices", type=int, help="how many (40)")
+    _add_slicing(states)
     _add_json(states)
     _add_trajectories(states.add_argument_group("trajectories"))
     _add_bags(states.add_argument_group("bags"))
@@ -106,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     test = command("test", _test, "permutation test of independence of two files of paired samples")
     independence_command.add_arguments(test)
     _add_estimator(test)
-    _add_slicing(test, None, None)
+    _add_slicing(test)
     _add_json(test)
 
     bench = command("bench", _bench, "time of one update, by stage")
@@ -116,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     bench.add_argument("--duration", type=float, default=3.0, help="seconds, at least (3)")
     _add_estimator(bench)
-    _add_slicing(bench, 5, 40)
+    _add_slicing(bench)
     _add_json(bench)
 
     info = command("info", _info, "what a model file says of itself")
@@ -157,6 +155,19 @@ def _add_bags(group: Any) -> None:
         "--pair-tolerance", type=float, metavar="S", help="seconds between two topics (0.02)"
     )
     group.add_argument("--window", type=int, help="steps of a reading (100)")
+    group.add_argument(
+        "--resolution",
+        type=float,
+        nargs="+",
+        metavar="R",
+        help="smallest difference that means anything, for all coordinates or for each (none)",
+    )
+    group.add_argument(
+        "--reset-after",
+        type=float,
+        metavar="S",
+        help="seconds by which stamps jump back for everything to be forgotten (1)",
+    )
     group.add_argument("--every", type=int, metavar="N", help="a reading for each Nth pair (1)")
     group.add_argument(
         "--lag-seconds",
@@ -176,9 +187,17 @@ def _add_estimator(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="of projections and shuffle (0)")
 
 
-def _add_slicing(parser: argparse.ArgumentParser, k: int | None, slices: int | None) -> None:
-    parser.add_argument("--k", type=int, default=k, help=f"dimensions of a slice ({k or 'model'})")
-    parser.add_argument("--slices", type=int, default=slices, help=f"how many ({slices or 'auto'})")
+def _add_slicing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--k", type=int, help="dimensions of a slice (as many as the model takes: edge, base 5)"
+    )
+    parser.add_argument("--slices", type=int, help="how many, where there are any (40)")
+    parser.add_argument(
+        "--sides",
+        default="auto",
+        help="which are sliced: both, x or y (auto: both with --k, else those that are wider than "
+        "the model)",
+    )
 
 
 def _add_json(parser: argparse.ArgumentParser) -> None:
@@ -196,6 +215,7 @@ def _make_estimator(arguments: argparse.Namespace) -> Any:
         threads=arguments.threads,
         k=arguments.k,
         slices=arguments.slices,
+        sides=arguments.sides,
         seed=arguments.seed,
     )
 

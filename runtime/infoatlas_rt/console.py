@@ -15,6 +15,12 @@ from typing import Any
 from .errors import InputError
 
 
+def check_json(target: str | None) -> None:
+    """Raise InputError if `write_json` could not write there: before minutes of computing."""
+    if target not in (None, "-") and not Path(target).absolute().parent.is_dir():
+        raise InputError(f"{target} cannot be written (its folder is missing): check the path")
+
+
 def write_json(target: str | None, value: dict[str, Any]) -> bool:
     """Write where `--json` asks for it; True if stdout is taken by it."""
     if target is None:

@@ -74,7 +74,7 @@ def load_trajectories(path: str | os.PathLike[str]) -> Trajectories:
             raise InputError(f"{path} has no array `states` [sum(lengths), d]: add it")
         states = arrays["states"]
         lengths = arrays.get("lengths")
-        names = tuple(str(name) for name in arrays.get("names", ()))
+        names = tuple(str(name) for name in np.atleast_1d(arrays.get("names", ())))
     if states.ndim == 1:
         states = states[:, None]
     if states.ndim != 2 or states.size == 0 or states.dtype.kind not in "buif":

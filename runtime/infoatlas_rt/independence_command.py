@@ -76,7 +76,7 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
     if result.degenerate:
         print("A side is constant: nothing can depend on it.")
     if count < arguments.permutations:
-        print(f"A series of {result.samples} has {count} shifts by a tenth of it or more.")
+        print(f"A series of {result.samples} has {count} circular shifts.")
     if reached == 0:
         print(f"No pairing reached it: p is at most {result.p_value:.3g}; more tell more.")
     if arguments.plot:

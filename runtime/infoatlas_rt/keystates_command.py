@@ -25,6 +25,8 @@ BAGS = {
     "every": 1,
     "lag_seconds": None,
     "tolerance": None,
+    "resolution": None,
+    "reset_after": 1.0,
 }
 
 
@@ -60,9 +62,8 @@ def _trajectories(arguments: Namespace, make_estimator: Callable[[Namespace], An
 
     options = {"z": arguments.z, "delay": arguments.delay}
     KeyStateDetector(**options)
-    arguments.k = 5 if arguments.k is None else arguments.k
-    arguments.slices = 40 if arguments.slices is None else arguments.slices
     trajectories = load_trajectories(arguments.data)
+    flags = load_flags(arguments.data)
     estimator = make_estimator(arguments)
     with progress("curve") as advance:
         curve = mi_curve(
@@ -77,10 +78,7 @@ def _trajectories(arguments: Namespace, make_estimator: Callable[[Namespace], An
         )
     states = find(curve, **options)
     normalised = curve.mode == "normalised"
-    found = (
-        event(name, flag, trajectories.lengths, normalised)
-        for name, flag in load_flags(arguments.data).items()
-    )
+    found = (event(name, flag, trajectories.lengths, normalised) for name, flag in flags.items())
     events = sorted((e for e in found if e is not None), key=lambda e: e.median)
     if arguments.plot:
         from .plots import keystates_figure
@@ -190,7 +188,9 @@ def _bag(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> No
             for topic, fields in zip(topics, (arguments.field, arguments.with_field), strict=False)
         ]
         detector = KeyStateDetector(z=arguments.z, delay=arguments.delay)
-        sync = Synchroniser(arguments.pair_tolerance) if two else None
+        again = arguments.reset_after
+        sync = Synchroniser(arguments.pair_tolerance, reset_after=again) if two else None
+        steps = arguments.resolution
         online = OnlineEstimator(
             make_estimator(arguments),
             lag=(0 if two else 2) if arguments.lag is None else arguments.lag,
@@ -199,7 +199,9 @@ def _bag(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> No
             history=arguments.history,
             window=arguments.window,
             every=arguments.every,
+            reset_after=again,
             two_streams=two,
+            resolution=steps[0] if steps is not None and len(steps) == 1 else steps,
         )
         stream = Stream(online, detector, *extractors, sync=sync)
         with progress("bag") as advance:
