@@ -214,6 +214,7 @@ def test_stamp():
     assert stamp(point(1, 2, 3)) is None
     unset = SimpleNamespace(header=header(0, 0))
     assert stamp(unset) is None
+    assert stamp(SimpleNamespace(header=SimpleNamespace(stamp=1.5))) is None
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,7 @@ def test_nan_leaves_a_hole(fake):
         (np.zeros((2, 3)), 2.0, "dimension", "refused: dimension (2, 3), expected 3"),
         ([], 2.0, "dimension", "refused: dimension 0, expected 3"),
         (["a", "b", "c"], 2.0, "dtype", "refused: dtype <U1, expected numbers"),
+        ([[1, 2], [3]], 2.0, "dtype", "refused: dtype object, expected numbers"),
         (state(0), np.nan, "bad stamp", "refused: bad stamp nan"),
         (state(0), -np.inf, "bad stamp", "refused: bad stamp -inf"),
     ],
@@ -141,6 +142,17 @@ def test_no_pair_across_a_straggler(fake):
     # with what came before it.
     assert {x for x, y in pairs if y <= 16 < x} == set()
     assert {x - y for x, y in pairs if y > 16} == {2}
+
+
+def test_no_pair_across_what_was_lost(fake):
+    online = OnlineEstimator(fake, window=10, lag=2)
+    pairs = set()
+    for t in [*range(15), *range(20, 40)]:
+        if t == 20:
+            online.lost()
+        if online.push(state(t)) is not None:
+            pairs |= set(zip(fake.calls[-1].x[:, 0], fake.calls[-1].y[:, 0], strict=True))
+    assert {x - y for x, y in pairs} == {2} and max(x for x, _ in pairs) == 39
 
 
 def test_a_jump_back_starts_anew(fake):
@@ -296,6 +308,8 @@ def test_robot_at_rest_and_copies_are_no_exceptions(real):
         ({"tolerance": 0.1}, "tolerance is for lag_seconds"),
         ({"lag_seconds": 0.1, "tolerance": 0.1}, "would pair a state with itself"),
         ({"reset_after": -1.0}, "reset_after is -1.0"),
+        ({"resolution": -1.0}, "resolution is -1.0"),
+        ({"resolution": [0.1, float("nan")]}, "resolution is .*nan"),
     ],
 )
 def test_arguments_out_of_range(fake, options, message):

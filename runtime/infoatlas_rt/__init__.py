@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from .independence import TestResult, independence_test
     from .keystates import KeyStateDetector
     from .online import OnlineEstimator
+    from .pairs import PooledPairs
+    from .preprocess import canonical_quaternion
     from .result import Estimate
 
 __version__ = "0.1.0"
@@ -25,8 +27,10 @@ __all__ = [
     "KeyStateDetector",
     "ModelError",
     "OnlineEstimator",
+    "PooledPairs",
     "ProviderError",
     "TestResult",
+    "canonical_quaternion",
     "estimate",
     "independence_test",
 ]
@@ -39,6 +43,8 @@ _HOME = {
     "independence_test": "independence",
     "KeyStateDetector": "keystates",
     "OnlineEstimator": "online",
+    "PooledPairs": "pairs",
+    "canonical_quaternion": "preprocess",
     "InfoAtlasError": "errors",
     "InputError": "errors",
     "ModelError": "errors",

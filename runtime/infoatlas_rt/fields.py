@@ -55,13 +55,13 @@ def stamp(message: Any) -> float | None:
     """Time in a message's header, in seconds.
 
     As float64, which resolves 0.24 microseconds at today's epoch: messages closer than that have
-    the same stamp. None if there is no header, or if nobody has set its stamp (zero).
+    the same stamp. None if there is no header with a time in it, or if nobody has set it (zero).
     """
     try:
         time = message.header.stamp
+        return (time.sec + 1e-9 * time.nanosec) or None
     except AttributeError:
         return None
-    return (time.sec + 1e-9 * time.nanosec) or None
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,7 @@ class OnlineEstimator:
                     f"lag_seconds={lag_seconds}"
                 )
             self._ages = lag_seconds / self.lag * (self.lag + np.arange(self.history))
+        as_resolution(resolution, np.size(resolution), "resolution")  # of how many is not known yet
         self.resolution = resolution
         if estimator is None:
             estimator = Estimator()
@@ -192,8 +193,8 @@ class OnlineEstimator:
         if self._newest is not None and -np.inf < time < self._newest - self.reset_after:
             self.reset()
         self._stamped = stamp is not None
-        now = np.asarray(state)
-        then = now if other is None else np.asarray(other)
+        now = _as_array(state)
+        then = now if other is None else _as_array(other)
         fault = self._fault(now, then, time)
         if fault is not None:
             self._refuse(*fault, time)
@@ -201,6 +202,13 @@ class OnlineEstimator:
         self._accept(np.atleast_1d(now), np.atleast_1d(then), time)
         self.reason = "waiting: told not to read"
         return self._read(time) if read else None
+
+    def lost(self) -> None:
+        """States have been lost before the next one, and nobody knows how many.
+
+        No pair is formed across them, unless pairs are found by stamp.
+        """
+        self._since = self._step
 
     def read(self) -> Reading | None:
         """A reading of the window as it is, where `push` was told not to read.
@@ -241,7 +249,7 @@ class OnlineEstimator:
         self.counts[kind] += 1
         self.reason = f"refused: {why}"
         if kind == "older stamp":
-            self._since = self._step  # the step that it belonged to is gone
+            self.lost()  # the step that it belonged to
         elif kind != "repeated stamp" and self._states is not None:
             self._stamps[self._step % len(self._stamps)] = np.nan
             self._paired[self._step % self.window] = False
@@ -322,3 +330,11 @@ class OnlineEstimator:
         self.reason = "degenerate" if estimate.degenerate else "ok"
         local = float(estimate.pointwise[-1])
         return Reading(time, estimate, local, pairs / self.window, self.lag, steps)
+
+
+def _as_array(state: ArrayLike) -> NDArray[Any]:
+    """A state as an array; one of objects, which is refused, where it is ragged."""
+    try:
+        return np.asarray(state)
+    except ValueError:
+        return np.asarray(None)

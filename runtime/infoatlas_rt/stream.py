@@ -174,15 +174,3 @@ class Stream:
             self._resets = self.online.counts["resets"]
             self.detector.reset()
         return reading
-
-    def reset(self) -> None:
-        """Forget everything but the counts; not while another thread extracts or takes."""
-        self.online.reset()
-        self.detector.reset()
-        self._resets = self.online.counts["resets"]
-        if self.sync is not None:
-            self.sync.reset()
-        for side, extractor in enumerate(self.extractors):
-            extractor.forget()
-            self._newest[side] = -np.inf
-        self.reason = self.online.reason

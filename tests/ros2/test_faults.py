@@ -5,8 +5,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +16,13 @@ from harness import TOPIC, as_time, feed, feed_live, joint_states, seconds, valu
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
+from infoatlas_ros2.health import Health
+from infoatlas_ros2.parameters import Settings
+from infoatlas_ros2.worker import Worker
+from infoatlas_rt import Estimator
+from infoatlas_rt.fields import Extractor
+from infoatlas_rt.schema import Schema
+from infoatlas_rt.stream import Sample, Stream
 from test_stream import nanoseconds, offline
 
 PUBLISHER = Path(__file__).with_name("publish.py")
@@ -176,6 +185,40 @@ def test_full_queue_drops_the_oldest(bench):
     assert told["received"] == "400"
     assert int(told["dropped: queue full"]) > 0
     assert int(told["messages: accepted"]) == 400 - int(told["dropped: queue full"])
+
+
+def test_no_pair_across_what_a_full_queue_dropped():
+    """Steps are counted, and a reading takes so long that half of what comes meanwhile is lost."""
+    real = Estimator(k=2, slices=2, threads=1)
+    entered, go_on, pairs = threading.Semaphore(0), threading.Semaphore(0), set()
+
+    def estimate(x, y, **options):
+        pairs.update(zip(x[:, 0], y[:, 0], strict=True))
+        entered.release()
+        assert go_on.acquire(timeout=30)
+        return Estimator.estimate(real, x, y, **options)
+
+    slow = SimpleNamespace(bundle=real.bundle, seconds={"total": 1.0}, estimate=estimate)
+    settings = Settings(lag=2, lag_seconds=0.0, window=40, queue=50)
+    extractor = Extractor(["position[:]"], Schema.of_class(JointState))
+    maker = SimpleNamespace(stream=lambda s: Stream(s.online(slow), s.detector(), extractor))
+    health = Health()
+    worker = Worker(maker, lambda: settings, lambda *told: None, health)
+
+    def offer(steps):
+        for t in steps:
+            worker.offer(Sample(0, t / 100, np.array([t, t % 7, t % 5, -t], float), ""), None)
+
+    offer(range(50))
+    for first in (50, 150, 250):  # a hundred come while one is read; the queue keeps fifty
+        assert entered.acquire(timeout=30)
+        offer(range(first, first + 100))
+        go_on.release()
+    assert entered.acquire(timeout=30)
+    go_on.release()
+    worker.stop()
+    assert health.overflown >= 150
+    assert {x - y for x, y in pairs} == {2} and max(x for x, _ in pairs) == 349
 
 
 def test_settings_that_do_not_fit_the_states(bench):

@@ -78,6 +78,7 @@ LIVE_REFUSED = {
     "lag": (0, "lag"),
     "key_state_kinds": (["summit"], "summit"),
     "rate_limit": (-1.0, "rate_limit"),
+    "resolution": ([0.1, 0.2], "each of the 4 coordinates"),
     "slices": (1.5, "Wrong parameter type"),
 }
 

@@ -189,7 +189,7 @@ class InfoAtlasNode(LifecycleNode):
                 slices=estimate.slices,
                 k=estimate.k or 0,
                 lag=reading.lag,
-                lag_seconds=self._worker.settings.lag_seconds,
+                lag_seconds=self._worker.stream.online.lag_seconds or 0.0,
                 fill=reading.fill,
                 saturated=estimate.saturated,
                 degenerate=estimate.degenerate,

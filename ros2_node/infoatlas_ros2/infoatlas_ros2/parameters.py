@@ -10,6 +10,7 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 
 from infoatlas_rt import Estimator, KeyStateDetector, OnlineEstimator
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.inputs import as_resolution
 
 MOST = 1_000_000
 
@@ -79,10 +80,13 @@ class Settings:
                     f"k is {self.k}, but model {estimator.bundle.name} takes "
                     f"{estimator.bundle.dim} dimensions at most"
                 )
+            online = self.online(estimator)
             for dim in dims:
-                if dim is not None and self.k > dim:
+                if dim is None:
+                    continue
+                if self.k > dim:
                     raise InputError(f"k is {self.k}, but the states have {dim} coordinates")
-            self.online(estimator)
+                as_resolution(online.resolution, dim, "resolution")
 
     def estimator(self) -> Estimator:
         """The estimator, with its model loaded."""

@@ -61,8 +61,9 @@ class Maker:
 class Worker:
     """Takes messages' states from the subscriptions, and reads at the newest.
 
-    All that has come enters the window, so that pairs stay exactly a lag apart; inference is for
-    the newest alone. What got no reading of its own is counted.
+    All that has come enters the window, so that pairs stay exactly a lag apart (none is formed
+    across what a full queue has dropped); inference is for the newest alone. What got no reading
+    of its own is counted.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Worker:
         self.reason = self.stream.reason  # of the last attempt to read
         self._ring: deque[tuple[Any, Any]] = deque()
         self._most = self.settings.queue
+        self._overflown = False  # states are missing in front of the oldest
         self._ready = threading.Condition()
         self._stopping = False
         self._headers: dict[float, Any] = {}
@@ -91,6 +93,7 @@ class Worker:
         with self._ready:
             if len(self._ring) >= self._most:
                 self._ring.popleft()
+                self._overflown = True
                 self._health.overflown += 1
             self._ring.append((sample, header))
             self._ready.notify()
@@ -108,16 +111,17 @@ class Worker:
                 self._ready.wait_for(lambda: self._ring or self._stopping)
                 if self._stopping:
                     return
-                batch = list(self._ring)
+                batch, overflown = list(self._ring), self._overflown
                 self._ring.clear()
+                self._overflown = False
             try:
-                self._turn(batch)
+                self._turn(batch, overflown)
             except InfoAtlasError as error:
                 self._health.fail(str(error))
             except Exception as error:  # whatever it is, it must not end the node
                 self._health.fail(f"{type(error).__name__}: {error}")
 
-    def _turn(self, batch: list[tuple[Any, Any]]) -> None:
+    def _turn(self, batch: list[tuple[Any, Any]], overflown: bool) -> None:
         settings = self._read()
         changed = differ(self.settings, settings)
         self.settings = settings
@@ -125,6 +129,8 @@ class Worker:
             self.stream = self._maker.stream(settings)
         elif changed & DETECTOR:
             self.stream.detector = settings.detector()
+        if overflown:
+            self.stream.online.lost()
         self._health.superseded += len(batch) - 1
         for number, (sample, header) in enumerate(batch, start=1):
             if sample.side == 0:
