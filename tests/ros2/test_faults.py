@@ -199,7 +199,7 @@ def test_no_pair_across_what_a_full_queue_dropped():
         return Estimator.estimate(real, x, y, **options)
 
     slow = SimpleNamespace(bundle=real.bundle, seconds={"total": 1.0}, estimate=estimate)
-    settings = Settings(lag=2, lag_seconds=0.0, window=40, queue=50)
+    settings = Settings(lag=2, lag_seconds=0.0, window=40, queue=30)
     extractor = Extractor(["position[:]"], Schema.of_class(JointState))
     maker = SimpleNamespace(stream=lambda s: Stream(s.online(slow), s.detector(), extractor))
     health = Health()
@@ -209,16 +209,21 @@ def test_no_pair_across_what_a_full_queue_dropped():
         for t in steps:
             worker.offer(Sample(0, t / 100, np.array([t, t % 7, t % 5, -t], float), ""), None)
 
-    offer(range(50))
-    for first in (50, 150, 250):  # a hundred come while one is read; the queue keeps fifty
+    for first in (0, 20):
+        offer(range(first, first + 20))
+        deadline = time.monotonic() + 30
+        while worker.stream.online.counts["accepted"] < first + 20:
+            assert time.monotonic() < deadline
+    offer(range(40, 45))
+    for first in (45, 105, 165):  # sixty come while one is read; the queue keeps thirty
         assert entered.acquire(timeout=30)
-        offer(range(first, first + 100))
+        offer(range(first, first + 60))
         go_on.release()
     assert entered.acquire(timeout=30)
     go_on.release()
     worker.stop()
-    assert health.overflown >= 150
-    assert {x - y for x, y in pairs} == {2} and max(x for x, _ in pairs) == 349
+    assert health.overflown >= 90
+    assert {x - y for x, y in pairs} == {2} and max(x for x, _ in pairs) == 224
 
 
 def test_settings_that_do_not_fit_the_states(bench):
