@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from infoatlas_rt.preprocess import canonicalise, normal_scores, standardise
+from infoatlas_rt.preprocess import (
+    canonical_quaternion,
+    canonicalise,
+    normal_scores,
+    standardise,
+)
 
 
 def samples(slices=4, n=200, dx=3, dy=3, strength=0.7, seed=0):
@@ -87,3 +92,13 @@ def test_torch_gives_the_same():
     a, b = canonicalise(x, y, 5), canonicalise(torch.tensor(x), torch.tensor(y), 5)
     np.testing.assert_allclose(a.x, b.x.numpy(), atol=1e-5)
     np.testing.assert_allclose(a.y, b.y.numpy(), atol=1e-5)
+
+
+def test_a_quaternion_and_its_negative_are_one_rotation():
+    q = np.random.default_rng(0).standard_normal((3, 20, 4))
+    found = canonical_quaternion(q)
+    np.testing.assert_array_equal(found, canonical_quaternion(-q))
+    np.testing.assert_array_equal(np.abs(found), np.abs(q))
+    assert ((found == q).all(-1) | (found == -q).all(-1)).all()
+    largest = np.take_along_axis(found, np.abs(q).argmax(-1)[..., None], -1)
+    assert (largest > 0).all()
