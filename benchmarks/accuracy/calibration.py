@@ -215,9 +215,8 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]], level: list[dict[str
             "error is allowed for). Estimates flagged as saturated are left out. "
             + (FITTED if about["models"][0]["calibration"] else NOT_FITTED)
             + " The samples of a "
-            "dataset are nested: smaller n are the first of the larger. Errors are skewed (what "
-            "the model misses makes it read too little) and heavy-tailed, so that 90% intervals "
-            "can hold 90% only if 50% intervals hold more than half.",
+            "dataset are nested: smaller n are the first of the larger. Errors are heavy-tailed, "
+            "so that 90% intervals can hold 90% only if 50% intervals hold more than half.",
             table(headers, lines),
             "## Level of the permutation test",
             f"Independent samples called dependent at p <= 0.05, {PERMUTATIONS} permutations "

@@ -35,7 +35,8 @@ COLLECTIONS = (
         "Hand-made families",
         FAMILIES,
         "None is in the form of the atlas that the model was trained on, and no model was fitted "
-        "to them; but what they showed has led to kinds of data that the gap is fitted to.",
+        "to them; but what they showed has led to kinds of data that the gap is fitted to, and "
+        "fits have been compared by them.",
     ),
     Collection(
         "more_families",
@@ -50,7 +51,8 @@ COLLECTIONS = (
         "Unseen families",
         UNSEEN,
         "They were written down by others, who did not know how the model is trained, and were "
-        "seen by nobody else, nor read by any model, before `edge` 0.9.0 was settled.",
+        "seen by nobody else, nor read by any model, before `edge` 0.9.0 was settled. What they "
+        "showed has decided nothing since.",
     ),
 )
 

@@ -29,7 +29,6 @@ Array = NDArray[np.float64]
 TRUTHS = (1.0, 2.0, 3.0, 4.0, 5.0)
 DIMS = (1, 2, 3, 5)
 SIZES = (100, 1000)
-TARGETS = {100: 0.15, 1000: 0.08}  # relative error
 FREEDOM = 4  # of the t distribution
 CLUSTERS = 2
 APART = 12.0  # distance of the clusters in standard deviations: no sample is in doubt

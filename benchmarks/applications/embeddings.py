@@ -103,8 +103,9 @@ def page(
         "and code without it (and without the function's name), each embedded by all-MiniLM-L6-v2 "
         "in 384 dimensions. Gaussian noise is added to the code's embedding, its standard "
         f"deviation over that of a coordinate is the level. {repeats} repeats, each with its own "
-        "pairs, noise and slices. No truth is known: what can be judged is whether levels are told "
-        "apart.",
+        "noise and slices, and pairs drawn without replacement: at large n two repeats share most "
+        "of theirs, so the spread over repeats is too small, for all scores alike. No truth is "
+        "known: what can be judged is whether levels are told apart.",
         report.byline(about),
         "![Readings over the number of samples, five levels of noise](embeddings.png)",
         "## Separation",

@@ -201,7 +201,7 @@ def canonicalise(x: Array, y: Array, dim: int) -> Canonical:
 def pair(x: Side, y: Side, dim: int) -> Canonical:
     """Canonical rotation and padding of two sides; sample i of x belongs to sample i of y."""
     xp = array_namespace(x.scores, y.scores)
-    transform, correlations = _rotate(x, y, dim)
+    transform, correlations = rotate(x, y, dim)
     n = x.scores.shape[-1]
     return Canonical(
         xp.astype(xp.matrix_transpose(transform.x @ x.scores), xp.float32),
@@ -213,19 +213,8 @@ def pair(x: Side, y: Side, dim: int) -> Canonical:
     )
 
 
-def canonical_transform(zx: Array, zy: Array, dim: int) -> tuple[Transform, Array, Array, Array]:
-    """The maps that bring normal scores [S, d, n] to canonical form (Canonical's dims and order).
-
-    Returns the maps, which directions of each side are real ([S, dx] and [S, dy] bool), and the
-    canonical correlations [S, D].
-    """
-    x, y = Side(zx, *_whitener(zx)), Side(zy, *_whitener(zy))
-    transform, correlations = _rotate(x, y, dim)
-    return transform, x.kept, y.kept, correlations
-
-
-def _rotate(x: Side, y: Side, dim: int) -> tuple[Transform, Array]:
-    """The maps of both sides, and their canonical correlations [S, D]."""
+def rotate(x: Side, y: Side, dim: int) -> tuple[Transform, Array]:
+    """The maps from scores to canonical form, and the canonical correlations [S, D]."""
     zx, zy = x.scores, y.scores
     xp = array_namespace(zx, zy)
     xw, yw = x.whitener @ zx, y.whitener @ zy

@@ -55,6 +55,22 @@ def test_coupling_moves_one_half_given_the_other(x):
     assert (same | (MASK == 1)).all() and not same[3].all() and same[3].any()
 
 
+def test_coupling_moves_each_coordinate_upwards_with_itself_alone(x):
+    """Given the half that stays, the other is an increasing map, so it can be taken back."""
+    for seed in range(5):
+        torch.manual_seed(seed)
+        before = flows.couple(x, MASK)
+        moved = (before != x).any(1).float()
+        torch.manual_seed(seed)
+        # Of one point: functions are standardised by what they know, and that has to stay.
+        other = x.clone()
+        other[:, 7] += 0.5 * moved
+        after = flows.couple(other, MASK)
+        assert torch.equal(after[:, :7], before[:, :7]) and torch.equal(after[:, 8:], before[:, 8:])
+        rise = after[:, 7] - before[:, 7]
+        assert (rise[moved > 0] > 0.5 * torch.e**-1).all() and (rise[moved == 0] == 0).all()
+
+
 def test_flow_keeps_shape_and_padding(x):
     for seed in range(10):
         torch.manual_seed(seed)

@@ -53,6 +53,15 @@ def test_a_run_can_start_from_a_model_with_a_gap(monkeypatch, tmp_path):
         assert torch.equal(saved["model"][f"hypernetwork.{name}"], value), name
 
 
+def test_resume_goes_before_init(monkeypatch, tmp_path):
+    """The command that started a run from another's weights goes on with it when it is resumed."""
+    run(monkeypatch, tmp_path / "other", "--steps", "1")
+    start = ("--init", str(tmp_path / "other" / "best.pt"), "--lr", "0")
+    run(monkeypatch, tmp_path / "on", "--steps", "1", *start)
+    resumed = run(monkeypatch, tmp_path / "on", "--steps", "2", *start, "--resume")
+    assert resumed["run"]["step"] == 2 and resumed["run"]["datasets"] == 3 * 8
+
+
 def test_checkpoint_describes_itself(monkeypatch, tmp_path):
     run(monkeypatch, tmp_path, "--steps", "2", "--evaluate", "2")
     model, record = pretrain.load(tmp_path / "best.pt")

@@ -76,7 +76,8 @@ def read(
 ) -> dict[str, Tensor]:
     """Truth, bound and evidence of a batch of this number, shuffled as the runtime does it.
 
-    All are read as series: those that are none have no order, and so any.
+    All are read as series, and only paths are in order of time: the others have none to show, also
+    the chains of the atlas, which come in any order.
     """
     x, y, *_ = canonical_datasets(data, model.config.dim, 0, model.config.padding)
     order = torch.randperm(x.shape[1])

@@ -97,8 +97,8 @@ class Gap(nn.Module):
     def forward(self, x: Tensor, y: Tensor, e: Evaluation, sequence: Tensor) -> Found:
         """Canonical x, y [B, n, D], the critic on them, and where the samples in order of time are.
 
-        Of the evidence, what is a mean over samples counts in their effects, twice where a sample
-        is also the neighbour of others; autocorrelations do not.
+        Of the evidence, what is a mean over samples counts in their effects; autocorrelations do
+        not.
         """
         evidence, terms = self.evidence(x, y, e, sequence)
         slope = self.slope(evidence)

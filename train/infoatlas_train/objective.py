@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import smooth_l1_loss, softplus
 
-from infoatlas_rt.preprocess import canonical_transform, normal_scores
+from infoatlas_rt.preprocess import rotate, whiten
 from infoatlas_train.atlas import Datasets
 from infoatlas_train.critic import donsker_varadhan
 from infoatlas_train.model import InfoAtlas
@@ -61,12 +61,12 @@ def canonical_datasets(
     if padding == "noise":
         sides = noise_padded(*sides[0]), noise_padded(*sides[1])
     (x, xq), (y, yq) = sides
-    zx, zy = normal_scores(x.mT), normal_scores(y.mT)
-    transform, *_ = canonical_transform(zx, zy, dim)
+    of_x, of_y = whiten(x), whiten(y)
+    tx, ty = rotate(of_x, of_y, dim)[0]
     qx, qy = query_scores(x.mT, xq.mT), query_scores(y.mT, yq.mT)
     return tuple(
         (t @ z).mT.float().contiguous()
-        for t, z in ((transform.x, zx), (transform.y, zy), (transform.x, qx), (transform.y, qy))
+        for t, z in ((tx, of_x.scores), (ty, of_y.scores), (tx, qx), (ty, qy))
     )
 
 
@@ -125,5 +125,4 @@ def losses(
         loss = -(mi if objective == "in-sample-dv" else held_out_dv(e.elsewhere, xq, yq)).mean()
     parts["loss"] = loss
     parts["error"] = (weight * (mi - data.mi).abs()).sum().detach()
-    parts["bias"] = (weight * (mi - data.mi)).sum().detach()
     return parts

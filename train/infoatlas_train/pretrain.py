@@ -179,14 +179,15 @@ def pretrain(
         "arguments": {k: str(v) for k, v in vars(args).items() if k not in LOCAL},
     }
     if args.resume or args.init:
-        start = args.init or out / "last.pt"
+        start = out / "last.pt" if args.resume else args.init
         saved = torch.load(start, map_location=fabric.device, weights_only=True)
         model.hypernetwork.load_state_dict(hypernetwork_only(saved["model"]))
         weights = saved.get("average", saved["model"])
         average.model.hypernetwork.load_state_dict(hypernetwork_only(weights))
         if args.resume:
             optimizer.load_state_dict(saved["optimizer"])
-            run |= {k: saved["run"][k] for k in ("step", "best")}
+            resumed = ("step", "best", "skipped")
+            run |= {k: saved["run"][k] for k in resumed if k in saved["run"]}
         # A run that starts from another's weights owes it what was learned there.
         run |= {k: saved["run"][k] for k in ("datasets", "seconds")}
     wrapped, optimizer = fabric.setup(model, optimizer)
