@@ -9,6 +9,7 @@ process, one after another. Reads what bmi_samples.py wrote.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -125,21 +126,24 @@ def draw(rows: list[Row]) -> Figure:
     ticks = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
+    points = {}
     for name in names(rows):
         own = pick(rows, estimator=name)
-        x, y = mean_seconds(own), report.mean_absolute_bias(own)
+        points[name] = mean_seconds(own), report.mean_absolute_bias(own)
+    for name, (x, y) in points.items():
         colour = report.BLUES[0] if ours(name) else "#e08a00" if name in TRAINED else "#6b7785"
         axes.plot(x, y, "o", color=colour, markersize=10 if ours(name) else 7)
         axes.annotate(
             name,
             (x, y),
-            xytext=(9, 5),
             textcoords="offset points",
+            **placed(x, y, points.values()),
             color=colour,
             fontsize=10,
             fontweight="bold" if ours(name) else "normal",
         )
-        if name in REPEATS and len(own) == len(EIGHT) and rows[0].n == SIZE:
+        whole = len(pick(rows, estimator=name)) == len(EIGHT)
+        if name in REPEATS and whole and rows[0].n == SIZE:
             quoted = published_bias(REPEATS[name])
             axes.plot([x, x], [y, quoted], color=colour, linewidth=0.8, linestyle=":")
             axes.plot(x, quoted, "o", color="white", markeredgecolor=colour, markersize=6)
@@ -154,6 +158,14 @@ def draw(rows: list[Row]) -> Figure:
     )
     axes.spines[["left", "bottom"]].set_color(INK)
     return figure
+
+
+def placed(x: float, y: float, points: Iterable[tuple[float, float]]) -> dict[str, Any]:
+    """Where a label goes: to the right, above or below it where others are near."""
+    near = [a for a, b in points if 0 < abs(np.log10(a / x)) < 1 and abs(np.log10(b / y)) < 0.1]
+    if any(a < x for a in near):
+        return {"xytext": (9, -14)}
+    return {"xytext": (0, 10), "ha": "center"} if near else {"xytext": (9, 5)}
 
 
 def main() -> None:
