@@ -114,7 +114,7 @@ def summary(rows: list[Row], sizes: Sequence[int], eight: list[str], total: int)
     lines = []
     for n in sizes:
         at_n = pick(rows, n=n)
-        ahead = [row.estimator for row in nearest(at_n).values()]
+        ahead = [row.estimator for row in report.nearest(at_n, "task").values()]
         for name in names(rows):
             own = pick(at_n, estimator=name)
             few = [row for row in own if row.label["task"] in eight]
@@ -126,7 +126,7 @@ def summary(rows: list[Row], sizes: Sequence[int], eight: list[str], total: int)
                     number(report.mean_absolute_bias(own)),
                     number(float(np.mean([row.spread for row in own]))),
                     f"{ahead.count(name)} of {total}",
-                    report.duration(float(np.mean([row.seconds for row in own]))),
+                    report.duration(report.mean_seconds(own)),
                 ]
             )
     return table(headers, lines)
@@ -148,23 +148,13 @@ def standard_errors(rows: list[Row], sizes: Sequence[int]) -> str:
     return "\n\n".join(lines)
 
 
-def nearest(rows: list[Row]) -> dict[str, Row]:
-    """By task, the row with the smallest absolute bias."""
-    best: dict[str, Row] = {}
-    for row in rows:
-        task = row.label["task"]
-        if task not in best or abs(row.bias) < abs(best[task].bias):
-            best[task] = row
-    return best
-
-
 def paper(rows: list[Row], eight: list[str], n: int) -> list[str]:
     truth = [pick(rows, task=task, n=n)[0].truth for task in eight]
     lines = [["**truth**", *(number(t, 2) for t in truth), "", ""]]
     for name in names(rows):
         own = [pick(rows, task=task, n=n, estimator=name)[0] for task in eight]
         cells = (f"{number(r.mean, 2)} ± {number(r.spread, 2)}" for r in own)
-        seconds = report.duration(float(np.mean([row.seconds for row in own])))
+        seconds = report.duration(report.mean_seconds(own))
         lines.append([f"**{name}**", *cells, number(report.mean_absolute_bias(own)), seconds])
     text = "Measured here, mean over seeds ± spread, in bold."
     if n == SIZES[-1]:
@@ -187,7 +177,7 @@ def losses(rows: list[Row], n: int, name: str) -> str:
     """The tasks on which a peer has the smaller bias than the model `name`, the worst first."""
     at_n = pick(rows, n=n)
     own = {row.label["task"]: row for row in pick(at_n, estimator=name)}
-    best = nearest([row for row in at_n if row.estimator == name or not ours(row.estimator)])
+    best = report.nearest((r for r in at_n if r.estimator == name or not ours(r.estimator)), "task")
     lost = [(own[task], row) for task, row in best.items() if row.estimator != name]
     if not lost:
         return f"At n = {n}: nowhere."
@@ -201,7 +191,7 @@ def losses(rows: list[Row], n: int, name: str) -> str:
 
 
 def by_task(rows: list[Row], tasks: list[str]) -> str:
-    best = nearest(rows)
+    best = report.nearest(rows, "task")
     lines = []
     for task in tasks:
         own = [pick(rows, task=task, estimator=name)[0] for name in names(rows)]

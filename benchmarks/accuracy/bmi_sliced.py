@@ -71,7 +71,7 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int], listed: s
             own = pick(rows, n=n, estimator=name)
             within = [order(pick(own, kind=k)) for k in kinds]
             cells = (number(value, 2) for value in within)
-            seconds = report.duration(float(np.mean([row.seconds for row in own])))
+            seconds = report.duration(report.mean_seconds(own))
             total = [number(float(np.mean(within)), 2), *cells, number(order(own), 2)]
             lines.append([str(n), name, *total, seconds])
     head = ["n", "estimator", "mean of kinds", *kinds, "all", "time"]

@@ -20,7 +20,7 @@ import numpy as np
 import report
 from matplotlib.figure import Figure
 from report import INK, QUIET, number, table
-from scipy.special import digamma, gammaln
+from truths import student_excess
 
 from infoatlas_rt import Estimator, independence_test
 from infoatlas_rt.console import progress
@@ -64,7 +64,7 @@ def bmi_sliced(folder: Path, seeds: int, k: int) -> Iterator[Dataset]:
             if gaussian:
                 truth, error = _sliced_gaussian(data["x"], data["y"], k)
             else:
-                truth, error = student_mi(k, k, float(name.rsplit("-", 1)[1])), 0.0
+                truth, error = student_excess(float(name.rsplit("-", 1)[1]), k), 0.0
             for x, y in zip(data["x"][:seeds], data["y"][:seeds], strict=True):
                 yield Dataset(name, x.astype(float), y.astype(float), truth, error)
 
@@ -80,16 +80,6 @@ def _sliced_gaussian(x: np.ndarray, y: np.ndarray, k: int) -> tuple[float, float
     joint = np.block([[xx, xy], [xy.swapaxes(1, 2), yy]])
     each = np.linalg.slogdet(xx)[1] + np.linalg.slogdet(yy)[1] - np.linalg.slogdet(joint)[1]
     return float(each.mean() / 2), float(each.std() / 2 / math.sqrt(len(each)))
-
-
-def student_mi(dx: int, dy: int, nu: float) -> float:
-    """Of a multivariate t whose dispersion is the identity, nats."""
-
-    def entropy(d: int) -> float:  # without d/2 log(nu pi), which cancels
-        spread = (nu + d) / 2 * (digamma((nu + d) / 2) - digamma(nu / 2))
-        return float(gammaln(nu / 2) - gammaln((nu + d) / 2) + spread)
-
-    return entropy(dx) + entropy(dy) - entropy(dx + dy)
 
 
 # Pairs of independent samples: name, estimator's options, draw(rng) -> x, y, time series?

@@ -111,7 +111,7 @@ def listing(rows: list[Row], says: dict[str, str]) -> list[list[str]]:
 def summary(rows: list[Row], sizes: Sequence[int]) -> str:
     lines = []
     for n in sizes:
-        best = nearest(pick(rows, n=n))
+        best = report.nearest(pick(rows, n=n), "family")
         for name in names(rows):
             own = pick(rows, n=n, estimator=name)
             ahead = sum(row.estimator == name for row in best.values())
@@ -122,20 +122,10 @@ def summary(rows: list[Row], sizes: Sequence[int]) -> str:
                     number(report.mean_absolute_bias(own)),
                     number(float(np.mean([row.spread for row in own]))),
                     f"{ahead} of {len(own)}",
-                    report.duration(float(np.mean([row.seconds for row in own]))),
+                    report.duration(report.mean_seconds(own)),
                 ]
             )
     return table(["n", "estimator", "mean abs. bias", "spread", "nearest", "time"], lines)
-
-
-def nearest(rows: list[Row]) -> dict[str, Row]:
-    """By family, the row with the smallest absolute bias."""
-    best: dict[str, Row] = {}
-    for row in rows:
-        name = row.label["family"]
-        if name not in best or abs(row.bias) < abs(best[name].bias):
-            best[name] = row
-    return best
 
 
 def by_kind(rows: list[Row], sizes: Sequence[int]) -> str:
@@ -149,7 +139,7 @@ def by_kind(rows: list[Row], sizes: Sequence[int]) -> str:
 
 
 def by_family(rows: list[Row]) -> str:
-    best = nearest(rows)
+    best = report.nearest(rows, "family")
     lines = []
     for name, nearest_row in best.items():
         own = pick(rows, family=name)

@@ -56,7 +56,7 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
         return number(float(np.mean([row.spread for row in strong(own)])))
 
     def seconds(own: list[Row]) -> str:
-        return report.duration(float(np.mean([row.seconds for row in own])))
+        return report.duration(report.mean_seconds(own))
 
     def independent(own: list[Row]) -> str:
         (row,) = pick(own, truth=0.0)

@@ -178,6 +178,20 @@ def colours(names: Sequence[str]) -> dict[str, str]:
     return {name: next(blues) if ours(name) else COLOURS[name] for name in names}
 
 
+def mean_seconds(rows: Iterable[Row]) -> float:
+    return float(np.mean([row.seconds for row in rows]))
+
+
+def nearest(rows: Iterable[Row], by: str) -> dict[str, Row]:
+    """By a label, the row with the smallest absolute bias."""
+    best: dict[str, Row] = {}
+    for row in rows:
+        name = row.label[by]
+        if name not in best or abs(row.bias) < abs(best[name].bias):
+            best[name] = row
+    return best
+
+
 def pick(rows: Iterable[Row], **wanted: Any) -> list[Row]:
     """Rows whose attributes or labels have these values."""
     return [

@@ -21,8 +21,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 from report import GRID, INK, QUIET, Case, Row, names, number, ours, pick, table
-from scipy.special import digamma, gammaln
 from scipy.stats import ortho_group
+from truths import student_excess
 
 Array = NDArray[np.float64]
 
@@ -58,18 +58,6 @@ def correlations(total: float, d: int) -> Array:
 def normal_pair(rng: np.random.Generator, n: int, rho: Array) -> tuple[Array, Array]:
     x, noise = rng.standard_normal((2, n, len(rho)))
     return x, rho * x + np.sqrt(1 - rho**2) * noise
-
-
-def student_excess(freedom: float, d: int) -> float:
-    """What sharing the tails adds to the information of d and d t distributed coordinates."""
-
-    def block(m: int) -> float:
-        """Entropy of an m-dimensional t with unit scale."""
-        half = (freedom + m) / 2
-        entropy = gammaln(freedom / 2) - gammaln(half) + m / 2 * math.log(freedom * math.pi)
-        return float(entropy + half * (digamma(half) - digamma(freedom / 2)))
-
-    return 2 * block(d) - block(2 * d)
 
 
 def student(rng: np.random.Generator, truth: float, d: int, n: int) -> tuple[Array, Array]:
@@ -189,7 +177,7 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
             own = [r for r in pick(rows, n=n, estimator=name) if r.label["kind"] != PATH]
             cells = [relative(pick(own, d=d)) for d in dims]
             cells += [relative(pick(own, truth=truth)) for truth in TRUTHS]
-            lines.append([str(n), name, *cells, report.duration(mean_seconds(own))])
+            lines.append([str(n), name, *cells, report.duration(report.mean_seconds(own))])
     heads = [*(f"d = {d}" for d in dims), *(f"{truth:g} nats" for truth in TRUTHS), "time"]
     parts += [
         f'The same without "{PATH}", by dimension and by level; time of one estimate.',
@@ -207,10 +195,6 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
             head = [f"n = {n}", *(f"{truth:g}" for truth in TRUTHS)]
             parts.append(table(head, lines))
     return "\n\n".join(parts)
-
-
-def mean_seconds(rows: list[Row]) -> float:
-    return float(np.mean([row.seconds for row in rows]))
 
 
 def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:

@@ -92,13 +92,9 @@ def measured(rows: list[Row], tasks: list[str]) -> str:
             f"**{cell}**" if best[task] is row else cell
             for cell, row, task in zip(cells, own, tasks, strict=True)
         ]
-        bias, seconds = number(report.mean_absolute_bias(own)), mean_seconds(own)
+        bias, seconds = number(report.mean_absolute_bias(own)), report.mean_seconds(own)
         lines.append([name, *cells, bias, report.duration(seconds)])
     return table(["", *(EIGHT[task] for task in tasks), "mean abs. bias", "time"], lines)
-
-
-def mean_seconds(rows: list[Row]) -> float:
-    return float(np.mean([row.seconds for row in rows]))
 
 
 def published() -> str:
@@ -129,7 +125,7 @@ def draw(rows: list[Row]) -> Figure:
     points = {}
     for name in names(rows):
         own = pick(rows, estimator=name)
-        points[name] = mean_seconds(own), report.mean_absolute_bias(own)
+        points[name] = report.mean_seconds(own), report.mean_absolute_bias(own)
     for name, (x, y) in points.items():
         colour = report.BLUES[0] if ours(name) else "#e08a00" if name in TRAINED else "#6b7785"
         axes.plot(x, y, "o", color=colour, markersize=10 if ours(name) else 7)

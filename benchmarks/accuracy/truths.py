@@ -34,6 +34,18 @@ def grid_information(density: Array) -> float:
     return float((p[positive] * np.log(p[positive] / product[positive])).sum())
 
 
+def student_excess(freedom: float, d: int) -> float:
+    """What sharing the tails adds to the information of d and d t distributed coordinates."""
+
+    def block(m: int) -> float:
+        """Entropy of an m-dimensional t with unit scale."""
+        half = (freedom + m) / 2
+        entropy = gammaln(freedom / 2) - gammaln(half) + m / 2 * math.log(freedom * math.pi)
+        return float(entropy + half * (digamma(half) - digamma(freedom / 2)))
+
+    return 2 * block(d) - block(2 * d)
+
+
 def additive(values: Array, noise: Callable[[Array], Array], noise_entropy: float) -> float:
     """I(x; f(x) + e), e of density `noise`; `values`: f(x) at even steps of probability."""
     step, reach = 0.002, 8.0

@@ -9,6 +9,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,11 @@ def options(doc: str, quick: str) -> argparse.ArgumentParser:
     parser.add_argument("--model", default="edge", help="shipped model or .onnx file (%(default)s)")
     parser.add_argument("--quick", action="store_true", help=quick)
     return parser
+
+
+def pick(rows: list[dict[str, Any]], **wanted: Any) -> list[dict[str, Any]]:
+    """Rows that have these values."""
+    return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
 
 
 def projections(d: int, k: int, slices: int, rng: np.random.Generator) -> Samples:

@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from common import Samples, Score, distance_correlation, options, report, sliced
+from common import Samples, Score, distance_correlation, options, pick, report, sliced
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from peers import gaussian_copula
@@ -79,10 +79,6 @@ def measure(
         }
         for (n, level, name), own in values.items()
     ]
-
-
-def pick(rows: list[dict[str, Any]], **wanted: Any) -> list[dict[str, Any]]:
-    return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
 
 
 def gaps(rows: list[dict[str, Any]], n: int, name: str) -> Samples:

@@ -21,6 +21,7 @@ from common import (
     gaussian_information,
     hsic,
     options,
+    pick,
     projections,
     report,
     shrunk_copula,
@@ -141,10 +142,6 @@ def measure(
                             }
                         )
     return rows
-
-
-def pick(rows: list[dict[str, Any]], **wanted: Any) -> list[dict[str, Any]]:
-    return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
 
 
 def page(

@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from common import Samples, Score, options, report
+from common import Samples, Score, options, pick, report
 from matplotlib.figure import Figure
 from peers import gaussian_copula, ksg
 from report import GRID, INK, OURS, QUIET, number, table
@@ -121,10 +121,6 @@ def measure(
         for (scene, view, name), values in areas.items()
     ]
     return rows, shown
-
-
-def pick(rows: list[dict[str, Any]], **wanted: Any) -> list[dict[str, Any]]:
-    return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
 
 
 def page(about: dict[str, Any], rows: list[dict[str, Any]], recordings: list[Recording]) -> str:
