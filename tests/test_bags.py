@@ -357,6 +357,9 @@ def test_command_with_two_topics(bags, tmp_path, capsys):
         (("--topic", "/tool_pose", "--window", "9"), "window=9 is below"),
         (("--topic", "/tool_pose", "--window", "999"), "no reading .*filling.*shorter window"),
         (("--topic", "/tool_pose", "--tolerance", "1"), "give both"),
+        (("--topic", "/tool_pose", "--reset-after", "0"), "reset_after is 0.0"),
+        (("--topic", "/tool_pose", "--resolution", "0.1", "nan"), "resolution is .*nan"),
+        (("--topic", "/tool_pose", "--resolution", "0.1", "0.1"), "each of the 7 coordinates"),
         (
             ("--topic", "/joint_states", "--field", "position[0:99]"),
             "no reading.*dimension.*The first fault: position has 9 elements, but 99 are needed",
@@ -369,6 +372,13 @@ def test_wrong_usage_is_told(bags, capsys, arguments, message):
     assert run(bags / "mcap", *arguments) == 2
     error = capsys.readouterr().err
     assert re.search(message, error) and error.count("\n") == 1
+
+
+def test_what_is_below_the_resolution_does_not_move(bags, capsys):
+    options = ("--topic", "/tool_pose", "--window", "60", "--resolution", "1e6", "--json")
+    assert run(bags / "mcap", *options, *QUICK) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert set(result["curve"]["mi"]) == {0.0}
 
 
 def test_options_of_bags_are_refused_for_trajectories(capsys):
