@@ -127,6 +127,7 @@ def test_series_are_shifted_in_a_circle(estimator):
     assert len(result.null) == 99
     high = np.sort(result.null)
     assert high[-1] > 2 > 0.5 > high[-2]
+    assert result.p_value > 0.05
     few = independence_test(x, x, estimator, time_series=True, permutations=10)
     assert len(few.null) == 10 and few.null.max() < 0.5
 

@@ -190,7 +190,6 @@ def _bag(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> No
         detector = KeyStateDetector(z=arguments.z, delay=arguments.delay)
         again = arguments.reset_after
         sync = Synchroniser(arguments.pair_tolerance, reset_after=again) if two else None
-        steps = arguments.resolution
         online = OnlineEstimator(
             make_estimator(arguments),
             lag=(0 if two else 2) if arguments.lag is None else arguments.lag,
@@ -201,7 +200,7 @@ def _bag(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> No
             every=arguments.every,
             reset_after=again,
             two_streams=two,
-            resolution=steps[0] if steps is not None and len(steps) == 1 else steps,
+            resolution=arguments.resolution,
         )
         stream = Stream(online, detector, *extractors, sync=sync)
         with progress("bag") as advance:
