@@ -10,7 +10,7 @@ from pathlib import Path
 from infoatlas_rt import Estimator
 from infoatlas_rt.curve import mi_curve
 from infoatlas_rt.data import load_trajectories
-from infoatlas_rt.keystates import find
+from infoatlas_rt.extrema import find
 
 trajectories = load_trajectories(Path(__file__).parent / "data" / "pickcube.npz")
 curve = mi_curve(trajectories, Estimator(k=5, slices=40), lag=2)

@@ -31,7 +31,7 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
-from infoatlas_rt import keystates
+from infoatlas_rt import extrema
 from infoatlas_rt.bags import StreamCurve
 from infoatlas_rt.plots import check_file, stream_figure
 
@@ -126,7 +126,7 @@ def curve(robot: Robot, states: np.ndarray, names: list[str]) -> StreamCurve:
     last = robot.readings[-1]
     stamps = np.array([seconds(m.header.stamp) for m in robot.readings])
     found = [
-        keystates.KeyState(
+        extrema.KeyState(
             kind=s.kind,
             index=s.index,
             stamp=seconds(s.header.stamp),

@@ -23,7 +23,7 @@ from infoatlas_rt.bags import Bag, read
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimator import Estimator
 from infoatlas_rt.fields import Extractor
-from infoatlas_rt.keystates import KeyStateDetector
+from infoatlas_rt.extrema import KeyStateDetector
 from infoatlas_rt.online import OnlineEstimator
 from infoatlas_rt.stream import Stream
 from infoatlas_rt.sync import Synchroniser

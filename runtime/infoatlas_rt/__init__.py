@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .errors import InfoAtlasError, InputError, ModelError, ProviderError
     from .estimator import Estimator, estimate
     from .independence import TestResult, independence_test
-    from .keystates import KeyStateDetector
+    from .extrema import KeyStateDetector
     from .online import OnlineEstimator
     from .pairs import PooledPairs
     from .preprocess import canonical_quaternion
@@ -41,7 +41,7 @@ _HOME = {
     "estimate": "estimator",
     "TestResult": "independence",
     "independence_test": "independence",
-    "KeyStateDetector": "keystates",
+    "KeyStateDetector": "extrema",
     "OnlineEstimator": "online",
     "PooledPairs": "pairs",
     "canonical_quaternion": "preprocess",

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError
-from .keystates import KeyState
+from .extrema import KeyState
 from .result import Estimate
 from .schema import Schema
 from .stream import Stream

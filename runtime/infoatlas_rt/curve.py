@@ -28,7 +28,7 @@ class MICurve:
     mi, stderr : [T] float64
         Nats. The standard error is that of each point alone, from samples and slices (`noise` of
         the estimates: points share the model's errors); points share trajectories too, so
-        differences between them are known better (see `keystates.py`).
+        differences between them are known better (see `extrema.py`).
     samples : [T] int64
         Trajectories behind each point.
     per_slice : [T, S] float64

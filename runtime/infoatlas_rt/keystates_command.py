@@ -58,7 +58,7 @@ def _trajectories(arguments: Namespace, make_estimator: Callable[[Namespace], An
     from .curve import mi_curve
     from .data import load_trajectories
     from .events import compare, event, load_flags
-    from .keystates import KINDS, KeyStateDetector, find
+    from .extrema import KINDS, KeyStateDetector, find
 
     options = {"z": arguments.z, "delay": arguments.delay}
     KeyStateDetector(**options)
@@ -169,7 +169,7 @@ def _print_trajectories(result: dict[str, Any], trajectories: Any, plot: str | N
 def _bag(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> None:
     from .bags import Bag, read
     from .fields import Extractor
-    from .keystates import KeyStateDetector
+    from .extrema import KeyStateDetector
     from .online import OnlineEstimator
     from .stream import Stream
     from .sync import Synchroniser

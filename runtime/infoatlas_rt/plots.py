@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .curve import MICurve
 from .errors import InputError
 from .events import Event
-from .keystates import KeyState
+from .extrema import KeyState
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .errors import InputError
 from .fields import Extractor, stamp
-from .keystates import KeyState, KeyStateDetector
+from .extrema import KeyState, KeyStateDetector
 from .online import OnlineEstimator
 from .result import Reading
 from .sync import Synchroniser

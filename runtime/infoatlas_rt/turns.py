@@ -1,6 +1,6 @@
 """Turns of a noisy series, certain by the standard error of paired differences.
 
-The numerics of `keystates.py`, which says what they are for.
+The numerics of `extrema.py`, which says what they are for.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.keystates import KeyStateDetector, find
+from infoatlas_rt.extrema import KeyStateDetector, find
 from infoatlas_rt.online import Reading
 
 N = 100

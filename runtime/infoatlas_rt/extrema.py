@@ -20,7 +20,7 @@ it happened, or never. It has two ideas:
 `z` is set by what noise does, not by any data set: among 200 structureless curves of 100 readings
 from 100 samples each, 2% show an extremum at z = 3.5 if neighbouring readings are correlated by
 0.9, as they are in ensembles and windows, and 24% if they are independent; at z = 4, 1% and 5%.
-`tests/test_keystates.py` repeats that.
+`tests/test_extrema.py` repeats that.
 """
 
 from __future__ import annotations
