@@ -140,7 +140,8 @@ def curve(robot: Robot, states: np.ndarray, names: list[str]) -> StreamCurve:
     return StreamCurve(
         stamp=stamps,
         mi=np.array([m.value for m in robot.readings]),
-        stderr=np.array([m.noise for m in robot.readings]),
+        stderr=np.array([m.standard_error for m in robot.readings]),
+        noise=np.array([m.noise for m in robot.readings]),
         local=np.array([m.local_value for m in robot.readings]),
         fill=np.array([m.fill for m in robot.readings]),
         saturated=np.array([m.saturated for m in robot.readings]),

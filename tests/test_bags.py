@@ -22,8 +22,8 @@ from infoatlas_rt import cli
 from infoatlas_rt.bags import Bag, read
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimator import Estimator
-from infoatlas_rt.fields import Extractor
 from infoatlas_rt.extrema import KeyStateDetector
+from infoatlas_rt.fields import Extractor
 from infoatlas_rt.online import OnlineEstimator
 from infoatlas_rt.stream import Stream
 from infoatlas_rt.sync import Synchroniser
@@ -104,7 +104,8 @@ def test_same_numbers_as_the_estimator_fed_directly(bags, recorded, estimator, s
         curve = read(bag, ["/joint_states"], stream, shares.append)
     assert curve.stamp.tolist() == [reading.stamp for reading in readings]
     assert curve.mi.tolist() == [reading.estimate.mi for reading in readings]
-    assert curve.stderr.tolist() == [reading.estimate.noise for reading in readings]
+    for name in ("stderr", "noise"):
+        assert getattr(curve, name).tolist() == [getattr(r.estimate, name) for r in readings]
     assert curve.local.tolist() == [reading.local for reading in readings]
     assert curve.fill.tolist() == [reading.fill for reading in readings]
     assert curve.keystates == sorted(found, key=lambda state: state.index)

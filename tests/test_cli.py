@@ -57,7 +57,8 @@ def test_keystates_table_picture_and_json(capsys, tmp_path):
     assert result["time"] == "normalised" and result["dropped"] == [25, 26, 27]
     curve = result["curve"]
     assert {len(values) for values in curve.values()} == {15} and set(curve["samples"]) == {100}
-    assert min(curve["stderr"]) > 0
+    assert min(curve["noise"]) > 0 and min(curve["stderr"]) > 0
+    assert curve["noise"] != curve["stderr"]
     medians = {e["name"]: round(e["median"], 2) for e in result["events"]}
     assert medians == {"is_grasped": 0.57, "is_obj_placed": 0.93, "success": 0.95}
     for row in result["timing"]:

@@ -41,7 +41,7 @@ def test_a_hill_is_one_maximum(top):
     (state,) = detect(hill(top), kinds=["maximum", "minimum"])
     assert state.kind == "maximum" and abs(state.index - top) <= 3
     assert abs(state.value - 2.0) < 0.1
-    assert 0.8 < state.prominence < 1.1 and state.z > 10
+    assert 0.8 < state.prominence < 1.1 and 4 < state.z < 8
     assert state.index < state.detected_at <= state.index + 20
 
 
@@ -78,7 +78,28 @@ def test_differences_are_judged_in_pairs():
     (state,) = detect(low, kinds=["maximum"])
     assert abs(state.index - 50) <= 4
     unpaired = KeyStateDetector()
-    assert not [s for value in low for s in unpaired.update(value, stderr=single)]
+    assert not [s for value in low for s in unpaired.update(value, noise=single)]
+
+
+@pytest.mark.parametrize("z", [3.0, 3.5, 5.0])
+def test_z_is_what_was_compared_with_the_threshold(z):
+    """At the reading before the report, the same number is still below the threshold."""
+    height, single = hill(), 0.05
+    (state,) = _independent(height, single, z)
+    before, then = height[state.index] - height[[state.detected_at - 1, state.detected_at]]
+    assert before / (np.sqrt(2) * single) <= z < state.z
+    assert state.z == pytest.approx(then / (np.sqrt(2) * single))
+    assert state.prominence == pytest.approx(1.0, abs=0.01)  # the rise, in nats
+
+    # A step of steepness 1.05 z: its end differs from its middle by a pair of differences.
+    step = np.where(np.arange(100) < 40, 1.0, 1.0 + 1.05 * z * 2 * single)
+    (change,) = _independent(step, single, z, "change")
+    assert change.z == pytest.approx(1.05 * z)
+
+
+def _independent(curve, noise, z, kind="maximum"):
+    detector = KeyStateDetector(kinds=[kind], z=z)
+    return [state for value in curve for state in detector.update(value, noise=noise)]
 
 
 def test_slices_that_disagree_make_a_difference_uncertain():
@@ -227,8 +248,8 @@ def test_memory_is_bounded():
         (lambda: KeyStateDetector(kinds=["peak"]), "use some of maximum, minimum, change"),
         (lambda: KeyStateDetector(z=0), "z is 0"),
         (lambda: KeyStateDetector(delay=0), "delay is 0"),
-        (lambda: KeyStateDetector().update(1.0), "without influence or stderr"),
-        (lambda: KeyStateDetector().update(np.nan, stderr=0.1), "not finite"),
+        (lambda: KeyStateDetector().update(1.0), "without influence or noise"),
+        (lambda: KeyStateDetector().update(np.nan, noise=0.1), "not finite"),
         (lambda: KeyStateDetector().update(1.0, influence=[0, np.inf]), "not finite"),
         (lambda: KeyStateDetector().update(1, influence=[0, 1], samples=[1]), "pass as many"),
     ],
@@ -240,6 +261,6 @@ def test_wrong_use(call, message):
 
 def test_readings_of_another_estimator_are_refused():
     detector = KeyStateDetector()
-    detector.update(1.0, stderr=0.1, per_slice=[1.0, 1.0])
+    detector.update(1.0, noise=0.1, per_slice=[1.0, 1.0])
     with pytest.raises(InputError, match="3 slices after one with 2"):
-        detector.update(1.0, stderr=0.1, per_slice=[1.0, 1.0, 1.0])
+        detector.update(1.0, noise=0.1, per_slice=[1.0, 1.0, 1.0])

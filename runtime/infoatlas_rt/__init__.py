@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .errors import InfoAtlasError, InputError, ModelError, ProviderError
     from .estimator import Estimator, estimate
-    from .independence import TestResult, independence_test
     from .extrema import KeyStateDetector
+    from .independence import TestResult, independence_test
     from .online import OnlineEstimator
     from .pairs import PooledPairs
     from .preprocess import canonical_quaternion

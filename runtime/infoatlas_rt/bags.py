@@ -170,9 +170,8 @@ class StreamCurve:
     ----------
     stamp : [T] float64
         Seconds; of the newest state of each reading.
-    mi, stderr, local : [T] float64
-        Nats; the standard error is of samples and slices (`Estimate.noise`), as pictures compare
-        readings.
+    mi, stderr, noise, local : [T] float64
+        Nats; as in `Estimate` and `Reading`.
     fill : [T] float64
         Pairs in the window as a share of its steps.
     saturated : [T] bool
@@ -191,6 +190,7 @@ class StreamCurve:
     stamp: NDArray[np.float64]
     mi: NDArray[np.float64]
     stderr: NDArray[np.float64]
+    noise: NDArray[np.float64]
     local: NDArray[np.float64]
     fill: NDArray[np.float64]
     saturated: NDArray[np.bool_]
@@ -250,7 +250,8 @@ def read(
         seen[side] += 1
         for reading, found in stream.take(sample):
             estimate = reading.estimate
-            rows.append((reading.stamp, estimate.mi, estimate.noise, reading.local, reading.fill))
+            errors = estimate.stderr, estimate.noise
+            rows.append((reading.stamp, estimate.mi, *errors, reading.local, reading.fill))
             saturated.append(estimate.saturated)
             # Numbers of a stream start anew when it is reset; those of the curve go on.
             now = len(rows) - 1
@@ -267,7 +268,7 @@ def read(
             f"{bag.path} gave no reading of {' and '.join(topics)}: {stream.reason}{hint}. "
             f"Messages by fate: {fates}" + (f". The first fault: {fault}" if fault else "")
         )
-    stamps, mi, stderr, local, fill = np.array(rows).T
+    stamps, mi, stderr, noise, local, fill = np.array(rows).T
     slices = "unsliced"
     if estimate.k is not None:
         slices = f"{estimate.slices} slices of {estimate.k} dimensions"
@@ -275,6 +276,7 @@ def read(
         stamp=stamps,
         mi=mi,
         stderr=stderr,
+        noise=noise,
         local=local,
         fill=fill,
         saturated=np.array(saturated),

@@ -25,10 +25,10 @@ class MICurve:
     ----------
     position : [T] float64
         Step t (raw), or fraction of the trajectory (normalised; mean over trajectories).
-    mi, stderr : [T] float64
-        Nats. The standard error is that of each point alone, from samples and slices (`noise` of
-        the estimates: points share the model's errors); points share trajectories too, so
-        differences between them are known better (see `extrema.py`).
+    mi, stderr, noise : [T] float64
+        Nats; of each point alone, as in `Estimate`. Points share the model's errors, so `noise` is
+        what they are compared by; they share trajectories too, so differences between them are
+        known better (see `extrema.py`).
     samples : [T] int64
         Trajectories behind each point.
     per_slice : [T, S] float64
@@ -48,6 +48,7 @@ class MICurve:
     position: NDArray[np.float64]
     mi: NDArray[np.float64]
     stderr: NDArray[np.float64]
+    noise: NDArray[np.float64]
     samples: NDArray[np.int64]
     per_slice: NDArray[np.float64]
     influence: NDArray[np.float64]
@@ -154,7 +155,8 @@ def mi_curve(
     return MICurve(
         position=position,
         mi=np.array([estimate.mi for estimate in estimates]),
-        stderr=np.array([estimate.noise for estimate in estimates]),
+        stderr=np.array([estimate.stderr for estimate in estimates]),
+        noise=np.array([estimate.noise for estimate in estimates]),
         samples=np.array([estimate.samples for estimate in estimates]),
         per_slice=np.array([estimate.per_slice for estimate in estimates]),
         influence=influence,

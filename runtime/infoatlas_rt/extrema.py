@@ -38,7 +38,7 @@ from .curve import MICurve
 from .errors import InputError
 from .inputs import as_count
 from .result import Reading
-from .turns import Level, Turns, make_level
+from .turns import LEAST_ERROR, Level, Turns, make_level
 
 KINDS = ("maximum", "minimum", "change")
 Z = 3.5
@@ -62,7 +62,9 @@ class KeyState:
         Nats. Maximum: how far the curve rose to it since the last turn; minimum: how far it fell
         (negative); change: by how much it rose or fell (negative) within `delay` / 5 readings.
     z : float
-        The same in standard errors of the paired difference, without sign.
+        What was compared with the detector's `z`, and exceeds it: by how many standard errors of
+        the paired difference the curve has left the extremum again when it was reported. For a
+        change, by how many its steepness has, or differs from zero: the smaller of the two.
     detected_at : int
         Number of the reading that made it certain; at most `delay` after `index`.
     """
@@ -137,7 +139,7 @@ class KeyStateDetector:
         *,
         influence: ArrayLike | None = None,
         per_slice: ArrayLike | None = None,
-        stderr: float | None = None,
+        noise: float | None = None,
         samples: ArrayLike | None = None,
         stamp: float | None = None,
         time_series: bool = False,
@@ -152,9 +154,10 @@ class KeyStateDetector:
             Influence of each sample on `mi` (`Estimate.influence`).
         per_slice : [S], optional
             Estimate of each slice; the projections have to be the same in all readings.
-        stderr : float, optional
-            If there is no influence: standard error of `mi`. Readings then count as independent,
-            which misses much where they share samples.
+        noise : float, optional
+            If there is no influence: the part of the standard error of `mi` from samples and
+            slices (`Estimate.noise`). Readings then count as independent, which misses much where
+            they share samples.
         samples : [n] int, optional
             Who each sample is, distinct numbers: trajectories, environments and steps, or (as a
             time series) steps. 0..n-1 unless given.
@@ -170,10 +173,10 @@ class KeyStateDetector:
         Raises
         ------
         InputError
-            Neither influence nor stderr, values that are not finite, or sizes that do not match.
+            Neither influence nor noise, values that are not finite, or sizes that do not match.
         """
         level = make_level(
-            self.readings, mi, influence, per_slice, stderr, samples, stamp, time_series
+            self.readings, mi, influence, per_slice, noise, samples, stamp, time_series
         )
         if self._levels and len(level.per_slice) != len(self._levels[-1].per_slice):
             raise InputError(
@@ -185,19 +188,21 @@ class KeyStateDetector:
         turn = self._turns.update(level)
         if turn is not None:
             kind = "maximum" if turn.sign > 0 else "minimum"
-            found.append(self._tell(kind, turn.at, turn.at.minus(turn.base)))
+            found.append(self._tell(kind, turn.at, turn.at.value - turn.base.value, turn.z))
         self._levels.append(level)
         if len(self._levels) > self._span:
             slope = level.minus(self._levels[0], at=self._levels[-1 - self._span // 2])
             turn = self._slopes.update(slope)
             # Steepest, and steep at all: the least steep moment of a rise is no change.
-            if turn is not None and turn.sign * turn.at.value > self.z * turn.at.se():
-                found.append(self._tell("change", turn.at, turn.at))
+            if turn is not None:
+                steep = turn.sign * turn.at.value / max(turn.at.se(), LEAST_ERROR)
+                if steep > self.z:
+                    z = min(steep, turn.z)
+                    found.append(self._tell("change", turn.at, turn.at.value, z))
         return [state for state in found if state.kind in self.kinds]
 
-    def _tell(self, kind: str, at: Level, by: Level) -> KeyState:
-        z = abs(by.value) / max(by.se(), 1e-12)
-        return KeyState(kind, at.index, at.stamp, at.mi, by.value, z, self.readings - 1)
+    def _tell(self, kind: str, at: Level, by: float, z: float) -> KeyState:
+        return KeyState(kind, at.index, at.stamp, at.mi, by, z, self.readings - 1)
 
 
 def find(curve: MICurve, **options: Any) -> list[KeyState]:

@@ -110,6 +110,7 @@ def _trajectories(arguments: Namespace, make_estimator: Callable[[Namespace], An
             "position": curve.position.tolist(),
             "mi": curve.mi.tolist(),
             "stderr": curve.stderr.tolist(),
+            "noise": curve.noise.tolist(),
             "samples": curve.samples.tolist(),
         },
         "keystates": [asdict(state) for state in states],
@@ -168,8 +169,8 @@ def _print_trajectories(result: dict[str, Any], trajectories: Any, plot: str | N
 
 def _bag(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> None:
     from .bags import Bag, read
-    from .fields import Extractor
     from .extrema import KeyStateDetector
+    from .fields import Extractor
     from .online import OnlineEstimator
     from .stream import Stream
     from .sync import Synchroniser
@@ -236,7 +237,7 @@ def _bag(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> No
         "start": curve.start,
         "curve": {
             name: getattr(curve, name).tolist()
-            for name in ("stamp", "mi", "stderr", "local", "fill", "saturated")
+            for name in ("stamp", "mi", "stderr", "noise", "local", "fill", "saturated")
         },
         "keystates": [asdict(state) for state in curve.keystates],
     }

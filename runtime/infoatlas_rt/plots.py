@@ -62,7 +62,7 @@ def keystates_figure(
     title: str = "",
     lengths: Sequence[int] = (),
 ) -> Figure:
-    """The curve with its standard error, key states, and when things truly happened.
+    """The curve with its noise, key states, and when things truly happened.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def keystates_figure(
     figure = Figure(figsize=(10, 5.8), dpi=160, facecolor="white")
     main, below = _draw_axes(figure, (6, 1), top=0.775)
     _draw_events(main, events)
-    _draw_curve(main, curve.position, curve.mi, curve.stderr)
+    _draw_curve(main, curve.position, curve.mi, curve.noise)
     _draw_states(main, states, "{:.0f}" if curve.mode == "raw" else "{:.2f}")
     if states:
         _draw_legend(figure, 0.872)
@@ -119,7 +119,7 @@ def keystates_figure(
         f"{heading}how much of a state is known from its past,  "
         f"$I(s_t\\,;\\,{_past('s', curve.lag, curve.history)})$",
         f"{int(curve.samples.max())} trajectories · lag {curve.lag} steps · {curve.how} "
-        "· band: ± sampling noise of each point",
+        "· band: ± noise (samples and slices) of each point",
     )
     return figure
 
@@ -160,7 +160,7 @@ def stream_figure(
     main, *below = _draw_axes(figure, (5, 1.5, 1.5) if two else (5, 1.7), top=0.83)
     time = curve.stamp - curve.start
     broken = _breaks(time)
-    _draw_curve(main, *(np.insert(v, broken, np.nan) for v in (time, curve.mi, curve.stderr)))
+    _draw_curve(main, *(np.insert(v, broken, np.nan) for v in (time, curve.mi, curve.noise)))
     states = [replace(state, stamp=state.stamp - curve.start) for state in curve.keystates]
     _draw_states(main, states, "{:.1f}")
     if states:
@@ -187,7 +187,7 @@ def stream_figure(
         figure,
         f"{title}:  {what},  $I({names[0]}_t\\,;\\,{_past(names[-1], lag, history)})$",
         f"time average over windows of {window} steps · lag {lag} steps · {curve.how} "
-        "· band: ± sampling noise",
+        "· band: ± noise (samples and slices)",
     )
     return figure
 
@@ -225,8 +225,8 @@ def _draw_axes(figure: Figure, heights: Sequence[float], top: float) -> list[Axe
     return all_axes
 
 
-def _draw_curve(axes: Axes, time: Any, mi: Any, stderr: Any) -> None:
-    low, high = mi - stderr, mi + stderr
+def _draw_curve(axes: Axes, time: Any, mi: Any, noise: Any) -> None:
+    low, high = mi - noise, mi + noise
     bottom, top = float(np.nanmin(low)), float(np.nanmax(high))
     room = top - bottom or 1.0
     axes.set_ylim(bottom - 0.12 * room, top + 0.12 * room)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError
-from .fields import Extractor, stamp
 from .extrema import KeyState, KeyStateDetector
+from .fields import Extractor, stamp
 from .online import OnlineEstimator
 from .result import Reading
 from .sync import Synchroniser

@@ -74,14 +74,14 @@ def make_level(
     mi: float,
     influence: ArrayLike | None,
     per_slice: ArrayLike | None,
-    stderr: float | None,
+    noise: float | None,
     samples: ArrayLike | None,
     stamp: float | None,
     time_series: bool,
 ) -> Level:
     """A reading, checked; `KeyStateDetector.update` says what the arguments are."""
-    if influence is None and stderr is None:
-        raise InputError("a reading without influence or stderr: pass one, to judge differences by")
+    if influence is None and noise is None:
+        raise InputError("a reading without influence or noise: pass one, to judge differences by")
     effect = np.zeros(0) if influence is None else np.asarray(influence, np.float64)
     who = np.arange(len(effect)) if samples is None else np.asarray(samples, np.int64)
     if who.shape != effect.shape:
@@ -98,7 +98,7 @@ def make_level(
         who[order],
         share,
         np.zeros(0) if per_slice is None else np.asarray(per_slice, np.float64),
-        float(stderr or 0.0) ** 2 if influence is None else 0.0,
+        float(noise or 0.0) ** 2 if influence is None else 0.0,
         time_series,
     )
 
@@ -110,6 +110,10 @@ class Turn:
     sign: int  # 1: maximum, -1: minimum
     at: Level
     base: Level  # the turn before
+    z: float  # of what came after it, in standard errors of the paired difference: above Turns.z
+
+
+LEAST_ERROR = 1e-12  # nats: readings without any noise differ for certain, by a finite `z`
 
 
 class Turns:
@@ -135,12 +139,12 @@ class Turns:
             self.top = level
         candidate = self._extreme(sign)
         on_top = candidate is self.top or not self._certain(sign, self.top, candidate)
-        fallen = self._certain(sign, candidate, level)
-        if on_top and not fallen:
+        fallen = self._errors(sign, candidate, level)
+        if on_top and not fallen > self.z:
             return None
         # Off the top without a fall within `delay`: it went down too slowly for a moment.
         self._turn(-sign, candidate if on_top else self.top)
-        return Turn(sign, candidate, base) if on_top else None
+        return Turn(sign, candidate, base, fallen) if on_top else None
 
     def _start(self, level: Level) -> None:
         """Wait for the first certain rise or fall.
@@ -167,5 +171,11 @@ class Turns:
         self.top = self._extreme(sign)
 
     def _certain(self, sign: int, high: Level, low: Level) -> bool:
+        return self._errors(sign, high, low) > self.z
+
+    def _errors(self, sign: int, high: Level, low: Level) -> float:
+        """By how many standard errors of the paired difference `high` exceeds `low`."""
         difference = sign * (high.value - low.value)
-        return difference > 0 and difference > self.z * high.minus(low).se()
+        if difference <= 0:
+            return -math.inf
+        return difference / max(high.minus(low).se(), LEAST_ERROR)
