@@ -4,15 +4,17 @@
 # make bench  latency of one update on this machine
 # make accuracy   BMI, Gaussians, hand-made families, strong dependence, and the peers beside them
 # make applications   independence, embeddings, motion, slices: tables and pictures
+# make keystates-data   the demonstrations of the key-state benchmark, collected anew
 # make pretrain   three minutes of pretraining on two cores (preset tiny)
 
 PYTHON ?= python3
 RUN  = .venv/bin
 DEV  = .venv-dev/bin
 BMI  = .venv-bmi/bin
+SIM  = .venv-maniskill/bin
 ROS  = .venv-ros/bin
 
-.PHONY: demo test test-core test-ros2 ros-demo bench accuracy applications pretrain lint clean
+.PHONY: keystates-data demo test test-core test-ros2 ros-demo bench accuracy applications pretrain lint clean
 
 demo: .venv/ready
 	$(RUN)/infoatlas-rt info
@@ -48,6 +50,9 @@ applications: .venv-dev/ready
 	$(DEV)/python benchmarks/applications/embeddings.py
 	$(DEV)/python benchmarks/applications/motion.py
 	$(DEV)/python benchmarks/applications/slicing.py
+
+keystates-data: .venv-maniskill/ready
+	$(SIM)/python benchmarks/keystates/collect.py
 
 pretrain: .venv-dev/ready
 	$(DEV)/python -m infoatlas_train.pretrain --preset tiny --out runs/tiny
@@ -88,5 +93,12 @@ build/bmi/ready: benchmarks/accuracy/bmi_samples.py
 	$(BMI)/python benchmarks/accuracy/bmi_samples.py build/bmi
 	touch $@
 
+# ManiSkill's planner crashes with numpy 2, so it lives alone and hands over .npz files.
+.venv-maniskill/ready:
+	$(PYTHON) -m venv .venv-maniskill
+	$(SIM)/pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(SIM)/pip install --quiet --disable-pip-version-check mani-skill==3.0.1 torch==2.13.0 'numpy<2'
+	touch $@
+
 clean:
-	rm -rf .venv .venv-dev .venv-bmi .venv-ros build
+	rm -rf .venv .venv-dev .venv-bmi .venv-maniskill .venv-ros build

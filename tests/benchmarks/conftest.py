@@ -3,5 +3,6 @@
 import sys
 from pathlib import Path
 
-for folder in ("accuracy", "applications"):
-    sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / folder))
+ROOT = Path(__file__).parents[2]
+for folder in (ROOT / "benchmarks/accuracy", ROOT / "benchmarks/applications", ROOT):
+    sys.path.insert(0, str(folder))

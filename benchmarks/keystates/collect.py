@@ -1,0 +1,284 @@
+"""Collect the demonstrations of the key-state benchmark from ManiSkill's planners.
+
+    make keystates-data            # all tasks; the environment that it needs is made as well
+    .venv-maniskill/bin/python benchmarks/keystates/collect.py push --number 5 --out build/demos
+
+Each task becomes one .npz: successful episodes of the motion planner that ManiSkill brings along
+(`pd_joint_pos`, 20 steps a second, physx on the CPU), from seed 0 upwards. States are what the
+state observation holds **without its flags**: a column that says "grasped" would be the answer.
+The flags stand beside the states, as the truth that found key states are compared with.
+
+Needs ManiSkill 3.0.1 with numpy < 2 (its planner crashes with numpy 2), so it has an environment
+of its own and shares nothing with the rest but the files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import headless  # isort: skip  (first: it makes mani_skill importable)
+import gymnasium
+import mani_skill.envs  # noqa: F401  (registers the tasks)
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+OUT = Path(__file__).parent / "data"
+SOLUTIONS = "mani_skill.examples.motionplanning.panda.solutions"
+MOVED = 0.003  # metres
+JOINTS = (*(f"joint{i}" for i in range(1, 8)), "finger1", "finger2")
+POSE = ("x", "y", "z", "qw", "qx", "qy", "qz")
+Flag = Callable[[Any], Any]  # environment -> tensor of one bool
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A task of ManiSkill, and what its observation and its flags are called here.
+
+    Attributes
+    ----------
+    environment, solution : str
+        Registered environment, and the module and the function of its planner.
+    columns : dict
+        Name of an entry of the observation -> prefix of its columns.
+    thing : str
+        Attribute of the environment: the object whose first motion counts, and, unless `grasped`
+        names another, whose grasp counts.
+    grasped : str, optional
+        Empty if the task has no grasp.
+    flags : dict
+        Further flags by name.
+    """
+
+    environment: str
+    solution: str
+    columns: dict[str, str]
+    thing: str
+    grasped: str
+    flags: dict[str, Flag]
+
+
+def peg_aligned(env: Any) -> Any:
+    """Peg and peg head within 10 mm of the hole's axis: ManiSkill's own "pre-inserted"."""
+    axis = env.goal_pose.inv()
+    return (_off_axis(axis * env.peg_head_pose) < 0.01) & (_off_axis(axis * env.peg.pose) < 0.01)
+
+
+def charger_aligned(env: Any) -> Any:
+    """Within the tolerances of success (5 mm, 0.2 rad), but for the depth."""
+    angle = env._compute_distance()[1]
+    return (_off_axis(env.goal_pose.inv() * env.charger.pose) <= 0.005) & (angle <= 0.2)
+
+
+def _off_axis(pose: Any) -> Any:
+    """Distance from the x axis [1], m."""
+    return (pose.p[:, 1:] ** 2).sum(axis=1) ** 0.5
+
+
+RECIPES = {
+    "lift": Recipe(
+        "LiftPegUpright-v1",
+        "lift_peg_upright",
+        {"tcp_pose": "tool", "obj_pose": "peg"},
+        thing="peg",
+        grasped="peg",
+        flags={},
+    ),
+    "push": Recipe(
+        "PushCube-v1",
+        "push_cube",
+        {"tcp_pose": "tool", "goal_pos": "goal", "obj_pose": "cube"},
+        thing="obj",
+        grasped="",
+        flags={},
+    ),
+    "pull": Recipe(
+        "PullCubeTool-v1",
+        "pull_cube_tool",
+        {"tcp_pose": "tool", "cube_pose": "cube", "tool_pose": "hook"},
+        thing="cube",
+        grasped="l_shape_tool",
+        flags={},
+    ),
+    "plug": Recipe(
+        "PlugCharger-v1",
+        "plug_charger",
+        {
+            "tcp_pose": "tool",
+            "charger_pose": "charger",
+            "receptacle_pose": "receptacle",
+            "goal_pose": "goal",
+        },
+        thing="charger",
+        grasped="charger",
+        flags={"aligned": charger_aligned},
+    ),
+    "stack": Recipe(
+        "StackCube-v1",
+        "stack_cube",
+        {
+            "tcp_pose": "tool",
+            "cubeA_pose": "cube_a",
+            "cubeB_pose": "cube_b",
+            "tcp_to_cubeA_pos": "tool_to_cube_a",
+            "tcp_to_cubeB_pos": "tool_to_cube_b",
+            "cubeA_to_cubeB_pos": "cube_a_to_cube_b",
+        },
+        thing="cubeA",
+        grasped="cubeA",
+        flags={"is_placed": lambda env: env.evaluate()["is_cubeA_on_cubeB"]},
+    ),
+    "peg": Recipe(
+        "PegInsertionSide-v1",
+        "peg_insertion_side",
+        {
+            "tcp_pose": "tool",
+            "peg_pose": "peg",
+            "peg_half_size": "peg_half_size",
+            "box_hole_pose": "hole",
+            "box_hole_radius": "hole_radius",
+        },
+        thing="peg",
+        grasped="peg",
+        flags={"aligned": peg_aligned},
+    ),
+}
+
+
+class Recorder(gymnasium.Wrapper):
+    """Keeps the states and flags of the running episode, while a planner drives it."""
+
+    def __init__(self, env: Any, recipe: Recipe) -> None:
+        super().__init__(env)
+        self.recipe = recipe
+        self.names: list[str] = []
+        self._start()
+
+    def _start(self) -> None:
+        self.states: list[NDArray[np.float32]] = []
+        self.positions: list[NDArray[np.float32]] = []
+        self.flags: dict[str, list[bool]] = {}
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        # Without a new scene, the contacts of the last episode stand in the first state.
+        observation, info = self.env.reset(seed=seed, options={"reconfigure": True})
+        self._start()
+        self._keep(observation, info)
+        return observation, info
+
+    def step(self, action: Any) -> Any:
+        outcome = self.env.step(action)
+        self._keep(outcome[0], outcome[-1])
+        return outcome
+
+    def _keep(self, observation: dict[str, Any], info: dict[str, Any]) -> None:
+        env, recipe = self.env.unwrapped, self.recipe
+        parts, names = [], []
+        for kind, key in (("position", "qpos"), ("velocity", "qvel")):
+            parts.append(_flat(observation["agent"][key]))
+            names += [f"{joint}.{kind}" for joint in JOINTS]
+        for key, prefix in recipe.columns.items():  # what it does not name, flags too, is left
+            parts.append(_flat(observation["extra"][key]))
+            names += _column_names(prefix, len(parts[-1]))
+        self.states.append(np.concatenate(parts).astype(np.float32))
+        self.names = names
+        now = {name: flag(env) for name, flag in recipe.flags.items()}
+        now["success"] = info["success"]
+        if recipe.grasped:
+            now["is_grasped"] = env.agent.is_grasping(getattr(env, recipe.grasped))
+        for name, value in now.items():
+            self.flags.setdefault(name, []).append(bool(value))
+        self.positions.append(_flat(getattr(env, recipe.thing).pose.p))
+
+    def episode(self) -> tuple[NDArray[np.float32], dict[str, NDArray[np.bool_]]]:
+        """States [T, d] and flags [T] of the episode."""
+        positions = np.array(self.positions)
+        # From where it lies after the first step: some objects are dropped on the table by 5 mm.
+        away = np.linalg.norm(positions - positions[1], axis=1) >= MOVED
+        away[0] = False
+        flags = {name: np.array(values) for name, values in self.flags.items()}
+        flags["has_moved"] = np.logical_or.accumulate(away)
+        return np.array(self.states), flags
+
+
+def _flat(tensor: Any) -> NDArray[np.float32]:
+    return np.asarray(tensor.cpu()).reshape(-1)
+
+
+def _column_names(prefix: str, size: int) -> list[str]:
+    if size == 1:
+        return [prefix]
+    return [f"{prefix}.{axis}" for axis in POSE[:size]]
+
+
+def collect(task: str, number: int, out: Path, tries: int = 10) -> Path:
+    """Record `number` successful episodes of a task, and write OUT/TASK.npz.
+
+    Raises
+    ------
+    SystemExit
+        Fewer than `number` of `tries` x `number` seeds are solved.
+    """
+    recipe = RECIPES[task]
+    env = gymnasium.make(
+        recipe.environment,
+        obs_mode="state_dict",
+        control_mode="pd_joint_pos",
+        max_episode_steps=10_000,  # planners take longer than a policy is given
+        **headless.OPTIONS,
+    )
+    recorder = Recorder(env, recipe)
+    solve = importlib.import_module(f"{SOLUTIONS}.{recipe.solution}").solve
+    episodes, seeds = [], []
+    with tqdm(total=number, desc=task, file=sys.stderr) as bar:
+        for seed in range(tries * number):
+            if len(episodes) == number:
+                break
+            result = solve(recorder, seed=seed)
+            bar.set_postfix(tried=seed + 1)
+            # A planner answers -1 where it finds no path; success has to last to the end.
+            if result != -1 and recorder.flags["success"][-1]:
+                episodes.append(recorder.episode())
+                seeds.append(seed)
+                bar.update()
+    env.close()
+    if len(episodes) < number:
+        raise SystemExit(f"{task}: {len(episodes)} of {tries * number} seeds were solved")
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / f"{task}.npz"
+    np.savez_compressed(
+        path,
+        states=np.concatenate([states for states, _ in episodes]),
+        lengths=np.array([len(states) for states, _ in episodes], np.int64),
+        names=np.array(recorder.names),
+        seeds=np.array(seeds, np.int64),
+        **{
+            name: np.concatenate([flags[name] for _, flags in episodes])
+            for name in sorted(episodes[0][1])
+        },
+    )
+    return path
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tasks", nargs="*", default=list(RECIPES), help="%(default)s")
+    parser.add_argument("--number", type=int, default=40, help="episodes of a task (%(default)s)")
+    parser.add_argument("--out", type=Path, default=OUT, help="folder (%(default)s)")
+    chosen = parser.parse_args()
+    unknown = set(chosen.tasks) - set(RECIPES)
+    if unknown:
+        parser.error(f"no task {', '.join(sorted(unknown))}: there are {', '.join(RECIPES)}")
+    for task in chosen.tasks:
+        path = collect(task, chosen.number, chosen.out)
+        print(f"{path}: {path.stat().st_size / 1e6:.2f} MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""ManiSkill on a machine without Vulkan: import this before `mani_skill`.
+
+ManiSkill makes render materials even where nothing is rendered, and SAPIEN makes none without a
+rendering device. So the class of materials is replaced by one that does nothing. States, contacts
+and planners do not see the difference; `gym.make` has to be called with `OPTIONS`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sapien.pysapien.render
+import sapien.render
+
+OPTIONS = {"sim_backend": "physx_cpu", "render_backend": "none", "render_mode": None}
+
+
+class _NoMaterial:
+    """Takes any setting and ignores it."""
+
+    def __init__(self, *settings: Any, **named: Any) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith(("set_", "get_")):
+            return lambda *settings: None
+        raise AttributeError(name)
+
+
+for module in (sapien.render, sapien.pysapien.render):
+    module.RenderMaterial = _NoMaterial

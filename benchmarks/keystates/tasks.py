@@ -1,0 +1,138 @@
+"""The tasks, their demonstrations, and what counts as a true event of each.
+
+A method sees `trajectories` and, where its description says so, `names`. The events come from the
+simulator's flags, which are in the same files and go to the scoring alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(__file__).parent / "data"
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Event:
+    """A moment of a trajectory: the first or the last step at which a flag is true.
+
+    A flag that is never true, or a last step that is the end of the trajectory (the object is
+    still held), is no event of that trajectory.
+    """
+
+    name: str
+    flag: str
+    which: str  # "first" or "last"
+    meaning: str
+
+
+GRASP = Event("grasp", "is_grasped", "first", "both fingers press on the object")
+RELEASE = Event("release", "is_grasped", "last", "the last step at which they do")
+CONTACT = Event("contact", "has_moved", "first", "the object is 3 mm from where it lay")
+ALIGNED = Event("aligned", "aligned", "first", "on the axis of the hole, before it is pushed in")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A set of demonstrations.
+
+    Attributes
+    ----------
+    title : str
+    path : Path
+    events : tuple of Event
+        In order of time.
+    chosen_on : bool
+        Settings of methods, ours and peers, were chosen on this task. The others were only read.
+    """
+
+    title: str
+    path: Path
+    events: tuple[Event, ...]
+    chosen_on: bool = False
+
+
+TASKS = {
+    "pick": Task("PickCube", ROOT / "examples/data/pickcube.npz", (GRASP,), chosen_on=True),
+    "lift": Task("LiftPegUpright", DATA / "lift.npz", (GRASP, RELEASE), chosen_on=True),
+    "push": Task("PushCube", DATA / "push.npz", (CONTACT,), chosen_on=True),
+    "pull": Task("PullCubeTool", DATA / "pull.npz", (GRASP, CONTACT)),
+    "plug": Task("PlugCharger", DATA / "plug.npz", (GRASP, ALIGNED)),
+    "stack": Task("StackCube", DATA / "stack.npz", (GRASP, RELEASE)),
+    "peg": Task("PegInsertionSide", DATA / "peg.npz", (GRASP, ALIGNED)),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Demonstrations:
+    """Trajectories of one task, and when their events happened.
+
+    Attributes
+    ----------
+    trajectories : list of N arrays [T_i, d] float64
+    names : tuple of d str
+    events : tuple of E str
+    times : [N, E] float64
+        Steps (fractions of one where a trajectory was resampled); NaN where there is no event.
+    seeds : [N] int64
+        Of the simulator's reset.
+    """
+
+    trajectories: list[Array]
+    names: tuple[str, ...]
+    events: tuple[str, ...]
+    times: Array
+    seeds: NDArray[np.int64]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        return np.array([len(states) for states in self.trajectories])
+
+    def subset(self, which: NDArray[np.integer] | slice) -> Demonstrations:
+        """Some of the trajectories."""
+        rows = np.arange(len(self.trajectories))[which]
+        return replace(
+            self,
+            trajectories=[self.trajectories[i] for i in rows],
+            times=self.times[rows],
+            seeds=self.seeds[rows],
+        )
+
+    def columns(self, which: NDArray[np.integer]) -> Demonstrations:
+        """Some of the columns."""
+        return replace(
+            self,
+            trajectories=[states[:, which] for states in self.trajectories],
+            names=tuple(self.names[i] for i in which),
+        )
+
+
+def load(task: str, number: int | None = None) -> Demonstrations:
+    """Demonstrations of a task, the first `number` of them if given."""
+    with np.load(TASKS[task].path, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    ends = np.cumsum(arrays["lengths"])
+    steps = [slice(end - n, end) for end, n in zip(ends, arrays["lengths"], strict=True)]
+    events = TASKS[task].events
+    times = np.array([[when(event, arrays[event.flag][i]) for event in events] for i in steps])
+    demonstrations = Demonstrations(
+        trajectories=[arrays["states"][i].astype(np.float64) for i in steps],
+        names=tuple(map(str, arrays["names"])),
+        events=tuple(event.name for event in events),
+        times=times,
+        seeds=arrays["seeds"],
+    )
+    return demonstrations if number is None else demonstrations.subset(slice(number))
+
+
+def when(event: Event, flag: NDArray[np.bool_]) -> float:
+    """The step of an event, from a flag [T] of one trajectory; NaN if it did not happen."""
+    steps = np.flatnonzero(flag)
+    if event.which == "first":
+        return float(steps[0]) if len(steps) else np.nan
+    return float(steps[-1]) if len(steps) and steps[-1] < len(flag) - 1 else np.nan
