@@ -90,12 +90,27 @@ class Stream:
         self.online, self.detector, self.extractors, self.sync = online, detector, extractors, sync
         self.reason = online.reason
         self._resets = online.counts["resets"]
-        self._newest = [-np.inf] * topics
+        self._newest = [-np.inf] * topics  # stamps, by topic; of `extract` alone
 
     @property
     def counts(self) -> dict[str, int]:
         """Fates of states, of the estimator and the synchroniser together."""
         return self.online.counts | (self.sync.counts if self.sync else {})
+
+    def forget(self) -> None:
+        """Forget what `extract` has learned of the messages; for the thread that calls it."""
+        for extractor in self.extractors:
+            extractor.forget()
+        self._newest = [-np.inf] * len(self.extractors)
+
+    def reset(self) -> None:
+        """Empty the window and everything behind it; for the thread that calls `take`."""
+        if self.sync is not None:
+            self.sync.reset()
+        self.online.reset()
+        self._resets = self.online.counts["resets"]
+        self.detector.reset()
+        self.reason = self.online.reason
 
     def push(self, message: Any, received: float | None = None, side: int = 0) -> list[Output]:
         """Take a message: `extract` and `take` in one."""

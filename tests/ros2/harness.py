@@ -25,6 +25,7 @@ from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
+from std_srvs.srv import Trigger
 
 from infoatlas_ros2.parameters import Settings
 
@@ -97,6 +98,7 @@ class Bench:
         self._get = node.create_client(GetState, f"{base}/get_state")
         self._set = node.create_client(SetParametersAtomically, f"{base}/set_parameters_atomically")
         self._describe = node.create_client(DescribeParameters, f"{base}/describe_parameters")
+        self._reset = node.create_client(Trigger, f"{base}/reset")
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(node)
         self._thread = threading.Thread(target=self._spin, daemon=True)
@@ -149,6 +151,9 @@ class Bench:
         number = getattr(Transition, f"TRANSITION_{name.upper()}")
         request = ChangeState.Request(transition=Transition(id=number))
         return self._call(self._change, request).success
+
+    def reset(self) -> Any:
+        return self._call(self._reset, Trigger.Request())
 
     def set(self, **values: Any) -> str:
         """Set parameters, all or none; returns why not, or "" if they were."""

@@ -248,6 +248,29 @@ def test_messages_without_a_header_are_stamped_on_arrival(bench):
     assert before < stamps[0] < time.time_ns()
 
 
+def test_reset_empties_the_window(bench):
+    """An episode ends: no pair reaches back before it, and another robot may come."""
+    bench.prepare()
+    answer = bench.reset()
+    assert not answer.success and "unconfigured" in answer.message
+    bench.up()
+    publisher = bench.publisher()
+    messages = joint_states(walk(90))
+    feed(publisher, messages)
+    bench.read(messages[-1])
+    assert bench.reset().success
+    seen = len(bench.readings)
+    # Stamps go on, so without the reset the window would, too; the dimension is another one.
+    later = joint_states(walk(90, dim=6, seed=1), start=1_700_000_000 * 10**9 + 10**9)
+    expected, _, _ = offline(later)
+    feed(publisher, later)
+    bench.read(later[-1])
+    for _, m in bench.readings[seen:]:
+        assert m.value == expected[seconds(m.header.stamp)].estimate.mi
+    told = values(bench.diagnosis())
+    assert told["coordinates"] == "6" and told["messages: resets"] == "1"
+
+
 def test_simulated_time(bench):
     """/clock is what stamps messages without a header, and what latency is measured by."""
     topic = "/simulated"

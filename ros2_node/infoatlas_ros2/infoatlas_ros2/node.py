@@ -20,6 +20,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.qos import qos_profile_sensor_data
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.time import Time
+from std_srvs.srv import Trigger
 
 from infoatlas_rt.errors import InfoAtlasError
 
@@ -51,6 +52,7 @@ class InfoAtlasNode(LifecycleNode):
         )
         self._keystates = self.create_lifecycle_publisher(KeyState, "~/key_states", 10)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        self.create_service(Trigger, "~/reset", self._on_reset)
         # Steady: a simulation that stands still is to be reported too.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         period = self.declare_parameter(
@@ -157,6 +159,14 @@ class InfoAtlasNode(LifecycleNode):
             self.destroy_subscription(subscription)
         self._inputs = []
         self._maker = None
+
+    def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        if self._worker is None:
+            response.message = f"{self._state}: there is no window to empty; activate makes one"
+            return response
+        self._worker.reset()
+        response.success = True
+        return response
 
     # Messages
 

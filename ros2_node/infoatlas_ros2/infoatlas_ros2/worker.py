@@ -82,6 +82,8 @@ class Worker:
         self._overflown = False  # states are missing in front of the oldest
         self._ready = threading.Condition()
         self._stopping = False
+        self._resetting = False  # before the next batch
+        self._round = 0  # of messages between two resets; the thread publishes of its own alone
         self._headers: dict[float, Any] = {}
         self._told: deque[tuple[float, Any]] = deque()
         self._last = -np.inf  # stamp at which the rate limit last let one pass
@@ -98,6 +100,16 @@ class Worker:
             self._ring.append((sample, header))
             self._ready.notify()
 
+    def reset(self) -> None:
+        """Forget all messages; what came before is in nothing that is published after this."""
+        with self._ready:
+            self.stream.forget()
+            self._ring.clear()
+            self._overflown = False
+            self._resetting = True
+            self._round += 1
+            self._ready.notify()
+
     def stop(self) -> None:
         """End the thread; nothing is published after this."""
         with self._ready:
@@ -108,20 +120,25 @@ class Worker:
     def _run(self) -> None:
         while True:
             with self._ready:
-                self._ready.wait_for(lambda: self._ring or self._stopping)
+                self._ready.wait_for(lambda: self._ring or self._resetting or self._stopping)
                 if self._stopping:
                     return
                 batch, overflown = list(self._ring), self._overflown
+                resetting, number = self._resetting, self._round
                 self._ring.clear()
-                self._overflown = False
+                self._overflown = self._resetting = False
             try:
-                self._turn(batch, overflown)
+                if resetting:
+                    self.stream.reset()
+                    self._last, self.reason = -np.inf, self.stream.reason
+                if batch:
+                    self._turn(batch, overflown, number)
             except InfoAtlasError as error:
                 self._health.fail(str(error))
             except Exception as error:  # whatever it is, it must not end the node
                 self._health.fail(f"{type(error).__name__}: {error}")
 
-    def _turn(self, batch: list[tuple[Any, Any]], overflown: bool) -> None:
+    def _turn(self, batch: list[tuple[Any, Any]], overflown: bool, number: int) -> None:
         settings = self._read()
         changed = differ(self.settings, settings)
         self.settings = settings
@@ -132,27 +149,28 @@ class Worker:
         if overflown:
             self.stream.online.lost()
         self._health.superseded += len(batch) - 1
-        for number, (sample, header) in enumerate(batch, start=1):
+        for place, (sample, header) in enumerate(batch, start=1):
             if sample.side == 0:
                 self._headers.pop(sample.stamp, None)  # of an earlier round of a bag
                 self._headers[sample.stamp] = header
-            due = number == len(batch) and self._is_due(sample.stamp)
+            due = place == len(batch) and self._is_due(sample.stamp)
             for reading, states in self.stream.take(sample, read=due):
-                self._tell(reading, states)
+                self._tell(reading, states, number)
             if due:
                 self.reason = self.stream.reason
         while len(self._headers) > HEADERS:
             del self._headers[next(iter(self._headers))]
 
-    def _tell(self, reading: Any, states: list[Any]) -> None:
+    def _tell(self, reading: Any, states: list[Any], number: int) -> None:
         """Publish, with the headers that the states came with."""
         self._told.append((reading.stamp, self._headers[reading.stamp]))
         while len(self._told) > self.settings.key_state_delay + 1:
             self._told.popleft()
         headers = dict(self._told)
-        self._publish(
-            reading, headers[reading.stamp], [(state, headers[state.stamp]) for state in states]
-        )
+        found = [(state, headers[state.stamp]) for state in states]
+        with self._ready:
+            if number == self._round and not self._stopping:
+                self._publish(reading, headers[reading.stamp], found)
 
     def _is_due(self, stamp: float) -> bool:
         """Whether the rate limit allows a reading at this stamp."""
