@@ -53,6 +53,8 @@ applications: .venv-dev/ready
 
 keystates-data: .venv-maniskill/ready
 	$(SIM)/python benchmarks/keystates/collect.py
+	$(SIM)/pip download --quiet --no-deps --dest build/robosuite robosuite==1.4.1
+	$(SIM)/python benchmarks/keystates/collect_people.py build/robosuite/*.whl
 
 pretrain: .venv-dev/ready
 	$(DEV)/python -m infoatlas_train.pretrain --preset tiny --out runs/tiny
@@ -97,7 +99,7 @@ build/bmi/ready: benchmarks/accuracy/bmi_samples.py
 .venv-maniskill/ready:
 	$(PYTHON) -m venv .venv-maniskill
 	$(SIM)/pip install --quiet --disable-pip-version-check torch==2.13.0
-	$(SIM)/pip install --quiet --disable-pip-version-check mani-skill==3.0.1 torch==2.13.0 'numpy<2'
+	$(SIM)/pip install --quiet --disable-pip-version-check mani-skill==3.0.1 torch==2.13.0 'numpy<2' 'mujoco>=3.1,<4'
 	touch $@
 
 clean:

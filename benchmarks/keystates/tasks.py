@@ -35,6 +35,7 @@ GRASP = Event("grasp", "is_grasped", "first", "both fingers press on the object"
 RELEASE = Event("release", "is_grasped", "last", "the last step at which they do")
 CONTACT = Event("contact", "has_moved", "first", "the object is 3 mm from where it lay")
 ALIGNED = Event("aligned", "aligned", "first", "on the axis of the hole, before it is pushed in")
+TAKEN = Event("taken", "is_grasped_b", "first", "both fingers of the other arm touch the object")
 
 
 @dataclass(frozen=True)
@@ -49,12 +50,15 @@ class Task:
         In order of time.
     chosen_on : bool
         Settings of methods, ours and peers, were chosen on this task. The others were only read.
+    people : bool
+        Teleoperated by people; the others are by motion planners.
     """
 
     title: str
     path: Path
     events: tuple[Event, ...]
     chosen_on: bool = False
+    people: bool = False
 
 
 TASKS = {
@@ -65,6 +69,10 @@ TASKS = {
     "plug": Task("PlugCharger", DATA / "plug.npz", (GRASP, ALIGNED)),
     "stack": Task("StackCube", DATA / "stack.npz", (GRASP, RELEASE)),
     "peg": Task("PegInsertionSide", DATA / "peg.npz", (GRASP, ALIGNED)),
+    "handover": Task(
+        "Handover (people)", DATA / "handover.npz", (GRASP, TAKEN, RELEASE), people=True
+    ),
+    "lift_people": Task("Lift (people)", DATA / "lift_people.npz", (GRASP,), people=True),
 }
 
 

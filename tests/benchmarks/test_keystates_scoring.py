@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from benchmarks.keystates import scoring, tasks
+from benchmarks.keystates import scoring, tasks, variants
 
 nan = np.nan
 
@@ -90,7 +90,7 @@ def test_demonstrations(task):
     """Real motion, events in every trajectory, in their order, and no flag among the states."""
     demos = tasks.load(task)
     n = len(demos.trajectories)
-    assert n >= 30 and len(set(demos.seeds.tolist())) == n
+    assert n >= (3 if tasks.TASKS[task].people else 40) and len(set(demos.seeds.tolist())) == n
     assert demos.times.shape == (n, len(demos.events))
     assert not np.isnan(demos.times).any()
     assert (np.diff(demos.times, axis=1) > 0).all()
@@ -101,6 +101,53 @@ def test_demonstrations(task):
     for name, column in zip(demos.names, states.T, strict=True):
         # "Grasped" takes two values; so would any other flag.
         assert len(np.unique(column)) > 2 or np.ptp(column) == 0, name
+
+
+def slope(states, names):
+    """Motion of a joint in a step, against its velocity."""
+    position, velocity = (states[:, names.index(f"joint4.{k}")] for k in ("position", "velocity"))
+    return np.polyfit((velocity[1:] + velocity[:-1]) / 2, np.diff(position), 1)[0]
+
+
+@pytest.mark.parametrize("change", [variants.warped, variants.unequal])
+def test_events_move_with_what_happens(change):
+    """In a copy at another rate the state at an event is what it was."""
+    demos = tasks.load("push", number=4)
+    copy = change(demos)
+    assert not np.array_equal(copy.lengths, demos.lengths)
+    cube = demos.names.index("cube.x")
+    joint = demos.names.index("joint1.position")
+    for old, new, then, now in zip(
+        demos.trajectories, copy.trajectories, demos.times[:, 0], copy.times[:, 0], strict=True
+    ):
+        before, after = new[int(now)], new[min(int(now) + 1, len(new) - 1)]
+        for column in (cube, joint):
+            low, high = sorted([before[column], after[column]])
+            assert low - 1e-3 <= old[int(then), column] <= high + 1e-3
+        assert np.allclose(new[0, :9], old[0, :9])
+        # Velocities are those of the copy: they make up its motion as they did before.
+        assert slope(new, demos.names) == pytest.approx(slope(old, demos.names), rel=0.1)
+    again = change(demos)
+    assert np.array_equal(copy.trajectories[1], again.trajectories[1])
+
+
+def test_noise_is_of_the_range_and_spares_what_rests():
+    demos = tasks.load("push", number=10)
+    copy = variants.noisy(demos, 0.01)
+    pooled = np.concatenate(demos.trajectories)
+    noise = np.concatenate(copy.trajectories) - pooled
+    share = noise.std(axis=0) / np.maximum(np.ptp(pooled, axis=0), 1e-9)
+    goal = [i for i, name in enumerate(demos.names) if name.startswith("goal")]
+    rest = np.setdiff1d(np.flatnonzero(np.ptp(pooled, axis=0) > 1e-6), goal)
+    assert share[rest] == pytest.approx(0.01, rel=0.2)
+    assert (noise[:, goal] == 0).all()
+
+
+def test_missing_columns():
+    demos = tasks.load("handover")
+    assert not any("finger" in name for name in variants.without_fingers(demos).names)
+    left = variants.joint_positions(demos)
+    assert len(left.names) == 18 and left.trajectories[0].shape[1] == 18
 
 
 def test_subset_and_columns_keep_what_belongs_together():

@@ -1,0 +1,230 @@
+"""What else finds key states: each method on its own, none of it ours.
+
+A method takes demonstrations (their states and names, never their events) and a number K of key
+states besides the end, or "auto", and gives the steps that it found in each trajectory, K at most.
+It raises `NotOffered` where it has no such form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import ruptures
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter1d
+from scipy.signal import find_peaks
+from scipy.special import ndtri
+from scipy.stats import rankdata
+from sklearn.covariance import ledoit_wolf
+
+from .tasks import Array, Demonstrations
+
+K = int | str
+Found = list[NDArray[np.int64]]
+LAG = 2
+SMOOTH = 1.5  # steps
+
+
+class NotOffered(Exception):
+    """The method has no form for this K or these data; the reason is its text."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A method and what it knows of the columns."""
+
+    find: Callable[[Demonstrations, K], Found]
+    knows_columns: bool
+    how: str
+
+
+def standardised(demos: Demonstrations) -> list[Array]:
+    """States over the pooled standard deviation, without columns that rest in every trajectory."""
+    moving = np.any([np.ptp(states, axis=0) > 0 for states in demos.trajectories], axis=0)
+    pooled = np.concatenate(demos.trajectories)[:, moving]
+    return [(states[:, moving] - pooled.mean(0)) / pooled.std(0) for states in demos.trajectories]
+
+
+def named(demos: Demonstrations, *prefixes: str, suffix: str = "") -> NDArray[np.int64]:
+    """Columns whose names start and end so."""
+    columns = [
+        i for i, n in enumerate(demos.names) if n.startswith(prefixes) and n.endswith(suffix)
+    ]
+    if not columns:
+        raise NotOffered(f"no columns {', '.join(prefixes)}")
+    return np.array(columns)
+
+
+def extrema(curve: Array, k: K, least: float) -> NDArray[np.int64]:
+    """Maxima of a curve [T]: the K most prominent, or all as prominent as `least` of its range."""
+    floor = 1e-9 if k != "auto" else least * np.ptp(curve) + 1e-12
+    peaks, about = find_peaks(curve, prominence=floor)
+    if k != "auto":
+        peaks = peaks[np.argsort(-about["prominences"], kind="stable")[: int(k)]]
+    return np.sort(peaks).astype(np.int64)
+
+
+def evenly(demos: Demonstrations, k: K) -> Found:
+    """The middles of K equal parts of each trajectory."""
+    if k == "auto":
+        raise NotOffered("does not choose a number")
+    middles = (np.arange(int(k)) + 0.5) / int(k)
+    return [np.rint(middles * (n - 1)).astype(np.int64) for n in demos.lengths]
+
+
+def velocity_minima(demos: Demonstrations, k: K) -> Found:
+    """Minima of the joints' speed, smoothed."""
+    joints = named(demos, "joint", suffix=".position")
+    found = []
+    for states in demos.trajectories:
+        speed = np.linalg.norm(np.gradient(states[:, joints], axis=0), axis=1)
+        found.append(extrema(-gaussian_filter1d(speed, SMOOTH), k, 0.1))
+    return found
+
+
+def gripper(demos: Demonstrations, k: K) -> Found:
+    """Maxima of the speed at which the gripper opens or closes."""
+    fingers = named(demos, "finger", suffix=".position")
+    found = []
+    for states in demos.trajectories:
+        opening = states[:, fingers].sum(axis=1)
+        found.append(extrema(gaussian_filter1d(np.abs(np.gradient(opening)), SMOOTH), k, 0.2))
+    return found
+
+
+def peract(demos: Demonstrations, k: K) -> Found:
+    """The rule of C2F-ARM and PerAct: the gripper changes, or the joints stand still.
+
+    Open is above 0.9 of the widest; still is all joints below 0.1 rad/s while the gripper has not
+    changed for two steps, and for 4 steps after that nothing counts as still again.
+    """
+    if k != "auto":
+        raise NotOffered("the rule has no order of importance")
+    fingers = named(demos, "finger", suffix=".position")
+    joints = named(demos, "joint", suffix=".velocity")
+    found = []
+    for states in demos.trajectories:
+        opening = states[:, fingers].sum(axis=1)
+        is_open = opening > 0.9 * opening.max()
+        still = (np.abs(states[:, joints]) < 0.1).all(axis=1)
+        steps, pause = [], 0
+        for t in range(1, len(states) - 1):
+            calm = len(set(is_open[max(t - 2, 0) : t + 2])) == 1 and t < len(states) - 2
+            stopped = bool(still[t]) and calm and pause <= 0
+            pause = 4 if stopped else pause - 1
+            if stopped or is_open[t] != is_open[t - 1]:
+                steps.append(t)
+        found.append(np.array(steps, np.int64))
+    return found
+
+
+def change_points(kernel: str, lag: int, penalty: float) -> Callable[[Demonstrations, K], Found]:
+    """Exact change points of each trajectory (`ruptures.KernelCPD`, which looks at every step).
+
+    Of the states (lag 0) or of increments over `lag` steps. The linear kernel is the cost "l2",
+    with the optimum of `ruptures.Dynp(jump=1)`, and of `ruptures.Pelt(jump=1)` for "auto", in C.
+    The penalty of "auto" is in units of log T times the cost of the trajectory without change
+    points, a step.
+    """
+
+    def find(demos: Demonstrations, k: K) -> Found:
+        found = []
+        for states in standardised(demos):
+            signal = states[lag:] - states[:-lag] if lag else states
+            search = ruptures.KernelCPD(kernel=kernel, min_size=3, jump=1).fit(signal)
+            if k == "auto":
+                each = search.cost.error(0, len(signal)) / len(signal)
+                ends = search.predict(pen=max(penalty * np.log(len(signal)) * each, 1e-9))
+            else:
+                ends = search.predict(n_bkps=int(k))
+            # Increment i lies between the steps i and i + lag.
+            found.append(np.array(ends[:-1], np.int64) + lag // 2)
+        return found
+
+    return find
+
+
+def awe(demos: Demonstrations, k: K) -> Found:
+    """The criterion of AWE (Shi et al. 2023): a polyline through the tool's path.
+
+    Its corners are chosen by dynamic programming so that the largest distance of the path from
+    it is least (K corners), or so that it is at most 1 cm with as few corners as can be.
+    """
+    tool = [demos.names.index(f"tool.{axis}") for axis in "xyz" if f"tool.{axis}" in demos.names]
+    if len(tool) < 3:
+        raise NotOffered("no columns tool.x, tool.y, tool.z")
+    return [_polyline(states[:, tool], k, 0.01) for states in demos.trajectories]
+
+
+def _polyline(path: Array, k: K, tolerance: float) -> NDArray[np.int64]:
+    """Inner corners of the best polyline through a path [T, 3]."""
+    worst = _chord_errors(path)
+    n = len(path)
+    limit = 40 if k == "auto" else int(k) + 1
+    cost, came = worst[0], [np.zeros(n, np.int64)]  # of one piece, ending at each step
+    while len(came) < limit and not (k == "auto" and cost[-1] <= tolerance):
+        through = np.maximum(cost[:, None], worst)  # [corner, end]
+        came.append(through.argmin(axis=0))
+        cost = through.min(axis=0)
+    corners, at = [], n - 1
+    for back in came[:0:-1]:
+        at = int(back[at])
+        corners.append(at)
+    return np.unique([c for c in corners if 0 < c < n - 1]).astype(np.int64)
+
+
+def _chord_errors(path: Array) -> Array:
+    """[T, T]: the largest distance of the path between two steps from their chord."""
+    n = len(path)
+    worst = np.full((n, n), np.inf)
+    for i in range(n):
+        ahead = path[i:] - path[i]  # [m, 3]
+        squared = (ahead**2).sum(axis=1)
+        along = ahead @ ahead.T  # [point, end]
+        share = np.clip(along / np.maximum(squared, 1e-18), 0, 1)
+        apart = squared[:, None] - 2 * share * along + share**2 * squared
+        worst[i, i:] = np.sqrt(np.maximum(np.triu(apart).max(axis=0), 0))
+    return worst
+
+
+def copula_curve(demos: Demonstrations, k: K) -> Found:
+    """Maxima of I(s_t; s_t-2) over trajectories in normalised time, by a Gaussian copula.
+
+    100 moments; the covariance is shrunk (Ledoit and Wolf), for there are more coordinates than
+    trajectories.
+    """
+    trajectories = standardised(demos)
+    moments = np.linspace(0, 1, 100)
+    curve = []
+    for moment in moments:
+        at = [LAG + int(np.rint(moment * (len(s) - 1 - LAG))) for s in trajectories]
+        now = np.array([s[t] for s, t in zip(trajectories, at, strict=True)])
+        past = np.array([s[t - LAG] for s, t in zip(trajectories, at, strict=True)])
+        curve.append(_shrunk_copula(now, past))
+    peaks = moments[extrema(gaussian_filter1d(np.array(curve), 1.0), k, 0.1)]
+    return [np.rint(peaks * (n - 1)).astype(np.int64) for n in demos.lengths]
+
+
+def _shrunk_copula(x: Array, y: Array) -> float:
+    scores = ndtri(rankdata(np.hstack([x, y]), axis=0) / (len(x) + 1))
+    covariance = ledoit_wolf(scores, assume_centered=True)[0] + 1e-9 * np.eye(2 * x.shape[1])
+    d = x.shape[1]
+    blocks = covariance[:d, :d], covariance[d:, d:], covariance
+    one, other, both = (np.linalg.slogdet(block)[1] for block in blocks)
+    return float(one + other - both) / 2
+
+
+PEERS = {
+    "evenly spaced": Peer(evenly, False, "the middles of K equal parts"),
+    "ruptures, states": Peer(change_points("rbf", 0, 1.0), False, "changes of states, rbf kernel"),
+    "ruptures, increments": Peer(
+        change_points("linear", LAG, 0.5), False, "jumps of the mean increment, l2"
+    ),
+    "copula curve": Peer(copula_curve, False, "maxima over normalised time, Gaussian copula"),
+    "velocity minima": Peer(velocity_minima, True, "minima of the joints' speed"),
+    "gripper rule": Peer(gripper, True, "maxima of the gripper's speed"),
+    "PerAct's rule": Peer(peract, True, "gripper changes, or joints stand still"),
+    "AWE's criterion": Peer(awe, True, "corners of a polyline through the tool's path"),
+}

@@ -1,0 +1,100 @@
+"""Demonstrations as they are not in a simulator: fewer, noisier, warped, with columns missing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from .tasks import Array, Demonstrations
+
+
+def sample(demos: Demonstrations, number: int, seed: int) -> Demonstrations:
+    """`number` trajectories at random, without replacement."""
+    order = np.random.default_rng(seed).permutation(len(demos.trajectories))
+    return demos.subset(np.sort(order[:number]))
+
+
+def noisy(demos: Demonstrations, share: float, seed: int = 0) -> Demonstrations:
+    """White noise of `share` of each column's range over all trajectories.
+
+    Columns that rest within every trajectory (goals, sizes) are parameters of the task and no
+    sensor's, and stay as they are.
+    """
+    rng = np.random.default_rng(seed)
+    scale = share * np.ptp(np.concatenate(demos.trajectories), axis=0)
+    moving = np.any([np.ptp(states, axis=0) > 0 for states in demos.trajectories], axis=0)
+    noise = scale * moving
+    return replace(
+        demos,
+        trajectories=[s + noise * rng.standard_normal(s.shape) for s in demos.trajectories],
+    )
+
+
+def warped(demos: Demonstrations, seed: int = 0) -> Demonstrations:
+    """The same motions at a rate that varies smoothly between 1/2 and 2 within each trajectory."""
+    rng = np.random.default_rng(seed)
+    trajectories = []
+    for states in demos.trajectories:
+        at = np.linspace(0, 1, len(states))
+        knots = rng.uniform(-1, 1, 6)  # of the rate's logarithm to base 2
+        trajectories.append(2.0 ** np.interp(at, np.linspace(0, 1, 6), knots))
+    return _played(demos, trajectories)
+
+
+def unequal(demos: Demonstrations, seed: int = 0) -> Demonstrations:
+    """Each trajectory as a whole at its own rate, between 1/2 and 2: lengths that differ by 4."""
+    rates = 2.0 ** np.random.default_rng(seed).uniform(-1, 1, len(demos.trajectories))
+    return _played(
+        demos,
+        [np.full(len(s), rate) for s, rate in zip(demos.trajectories, rates, strict=True)],
+    )
+
+
+def _played(demos: Demonstrations, rates: list[Array]) -> Demonstrations:
+    """Each trajectory played at `rates` [T] (recorded steps a step); events move along."""
+    velocity = np.array([name.endswith(".velocity") for name in demos.names])
+    trajectories, times = [], []
+    for states, rate, truth in zip(demos.trajectories, rates, demos.times, strict=True):
+        old = np.arange(len(states))
+        # When each recorded step is played, in new steps.
+        new = np.concatenate([[0], np.cumsum(2 / (rate[1:] + rate[:-1]))])
+        at = np.interp(np.arange(int(new[-1]) + 1), new, old)
+        played = np.stack([np.interp(at, old, column) for column in states.T], axis=1)
+        played[:, velocity] *= np.interp(at, old, rate)[:, None]
+        trajectories.append(played)
+        times.append(np.minimum(np.interp(truth, old, new), len(played) - 1))
+    return replace(demos, trajectories=trajectories, times=np.array(times))
+
+
+def without_fingers(demos: Demonstrations) -> Demonstrations:
+    """No gripper encoder."""
+    return demos.columns(
+        np.array([i for i, name in enumerate(demos.names) if not name.startswith("finger")])
+    )
+
+
+def joint_positions(demos: Demonstrations) -> Demonstrations:
+    """The robot's encoders alone: no velocities, no tool pose, no objects."""
+    kept = ("joint", "finger")
+    return demos.columns(
+        np.array(
+            [
+                i
+                for i, name in enumerate(demos.names)
+                if name.startswith(kept) and name.endswith(".position")
+            ]
+        )
+    )
+
+
+VARIANTS = {
+    "noise 0.1%": lambda demos: noisy(demos, 0.001),
+    "noise 0.3%": lambda demos: noisy(demos, 0.003),
+    "noise 1%": lambda demos: noisy(demos, 0.01),
+    "time-warped": warped,
+    "unequal lengths": unequal,
+    "no fingers": without_fingers,
+    "joint positions only": joint_positions,
+}
+SUBSETS, OF = 5, 10  # subsets of 10 demonstrations, seeds 0 to 4
