@@ -16,7 +16,7 @@ from .backends import Backend
 from .backends.onnxruntime import OnnxRuntimeBackend
 from .entry import Entry, check_lengths, make_entry
 from .errors import InputError, ModelError
-from .inputs import as_count, as_samples
+from .inputs import as_count, as_flag, as_samples
 from .preprocess import canonicalise
 from .result import Estimate
 from .uncertainty import gaussian_part, rank_noise, standard_error
@@ -57,6 +57,9 @@ class Estimator:
     bundle : Bundle
         The model's description.
     backend : Backend
+        It is shared by the threads of a process, and works in a forked one. Estimators can be
+        pickled and copied: they go as settings and the name of a shipped model, or the path of
+        another, and load it where they arrive.
     seconds : dict of float
         Where the time of the last estimate went: "slicing", "preprocessing", "inference", "total".
 
@@ -77,8 +80,13 @@ class Estimator:
         shifts: int | None = None,
         seed: int = 0,
     ) -> None:
-        if sides not in slicing.SIDES:
+        if not isinstance(sides, str) or sides not in slicing.SIDES:
             raise InputError(f"sides is {sides!r}: use one of {', '.join(slicing.SIDES)}")
+        if not isinstance(model, str | os.PathLike):
+            raise InputError(
+                f"model is {model!r}: pass the path of an .onnx file, or the name of a shipped "
+                f"model ({', '.join(bundle.available())})"
+            )
         self.bundle = bundle.load(model)
         self.k = None if k is None else as_count(k, "k", 1, self.bundle.dim)
         self.slices = None if slices is None else as_count(slices, "slices", 1)
@@ -87,6 +95,18 @@ class Estimator:
         self.seed = as_count(seed, "seed", 0)
         self.backend: Backend = OnnxRuntimeBackend(self.bundle.bytes, provider, threads)
         self.seconds: dict[str, float] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        path = self.bundle.path
+        shipped = path.parent == bundle.MODELS
+        options = {name: getattr(self, name) for name in ("k", "slices", "sides", "shifts", "seed")}
+        options |= {"provider": self.backend.provider, "threads": self.backend.threads}
+        return _restore, (
+            type(self),
+            path.stem if shipped else str(path.absolute()),
+            self.bundle.sha256,
+            options,
+        )
 
     def estimate(
         self,
@@ -218,6 +238,7 @@ class Estimator:
     ) -> Entry:
         """Check samples, and decide how they enter the graph; arguments as in `estimate`."""
         x, y = as_samples(x, "x"), as_samples(y, "y")
+        time_series = as_flag(time_series, "time_series")
         check_lengths(len(x), len(y), self.bundle)
         plan = slicing.plan(
             x.shape[1],
@@ -254,7 +275,11 @@ def estimate(
     -------
     Estimate
     """
-    return _estimator(**options).estimate(
+    try:
+        estimator = _estimator(**options)
+    except TypeError:  # an option that is unknown, or cannot be hashed: say which
+        estimator = Estimator(**options)
+    return estimator.estimate(
         x, y, time_series=time_series, resolution_x=resolution_x, resolution_y=resolution_y
     )
 
@@ -305,6 +330,34 @@ def long_run_variance(values: NDArray[np.float64]) -> float:
     return max(total, 0.0)
 
 
-@lru_cache(maxsize=4)
+def as_estimator(value: Estimator | str | os.PathLike[str] | None) -> Estimator:
+    """Return the estimator itself, or make one of a model; of the shipped one if None.
+
+    Raises
+    ------
+    InputError, ModelError
+    """
+    if value is None:
+        return Estimator()
+    if isinstance(value, str | os.PathLike):
+        return Estimator(value)
+    if not (hasattr(value, "estimate") and hasattr(value, "bundle")):
+        raise InputError(f"estimator is {value!r}: pass an Estimator, or a model to make one of")
+    return value
+
+
+def _restore(kind: type[Estimator], model: str, sha256: str, options: dict[str, Any]) -> Estimator:
+    """What was pickled; ModelError if the model's file is another one here."""
+    estimator = kind(model, **options)
+    if estimator.bundle.sha256 != sha256:
+        raise ModelError(
+            f"{estimator.bundle.path} is not the file that this estimator was pickled with "
+            f"(SHA-256 {estimator.bundle.sha256[:12]}, it was {sha256[:12]}): use the same one, or "
+            "make a new Estimator"
+        )
+    return estimator
+
+
+@lru_cache(maxsize=4, typed=True)
 def _estimator(**options: Any) -> Estimator:
     return Estimator(**options)

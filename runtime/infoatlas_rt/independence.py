@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from .entry import Entry
 from .errors import ModelError
-from .estimator import Estimator
+from .estimator import Estimator, as_estimator
 from .inputs import as_count
 from .preprocess import Side, pair, whiten
 
@@ -131,10 +131,7 @@ def independence_test(
         As `Estimator.estimate`; or `permutations` is not a positive integer.
     """
     count = as_count(permutations, "permutations", 1)
-    if estimator is None:
-        estimator = Estimator()
-    elif isinstance(estimator, str | os.PathLike):
-        estimator = Estimator(estimator)
+    estimator = as_estimator(estimator)
     entry = estimator.enter(x, y, time_series, resolution_x, resolution_y)
     pairings = _Pairings(entry, count, time_series, estimator.seed)
     values = np.zeros(len(pairings))

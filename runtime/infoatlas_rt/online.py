@@ -23,8 +23,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import InputError
-from .estimator import Estimator
-from .inputs import as_count, as_resolution
+from .estimator import Estimator, as_estimator
+from .inputs import (
+    LARGEST_STATE,
+    Reals,
+    as_count,
+    as_flag,
+    as_number,
+    as_reals,
+    as_resolution,
+    as_seconds,
+    merge,
+)
 from .result import Reading
 
 
@@ -91,22 +101,17 @@ class OnlineEstimator:
         two_streams: bool = False,
         resolution: Any = None,
     ) -> None:
-        self.two_streams = two_streams
+        self.two_streams = as_flag(two_streams, "two_streams")
         self.lag = as_count(lag, "lag", 0 if two_streams else 1)
         self.history = as_count(history, "history", 1)
         self.every, self.window = as_count(every, "every", 1), as_count(window, "window", 1)
-        for name, seconds in (
-            ("lag_seconds", lag_seconds),
-            ("tolerance", tolerance),
-            ("reset_after", reset_after),
-        ):
-            if seconds is not None and not 0 < seconds < np.inf:
-                raise InputError(f"{name} is {seconds!r}, but has to be seconds above 0")
+        lag_seconds = None if lag_seconds is None else as_seconds(lag_seconds, "lag_seconds")
+        tolerance = None if tolerance is None else as_seconds(tolerance, "tolerance")
         if tolerance is not None and lag_seconds is None:
             raise InputError("tolerance is for lag_seconds: give both, or neither")
         if lag_seconds is not None and not self.lag:
             raise InputError("lag_seconds is what lag steps last: let lag be at least 1, not 0")
-        self.lag_seconds, self.reset_after = lag_seconds, reset_after
+        self.lag_seconds, self.reset_after = lag_seconds, as_seconds(reset_after, "reset_after")
         if lag_seconds is not None:
             self.tolerance = lag_seconds / self.lag / 2 if tolerance is None else tolerance
             if self.tolerance >= lag_seconds:
@@ -115,13 +120,9 @@ class OnlineEstimator:
                     f"lag_seconds={lag_seconds}"
                 )
             self._ages = lag_seconds / self.lag * (self.lag + np.arange(self.history))
-        as_resolution(resolution, np.size(resolution), "resolution")  # of how many is not known yet
+        as_resolution(resolution, None, "resolution")  # for how many is not known yet
         self.resolution = resolution
-        if estimator is None:
-            estimator = Estimator()
-        elif isinstance(estimator, str | os.PathLike):
-            estimator = Estimator(estimator)
-        self.estimator = estimator
+        self.estimator = as_estimator(estimator)
         least = self.estimator.bundle.n_min
         if self.window < least:
             raise InputError(
@@ -138,7 +139,7 @@ class OnlineEstimator:
         self._forget()
 
     def _forget(self) -> None:
-        self._states: NDArray[np.float64] | None = None
+        self._states: NDArray[np.float64] | None = None  # [2, reach, d], as `Reals`
         self._newest: float | None = None
         self._stamped = False
         self._step = 0  # number of the next step
@@ -160,8 +161,8 @@ class OnlineEstimator:
         Parameters
         ----------
         state : [d]
-            The first accepted state fixes d until a reset. A state with NaN or of another size
-            is refused and leaves a hole of one step.
+            The first accepted state fixes d until a reset. A state with NaN or masked entries, or
+            of another size, is refused and leaves a hole of one step.
         stamp : float, optional
             Seconds. A repeated stamp is taken for a copy of a message: refused, and no step. A
             slightly older one is refused, and as a step has gone missing then, no pair is formed
@@ -179,9 +180,9 @@ class OnlineEstimator:
         Raises
         ------
         InputError
-            Stamps that are missing with `lag_seconds`, or come and go; one stream where two were
-            announced, or two for one; or an estimator whose settings do not fit the states (say
-            k larger than d).
+            Stamps that are no numbers, are missing with `lag_seconds`, or come and go; one stream
+            where two were announced, or two for one; or an estimator whose settings do not fit the
+            states (say k larger than d).
         """
         if self.two_streams != (other is not None):
             raise InputError("pass `other` with every state if two_streams is set, else never")
@@ -189,17 +190,18 @@ class OnlineEstimator:
             raise InputError("lag_seconds finds past states by their stamps: pass a stamp")
         if self._newest is not None and self._stamped != (stamp is not None):
             raise InputError("stamps come and go: pass one with every state, or with none")
-        time = float(self._step if stamp is None else stamp)
+        time = float(self._step) if stamp is None else as_number(stamp, "stamp", "seconds")
         if self._newest is not None and -np.inf < time < self._newest - self.reset_after:
             self.reset()
         self._stamped = stamp is not None
-        now = _as_array(state)
-        then = now if other is None else _as_array(other)
+        now = _reals(state)
+        then = now if other is None else _reals(other)
         fault = self._fault(now, then, time)
         if fault is not None:
             self._refuse(*fault, time)
             return None
-        self._accept(np.atleast_1d(now), np.atleast_1d(then), time)
+        assert now is not None and then is not None
+        self._accept(now, then, time)
         self.reason = "waiting: told not to read"
         return self._read(time) if read else None
 
@@ -222,24 +224,23 @@ class OnlineEstimator:
             return None
         return self._read(self._newest)
 
-    def _fault(self, now: NDArray[Any], then: NDArray[Any], time: float) -> tuple[str, str] | None:
+    def _fault(self, now: Reals | None, then: Reals | None, time: float) -> tuple[str, str] | None:
         """Why a state cannot be used: the count it goes to, and the reason; None if it can."""
         if not np.isfinite(time):
             return "bad stamp", f"bad stamp {time}"
         if self._newest is not None and time <= self._newest:
             kind = "repeated stamp" if time == self._newest else "older stamp"
             return kind, kind
-        known = (None, None) if self._states is None else (self._x.shape[1], self._states.shape[1])
-        for state, size in zip((now, then), known, strict=True):
-            if state.dtype.kind not in "buif":
-                return "dtype", f"dtype {state.dtype}, expected numbers"
+        if now is None or then is None:
+            return "dtype", "not real numbers"
+        known = (None, None) if self._states is None else (self._x.shape[2], self._states.shape[2])
+        for (state, _), size in zip((now, then), known, strict=True):
             expected = max(state.size, 1) if size is None else size
             if state.ndim > 1 or state.size != expected:
                 found = state.size if state.ndim < 2 else state.shape
                 return "dimension", f"dimension {found}, expected {expected}"
-            # Beyond 1e100 a variance overflows: no sensor means that.
-            if not (np.abs(state) <= 1e100).all():
-                return "NaN", "NaN, infinite or beyond 1e100"
+            if not (np.abs(state) <= LARGEST_STATE).all():
+                return "NaN", "NaN, masked, infinite or beyond 1e100"
             if now is then:
                 break
         return None
@@ -257,24 +258,25 @@ class OnlineEstimator:
             # The step has had its message: another one with this stamp is no new step.
             self._newest = time if np.isfinite(time) else self._newest
 
-    def _accept(self, now: NDArray[Any], then: NDArray[Any], time: float) -> None:
+    def _accept(self, now: Reals, then: Reals, time: float) -> None:
         """Store a state, and its pair if its past is there; `then` is what becomes a past."""
         if self._states is None:
             reach = self.window + self.lag + self.history
-            self._states = np.zeros((reach, then.size))  # a ring over steps, as all below
+            self._states = np.zeros((2, reach, then.high.size))  # a ring over steps, as all below
             self._stamps = np.full(reach, np.nan)  # NaN: a hole
-            self._x = np.zeros((self.window, now.size))
-            self._y = np.zeros((self.window, self.history * then.size))
+            self._x = np.zeros((2, self.window, now.high.size))
+            self._y = np.zeros((2, self.window, self.history * then.high.size))
             self._paired = np.zeros(self.window, bool)
         self.counts["accepted"] += 1
         self._newest = time
-        reach, slot = len(self._states), self._step % self.window
-        self._states[self._step % reach] = then
+        reach, slot = len(self._stamps), self._step % self.window
+        _store(self._states[:, self._step % reach], then)
         self._stamps[self._step % reach] = time
         past = self._past(time)
         self._paired[slot] = past is not None
         if past is not None:
-            self._x[slot], self._y[slot] = now, self._states[past].ravel()
+            _store(self._x[:, slot], now)
+            self._y[:, slot] = self._states[:, past].reshape(2, -1)
             self._first = self._step if self._first is None else self._first
             self._fresh += 1
         self._step += 1
@@ -317,7 +319,7 @@ class OnlineEstimator:
         steps = np.arange(self._step - self.window, self._step)
         steps = steps[self._paired[steps % self.window]]
         slots = steps % self.window
-        x, y = self._x[slots], self._y[slots]
+        x, y = merge(Reals(*self._x[:, slots])), merge(Reals(*self._y[:, slots]))
         step = as_resolution(self.resolution, x.shape[1], "resolution")
         past = as_resolution(self.resolution, y.shape[1] // self.history, "resolution")
         estimate = self.estimator.estimate(
@@ -332,9 +334,14 @@ class OnlineEstimator:
         return Reading(time, estimate, local, pairs / self.window, self.lag, steps)
 
 
-def _as_array(state: ArrayLike) -> NDArray[Any]:
-    """A state as an array; one of objects, which is refused, where it is ragged."""
+def _reals(state: ArrayLike) -> Reals | None:
+    """A state as numbers; None, which is refused, if it holds other things or is ragged."""
     try:
-        return np.asarray(state)
-    except ValueError:
-        return np.asarray(None)
+        return as_reals(state, "state")
+    except InputError:
+        return None
+
+
+def _store(row: NDArray[np.float64], state: Reals) -> None:
+    """Write a state into a row [2, d] of a ring."""
+    row[0], row[1] = state.high, 0.0 if state.low is None else state.low

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import InputError
-from .inputs import as_count
+from .inputs import Reals, as_count, as_flag, as_lengths, as_number, as_reals, merge
 
 
 class Pairs(NamedTuple):
@@ -72,24 +72,27 @@ def ensemble_pairs(
     Raises
     ------
     InputError
-        lag or history below 1, lengths that do not sum to the number of states, a fraction
-        outside 0 to 1.
+        lag or history below 1, states that are not [n, d], lengths that are not those of
+        trajectories, a fraction outside 0 to 1, or a step that is no integer.
     """
     reach = as_count(lag, "lag", 1) + as_count(history, "history", 1) - 1
-    lengths = np.asarray(lengths)
-    if states.ndim != 2 or lengths.sum() != len(states):
+    if getattr(states, "ndim", None) != 2:
         raise InputError(
-            f"lengths sum to {lengths.sum()}, but states have shape {states.shape}: pass states "
+            f"states ({type(states).__name__}) have shape {np.shape(states)}: pass an array "
             "[sum(lengths), d], trajectories end to end"
         )
-    if normalised and not 0 <= at <= 1:
+    lengths = as_lengths(lengths, len(states))
+    moment = as_number(at, "at")
+    if as_flag(normalised, "normalised") and not 0 <= moment <= 1:
         raise InputError(f"at={at} with normalised time: pass a fraction from 0 to 1")
+    if not normalised and not moment.is_integer():
+        raise InputError(f"at={at} is no step: pass an integer, or normalised=True")
     starts = np.cumsum(lengths) - lengths
     if normalised:
-        step = reach + np.rint(at * (lengths - 1 - reach)).astype(np.int64)
+        step = reach + np.rint(moment * (lengths - 1 - reach)).astype(np.int64)
         present = np.flatnonzero(lengths > reach)
     else:
-        step = np.full(len(lengths), int(at))
+        step = np.full(len(lengths), int(moment))
         present = np.flatnonzero(lengths > at) if at >= reach else np.zeros(0, np.int64)
     rows = (starts + step)[present]
     past = rows[:, None] - (lag + np.arange(history))
@@ -111,7 +114,8 @@ class PooledPairs:
     Raises
     ------
     InputError
-        An argument below 1; in `push` a shape that is not [E, d] or [E], or another d.
+        An argument below 1; in `push` no real numbers, a shape that is not [E, d] or [E], or
+        another d.
     """
 
     def __init__(self, envs: int, window: int, *, lag: int = 2, history: int = 1):
@@ -120,7 +124,8 @@ class PooledPairs:
         self.lag, self.history = as_count(lag, "lag", 1), as_count(history, "history", 1)
         self._offsets = np.r_[0, self.lag + np.arange(self.history)]
         reach = self.window + self.lag + self.history - 1
-        self._states: NDArray[np.float64] | None = None  # [reach, E, d], a ring over steps
+        # [2, reach, E, d], high and low as in `Reals`; a ring over steps.
+        self._states: NDArray[np.float64] | None = None
         self._usable = np.zeros((reach, self.envs), bool)
         self._episode = np.zeros((reach, self.envs), np.int64)
         self._step = 0
@@ -131,7 +136,7 @@ class PooledPairs:
         Parameters
         ----------
         states : [E, d]
-            A state with NaN or infinities leaves a hole in its environment.
+            A state with NaN, infinities or masked entries leaves a hole in its environment.
         done : [E] bool, optional
             Where an episode ended. Some simulators return the final state then, others already
             the first state of the next episode; as a step with `done` is paired neither with
@@ -142,24 +147,23 @@ class PooledPairs:
         Pairs
             Of the last `window` steps, oldest first; empty before lag + history steps.
         """
-        now = np.asarray(states)
-        if now.ndim != 2 or len(now) != self.envs or now.dtype.kind not in "buif":
-            raise InputError(
-                f"states have shape {now.shape}, dtype {now.dtype}: pass numbers [{self.envs}, d]"
-            )
+        now, low = as_reals(states, "states")
+        if now.ndim != 2 or len(now) != self.envs or not now.size:
+            raise InputError(f"states have shape {now.shape}: pass numbers [{self.envs}, d]")
+        flags = np.zeros(self.envs) if done is None else as_reals(done, "done").high
+        if flags.shape != (self.envs,) or not np.isin(flags, (0, 1)).all():
+            raise InputError(f"done has shape {flags.shape}: pass booleans [{self.envs}]")
+        ended = flags == 1
         if self._states is None:
-            self._states = np.zeros((len(self._usable), *now.shape))
-        if now.shape != self._states.shape[1:]:
+            self._states = np.zeros((2, len(self._usable), *now.shape))
+        if now.shape != self._states.shape[2:]:
             raise InputError(
-                f"states have shape {now.shape}, before they had {self._states.shape[1:]}: "
+                f"states have shape {now.shape}, before they had {self._states.shape[2:]}: "
                 "make new PooledPairs for another robot"
             )
-        ended = np.zeros(self.envs, bool) if done is None else np.asarray(done, bool)
-        if ended.shape != (self.envs,):
-            raise InputError(f"done has shape {ended.shape}: pass [{self.envs}]")
-        reach = len(self._states)
+        reach = len(self._usable)
         slot, before = self._step % reach, (self._step - 1) % reach
-        self._states[slot] = now
+        self._states[0, slot], self._states[1, slot] = now, 0.0 if low is None else low
         self._usable[slot] = np.isfinite(now).all(1) & ~ended
         self._episode[slot] = self._episode[before] + ended
         self._step += 1
@@ -170,7 +174,9 @@ class PooledPairs:
         whole = self._usable[slots].all(1)
         whole &= (self._episode[slots] == self._episode[slots[:, :1]]).all(1)
         which, env = np.nonzero(whole)
-        rows = self._states[slots[which], env[:, None]]  # [n, 1 + history, d]
+        rows = self._states[:, slots[which], env[:, None]]  # [2, n, 1 + history, d]
+        # Both sides are merged as one, so that their differences mean something.
+        merged = merge(Reals(*rows.reshape(2, -1, now.shape[1]))).reshape(rows.shape[1:])
         samples = steps[which] * self.envs + env
         width = self.history * now.shape[1]
-        return Pairs(rows[:, 0], rows[:, 1:].reshape(len(rows), width), samples)
+        return Pairs(merged[:, 0], merged[:, 1:].reshape(len(merged), width), samples)

@@ -65,7 +65,7 @@ class OnnxRuntimeBackend:
     """
 
     def __init__(self, model: bytes, provider: str = "cpu", threads: int | None = None) -> None:
-        if provider not in PROVIDERS:
+        if not isinstance(provider, str) or provider not in PROVIDERS:
             raise ProviderError(f"unknown provider {provider!r}: use one of {list(PROVIDERS)}")
         self.provider = provider
         self.threads = default_threads() if threads is None else as_count(threads, "threads", 1)
@@ -113,7 +113,8 @@ class OnnxRuntimeBackend:
                 "check the driver and the CUDA libraries, or use provider='cpu'"
             )
         self._session.disable_fallback()
-        self._pool = ThreadPoolExecutor(self.threads, "infoatlas") if provider == "cpu" else None
+        self._pool: ThreadPoolExecutor | None = None
+        self._process = 0  # whose pool it is
         log.info("ONNX Runtime %s on %s", onnxruntime.__version__, running)
 
     def run(
@@ -122,16 +123,32 @@ class OnnxRuntimeBackend:
         """Evaluate the graph; see `Backend.run`."""
         slices, n = x.shape[:2]
         size = slices
-        if self._pool is not None:
+        if self.provider == "cpu":
             size = max(1, min(CALL_PAIRS // (n * len(shifts)), -(-slices // self.threads)))
-        if self._pool is None or size == slices:
+        if size == slices:
             mi, pointwise, influence, spread = self._call(x, y, shifts, sequence)
             return mi, pointwise, influence, spread
         parts = [slice(first, first + size) for first in range(0, slices, size)]
-        results = self._pool.map(lambda part: self._call(x[part], y[part], shifts, sequence), parts)
+        workers = self._workers()
+        results = workers.map(lambda part: self._call(x[part], y[part], shifts, sequence), parts)
         mi, pointwise, influence, spread = map(np.concatenate, zip(*results, strict=True))
         return mi, pointwise, influence, spread
 
+    def _workers(self) -> ThreadPoolExecutor:
+        """Threads of this process: a fork copies the pool and none of its threads."""
+        if self._pool is None or self._process != os.getpid():
+            self._pool = ThreadPoolExecutor(self.threads, "infoatlas")
+            self._process = os.getpid()
+        return self._pool
+
     def _call(self, x: Floats, y: Floats, shifts: Indices, sequence: Indices) -> list[Floats]:
         inputs = {"x": x, "y": y, "shifts": shifts, "sequence": sequence}
-        return self._session.run(OUTPUTS, inputs)
+        try:
+            return self._session.run(OUTPUTS, inputs)
+        except Exception as error:  # its exceptions share no base class
+            first = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise ModelError(
+                f"ONNX Runtime cannot evaluate the model for {x.shape[1]} samples in "
+                f"{x.shape[0]} slices on {self.provider}: {first}; if memory is short, pass fewer "
+                "samples, slices or shifts; else export the model again, and please report"
+            ) from error
