@@ -96,9 +96,12 @@ class Bag:
         if messages == 0:
             raise InputError(f"{self.path} has no messages on {topic}. {self.listing()}")
         if kind not in self._reader.typestore.fielddefs:
+            way = "convert the bag to mcap where that type is installed"
+            if self.path.suffix == ".mcap" or [*self.path.glob("*.mcap")]:
+                way = "record it again where that type is installed"  # its schema is missing
             raise InputError(
-                f"{self.path} does not say what messages of {topic} look like ({kind}): convert "
-                "the bag to mcap where that type is installed, or ask for another topic"
+                f"{self.path} does not say what messages of {topic} look like ({kind}): {way}, "
+                "or ask for another topic"
             )
         return Schema.of_typestore(self._reader.typestore, kind)
 

@@ -24,7 +24,6 @@ def process(tmp_path_factory):
         f"qos_overrides.{TOPIC}.subscription.reliability": "reliable",
         f"qos_overrides.{TOPIC}.subscription.depth": 1000,
         f"qos_overrides.{LIVE}.subscription.depth": 500,
-        "diagnostics_period": 0.2,
     }
     arguments = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
     log = tmp_path_factory.mktemp("node") / "log.txt"

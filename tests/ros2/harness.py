@@ -46,6 +46,7 @@ SMALL: dict[str, Any] = {
     "slices": 4,
     "threads": 1,
     "use_sim_time": False,
+    "diagnostics_period": 0.2,
 }
 
 

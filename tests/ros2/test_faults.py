@@ -15,6 +15,7 @@ import pytest
 from harness import TOPIC, as_time, feed, feed_live, joint_states, seconds, values, walk
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float32MultiArray
 
 from infoatlas_ros2.health import Health
 from infoatlas_ros2.parameters import Settings
@@ -254,8 +255,17 @@ def test_publisher_that_does_not_fit(bench):
     publisher = bench.node.create_publisher(JointState, TOPIC, qos_profile_sensor_data)
     before = values(bench.diagnosis())["publishers"]
     feed(publisher, joint_states(walk(60)), 250)
-    status = bench.diagnosis(lambda s: s.message == f"no message yet on {TOPIC}")
+    status = bench.diagnosis(lambda s: s.message.startswith(f"no message yet on {TOPIC}; a pub"))
     assert status.level == status.WARN and int(before) > 0 and not bench.readings
+
+
+def test_publisher_of_another_type(bench):
+    bench.up()
+    publisher = bench.node.create_publisher(Float32MultiArray, TOPIC, 10)
+    feed(publisher, [Float32MultiArray(data=[1.0])] * 20, 100)
+    status = bench.diagnosis(lambda s: "std_msgs/msg/Float32MultiArray" in s.message)
+    assert status.level == status.WARN and status.hardware_id == TOPIC
+    assert status.message.endswith("not sensor_msgs/msg/JointState")
 
 
 def test_one_of_two_topics_stalls(bench):

@@ -1,6 +1,8 @@
 """Lifecycle and parameters, from another process: what the node refuses, and how it says so."""
 
 import re
+import signal
+import time
 
 import numpy as np
 import pytest
@@ -62,6 +64,8 @@ def test_configure_refuses_with_the_reason(bench, process, name):
     assert bench.state() == "unconfigured"
     status = bench.diagnosis(lambda s: s.message.startswith("configure: "), past=True)
     assert reason in status.message and status.level == status.ERROR
+    status = bench.diagnosis()  # and in the reports after it
+    assert reason in status.message and status.level == status.ERROR
     assert values(status)["last error"] == status.message
     assert reason in process.log.read_text()
     # And the way out is to set it right: no restart is needed.
@@ -105,6 +109,97 @@ def test_live_parameters(bench):
     before = len(bench.readings)
     feed(publisher, [next(messages)])
     bench.wait(lambda: len(bench.readings) == before + 1)
+
+
+@pytest.mark.parametrize("name", ["topic", "topic_b"])
+def test_what_is_no_topic_is_refused(bench, name):
+    """While unconfigured, too: it would end the node when publishers are counted."""
+    bench.prepare()
+    for topic, reason in {
+        "/arm-left/joint_states": "characters other than alphanumerics",
+        "/joint_states/": "must not end with a forward slash",
+        "/arm//joint_states": "repeated '/'",
+        "/7dof": "start with a number",
+    }.items():
+        why = bench.set(**{name: topic})
+        assert reason in why and f"{name} is {topic!r}" in why, topic
+    bench.diagnosis(lambda s: s.message == "unconfigured")
+    assert bench.set(topic_b=TOPIC) == f"topic_b is topic, {TOPIC}: leave it empty, or take another"
+
+
+# Given at the start: what configure says of it, or nothing if it is fine.
+AT_THE_START = {
+    "an invalid topic": ("topic:=/arm-left/joint_states", "topic is '/arm-left/joint_states'"),
+    "unknown kinds": ("key_state_kinds:=[summit]", "summit"),
+    "an integer for a number": ("rate_limit:=10", ""),
+    "integers for numbers": ("resolution:=[1, 2]", ""),
+    "no fields": ("fields:=[]", ""),
+}
+
+
+@pytest.mark.parametrize("name", AT_THE_START)
+def test_values_at_the_start(session, tmp_path, name):
+    given, reason = AT_THE_START[name]
+    words = ("-r", "__node:=other", "-p", "diagnostics_period:=1", "-p", given)
+    node = NodeProcess(tmp_path / "log.txt", "--ros-args", *words)
+    bench = Bench("other")
+    try:
+        assert bench.transition("configure") is not bool(reason), node.log.read_text()
+        if reason:
+            assert reason in bench.diagnosis(lambda s: "configure: " in s.message).message
+            assert "diagnostics_period" not in node.log.read_text()
+    finally:
+        bench.close()
+        assert node.alive() and node.stop() == 0, node.log.read_text()
+    assert "Traceback" not in node.log.read_text()
+
+
+def test_no_fields_are_the_usual_ones(bench):
+    bench.up(fields=[])
+    messages = joint_states(walk(80))
+    for message in messages:
+        message.velocity = message.position
+    feed(bench.publisher(), messages)
+    bench.read(messages[-1])
+    assert values(bench.diagnosis())["coordinates"] == "8"
+
+
+def test_counts_start_anew_with_activate(bench):
+    bench.up()
+    publisher = bench.publisher()
+    feed(publisher, joint_states(walk(60)))
+    bench.diagnosis(lambda s: values(s)["received"] == "60")
+    assert bench.transition("deactivate")
+    status = values(bench.diagnosis(lambda s: s.message == "inactive"))
+    assert status["received"] == status["messages: accepted"] == "60"
+    assert bench.transition("activate")
+    feed(publisher, joint_states(walk(50)))
+    status = values(bench.diagnosis(lambda s: s.message.startswith("stalled")))
+    assert status["received"] == status["messages: accepted"] == "50"
+    # A live change makes a new window; the counts go on.
+    assert bench.set(slices=5) == ""
+    feed(publisher, joint_states(walk(50), start=1_700_000_100 * 10**9))
+    status = values(bench.diagnosis(lambda s: values(s)["received"] == "100"))
+    assert status["messages: accepted"] == "100"
+
+
+def test_ctrl_c_under_load_is_no_traceback(session, tmp_path):
+    """At 1 kHz the signal comes in the middle of something."""
+    for number in range(6):
+        words = ("-r", f"__node:=other{number}", "-p", "diagnostics_period:=0.05")
+        words += ("-p", f"topic:={TOPIC}", "-p", "fields:=['position[:]']", "-p", "slices:=4")
+        node = NodeProcess(tmp_path / f"{number}.txt", "--ros-args", *words)
+        bench = Bench(f"other{number}")
+        assert bench.transition("configure") and bench.transition("activate")
+        publisher = bench.publisher()
+        feed(publisher, joint_states(walk(700 + 3 * number), step=1_000_000), 1000)
+        node.process.send_signal(signal.SIGINT)  # and again, as launch does
+        time.sleep(0.003 * number)
+        node.process.send_signal(signal.SIGINT)
+        feed(publisher, joint_states(walk(100), start=1_800_000_000 * 10**9), 1000)
+        bench.close()
+        assert node.process.wait(10) == 0, node.log.read_text()
+        assert "Traceback" not in node.log.read_text(), node.log.read_text()
 
 
 def test_rate_limit(bench):

@@ -27,7 +27,8 @@ class Health:
         self.inference = float("nan")  # seconds, of the last estimate
         self.fill = 0.0
         self.heard: dict[str, float] = {}  # topic: time.monotonic() of its last message
-        self.error = ""
+        self.error = ""  # the last one
+        self.refused = ""  # why the last transition failed, until the next one
         self._unreported = False
         self._before = Counter[str]()
         self._at = time.monotonic()
@@ -51,6 +52,7 @@ class Health:
         counts: dict[str, int],
         stall: float,
         about: dict[str, Any],
+        misfits: dict[str, str],
     ) -> DiagnosticStatus:
         """Report since the last report.
 
@@ -67,7 +69,9 @@ class Health:
         stall : float
             Seconds without a message that are a stall.
         about : dict
-            What else to tell: provider, model, ...
+            What else to report: provider, model, ...
+        misfits : dict of str
+            By topic: why its publishers are not heard, or "".
         """
         now = time.monotonic()
         period, self._at = max(now - self._at, 1e-9), now
@@ -83,6 +87,7 @@ class Health:
             text = "reading" if new["readings"] else reason
             if unheard:
                 level, text = DiagnosticStatus.WARN, f"no message yet on {' and '.join(unheard)}"
+                text += "".join(f"; {misfits[topic]}" for topic in unheard if misfits.get(topic))
             elif quiet:
                 level = DiagnosticStatus.WARN
                 stalls = (f"no message on {name} for {span:.1f} s" for name, span in quiet.items())
@@ -92,6 +97,8 @@ class Health:
                 text += "; refused " + ", ".join(f"{n} ({key})" for key, n in refused.items())
             elif new["received"] and not new["readings"]:
                 level = DiagnosticStatus.WARN
+        if self.refused:
+            level, text = DiagnosticStatus.ERROR, self.refused
         if self._unreported:
             level, text, self._unreported = DiagnosticStatus.ERROR, self.error, False
         late = np.array(self.latencies) * 1e3
@@ -114,7 +121,7 @@ class Health:
             "dropped: rate limit": self.limited,
             "dropped: queue full": self.overflown,
             **{f"messages: {key}": count for key, count in counts.items()},
-            "last error": self.error,
+            "last error": self.error or self.refused,
         }
         return DiagnosticStatus(
             level=level,

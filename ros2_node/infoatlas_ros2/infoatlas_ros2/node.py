@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 import traceback
@@ -12,7 +13,7 @@ from typing import Any
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from infoatlas_msgs.msg import KeyState, MutualInformation
-from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.executors import ExternalShutdownException
@@ -22,12 +23,13 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.time import Time
 from std_srvs.srv import Trigger
 
-from infoatlas_rt.errors import InfoAtlasError
+from infoatlas_rt.errors import InfoAtlasError, InputError
 
 from . import parameters, topics
 from .health import Health
 from .worker import Maker, Worker
 
+INVALID = (InvalidParameterTypeException, InvalidParameterValueException)
 DONE, REFUSED = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
 
@@ -43,6 +45,7 @@ class InfoAtlasNode(LifecycleNode):
         self._maker: Maker | None = None
         self._worker: Worker | None = None
         self._inputs: list[Any] = []
+        self._counts: dict[str, int] = {}  # fates of messages, when last active
         self._state = "unconfigured"
         self._health = Health()
         parameters.declare(self)
@@ -55,21 +58,14 @@ class InfoAtlasNode(LifecycleNode):
         self.create_service(Trigger, "~/reset", self._on_reset)
         # Steady: a simulation that stands still is to be reported too.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        period = self.declare_parameter(
-            "diagnostics_period",
-            1.0,
-            ParameterDescriptor(
-                description="seconds between reports on /diagnostics",
-                read_only=True,
-                floating_point_range=[FloatingPointRange(from_value=0.05, to_value=60.0)],
-            ),
-        )
-        self.create_timer(period.value, self._report, clock=steady)
+        period = parameters.read(self).diagnostics_period
+        self._timer = self.create_timer(period, self._report, clock=steady)
 
     # Transitions
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         self._health = Health()
+        self._counts = {}
         try:
             self._configure(parameters.read(self))
         except Exception as error:  # a parameter that cannot work must not end the node
@@ -79,6 +75,7 @@ class InfoAtlasNode(LifecycleNode):
         return super().on_configure(state)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self._health = Health()  # all counts start anew, those of the stream too
         try:
             settings = parameters.read(self)
             settings.check(self._maker.estimator)
@@ -89,7 +86,6 @@ class InfoAtlasNode(LifecycleNode):
             )
         except Exception as error:
             return self._refuse("activate", error)
-        self._health.heard = {}
         self._state = "active"
         return super().on_activate(state)
 
@@ -130,7 +126,7 @@ class InfoAtlasNode(LifecycleNode):
             self.create_subscription(
                 kind,
                 topic,
-                partial(self._on_message, side, topic),
+                partial(self._on_message, side),
                 copy(qos_profile_sensor_data),  # rclpy writes the overrides into it
                 qos_overriding_options=QoSOverridingOptions.with_default_policies(),
             )
@@ -143,14 +139,16 @@ class InfoAtlasNode(LifecycleNode):
         )
 
     def _refuse(self, what: str, error: Exception) -> TransitionCallbackReturn:
-        why = str(error) if isinstance(error, InfoAtlasError) else traceback.format_exc()
+        expected = isinstance(error, (InfoAtlasError, *INVALID))
+        why = str(error) if expected else traceback.format_exc()
         self.get_logger().error(f"{what}: {why}")
-        self._health.fail(f"{what}: {error}")
+        self._health.refused = f"{what}: {error}"
         return REFUSED
 
     def _stop(self) -> None:
         if self._worker is not None:
             self._worker.stop()
+            self._counts = self._worker.counts
             self._worker = None
 
     def _release(self) -> None:
@@ -170,12 +168,12 @@ class InfoAtlasNode(LifecycleNode):
 
     # Messages
 
-    def _on_message(self, side: int, topic: str, message: Any) -> None:
+    def _on_message(self, side: int, message: Any) -> None:
         """Copy the state out of a message and hand it over: all that a subscription does."""
         if self._worker is None:
             return
         now = self.get_clock().now()
-        self._health.heard[topic] = time.monotonic()
+        self._health.heard[self._inputs[side].topic_name] = time.monotonic()
         self._health.received += 1
         try:
             sample = self._worker.stream.extract(message, now.nanoseconds * 1e-9, side)
@@ -233,6 +231,8 @@ class InfoAtlasNode(LifecycleNode):
         try:
             now = parameters.read(self)
             new = parameters.changed(now, changes)
+            if not parameters.differ(now, new):
+                return SetParametersResult(successful=True)  # not ours
             if self._maker is None:
                 new.check()
             else:
@@ -244,10 +244,17 @@ class InfoAtlasNode(LifecycleNode):
 
     def _report(self) -> None:
         settings, worker = parameters.read(self), self._worker
+        self._timer.timer_period_ns = int(settings.diagnostics_period * 1e9)
         names = [name for name in (settings.topic, settings.topic_b) if name]
-        about = {
-            "publishers": " and ".join(str(self.count_publishers(name)) for name in names),
-        }
+        about, misfits = {}, {}
+        if self._inputs:
+            names = [subscription.topic_name for subscription in self._inputs]
+            publishers = [self.get_publishers_info_by_topic(name) for name in names]
+            about["publishers"] = " and ".join(str(len(infos)) for infos in publishers)
+            misfits = {
+                subscription.topic_name: topics.misfit(subscription, infos)
+                for subscription, infos in zip(self._inputs, publishers, strict=True)
+            }
         if self._maker is not None:
             estimator = self._maker.estimator
             dims = (str(e.dim or "not known yet") for e in self._maker.extractors)
@@ -258,10 +265,12 @@ class InfoAtlasNode(LifecycleNode):
             self._state,
             names,
             worker.reason if worker else "not active",
-            worker.stream.counts if worker else {},
+            worker.counts if worker else self._counts,
             settings.stall_after,
             about,
+            misfits,
         )
+        status.hardware_id = " and ".join(names)
         status.name = f"{self.get_fully_qualified_name()[1:]}: mutual information"
         array = DiagnosticArray(status=[status])
         array.header.stamp = self.get_clock().now().to_msg()
@@ -274,18 +283,25 @@ class InfoAtlasNode(LifecycleNode):
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until it is told to stop."""
+    # rclpy closes the context at a signal, which ends `spin`. Python's own answer to Ctrl-C, an
+    # exception anywhere, could come in the middle of the clean-up; launch sends the signal twice.
+    signal.signal(signal.SIGINT, lambda *_: None)
     rclpy.init(args=args)
+    node = None
     try:
         node = InfoAtlasNode()
-    except (InvalidParameterTypeException, InvalidParameterValueException) as error:
-        print(f"infoatlas_node: {error}", file=sys.stderr)
-        rclpy.try_shutdown()
-        return 2
-    try:
         rclpy.spin(node)
-    except (KeyboardInterrupt, ExternalShutdownException):
+    except ExternalShutdownException:
         pass
+    except Exception as error:
+        if node is None and isinstance(error, (InputError, *INVALID)):
+            print(f"infoatlas_node: {error}", file=sys.stderr)
+            return 2
+        if rclpy.ok():  # else a signal has closed the context under a publisher
+            raise
     finally:
-        node.destroy_node()
+        if node is not None:
+            node.destroy_node()
         rclpy.try_shutdown()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     return 0

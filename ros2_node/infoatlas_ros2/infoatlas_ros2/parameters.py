@@ -7,6 +7,9 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.exceptions import InvalidTopicNameException
+from rclpy.expand_topic_name import expand_topic_name
+from rclpy.validate_full_topic_name import validate_full_topic_name
 
 from infoatlas_rt import Estimator, KeyStateDetector, OnlineEstimator
 from infoatlas_rt.errors import InputError
@@ -70,9 +73,15 @@ class Settings:
     rate_limit: float = setting(0.0, "readings per second of stamps at most; 0: no limit", 0.0, 1e4)
     queue: int = setting(1000, "messages kept while inference runs", 1, MOST, live=False)
     stall_after: float = setting(1.0, "seconds without a message to report a stall", 1e-3, 3600.0)
+    diagnostics_period: float = setting(1.0, "seconds between reports on /diagnostics", 0.05, 60.0)
 
     def check(self, estimator: Estimator | None = None, dims: Sequence[int | None] = ()) -> None:
         """Raise InputError for values that cannot work, together or with this model and states."""
+        check_topic(self.topic, "topic")
+        if self.topic_b:
+            check_topic(self.topic_b, "topic_b")
+            if self.topic_b == self.topic:
+                raise InputError(f"topic_b is topic, {self.topic}: leave it empty, or take another")
         self.detector()
         if estimator is not None:
             if self.k > estimator.bundle.dim:
@@ -121,12 +130,29 @@ class Settings:
         return KeyStateDetector(kinds, z=z, delay=self.key_state_delay)
 
 
+def check_topic(name: str, parameter: str) -> None:
+    """Raise InputError if a topic cannot be called this."""
+    try:
+        validate_full_topic_name(expand_topic_name(name, "node", "/"))
+    except (ValueError, InvalidTopicNameException) as error:
+        why = str(error).split("\n")[0].split(", at /")[0].rpartition("invalid: ")[2]
+        raise InputError(f"{parameter} is {name!r}, no name of a topic: {why}") from None
+
+
 def declare(node: Any) -> None:
-    """Declare all parameters on a node, with descriptions and ranges."""
+    """Declare all parameters on a node, with descriptions and ranges.
+
+    Raises
+    ------
+    InputError, rclpy.exceptions.InvalidParameterTypeException
+        A value from the command line or a file is of the wrong type or out of range.
+    """
     for name, default in vars(Settings()).items():
         meta = Settings.__dataclass_fields__[name].metadata
         text = meta["text"] if meta["live"] else meta["text"] + " (fixed while configured)"
-        descriptor = ParameterDescriptor(name=name, description=text)
+        # 1 for 1.0 and [] for no fields are fine, but not for rclpy: `_plain` checks these types.
+        dynamic = isinstance(default, float | tuple)
+        descriptor = ParameterDescriptor(name=name, description=text, dynamic_typing=dynamic)
         low, high = meta["low"], meta["high"]
         if low is not None and isinstance(default, int):
             descriptor.integer_range = [IntegerRange(from_value=low, to_value=high, step=0)]
@@ -136,17 +162,21 @@ def declare(node: Any) -> None:
         node.declare_parameter(
             name, list(default) if isinstance(default, tuple) else default, descriptor
         )
+    read(node)
 
 
 def read(node: Any) -> Settings:
     """The present values of a node's parameters."""
-    return Settings(**{f.name: _plain(node.get_parameter(f.name).value) for f in fields(Settings)})
+    names = [f.name for f in fields(Settings)]
+    return Settings(**{name: _plain(name, node.get_parameter(name).value) for name in names})
 
 
 def changed(settings: Settings, parameters: list[Any]) -> Settings:
     """Settings as they would be after a change."""
     names = {f.name for f in fields(Settings)}
-    return replace(settings, **{p.name: _plain(p.value) for p in parameters if p.name in names})
+    return replace(
+        settings, **{p.name: _plain(p.name, p.value) for p in parameters if p.name in names}
+    )
 
 
 def differ(now: Settings, new: Settings) -> set[str]:
@@ -163,6 +193,27 @@ def refuse_fixed(now: Settings, new: Settings) -> None:
         )
 
 
-def _plain(value: Any) -> Any:
-    """ROS hands arrays over as `array.array`."""
-    return value if isinstance(value, str | int | float) else tuple(value)
+def _plain(name: str, value: Any) -> Any:
+    """A value as `Settings` has it; ROS hands arrays over as `array.array`, empty ones as None.
+
+    Raises
+    ------
+    InputError
+        The wrong type, or a number out of range.
+    """
+    field = Settings.__dataclass_fields__[name]
+    default, low, high = field.default, field.metadata["low"], field.metadata["high"]
+    if isinstance(default, float):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise InputError(f"{name} is {value!r}: pass a number")
+        if not low <= value <= high:
+            raise InputError(f"{name} is {value}: let it be from {low} to {high}")
+        return float(value)
+    if isinstance(default, tuple):
+        kind, what = (str, "strings") if isinstance(default[0], str) else (int | float, "numbers")
+        if value is None or isinstance(value, str | bytes | bool | int | float):
+            value = () if value is None else (value,)
+        if not all(isinstance(item, kind) and not isinstance(item, bool) for item in value):
+            raise InputError(f"{name} is {list(value)!r}: pass a list of {what}")
+        return tuple(value) if kind is str else tuple(map(float, value))
+    return value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from rclpy.qos import ReliabilityPolicy
 from std_msgs.msg import Header
 
 from infoatlas_rt.errors import InputError
@@ -37,6 +38,22 @@ def message_class(name: str) -> Any:
 def extractor(kind: Any, fields: list[str]) -> Extractor:
     """Reads states out of messages of a class; fields are checked here, not per message."""
     return Extractor([field for field in fields if field] or None, Schema.of_class(kind))
+
+
+def misfit(subscription: Any, publishers: list[Any]) -> str:
+    """Why publishers of a topic are not heard, if types or reliability say so; else ""."""
+    wanted = (
+        f"{subscription.msg_type.__module__.split('.')[0]}/msg/{subscription.msg_type.__name__}"
+    )
+    others = {info.topic_type for info in publishers} - {wanted}
+    if others:
+        return f"published there: {', '.join(sorted(others))}, not {wanted}"
+    reliable, best_effort = ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT
+    if subscription.qos_profile.reliability == reliable and any(
+        info.qos_profile.reliability == best_effort for info in publishers
+    ):
+        return "a publisher is best effort, and this subscription reliable"
+    return ""
 
 
 def header(message: Any, now: Any) -> Header:

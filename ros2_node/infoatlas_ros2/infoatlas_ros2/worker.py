@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +20,7 @@ from .parameters import Settings, differ
 
 # Parameters that leave the window as it is.
 DETECTOR = {"key_state_kinds", "key_state_z", "key_state_delay"}
-ASIDE = {"rate_limit", "stall_after"}
+ASIDE = {"rate_limit", "stall_after", "diagnostics_period"}
 HEADERS = 2000  # of states that may still wait for their partner
 
 
@@ -76,6 +76,7 @@ class Worker:
         self._maker, self._read, self._publish, self._health = maker, settings, publish, health
         self.settings = settings()
         self.stream = maker.stream(self.settings)
+        self._before = Counter[str]()  # fates of states, in streams before this one
         self.reason = self.stream.reason  # of the last attempt to read
         self._ring: deque[tuple[Any, Any]] = deque()
         self._most = self.settings.queue
@@ -89,6 +90,11 @@ class Worker:
         self._last = -np.inf  # stamp at which the rate limit last let one pass
         self._thread = threading.Thread(target=self._run, name="infoatlas", daemon=True)
         self._thread.start()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Fates of states since the node was activated."""
+        return {key: n + self._before[key] for key, n in self.stream.counts.items()}
 
     def offer(self, sample: Any, header: Any) -> None:
         """Hand over a state; called by the subscriptions, never waits for an inference."""
@@ -143,6 +149,7 @@ class Worker:
         changed = differ(self.settings, settings)
         self.settings = settings
         if changed - DETECTOR - ASIDE:
+            self._before.update(self.stream.counts)
             self.stream = self._maker.stream(settings)
         elif changed & DETECTOR:
             self.stream.detector = settings.detector()
