@@ -1,0 +1,321 @@
+"""Phases that all trajectories share, and the moments at which one passes into the next.
+
+Every trajectory is cut into the same sequence of phases, each trajectory at steps of its own. The
+cuts maximise the information between the phase z and the motion, I(z; ds_t). ds_t holds the
+increments of every coordinate over one and over three lags, as pooled normal scores (a Gaussian
+copula). A phase is a Gaussian in that space, so the information is an entropy reduction
+
+    gain = h(ds) - h(ds | z) = (1/n) sum_t [log p(ds_t | phase after the cut) - log p(ds_t)]
+
+in nats per step. It is not a mutual information with a bound: a binary phase has at most log 2
+nats of information about anything, and every good cut reaches that. The reduction still ranks cuts.
+
+One cut is found by alternating two steps until nothing changes: fit both densities, then move each
+trajectory's cut to its best place (hard EM of a left-right hidden Markov model). Further cuts split
+the phase whose split gains most, so their order is their importance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .preprocess import normal_scores
+
+SPANS = (1, 3)  # increments over these many lags; the longer one still shows motion under noise
+STILL = 1e-4  # of a coordinate's range: a smaller increment is rest
+SHRINKAGE = 0.02  # of a phase's covariance towards the pooled one, and the ridge added to it
+SHORTEST = 3  # steps of a phase
+STARTS = (0.25, 0.5, 0.75)  # of the segment: where the search for a cut starts
+ROUNDS = 25
+CONVERGED = 1e-4  # nats per step: a round that gains less is the last one
+KNOTS = 129  # of the table from an increment to its normal score
+
+Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """How states become motion: increments as normal scores.
+
+    Attributes
+    ----------
+    lag : int
+        Steps of the shorter increment.
+    columns : [p] int64
+        Coordinate and span of each score: coordinate + d * span index.
+    still : [p] float64
+        Increments below it count as 0; units of the coordinate.
+    knots, scores : [p, KNOTS] float64
+        Table of each column: increments, ascending, and their normal scores of unit variance.
+    """
+
+    lag: int
+    columns: NDArray[np.int64]
+    still: Float
+    knots: Float
+    scores: Float
+
+    def increments(self, states: Float) -> Float:
+        """Increments [T - lag, p] of one trajectory [T, d]; row i ends at step i + lag."""
+        return np.concatenate([_difference(states, self.lag, m) for m in SPANS], axis=1)[
+            :, self.columns
+        ]
+
+    def score(self, increments: Float) -> Float:
+        """Normal scores [..., p] of increments [..., p], by linear interpolation in the table."""
+        x = np.where(np.abs(increments) < self.still, 0.0, increments)
+        right = (self.knots <= x[..., None]).sum(axis=-1).clip(1, KNOTS - 1)
+        at = np.arange(len(self.columns))
+        low, high = self.knots[at, right - 1], self.knots[at, right]
+        part = ((x - low) / np.maximum(high - low, 1e-300)).clip(0.0, 1.0)
+        return self.scores[at, right - 1] * (1 - part) + self.scores[at, right] * part
+
+
+@dataclass(frozen=True, eq=False)
+class Phases:
+    """Fitted phases.
+
+    Attributes
+    ----------
+    motion : Motion
+    mean : [K + 1, p] float64
+    whitening : [K + 1, p, p] float64
+        Inverse Cholesky factor of each phase's covariance.
+    steps : [K + 1] float64
+        Mean length of each phase.
+    """
+
+    motion: Motion
+    mean: Float
+    whitening: Float
+    steps: Float
+
+    def log_density(self, scores: Float) -> Float:
+        """Log-density [n, K + 1] of normal scores [n, p] in every phase, up to a constant."""
+        white = np.einsum("kij,nkj->nki", self.whitening, scores[:, None] - self.mean)
+        volume = np.log(np.diagonal(self.whitening, axis1=1, axis2=2)).sum(axis=1)
+        return volume - 0.5 * (white**2).sum(axis=2)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists, for a JSON file."""
+        m = self.motion
+        return {
+            "lag": m.lag,
+            "columns": m.columns.tolist(),
+            "still": m.still.tolist(),
+            "knots": m.knots.tolist(),
+            "scores": m.scores.tolist(),
+            "mean": self.mean.tolist(),
+            "whitening": self.whitening.tolist(),
+            "steps": self.steps.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Phases:
+        """Inverse of `to_dict`; ValueError, KeyError or TypeError if it does not fit together."""
+        motion = Motion(
+            int(values["lag"]),
+            np.asarray(values["columns"], np.int64),
+            *(np.asarray(values[name], np.float64) for name in ("still", "knots", "scores")),
+        )
+        mean, whitening, steps = (
+            np.asarray(values[name], np.float64) for name in ("mean", "whitening", "steps")
+        )
+        p, phases = len(motion.columns), len(steps)
+        shapes = {
+            "still": (motion.still, (p,)),
+            "knots": (motion.knots, (p, KNOTS)),
+            "scores": (motion.scores, (p, KNOTS)),
+            "mean": (mean, (phases, p)),
+            "whitening": (whitening, (phases, p, p)),
+        }
+        for name, (array, shape) in shapes.items():
+            if array.shape != shape or not np.isfinite(array).all():
+                raise ValueError(f"{name} has shape {array.shape}, not {shape}, or is not finite")
+        return cls(motion, mean, whitening, steps)
+
+
+def fit_motion(states: Sequence[Float], lag: int) -> tuple[Motion, Float]:
+    """How the motion of trajectories is scored, and the pooled scores.
+
+    Parameters
+    ----------
+    states : sequence of [T_i, d] float64, T_i > lag
+    lag : int
+
+    Returns
+    -------
+    Motion, [sum(T_i - lag), p] float64
+        p is 0 if nothing moves.
+    """
+    increments = np.concatenate(
+        [np.concatenate([_difference(s, lag, m) for m in SPANS], axis=1) for s in states]
+    )
+    low = np.min([s.min(axis=0) for s in states], axis=0)
+    high = np.max([s.max(axis=0) for s in states], axis=0)
+    still = np.tile(STILL * (high - low), len(SPANS))
+    increments[np.abs(increments) < still] = 0.0
+    columns = np.flatnonzero((increments != increments[:1]).any(axis=0))
+    increments = np.ascontiguousarray(increments[:, columns].T)  # [p, n]
+    n = increments.shape[1]
+    scores = normal_scores(increments) if len(columns) else increments
+    scores = scores / scores.std(axis=1, keepdims=True)
+    knots, table = np.empty((2, len(columns), KNOTS))
+    for j, (value, score) in enumerate(zip(increments, scores, strict=True)):
+        place = np.argsort(value, kind="stable")
+        ascending = score[place]
+        even = np.linspace(ascending[0], ascending[-1], KNOTS // 2 - 1)  # dense in the tails
+        chosen = np.searchsorted(ascending, even - 1e-9).clip(0, n - 1)
+        # Values may repeat (rest does): a jump of the score needs a knot on either side.
+        rest = np.searchsorted(value[place], 0.0).clip(0, n - 1)
+        chosen = np.r_[chosen, chosen - 1, rest - 1].clip(0)
+        at = np.unique(np.r_[value[place[chosen]], 0.0])
+        near = place[np.searchsorted(value[place], at).clip(0, n - 1)]
+        exact = np.where(value[near] == at, score[near], np.interp(at, value[place], ascending))
+        pad = KNOTS - len(at)
+        knots[j], table[j] = np.pad(at, (0, pad), "edge"), np.pad(exact, (0, pad), "edge")
+    return Motion(lag, columns, still[columns], knots, table), scores.T.copy()
+
+
+class Segmentation:
+    """Nested cuts of trajectories into phases that all of them share.
+
+    Parameters
+    ----------
+    scores : [sum(lengths), p] float64
+        Motion of all trajectories, end to end.
+    lengths : [N] int64
+
+    Attributes
+    ----------
+    bounds : list of [N] int64
+        First row of every phase in each trajectory, in order of time, and the lengths last.
+    cuts : list of [N] int64
+        In order of importance.
+    gain : list of float
+        Nats per step, of each cut.
+    """
+
+    def __init__(self, scores: Float, lengths: NDArray[np.int64]) -> None:
+        self.scores, self.lengths = scores, lengths
+        self.starts = np.cumsum(lengths) - lengths
+        self.pooled = np.cov(scores.T, bias=True).reshape(scores.shape[1], -1)
+        self.bounds = [np.zeros_like(lengths), lengths]
+        self.cuts: list[NDArray[np.int64]] = []
+        self.gain: list[float] = []
+        self._proposals: list[tuple[NDArray[np.int64], float] | None] = [self._propose(0)]
+
+    def cut(self) -> bool:
+        """Split the phase whose split gains most; False if every phase is too short for one."""
+        gains = [-np.inf if p is None else p[1] for p in self._proposals]
+        best = int(np.argmax(gains))
+        proposal = self._proposals[best]
+        if proposal is None:
+            return False
+        self.cuts.append(proposal[0])
+        self.gain.append(proposal[1] / len(self.scores))
+        self.bounds.insert(best + 1, proposal[0])
+        self._proposals[best : best + 1] = [self._propose(best), self._propose(best + 1)]
+        return True
+
+    def null_gain(self, rng: np.random.Generator) -> float:
+        """Gain of the best first cut if trajectories share no order, nats per step.
+
+        Every trajectory is rotated by a random number of steps. That keeps how it moves, and how
+        neighbouring steps depend on each other, but not what comes before what.
+        """
+        turn = rng.integers(self.lengths)
+        rows = _rows(self.starts, self.lengths, turn)
+        found = self._split(self.scores[rows], self.lengths)
+        return 0.0 if found is None else found[1] / len(rows)
+
+    def fit_phases(self, motion: Motion) -> Phases:
+        """Densities of the phases between the cuts."""
+        fits = [
+            self._gaussian(self.scores[_rows(self.starts + a, b - a)])
+            for a, b in zip(self.bounds[:-1], self.bounds[1:], strict=True)
+        ]
+        steps = [float((b - a).mean()) for a, b in zip(self.bounds[:-1], self.bounds[1:])]  # noqa: B905
+        return Phases(
+            motion, np.stack([m for m, _ in fits]), np.stack([w for _, w in fits]), np.array(steps)
+        )
+
+    def _propose(self, phase: int) -> tuple[NDArray[np.int64], float] | None:
+        """Best cut of one phase, as rows of each trajectory, and its gain in nats."""
+        first, last = self.bounds[phase], self.bounds[phase + 1]
+        found = self._split(self.scores[_rows(self.starts + first, last - first)], last - first)
+        return None if found is None else (found[0] + first, found[1])
+
+    def _split(
+        self, scores: Float, lengths: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], float] | None:
+        """Best common cut of segments [sum(lengths), p] into two phases, and its gain in nats."""
+        count = len(lengths)
+        # A few segments may be too short for two phases; they are cut in the middle.
+        if lengths.min() < 2 or (lengths >= 2 * SHORTEST).mean() < 0.8:
+            return None
+        which = np.repeat(np.arange(count), lengths)
+        row = np.arange(len(scores)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        place = np.arange(lengths.max() + 1)
+        middle = lengths[:, None] // 2
+        allowed = (place >= np.minimum(SHORTEST, middle)) & (
+            place <= np.maximum(lengths[:, None] - SHORTEST, middle)
+        )
+        ratio = np.zeros((count, lengths.max()))
+        best: tuple[NDArray[np.int64], float] | None = None
+        for start in STARTS:
+            cut = np.rint(start * lengths).astype(np.int64)
+            cut = cut.clip(np.minimum(SHORTEST, lengths // 2), lengths - 1)
+            total = -np.inf
+            for _ in range(ROUNDS):
+                before = row < cut[which]
+                left = self._log_density(scores[before], scores)
+                right = self._log_density(scores[~before], scores)
+                ratio[which, row] = left - right
+                gained = np.concatenate([np.zeros((count, 1)), ratio.cumsum(axis=1)], axis=1)
+                gained[~allowed] = -np.inf
+                new, previous = gained.argmax(axis=1), total
+                total = float(right.sum() + gained.max(axis=1).sum())
+                if (new == cut).all() or total - previous < CONVERGED * len(scores):
+                    break
+                cut = new
+            if best is None or total > best[1]:
+                best = cut, total
+        assert best is not None
+        return best[0], best[1] - float(self._log_density(scores, scores).sum())
+
+    def _log_density(self, sample: Float, scores: Float) -> Float:
+        """Log-density [n] of scores under the Gaussian of a sample, up to a constant."""
+        mean, whitening = self._gaussian(sample)
+        white = (scores - mean) @ whitening.T
+        return np.log(np.diagonal(whitening)).sum() - 0.5 * np.einsum("ij,ij->i", white, white)
+
+    def _gaussian(self, sample: Float) -> tuple[Float, Float]:
+        """Mean [p] and inverse Cholesky factor [p, p] of the shrunk covariance of a sample."""
+        mean = sample.mean(axis=0)
+        centred = sample - mean
+        covariance = (1 - SHRINKAGE) / len(sample) * (centred.T @ centred) + SHRINKAGE * self.pooled
+        covariance[np.diag_indices_from(covariance)] += SHRINKAGE
+        return mean, np.linalg.inv(np.linalg.cholesky(covariance))
+
+
+def _difference(states: Float, lag: int, spans: int) -> Float:
+    """Increments [T - lag, d] that end at steps lag, lag + 1, ...; the start is held before 0."""
+    reach = spans * lag
+    past = np.concatenate([np.repeat(states[:1], reach - lag, axis=0), states])[: len(states) - lag]
+    return states[lag:] - past
+
+
+def _rows(
+    starts: NDArray[np.int64], lengths: NDArray[np.int64], turn: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """Rows of segments, end to end; each rotated by `turn` rows."""
+    row = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    if turn is not None:
+        row = (row + np.repeat(turn, lengths)) % np.repeat(lengths, lengths)
+    return row + np.repeat(starts, lengths)
