@@ -9,14 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .data import load_trajectories
     from .errors import InfoAtlasError, InputError, ModelError, ProviderError
     from .estimator import Estimator, estimate
     from .extrema import KeyStateDetector
     from .independence import TestResult, independence_test
+    from .keystates import KeyStates, discover_keystates
     from .online import OnlineEstimator
     from .pairs import PooledPairs
     from .preprocess import canonical_quaternion
     from .result import Estimate
+    from .tracker import KeyStateTracker
 
 __version__ = "0.1.0"
 __all__ = [
@@ -25,17 +28,25 @@ __all__ = [
     "InfoAtlasError",
     "InputError",
     "KeyStateDetector",
+    "KeyStateTracker",
+    "KeyStates",
     "ModelError",
     "OnlineEstimator",
     "PooledPairs",
     "ProviderError",
     "TestResult",
     "canonical_quaternion",
+    "discover_keystates",
     "estimate",
     "independence_test",
+    "load_trajectories",
 ]
 
 _HOME = {
+    "KeyStates": "keystates",
+    "discover_keystates": "keystates",
+    "KeyStateTracker": "tracker",
+    "load_trajectories": "data",
     "Estimate": "result",
     "Estimator": "estimator",
     "estimate": "estimator",

@@ -46,6 +46,8 @@ class Motion:
     ----------
     lag : int
         Steps of the shorter increment.
+    width : int
+        d, coordinates of a state.
     columns : [p] int64
         Coordinate and span of each score: coordinate + d * span index.
     still : [p] float64
@@ -55,6 +57,7 @@ class Motion:
     """
 
     lag: int
+    width: int
     columns: NDArray[np.int64]
     still: Float
     knots: Float
@@ -106,6 +109,7 @@ class Phases:
         m = self.motion
         return {
             "lag": m.lag,
+            "width": m.width,
             "columns": m.columns.tolist(),
             "still": m.still.tolist(),
             "knots": m.knots.tolist(),
@@ -120,6 +124,7 @@ class Phases:
         """Inverse of `to_dict`; ValueError, KeyError or TypeError if it does not fit together."""
         motion = Motion(
             int(values["lag"]),
+            int(values["width"]),
             np.asarray(values["columns"], np.int64),
             *(np.asarray(values[name], np.float64) for name in ("still", "knots", "scores")),
         )
@@ -179,7 +184,7 @@ def fit_motion(states: Sequence[Float], lag: int) -> tuple[Motion, Float]:
         exact = np.where(value[near] == at, score[near], np.interp(at, value[place], ascending))
         pad = KNOTS - len(at)
         knots[j], table[j] = np.pad(at, (0, pad), "edge"), np.pad(exact, (0, pad), "edge")
-    return Motion(lag, columns, still[columns], knots, table), scores.T.copy()
+    return Motion(lag, states[0].shape[1], columns, still[columns], knots, table), scores.T.copy()
 
 
 class Segmentation:
@@ -222,6 +227,12 @@ class Segmentation:
         self.bounds.insert(best + 1, proposal[0])
         self._proposals[best : best + 1] = [self._propose(best), self._propose(best + 1)]
         return True
+
+    def uncut(self) -> None:
+        """Take the last cut back; no further cut can follow."""
+        last = self.cuts.pop()
+        self.gain.pop()
+        self.bounds = [bound for bound in self.bounds if bound is not last]
 
     def null_gain(self, rng: np.random.Generator) -> float:
         """Gain of the best first cut if trajectories share no order, nats per step.

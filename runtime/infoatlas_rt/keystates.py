@@ -1,0 +1,352 @@
+"""Key states: the steps of each demonstration at which its motion passes into another phase.
+
+`discover_keystates` finds them in recorded trajectories by one of two criteria:
+
+- **"phase"** (default): boundaries of a segmentation that all trajectories share, chosen to
+  maximise the information between phase and motion (`phases.py`). NumPy alone, about a second.
+- **"pointwise"**: minima of the local mutual information of a state with its past, by the shipped
+  model (`pointwise.py`): the steps at which the past is least informative about the present.
+
+The paper maximises I(s_t; s_<t-lag) over t (Section 4.4). On demonstrations of different length
+the maxima of that curve are no nearer to the true events than evenly spaced steps; the curve stays
+as a picture (`ensemble_curve`, command `keystates --method curve`).
+
+`KeyStateTracker` (`tracker.py`) detects the same boundaries in a running episode.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .data import Trajectories
+from .errors import InputError
+from .inputs import as_count, as_samples
+from .phases import SHORTEST, Phases, Segmentation, fit_motion
+
+if TYPE_CHECKING:
+    from .estimator import Estimator
+    from .explanation import CoordinateChange, GroupChange, Information
+
+METHODS = ("phase", "pointwise")
+FORMAT = 1
+ROTATIONS = 19  # of the null: the smallest p-value is 1 / (ROTATIONS + 1) = 0.05
+LEVEL = 0.05  # of k="auto"
+DOMINANT = 0.4  # k="auto" keeps cuts of at least this share of the largest gain
+MOST = 12  # key states that k="auto" tries
+
+
+@dataclass(frozen=True, eq=False)
+class KeyStates:
+    """Key states of N trajectories.
+
+    Attributes
+    ----------
+    steps : [N, K] int64
+        Steps of each trajectory, ascending. Column j is the same key state in all of them. The
+        last step is not among them.
+    gain : [K] float64
+        In order of importance. "phase": nats per step that the cut gains. "pointwise": nats by
+        which the minimum lies below its surroundings.
+    order : [K] int64
+        order[i] is the column of `steps` of the i-th most important key state.
+    p_value : [K] float64
+        In order of importance: share of the null's best cuts that gain as much. The null rotates
+        each trajectory by a random number of steps, so that trajectories share no order; the
+        smallest value is 1/20. NaN for "pointwise".
+    method : {"phase", "pointwise"}
+    lag : int
+        Steps.
+    names : tuple of str
+        Of the coordinates; empty if unknown.
+    phases : Phases or None
+        Fitted phases ("phase").
+    local : tuple of [T_i] float64, or None
+        Local mutual information of every step with its past, nats ("pointwise").
+    states : tuple of [T_i, d] float64
+        The trajectories; empty after `load`.
+    """
+
+    steps: NDArray[np.int64]
+    gain: NDArray[np.float64]
+    order: NDArray[np.int64]
+    p_value: NDArray[np.float64]
+    method: str
+    lag: int
+    names: tuple[str, ...] = ()
+    phases: Phases | None = None
+    local: tuple[NDArray[np.float64], ...] | None = None
+    states: tuple[NDArray[np.float64], ...] = field(default=(), repr=False)
+
+    @property
+    def importance(self) -> NDArray[np.int64]:
+        """Rank of each column of `steps`, 1 for the most important [K]."""
+        rank = np.empty_like(self.order)
+        rank[self.order] = np.arange(1, len(self.order) + 1)
+        return rank
+
+    def explain(
+        self,
+        groups: dict[str, Sequence[int]] | None = None,
+        *,
+        estimator: Estimator | None = None,
+    ) -> list[GroupChange] | list[CoordinateChange]:
+        """What changes at each key state.
+
+        Parameters
+        ----------
+        groups : dict of str to sequence of int, optional
+            Coordinates by name, as {"tool": [18, 19, 20], "object": [28, 29, 30]}: the model's
+            information between the motion of every two groups in the phase before and after a
+            key state. Without groups: the coordinates whose motion changes most.
+        estimator : Estimator, optional
+            For groups; the shipped model unless given.
+
+        Returns
+        -------
+        list of GroupChange or CoordinateChange
+            In order of time. It annotates the key states and leaves them as they are.
+
+        Raises
+        ------
+        InputError
+            No trajectories (loaded from a file), or groups that do not exist.
+        """
+        from . import explanation
+
+        if groups is None:
+            return explanation.coordinate_changes(self)
+        return explanation.group_changes(self, groups, estimator)
+
+    def information(self, estimator: Estimator | None = None) -> list[Information]:
+        """The model's information at each key state, in nats, in order of time.
+
+        Parameters
+        ----------
+        estimator : Estimator, optional
+            The shipped model unless given.
+
+        Returns
+        -------
+        list of Information
+            Local information at the step and its percentile within the trajectory, and the sliced
+            information of states with their past in the phases before and after.
+
+        Raises
+        ------
+        InputError
+            No trajectories (loaded from a file).
+        """
+        from . import explanation
+
+        return explanation.information(self, estimator)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a .json file: steps, gains and fitted phases, without the trajectories.
+
+        Raises
+        ------
+        InputError
+            The file cannot be written.
+        """
+        values = {
+            "format": FORMAT,
+            "method": self.method,
+            "lag": self.lag,
+            "names": list(self.names),
+            "steps": self.steps.tolist(),
+            "gain": self.gain.tolist(),
+            "order": self.order.tolist(),
+            "p_value": [None if np.isnan(p) else p for p in self.p_value.tolist()],
+            "phases": None if self.phases is None else self.phases.to_dict(),
+        }
+        try:
+            Path(path).write_text(json.dumps(values, allow_nan=False) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"{path} cannot be written ({error}): check the path") from error
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> KeyStates:
+        """Read a file of `save`.
+
+        Raises
+        ------
+        InputError
+            The file is missing, damaged or of another format.
+        """
+        try:
+            values = json.loads(Path(path).read_text(encoding="utf-8"))
+            if values["format"] != FORMAT:
+                raise ValueError(f"format {values['format']}, this version reads {FORMAT}")
+            phases = None if values["phases"] is None else Phases.from_dict(values["phases"])
+            p_value = [np.nan if p is None else p for p in values["p_value"]]
+            found = cls(
+                steps=np.asarray(values["steps"], np.int64),
+                gain=np.asarray(values["gain"], np.float64),
+                order=np.asarray(values["order"], np.int64),
+                p_value=np.asarray(p_value, np.float64),
+                method=str(values["method"]),
+                lag=int(values["lag"]),
+                names=tuple(map(str, values["names"])),
+                phases=phases,
+            )
+            count = len(found.gain)
+            if found.steps.ndim != 2 or found.steps.shape[1] != count:
+                raise ValueError(f"steps have shape {found.steps.shape} for {count} key states")
+            if sorted(found.order.tolist()) != list(range(count)):
+                raise ValueError("order is no permutation of the key states")
+        except FileNotFoundError as error:
+            raise InputError(f"{path} does not exist: check the path") from error
+        except (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
+            raise InputError(
+                f"{path} is no file of key states ({type(error).__name__}: {error}): make one with "
+                "`infoatlas-rt keystates DATA --save FILE.json`"
+            ) from error
+        return found
+
+    def __str__(self) -> str:
+        count = self.steps.shape[1]
+        lines = [
+            f"{count} key states of {len(self.steps)} trajectories "
+            f"(method {self.method}, lag {self.lag})",
+            f"{'#':>3}  {'step, median':>12}  {'quartiles':>11}  {'rank':>4}  "
+            f"{'gain':>14}  {'p':>5}",
+        ]
+        unit = "nats/step" if self.method == "phase" else "nats"
+        for column, rank in enumerate(self.importance.tolist()):
+            low, middle, high = np.percentile(self.steps[:, column], [25, 50, 75])
+            p = self.p_value[rank - 1]
+            lines.append(
+                f"{column + 1:>3}  {middle:>12.0f}  {f'{low:.0f} to {high:.0f}':>11}  {rank:>4}  "
+                f"{self.gain[rank - 1]:>4.1f} {unit:<9}  {'' if np.isnan(p) else f'{p:.2f}':>5}"
+            )
+        return "\n".join(lines)
+
+
+def discover_keystates(
+    trajectories: Sequence[Any] | Trajectories,
+    k: int | str = 5,
+    lag: int = 2,
+    method: str = "phase",
+    *,
+    estimator: Estimator | None = None,
+) -> KeyStates:
+    """Find key states that demonstrations of one task share.
+
+    Parameters
+    ----------
+    trajectories : sequence of [T_i, d] array-like, or Trajectories
+        States of each demonstration; lengths may differ. Leave out columns that hold the answer
+        (flags such as "is grasped").
+    k : int or "auto"
+        K, key states besides the end. "auto" (method "phase"): the cuts that gain more than the
+        best cut of rotated trajectories (level 0.05, 19 rotations) and at least 0.4 of the
+        largest gain; at least one is returned, whose `p_value` says what it is worth.
+    lag : int
+        Steps between a state and its past.
+    method : {"phase", "pointwise"}
+    estimator : Estimator, optional
+        For "pointwise": the shipped model in 5-dimensional slices unless given.
+
+    Returns
+    -------
+    KeyStates
+
+    Raises
+    ------
+    InputError
+        No trajectories, different numbers of coordinates, values that are not finite, nothing
+        that moves, trajectories too short for K key states, or settings out of range.
+    """
+    lag = as_count(lag, "lag", 1)
+    if method not in METHODS:
+        raise InputError(f"method is {method!r}: use one of {', '.join(METHODS)}")
+    if isinstance(k, str):
+        if k != "auto":
+            raise InputError(f"k is {k!r}: pass a number of key states, or 'auto'")
+        if method != "phase":
+            raise InputError("k='auto' is for method='phase': pass a number of key states")
+        count = 1
+    else:
+        count = as_count(k, "k", 1)
+    states, names = _as_trajectories(trajectories, lag + (count + 1) * SHORTEST, count)
+    if method == "pointwise":
+        from . import pointwise
+
+        steps, local, gain = pointwise.discover(states, k=count, lag=lag, estimator=estimator)
+        order = np.argsort(-gain, kind="stable")
+        return KeyStates(
+            steps, gain[order], order, np.full(count, np.nan), method, lag, names, None,
+            tuple(local), tuple(states),
+        )  # fmt: skip
+    motion, scores = fit_motion(states, lag)
+    if not len(motion.columns):
+        raise InputError("nothing moves in these trajectories: record states that do")
+    segmentation = Segmentation(scores, np.array([len(s) - lag for s in states]))
+    rng = np.random.default_rng(0)
+    null = np.array([segmentation.null_gain(rng) for _ in range(ROTATIONS)])
+    wanted = MOST if k == "auto" else count
+    while len(segmentation.cuts) < wanted and segmentation.cut():
+        if k == "auto" and not _counts(segmentation.gain, null) and len(segmentation.cuts) > 1:
+            segmentation.uncut()
+            break
+    if len(segmentation.cuts) < count:
+        raise InputError(
+            f"only {len(segmentation.cuts)} key states fit into these trajectories, and k is "
+            f"{count}: pass a smaller k, or longer trajectories"
+        )
+    steps = np.stack(segmentation.cuts, axis=1) + lag
+    gain = np.array(segmentation.gain)
+    time = np.argsort(steps[0], kind="stable")
+    order = np.argsort(time, kind="stable")
+    p_value = (1 + (null[:, None] >= gain).sum(axis=0)) / (ROTATIONS + 1)
+    phases = segmentation.fit_phases(motion)
+    return KeyStates(
+        steps[:, time], gain, order, p_value, method, lag, names, phases, None, tuple(states)
+    )
+
+
+def _counts(gain: list[float], null: NDArray[np.float64]) -> bool:
+    """Whether the last cut is one that `k="auto"` keeps."""
+    p_value = (1 + (null >= gain[-1]).sum()) / (ROTATIONS + 1)
+    return bool(p_value <= LEVEL and gain[-1] >= DOMINANT * max(gain))
+
+
+def _as_trajectories(
+    trajectories: Sequence[Any] | Trajectories, least: int, count: int
+) -> tuple[list[NDArray[np.float64]], tuple[str, ...]]:
+    """Checked states of each trajectory, and the names of the coordinates."""
+    names: tuple[str, ...] = ()
+    if isinstance(trajectories, Trajectories):
+        names = trajectories.names
+        ends = np.cumsum(trajectories.lengths)[:-1]
+        trajectories = np.split(trajectories.states, ends)
+    elif isinstance(trajectories, str | os.PathLike):
+        raise InputError(
+            f"trajectories is the path {str(trajectories)!r}: pass load_trajectories(path)"
+        )
+    try:
+        states = [as_samples(s, f"trajectory {i}") for i, s in enumerate(trajectories)]
+    except TypeError as error:
+        raise InputError(f"trajectories cannot be iterated ({error}): pass a list") from error
+    if not states:
+        raise InputError("there are no trajectories: pass at least one [T, d] array")
+    for i, s in enumerate(states):
+        if s.shape[1] != states[0].shape[1]:
+            raise InputError(
+                f"trajectory {i} has {s.shape[1]} coordinates, trajectory 0 has "
+                f"{states[0].shape[1]}: pass the same ones"
+            )
+        if len(s) < least:
+            raise InputError(
+                f"trajectory {i} has {len(s)} steps, and {count} key states need {least}: leave "
+                "it out, or pass a smaller k"
+            )
+    return states, names

@@ -1,0 +1,28 @@
+"""Synthetic demonstrations whose phases are known."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def demonstrations(count=12, d=6, seed=0, noise=0.0):
+    """Three phases at random steps: all coordinates drift, the second half rests, all oscillate.
+
+    Returns
+    -------
+    states : list of [T, d]
+    cuts : [count, 2] int
+        First step of the second and of the third phase.
+    """
+    rng = np.random.default_rng(seed)
+    states, cuts = [], []
+    for _ in range(count):
+        lengths = rng.integers(15, 40, 3)
+        step = 0.1 * rng.standard_normal((lengths.sum(), d)) + 0.3
+        first, second = np.cumsum(lengths)[:2]
+        step[first:second, d // 2 :] = 0.0
+        step[second:] = rng.standard_normal((lengths[2], d)) * 0.5 - 0.5
+        path = np.cumsum(step, axis=0)
+        states.append(path + noise * np.ptp(path, axis=0) * rng.standard_normal(path.shape))
+        cuts.append((first, second))
+    return states, np.array(cuts)
