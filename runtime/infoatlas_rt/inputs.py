@@ -91,7 +91,7 @@ def merge(reals: Reals) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    reals : Reals of shape [n, d], finite
+    reals : Reals of shape [n, d]
 
     Returns
     -------
@@ -216,7 +216,12 @@ def _split_objects(array: NDArray[Any], name: str) -> Reals:
 
 
 def _apart(high: NDArray[np.float64], low: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One coordinate [n] of `merge`."""
+    """One coordinate [n] of `merge`; what is not finite stays as it is."""
+    finite = np.isfinite(high)
+    if not finite.all():
+        merged = high.copy()
+        merged[finite] = _apart(high[finite], low[finite])
+        return merged
     order = np.lexsort((low, high))
     high, low = high[order], low[order]
     middle = len(order) // 2
