@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from infoatlas_rt import Estimator, InputError, ModelError, ProviderError
+from infoatlas_rt import Estimator, InputError, ModelError, ProviderError, estimate
 from infoatlas_rt import slicing as slicing_module
 from infoatlas_rt.entry import MAX_SAMPLES
 from infoatlas_rt.inputs import as_count, as_resolution, as_samples
@@ -139,6 +139,12 @@ def test_array_that_cannot_be_read():
         {"k": -1},
         {"k": 2.0},
         {"k": True},
+        {"k": [2]},
+        {"model": None},
+        {"model": 3},
+        {"sides": None},
+        {"sides": np.array(["x", "y"])},
+        {"threads": "two"},
         {"k": 10**6},
         {"slices": 0},
         {"slices": 1.5},
@@ -154,6 +160,32 @@ def test_array_that_cannot_be_read():
 def test_bad_options(options):
     with pytest.raises(InputError, match=next(iter(options))):
         Estimator(**options)
+
+
+def test_options_of_the_kept_estimator_are_checked_too():
+    """One is kept for k=1, and True is equal to 1."""
+    x, y = pairs()
+    assert estimate(x, y, k=1, slices=2).k == 1
+    with pytest.raises(InputError, match="k is True"):
+        estimate(x, y, k=True, slices=2)
+    with pytest.raises(InputError, match="k is"):
+        estimate(x, y, k=[1])
+    with pytest.raises(InputError, match="time_series is 'no'"):
+        estimate(x, y, time_series="no")
+
+
+def test_engine_errors_are_model_errors(estimator, monkeypatch):
+    """Such as memory that is short; the message says what to do, in one line."""
+
+    class Session:
+        def run(self, *_):
+            raise RuntimeError("bfc_arena.cc:376 Failed to allocate memory\nmore of the same")
+
+    other = Estimator(threads=1)
+    monkeypatch.setattr(other.backend, "_session", Session())
+    with pytest.raises(ModelError, match=r"allocate memory; .*fewer samples, slices") as caught:
+        other.estimate(*pairs())
+    assert "\n" not in str(caught.value)
 
 
 def test_k_beyond_the_model_names_its_width(estimator):

@@ -324,3 +324,40 @@ def test_stamps_are_all_or_nothing(fake):
     online.push(state(0), 0.1)
     with pytest.raises(InputError, match="stamps come and go"):
         online.push(state(1))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"estimator": 5}, "estimator is 5"),
+        ({"two_streams": "yes"}, "two_streams is 'yes'"),
+        ({"lag_seconds": "1"}, "lag_seconds is '1'"),
+        ({"reset_after": None}, "reset_after is None"),
+        ({"tolerance": [0.1]}, r"tolerance is \[0.1\]"),
+        ({"window": 50.0}, "window is 50.0"),
+        ({"resolution": "fine"}, "resolution "),
+        ({"resolution": [[0.1], [0.1, 0.2]]}, "resolution "),
+    ],
+)
+def test_constructors_say_what_has_the_wrong_type(fake, options, message):
+    with pytest.raises(InputError, match=message):
+        OnlineEstimator(**{"estimator": fake, "window": 12, **options})
+
+
+@pytest.mark.parametrize("bad", ["now", None, [1.0, 2.0], True, b"1", np.datetime64("now")])
+def test_stamps_that_are_no_numbers(fake, bad):
+    online = OnlineEstimator(fake, window=12)
+    online.push(state(0), 0.0)
+    with pytest.raises(InputError, match=r"^stamp"):
+        online.push(state(1), bad)
+    assert online.counts["accepted"] == 1
+
+
+@pytest.mark.parametrize("bad", [None, "abc", {}, [[1, 2], [3]], object(), 1j, [None, 1, 2]])
+def test_states_of_any_other_type_are_holes(fake, bad):
+    online = OnlineEstimator(fake, window=12, lag=2)
+    for t in range(30):
+        online.push(bad if t == 20 else state(t), t / 10)
+    assert online.counts["dtype"] == 1 and online.counts["accepted"] == 29
+    for call in fake.calls:
+        np.testing.assert_array_equal(call.x - call.y, 2)

@@ -95,7 +95,11 @@ def test_pool_refuses_what_does_not_fit():
     pool.push(np.zeros((3, 2)))
     with pytest.raises(InputError, match="before they had"):
         pool.push(np.zeros((3, 5)))
-    with pytest.raises(InputError, match="done has shape"):
-        pool.push(np.zeros((3, 2)), [True])
+    for done in ([True], ["no"] * 3, [np.nan, 0, 1], [2, 0, 0], np.ma.masked_equal([0, 1, 0], 1)):
+        with pytest.raises(InputError, match="done "):
+            pool.push(np.zeros((3, 2)), done)
+    for states in (None, "abc", [[1, 2], [3]], np.zeros((3, 2), complex), np.zeros((3, 0))):
+        with pytest.raises(InputError, match="states "):
+            pool.push(states)
     with pytest.raises(InputError, match="envs is 0"):
         PooledPairs(0, 5)

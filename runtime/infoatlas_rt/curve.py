@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from .data import Trajectories
 from .errors import InputError
-from .estimator import Estimator
-from .inputs import as_count
+from .estimator import Estimator, as_estimator
+from .inputs import as_count, as_flag
 from .pairs import ensemble_pairs
 
 MODES = ("auto", "raw", "normalised")
@@ -104,14 +104,20 @@ def mi_curve(
     Raises
     ------
     InputError
-        Too few or too short trajectories, nothing but constant coordinates, or settings out of
-        range.
+        Too few or too short trajectories, nothing but constant coordinates, or settings of the
+        wrong type or out of range.
     """
     reach = as_count(lag, "lag", 1) + as_count(history, "history", 1) - 1
     points = as_count(points, "points", 2)
-    states, lengths = trajectories.states, trajectories.lengths
-    if mode not in MODES:
+    if not isinstance(trajectories, Trajectories):
+        raise InputError(
+            f"trajectories are {type(trajectories).__name__}: pass Trajectories(states, lengths)"
+        )
+    estimator = as_estimator(estimator)
+    drop_constant = as_flag(drop_constant, "drop_constant")
+    if not isinstance(mode, str) or mode not in MODES:
         raise InputError(f"mode is {mode!r}: use one of {', '.join(MODES)}")
+    states, lengths = trajectories.states, trajectories.lengths
     if mode == "auto":
         mode = "raw" if (lengths == lengths[0]).all() else "normalised"
     least = estimator.bundle.n_min

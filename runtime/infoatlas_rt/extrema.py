@@ -36,7 +36,7 @@ from numpy.typing import ArrayLike
 
 from .curve import MICurve
 from .errors import InputError
-from .inputs import as_count
+from .inputs import as_count, as_number
 from .result import Reading
 from .turns import LEAST_ERROR, Level, Turns, make_level
 
@@ -102,10 +102,11 @@ class KeyStateDetector:
     """
 
     def __init__(self, kinds: Iterable[str] = KINDS, *, z: float = Z, delay: int = DELAY) -> None:
-        self.kinds = frozenset(kinds)
-        if not self.kinds or not self.kinds <= set(KINDS):
-            raise InputError(f"kinds is {sorted(self.kinds)}: use some of {', '.join(KINDS)}")
-        if not 0 < z < math.inf:
+        names = [] if isinstance(kinds, str) or not isinstance(kinds, Iterable) else list(kinds)
+        if not names or not all(isinstance(kind, str) and kind in KINDS for kind in names):
+            raise InputError(f"kinds is {kinds!r}: use some of {', '.join(KINDS)}, as a list")
+        self.kinds = frozenset(names)
+        if not 0 < as_number(z, "z") < math.inf:
             raise InputError(f"z is {z!r}, but has to be above 0 (3.5 unless given)")
         self.z, self.delay = float(z), as_count(delay, "delay", 1)
         self._span = max(1, self.delay // 5)
@@ -173,7 +174,8 @@ class KeyStateDetector:
         Raises
         ------
         InputError
-            Neither influence nor noise, values that are not finite, or sizes that do not match.
+            Neither influence nor noise, values that are no numbers or not finite, negative noise,
+            samples that are not distinct, or sizes that do not match.
         """
         level = make_level(
             self.readings, mi, influence, per_slice, noise, samples, stamp, time_series

@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError
-from .inputs import as_count
+from .inputs import as_count, as_seconds
 
 
 class Pair(NamedTuple):
@@ -67,10 +66,8 @@ class Synchroniser:
     """
 
     def __init__(self, tolerance: float, queue: int = 100, *, reset_after: float = 1.0) -> None:
-        for name, seconds in (("tolerance", tolerance), ("reset_after", reset_after)):
-            if not 0 < seconds < np.inf:
-                raise InputError(f"{name} is {seconds!r}, but has to be seconds above 0")
-        self.tolerance, self.reset_after = tolerance, reset_after
+        self.tolerance = as_seconds(tolerance, "tolerance")
+        self.reset_after = as_seconds(reset_after, "reset_after")
         self.queue = as_count(queue, "queue", 1)
         self.counts = dict.fromkeys(("paired", "unpaired", "out of order", "pairing resets"), 0)
         self._forget()

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import InputError
 from .estimator import long_run_variance
+from .inputs import LARGEST_STATE, as_number, as_reals
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,25 +83,41 @@ def make_level(
     """A reading, checked; `KeyStateDetector.update` says what the arguments are."""
     if influence is None and noise is None:
         raise InputError("a reading without influence or noise: pass one, to judge differences by")
-    effect = np.zeros(0) if influence is None else np.asarray(influence, np.float64)
-    who = np.arange(len(effect)) if samples is None else np.asarray(samples, np.int64)
-    if who.shape != effect.shape:
-        raise InputError(f"samples have shape {who.shape}, influence {effect.shape}: pass as many")
-    if not (math.isfinite(mi) and np.isfinite(effect).all()):
-        raise InputError(f"a reading of {mi} nats, or its influence, is not finite: leave it out")
+    value = as_number(mi, "mi", "nats")
+    effect = _numbers(influence, "influence")
+    slices = _numbers(per_slice, "per_slice")
+    own = as_number(noise, "noise", "nats") if influence is None else 0.0
+    if not (abs(value) <= LARGEST_STATE and 0 <= own <= LARGEST_STATE):
+        raise InputError(
+            f"a reading of {value} nats with noise {own}: pass finite nats (up to "
+            f"{LARGEST_STATE:.0e}) and noise that is not negative, or leave it out"
+        )
+    when = float(index) if stamp is None else as_number(stamp, "stamp")
+    if not math.isfinite(when):
+        raise InputError(f"stamp is {when}, but has to be finite")
+    who = np.arange(len(effect)) if samples is None else np.asarray(samples)
+    if who.shape != effect.shape or who.dtype.kind not in "iu":
+        raise InputError(
+            f"samples have shape {who.shape}, dtype {who.dtype}, and influence has shape "
+            f"{effect.shape}: pass as many integers"
+        )
     order = np.argsort(who)
+    who = who[order].astype(np.int64)
+    if len(who) and (not (who[1:] > who[:-1]).all() or max(-who[0], who[-1]) > 2**62):
+        raise InputError("samples are not distinct, or beyond 2^62: number each of them once")
     share = (effect - effect.mean())[order] / len(effect) if len(effect) else effect
-    return Level(
-        index,
-        float(index if stamp is None else stamp),
-        float(mi),
-        float(mi),
-        who[order],
-        share,
-        np.zeros(0) if per_slice is None else np.asarray(per_slice, np.float64),
-        float(noise or 0.0) ** 2 if influence is None else 0.0,
-        time_series,
-    )
+    return Level(index, when, value, value, who, share, slices, own**2, bool(time_series))
+
+
+def _numbers(values: ArrayLike | None, name: str) -> NDArray[np.float64]:
+    """What a reading says of each sample or slice [n], finite; empty if it says nothing."""
+    numbers = np.zeros(0) if values is None else as_reals(values, name).high
+    if numbers.ndim != 1 or not (np.abs(numbers) <= LARGEST_STATE).all():
+        raise InputError(
+            f"{name} has shape {numbers.shape}, from {numbers.min(initial=np.inf)} to "
+            f"{numbers.max(initial=-np.inf)}: pass finite nats, one for each"
+        )
+    return numbers
 
 
 @dataclass(frozen=True)
