@@ -19,6 +19,7 @@ from .preprocess import standardise
 MAX_SAMPLES = 1_000_000
 # Pairs of samples (slices x samples x shifts) evaluated at once; more slices run one after another.
 CHUNK_PAIRS = 1_000_000
+LEAST_SHIFTS = 4  # that the graph takes
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,8 @@ class Entry:
     shifts : [M] int64
     sequence : [n] int64
         Position sequence[t] holds the sample of time t; 0..n-1 unless they are a time series.
+    groups : [n] int64, or None
+        Group of each sample, 0..G-1, in the order of the input.
     constant_x, constant_y : tuple of int
         Constant coordinates.
     """
@@ -45,6 +48,7 @@ class Entry:
     order: NDArray[np.int64]
     shifts: NDArray[np.int64]
     sequence: NDArray[np.int64]
+    groups: NDArray[np.int64] | None
     constant_x: tuple[int, ...]
     constant_y: tuple[int, ...]
 
@@ -101,18 +105,28 @@ def make_entry(
     time_series: bool,
     resolution_x: Any,
     resolution_y: Any,
+    groups: NDArray[np.int64] | None = None,
 ) -> Entry:
     """Shuffle samples [n, d], and prepare the sides that are projected."""
     n = len(x)
-    # The graph needs at least four; fewer pairs in all keep huge samples within memory.
-    shifts = min(shifts, n - 1, max(4, CHUNK_PAIRS // n))
-    order, place, offsets = _shuffle(n, shifts, seed)
+    # Fewer pairs in all keep huge samples within memory.
+    shifts = min(shifts, n - 1, max(LEAST_SHIFTS, CHUNK_PAIRS // n))
+    if groups is None:
+        order, place, offsets = _shuffle(n, shifts, seed)
+    else:
+        order, place, offsets = _shuffle_groups(groups, shifts, seed)
     sequence = place if time_series else np.arange(n)
     x = _prepare(x, resolution_x, "x", plan.x is not None)
     y = _prepare(y, resolution_y, "y", plan.y is not None)
+    if groups is not None:
+        streams = np.random.SeedSequence(seed).spawn(5)[3:]
+        x, y = (
+            samples if sliced is not None else _untied(samples, groups, np.random.default_rng(own))
+            for samples, sliced, own in ((x, plan.x, streams[0]), (y, plan.y, streams[1]))
+        )
     constant = _constant(x), _constant(y)
     plan = slicing.of_what_moves(plan, *constant) if any(constant) else plan
-    return Entry(plan, x[order], y[order], order, offsets, sequence, *constant)
+    return Entry(plan, x[order], y[order], order, offsets, sequence, groups, *constant)
 
 
 @lru_cache(maxsize=8)
@@ -127,6 +141,30 @@ def _shuffle(n: int, shifts: int, seed: int) -> tuple[NDArray[np.int64], ...]:
     place = np.argsort(order)
     order.flags.writeable = place.flags.writeable = offsets.flags.writeable = False
     return order, place, offsets
+
+
+def _shuffle_groups(
+    groups: NDArray[np.int64], shifts: int, seed: int
+) -> tuple[NDArray[np.int64], ...]:
+    """The same as `_shuffle`, but no shift pairs samples of one group; groups [n], 0..G-1.
+
+    Groups enter one after the other, in random order. A cyclic shift by at least the size of the
+    largest group, forward and backward, then leaves every group.
+    """
+    n, largest = len(groups), int(np.bincount(groups).max())
+    allowed = n - 2 * largest + 1
+    if allowed < LEAST_SHIFTS:
+        raise InputError(
+            f"the largest group has {largest} of {n} samples, and samples of different groups can "
+            f"be paired up to {(n + 1 - LEAST_SHIFTS) // 2}: leave some of its samples out, "
+            "collect more groups, or leave out groups if the samples are independent"
+        )
+    rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(3)[2])
+    order = rng.permutation(n)
+    rank = rng.permutation(groups.max() + 1)
+    order = order[np.argsort(rank[groups[order]], kind="stable")]
+    offsets = rng.choice(allowed, min(shifts, allowed), replace=False) + largest
+    return order, np.argsort(order), offsets
 
 
 def _prepare(
@@ -148,6 +186,27 @@ def _prepare(
             f"{np.abs(samples).max():.3g}: give it in the units of {name}"
         )
     return prepared
+
+
+def _untied(
+    samples: NDArray[np.float64], groups: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Samples [n, d] of a side that is not projected, coordinates constant within groups as ranks.
+
+    Such a coordinate has as many independent values as there are groups. Average ranks would place
+    each of them as exactly as n samples do, and where both sides have it, no pair of different
+    groups comes near the given ones: the bound has no limit then. So its ties are broken at random,
+    in each side on its own.
+    """
+    first = np.unique(groups, return_index=True)[1]
+    tied = (samples == samples[first][groups]).all(axis=0) & (samples != samples[0]).any(axis=0)
+    if not tied.any():
+        return samples
+    found = samples.copy()
+    for column in np.flatnonzero(tied):
+        order = np.lexsort((rng.random(len(samples)), samples[:, column]))
+        found[order, column] = np.arange(len(samples))
+    return found
 
 
 def _constant(samples: NDArray[np.float64]) -> tuple[int, ...]:

@@ -16,10 +16,10 @@ from .backends import Backend
 from .backends.onnxruntime import OnnxRuntimeBackend
 from .entry import Entry, check_lengths, make_entry
 from .errors import InputError, ModelError
-from .inputs import as_count, as_flag, as_samples
+from .inputs import as_count, as_flag, as_groups, as_samples
 from .preprocess import canonicalise
 from .result import Estimate
-from .uncertainty import gaussian_part, rank_noise, standard_error
+from .uncertainty import clustered_variance, gaussian_part, rank_noise, standard_error
 
 ALIKE = 0.25  # product of the sides' autocorrelations; 1 / n where neighbours know nothing
 
@@ -116,6 +116,7 @@ class Estimator:
         time_series: bool = False,
         resolution_x: Any = None,
         resolution_y: Any = None,
+        groups: Any = None,
     ) -> Estimate:
         """Estimate I(x; y) in nats, or the sliced one.
 
@@ -130,6 +131,17 @@ class Estimator:
         resolution_x, resolution_y : float or [d], optional
             Smallest difference that means anything, in the units of the data (the step of an
             encoder, say): values are rounded to multiples of it before they are ranked.
+        groups : array-like [n] of int, optional
+            Trajectory, episode or subject that each sample comes from. Pooled without it, samples
+            of one trajectory count as independent ones: a goal or an object's pose, constant within
+            a trajectory, identifies it in both sides, which reads as information even where the
+            sides are independent. With it, the product of marginals pairs samples of different
+            groups alone, and the standard error is clustered by group (so it covers dependence in
+            time within groups). In a side that is not sliced, ties of a coordinate that is
+            constant within groups are broken at random (seeded): it has one independent value a
+            group. The estimate is then of I(x; y) over trajectories and steps together. Where both
+            sides share what identifies a trajectory, that is still information, and up to about
+            log(groups) nats of it can be found. No group may hold half of the samples.
 
         Returns
         -------
@@ -138,13 +150,13 @@ class Estimator:
         Raises
         ------
         InputError
-            The samples cannot be used (type, shape, NaN, fewer than the model's n_min, ...), or do
-            not fit `k` and `sides`.
+            The samples cannot be used (type, shape, NaN, fewer than the model's n_min, ...), do not
+            fit `k` and `sides`, or one of `groups` is too large.
         ModelError
             The model's output is not finite.
         """
         start = perf_counter()
-        entry = self.enter(x, y, time_series, resolution_x, resolution_y)
+        entry = self.enter(x, y, time_series, resolution_x, resolution_y, groups)
         n, plan = len(entry.order), entry.plan
         slicing_time, preprocessing_time, inference_time = perf_counter() - start, 0.0, 0.0
 
@@ -186,7 +198,11 @@ class Estimator:
                 f"{self.backend.provider}: use provider='cpu' or another model, and please report"
             )
         plain = float(means[1].var(ddof=1))
-        long_run = max(plain, long_run_variance(means[1])) if time_series else plain
+        long_run = plain
+        if entry.groups is not None:
+            long_run = max(plain, clustered_variance(means[1], entry.groups))
+        elif time_series:
+            long_run = max(plain, long_run_variance(means[1]))
         between = float(per_slice.var(ddof=1)) / plan.slices if plan.slices > 1 else 0.0
         effective = n * (plain / long_run) if long_run > 0 else float(n)
         mi, noise = float(per_slice.mean()), math.sqrt(long_run / n + between)
@@ -235,6 +251,7 @@ class Estimator:
         time_series: bool = False,
         resolution_x: Any = None,
         resolution_y: Any = None,
+        groups: Any = None,
     ) -> Entry:
         """Check samples, and decide how they enter the graph; arguments as in `estimate`."""
         x, y = as_samples(x, "x"), as_samples(y, "y")
@@ -250,7 +267,10 @@ class Estimator:
             seed=self.seed,
         )
         shifts = self.shifts or self.bundle.shift_count(len(x), plan.slices)
-        return make_entry(x, y, plan, shifts, self.seed, time_series, resolution_x, resolution_y)
+        labels = None if groups is None else as_groups(groups, len(x))
+        return make_entry(
+            x, y, plan, shifts, self.seed, time_series, resolution_x, resolution_y, labels
+        )
 
 
 def estimate(
@@ -260,13 +280,14 @@ def estimate(
     time_series: bool = False,
     resolution_x: Any = None,
     resolution_y: Any = None,
+    groups: Any = None,
     **options: Any,
 ) -> Estimate:
     """Estimate I(x; y) with an estimator that is made once and kept.
 
     Parameters
     ----------
-    x, y, time_series, resolution_x, resolution_y
+    x, y, time_series, resolution_x, resolution_y, groups
         As in `Estimator.estimate`.
     **options
         As in `Estimator`.
@@ -280,7 +301,12 @@ def estimate(
     except TypeError:  # an option that is unknown, or cannot be hashed: say which
         estimator = Estimator(**options)
     return estimator.estimate(
-        x, y, time_series=time_series, resolution_x=resolution_x, resolution_y=resolution_y
+        x,
+        y,
+        time_series=time_series,
+        resolution_x=resolution_x,
+        resolution_y=resolution_y,
+        groups=groups,
     )
 
 

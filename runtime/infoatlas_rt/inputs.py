@@ -352,6 +352,42 @@ def as_lengths(values: Any, total: int) -> NDArray[np.int64]:
     return lengths.astype(np.int64)
 
 
+def as_groups(values: Any, n: int) -> NDArray[np.int64]:
+    """Group of each of n samples, numbered 0..G-1.
+
+    Parameters
+    ----------
+    values : array-like [n] of int
+        Any integers; equal ones are one group.
+    n : int
+
+    Returns
+    -------
+    [n] int64
+
+    Raises
+    ------
+    InputError
+        Not n integers, or fewer than two groups.
+    """
+    try:
+        array = np.asarray(values)
+    except Exception as error:
+        raise InputError(f"groups cannot be read as a NumPy array: {error}") from error
+    if array.shape != (n,) or array.dtype.kind not in "iu":
+        raise InputError(
+            f"groups has shape {array.shape}, dtype {array.dtype}: "
+            f"pass one integer for each of the {n} samples"
+        )
+    names, groups = np.unique(array, return_inverse=True)
+    if len(names) < 2:
+        raise InputError(
+            f"all {n} samples are of one group ({names[0]}): pass two groups or more, "
+            "or leave groups out"
+        )
+    return groups.astype(np.int64)
+
+
 def as_count(value: Any, name: str, least: int, most: int | None = None) -> int:
     """Return an integer argument within its limits.
 

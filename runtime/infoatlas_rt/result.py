@@ -43,7 +43,8 @@ class Estimate:
     samples : int
         n.
     effective_samples : float
-        Independent samples that would give the same spread; n, unless a time series was announced.
+        Independent samples that would give the same spread; n, unless a time series or groups were
+        announced.
     slices : int
         S; 1 if both sides entered whole.
     k : int or None

@@ -56,6 +56,23 @@ def rank_noise(correlations: Any, n: int) -> NDArray[np.float64]:
     return np.minimum((squared / unexplained).sum(axis=-1) / n, MOST_RANK_NOISE)
 
 
+def clustered_variance(values: NDArray[np.float64], groups: NDArray[np.int64]) -> float:
+    """Variance of the mean of values that depend on each other within groups, times n.
+
+    Parameters
+    ----------
+    values : [n] float64
+    groups : [n] int64
+        0..G-1, each of which has samples.
+
+    Returns
+    -------
+    float, not negative; in the squared units of `values`
+    """
+    sums = np.bincount(groups, weights=values - values.mean())
+    return float(sums @ sums) / len(values) * len(sums) / (len(sums) - 1)
+
+
 def standard_error(
     constants: Mapping[str, Any] | None, noise: Any, spread: Any, rank_noise: Any, samples: Any
 ) -> Any:
