@@ -112,7 +112,7 @@ def test_same_numbers_as_the_estimator_fed_directly(bags, recorded, estimator, s
     assert stream.counts == online.counts and stream.counts["accepted"] == len(states)
     assert shares[-1] == 1.0 and (np.diff(shares) > 0).all()
     np.testing.assert_array_equal(curve.states[0][1], states[:, :3])
-    assert curve.names == [("position[0]", "position[1]", "position[2]")]
+    assert curve.names == [tuple(f"position[joint{i}]" for i in (1, 2, 3))]
 
 
 def test_two_topics_are_the_pairs_of_their_states(bags, recorded):
@@ -313,13 +313,24 @@ def run(*arguments) -> int:
 QUICK = ("--window", "40", "--every", "4", "--threads", "1")
 
 
+def test_joints_by_name(bags, tmp_path):
+    target = tmp_path / "a.json"
+    options = ("--topic", "/joint_states", "--field", "position", "--joints", "joint5", "joint1")
+    assert run(bags / "mcap", *options, *QUICK, "--json", target) == 0
+    [topic] = json.loads(target.read_text())["topics"]
+    assert topic["coordinates"] == ["position[joint5]", "position[joint1]"]
+
+
 def test_command(bags, tmp_path, capsys, recorded, estimator):
     picture, target = tmp_path / "a.png", tmp_path / "a.json"
     options = ("--topic", "/joint_states", "--field", "position[0:2]", "--field", "position[4]")
     rest = ("--lag-seconds", "0.1", "--plot", picture, "--json", target)
     assert run(bags / "mcap", *options, *QUICK, *rest) == 0
     text = capsys.readouterr().out
-    assert "/joint_states: 3 coordinates (position[0], position[1], position[4])" in text
+    assert (
+        "/joint_states: 3 coordinates (position[joint1], position[joint2], position[joint5])"
+        in text
+    )
     assert "accepted" in text and f"Picture: {picture}" in text
     assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size > 20_000
 

@@ -11,7 +11,7 @@ import pytest
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.fields import Extractor, default_fields, stamp
+from infoatlas_rt.fields import Extractor, OtherJoints, default_fields, stamp
 from infoatlas_rt.schema import FieldType, Schema, _from_rclpy
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
@@ -173,9 +173,9 @@ def test_no_fields():
 def test_changed_length_is_refused_and_nothing_else():
     extractor = Extractor(["position[:]", "velocity[:]"], schema("sensor_msgs/msg/JointState"))
     extractor(joints([1, 2, 3], [4, 5, 6]))
-    with pytest.raises(InputError, match="dimension 5, before it was 6: velocity has 2 elements"):
+    with pytest.raises(InputError, match="velocity has 2 elements for 3 names"):
         extractor(joints([1, 2, 3], [4, 5]))
-    with pytest.raises(InputError, match="dimension 7, before it was 6: position has 4"):
+    with pytest.raises(InputError, match="others: with joint3"):
         extractor(joints([1, 2, 3, 4], [4, 5, 6]))
     assert extractor(joints([7, 8, 9], [1, 2, 3])).tolist() == [7, 8, 9, 1, 2, 3]
     extractor.forget()
@@ -186,10 +186,127 @@ def test_changed_length_is_refused_and_nothing_else():
 def test_a_closed_slice_minds_only_its_own_part():
     extractor = Extractor(["position[1:3]"], schema("sensor_msgs/msg/JointState"))
     assert extractor.dim == 2 and extractor.names == ("position[1]", "position[2]")
-    assert extractor(joints([1, 2, 3])).tolist() == [2, 3]
-    assert extractor(joints([1, 2, 3, 4])).tolist() == [2, 3]
     with pytest.raises(InputError, match="position has 1 elements, but 3 are needed"):
         extractor(joints([1]))  # which NumPy would spread over both
+    assert extractor(joints([1, 2, 3])).tolist() == [2, 3]
+    assert extractor.names == ("position[joint1]", "position[joint2]")
+    assert extractor(joints([1, 2, 3, 4])).tolist() == [2, 3]
+    with pytest.raises(InputError, match="others: without joint1, joint2"):
+        extractor(joints([1]))
+
+
+def array(*data):
+    layout = T["std_msgs/msg/MultiArrayLayout"]([], 0)
+    return T["std_msgs/msg/Float64MultiArray"](layout, np.array(data, float))
+
+
+def test_a_closed_slice_without_names():
+    extractor = Extractor(["data[1:3]"], schema("std_msgs/msg/Float64MultiArray"))
+    assert extractor(array(1, 2, 3)).tolist() == extractor(array(1, 2, 3, 4)).tolist() == [2, 3]
+    with pytest.raises(InputError, match="data has 1 elements, but 3 are needed"):
+        extractor(array(1))
+
+
+def test_changed_length_without_names():
+    extractor = Extractor(["data[:]"], schema("std_msgs/msg/Float64MultiArray"))
+    extractor(array(1, 2, 3))
+    with pytest.raises(InputError, match="dimension 4, before it was 3: data has 4 elements"):
+        extractor(array(1, 2, 3, 4))
+
+
+def named(**positions):
+    arrays = (np.array([*positions.values()], float), np.zeros(0), np.zeros(0))
+    return T["sensor_msgs/msg/JointState"](header(), [*positions], *arrays)
+
+
+JOINTS = schema("sensor_msgs/msg/JointState")
+
+
+def test_order_is_that_of_the_names():
+    extractor = Extractor(["position[:]"], JOINTS)
+    assert extractor(named(a=1, b=2, c=3)).tolist() == [1, 2, 3]
+    assert extractor(named(c=3, a=1, b=2)).tolist() == [1, 2, 3]
+    assert extractor.names == ("position[a]", "position[b]", "position[c]")
+    for others, changes in {
+        "abcd": "others: with d",
+        "ab": "others: without c",
+        "abd": "others: without c and with d",
+        "": "others: without a, b, c",
+    }.items():
+        with pytest.raises(InputError, match=changes + "$"):
+            extractor(named(**dict.fromkeys(others, 0.0)))
+    twice = named(a=1, b=2, c=3)
+    twice.name[1] = "a"
+    with pytest.raises(InputError):
+        extractor(twice)
+    assert extractor(named(b=2, c=3, a=1)).tolist() == [1, 2, 3]
+
+
+def test_joints_by_name():
+    extractor = Extractor(["position[elbow]", "position[arm.wrist]"], JOINTS)
+    assert extractor.names == ("position[elbow]", "position[arm.wrist]") and extractor.dim == 2
+    assert extractor(named(**{"elbow": 1, "arm.wrist": 2, "tip": 3})).tolist() == [1, 2]
+    assert extractor(named(**{"arm.wrist": 2, "elbow": 1})).tolist() == [1, 2]
+    with pytest.raises(InputError, match=r"without arm\.wrist"):
+        extractor(named(elbow=1))
+    with pytest.raises(OtherJoints):
+        extractor(named(tip=3))
+
+
+def test_joints_out_of_whole_arrays():
+    extractor = Extractor(["position[:]"], JOINTS, ["c", "a"])
+    assert extractor.names == ("position[c]", "position[a]") and extractor.dim == 2
+    assert extractor(named(a=1, b=2, c=3)).tolist() == [3, 1]
+    assert extractor(named(d=4, c=3, a=1)).tolist() == [3, 1]
+    with pytest.raises(InputError, match="velocity has 0 elements for 2 names"):
+        Extractor(None, JOINTS, ["c", "a"])(named(a=1, c=3))
+    for fields, names, why in (
+        (["position[0:2]"], ["a"], r"write position\[:\]"),
+        (["position[:]"], ["a", "a"], "name each once"),
+        (["header.stamp.sec"], ["a"], "comes with names"),
+    ):
+        with pytest.raises(InputError, match=why):
+            Extractor(fields, JOINTS, names)
+    with pytest.raises(InputError, match="no names go with"):
+        Extractor(["data[elbow]"], schema("std_msgs/msg/Float64MultiArray"))
+
+
+def fates(extractor, messages):
+    """How many coordinates each message gave; 0 if it was refused."""
+    found = []
+    for message in messages:
+        try:
+            found.append(len(extractor(message)))
+        except InputError:
+            found.append(0)
+    return found
+
+
+def test_the_majority_takes_over():
+    """Three messages without velocities, and then 14 coordinates; the ten that tell are lost."""
+    extractor = Extractor(None, JOINTS)
+    few, whole = joints(range(7)), joints(range(7), range(7))
+    assert fates(extractor, [few] * 3 + [whole] * 20) == [7] * 3 + [0] * 9 + [14] * 11
+    assert "14 coordinates now" in extractor.notice and "before it had 7" in extractor.notice
+    extractor.notice = ""
+    assert fates(extractor, [few] * 3 + [whole] * 20) == [0] * 3 + [14] * 20  # no going back
+    assert not extractor.notice
+
+
+def test_an_arm_wins_against_its_gripper():
+    """At the same rate, whichever came first; and it stays."""
+    arm, gripper = joints(range(7)), named(finger=0.1)
+    for messages in ([gripper, arm] * 50, [arm, gripper] * 50):
+        extractor = Extractor(["position[:]"], JOINTS)
+        found = fates(extractor, messages)
+        assert extractor.dim == 7 and found.count(7) >= 40 and found[-20:].count(7) == 10
+    with pytest.raises(OtherJoints):
+        extractor(gripper)
+
+
+def test_a_malformed_first_message_decides_nothing():
+    extractor = Extractor(None, JOINTS)
+    assert fates(extractor, [joints(range(7), range(3)), joints(range(7))]) == [0, 7]
 
 
 def test_empty_arrays():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -188,6 +188,8 @@ class StreamCurve:
         What the coordinates of each topic are.
     how : str
         Estimator and settings, one line.
+    notices : list of str
+        What changed on the way, such as the joints of the messages.
     """
 
     stamp: NDArray[np.float64]
@@ -202,6 +204,7 @@ class StreamCurve:
     states: list[tuple[NDArray[np.float64], NDArray[np.float64]]]
     names: list[tuple[str, ...]]
     how: str
+    notices: list[str] = field(default_factory=list)
 
 
 def read(
@@ -242,12 +245,15 @@ def read(
     keystates: list[KeyState] = []
     start = np.inf
     fault = ""
+    notices: list[str] = []
     estimate: Estimate | None = None
     for side, received, message in bag.messages(*topics):
         sample = stream.extract(message, received, side)
         assert sample.stamp is not None
         start = min(start, sample.stamp)
         fault = fault or sample.fault
+        if sample.notice:
+            notices.append(f"at {sample.stamp - start:.2f} s: {sample.notice}")
         if seen[side] % strides[side] == 0 and not sample.fault:
             kept[side].append((sample.stamp, sample.state))
         seen[side] += 1
@@ -288,6 +294,7 @@ def read(
         states=[_stack(some) for some in kept],
         names=[extractor.names for extractor in stream.extractors],
         how=f"{slices}, model {estimate.model} on {estimate.provider}, seed {estimate.seed}",
+        notices=notices,
     )
 
 

@@ -148,6 +148,12 @@ def _add_bags(group: Any) -> None:
         "(by the type: joints' positions and velocities, all numbers of a pose, ...)",
     )
     group.add_argument(
+        "--joints",
+        nargs="+",
+        metavar="NAME",
+        help="of whole arrays these elements, by the names in the messages (all)",
+    )
+    group.add_argument(
         "--with-topic", metavar="TOPIC", help="read I(topic; past of this one), paired by stamps"
     )
     group.add_argument("--with-field", action="append", metavar="FIELD", help="of that topic")

@@ -1,26 +1,31 @@
 """Numbers out of ROS messages: which fields make up a state, checked once against a message type.
 
-A field is written as in `position[:]`, `position[0:6]`, `position[2]`, `data`,
+A field is written as in `position[:]`, `position[0:6]`, `position[2]`, `position[elbow]`, `data`,
 `pose.pose.position.x` or `transforms[0].transform.translation`. An array without brackets is the
 whole array; a nested message stands for all its numbers, in the order in which it declares them,
 if it has nothing but numbers. Coordinates come in the order in which the fields are listed.
+
+Where messages name the elements of their arrays (JointState), the order is that of the names in
+the first message, or of the joints that are asked for, however later messages order theirs.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import reduce
-from operator import attrgetter, itemgetter
+from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError
-from .schema import HEADER, NUMBERS, FieldType, Schema
+from .paths import Leaf, has_names, resolve, together
+from .schema import HEADER, Schema
 
+# Layouts of the last RECENT messages are remembered. Another one than the present takes over when
+# it is that of WIDER of them and has more coordinates, or of NARROWER of them. So a few odd
+# messages at the start are got over, and an arm wins against its gripper at the same rate.
+RECENT, WIDER, NARROWER = 20, 10, 15
 _ARRAYS = "Float32 Float64 Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64".split()
 DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
     "sensor_msgs/msg/JointState": ("position[:]", "velocity[:]"),
@@ -64,20 +69,8 @@ def stamp(message: Any) -> float | None:
         return None
 
 
-@dataclass(frozen=True)
-class _Leaf:
-    """Where numbers are: one (`length` None), or the part from `start` to `stop` of an array."""
-
-    path: str
-    get: Callable[[Any], Any]
-    length: int | None = None  # as in FieldType
-    start: int = 0
-    stop: int | None = None  # None: the end, wherever that is
-
-    @property
-    def open(self) -> bool:
-        """Whether only a message can tell how many they are."""
-        return self.length == 0 and self.stop is None
+class OtherJoints(InputError):
+    """A message that holds none of the joints that make up the state: it is another robot's."""
 
 
 class Extractor:
@@ -89,14 +82,20 @@ class Extractor:
         See the module's text; `default_fields` of the type if None.
     schema : Schema
         Of the message type.
+    joints : sequence of str
+        Which elements of whole arrays, by the message's names, and in which order; all of them,
+        as the first message orders them, if empty.
 
     Attributes
     ----------
-    fields : tuple of str
+    fields, joints : tuple of str
     dim : int or None
         d; None while it hangs on a first message (the open end of an array of any length).
     names : tuple of str
-        What each coordinate is, d of them; empty while `dim` is None.
+        What each coordinate is, d of them; empty while `dim` is None. By joint where messages have
+        names.
+    notice : str
+        What has just changed: another layout took over with the last message. The caller clears it.
 
     Raises
     ------
@@ -105,20 +104,47 @@ class Extractor:
         names the path and the type, and says which fields there are.
     """
 
-    def __init__(self, fields: Sequence[str] | None, schema: Schema) -> None:
+    def __init__(
+        self, fields: Sequence[str] | None, schema: Schema, joints: Sequence[str] = ()
+    ) -> None:
         self.fields = tuple(default_fields(schema) if fields is None else fields)
         if not self.fields:
             raise InputError(f"no fields given: {schema}")
-        self.type = schema.name
-        self._leaves = [leaf for field in self.fields for leaf in _resolve(field, schema)]
+        self.type, self.joints = schema.name, tuple(joints)
+        self._leaves = [leaf for field in self.fields for leaf in resolve(field, schema)]
+        self._has_names = has_names(schema) and any(leaf.named for leaf in self._leaves)
+        if self.joints:
+            self._check_joints()
+        self.notice = ""
         self.forget()
 
+    def _check_joints(self) -> None:
+        wanted = ", ".join(self.joints)
+        if not self._has_names:
+            raise InputError(
+                f"joints are {wanted}, but no array of {', '.join(self.fields)} comes with names "
+                f"in {self.type}: leave them out"
+            )
+        if len(set(self.joints)) < len(self.joints):
+            raise InputError(f"joints are {wanted}: name each once")
+        for leaf in self._leaves:
+            if leaf.named and not leaf.open and not leaf.joint:
+                raise InputError(
+                    f"joints are taken out of whole arrays: write {leaf.path}[:], or leave them out"
+                )
+
     def forget(self) -> None:
-        """Learn the lengths of arrays anew, from the next message."""
+        """Learn the layout of the messages anew, from the next one."""
         self.dim: int | None = None
         self.names: tuple[str, ...] = ()
-        if not any(leaf.open for leaf in self._leaves):
-            self._lay_out([0] * len(self._leaves))
+        self._laid_out = False
+        self._recent: deque[Any] = deque(maxlen=RECENT)
+        self._learns = not self.joints and any(leaf.open for leaf in self._leaves)
+        if not self._learns and not any(leaf.open and not leaf.named for leaf in self._leaves):
+            self._lay_out((), [0] * len(self._leaves))
+            # What is first and second of the names, only a message can tell.
+            numbered = any(leaf.named and not leaf.joint for leaf in self._leaves)
+            self._laid_out = bool(self.joints) or not numbered
 
     def __call__(self, message: Any) -> NDArray[np.float64]:
         """The state in a message.
@@ -134,32 +160,62 @@ class Extractor:
 
         Raises
         ------
+        OtherJoints
+            It has none of the joints.
         InputError
-            An array is longer or shorter than in the first message, so that the dimension would
-            change; or the message is of another type.
+            Other joints than before, or arrays that are longer or shorter, so that the dimension
+            would change; or the message is of another type. If most of the last messages are like
+            this one, it is taken instead, and `notice` says so.
         """
         try:
-            if self.dim is None:
-                self._lay_out([len(x.get(message)) if x.open else 0 for x in self._leaves])
-            state = self._state
-            if self._single is not None:
-                state[self._where] = self._single(message)
-            for leaf, start, stop, length in self._arrays:
-                values = leaf.get(message)
-                found = len(values)
-                if found != length and (leaf.open or found < length):
-                    raise self._changed(leaf, found, length)
-                whole = stop - start == found
-                state[start:stop] = values if whole else values[leaf.start : leaf.stop]
+            try:
+                state = self._extract(message)
+            except InputError:
+                if not self._takes_over(message):
+                    raise
+                state = self._extract(message)
         except (AttributeError, IndexError) as error:
             raise InputError(
                 f"{', '.join(self.fields)}: not in this message, {type(message).__name__} "
                 f"({error}): expected a {self.type}"
             ) from error
+        if self._learns:
+            self._recent.append(self._layout)
         return state
 
-    def _lay_out(self, lengths: Sequence[int]) -> None:
-        """Give each leaf its place in the state; `lengths` are those of open arrays now."""
+    def _extract(self, message: Any) -> NDArray[np.float64]:
+        if not self._laid_out:
+            self._layout = self._layout_of(message)
+            self._lay_out(list(message.name) if self._has_names else (), self._layout[1])
+        if self._has_names and message.name != self._given:
+            self._find(list(message.name))
+        state = self._state
+        if self._single is not None:
+            state[self._where] = self._single(message)
+        for (leaf, start, stop, length, joints), at in zip(self._arrays, self._at, strict=True):
+            values = leaf.get(message)
+            found = len(values)
+            if joints:
+                _check_length(leaf, found, self._given)
+                state[start:stop] = values if at is None else np.asarray(values)[at]
+                continue
+            if found != length and (leaf.open or found < length):
+                raise self._changed(leaf, found, length)
+            whole = stop - start == found
+            state[start:stop] = values if whole else values[leaf.start : leaf.stop]
+        return state
+
+    def _lay_out(self, given: Sequence[str], lengths: Sequence[int]) -> None:
+        """Give each leaf its place in the state.
+
+        Parameters
+        ----------
+        given : sequence of str
+            Names in a message; empty if it has none.
+        lengths : sequence of int
+            Of open arrays, one for each leaf.
+        """
+        _check_distinct(given)
         names: list[str] = []
         arrays, single, where = [], [], []
         for leaf, length in zip(self._leaves, lengths, strict=True):
@@ -169,20 +225,76 @@ class Extractor:
                 where.append(start)
                 names.append(leaf.path)
                 continue
+            joints: tuple[str, ...] = (leaf.joint,) if leaf.joint else ()
             stop = leaf.stop or length
-            names += [f"{leaf.path}[{i}]" for i in range(leaf.start, stop)]
-            arrays.append((leaf, start, len(names), leaf.length or stop))
+            if leaf.open and leaf.named and self.joints:
+                joints = self.joints
+            elif given and leaf.named and not leaf.joint and stop:
+                if leaf.open:
+                    _check_length(leaf, length, given)
+                if len(given) < stop:
+                    raise self._changed(leaf, len(given), stop)
+                joints = tuple(given[leaf.start : leaf.stop])
+            names += [f"{leaf.path}[{i}]" for i in joints or range(leaf.start, stop)]
+            arrays.append((leaf, start, len(names), leaf.length or stop, joints))
         if not names:
             raise InputError(f"no numbers in {', '.join(self.fields)}: the arrays are empty")
-        self._arrays, self._single, self._where = (
-            arrays,
-            _together(single),
-            np.array(where, np.intp),
-        )
+        self._arrays, self._single = arrays, together(single)
+        self._where = np.array(where, np.intp)
+        self._order = tuple(given)
+        self._needed = list(dict.fromkeys(name for row in arrays for name in row[-1]))
+        self._given: list[str] = []  # names in the last message
+        self._at: list[NDArray[np.intp] | None] = [None] * len(arrays)  # places of joints in it
         self._state = np.zeros(len(names))
-        self.names, self.dim = tuple(names), len(names)
+        self.names, self.dim, self._laid_out = tuple(names), len(names), True
 
-    def _changed(self, leaf: _Leaf, found: int, length: int) -> InputError:
+    def _find(self, given: list[str]) -> None:
+        """Find the joints among the names of a message."""
+        missing = [name for name in self._needed if name not in given]
+        new = [name for name in given if name not in self._order] if self._learns else []
+        if missing or new:
+            changes = [f"without {', '.join(missing)}"] * bool(missing)
+            changes += [f"with {', '.join(new)}"] * bool(new)
+            kind = OtherJoints if given and len(missing) == len(self._needed) > 0 else InputError
+            raise kind(f"the joints of this message are others: {' and '.join(changes)}")
+        _check_distinct(given)
+        self._at = []
+        for *_, joints in self._arrays:
+            at = np.array([given.index(name) for name in joints], np.intp)
+            self._at.append(None if np.array_equal(at, np.arange(len(given))) else at)
+        self._given = given
+
+    def _layout_of(self, message: Any) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Names and lengths of open arrays: what decides what the coordinates are."""
+        names = tuple(sorted(message.name)) if self._has_names else ()
+        return names, tuple(len(x.get(message)) if x.open else 0 for x in self._leaves)
+
+    def _takes_over(self, message: Any) -> bool:
+        """Whether the layout of a message that does not fit has become the usual one."""
+        if not self._learns or self.dim is None:
+            return False
+        layout = self._layout_of(message)
+        self._recent.append(layout)
+        width = sum(
+            max(0, (length if leaf.open else leaf.stop or 1) - leaf.start)
+            for leaf, length in zip(self._leaves, layout[1], strict=True)
+        )
+        least = WIDER if width > self.dim else NARROWER
+        if not width or layout == self._layout or self._recent.count(layout) < least:
+            return False
+        recent, before = self._recent, self.names
+        self.forget()
+        self._extract(message)
+        recent.pop()  # comes with those that fit
+        self._recent = recent
+        self.notice = (
+            f"most messages are others than the first: a state has {self.dim} coordinates now "
+            f"({_few(self.names)}), before it had {len(before)} ({_few(before)}); the window "
+            "starts anew"
+        )
+        return True
+
+    def _changed(self, leaf: Leaf, found: int, length: int) -> InputError:
         if not leaf.open:
             return InputError(
                 f"{leaf.path} has {found} elements, but {leaf.stop} are needed: ask for fewer"
@@ -195,80 +307,16 @@ class Extractor:
         )
 
 
-def _together(leaves: Sequence[_Leaf]) -> Callable[[Any], Any] | None:
-    """One callable that gets all single numbers of a message."""
-    if not leaves:
-        return None
-    if not any("[" in leaf.path for leaf in leaves):
-        return attrgetter(*(leaf.path for leaf in leaves))  # in C, in one call
-    getters = [leaf.get for leaf in leaves]
-    return lambda message: [get(message) for get in getters]
+def _check_length(leaf: Leaf, found: int, given: Sequence[str]) -> None:
+    if found != len(given):
+        raise InputError(f"{leaf.path} has {found} elements for {len(given)} names")
 
 
-_WORD = re.compile(r"([A-Za-z]\w*)(?:\[(?:(\d+)|(\d*):(\d*))\])?")
+def _check_distinct(given: Sequence[str]) -> None:
+    if len(set(given)) < len(given):
+        raise InputError(f"the names of this message are not distinct: {', '.join(given)}")
 
 
-def _resolve(field: str, schema: Schema) -> list[_Leaf]:
-    """Where the numbers of a field are, in their order."""
-    path = ""
-    getters: list[Callable[[Any], Any]] = []
-    words = field.split(".")
-    for i, word in enumerate(words):
-        match = _WORD.fullmatch(word)
-        if match is None:
-            raise InputError(
-                f"field {field!r} cannot be read: write it as in position[:], position[0:6], "
-                "position[2] or pose.position.x"
-            )
-        name, index, first, end = match.groups()
-        kind = schema.fields().get(name)
-        if kind is None:
-            raise InputError(f"field {field!r}: there is no {name!r}. {schema}")
-        if kind.length is None and word != name:
-            raise InputError(f"field {field!r}: {name} is one {kind}, no array: leave out the []")
-        path += f".{name}" if path else name
-        getters.append(attrgetter(name))
-        start = int(index or first or 0)
-        stop = start + 1 if index else int(end) if end else kind.length or None
-        if kind.length is not None:
-            _check_bounds(field, kind, start, stop)
-        if "/" in kind.base:
-            if kind.length is not None:
-                if not index:
-                    raise InputError(f"field {field!r}: take one of {name}, as in {name}[0]")
-                path += f"[{start}]"
-                getters.append(itemgetter(start))
-            schema = schema.nested(kind.base)
-        elif i < len(words) - 1:
-            raise InputError(f"field {field!r}: {name} is {kind} and has no fields: end with it")
-        elif kind.base not in NUMBERS:
-            raise InputError(f"field {field!r} is {kind}, no number. {schema}")
-        else:
-            return [_Leaf(path, _chain(getters), kind.length, start, stop)]
-    if not schema.numeric():
-        raise InputError(f"field {field!r} holds more than numbers: take some of it. {schema}")
-    return [leaf for name in schema.fields() for leaf in _under(path, getters, name, schema)]
-
-
-def _under(path: str, getters: list[Any], name: str, schema: Schema) -> list[_Leaf]:
-    """Leaves of a field of a message that has only numbers."""
-    kind, path, getters = schema.fields()[name], f"{path}.{name}", [*getters, attrgetter(name)]
-    if kind.base in NUMBERS:
-        return [_Leaf(path, _chain(getters), kind.length, 0, kind.length or None)]
-    inner = schema.nested(kind.base)
-    return [leaf for field in inner.fields() for leaf in _under(path, getters, field, inner)]
-
-
-def _check_bounds(field: str, kind: FieldType, start: int, stop: int | None) -> None:
-    if stop is not None and stop <= start:
-        raise InputError(f"field {field!r} is empty: let it end after its start")
-    if kind.length and stop is not None and stop > kind.length:
-        raise InputError(f"field {field!r}: {kind} has elements 0 to {kind.length - 1} only")
-
-
-def _chain(getters: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any]:
-    """One getter after another."""
-    if len(getters) == 1:
-        return getters[0]
-    steps = tuple(getters)
-    return lambda message: reduce(lambda value, get: get(value), steps, message)
+def _few(names: Sequence[str]) -> str:
+    """Names, the middle left out where they are many."""
+    return ", ".join(names if len(names) < 5 else [*names[:2], "...", names[-1]])

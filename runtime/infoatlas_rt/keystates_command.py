@@ -20,6 +20,7 @@ BAGS = {
     "field": None,
     "with_topic": None,
     "with_field": None,
+    "joints": None,
     "pair_tolerance": 0.02,
     "window": 100,
     "every": 1,
@@ -184,10 +185,9 @@ def _bag(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> No
         topics = [arguments.topic, arguments.with_topic] if two else [arguments.topic]
         if two and topics[0] == topics[1]:
             raise InputError(f"--with-topic is --topic, {topics[0]}: leave it out, or take another")
-        extractors = [
-            Extractor(fields, bag.schema(topic))
-            for topic, fields in zip(topics, (arguments.field, arguments.with_field), strict=False)
-        ]
+        extractors = [Extractor(arguments.field, bag.schema(topics[0]), arguments.joints or ())]
+        if two:
+            extractors.append(Extractor(arguments.with_field, bag.schema(topics[1])))
         detector = KeyStateDetector(z=arguments.z, delay=arguments.delay)
         again = arguments.reset_after
         sync = Synchroniser(arguments.pair_tolerance, reset_after=again) if two else None
@@ -234,6 +234,7 @@ def _bag(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> No
         "delay": arguments.delay,
         "how": curve.how,
         "counts": stream.counts,
+        "notices": curve.notices,
         "start": curve.start,
         "curve": {
             name: getattr(curve, name).tolist()
@@ -269,6 +270,8 @@ def _print_bag(result: dict[str, Any], plot: str | None) -> None:
         print(f"{topic['name']}: {len(names)} coordinates ({', '.join(shown)})")
     fates = ", ".join(f"{n} {kind}" for kind, n in result["counts"].items() if n)
     print(f"Messages by fate: {fates}")
+    for notice in result["notices"]:
+        print(f"Notice: {notice}")
     mi = np.array(result["curve"]["mi"])
     print(
         f"Readings: {len(mi)}, {stamps[0] - start:.2f} to {stamps[-1] - start:.2f} s, "

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .errors import InputError
 from .extrema import KeyState, KeyStateDetector
-from .fields import Extractor, stamp
+from .fields import Extractor, OtherJoints, stamp
 from .online import OnlineEstimator
 from .result import Reading
 from .sync import Synchroniser
@@ -35,12 +35,18 @@ class Sample(NamedTuple):
         Empty if the message could not be used.
     fault : str
         Why it could not; empty if it could.
+    skip : bool
+        It is another robot's message: no step of this one.
+    notice : str
+        The coordinates are others from here on, and why; mostly empty.
     """
 
     side: int
     stamp: float | None
     state: NDArray[np.float64]
     fault: str
+    skip: bool = False
+    notice: str = ""
 
 
 class Output(NamedTuple):
@@ -90,12 +96,16 @@ class Stream:
         self.online, self.detector, self.extractors, self.sync = online, detector, extractors, sync
         self.reason = online.reason
         self._resets = online.counts["resets"]
+        # Messages of joints that were asked for, or not, by name, are nobody's fault.
+        self._passed = "not asked for" if extractors[0].joints else "other joints"
+        self._skipped = 0
         self._newest = [-np.inf] * topics  # stamps, by topic; of `extract` alone
 
     @property
     def counts(self) -> dict[str, int]:
         """Fates of states, of the estimator and the synchroniser together."""
-        return self.online.counts | (self.sync.counts if self.sync else {})
+        skipped = {self._passed: self._skipped} if self._skipped else {}
+        return self.online.counts | (self.sync.counts if self.sync else {}) | skipped
 
     def forget(self) -> None:
         """Forget what `extract` has learned of the messages; for the thread that calls it."""
@@ -138,9 +148,13 @@ class Stream:
                 self._newest[side] = time
             self._newest[side] = max(self._newest[side], time)
         try:
-            return Sample(side, time, extractor(message).copy(), "")
+            state = extractor(message).copy()
+        except OtherJoints as error:
+            return Sample(side, time, _NOTHING, str(error), skip=True)
         except InputError as error:
             return Sample(side, time, _NOTHING, str(error))
+        notice, extractor.notice = extractor.notice, ""
+        return Sample(side, time, state, "", notice=notice)
 
     def take(self, sample: Sample, *, read: bool = True) -> list[Output]:
         """Take a sample into the window, and read it.
@@ -162,7 +176,12 @@ class Stream:
         InputError
             Two topics without stamps, or settings that do not fit the states.
         """
-        if self.sync is None:
+        if sample.notice:
+            self.reset()
+        if sample.skip:
+            self._skipped += 1
+            readings = [self.online.read()] if read else []
+        elif self.sync is None:
             readings = [self._read(sample.stamp, sample.state, None, read)]
         elif sample.stamp is None:
             raise InputError("two topics are paired by their stamps: pass the time of arrival")
@@ -173,7 +192,7 @@ class Stream:
                 self.reason = "waiting: no pair of messages since the last one"
                 readings = [self.online.read()] if read else []
         if sample.fault:
-            self.reason = f"refused: {sample.fault}"
+            self.reason = f"{'passed over' if sample.skip else 'refused'}: {sample.fault}"
         return [Output(r, self.detector.push(r)) for r in readings if r is not None]
 
     def _read(

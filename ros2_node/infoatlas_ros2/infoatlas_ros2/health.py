@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
-FAULTS = "NaN,dtype,dimension,repeated stamp,older stamp,bad stamp,out of order,queue full"
+FAULTS = (
+    "NaN,dtype,dimension,repeated stamp,older stamp,bad stamp,out of order,other joints,queue full"
+)
 LATENCIES = 1000  # readings over which the percentiles are taken
 
 
@@ -29,13 +31,20 @@ class Health:
         self.heard: dict[str, float] = {}  # topic: time.monotonic() of its last message
         self.error = ""  # the last one
         self.refused = ""  # why the last transition failed, until the next one
-        self._unreported = False
+        self.warning = ""
+        self._unreported: set[int] = set()  # levels
         self._before = Counter[str]()
         self._at = time.monotonic()
 
     def fail(self, why: str) -> None:
         """Keep an error for the next report, and as the last one."""
-        self.error, self._unreported = why, True
+        self.error = why
+        self._unreported.add(DiagnosticStatus.ERROR)
+
+    def warn(self, why: str) -> None:
+        """The same for a warning."""
+        self.warning = why
+        self._unreported.add(DiagnosticStatus.WARN)
 
     def took(self, latency: float, inference: float, fill: float, keystates: int) -> None:
         """Count a published reading."""
@@ -99,8 +108,11 @@ class Health:
                 level = DiagnosticStatus.WARN
         if self.refused:
             level, text = DiagnosticStatus.ERROR, self.refused
-        if self._unreported:
-            level, text, self._unreported = DiagnosticStatus.ERROR, self.error, False
+        unreported, self._unreported = self._unreported, set()
+        if DiagnosticStatus.ERROR in unreported:
+            level, text = DiagnosticStatus.ERROR, self.error
+        elif DiagnosticStatus.WARN in unreported and level != DiagnosticStatus.ERROR:
+            level, text = DiagnosticStatus.WARN, f"{self.warning}; {text}"
         late = np.array(self.latencies) * 1e3
         p50, p99 = np.percentile(late, (50, 99)) if late.size else (np.nan, np.nan)
         values = {
@@ -122,6 +134,7 @@ class Health:
             "dropped: queue full": self.overflown,
             **{f"messages: {key}": count for key, count in counts.items()},
             "last error": self.error or self.refused,
+            "last warning": self.warning,
         }
         return DiagnosticStatus(
             level=level,

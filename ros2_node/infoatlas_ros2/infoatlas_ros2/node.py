@@ -111,13 +111,12 @@ class InfoAtlasNode(LifecycleNode):
 
     def _configure(self, settings: parameters.Settings) -> None:
         settings.check()
-        sides = [(settings.topic, settings.message_type, settings.fields)]
+        sides = [(settings.topic, settings.message_type, settings.fields, settings.joints)]
         if settings.topic_b:
-            sides.append((settings.topic_b, settings.message_type_b, settings.fields_b))
-        kinds = [topics.message_class(kind) for _, kind, _ in sides]
+            sides.append((settings.topic_b, settings.message_type_b, settings.fields_b, ()))
+        kinds = [topics.message_class(kind) for _, kind, *_ in sides]
         extractors = [
-            topics.extractor(kind, fields)
-            for kind, (_, _, fields) in zip(kinds, sides, strict=True)
+            topics.extractor(kind, *what) for kind, (_, _, *what) in zip(kinds, sides, strict=True)
         ]
         self._maker = Maker(settings, extractors)
         settings.check(self._maker.estimator)
@@ -130,11 +129,11 @@ class InfoAtlasNode(LifecycleNode):
                 copy(qos_profile_sensor_data),  # rclpy writes the overrides into it
                 qos_overriding_options=QoSOverridingOptions.with_default_policies(),
             )
-            for side, (kind, (topic, _, _)) in enumerate(zip(kinds, sides, strict=True))
+            for side, (kind, (topic, *_)) in enumerate(zip(kinds, sides, strict=True))
         ]
         bundle = self._maker.estimator.bundle
         self.get_logger().info(
-            f"configured: {' and '.join(f'{t} ({k})' for t, k, _ in sides)}, model "
+            f"configured: {' and '.join(f'{t} ({k})' for t, k, *_ in sides)}, model "
             f"{bundle.name} {bundle.version} on {self._maker.estimator.backend.provider}"
         )
 
@@ -180,6 +179,9 @@ class InfoAtlasNode(LifecycleNode):
         except Exception as error:  # whatever a message holds, it must not end the node
             self._health.fail(f"{type(error).__name__}: {error}")
             return
+        if sample.notice:
+            self.get_logger().warning(sample.notice)
+            self._health.warn(sample.notice)
         self._worker.offer(sample, topics.header(message, now))
 
     def _publish(self, reading: Any, header: Any, found: list[tuple[Any, Any]]) -> None:
@@ -259,6 +261,7 @@ class InfoAtlasNode(LifecycleNode):
             estimator = self._maker.estimator
             dims = (str(e.dim or "not known yet") for e in self._maker.extractors)
             about["coordinates"] = " and ".join(dims)
+            about["names"] = " and ".join(", ".join(e.names) for e in self._maker.extractors)
             about["provider"] = estimator.backend.provider
             about["model"] = f"{estimator.bundle.name} {estimator.bundle.version}"
         status = self._health.status(

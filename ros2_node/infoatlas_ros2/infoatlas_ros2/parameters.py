@@ -32,6 +32,9 @@ class Settings:
     fields: tuple[str, ...] = setting(
         ("",), "coordinates of a state, as position[:]; the type's usual ones if empty", live=False
     )
+    joints: tuple[str, ...] = setting(
+        ("",), "joints to take out of position[:], velocity[:], by name; all if empty", live=False
+    )
     topic_b: str = setting("", "second topic: I(A; B) of two topics if given", live=False)
     message_type_b: str = setting("", "message type of topic_b", live=False)
     fields_b: tuple[str, ...] = setting(("",), "coordinates of topic_b", live=False)

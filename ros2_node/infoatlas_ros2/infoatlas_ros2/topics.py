@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -35,9 +36,10 @@ def message_class(name: str) -> Any:
         raise InputError(f"message_type is {name!r}, but {package} has no message {kind}") from None
 
 
-def extractor(kind: Any, fields: list[str]) -> Extractor:
+def extractor(kind: Any, fields: Sequence[str], joints: Sequence[str] = ()) -> Extractor:
     """Reads states out of messages of a class; fields are checked here, not per message."""
-    return Extractor([field for field in fields if field] or None, Schema.of_class(kind))
+    chosen = [field for field in fields if field] or None
+    return Extractor(chosen, Schema.of_class(kind), [joint for joint in joints if joint])
 
 
 def misfit(subscription: Any, publishers: list[Any]) -> str:
