@@ -361,3 +361,27 @@ def test_states_of_any_other_type_are_holes(fake, bad):
     assert online.counts["dtype"] == 1 and online.counts["accepted"] == 29
     for call in fake.calls:
         np.testing.assert_array_equal(call.x - call.y, 2)
+
+
+def test_increments_are_of_the_step_before(fake):
+    online = OnlineEstimator(fake, window=10, lag=0, two_streams=True, increments=True)
+    for t in range(30):
+        reading = online.push(state(t**2), None, state(3 * t, 2))
+    steps = np.arange(20, 30)
+    np.testing.assert_array_equal(reading.steps, steps)
+    np.testing.assert_array_equal(fake.calls[-1].x, np.repeat(2 * steps - 1, 3).reshape(-1, 3))
+    np.testing.assert_array_equal(fake.calls[-1].y, 3.0)
+    assert [online.stamp(step) for step in (25, 29)] == [25.0, 29.0]
+
+
+@pytest.mark.parametrize("how", ["NaN", "lost"])
+def test_no_increment_reaches_across_a_hole(fake, how):
+    online = OnlineEstimator(fake, window=12, lag=1, increments=True)
+    for t in range(24):
+        if how == "lost" and t == 20:
+            online.lost()
+        reading = online.push(state(t if how == "lost" or t != 20 else np.nan))
+    # Step 20 (or, after a NaN, step 21 too) has no increment, and the pair after it no past.
+    assert set(range(12, 24)) - set(reading.steps) == ({20, 21} | ({22} if how == "NaN" else set()))
+    np.testing.assert_array_equal(fake.calls[-1].x, 1.0)
+    np.testing.assert_array_equal(fake.calls[-1].y, 1.0)

@@ -307,9 +307,9 @@ def save(
     about: dict[str, Any],
     values: Sequence[dict[str, Any]],
     page: str,
-    figure: Figure,
+    figure: Figure | None = None,
 ) -> None:
-    """As `write`, of rows of any form."""
+    """As `write`, of rows of any form, and with or without a picture."""
     out.mkdir(parents=True, exist_ok=True)
     # A line for each row: readable, and a re-run shows up as such in a diff.
     head = json.dumps({**about, "rows": []}, indent=1, allow_nan=False)
@@ -317,8 +317,9 @@ def save(
     text = head.removesuffix("[]\n}") + f"[\n  {lines}\n ]\n}}\n"
     (out / f"{name}.json").write_text(text, encoding="utf-8")
     (out / f"{name}.md").write_text(page.rstrip() + "\n", encoding="utf-8")
-    figure.savefig(out / f"{name}.png")
-    print(f"{out}/{name}.json, .md and .png")
+    if figure is not None:
+        figure.savefig(out / f"{name}.png")
+    print(f"{out}/{name}.json and .md" if figure is None else f"{out}/{name}.json, .md and .png")
 
 
 def _rounded(value: Any) -> Any:

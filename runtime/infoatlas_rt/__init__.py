@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .data import load_trajectories
+    from .coupling import CouplingDetector, CouplingEvent
     from .errors import InfoAtlasError, InputError, ModelError, ProviderError
     from .estimator import Estimator, estimate
     from .extrema import KeyStateDetector
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "CouplingDetector",
+    "CouplingEvent",
     "Estimate",
     "Estimator",
     "InfoAtlasError",
@@ -47,6 +50,8 @@ _HOME = {
     "discover_keystates": "keystates",
     "KeyStateTracker": "tracker",
     "load_trajectories": "data",
+    "CouplingDetector": "coupling",
+    "CouplingEvent": "coupling",
     "Estimate": "result",
     "Estimator": "estimator",
     "estimate": "estimator",

@@ -71,6 +71,9 @@ class OnlineEstimator:
     resolution : float or [d], optional
         Smallest difference between states that means anything, in their units (the step of an
         encoder): keeps the jitter of a robot at rest from being ranked to full scale.
+    increments : bool
+        Read the changes of the states since the step before instead of the states: I of the
+        motions. The step after a hole has none.
 
     Attributes
     ----------
@@ -100,8 +103,10 @@ class OnlineEstimator:
         reset_after: float = 1.0,
         two_streams: bool = False,
         resolution: Any = None,
+        increments: bool = False,
     ) -> None:
         self.two_streams = as_flag(two_streams, "two_streams")
+        self.increments = as_flag(increments, "increments")
         self.lag = as_count(lag, "lag", 0 if two_streams else 1)
         self.history = as_count(history, "history", 1)
         self.every, self.window = as_count(every, "every", 1), as_count(window, "window", 1)
@@ -145,6 +150,7 @@ class OnlineEstimator:
         self._step = 0  # number of the next step
         self._since = 0  # no pair reaches back beyond this step
         self._first: int | None = None  # step of the first pair
+        self._before: tuple[int, Reals, Reals] | None = None  # newest step with its states
         self._fresh = 0  # pairs since the last reading
         self.reason = "filling: no states yet"
 
@@ -270,9 +276,15 @@ class OnlineEstimator:
         self.counts["accepted"] += 1
         self._newest = time
         reach, slot = len(self._stamps), self._step % self.window
+        known = True
+        if self.increments:
+            before, self._before = self._before, (self._step, now, then)
+            known = before is not None and before[0] == self._step - 1 >= self._since
+            if before is not None and known:
+                now, then = _change(before[1], now), _change(before[2], then)
         _store(self._states[:, self._step % reach], then)
-        self._stamps[self._step % reach] = time
-        past = self._past(time)
+        self._stamps[self._step % reach] = time if known else np.nan
+        past = self._past(time) if known else None
         self._paired[slot] = past is not None
         if past is not None:
             _store(self._x[:, slot], now)
@@ -280,6 +292,10 @@ class OnlineEstimator:
             self._first = self._step if self._first is None else self._first
             self._fresh += 1
         self._step += 1
+
+    def stamp(self, step: int) -> float:
+        """Stamp of a step (counted from the last reset) of the window; NaN of a hole."""
+        return float(self._stamps[step % len(self._stamps)])
 
     def _past(self, time: float) -> NDArray[np.intp] | None:
         """Slots of s_<t-Δt>, newest first; None if one is a hole, or further back than memory."""
@@ -340,6 +356,12 @@ def _reals(state: ArrayLike) -> Reals | None:
         return as_reals(state, "state")
     except InputError:
         return None
+
+
+def _change(before: Reals, now: Reals) -> Reals:
+    """What is added to a state; the high parts cancel, so the low ones count."""
+    low = (0.0 if now.low is None else now.low) - (0.0 if before.low is None else before.low)
+    return Reals(now.high - before.high + low, None)
 
 
 def _store(row: NDArray[np.float64], state: Reals) -> None:
