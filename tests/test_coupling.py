@@ -46,7 +46,7 @@ def test_taken_along_and_left(estimator, seed):
     events = run(CouplingDetector(estimator), tool, carried(tool), stamps=stamps)
     assert [event.kind for event in events] == ["coupled", "decoupled"]
     taken, left = events
-    assert TAKEN < taken.detected_at <= TAKEN + 15
+    assert TAKEN < taken.detected_at <= TAKEN + 30
     assert LEFT < left.detected_at <= LEFT + 10
     assert abs(taken.index - TAKEN) <= 5 and abs(left.index - LEFT) <= 3
     for event in events:
@@ -70,14 +70,13 @@ def test_an_object_at_rest_is_never_coupled(estimator):
 
 
 def test_both_at_rest_decide_nothing(estimator):
-    """While the tool holds the object still, they stay coupled; before, they are not."""
-    tool = hand(1)
-    tool = np.r_[np.repeat(tool[:1], 40, 0), tool[:60], np.repeat(tool[59:60], 60, 0)]
+    """While the tool holds the object still, they stay coupled, also when they move on."""
+    path = hand(1, 250)
+    held = 120 + np.clip(np.arange(250) - 170, 0, 80)  # at rest from 120 to 170
+    tool = path[np.where(np.arange(250) < 120, np.arange(250), held)]
     detector = CouplingDetector(estimator)
-    # 50 steps of the motion are shared; the window is full of rest at the end.
-    events = run(detector, tool[:140], carried(tool, 50, 160)[:140])
-    assert [event.kind for event in events] == ["coupled"] and events[0].detected_at > 50
-    assert detector.coupled
+    events = run(detector, tool, carried(tool, TAKEN, 250))
+    assert [event.kind for event in events] == ["coupled"] and detector.coupled
     still = CouplingDetector(estimator)
     assert run(still, tool[:1].repeat(60, 0), tool[:1].repeat(60, 0)) == []
 

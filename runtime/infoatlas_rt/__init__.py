@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .data import load_trajectories
     from .coupling import CouplingDetector, CouplingEvent
+    from .data import load_trajectories
     from .errors import InfoAtlasError, InputError, ModelError, ProviderError
     from .estimator import Estimator, estimate
     from .extrema import KeyStateDetector

@@ -10,7 +10,8 @@ zero-shot, causal, without demonstrations. Four things make so short a window us
 2. *What counts as certain.* An estimate has to exceed `enter` nats, and `z` times its own noise of
    samples and slices, at two steps in a row. (`Estimate.stderr`, calibrated over all kinds of
    data, is above 1 nat at 32 samples. It would say nothing for a second; each event carries it.)
-3. *Hysteresis.* "decoupled" when an estimate falls below `leave` at two steps in a row, or
+3. *Hysteresis.* "decoupled" when an estimate falls below `leave` at two steps in a row, unless
+   less than half of the window moves at all, or
 4. *a side at rest*: for `REST` steps one side has not moved while the other one has. A constant
    side has no information, whatever the window still remembers, so nothing has to be estimated.
 
@@ -151,9 +152,7 @@ class CouplingDetector:
         self._doubted = False  # the last reading spoke for the other state
         self._since = 0  # no event is dated before the last one
 
-    def push(
-        self, a: ArrayLike, b: ArrayLike, stamp: float | None = None
-    ) -> list[CouplingEvent]:
+    def push(self, a: ArrayLike, b: ArrayLike, stamp: float | None = None) -> list[CouplingEvent]:
         """Take a state of both groups; return what it made certain, mostly nothing.
 
         Parameters
@@ -176,7 +175,8 @@ class CouplingDetector:
         if self.coupled and rest >= REST:
             return [self._change(reading, int(steps[-rest]))]
         if self.coupled:
-            doubted = estimate.mi < self.leave
+            # Held still, they are as coupled as they were: too little moves to say otherwise.
+            doubted = estimate.mi < self.leave and self._motions.active >= estimate.samples / 2
         else:
             doubted = estimate.mi > max(self.enter, self.z * estimate.noise) and not rest
         certain, self._doubted = doubted and self._doubted, doubted
@@ -216,11 +216,10 @@ class _Motions:
             as_resolution(value, np.size(value), "resolution")
         self.bundle, self.resolution = estimator.bundle, pair
         self.rest = 0  # newest pairs in a row in which one side moved and the other did not
+        self.active = 0  # pairs in which anything moved
         self._estimator = estimator
 
-    def estimate(
-        self, x: NDArray[np.float64], y: NDArray[np.float64], **options: Any
-    ) -> Estimate:
+    def estimate(self, x: NDArray[np.float64], y: NDArray[np.float64], **options: Any) -> Estimate:
         noise = np.random.default_rng(self._estimator.seed)
         entered, moves, still = [], [], []
         for side, resolution in zip((x, y), self.resolution, strict=True):
@@ -233,6 +232,7 @@ class _Motions:
             jitter = step * noise.standard_normal(side.shape)
             # Nothing moves in the window: it is degenerate, and nothing has to be estimated.
             entered.append(np.zeros_like(side) if still[-1].all() else side + jitter)
+        self.active = int((~(still[0] & still[1])).sum())
         alone = (still[0] & moves[1]) | (still[1] & moves[0])
         self.rest = int(np.argmin(alone[::-1])) if not alone.all() else len(alone)
         return self._estimator.estimate(*entered, **options)
