@@ -89,14 +89,19 @@ def test_noise_of_a_third_of_a_percent():
 
 def test_saved_key_states_are_the_same(tmp_path):
     states, _ = demonstrations()
-    found = discover_keystates(states, k=3)
+    found = discover_keystates(states, k=2)
     found.save(tmp_path / "task.json")
     again = KeyStates.load(tmp_path / "task.json")
-    for name in ("steps", "gain", "order", "p_value"):
+    assert again.known_p_value is None
+    assert np.isnan(again.p_value).all()
+    for name in ("steps", "gain", "order"):
         np.testing.assert_array_equal(getattr(found, name), getattr(again, name))
     np.testing.assert_array_equal(found.phases.whitening, again.phases.whitening)
     assert str(again) == str(found)
     assert again.phases.motion.lag == 2
+    assert (found.p_value == 0.05).all()
+    found.save(tmp_path / "task.json")  # now they are known
+    assert (KeyStates.load(tmp_path / "task.json").p_value == 0.05).all()
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ from numpy.typing import NDArray
 from .data import Trajectories
 from .errors import InputError
 from .inputs import as_count, as_samples
-from .phases import SHORTEST, Phases, Segmentation, fit_motion
+from .phases import SHORTEST, SPANS, Motion, Phases, Segmentation, fit_motion
 
 if TYPE_CHECKING:
     from .estimator import Estimator
@@ -51,16 +52,12 @@ class KeyStates:
     ----------
     steps : [N, K] int64
         Steps of each trajectory, ascending. Column j is the same key state in all of them. The
-        last step is not among them.
+        last step is not among them, nor are (method "phase") the first 3 lag steps.
     gain : [K] float64
         In order of importance. "phase": nats per step that the cut gains. "pointwise": nats by
         which the minimum lies below its surroundings.
     order : [K] int64
         order[i] is the column of `steps` of the i-th most important key state.
-    p_value : [K] float64
-        In order of importance: share of the null's best cuts that gain as much. The null rotates
-        each trajectory by a random number of steps, so that trajectories share no order; the
-        smallest value is 1/20. NaN for "pointwise".
     method : {"phase", "pointwise"}
     lag : int
         Steps.
@@ -72,18 +69,38 @@ class KeyStates:
         Local mutual information of every step with its past, nats ("pointwise").
     states : tuple of [T_i, d] float64
         The trajectories; empty after `load`.
+    known_p_value : [K] float64, or None
+        `p_value`, if it is computed already.
     """
 
     steps: NDArray[np.int64]
     gain: NDArray[np.float64]
     order: NDArray[np.int64]
-    p_value: NDArray[np.float64]
     method: str
     lag: int
     names: tuple[str, ...] = ()
     phases: Phases | None = None
     local: tuple[NDArray[np.float64], ...] | None = None
     states: tuple[NDArray[np.float64], ...] = field(default=(), repr=False)
+    known_p_value: NDArray[np.float64] | None = field(default=None, repr=False)
+
+    @cached_property
+    def p_value(self) -> NDArray[np.float64]:
+        """Of each key state, in order of importance [K]; computed when it is first asked for.
+
+        The probability that a cut gains as much in a phase whose order the trajectories do not
+        share: the steps of the phase that the cut splits are rotated by a random number in each
+        trajectory, 19 times, so the smallest value is 1/20. It takes some ten times as long as
+        the discovery. NaN for method "pointwise", and after `load` if it was not computed before
+        `save`.
+        """
+        if self.known_p_value is not None:
+            return self.known_p_value
+        if self.method != "phase" or not self.states:
+            return np.full(len(self.gain), np.nan)
+        _, scores = fit_motion(self.states, self.lag)
+        lengths = np.array([len(s) - max(SPANS) * self.lag for s in self.states])
+        return _p_values(Segmentation(scores, lengths), len(self.gain), stop=False)
 
     @property
     def importance(self) -> NDArray[np.int64]:
@@ -156,6 +173,7 @@ class KeyStates:
         InputError
             The file cannot be written.
         """
+        known = self._known()
         values = {
             "format": FORMAT,
             "method": self.method,
@@ -164,7 +182,7 @@ class KeyStates:
             "steps": self.steps.tolist(),
             "gain": self.gain.tolist(),
             "order": self.order.tolist(),
-            "p_value": [None if np.isnan(p) else p for p in self.p_value.tolist()],
+            "p_value": None if known is None else known.tolist(),
             "phases": None if self.phases is None else self.phases.to_dict(),
         }
         try:
@@ -186,16 +204,16 @@ class KeyStates:
             if values["format"] != FORMAT:
                 raise ValueError(f"format {values['format']}, this version reads {FORMAT}")
             phases = None if values["phases"] is None else Phases.from_dict(values["phases"])
-            p_value = [np.nan if p is None else p for p in values["p_value"]]
+            p_value = values["p_value"]
             found = cls(
                 steps=np.asarray(values["steps"], np.int64),
                 gain=np.asarray(values["gain"], np.float64),
                 order=np.asarray(values["order"], np.int64),
-                p_value=np.asarray(p_value, np.float64),
                 method=str(values["method"]),
                 lag=int(values["lag"]),
                 names=tuple(map(str, values["names"])),
                 phases=phases,
+                known_p_value=None if p_value is None else np.asarray(p_value, np.float64),
             )
             count = len(found.gain)
             if found.steps.ndim != 2 or found.steps.shape[1] != count:
@@ -211,21 +229,26 @@ class KeyStates:
             ) from error
         return found
 
+    def _known(self) -> NDArray[np.float64] | None:
+        """p-values, if they are computed already."""
+        known = self.__dict__.get("p_value", self.known_p_value)
+        return None if known is None or np.isnan(known).any() else known
+
     def __str__(self) -> str:
-        count = self.steps.shape[1]
+        count, known = self.steps.shape[1], self._known()
         lines = [
             f"{count} key states of {len(self.steps)} trajectories "
             f"(method {self.method}, lag {self.lag})",
             f"{'#':>3}  {'step, median':>12}  {'quartiles':>11}  {'rank':>4}  "
-            f"{'gain':>14}  {'p':>5}",
+            f"{'gain':>14}" + ("" if known is None else f"  {'p':>5}"),
         ]
         unit = "nats/step" if self.method == "phase" else "nats"
         for column, rank in enumerate(self.importance.tolist()):
             low, middle, high = np.percentile(self.steps[:, column], [25, 50, 75])
-            p = self.p_value[rank - 1]
             lines.append(
                 f"{column + 1:>3}  {middle:>12.0f}  {f'{low:.0f} to {high:.0f}':>11}  {rank:>4}  "
-                f"{self.gain[rank - 1]:>4.1f} {unit:<9}  {'' if np.isnan(p) else f'{p:.2f}':>5}"
+                f"{self.gain[rank - 1]:>4.1f} {unit:<9}"
+                + ("" if known is None else f"  {known[rank - 1]:>5.2f}")
             )
         return "\n".join(lines)
 
@@ -246,9 +269,9 @@ def discover_keystates(
         States of each demonstration; lengths may differ. Leave out columns that hold the answer
         (flags such as "is grasped").
     k : int or "auto"
-        K, key states besides the end. "auto" (method "phase"): the cuts that gain more than the
-        best cut of rotated trajectories (level 0.05, 19 rotations) and at least 0.4 of the
-        largest gain; at least one is returned, whose `p_value` says what it is worth.
+        K, key states besides the end. "auto" (method "phase"): cuts are added while their
+        `p_value` is at most 0.05 and their gain at least 0.4 of the largest one. The first cut is
+        always returned; its `p_value` says what it is worth.
     lag : int
         Steps between a state and its past.
     method : {"phase", "pointwise"}
@@ -276,47 +299,67 @@ def discover_keystates(
         count = 1
     else:
         count = as_count(k, "k", 1)
-    states, names = _as_trajectories(trajectories, lag + (count + 1) * SHORTEST, count)
+    states, names = _as_trajectories(trajectories, max(SPANS) * lag + (count + 1) * SHORTEST, count)
     if method == "pointwise":
         from . import pointwise
 
         steps, local, gain = pointwise.discover(states, k=count, lag=lag, estimator=estimator)
         order = np.argsort(-gain, kind="stable")
         return KeyStates(
-            steps, gain[order], order, np.full(count, np.nan), method, lag, names, None,
-            tuple(local), tuple(states),
-        )  # fmt: skip
-    motion, scores = fit_motion(states, lag)
-    if not len(motion.columns):
-        raise InputError("nothing moves in these trajectories: record states that do")
-    segmentation = Segmentation(scores, np.array([len(s) - lag for s in states]))
-    rng = np.random.default_rng(0)
-    null = np.array([segmentation.null_gain(rng) for _ in range(ROTATIONS)])
-    wanted = MOST if k == "auto" else count
-    while len(segmentation.cuts) < wanted and segmentation.cut():
-        if k == "auto" and not _counts(segmentation.gain, null) and len(segmentation.cuts) > 1:
-            segmentation.uncut()
-            break
-    if len(segmentation.cuts) < count:
-        raise InputError(
-            f"only {len(segmentation.cuts)} key states fit into these trajectories, and k is "
-            f"{count}: pass a smaller k, or longer trajectories"
+            steps, gain[order], order, method, lag, names, None, tuple(local), tuple(states)
         )
-    steps = np.stack(segmentation.cuts, axis=1) + lag
-    gain = np.array(segmentation.gain)
+    motion, segmentation, p_value = _segment(states, lag, None if k == "auto" else count)
+    steps = np.stack(segmentation.cuts, axis=1) + motion.reach
     time = np.argsort(steps[0], kind="stable")
-    order = np.argsort(time, kind="stable")
-    p_value = (1 + (null[:, None] >= gain).sum(axis=0)) / (ROTATIONS + 1)
-    phases = segmentation.fit_phases(motion)
     return KeyStates(
-        steps[:, time], gain, order, p_value, method, lag, names, phases, None, tuple(states)
+        steps=steps[:, time],
+        gain=np.array(segmentation.gain),
+        order=np.argsort(time, kind="stable"),
+        method=method,
+        lag=lag,
+        names=names,
+        phases=segmentation.fit_phases(motion),
+        states=tuple(states),
+        known_p_value=p_value,
     )
 
 
-def _counts(gain: list[float], null: NDArray[np.float64]) -> bool:
-    """Whether the last cut is one that `k="auto"` keeps."""
-    p_value = (1 + (null >= gain[-1]).sum()) / (ROTATIONS + 1)
-    return bool(p_value <= LEVEL and gain[-1] >= DOMINANT * max(gain))
+def _segment(
+    states: Sequence[NDArray[np.float64]], lag: int, count: int | None
+) -> tuple[Motion, Segmentation, NDArray[np.float64] | None]:
+    """`count` cuts, or as many as `k="auto"` keeps, with their p-values."""
+    motion, scores = fit_motion(states, lag)
+    if not len(motion.columns):
+        raise InputError("nothing moves in these trajectories: record states that do")
+    segmentation = Segmentation(scores, np.array([len(s) - motion.reach for s in states]))
+    if count is None:
+        p_value = _p_values(segmentation, MOST, stop=True)
+        return motion, segmentation, p_value
+    while len(segmentation.cuts) < count:
+        if segmentation.next_gain == -np.inf:
+            raise InputError(
+                f"only {len(segmentation.cuts)} key states fit into these trajectories, and k is "
+                f"{count}: pass a smaller k, or longer trajectories"
+            )
+        segmentation.cut()
+    return motion, segmentation, None
+
+
+def _p_values(segmentation: Segmentation, count: int, *, stop: bool) -> NDArray[np.float64]:
+    """Cut up to `count` times; p-values of the cuts. With `stop`, only cuts that "auto" keeps."""
+    rng = np.random.default_rng(0)
+    p_values: list[float] = []
+    while len(p_values) < count and segmentation.next_gain > -np.inf:
+        gain = segmentation.next_gain
+        if stop and p_values:
+            if p_values[-1] > LEVEL or gain < DOMINANT * max(segmentation.gain):
+                break
+        p_value = (1 + (segmentation.null_gains(rng, ROTATIONS) >= gain).sum()) / (ROTATIONS + 1)
+        if stop and p_values and p_value > LEVEL:
+            break
+        segmentation.cut()
+        p_values.append(float(p_value))
+    return np.array(p_values)
 
 
 def _as_trajectories(

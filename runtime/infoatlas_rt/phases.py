@@ -35,7 +35,7 @@ ROUNDS = 25
 CONVERGED = 1e-4  # nats per step: a round that gains less is the last one
 KNOTS = 129  # of the table from an increment to its normal score
 
-Float = NDArray[np.float64]
+Float = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +63,10 @@ class Motion:
     knots: Float
     scores: Float
 
-    def increments(self, states: Float) -> Float:
-        """Increments [T - lag, p] of one trajectory [T, d]; row i ends at step i + lag."""
-        return np.concatenate([_difference(states, self.lag, m) for m in SPANS], axis=1)[
-            :, self.columns
-        ]
+    @property
+    def reach(self) -> int:
+        """Steps that the longest increment goes back."""
+        return max(SPANS) * self.lag
 
     def score(self, increments: Float) -> Float:
         """Normal scores [..., p] of increments [..., p], by linear interpolation in the table."""
@@ -150,16 +149,23 @@ def fit_motion(states: Sequence[Float], lag: int) -> tuple[Motion, Float]:
 
     Parameters
     ----------
-    states : sequence of [T_i, d] float64, T_i > lag
+    states : sequence of [T_i, d] float64, T_i > 3 lag
     lag : int
 
     Returns
     -------
-    Motion, [sum(T_i - lag), p] float64
-        p is 0 if nothing moves.
+    Motion, [sum(T_i - 3 lag), p] float64
+        Row i of a trajectory holds the increments that end at step i + 3 lag. p is 0 if nothing
+        moves.
     """
+    reach = max(SPANS) * lag
     increments = np.concatenate(
-        [np.concatenate([_difference(s, lag, m) for m in SPANS], axis=1) for s in states]
+        [
+            np.concatenate(
+                [s[reach:] - s[reach - m * lag : len(s) - m * lag] for m in SPANS], axis=1
+            )
+            for s in states
+        ]
     )
     low = np.min([s.min(axis=0) for s in states], axis=0)
     high = np.max([s.max(axis=0) for s in states], axis=0)
@@ -207,7 +213,7 @@ class Segmentation:
     """
 
     def __init__(self, scores: Float, lengths: NDArray[np.int64]) -> None:
-        self.scores, self.lengths = scores, lengths
+        self.scores, self.lengths = scores.astype(np.float32), lengths
         self.starts = np.cumsum(lengths) - lengths
         self.pooled = np.cov(scores.T, bias=True).reshape(scores.shape[1], -1)
         self.bounds = [np.zeros_like(lengths), lengths]
@@ -215,35 +221,38 @@ class Segmentation:
         self.gain: list[float] = []
         self._proposals: list[tuple[NDArray[np.int64], float] | None] = [self._propose(0)]
 
-    def cut(self) -> bool:
-        """Split the phase whose split gains most; False if every phase is too short for one."""
-        gains = [-np.inf if p is None else p[1] for p in self._proposals]
-        best = int(np.argmax(gains))
+    @property
+    def next_gain(self) -> float:
+        """What the next cut gains, nats per step; -inf if every phase is too short for one."""
+        proposal = self._proposals[self._best()]
+        return -np.inf if proposal is None else proposal[1] / len(self.scores)
+
+    def cut(self) -> None:
+        """Split the phase whose split gains most; `next_gain` has to be finite."""
+        best = self._best()
         proposal = self._proposals[best]
-        if proposal is None:
-            return False
+        assert proposal is not None
         self.cuts.append(proposal[0])
         self.gain.append(proposal[1] / len(self.scores))
         self.bounds.insert(best + 1, proposal[0])
         self._proposals[best : best + 1] = [self._propose(best), self._propose(best + 1)]
-        return True
 
-    def uncut(self) -> None:
-        """Take the last cut back; no further cut can follow."""
-        last = self.cuts.pop()
-        self.gain.pop()
-        self.bounds = [bound for bound in self.bounds if bound is not last]
+    def null_gains(self, rng: np.random.Generator, count: int) -> Float:
+        """What the next cut would gain if its phase had no order that trajectories share [count].
 
-    def null_gain(self, rng: np.random.Generator) -> float:
-        """Gain of the best first cut if trajectories share no order, nats per step.
-
-        Every trajectory is rotated by a random number of steps. That keeps how it moves, and how
-        neighbouring steps depend on each other, but not what comes before what.
+        In each trajectory, the steps of the phase that `cut` would split are rotated by a random
+        number of steps. That keeps how it moves, and how neighbouring steps depend on each other,
+        but not what comes before what. Nats per step of all trajectories, as `gain`.
         """
-        turn = rng.integers(self.lengths)
-        rows = _rows(self.starts, self.lengths, turn)
-        found = self._split(self.scores[rows], self.lengths)
-        return 0.0 if found is None else found[1] / len(rows)
+        best = self._best()
+        first = self.bounds[best]
+        lengths = self.bounds[best + 1] - first
+        gains = np.zeros(count)
+        for i in range(count):
+            rows = _rows(self.starts + first, lengths, rng.integers(lengths))
+            found = self._split(self.scores[rows], lengths)
+            gains[i] = 0.0 if found is None else found[1] / len(self.scores)
+        return gains
 
     def fit_phases(self, motion: Motion) -> Phases:
         """Densities of the phases between the cuts."""
@@ -255,6 +264,10 @@ class Segmentation:
         return Phases(
             motion, np.stack([m for m, _ in fits]), np.stack([w for _, w in fits]), np.array(steps)
         )
+
+    def _best(self) -> int:
+        """The phase whose split gains most."""
+        return int(np.argmax([-np.inf if p is None else p[1] for p in self._proposals]))
 
     def _propose(self, phase: int) -> tuple[NDArray[np.int64], float] | None:
         """Best cut of one phase, as rows of each trajectory, and its gain in nats."""
@@ -303,23 +316,17 @@ class Segmentation:
     def _log_density(self, sample: Float, scores: Float) -> Float:
         """Log-density [n] of scores under the Gaussian of a sample, up to a constant."""
         mean, whitening = self._gaussian(sample)
-        white = (scores - mean) @ whitening.T
-        return np.log(np.diagonal(whitening)).sum() - 0.5 * np.einsum("ij,ij->i", white, white)
+        white = (scores - mean.astype(scores.dtype)) @ whitening.T.astype(scores.dtype)
+        squares = np.einsum("ij,ij->i", white, white).astype(np.float64)
+        return np.log(np.diagonal(whitening)).sum() - 0.5 * squares
 
     def _gaussian(self, sample: Float) -> tuple[Float, Float]:
         """Mean [p] and inverse Cholesky factor [p, p] of the shrunk covariance of a sample."""
-        mean = sample.mean(axis=0)
-        centred = sample - mean
+        mean = sample.mean(axis=0, dtype=np.float64)
+        centred = sample - mean.astype(sample.dtype)
         covariance = (1 - SHRINKAGE) / len(sample) * (centred.T @ centred) + SHRINKAGE * self.pooled
         covariance[np.diag_indices_from(covariance)] += SHRINKAGE
         return mean, np.linalg.inv(np.linalg.cholesky(covariance))
-
-
-def _difference(states: Float, lag: int, spans: int) -> Float:
-    """Increments [T - lag, d] that end at steps lag, lag + 1, ...; the start is held before 0."""
-    reach = spans * lag
-    past = np.concatenate([np.repeat(states[:1], reach - lag, axis=0), states])[: len(states) - lag]
-    return states[lag:] - past
 
 
 def _rows(

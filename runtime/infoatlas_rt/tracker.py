@@ -82,7 +82,7 @@ class KeyStateTracker:
             raise InputError(f"posterior is {posterior!r}: pass a probability from 0.5 to below 1")
         self.keystates, self.posterior = keystates, float(posterior)
         self._phases = keystates.phases
-        self._lag = self._phases.motion.lag
+        self._back = [-1 - span * self._phases.motion.lag for span in SPANS]
         # A phase of mean length m ends with probability 1 / m; the last one does not end.
         leave = 1 / np.maximum(self._phases.steps, 2.0)
         self._leave, self._stay = np.log(leave), np.log1p(-leave)
@@ -93,7 +93,7 @@ class KeyStateTracker:
         """Forget the episode; the next state is the first of a new one."""
         count = len(self._stay)
         self.step = -1
-        self._recent: deque[NDArray[np.float64]] = deque(maxlen=max(SPANS) * self._lag + 1)
+        self._recent: deque[NDArray[np.float64]] = deque(maxlen=self._phases.motion.reach + 1)
         self._forward = np.full(count, -np.inf)
         self._best = np.full(count, -np.inf)  # log-probability of the best path into each phase
         self._forward[0] = self._best[0] = 0.0
@@ -132,11 +132,11 @@ class KeyStateTracker:
             )
         self.step += 1
         self._recent.append(now)
-        if self.step < self._lag:
+        if self.step < self._phases.motion.reach:
             return []
-        increments = np.concatenate(
-            [now - self._recent[max(-1 - span * self._lag, -len(self._recent))] for span in SPANS]
-        )[self._phases.motion.columns]
+        increments = np.concatenate([now - self._recent[back] for back in self._back])[
+            self._phases.motion.columns
+        ]
         density = self._phases.log_density(self._phases.motion.score(increments[None]))[0]
         self._advance(density)
         return self._events()

@@ -1,0 +1,271 @@
+"""What a key state means: information in nats before, at and after it.
+
+Everything here annotates key states that were found before; nothing moves or removes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InputError
+from .phases import SHRINKAGE, STILL
+
+if TYPE_CHECKING:
+    from .estimator import Estimator
+    from .keystates import KeyStates
+
+PAIRS = 400  # samples of one estimate, drawn from all trajectories
+Z = 1.645  # standard errors: information counts as present if it is above 0 by so many
+SEED = 0
+Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Information:
+    """The model's information at one key state.
+
+    Attributes
+    ----------
+    keystate : int
+        Column of `KeyStates.steps`.
+    local : float
+        Local information of the step with its past, mean over trajectories, nats. Low values mark
+        steps that the past does not determine.
+    percentile : float
+        Share of the steps of a trajectory with less local information, 0 to 100, mean over
+        trajectories.
+    before, after : float
+        Sliced I(s_t; s_t-lag) over the phase before and after it, nats. NaN if a phase has too
+        few steps.
+    before_stderr, after_stderr : float
+    """
+
+    keystate: int
+    local: float
+    percentile: float
+    before: float
+    before_stderr: float
+    after: float
+    after_stderr: float
+
+
+@dataclass(frozen=True)
+class GroupChange:
+    """Information between the motion of two groups of coordinates around one key state.
+
+    Attributes
+    ----------
+    keystate : int
+        Column of `KeyStates.steps`.
+    groups : (str, str)
+    before, after : float
+        I(increments of one; increments of the other) in the phase before and after it, nats.
+    before_stderr, after_stderr : float
+    change : {"made", "broken", "unchanged"}
+        "made": after it the information is above 0 by 1.645 standard errors, before it is not, and
+        the difference is as certain. "broken": the reverse.
+    """
+
+    keystate: int
+    groups: tuple[str, str]
+    before: float
+    before_stderr: float
+    after: float
+    after_stderr: float
+    change: str
+
+
+@dataclass(frozen=True)
+class CoordinateChange:
+    """The coordinates whose motion changes most at one key state.
+
+    Attributes
+    ----------
+    keystate : int
+        Column of `KeyStates.steps`.
+    coordinates : tuple of int
+        At most five, largest change first.
+    names : tuple of str
+        Of those coordinates, or "column 7" where they have no names.
+    nats : tuple of float
+        Symmetric Kullback-Leibler divergence of the Gaussians of each coordinate's increments.
+    """
+
+    keystate: int
+    coordinates: tuple[int, ...]
+    names: tuple[str, ...]
+    nats: tuple[float, ...]
+
+
+def information(keystates: KeyStates, estimator: Estimator | None) -> list[Information]:
+    """See `KeyStates.information`."""
+    from .pointwise import local_information
+
+    states, lag = _trajectories(keystates), keystates.lag
+    local = keystates.local or local_information(states, lag=lag)
+    found = []
+    sides = [_around(keystates, phase) for phase in range(keystates.steps.shape[1] + 1)]
+    if estimator is None:
+        estimator = _estimator()
+    phases = []
+    for rows in sides:
+        past = [(which, rows_of - lag) for which, rows_of in rows]
+        phases.append(
+            _estimate(estimator, _gather(states, rows), _gather(states, past), _labels(rows))
+        )
+    for column in range(keystates.steps.shape[1]):
+        own = [curve[step] for curve, step in zip(local, keystates.steps[:, column], strict=True)]
+        below = [(curve < value).mean() for curve, value in zip(local, own, strict=True)]
+        found.append(
+            Information(
+                column,
+                float(np.mean(own)),
+                100 * float(np.mean(below)),
+                *phases[column],
+                *phases[column + 1],
+            )
+        )
+    return found
+
+
+def group_changes(
+    keystates: KeyStates, groups: Mapping[str, Sequence[int]], estimator: Estimator | None
+) -> list[GroupChange]:
+    """See `KeyStates.explain`."""
+    states, lag = _trajectories(keystates), keystates.lag
+    columns = _columns(groups, states[0].shape[1])
+    still = STILL * np.ptp(np.concatenate(states), axis=0)
+    motion = []
+    for s in states:
+        increments = np.zeros_like(s)
+        increments[lag:] = s[lag:] - s[:-lag]
+        motion.append(np.where(np.abs(increments) < still, 0.0, increments))
+    if estimator is None:
+        estimator = _estimator()
+    sides = [_around(keystates, phase) for phase in range(keystates.steps.shape[1] + 1)]
+    found = []
+    for a, b in combinations(columns, 2):
+        phases = [
+            _estimate(
+                estimator,
+                _gather(motion, rows)[:, columns[a]],
+                _gather(motion, rows)[:, columns[b]],
+                _labels(rows),
+            )
+            for rows in sides
+        ]
+        for column in range(keystates.steps.shape[1]):
+            before, after = phases[column], phases[column + 1]
+            found.append(
+                GroupChange(column, (a, b), *before, *after, change=_change(before, after))
+            )
+    return sorted(found, key=lambda change: change.keystate)
+
+
+def coordinate_changes(keystates: KeyStates) -> list[CoordinateChange]:
+    """See `KeyStates.explain`."""
+    states, lag = _trajectories(keystates), keystates.lag
+    pooled = np.concatenate([s[lag:] - s[:-lag] for s in states])
+    scale = pooled.std(axis=0)
+    moving = np.flatnonzero(scale > 0)
+    moments = []
+    for phase in range(keystates.steps.shape[1] + 1):
+        rows = _around(keystates, phase, most=None)
+        increments = _gather(states, rows) - _gather(states, [(w, r - lag) for w, r in rows])
+        increments = increments[:, moving] / scale[moving]
+        moments.append((increments.mean(axis=0), increments.var(axis=0) + SHRINKAGE))
+    found = []
+    for column in range(keystates.steps.shape[1]):
+        (m0, v0), (m1, v1) = moments[column], moments[column + 1]
+        nats = 0.5 * ((v0 / v1 + v1 / v0) / 2 - 1) + 0.25 * (m0 - m1) ** 2 * (1 / v0 + 1 / v1)
+        top = np.argsort(-nats, kind="stable")[:5]
+        chosen = moving[top].tolist()
+        names = tuple(keystates.names[c] if keystates.names else f"column {c}" for c in chosen)
+        found.append(CoordinateChange(column, tuple(chosen), names, tuple(nats[top].tolist())))
+    return found
+
+
+def _estimator() -> Estimator:
+    from .estimator import Estimator
+
+    return Estimator()
+
+
+def _trajectories(keystates: KeyStates) -> tuple[Float, ...]:
+    if not keystates.states:
+        raise InputError(
+            "these key states were loaded from a file, which holds no trajectories: call "
+            "discover_keystates on the trajectories again"
+        )
+    return keystates.states
+
+
+def _around(
+    keystates: KeyStates, phase: int, most: int | None = PAIRS
+) -> list[tuple[int, NDArray[np.int64]]]:
+    """Steps of one phase that have a past: (trajectory, steps), at most `most` in all, drawn."""
+    count, lag = keystates.steps.shape[1], keystates.lag
+    chosen = []
+    for which, (s, own) in enumerate(zip(keystates.states, keystates.steps, strict=True)):
+        first = lag if phase == 0 else max(lag, int(own[phase - 1]))
+        last = len(s) if phase == count else int(own[phase])
+        chosen.append((which, np.arange(first, max(first, last))))
+    total = sum(len(rows) for _, rows in chosen)
+    if most is None or total <= most:
+        return chosen
+    rng = np.random.default_rng([SEED, phase])
+    kept = np.zeros(total, bool)
+    kept[rng.choice(total, most, replace=False)] = True
+    parts = np.split(kept, np.cumsum([len(rows) for _, rows in chosen])[:-1])
+    return [(which, rows[part]) for (which, rows), part in zip(chosen, parts, strict=True)]
+
+
+def _gather(values: Sequence[Float], rows: Sequence[tuple[int, NDArray[np.int64]]]) -> Float:
+    return np.concatenate([values[which][steps] for which, steps in rows])
+
+
+def _labels(rows: Sequence[tuple[int, NDArray[np.int64]]]) -> NDArray[np.int64]:
+    return np.concatenate([np.full(len(steps), which) for which, steps in rows])
+
+
+def _estimate(estimator: Estimator, x: Float, y: Float, labels: Any) -> tuple[float, float]:
+    """Information and standard error; NaN where a phase has fewer samples than the model takes."""
+    if len(x) < estimator.bundle.n_min:
+        return float("nan"), float("nan")
+    found = estimator.estimate(x, y)
+    return found.mi, found.stderr
+
+
+def _change(before: tuple[float, float], after: tuple[float, float]) -> str:
+    (low, low_error), (high, high_error) = before, after
+    there = low > Z * low_error, high > Z * high_error
+    certain = abs(high - low) > Z * float(np.hypot(low_error, high_error))
+    if certain and there == (False, True):
+        return "made"
+    if certain and there == (True, False):
+        return "broken"
+    return "unchanged"
+
+
+def _columns(groups: Mapping[str, Sequence[int]], d: int) -> dict[str, list[int]]:
+    """Checked groups of coordinates."""
+    if not isinstance(groups, Mapping) or len(groups) < 2:
+        raise InputError(
+            f"groups is {groups!r}: pass two or more, as {{'tool': [0, 1, 2], 'object': [3, 4, 5]}}"
+        )
+    checked = {}
+    for name, columns in groups.items():
+        try:
+            indices = [int(i) for i in columns]
+        except (TypeError, ValueError) as error:
+            raise InputError(f"group {name!r} is {columns!r}: pass column numbers") from error
+        if not indices or not all(0 <= i < d for i in indices):
+            raise InputError(f"group {name!r} is {columns!r}: pass columns from 0 to {d - 1}")
+        checked[str(name)] = indices
+    return checked
