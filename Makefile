@@ -4,6 +4,7 @@
 # make bench  latency of one update on this machine
 # make accuracy   BMI, Gaussians, hand-made families, strong dependence, and the peers beside them
 # make applications   independence, embeddings, motion, slices: tables and pictures
+# make keystates   key states against true events, and the peers beside them
 # make keystates-data   the demonstrations of the key-state benchmark, collected anew
 # make pretrain   three minutes of pretraining on two cores (preset tiny)
 
@@ -14,7 +15,7 @@ BMI  = .venv-bmi/bin
 SIM  = .venv-maniskill/bin
 ROS  = .venv-ros/bin
 
-.PHONY: keystates-data demo test test-core test-ros2 ros-demo bench accuracy applications pretrain lint clean
+.PHONY: keystates keystates-data demo test test-core test-ros2 ros-demo bench accuracy applications pretrain lint clean
 
 demo: .venv/ready
 	$(RUN)/infoatlas-rt info
@@ -50,6 +51,9 @@ applications: .venv-dev/ready
 	$(DEV)/python benchmarks/applications/embeddings.py
 	$(DEV)/python benchmarks/applications/motion.py
 	$(DEV)/python benchmarks/applications/slicing.py
+
+keystates: .venv-dev/ready
+	$(DEV)/python -m benchmarks.keystates.run
 
 keystates-data: .venv-maniskill/ready
 	$(SIM)/python benchmarks/keystates/collect.py

@@ -1,0 +1,87 @@
+"""The methods of this package, by its public interface, in the form of `peers.py`."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from infoatlas_rt import Estimate, Estimator, InputError, KeyStates, discover_keystates
+from infoatlas_rt.curve import mi_curve
+from infoatlas_rt.data import Trajectories
+from infoatlas_rt.extrema import find
+
+from .peers import Found, K, NotOffered
+from .tasks import Demonstrations
+
+PHASE, POINTWISE, CURVE = "phase", "pointwise", "ensemble curve"
+SLICES = {POINTWISE: 10, CURVE: 40}  # the defaults of `discover_keystates` and of the paper
+
+
+class Remembering(Estimator):
+    """An estimator that computes the same estimate once.
+
+    Local information does not depend on K, so that one evaluation serves all K of a task.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._known: dict[str, Estimate] = {}
+
+    def estimate(self, x: Any, y: Any, **options: Any) -> Estimate:
+        key = hashlib.sha1(
+            np.ascontiguousarray(x).tobytes()
+            + np.ascontiguousarray(y).tobytes()
+            + repr(options).encode()
+        ).hexdigest()
+        if key not in self._known:
+            if len(self._known) > 300:  # a curve's moments; older ones are not asked for again
+                self._known.clear()
+            self._known[key] = super().estimate(x, y, **options)
+        return self._known[key]
+
+
+class Ours:
+    """Our methods, of one shipped model."""
+
+    def __init__(self, model: str) -> None:
+        self.estimators = {
+            name: Remembering(model=model, k=5, slices=slices) for name, slices in SLICES.items()
+        }
+        self._phases: tuple[Demonstrations, KeyStates] | None = None
+
+    def phase(self, demos: Demonstrations, k: K) -> Found:
+        """`discover_keystates` as it is by default; it needs no model.
+
+        Its cuts are nested, so fewer than five are the most important ones of five.
+        """
+        if isinstance(k, str) or k > 5:
+            return list(discover_keystates(demos.trajectories, k=k).steps)
+        if self._phases is None or self._phases[0] is not demos:
+            self._phases = demos, discover_keystates(demos.trajectories, k=5)
+        found = self._phases[1]
+        return list(found.steps[:, np.sort(found.order[:k])])
+
+    def pointwise(self, demos: Demonstrations, k: K) -> Found:
+        """`discover_keystates(method="pointwise")`."""
+        if k == "auto":
+            raise NotOffered("does not choose a number")
+        found = discover_keystates(
+            demos.trajectories, k=k, method="pointwise", estimator=self.estimators[POINTWISE]
+        )
+        return list(found.steps)
+
+    def curve(self, demos: Demonstrations, k: K) -> Found:
+        """Maxima of the paper's ensemble curve in normalised time, by `KeyStateDetector`.
+
+        "auto" is every maximum that it reports; K, the most prominent of them, at most as many.
+        """
+        data = Trajectories(np.concatenate(demos.trajectories), demos.lengths)
+        try:
+            of_curve = mi_curve(data, self.estimators[CURVE], mode="normalised")
+        except InputError as error:
+            raise NotOffered(str(error)) from error
+        maxima = sorted(find(of_curve, kinds=["maximum"]), key=lambda m: -m.prominence)
+        stamps = np.array([m.stamp for m in maxima[: None if k == "auto" else int(k)]])
+        return [np.rint(np.sort(stamps) * (n - 1)).astype(np.int64) for n in demos.lengths]

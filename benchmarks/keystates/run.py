@@ -1,0 +1,169 @@
+"""Are key states where the events are? Found offline and followed online, beside peers.
+
+    make keystates                                   # -> benchmarks/results/keystates.*
+    python -m benchmarks.keystates.run --quick --out build/results
+
+Nine sets of demonstrations: seven tasks of motion planners in ManiSkill, two that people
+teleoperated. No method sees the simulator's flags, from which the true events come (`tasks.py`).
+Settings of all methods were chosen on three tasks and only read on the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "accuracy"))
+
+import report
+
+from infoatlas_rt.console import progress
+
+from . import page, variants
+from .online import SEEN, follow
+from .ours import CURVE, PHASE, POINTWISE, Ours
+from .peers import PEERS, Found, K, NotOffered
+from .scoring import score
+from .tasks import TASKS, Demonstrations, load
+
+Method = Callable[[Demonstrations, K], Found]
+Job = tuple[str, str, str, K, Demonstrations]  # study, task, method, K, data
+NUMBERS: tuple[K, ...] = (1, 3, 5, "auto")
+# Where a study repeats the tasks many times, the methods that are fast or win somewhere.
+FEW = (
+    "evenly spaced",
+    "ruptures, states",
+    "ruptures, increments",
+    "velocity minima",
+    "gripper rule",
+)
+MAIN = "tasks"
+SUBSETS = f"{variants.OF} demonstrations"
+
+
+def studies(tasks: dict[str, Demonstrations], quick: bool) -> Iterator[Job]:
+    """Everything that is scored, in order."""
+    every = (PHASE, POINTWISE, CURVE, *PEERS)
+    numbers = (5, "auto") if quick else NUMBERS
+    for task, demos in tasks.items():
+        for method in every:
+            for k in numbers:
+                yield MAIN, task, method, k, demos
+    for task, demos in tasks.items():
+        if TASKS[task].people:
+            continue  # too few to take some away
+        changed = {name: make(demos) for name, make in variants.VARIANTS.items()}
+        for name in ("time-warped",) if quick else changed:
+            for method in (PHASE, *FEW):
+                yield name, task, method, 5, changed[name]
+            if name == "noise 0.3%":
+                yield name, task, POINTWISE, 5, changed[name]
+                yield name, task, PHASE, "auto", changed[name]
+        for seed in range(1 if quick else variants.SUBSETS):
+            few = variants.sample(demos, variants.OF, seed)
+            for method in (PHASE, *FEW) if quick else (PHASE, POINTWISE, *FEW):
+                yield SUBSETS, task, method, 5, few
+            yield SUBSETS, task, PHASE, "auto", few
+
+
+def measure(
+    tasks: dict[str, Demonstrations], ours: Ours, quick: bool
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """A row for each study, task, method and K; and why a method was not offered."""
+    methods: dict[str, Method] = {
+        PHASE: ours.phase,
+        POINTWISE: ours.pointwise,
+        CURVE: ours.curve,
+        **{name: peer.find for name, peer in PEERS.items()},
+    }
+    jobs = list(studies(tasks, quick))
+    rows, refused = [], {}
+    with progress("key states") as advance:
+        for number, (study, task, method, k, demos) in enumerate(jobs, start=1):
+            start = perf_counter()
+            try:
+                found = methods[method](demos, k)
+            except NotOffered as reason:
+                refused[f"{method}; {task}; K = {k}"] = str(reason)
+            else:
+                seconds = perf_counter() - start
+                scores = asdict(score(found, demos.times, demos.lengths, demos.events))
+                label = {"study": study, "task": task, "method": method, "k": k}
+                rows.append({**label, **scores, "seconds": seconds})
+            advance(number / len(jobs))
+    return _averaged(rows), refused
+
+
+def _averaged(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of the same label (subsets) as one, with the mean of every number."""
+    labels: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        labels.setdefault(tuple(row[n] for n in ("study", "task", "method", "k")), []).append(row)
+    return [_mean(group) for group in labels.values()]
+
+
+def _mean(group: list[Any]) -> Any:
+    first = group[0]
+    if isinstance(first, dict):
+        return {name: _mean([one[name] for one in group]) for name in first}
+    if isinstance(first, float):
+        return float(np.mean(group))
+    return first
+
+
+def followed(tasks: dict[str, Demonstrations], repeats: int, seen: int) -> list[dict[str, Any]]:
+    """A row for each task and event: the tracker on episodes that it has not seen."""
+    rows = []
+    with progress("online") as advance:
+        for number, (task, demos) in enumerate(tasks.items(), start=1):
+            if not TASKS[task].people:
+                runs = [
+                    {name: asdict(one) for name, one in follow(demos, seen=seen, seed=seed).items()}
+                    for seed in range(repeats)
+                ]
+                for event, values in _mean(runs).items():
+                    rows.append({"study": "online", "task": task, "event": event, **values})
+            advance(number / len(tasks))
+    return rows
+
+
+def finite(value: Any) -> Any:
+    """NaN as None, which JSON has."""
+    if isinstance(value, dict):
+        return {key: finite(v) for key, v in value.items()}
+    return None if isinstance(value, float) and np.isnan(value) else value
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=report.RESULTS, help="folder (%(default)s)")
+    parser.add_argument("--model", default="edge", help="shipped model or .onnx file (%(default)s)")
+    parser.add_argument(
+        "--quick", action="store_true", help="two tasks, 12 demonstrations, few variants"
+    )
+    chosen = parser.parse_args()
+    ours = Ours(chosen.model)
+    about = report.provenance(*list(ours.estimators.values())[:1])
+    about["command"] = about["command"].replace(
+        "python benchmarks/keystates/run.py", "python -m benchmarks.keystates.run"
+    )
+    names = ("push", "stack") if chosen.quick else tuple(TASKS)
+    tasks = {name: load(name, 12 if chosen.quick else None) for name in names}
+    rows, refused = measure(tasks, ours, chosen.quick)
+    rows += followed(tasks, *((1, 8) if chosen.quick else (3, SEEN)))
+    about["units"] = "fractions of a trajectory, steps, seconds"
+    about["refused"] = refused
+    rows = [finite(row) for row in rows]
+    text = page.text(about, rows, tasks)
+    report.save(chosen.out, "keystates", about, rows, text, page.picture(rows, list(tasks)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""The key-state benchmark: its peers by construction, and one quick run."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ruptures", reason="the extra 'bench' is not installed")
+
+from benchmarks.keystates import page, peers, tasks, variants
+from benchmarks.keystates.ours import Ours
+
+from infoatlas_rt import discover_keystates
+
+ROOT = Path(__file__).parents[2]
+
+
+def made(corners, steps=61):
+    """A tool on a polyline, a gripper that closes at the last corner, joints that follow."""
+    t = np.arange(steps)
+    places = np.random.default_rng(0).uniform(-1, 1, (len(corners) + 2, 3))
+    knots = [0, *corners, steps - 1]
+    tool = np.stack([np.interp(t, knots, column) for column in places.T], axis=1)
+    finger = np.where(t < corners[-1], 0.04, 0.02)[:, None]
+    velocity = np.gradient(tool[:, :1], axis=0) * 20
+    states = np.hstack([tool[:, :1], finger, velocity, tool])
+    names = ("joint1.position", "finger1.position", "joint1.velocity", "tool.x", "tool.y", "tool.z")
+    return states, names
+
+
+@pytest.fixture(scope="module")
+def demos():
+    truth = [[15, 40], [18, 36], [14, 44]]
+    trajectories = [made(corners)[0] for corners in truth]
+    return tasks.Demonstrations(
+        trajectories, made(truth[0])[1], ("a", "b"), np.array(truth, float), np.arange(3)
+    )
+
+
+def near(found, times, limit):
+    return all(
+        np.abs(np.asarray(steps)[:, None] - truth).min(axis=0).max() <= limit
+        for steps, truth in zip(found, times, strict=True)
+    )
+
+
+def test_evenly(demos):
+    (steps, *_) = peers.evenly(demos, 3)
+    assert steps.tolist() == [10, 30, 50]
+    with pytest.raises(peers.NotOffered):
+        peers.evenly(demos, "auto")
+
+
+@pytest.mark.parametrize("k", [2, "auto"])
+def test_awe_finds_corners(demos, k):
+    found = peers.awe(demos, k)
+    assert all(len(steps) == 2 for steps in found)
+    assert near(found, demos.times, 0)
+
+
+@pytest.mark.parametrize("k", [2, "auto"])
+def test_change_points_of_velocity(k):
+    """A joint that changes its velocity twice; an increment over two steps blurs that by one."""
+    path = np.interp(np.arange(61), [0, 15, 40, 60], [0, 3, 1, 6])[:, None]
+    path += 0.01 * np.random.default_rng(0).standard_normal(path.shape)
+    demos = tasks.Demonstrations([path], ("a",), ("e", "f"), np.array([[15.0, 40]]), np.arange(1))
+    found = peers.PEERS["ruptures, increments"].find(demos, k)
+    assert len(found[0]) == 2 and near(found, demos.times, 1)
+
+
+def test_the_gripper(demos):
+    assert near(peers.gripper(demos, 1), demos.times[:, 1:], 1)
+    assert near(peers.gripper(demos, "auto"), demos.times[:, 1:], 1)
+    assert near(peers.peract(demos, "auto"), demos.times[:, 1:], 0)
+
+
+def test_velocity_minima():
+    """A joint that pauses once."""
+    t = np.arange(81)
+    position = np.cumsum(1 - np.exp(-0.5 * ((t - 50) / 4) ** 2))[:, None]
+    demos = tasks.Demonstrations(
+        [position] * 2, ("joint1.position",), ("a",), np.full((2, 1), 50.0), np.arange(2)
+    )
+    assert near(peers.velocity_minima(demos, "auto"), demos.times, 1)
+
+
+def test_a_curve_over_trajectories_has_a_maximum_where_they_agree():
+    """White noise around 0.4 of the time, else a state that stays as it is: two maxima at most."""
+    rng = np.random.default_rng(0)
+    trajectories = []
+    for steps in rng.integers(90, 110, 60):
+        states = np.repeat(rng.standard_normal((1, 2)), steps, axis=0)
+        states += 0.8 * rng.standard_normal(states.shape)
+        states[int(0.68 * steps) : int(0.72 * steps)] -= (
+            0.8 * 0.999 * (states[int(0.68 * steps) : int(0.72 * steps)] - states[0])
+        )
+        trajectories.append(states)
+    demos = tasks.Demonstrations(trajectories, ("a", "b"), ("e",), np.zeros((60, 1)), np.arange(60))
+    found = peers.copula_curve(demos, 1)
+    places = [steps[0] / (len(s) - 1) for steps, s in zip(found, trajectories, strict=True)]
+    assert 0.65 < np.mean(places) < 0.75
+
+
+def test_peers_see_no_events():
+    """The answer of every method is the same if the truth is another."""
+    demos = tasks.load("push", number=6)
+    other = tasks.Demonstrations(
+        demos.trajectories, demos.names, demos.events, demos.times[::-1] + 3, demos.seeds
+    )
+    for peer in peers.PEERS.values():
+        try:
+            found = peer.find(demos, 5)
+        except peers.NotOffered:
+            continue
+        again = peer.find(other, 5)
+        assert all(np.array_equal(a, b) for a, b in zip(found, again, strict=True))
+
+
+def test_fewer_phases_are_the_most_important_of_five():
+    """What the benchmark takes from one call is what calls for each K would give."""
+    demos = variants.sample(tasks.load("push"), 5, 0)
+    ours = Ours("edge")
+    for k in (5, 2):
+        alone = discover_keystates(demos.trajectories, k=k)
+        assert np.array_equal(np.array(ours.phase(demos, k)), alone.steps)
+
+
+def test_quick(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.keystates.run", "--quick", "--out", tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "keystates.png").read_bytes().startswith(b"\x89PNG")
+    report = json.loads((tmp_path / "keystates.json").read_text(encoding="utf-8"))
+    assert report["command"].startswith("python -m benchmarks.keystates.run --quick")
+    rows = report["rows"]
+    assert {row["study"] for row in rows} == {"tasks", "time-warped", "10 demonstrations", "online"}
+    for task in ("push", "stack"):
+        mine = page.one(rows, study="tasks", task=task, method="phase", k=5)
+        even = page.one(rows, study="tasks", task=task, method="evenly spaced", k=5)
+        assert mine["recall"] >= 0.85 and mine["error"] < even["error"]
+    grasp = page.one(rows, study="online", task="stack", event="grasp")
+    assert grasp["recall"] >= 0.75 and grasp["episodes"] == 4
+    text = (tmp_path / "keystates.md").read_text(encoding="utf-8")
+    assert "](keystates.png)" in text and "nan" not in text and "| phase |" in text
