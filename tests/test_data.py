@@ -12,7 +12,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import numpy as np
 import pytest
 
-from infoatlas_rt.data import Trajectories, drop_missing, load_samples, load_trajectories
+from infoatlas_rt.data import Trajectories, load_pairs, load_samples, load_trajectories
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.events import Event, compare, event, load_flags
 
@@ -248,14 +248,17 @@ def test_pairs_with_missing_values_are_dropped_on_both_sides(tmp_path):
     (tmp_path / "x.csv").write_text("NA\n" + "\n".join(map(repr, x[1:].tolist())) + "\n")
     cells = [repr(v) if i != 4 else "" for i, v in enumerate(y.tolist())]
     (tmp_path / "y.csv").write_text("y\n" + "\n".join(cells) + "\n")
-    sides = (load_samples(tmp_path / f"{name}.csv", missing=True) for name in "xy")
-    found_x, found_y, dropped = drop_missing(*sides)
+    paths = [tmp_path / "x.csv", tmp_path / "y.csv"]
+    found_x, found_y, dropped = load_pairs(*paths, drop_missing=True)
     there = np.delete(np.arange(9), [0, 4])
     np.testing.assert_array_equal(found_x[:, 0], x[there])
     np.testing.assert_array_equal(found_y[:, 0], y[there])
     assert dropped == 2
+    with pytest.raises(InputError, match=r"x\.csv, line 1: 'NA' is a missing value"):
+        load_pairs(*paths)
+    (tmp_path / "y.csv").write_text("1\n2\n")
     with pytest.raises(InputError, match="as many of each"):
-        drop_missing(found_x, y)
+        load_pairs(*paths, drop_missing=True)
 
 
 def test_large_integers_survive_every_kind_of_file(tmp_path):

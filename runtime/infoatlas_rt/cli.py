@@ -1,22 +1,21 @@
 """The command infoatlas-rt: estimate, test, keystates, bench, info, export.
 
-Results go to stdout, progress to stderr. Exit codes: 0; 2 for wrong usage or input; 3 for a model
-or a provider that cannot be used; 130 after Ctrl-C.
+Results go to stdout, progress to stderr. Exit codes: 0; 1 for a result that cannot be written; 2
+for wrong usage or input; 3 for a model or a provider that cannot be used; 130 after Ctrl-C.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from . import __version__, independence_command
-from .console import check_json, progress, table, write_json
-from .errors import InfoAtlasError, InputError
+from .console import check_json, drop_output, open_output, progress, table, write_json
+from .errors import InfoAtlasError, InputError, OutputError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,31 +28,50 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     argv = list(sys.argv[1:] if argv is None else argv)
     try:
-        if argv[:1] == ["export"]:
-            return _export(argv[1:])
-        arguments = _parser().parse_args(argv)
-        check_json(arguments.json)
-        arguments.run(arguments)
-        sys.stdout.flush()
+        open_output()
+        try:
+            return _run(argv)
+        finally:
+            sys.stdout.flush()
     except InputError as error:
         return _fail(error, 2)
+    except OutputError as error:
+        return _fail(error, 1)
     except InfoAtlasError as error:
         return _fail(error, 3)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader (head, less) has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:  # what is read has errors of its own
+        drop_output()
+        return _fail(f"the result cannot be written ({error})", 1)
+
+
+def _run(argv: list[str]) -> int:
+    if argv[:1] == ["export"]:
+        return _export(argv[1:])
+    arguments = _parser().parse_args(argv)
+    check_json(arguments.json)
+    arguments.run(arguments)
     return 0
 
 
-def _fail(error: Exception, code: int) -> int:
-    print(f"infoatlas-rt: {error}", file=sys.stderr)
+def _fail(error: Exception | str, code: int) -> int:
+    """Say what was wrong in one line, whatever the names of files are."""
+    line = " ".join(str(error).split())
+    print(f"infoatlas-rt: {line}", file=sys.stderr)
     return code
 
 
+class _Parser(argparse.ArgumentParser):
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """argparse drops the errors of a disk that is full."""
+        if message and file is not None:
+            file.write(message)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="infoatlas-rt", description="Mutual information at control-loop rate. Units are nats."
     )
     parser.add_argument("--version", action="version", version=f"infoatlas-rt {__version__}")
@@ -72,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="rows are in time order and depend on their neighbours (wider standard error)",
     )
+    _add_drop_missing(estimate)
     _add_estimator(estimate)
     _add_slicing(estimate)
     _add_json(estimate)
@@ -103,6 +122,7 @@ def _parser() -> argparse.ArgumentParser:
 
     test = command("test", _test, "permutation test of independence of two files of paired samples")
     independence_command.add_arguments(test)
+    _add_drop_missing(test)
     _add_estimator(test)
     _add_slicing(test)
     _add_json(test)
@@ -186,6 +206,15 @@ def _add_bags(group: Any) -> None:
     )
 
 
+def _add_drop_missing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--drop-missing",
+        action="store_true",
+        help="leave out pairs in which a value is missing (NaN; blank row, empty cell or NA in a "
+        ".csv); without it they are errors",
+    )
+
+
 def _add_estimator(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", default="edge", help="shipped model or .onnx file (edge)")
     parser.add_argument("--provider", default="cpu", help="cpu, cuda or tensorrt (cpu)")
@@ -227,12 +256,14 @@ def _make_estimator(arguments: argparse.Namespace) -> Any:
 
 
 def _estimate(arguments: argparse.Namespace) -> None:
-    from .data import load_samples
+    from .data import load_pairs
 
-    x, y = load_samples(arguments.x), load_samples(arguments.y)
+    x, y, dropped = load_pairs(arguments.x, arguments.y, drop_missing=arguments.drop_missing)
     result = _make_estimator(arguments).estimate(x, y, time_series=arguments.time_series)
-    if not write_json(arguments.json, result.to_dict()):
+    if not write_json(arguments.json, {**result.to_dict(), "dropped": dropped}):
         print(result)
+        if dropped:
+            print(f"Dropped: {dropped} pairs with a missing value")
 
 
 def _keystates(arguments: argparse.Namespace) -> None:

@@ -5,20 +5,69 @@ rich is used where it is installed and the stream is a terminal.
 
 from __future__ import annotations
 
+import codecs
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .errors import InputError
+from .errors import InputError, OutputError
+
+# What the language of a terminal may lack.
+PLAIN = {"±": "+-", "·": "-", "µ": "u", "Δ": "D", "−": "-", "…": "...", "–": "-"}
+
+
+def open_output() -> None:
+    """Make stdout take any text, and raise OutputError if it is closed.
+
+    In an ASCII locale "±" is no character, and a path may hold bytes that are none anywhere.
+    """
+    if sys.stdout is None:
+        raise OutputError("stdout is closed: redirect it to a file, or to /dev/null")
+
+    def plain(error: UnicodeError) -> tuple[str, int]:
+        assert isinstance(error, UnicodeEncodeError)
+        text = error.object[error.start : error.end]
+        return "".join(PLAIN.get(character, "?") for character in text), error.end
+
+    codecs.register_error("infoatlas", plain)
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="infoatlas")
+
+
+def drop_output() -> None:
+    """Send what stdout still holds nowhere, so that the end of the process does not try again."""
+    if sys.stdout is not None:
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except (OSError, ValueError):  # no file of the system
+            pass
 
 
 def check_json(target: str | None) -> None:
     """Raise InputError if `write_json` could not write there: before minutes of computing."""
-    if target not in (None, "-") and not Path(target).absolute().parent.is_dir():
-        raise InputError(f"{target} cannot be written (its folder is missing): check the path")
+    if target not in (None, "-"):
+        check_target(Path(target))
+
+
+def check_target(path: Path) -> None:
+    """Raise InputError if there can be no such file to write."""
+    folder = path.absolute().parent
+    fault = None
+    try:
+        if not folder.is_dir():
+            fault = "its folder is missing"
+        elif path.is_dir():
+            fault = "it is a folder"
+        elif not os.access(path if path.exists() else folder, os.W_OK):
+            fault = "no permission"
+    except (OSError, ValueError) as error:  # a name that is too long, or holds a null
+        fault = str(error)
+    if fault is not None:
+        raise InputError(f"{path} cannot be written ({fault}): check the path")
 
 
 def write_json(target: str | None, value: dict[str, Any]) -> bool:
@@ -32,7 +81,7 @@ def write_json(target: str | None, value: dict[str, Any]) -> bool:
     try:
         Path(target).write_text(text + "\n", encoding="utf-8")
     except OSError as error:
-        raise InputError(f"{target} cannot be written ({error}): check the path") from error
+        raise OutputError(f"{target} cannot be written ({error})") from error
     return False
 
 

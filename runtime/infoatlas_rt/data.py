@@ -153,14 +153,32 @@ def load_samples(path: str | os.PathLike[str], *, missing: bool = False) -> NDAr
     return next(iter(arrays.values()))
 
 
-def drop_missing(x: NDArray[Any], y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], int]:
-    """Pairs of samples in which no value is missing (NaN), and how many were dropped.
+def load_pairs(
+    x_path: str | os.PathLike[str], y_path: str | os.PathLike[str], *, drop_missing: bool = False
+) -> tuple[NDArray[Any], NDArray[Any], int]:
+    """Samples of two variables, and how many pairs were dropped because a value is missing.
+
+    Parameters
+    ----------
+    x_path, y_path : path
+        As in `load_samples`, row by row.
+    drop_missing : bool
+        Leave out pairs in which a value of either side is missing, instead of refusing the files.
+
+    Returns
+    -------
+    x, y : [n, dx], [n, dy]
+    dropped : int
 
     Raises
     ------
     InputError
-        Not as many samples of each side: which of them are pairs is not known then.
+        As `load_samples`; or values are missing and there are not as many samples of each side, so
+        which of them are pairs is not known.
     """
+    x, y = (load_samples(path, missing=drop_missing) for path in (x_path, y_path))
+    if not drop_missing:
+        return x, y, 0
     if x.shape[:1] != y.shape[:1] or not x.ndim:
         raise InputError(f"x has shape {x.shape} and y {y.shape}: pass pairs, as many of each")
     there = np.ones(len(x), bool)

@@ -18,5 +18,9 @@ class ModelError(InfoAtlasError, RuntimeError):
     """A model is missing, damaged, foreign or of another version, or its output is unusable."""
 
 
+class OutputError(InfoAtlasError, OSError):
+    """A result cannot be written: the disk is full, or nobody reads it any more."""
+
+
 class ProviderError(InfoAtlasError, RuntimeError):
     """The engine or the execution provider that was asked for is not available."""

@@ -37,14 +37,14 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
     """Run the command; `make_estimator` makes what the arguments ask for."""
     import numpy as np
 
-    from .data import load_samples
+    from .data import load_pairs
     from .independence import independence_test
 
     if arguments.plot:
         from .plots import check_file
 
         check_file(arguments.plot)  # before minutes of computing, not after
-    x, y = load_samples(arguments.x), load_samples(arguments.y)
+    x, y, dropped = load_pairs(arguments.x, arguments.y, drop_missing=arguments.drop_missing)
     with progress("test") as advance:
         result = independence_test(
             x,
@@ -56,7 +56,7 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
         )
     if arguments.plot:
         null_figure(result).savefig(arguments.plot)
-    values = {"x": arguments.x, "y": arguments.y, **result.to_dict()}
+    values = {"x": arguments.x, "y": arguments.y, **result.to_dict(), "dropped": dropped}
     if write_json(arguments.json, values):
         return
     null, count = result.null, len(result.null)
@@ -73,6 +73,8 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
             ("p-value", f"{result.p_value:.3g}"),
         ],
     )
+    if dropped:
+        print(f"Dropped: {dropped} pairs with a missing value")
     if result.degenerate:
         print("A side is constant: nothing can depend on it.")
     if count < arguments.permutations:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .console import check_target
 from .curve import MICurve
 from .errors import InputError
 from .events import Event
@@ -42,8 +43,7 @@ def check_file(path: str | os.PathLike[str]) -> None:
     path = Path(path)
     if path.suffix not in FORMATS:
         raise InputError(f"picture {path}: end its name in one of {', '.join(FORMATS)}")
-    if not os.access(path.parent, os.W_OK):
-        raise InputError(f"picture {path}: folder {path.parent} is missing or cannot be written")
+    check_target(path)
 
 
 def check_matplotlib() -> None:

@@ -1,0 +1,184 @@
+"""The command as a process: what it cannot write or read, and interrupts at any moment."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from infoatlas_rt import cli
+from infoatlas_rt.estimator import Estimator
+
+
+@pytest.fixture
+def samples(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((80, 2))
+    np.save(tmp_path / "x.npy", x)
+    np.savetxt(tmp_path / "y.csv", x + rng.standard_normal((80, 2)), delimiter=",")
+    return str(tmp_path / "x.npy"), str(tmp_path / "y.csv")
+
+
+MAIN = [sys.executable, "-m", "infoatlas_rt"]
+
+
+def run(*arguments, **options):
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "timeout": 120, **options}
+    return subprocess.run([*MAIN, *arguments], **options)
+
+
+def test_a_reader_that_leaves():
+    """infoatlas-rt info | head -c 1: one line, no traceback."""
+    process = subprocess.Popen(
+        [*MAIN, "info", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    process.stdout.close()
+    error = process.stderr.read()
+    assert error.startswith(b"infoatlas-rt: the result cannot be written") and b"pipe" in error
+    assert error.count(b"\n") == 1 and process.wait() == 1
+
+
+FULL = Path("/dev/full")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="no full device")
+@pytest.mark.parametrize(
+    "arguments", [["info"], ["info", "--json"], ["--help"], ["info", "--help"]]
+)
+def test_a_full_disk(arguments):
+    with FULL.open("w") as full:
+        done = run(*arguments, stdout=full)
+    assert done.returncode == 1 and done.stderr.count(b"\n") == 1
+    assert done.stderr.startswith(b"infoatlas-rt: the result cannot be written ([Errno 28]")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="no full device")
+def test_a_full_disk_under_a_file(samples, tmp_path):
+    for name in ("a.json", "a.png"):
+        (tmp_path / name).symlink_to(FULL)
+    quick = ["test", *samples, "--permutations", "2", "--slices", "2"]
+    for option in (["--json", str(tmp_path / "a.json")], ["--plot", str(tmp_path / "a.png")]):
+        done = run(*quick, *option)
+        assert done.returncode == 1, done
+        assert done.stderr.count(b"\n") == 1 and b"cannot be written" in done.stderr
+        assert b"No space left" in done.stderr and done.stdout == b""
+
+
+def test_a_closed_stdout(samples):
+    """Known before anything is computed."""
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *MAIN, "estimate", *samples],
+        stderr=subprocess.PIPE,
+        timeout=120,
+    )
+    assert done.returncode == 1
+    assert (
+        done.stderr.startswith(b"infoatlas-rt: stdout is closed") and b"\n" not in done.stderr[:-1]
+    )
+
+
+def test_an_ascii_locale(samples):
+    plain = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}
+    done = run("estimate", *samples, env=plain)
+    assert done.returncode == 0 and done.stderr == b"" and b" +- " in done.stdout
+    assert run("--help", env=plain).returncode == 0
+    strange = samples[0].replace("x.npy", "µ€.npy")
+    shutil.copy(samples[0], strange)
+    done = run("test", strange, samples[1], "--permutations", "2", env=plain)
+    assert done.returncode == 0 and b"?.npy" in done.stdout
+
+
+@pytest.mark.parametrize("option", ["--plot", "--json"])
+@pytest.mark.parametrize("target", ["folder.png", "none/a.png", "x" * 300 + ".png"])
+def test_targets_are_checked_before_computing(capsys, tmp_path, monkeypatch, option, target):
+    monkeypatch.chdir(tmp_path)
+    Path("folder.png").mkdir()
+    np.save("x.npy", np.arange(80.0))
+    monkeypatch.setattr(Estimator, "enter", lambda *a, **b: pytest.fail("it has computed"))
+    assert cli.main(["test", "x.npy", "x.npy", option, target]) == 2
+    error = capsys.readouterr().err
+    assert "cannot be written" in error and error.count("\n") == 1
+
+
+def test_missing_values(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(90)
+    y = x + 0.3 * rng.standard_normal(90)
+    for name, values, at in (("x", x, 0), ("y", y, 40)):
+        cells = [repr(v) for v in values.tolist()]
+        cells[at] = "NA" if name == "x" else ""
+        Path(f"{name}.csv").write_text("\n".join(cells) + "\n")
+    assert cli.main(["estimate", "x.csv", "y.csv"]) == 2
+    assert "x.csv, line 1: 'NA' is a missing value" in capsys.readouterr().err
+    there = np.delete(np.arange(90), [0, 40])
+    expected = Estimator().estimate(x[there], y[there]).mi
+    assert cli.main(["estimate", "x.csv", "y.csv", "--drop-missing", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["mi"] == expected > 1 and found["dropped"] == 2 and found["samples"] == 88
+    quick = ["--permutations", "3", "--drop-missing"]
+    assert cli.main(["test", "x.csv", "y.csv", *quick]) == 0
+    assert "Dropped: 2 pairs with a missing value" in capsys.readouterr().out
+
+
+def test_errors_are_one_line(capsys, tmp_path):
+    path = tmp_path / "a\nb.npy"
+    assert cli.main(["estimate", str(path), str(path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+WAIT = """
+import os, signal, sys, threading
+from importlib import abc
+moment = float(sys.argv.pop(1))
+from infoatlas_rt.__main__ import main
+{when}
+sys.exit(main())
+"""
+AT_IMPORT = """
+class Interrupt(abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == {name!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+"""
+LATER = "threading.Timer(moment, os.kill, (os.getpid(), signal.SIGINT)).start()"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "infoatlas_rt.cli",
+        "argparse",
+        "infoatlas_rt.errors",
+        "infoatlas_rt.estimator",
+        "numpy",
+        "numpy.linalg",
+        "array_api_compat",
+        "onnxruntime",
+        "onnxruntime.capi.onnxruntime_pybind11_state",
+        "infoatlas_rt.result",
+    ],
+)
+def test_an_interrupt_during_imports(samples, name):
+    code = WAIT.format(when=AT_IMPORT.format(name=name))
+    done = subprocess.run(
+        [sys.executable, "-c", code, "0", "estimate", *samples], capture_output=True, timeout=120
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"interrupted\n")
+
+
+@pytest.mark.parametrize("moment", [0.05, 0.2, 0.4, 0.6, 0.8, 1.0, 1.5])
+def test_an_interrupt_at_any_time(samples, moment):
+    code = WAIT.format(when=LATER)
+    command = ["test", *samples, "--permutations", "100000"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(moment), *command], capture_output=True, timeout=120
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"interrupted\n")
