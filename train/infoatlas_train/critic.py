@@ -20,7 +20,8 @@ from torch import Tensor
 from torch.nn.functional import gelu
 
 LOG_2 = 0.6931471805599453
-SHARES = (1.0, 0.9, 0.8, 0.65, 0.5, 0.3, 0.0)
+SHARES = (1.0, 0.9, 0.8, 0.65, 0.5, 0.3, 0.0)  # of the solved part
+CRITIC_SHARES = (0.08, 0.15, 0.25, 0.4, 0.6, 0.8, 1.0)  # of the critic as a whole; or 0
 TINY = 1e-30  # (as a bound, not a summand: graph optimisers drop summands that small)
 
 
@@ -119,13 +120,22 @@ def features(theta: Theta, sx: Tensor, sy: Tensor) -> Tensor:
     return (h + gelu(affine(h, theta.mix))).reshape(shape)
 
 
+def identity(like: Tensor) -> Tensor:
+    """The identity matrix of the size of the last axis: [.., F] -> [F, F].
+
+    Compared, because torch.eye and torch.diagonal become an ONNX operator that few engines have.
+    """
+    number = torch.arange(like.shape[-1], device=like.device)
+    return (number[:, None] == number).to(like.dtype)
+
+
 def conjugate_gradients(a: Tensor, b: Tensor, steps: int) -> Tensor:
     """Solve a x = b for symmetric positive definite a [B, F, F], b [B, F], Jacobi preconditioned.
 
     A fixed number of steps of plain products, because the graph has no solver. Once the residual
     has vanished, further steps change nothing.
     """
-    scale = a.diagonal(dim1=-2, dim2=-1).rsqrt()[..., None]  # [B, F, 1]
+    scale = (a * identity(b)).sum(-1, keepdim=True).rsqrt()  # [B, F, 1]
     a = scale * a * scale.mT  # the preconditioner, once for all steps
     p = r = scale * b[..., None]
     x = torch.zeros_like(r)
@@ -171,7 +181,7 @@ def solve_readout(
     mean_joint = joint.mean(1)
     cov_joint = joint.mT @ joint / n - mean_joint[:, :, None] * mean_joint[:, None]
     scales = scale[:, :, None] * scale[:, None]
-    damping = torch.diag_embed(ridge)
+    damping = ridge[:, :, None] * identity(ridge)
     best, best_t, highest = torch.zeros_like(ridge), t0, -torch.logsumexp(t0, -1)
     a, steps = best if start is None else start / scale, 2 * newton_steps - 1
     for step in range(steps + 1):
@@ -200,7 +210,7 @@ def solve_readout(
 
 
 def best_share(t0: Tensor, step: Tensor, t0_product: Tensor, step_product: Tensor) -> Tensor:
-    """What share of the solved features the DV objective over all product pairs likes best: [B].
+    """Share of the solved features that maximises the DV objective over all product pairs: [B].
 
     The solve sees some of the product pairs, and where dependence is strong few of them come near
     the joint ones: one pair more can show that it went too far. t0, step [B, n] anchor and solved
@@ -214,6 +224,23 @@ def best_share(t0: Tensor, step: Tensor, t0_product: Tensor, step_product: Tenso
         else:
             best = torch.where(value > highest, share, best)
             highest = torch.maximum(value, highest)
+    return best
+
+
+def critic_share(joint: Tensor, product: Tensor) -> Tensor:
+    """Share of the whole critic, anchor included, that maximises the DV objective: [B].
+
+    The anchor is evaluated far out where values are rare: the ones of a flag that is set in 1% of
+    the samples lie at seven standard deviations, and the few product pairs in which two of them
+    meet outweigh all others in the log-mean-exp. Among the shares is 0, whose bound is 0, so no
+    bound falls below 0. Elsewhere the share is 1. joint [B, n], product [B, P] values of T.
+    """
+    mean, pairs = joint.mean(1), torch.log(torch.ones_like(product).sum(1))
+    best, highest = torch.zeros_like(mean), -pairs  # of the share 0
+    for share in CRITIC_SHARES:
+        value = share * mean - torch.logsumexp(share * product, 1)
+        best = torch.where(value >= highest, share, best)
+        highest = torch.maximum(value, highest)
     return best
 
 

@@ -31,6 +31,10 @@ PSEUDO_COUNT = 0.3
 # neighbours can tell.
 BUDGET = 5_120_000
 CONTEXT, TRAINING_CONTEXT = 1024, 320
+# Kernel values and products of two of them stay above the smallest normal float32 number, 1.2e-38:
+# arithmetic with denormal ones is many times slower, and nothing depends on sums that small.
+FARTHEST = 43.0  # exp(-43) = 2.1e-19
+LEAST = 2.1e-5  # its fourth power is 1.9e-19
 
 
 def context_size(n: int, most: int = CONTEXT) -> int:
@@ -107,7 +111,7 @@ def _scaled(x: Tensor, y: Tensor, scale: Tensor) -> tuple[list[Tensor], list[Ten
 def gaussian(a: Tensor, b: Tensor) -> Tensor:
     """exp(-|a - b|^2 / 2) of all pairs: [B, n, D], [B, C, D] -> [B, n, C]."""
     half = 0.5 * b.square().sum(-1)[:, None] - a @ b.mT + 0.5 * a.square().sum(-1, keepdim=True)
-    return torch.exp(-half.clamp(min=0))
+    return torch.exp(-half.clamp(min=0.0, max=FARTHEST))
 
 
 def log_ratio(both: Tensor, near_x: Tensor, near_y: Tensor, c: int) -> Tensor:
@@ -117,5 +121,7 @@ def log_ratio(both: Tensor, near_x: Tensor, near_y: Tensor, c: int) -> Tensor:
 
 
 def fourth_power(k: Tensor) -> Tensor:
+    """Kernel values of half the width: [..] -> [..], not below `LEAST`^4."""
+    k = k.clamp(min=LEAST)
     k = k * k  # (as a power it would be slow in ONNX Runtime)
     return k * k

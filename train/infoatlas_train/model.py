@@ -22,6 +22,7 @@ from infoatlas_train.critic import (
     affine,
     anchor,
     best_share,
+    critic_share,
     donsker_varadhan,
     features,
     influence,
@@ -113,6 +114,10 @@ class InfoAtlas(nn.Module):
                 a, joint, product = share * a, share * joint, share[..., None] * product
             a = a[..., None]
             joint, product = t0 + joint, t0_product + product
+            whole = torch.ones_like(joint[:, :1])
+            if c.readout == "solved":
+                whole = critic_share(joint, product.flatten(1))[:, None]
+                joint, product = whole * joint, whole[..., None] * product
 
         def elsewhere(xq: Tensor, yq: Tensor) -> Tensor:
             qx = side(theta.side_x, side_inputs(xq, x)) + theta.bias
@@ -121,7 +126,7 @@ class InfoAtlas(nn.Module):
                 psi = psi.float()
                 if kernels is not None:
                     psi = torch.cat([psi, kernels.outside(xq, yq)], -1)
-                return anchor(z, xq, yq) + (psi @ a)[..., 0]
+                return whole * (anchor(z, xq, yq) + (psi @ a)[..., 0])
 
         return Evaluation(joint, product, t0, t0_product, elsewhere)
 
