@@ -2,7 +2,10 @@
 
 import hashlib
 import json
+import os
+import shutil
 
+import numpy as np
 import pytest
 
 from infoatlas_rt import bundle
@@ -46,7 +49,10 @@ def field(number, content):
 
 
 def onnx_file(metadata, inputs=bundle.INPUTS, outputs=bundle.OUTPUTS):
-    """An ONNX file with an empty graph, written field by field (numbers from onnx.proto)."""
+    """An ONNX file with an empty graph, written field by field (numbers from onnx.proto).
+
+    Its checksum is right, unless the metadata has none of this project's.
+    """
     graph = field(2, "graph")
     graph += b"".join(field(11, field(1, name) + field(2, b"")) for name in inputs)
     graph += b"".join(field(12, field(1, name)) for name in outputs)
@@ -54,6 +60,8 @@ def onnx_file(metadata, inputs=bundle.INPUTS, outputs=bundle.OUTPUTS):
     content += field(7, graph)
     for key, value in metadata.items():
         content += field(14, field(1, key) + field(2, value))
+    if any(key.startswith("infoatlas.") for key in metadata):
+        content += field(14, field(1, bundle.CHECKSUM) + field(2, bundle.checksum(content)))
     return content
 
 
@@ -129,6 +137,79 @@ def test_missing_file_names_the_shipped_models(tmp_path):
             bundle.load(path)
 
 
+def test_what_is_no_path_is_refused():
+    for model in (None, 3, ["edge"], "~nobody-has-this-name/model.onnx", "a\0b", "/dev/zero"):
+        with pytest.raises(ModelError, match=r"shipped model: .*edge"):
+            bundle.load(model)
+
+
+def test_a_fifo_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "model.onnx")
+    with pytest.raises(ModelError, match="not a regular file"):
+        bundle.load(tmp_path / "model.onnx")
+
+
+def test_checksums_of_the_shipped_models():
+    """As `sha256sum -c SHA256SUMS` would find."""
+    listed = bundle._shipped_checksums()
+    found = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in bundle.MODELS.glob("*.onnx")
+    }
+    assert listed == found
+
+
+def flipped(content, seed, count):
+    """Copies of a file, each with another bit flipped."""
+    rng = np.random.default_rng(seed)
+    for at, bit in zip(
+        rng.integers(0, len(content), count), rng.integers(0, 8, count), strict=True
+    ):
+        changed = bytearray(content)
+        changed[at] ^= 1 << bit
+        yield bytes(changed)
+
+
+def test_every_flipped_bit_of_a_shipped_model_is_found(tmp_path, monkeypatch):
+    for name in bundle.available():
+        shutil.copy(bundle.MODELS / f"{name}.onnx", tmp_path)
+    shutil.copy(bundle.MODELS / bundle.CHECKSUMS, tmp_path)
+    monkeypatch.setattr(bundle, "MODELS", tmp_path)
+    content = (tmp_path / "edge.onnx").read_bytes()
+    for changed in flipped(content, 0, 30):
+        (tmp_path / "edge.onnx").write_bytes(changed)
+        with pytest.raises(ModelError, match="not the file that was shipped"):
+            bundle.load("edge")
+    (tmp_path / "edge.onnx").write_bytes(content)
+    assert bundle.load("edge").bytes == content
+    (tmp_path / bundle.CHECKSUMS).unlink()
+    with pytest.raises(ModelError, match="cannot be checked"):
+        bundle.load("edge")
+
+
+def test_every_flipped_bit_of_an_own_model_is_found(write):
+    """A shipped file under another path is one: its own checksum decides."""
+    content = bundle.load("edge").bytes
+    assert bundle.load(write(content)).bytes == content
+    for changed in flipped(content, 1, 30):
+        with pytest.raises(ModelError):
+            bundle.load(write(changed))
+    small = onnx_file(infoatlas())
+    for at in range(len(small)):
+        for bit in range(8):
+            changed = bytearray(small)
+            changed[at] ^= 1 << bit
+            with pytest.raises(ModelError):
+                bundle.load(write(bytes(changed)))
+
+
+def test_a_file_without_checksum_is_refused(write):
+    content = onnx_file(infoatlas())
+    last = len(field(14, field(1, bundle.CHECKSUM) + field(2, "0" * 64)))
+    with pytest.raises(ModelError, match=r"has no checksum.*export"):
+        bundle.load(write(content[:-last]))
+
+
 @pytest.mark.parametrize("keep", [0, 1, 3, 20, 0.5, 0.9, -1])
 def test_truncated_file(write, keep):
     content = onnx_file(infoatlas())
@@ -201,6 +282,20 @@ def test_every_key_is_needed(write, key):
         ("calibration", json.dumps({**CALIBRATION, "sliced": {"noise": 1}})),
         ("calibration", json.dumps(CALIBRATION).replace("1.5", "-1")),
         ("calibration", json.dumps(CALIBRATION).replace("1.5", "NaN")),
+        ("calibration", json.dumps(CALIBRATION).replace("1.5", "1e300")),
+        ("calibration", "[" * 100_000),
+        ("accuracy", '{"a": ' * 100_000),
+        ("accuracy", '{"bmi": NaN}'),
+        ("accuracy", '{"bmi": [1, {"1000": -Infinity}]}'),
+        ("accuracy", '{"bmi": 1e999}'),
+        ("dim", "1" * 5000),
+        ("dim", "100000"),
+        ("n_max", "1" + "0" * 30),
+        ("shifts", "10000000"),
+        ("pairs", "-1"),
+        ("seed", "-1"),
+        ("name", "edge\nI = 5 nats"),
+        ("version", "1" * 201),
     ],
 )
 def test_unreadable_values_are_named(write, key, value):

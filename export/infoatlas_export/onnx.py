@@ -16,7 +16,7 @@ import onnx
 import onnxruntime
 import torch
 
-from infoatlas_rt.bundle import FORMAT, OUTPUTS
+from infoatlas_rt.bundle import CHECKSUM, FORMAT, OUTPUTS, checksum
 from infoatlas_rt.bundle import load as load_bundle
 from infoatlas_rt.errors import InputError, ModelError
 from infoatlas_rt.preprocess import canonicalise
@@ -153,7 +153,16 @@ def recalibrate(model: str | Path, out: str | Path, calibration: dict[str, str])
     kept = {p.key: p.value for p in proto.metadata_props}
     del proto.metadata_props[:]
     onnx.helper.set_model_props(proto, kept | calibration)
-    Path(out).write_bytes(proto.SerializeToString())
+    Path(out).write_bytes(sealed(proto))
+
+
+def sealed(proto: onnx.ModelProto) -> bytes:
+    """The content of a model file, with its checksum in the metadata."""
+    kept = {p.key: p.value for p in proto.metadata_props if p.key != CHECKSUM}
+    onnx.helper.set_model_props(proto, kept)
+    found = checksum(proto.SerializeToString(deterministic=True))
+    onnx.helper.set_model_props(proto, kept | {CHECKSUM: found})
+    return proto.SerializeToString(deterministic=True)
 
 
 def export(
@@ -180,7 +189,7 @@ def export(
             "give the best.pt that python -m infoatlas_train.pretrain wrote"
         ) from error
     properties = metadata(model, run, name, version) | (calibration or {})
-    content = to_onnx(model, properties).SerializeToString()
+    content = sealed(to_onnx(model, properties))
     rows = parity(model, content)
     worst = max(row["mi"] for row in rows)
     if not worst <= TOLERANCE:

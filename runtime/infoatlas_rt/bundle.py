@@ -3,6 +3,10 @@
 The metadata is read from the file's protocol-buffer framing, of which four message types are
 needed. So a model can be described, and a wrong file refused with a reason, without an inference
 session (which is made once, by the backend) and without any engine installed.
+
+No file is used whose content has changed since it was written, because an engine would read changed
+weights as willingly as the right ones. A shipped file is checked against `models/SHA256SUMS`, any
+other against the checksum in its own metadata, which `infoatlas-rt export` writes.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ import builtins
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,10 +25,20 @@ from .errors import ModelError
 from .uncertainty import check_constants
 
 MODELS = Path(__file__).parent / "models"
+CHECKSUMS = "SHA256SUMS"  # in MODELS; `sha256sum *.onnx` writes it, and `sha256sum -c` checks it
+CHECKSUM = "infoatlas.checksum"  # metadata key: SHA-256 of everything in the file but this entry
 FORMAT = "2"  # interface of the graph: names, shapes and meaning of inputs and outputs
 PREPROCESS = "1"  # version of preprocess.py that a model was trained with
 INPUTS = ("x", "y", "shifts", "sequence")
 OUTPUTS = ("mi", "pointwise", "influence", "spread")
+
+LARGEST_FILE = 2**31  # bytes, the limit of protocol buffers
+# Of the numbers in the metadata: what memory and time allow at the very most.
+LARGEST = {
+    "dim": 1000, "n_min": 10**6, "n_max": 10**9, "shifts": 10**6, "pairs": 10**9,
+    "steps": 10**15, "datasets": 10**15, "seed": 2**64,
+}  # fmt: skip
+LONGEST_TEXT = 200  # characters of a name, a version, a licence, ...
 
 # Field numbers of onnx.proto.
 _MODEL_GRAPH, _MODEL_METADATA = 7, 14
@@ -106,18 +121,28 @@ def load(model: str | os.PathLike[str] = "edge") -> Bundle:
     Raises
     ------
     ModelError
-        Missing, truncated, not ONNX, not a model of this project, or made for another version.
+        Missing, truncated, changed since it was written, not ONNX, not a model of this project, or
+        made for another version.
     """
-    path = MODELS / f"{model}.onnx"
-    if str(model) not in available():
-        path = Path(model).expanduser()
+    if not isinstance(model, str | os.PathLike):
+        raise ModelError(f"model is {model!r}, but has to be a name or a path: {_choices()}")
+    shipped = str(model) in available()
     try:
-        content = path.read_bytes()
-    except OSError as error:
+        path = MODELS / f"{model}.onnx" if shipped else Path(model).expanduser()
+        content = _content(path)
+    except (OSError, RuntimeError, ValueError) as error:  # also: ~nobody, and NUL in a path
+        reason = getattr(error, "strerror", None) or error
+        raise ModelError(f"no model {str(model)!r} ({reason}): {_choices()}") from error
+    except MemoryError as error:
         raise ModelError(
-            f"no model {str(model)!r} ({error.strerror}): pass the path of an .onnx file, "
-            f"or the name of a shipped model: {', '.join(available()) or 'none found'}"
+            f"{model} does not fit into memory: free some, or use a smaller model"
         ) from error
+    digest = hashlib.sha256(content).hexdigest()
+    if shipped and digest != _shipped_checksums().get(path.name):
+        raise ModelError(
+            f"{path} is not the file that was shipped (its SHA-256 is {digest}, and "
+            f"{CHECKSUMS} beside it has another one): install infoatlas-rt again"
+        )
     metadata, inputs, outputs = _read(path, content)
     keys = {
         key.removeprefix("infoatlas."): value
@@ -140,39 +165,102 @@ def load(model: str | os.PathLike[str] = "edge") -> Bundle:
             f"{path} has inputs {inputs} and outputs {outputs} instead of {list(INPUTS)} and "
             f"{list(OUTPUTS)}: export the checkpoint again with 'infoatlas-rt export'"
         )
-    return _describe(path, content, keys)
+    if not shipped and metadata.get(CHECKSUM) != checksum(content):
+        problem = "has changed since it was written" if CHECKSUM in metadata else "has no checksum"
+        raise ModelError(
+            f"{path} {problem} ({CHECKSUM} in its metadata): copy it again, or export the "
+            "checkpoint again with 'infoatlas-rt export'"
+        )
+    return _describe(path, content, digest, keys)
 
 
-def _describe(path: Path, content: bytes, keys: dict[str, str]) -> Bundle:
+def checksum(content: bytes) -> str:
+    """SHA-256 of the fields of an ONNX file, except the checksum in its metadata.
+
+    Raises ValueError where the framing is broken.
+    """
+    found = hashlib.sha256()
+    for number, value in _fields(memoryview(content)):
+        if number == _MODEL_METADATA and dict(_fields(value)).get(_NAME) == CHECKSUM.encode():
+            continue
+        size = value if isinstance(value, int) else len(value)
+        found.update(f"{number}:{size}:".encode())
+        if not isinstance(value, int):
+            found.update(value)
+    return found.hexdigest()
+
+
+def _content(path: Path) -> bytes:
+    """The content of a regular file that is not too large."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise ValueError("not a regular file")
+    if status.st_size >= LARGEST_FILE:
+        raise ValueError(f"{status.st_size} bytes are more than an ONNX file can have")
+    return path.read_bytes()
+
+
+def _shipped_checksums() -> dict[str, str]:
+    """SHA-256 of the shipped files, by file name."""
+    try:
+        lines = (MODELS / CHECKSUMS).read_text(encoding="ascii").split("\n")
+        return {name: digest for digest, name in (line.split() for line in lines if line)}
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"cannot read {MODELS / CHECKSUMS} ({error}), so the shipped models cannot be "
+            "checked: install infoatlas-rt again"
+        ) from error
+
+
+def _choices() -> str:
+    return (
+        "pass the path of an .onnx file, or the name of a shipped model: "
+        f"{', '.join(available()) or 'none found'}"
+    )
+
+
+def _describe(path: Path, content: bytes, digest: str, keys: dict[str, str]) -> Bundle:
     """Convert the metadata's strings."""
     key = ""
 
-    def text(name: str) -> str:
+    def value(name: str) -> str:
         nonlocal key
         key = name
         return keys[name]
+
+    def text(name: str) -> str:
+        found = value(name)
+        if len(found) > LONGEST_TEXT or not found.isprintable():
+            raise ValueError(f"not a text of at most {LONGEST_TEXT} printable characters")
+        return found
+
+    def number(name: str) -> int:
+        found = int(value(name))
+        if not 0 <= found <= LARGEST[name]:
+            raise ValueError(f"not between 0 and {LARGEST[name]}")
+        return found
 
     try:
         bundle = Bundle(
             path=path,
             name=text("name"),
             version=text("version"),
-            dim=int(text("dim")),
-            n_min=int(text("n_min")),
-            n_max=int(text("n_max")),
-            shifts=int(text("shifts")),
-            pairs=int(text("pairs")),
+            dim=number("dim"),
+            n_min=number("n_min"),
+            n_max=number("n_max"),
+            shifts=number("shifts"),
+            pairs=number("pairs"),
             readout=text("readout"),
             padding=text("padding"),
             preprocess=text("preprocess"),
-            steps=int(text("steps")),
-            datasets=int(text("datasets")),
-            seed=int(text("seed")),
+            steps=number("steps"),
+            datasets=number("datasets"),
+            seed=number("seed"),
             git_revision=text("git_revision"),
             licence=text("licence"),
-            accuracy=dict(json.loads(text("accuracy"))),
-            calibration=_calibration(text("calibration")) if "calibration" in keys else {},
-            sha256=hashlib.sha256(content).hexdigest(),
+            accuracy=_accuracy(value("accuracy")),
+            calibration=_calibration(value("calibration")) if "calibration" in keys else {},
+            sha256=digest,
             bytes=content,
         )
     except KeyError as error:
@@ -180,9 +268,10 @@ def _describe(path: Path, content: bytes, keys: dict[str, str]) -> Bundle:
             f"{path} lacks infoatlas.{key} in its metadata: "
             "export the checkpoint again with 'infoatlas-rt export'"
         ) from error
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
+        shown = keys[key] if len(keys[key]) <= LONGEST_TEXT else keys[key][:LONGEST_TEXT] + "..."
         raise ModelError(
-            f"{path} has infoatlas.{key} {keys[key]!r} in its metadata, which cannot be read "
+            f"{path} has infoatlas.{key} {shown!r} in its metadata, which cannot be read "
             f"({error}): export the checkpoint again with 'infoatlas-rt export'"
         ) from error
     if not (bundle.shifts >= 4 and bundle.dim >= 1 and 2 <= bundle.n_min <= bundle.n_max):
@@ -191,6 +280,13 @@ def _describe(path: Path, content: bytes, keys: dict[str, str]) -> Bundle:
             f"n_max={bundle.n_max}, shifts={bundle.shifts}: export the checkpoint again"
         )
     return bundle
+
+
+def _accuracy(text: str) -> dict[str, Any]:
+    """Nested dictionaries of finite numbers and texts."""
+    found = dict(json.loads(text))
+    json.dumps(found, allow_nan=False)
+    return found
 
 
 def _calibration(text: str) -> dict[str, dict[str, float]]:
@@ -234,7 +330,7 @@ def _not_onnx(path: Path, content: bytes) -> str:
 
 
 def _fields(message: Any) -> Iterator[tuple[int, Any]]:
-    """Fields of a protocol-buffer message: (number, bytes), or (number, None) for numbers.
+    """Fields of a protocol-buffer message: (number, bytes), or (number, value) for integers.
 
     Raises ValueError where the framing is broken, as in a truncated file.
     """
@@ -257,13 +353,12 @@ def _fields(message: Any) -> Iterator[tuple[int, Any]]:
     while at < end:
         number, kind = divmod(varint(), 8)
         if kind == 0:
-            varint()
-            yield number, None
+            yield number, varint()
         elif kind in (1, 2, 5):
             size = varint() if kind == 2 else {1: 8, 5: 4}[kind]
             if size > end - at:
                 raise ValueError("a field reaches beyond the end")
             at += size
-            yield number, message[at - size : at] if kind == 2 else None
+            yield number, message[at - size : at]
         else:
             raise ValueError(f"wire type {kind}")

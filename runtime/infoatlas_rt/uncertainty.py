@@ -20,6 +20,7 @@ KINDS = ("whole", "sliced")
 # much wider (or, negative, narrower) few samples make it all: 1 + few / sqrt(n).
 CONSTANTS = ("noise", "spread", "ceiling", "few")
 
+LARGEST_CONSTANT = 1000.0
 LEAST_FACTOR = 0.5  # of few samples
 MOST_RANK_NOISE = 1.0  # beyond it the direction is lost altogether
 
@@ -113,6 +114,8 @@ def check_constants(values: Any) -> dict[str, dict[str, float]]:
     found = {kind: {name: float(values[kind][name]) for name in CONSTANTS} for kind in KINDS}
     numbers = [value for kind in found.values() for value in kind.values()]
     unsigned = [value for kind in found.values() for name, value in kind.items() if name != "few"]
-    if not (np.isfinite(numbers).all() and min(unsigned) >= 0):
-        raise ValueError("constants have to be finite, and all but `few` not negative")
+    if not (np.abs(numbers).max() <= LARGEST_CONSTANT and min(unsigned) >= 0):  # (also for NaN)
+        raise ValueError(
+            f"constants have to be at most {LARGEST_CONSTANT:.0f}, and all but `few` not negative"
+        )
     return found
