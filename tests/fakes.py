@@ -42,6 +42,7 @@ class RecordingEstimator:
             model="recording",
             saturated=False,
             degenerate=False,
+            limited=False,
             rank_x=1.0,
             rank_y=1.0,
             neighbours_alike=False,

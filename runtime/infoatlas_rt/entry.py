@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from . import slicing
 from .bundle import Bundle
+from .discrete import entropy
 from .errors import InputError
 from .inputs import as_resolution
-from .preprocess import standardise
+from .preprocess import clip_outliers, rounded, standardise
 
 MAX_SAMPLES = 1_000_000
 # Pairs of samples (slices x samples x shifts) evaluated at once; more slices run one after another.
@@ -30,7 +31,7 @@ class Entry:
     ----------
     plan : Slicing
     x, y : [n, dx], [n, dy] float64
-        Prepared and shuffled.
+        Prepared and shuffled; without constant coordinates, unless there are no others.
     order : [n] int64
         Position i holds sample order[i] of the input.
     shifts : [M] int64
@@ -39,7 +40,11 @@ class Entry:
     groups : [n] int64, or None
         Group of each sample, 0..G-1, in the order of the input.
     constant_x, constant_y : tuple of int
-        Constant coordinates.
+        Constant coordinates of the input.
+    degenerate : bool
+        Whether a whole side is constant.
+    ceiling : float
+        Entropy of the side that has less of it, nats (`discrete.py`); infinite for continuous ones.
     """
 
     plan: slicing.Slicing
@@ -51,12 +56,8 @@ class Entry:
     groups: NDArray[np.int64] | None
     constant_x: tuple[int, ...]
     constant_y: tuple[int, ...]
-
-    @property
-    def degenerate(self) -> bool:
-        """Whether a whole side is constant."""
-        constant = len(self.constant_x), len(self.constant_y)
-        return constant[0] == self.x.shape[1] or constant[1] == self.y.shape[1]
+    degenerate: bool
+    ceiling: float
 
     @property
     def chunk(self) -> int:
@@ -107,7 +108,10 @@ def make_entry(
     resolution_y: Any,
     groups: NDArray[np.int64] | None = None,
 ) -> Entry:
-    """Shuffle samples [n, d], and prepare the sides that are projected."""
+    """Shuffle samples [n, d], and prepare the sides that are projected.
+
+    Constant coordinates are left out before anything depends on how many coordinates there are.
+    """
     n = len(x)
     # Fewer pairs in all keep huge samples within memory.
     shifts = min(shifts, n - 1, max(LEAST_SHIFTS, CHUNK_PAIRS // n))
@@ -116,17 +120,36 @@ def make_entry(
     else:
         order, place, offsets = _shuffle_groups(groups, shifts, seed)
     sequence = place if time_series else np.arange(n)
-    x = _prepare(x, resolution_x, "x", plan.x is not None)
-    y = _prepare(y, resolution_y, "y", plan.y is not None)
+    x, constant_x = _varying(_rounded(x, resolution_x, "x"))
+    y, constant_y = _varying(_rounded(y, resolution_y, "y"))
+    degenerate = bool((x == x[0]).all() or (y == y[0]).all())
+    if constant_x or constant_y:
+        plan = slicing.of_what_moves(plan, x.shape[1], y.shape[1], seed)
+    ceiling = min(entropy(x), entropy(y))
+    # For a projection; a side that enters whole is left as it is, because only its ranks count, and
+    # those are exact for any scale and any heavy tail.
+    with np.errstate(over="ignore"):  # deviations beyond the range of floats limit nothing
+        x = x if plan.x is None else standardise(clip_outliers(x))
+        y = y if plan.y is None else standardise(clip_outliers(y))
     if groups is not None:
         streams = np.random.SeedSequence(seed).spawn(5)[3:]
         x, y = (
             samples if sliced is not None else _untied(samples, groups, np.random.default_rng(own))
             for samples, sliced, own in ((x, plan.x, streams[0]), (y, plan.y, streams[1]))
         )
-    constant = _constant(x), _constant(y)
-    plan = slicing.of_what_moves(plan, *constant) if any(constant) else plan
-    return Entry(plan, x[order], y[order], order, offsets, sequence, groups, *constant)
+    return Entry(
+        plan,
+        x[order],
+        y[order],
+        order,
+        offsets,
+        sequence,
+        groups,
+        constant_x,
+        constant_y,
+        degenerate,
+        ceiling,
+    )
 
 
 @lru_cache(maxsize=8)
@@ -167,25 +190,19 @@ def _shuffle_groups(
     return order, np.argsort(order), offsets
 
 
-def _prepare(
-    samples: NDArray[np.float64], resolution: Any, name: str, projected: bool
-) -> NDArray[np.float64]:
-    """Rounded and, for a projection, standardised samples [n, d].
-
-    A side that enters whole is left as it is: only its ranks count, and they are exact for any
-    scale and any heavy tail, which the rounding errors of a standardisation would not be.
-    """
+def _rounded(samples: NDArray[np.float64], resolution: Any, name: str) -> NDArray[np.float64]:
+    """Samples [n, d] as multiples of their resolution, where one is given."""
     step = as_resolution(resolution, samples.shape[1], f"resolution_{name}")
-    if step is None and not projected:
+    if step is None:
         return samples
     with np.errstate(over="ignore", invalid="ignore"):
-        prepared = standardise(samples, step)
-    if not np.isfinite(prepared).all():
+        found: NDArray[np.float64] = rounded(samples, step)
+    if not np.isfinite(found).all():
         raise InputError(
             f"resolution_{name} {resolution!r} is too small for values up to "
             f"{np.abs(samples).max():.3g}: give it in the units of {name}"
         )
-    return prepared
+    return found
 
 
 def _untied(
@@ -209,5 +226,10 @@ def _untied(
     return found
 
 
-def _constant(samples: NDArray[np.float64]) -> tuple[int, ...]:
-    return tuple(np.flatnonzero((samples == samples[0]).all(axis=0)).tolist())
+def _varying(samples: NDArray[np.float64]) -> tuple[NDArray[np.float64], tuple[int, ...]]:
+    """Samples [n, d] without constant coordinates (all, if there are no others), and which."""
+    same = (samples == samples[0]).all(axis=0)
+    constant = tuple(np.flatnonzero(same).tolist())
+    if not constant or len(constant) == len(same):
+        return samples, constant
+    return np.ascontiguousarray(samples[:, ~same]), constant

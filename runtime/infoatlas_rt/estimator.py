@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from . import bundle, slicing
 from .backends import Backend
 from .backends.onnxruntime import OnnxRuntimeBackend
+from .discrete import bounded
 from .entry import Entry, check_lengths, make_entry
 from .errors import InputError, ModelError
 from .inputs import as_count, as_flag, as_groups, as_samples
@@ -163,7 +164,7 @@ class Estimator:
         per_slice, spread = np.zeros((2, plan.slices))
         pointwise, influence = np.zeros(n), np.zeros(n)
         rank_x = rank_y = gaussian = crowding = 0.0
-        saturated = False
+        saturated = limited = False
         for part in entry.parts():
             begin = perf_counter()
             sx, sy = entry.slices(part)
@@ -175,8 +176,11 @@ class Estimator:
                 per_slice[part] = 0.0
             else:
                 found = self.backend.run(*inputs, entry.shifts, entry.sequence)
-                per_slice[part], local, effect, spread[part] = found
-                pointwise += local.sum(axis=0, dtype=np.float64)
+                values, local, effect, spread[part] = found
+                per_slice[part] = bounded(values, entry.ceiling)
+                change = per_slice[part] - values  # nearly always 0
+                limited |= bool(change.any())
+                pointwise += local.sum(axis=0, dtype=np.float64) + change.sum()
                 influence += effect.sum(axis=0, dtype=np.float64)
             rank_x += float(data.rank_x.sum())
             rank_y += float(data.rank_y.sum())
@@ -229,6 +233,7 @@ class Estimator:
             model=self.bundle.name,
             saturated=saturated,
             degenerate=entry.degenerate,
+            limited=limited,
             rank_x=rank_x,
             rank_y=rank_y,
             neighbours_alike=not time_series and neighbours_alike(entry),
@@ -316,8 +321,7 @@ def neighbours_alike(entry: Entry) -> bool:
         return False
     place = np.argsort(entry.order)
     product = 1.0
-    for side, constant in ((entry.x, entry.constant_x), (entry.y, entry.constant_y)):
-        side = np.delete(side, constant, axis=1)
+    for side in (entry.x, entry.y):
         with np.errstate(all="ignore"):
             z = (side - side.mean(axis=0)) / side.std(axis=0)
             own = (z[place[1:]] * z[place[:-1]]).mean(axis=0)

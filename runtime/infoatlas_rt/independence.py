@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .discrete import bounded
 from .entry import Entry
 from .errors import ModelError
 from .estimator import Estimator, as_estimator
@@ -208,7 +209,8 @@ def _read(
             )
             inputs = np.ascontiguousarray(data.x), np.ascontiguousarray(data.y)
             mi, *_ = estimator.backend.run(*inputs, entry.shifts, entry.sequence)
-            values[batch.start : batch.stop] += mi.reshape(len(batch), width).sum(axis=1) / slices
+            of_slices = bounded(mi, entry.ceiling).reshape(len(batch), width)
+            values[batch.start : batch.stop] += of_slices.sum(axis=1) / slices
             done += len(batch) * width
             if progress is not None:
                 progress(done, len(values) * slices)

@@ -25,6 +25,7 @@ from array_api_compat import array_namespace, device
 Array = Any  # a NumPy, torch or CuPy array
 
 RANK_TOLERANCE = 1e-6  # eigenvalues of a side below this share of the largest are dropped
+OUTLIER = 10.0  # times the largest deviation of the others, at most
 CORRELATION_FLOOR = 1e-12  # canonical correlations below it count as none
 
 
@@ -39,15 +40,55 @@ class Canonical(NamedTuple):
     saturated: Array  # [S] bool, a correlation reached the bound that n samples can tell
 
 
-def standardise(x: Array, resolution: Any = None) -> Array:
+def rounded(x: Array, resolution: Array) -> Array:
+    """Readings as multiples of the resolution, so that the jitter of a sensor at rest is no data.
+
+    Parameters
+    ----------
+    x : [n, d] float64
+    resolution : [d] float64
+        0 leaves a coordinate as it is.
+
+    Returns
+    -------
+    [n, d] float64
+    """
+    xp = array_namespace(x)
+    safe = xp.where(resolution > 0, resolution, xp.ones_like(resolution))
+    return xp.where(resolution > 0, xp.round(x / safe) * safe, x)
+
+
+def clip_outliers(x: Array) -> Array:
+    """Limit what a glitch can do to the scale of a coordinate.
+
+    In each coordinate, deviations from the median are limited to `OUTLIER` times the largest one
+    that remains without the c largest, c = 1 + n // 100. So a coordinate without outliers stays as
+    it is, bit by bit, and of two samples the larger one is never the smaller one afterwards. Where
+    all but c samples have one value, they may be a rare motion or a flag, and nothing is limited.
+
+    Parameters
+    ----------
+    x : [n, d] float64, finite
+
+    Returns
+    -------
+    [n, d] float64
+    """
+    xp = array_namespace(x)
+    n = x.shape[0]
+    centre = xp.sort(x, axis=0)[n // 2]
+    deviation = xp.sort(xp.abs(x - centre), axis=0)  # (infinite beyond the range of floats)
+    limit = OUTLIER * deviation[max(n - 2 - n // 100, 0)]
+    limit = xp.where(limit > 0, limit, xp.full_like(limit, xp.inf))
+    return xp.clip(x, min=centre - limit, max=centre + limit)
+
+
+def standardise(x: Array) -> Array:
     """Centre and scale each coordinate; constants become zeros.
 
     Parameters
     ----------
     x : [n, d] float
-    resolution : float or [d] floats, optional
-        Readings are rounded to multiples of it first, so that the jitter of a sensor at rest is
-        not blown up to full scale. 0 leaves a coordinate as it is.
 
     Returns
     -------
@@ -55,12 +96,6 @@ def standardise(x: Array, resolution: Any = None) -> Array:
     """
     xp = array_namespace(x)
     x = xp.astype(x, xp.float64)
-    if resolution is not None:
-        step = xp.broadcast_to(
-            xp.asarray(resolution, dtype=xp.float64, device=device(x)), (x.shape[-1],)
-        )
-        safe = xp.where(step > 0, step, xp.ones_like(step))
-        x = xp.where(step > 0, xp.round(x / safe) * safe, x)
     # Scaling by the range first keeps the squares finite for any finite input.
     low, high = xp.min(x, axis=-2, keepdims=True), xp.max(x, axis=-2, keepdims=True)
     half_range = high / 2 - low / 2

@@ -16,7 +16,9 @@ class Estimate:
     Attributes
     ----------
     mi : float
-        Nats; the mean over slices. Reported as it is, so independence may come out below zero.
+        Nats; the mean over slices. Independence may come out slightly below zero. Each slice is
+        limited to at least -0.1 and to at most the entropy of either side (infinite unless rows
+        repeat, see `discrete.entropy`); where that changed a slice, `limited` is True.
     stderr : float
         Nats; sampling, slices and model error: mi ± 1.645 stderr is about a 90% interval over data
         like those that the model was calibrated on. Without calibration in the model's file it is
@@ -25,7 +27,8 @@ class Estimate:
         Nats.
     pointwise : [n] float64
         Nats; local mutual information of each pair, in the order of the input; its mean is `mi`.
-        (What the model adds to the critic's bound is spread over all pairs evenly.)
+        (What the model adds to the critic's bound, and what a limit changes, is spread over all
+        pairs evenly.)
     influence : [n] float64
         Nats; influence of each pair on `mi`, in the order of the input.
     noise : float
@@ -57,6 +60,9 @@ class Estimate:
         (a copy, or x = y): the true value may be much larger, up to infinity.
     degenerate : bool
         A side is constant, so there is no information: `mi` and `stderr` are exactly 0.
+    limited : bool
+        The model's value of a slice was below -0.1 nats or above the entropy of a side of which
+        rows repeat (flags, counts, a robot at rest), and was replaced by that bound.
     rank_x, rank_y : float
         Dimensions that survived the whitening of a side, mean over slices.
     neighbours_alike : bool
@@ -86,6 +92,7 @@ class Estimate:
     model: str
     saturated: bool
     degenerate: bool
+    limited: bool
     rank_x: float
     rank_y: float
     neighbours_alike: bool
@@ -96,7 +103,7 @@ class Estimate:
     def __str__(self) -> str:
         """One line, with whatever is unusual at its end."""
         how = "unsliced" if self.k is None else f"{self.slices} slices, k={self.k}"
-        flags = [name for name in ("saturated", "degenerate") if getattr(self, name)]
+        flags = [name for name in ("saturated", "degenerate", "limited") if getattr(self, name)]
         if self.neighbours_alike:
             flags.append("neighbouring rows are alike: time_series=True if in order of time")
         if self.beyond_n_max:

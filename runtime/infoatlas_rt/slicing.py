@@ -63,7 +63,8 @@ def plan(
     Parameters
     ----------
     dx, dy : int
-        Coordinates of each side.
+        Coordinates of each side, constant ones included: what is constant changes from window to
+        window of a stream, and the number of slices must not.
     dim : int
         D, the widest side that the model takes.
     k : int, optional
@@ -95,12 +96,8 @@ def plan(
 
     width = dim if k is None else k
     count = SLICES if slices is None else slices
-    streams = np.random.SeedSequence(seed).spawn(2)
     projections: list[NDArray[np.float64] | None] = []
-    for name, d, sliced, stream in (
-        ("x", dx, slice_x, streams[0]),
-        ("y", dy, slice_y, streams[1]),
-    ):
+    for side, (name, d, sliced) in enumerate((("x", dx, slice_x), ("y", dy, slice_y))):
         if not sliced and d > dim:
             raise InputError(
                 f"{name} has {d} coordinates, and the model takes {dim}: "
@@ -118,9 +115,7 @@ def plan(
                 f"{count} slices from {d} to {width} dimensions are {count * d * width} numbers, "
                 f"and the limit is {LARGEST}: pass fewer slices or coordinates, or a smaller k"
             )
-        projections.append(
-            stiefel(d, width, count, np.random.default_rng(stream)) if sliced else None
-        )
+        projections.append(_side(d, width, count, seed, side) if sliced else None)
     return Slicing(count, width, *projections)
 
 
@@ -151,30 +146,27 @@ def stiefel(d: int, k: int, slices: int, rng: np.random.Generator) -> NDArray[np
     return _stored(_orthonormal(rng.standard_normal((slices, d, k))))
 
 
-@lru_cache(maxsize=4)
-def of_what_moves(
-    plan: Slicing, constant_x: tuple[int, ...], constant_y: tuple[int, ...]
-) -> Slicing:
-    """The same slices, of the coordinates that are not constant alone.
+@lru_cache(maxsize=16)
+def of_what_moves(plan: Slicing, moving_x: int, moving_y: int, seed: int) -> Slicing:
+    """The same slices, of sides of which so many coordinates are not constant.
 
-    A slice of three moving coordinates has three dimensions at most: five combinations of three are
-    collinear but for their ranks, and whitening would blow that difference up. The projections stay
-    uniform on St(m, min(k, m)), m coordinates that move; a side that does not move at all stays.
+    They are the slices of these coordinates alone, so that a constant one changes nothing. A slice
+    of three such coordinates has three dimensions at most: five combinations of three are collinear
+    but for their ranks, and whitening would blow that difference up.
     """
-    return replace(plan, x=_moving(plan.x, constant_x), y=_moving(plan.y, constant_y))
+    sides = []
+    for side, projections, moving in ((0, plan.x, moving_x), (1, plan.y, moving_y)):
+        if projections is not None and moving < projections.shape[1]:
+            width = min(projections.shape[2], moving)
+            projections = _side(moving, width, plan.slices, seed, side)
+        sides.append(projections)
+    return replace(plan, x=sides[0], y=sides[1])
 
 
-def _moving(
-    projections: NDArray[np.float64] | None, constant: tuple[int, ...]
-) -> NDArray[np.float64] | None:
-    """Projections [S, d, k] whose rows of constant coordinates are 0: [S, d, min(k, moving)]."""
-    if projections is None or not 0 < len(constant) < projections.shape[1]:
-        return projections
-    moving = np.setdiff1d(np.arange(projections.shape[1]), constant)
-    width = min(projections.shape[2], len(moving))
-    found = np.zeros((*projections.shape[:2], width))
-    found[:, moving] = _orthonormal(projections[:, moving, :width])
-    return _stored(found)
+def _side(d: int, k: int, slices: int, seed: int, side: int) -> NDArray[np.float64]:
+    """Projections of side 0 (x) or 1 (y)."""
+    stream = np.random.SeedSequence(seed).spawn(2)[side]
+    return stiefel(d, k, slices, np.random.default_rng(stream))
 
 
 def _orthonormal(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
