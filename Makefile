@@ -18,8 +18,8 @@ ROS  = .venv-ros/bin
 .PHONY: keystates keystates-data demo test test-core test-ros2 ros-demo bench accuracy applications pretrain lint clean
 
 demo: .venv/ready
-	$(RUN)/infoatlas-rt info
-	$(RUN)/infoatlas-rt keystates examples/data/pickcube.npz --lag 2 --k 5 --slices 40 --plot keystates.png
+	$(RUN)/infoatlas-rt keystates examples/data/pickcube.npz \
+		--group tool=tool.x,tool.y,tool.z --group cube=cube.x,cube.y,cube.z --plot keystates.png
 
 test: test-core test-ros2
 

@@ -1,22 +1,29 @@
-"""Key states of 100 recorded demonstrations: where a state says most, and least, about its past.
+"""Key states of 100 recorded demonstrations, and a tracker that detects them in the next one.
 
-The command does the same, and prints how near the key states come to the simulator's flags:
+The command does the first half, prints how near the key states come to the simulator's flags, and
+draws them:
 
-    infoatlas-rt keystates examples/data/pickcube.npz --lag 2 --k 5 --slices 40 --plot keystates.png
+    infoatlas-rt keystates examples/data/pickcube.npz --plot keystates.png --save task.json
 """
 
 from pathlib import Path
 
-from infoatlas_rt import Estimator
-from infoatlas_rt.curve import mi_curve
-from infoatlas_rt.data import load_trajectories
-from infoatlas_rt.extrema import find
+import numpy as np
+
+from infoatlas_rt import KeyStateTracker, discover_keystates, load_trajectories
 
 trajectories = load_trajectories(Path(__file__).parent / "data" / "pickcube.npz")
-curve = mi_curve(trajectories, Estimator(k=5, slices=40), lag=2)
+*demonstrations, unseen = np.split(trajectories.states, np.cumsum(trajectories.lengths)[:-1])
 
-for state in find(curve):
-    print(
-        f"{state.kind:8} at {state.stamp:.2f} of the trajectory: {state.value:.2f} nats, "
-        f"stands out by {state.prominence:+.2f} ({state.z:.1f} standard errors)"
-    )
+found = discover_keystates(demonstrations[:15], k=3)
+print(found)
+for change in found.explain():
+    print(f"key state {change.keystate + 1}: columns {change.coordinates[:2]} change most")
+
+tracker = KeyStateTracker(found)
+for state in unseen:
+    for event in tracker.push(state):
+        print(
+            f"unseen episode, step {event.detected_at}: key state {event.keystate + 1} "
+            f"at step {event.step}, posterior {event.posterior:.3f}"
+        )

@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from infoatlas_rt import cli
+from infoatlas_rt import KeyStates, cli
 from infoatlas_rt.estimator import Estimator
 
 PICKCUBE = Path(__file__).parents[1] / "examples" / "data" / "pickcube.npz"
-QUICK = ["--points", "15", "--slices", "3", "--threads", "1"]
+QUICK = ["--slices", "3", "--threads", "1"]
+CURVE = ["--method", "curve", "--points", "15", *QUICK]
 
 
 @pytest.fixture
@@ -44,11 +45,12 @@ def test_estimate(samples, capsys, tmp_path):
     assert json.loads(target.read_text())["slices"] == 4
 
 
-def test_keystates_table_picture_and_json(capsys, tmp_path):
+def test_curve_table_picture_and_json(capsys, tmp_path):
     picture, target = tmp_path / "a.png", tmp_path / "a.json"
-    command = ["keystates", str(PICKCUBE), *QUICK, "--plot", str(picture), "--json", str(target)]
+    command = ["keystates", str(PICKCUBE), *CURVE, "--plot", str(picture), "--json", str(target)]
     assert cli.main(command) == 0
     text = capsys.readouterr().out
+    assert text.startswith("Extrema of I(s_t; s_t-lag)") and "Key states" not in text
     assert "Left out, constant within each trajectory: goal.x goal.y goal.z" in text
     assert all(flag in text for flag in ("is_grasped", "is_obj_placed", "success"))
     assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size > 20_000
@@ -65,7 +67,7 @@ def test_keystates_table_picture_and_json(capsys, tmp_path):
         assert len(row["distance"]) == len(row["uniform"]) == 3
 
 
-def test_flags_never_reach_the_estimator(capsys, tmp_path, monkeypatch):
+def test_flags_never_reach_the_curve(capsys, tmp_path, monkeypatch):
     """Every number that it is given is a state's, and other flags change no estimate."""
     with np.load(PICKCUBE) as file:
         arrays = dict(file)
@@ -84,7 +86,7 @@ def test_flags_never_reach_the_estimator(capsys, tmp_path, monkeypatch):
             for flag in ("is_grasped", "is_obj_placed", "success"):
                 arrays[flag] = rng.random(7820) < 0.01
         np.savez(tmp_path / f"{name}.npz", **arrays)
-        command = ["keystates", str(tmp_path / f"{name}.npz"), *QUICK, "--keep-constant", "--json"]
+        command = ["keystates", str(tmp_path / f"{name}.npz"), *CURVE, "--keep-constant", "--json"]
         assert cli.main(command) == 0
         results.append(json.loads(capsys.readouterr().out))
     assert results[0]["curve"] == results[1]["curve"]
@@ -97,12 +99,98 @@ def test_flags_never_reach_the_estimator(capsys, tmp_path, monkeypatch):
         assert all(row.tobytes() in rows for row in np.ascontiguousarray(side))
 
 
+@pytest.fixture(scope="module")
+def thirty(tmp_path_factory):
+    """30 of the demonstrations, to be quick."""
+    path = tmp_path_factory.mktemp("data") / "thirty.npz"
+    with np.load(PICKCUBE) as file:
+        arrays = dict(file)
+    rows = arrays["lengths"][:30].sum()
+    cut = {k: v[:rows] for k, v in arrays.items() if k not in ("lengths", "names", "seeds")}
+    np.savez(path, **cut, lengths=arrays["lengths"][:30], names=arrays["names"])
+    return path
+
+
+def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
+    picture, target, saved = (tmp_path / name for name in ("a.svg", "a.json", "task.json"))
+    command = ["keystates", str(thirty), *QUICK, "--plot", str(picture), "--json", str(target)]
+    groups = ["--group", "tool=tool.", "--group", "cube=28:31"]
+    assert cli.main([*command, *groups, "--count", "2", "--save", str(saved)]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("2 key states of 30 trajectories")
+    assert "Key state 1: tool and cube made" in text
+    assert all(word in text for word in ("is_grasped", "evenly spaced", "slowest", str(saved)))
+    result = json.loads(target.read_text())
+    first, second = result["keystates"]
+    assert first["rank"] == 1 and second["rank"] == 2 and first["gain"] > second["gain"]
+    assert first["coordinates"]["names"][0].startswith("finger")
+    assert first["groups"][0]["before"] < 0.3 < 1 < first["groups"][0]["after"]
+    assert 0 <= first["information"]["percentile"] < 50
+    assert [len(state["steps"]) for state in result["keystates"]] == [30, 30]
+    grasp = result["events"][0]
+    assert grasp["name"] == "is_grasped" and grasp["count"] == 30
+    truth = np.array(grasp["steps"])
+    assert np.abs(np.array(first["steps"]) - truth).mean() == grasp["found"]["error"] <= 1.5
+    assert grasp["found"]["within_2"] == 1 and grasp["even"]["error"] > 2
+    np.testing.assert_array_equal(KeyStates.load(saved).steps[:, 0], first["steps"])
+    drawn = picture.read_text()
+    for words in ("key state 1", "truth: is_grasped", "mean error (steps)", "evenly spaced"):
+        assert f"<!-- {words} -->" in drawn
+
+
+def test_keystates_by_the_model(thirty, capsys):
+    command = ["keystates", str(thirty), *QUICK, "--method", "pointwise", "--count", "3", "--json"]
+    assert cli.main(command) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["method"] == "pointwise" and len(result["keystates"]) == 3
+    assert result["events"][0]["found"]["within_2"] > 0.8
+
+
+def test_count_auto(thirty, capsys):
+    assert cli.main(["keystates", str(thirty), *QUICK, "--count", "auto", "--json"]) == 0
+    states = json.loads(capsys.readouterr().out)["keystates"]
+    assert all(state["p_value"] == 0.05 for state in states)
+
+
+def test_flags_never_move_a_key_state(thirty, capsys, tmp_path):
+    with np.load(thirty) as file:
+        arrays = dict(file)
+    arrays["is_grasped"] = np.random.default_rng(0).random(len(arrays["states"])) < 0.01
+    np.savez(tmp_path / "other.npz", **arrays)
+    results = []
+    for path in (thirty, tmp_path / "other.npz"):
+        assert cli.main(["keystates", str(path), *QUICK, "--count", "2", "--json"]) == 0
+        results.append(json.loads(capsys.readouterr().out))
+    assert results[0]["keystates"] == results[1]["keystates"]
+    assert results[0]["events"] != results[1]["events"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--count", "-1"], "--count is '-1'"),
+        (["--count", "0"], "k is 0"),
+        (["--points", "3"], "--points is for curve"),
+        (["--topic", "/a"], "--topic is for bag"),
+        (["--method", "curve", "--count", "3"], "--count is for phase and pointwise"),
+        (["--method", "pointwise", "--count", "auto"], "method='phase'"),
+        (["--group", "tool=tool."], "given once"),
+        (["--group", "tool=nothing"], "names no columns"),
+        (["--group", "a=1", "--group", "b=99"], "columns from 0 to 40"),
+        (["--save", "/missing/task.json"], "/missing"),
+    ],
+)
+def test_options_that_cannot_be_used(thirty, options, message, capsys):
+    assert cli.main(["keystates", str(thirty), *QUICK, *options]) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_raw_steps_and_no_flags(capsys, tmp_path):
     rng = np.random.default_rng(0)
     walks = np.cumsum(rng.standard_normal((60, 12, 6)), axis=1).reshape(-1, 6)
     np.savez(tmp_path / "a.npz", states=walks, lengths=np.full(60, 12))
     picture = tmp_path / "a.svg"
-    command = ["keystates", str(tmp_path / "a.npz"), *QUICK, "--k", "2", "--plot", str(picture)]
+    command = ["keystates", str(tmp_path / "a.npz"), *CURVE, "--k", "2", "--plot", str(picture)]
     assert cli.main(command) == 0
     text = capsys.readouterr().out
     assert "(times: steps)" in text and "simulator" not in text
@@ -113,7 +201,7 @@ def test_few_coordinates_are_read_whole(capsys, tmp_path):
     rng = np.random.default_rng(0)
     walks = np.cumsum(rng.standard_normal((60, 6, 3)), axis=1).reshape(-1, 3)
     np.savez(tmp_path / "a.npz", states=walks, lengths=np.full(60, 6), names="abc")
-    command = ["keystates", str(tmp_path / "a.npz"), *QUICK]
+    command = ["keystates", str(tmp_path / "a.npz"), *CURVE]
     assert cli.main(command) == 2
     assert "1 names for 3 coordinates" in capsys.readouterr().err
     np.savez(tmp_path / "a.npz", states=walks, lengths=np.full(60, 6))
@@ -158,7 +246,7 @@ def test_info(capsys):
         (["estimate", "no.npy", "no.npy"], 2, "no.npy does not exist"),
         (["keystates", "no.npz"], 2, "no.npz does not exist"),
         (["keystates", str(PICKCUBE), "--lag", "0"], 2, "lag is 0"),
-        (["keystates", str(PICKCUBE), "--z", "-1"], 2, "z is -1.0"),
+        (["keystates", str(PICKCUBE), "--method", "curve", "--z", "-1"], 2, "z is -1.0"),
         (["keystates", str(PICKCUBE), "--k", "99"], 2, "k is 99"),
         (["keystates", str(PICKCUBE), "--plot", "a.bmp"], 2, "end its name in one of"),
         (

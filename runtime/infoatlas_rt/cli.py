@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     states = command(
         "keystates",
         _keystates,
-        "moments that stand out, by I(s_t; s_t-lag): in recorded trajectories, or in a ROS bag",
+        "key states of recorded trajectories, or of one robot's stream in a ROS bag",
     )
     states.add_argument(
         "data",
@@ -106,18 +106,12 @@ def _parser() -> argparse.ArgumentParser:
         ".db3), which is one robot's stream",
     )
     states.add_argument("--lag", type=int, help="steps to the past state (2; of two topics: 0)")
-    states.add_argument("--history", type=int, default=1, help="past states stacked (1)")
-    states.add_argument(
-        "--z", type=float, default=3.5, help="standard errors for a difference to count (3.5)"
-    )
-    states.add_argument(
-        "--delay", type=int, default=20, help="readings after which a key state is told (20)"
-    )
     states.add_argument("--plot", metavar="FILE", help="picture (.png, .pdf or .svg)")
     _add_estimator(states)
     _add_slicing(states)
     _add_json(states)
     _add_trajectories(states.add_argument_group("trajectories"))
+    _add_curves(states.add_argument_group("extrema of a curve (--method curve, and bags)"))
     _add_bags(states.add_argument_group("bags"))
 
     test = command("test", _test, "permutation test of independence of two files of paired samples")
@@ -146,16 +140,41 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_trajectories(group: Any) -> None:
     group.add_argument(
+        "--method",
+        choices=("phase", "pointwise", "curve"),
+        help="phase: phases that all trajectories share. pointwise: minima of the model's local "
+        "information. curve: the paper's I(s_t; s_t-lag) over t with its extrema, which are no "
+        "nearer to events than evenly spaced steps (phase)",
+    )
+    group.add_argument("--count", metavar="K", help="key states besides the end, or auto (5)")
+    group.add_argument("--save", metavar="FILE", help="file for KeyStateTracker and the ROS 2 node")
+    group.add_argument(
+        "--group",
+        action="append",
+        metavar="NAME=COLUMNS",
+        help="report what begins or ceases to depend on what at each key state; give it twice or "
+        "more, as tool=18:21 or cube=cube. (beginning of names)",
+    )
+
+
+def _add_curves(group: Any) -> None:
+    group.add_argument("--history", type=int, help="past states stacked (1)")
+    group.add_argument("--z", type=float, help="standard errors for a difference to count (3.5)")
+    group.add_argument(
+        "--delay", type=int, help="readings after which an extremum is reported (20)"
+    )
+    group.add_argument(
         "--time",
         choices=("auto", "raw", "normalised"),
-        help="original steps, or fractions of each trajectory (auto: by whether lengths differ)",
+        help="curve: original steps, or fractions of each trajectory (auto: by whether lengths "
+        "differ)",
     )
-    group.add_argument("--points", type=int, help="moments in normalised time (100)")
+    group.add_argument("--points", type=int, help="curve: moments in normalised time (100)")
     group.add_argument(
         "--keep-constant",
         action="store_const",
         const=True,
-        help="keep coordinates that never move within a trajectory (goals)",
+        help="curve: keep coordinates that never move within a trajectory (goals)",
     )
 
 

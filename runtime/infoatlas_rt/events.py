@@ -1,4 +1,4 @@
-"""When things truly happened, by a simulator's flags, and how near the key states come.
+"""When things truly happened, by a simulator's flags, and how near key states come to them.
 
 This is the only module that reads flags, and nothing in it or behind it estimates anything: flags
 are compared with, never an input.
@@ -102,3 +102,77 @@ def compare(
         "distance": [float(np.abs(e.median - np.asarray(moments)).min()) for e in events],
         "uniform": [float(np.abs(e.median - guesses).min()) for e in events],
     }
+
+
+def event_steps(
+    flags: dict[str, NDArray[np.bool_]], lengths: NDArray[np.int64]
+) -> dict[str, NDArray[np.float64]]:
+    """Step of each event in each trajectory.
+
+    Parameters
+    ----------
+    flags : dict of [sum(lengths)] bool
+    lengths : [N] int64
+
+    Returns
+    -------
+    dict of [N] float64
+        In order of time: first step at which a flag is true, and, as "NAME ends", the last one
+        where it is false again at the end of most trajectories. NaN where it does not happen. A
+        flag that is true from the first step on has no first step.
+    """
+    found = {}
+    for name, flag in flags.items():
+        first, last = np.full((2, len(lengths)), np.nan)
+        for i, part in enumerate(np.split(flag, np.cumsum(lengths)[:-1])):
+            if part.any():
+                if not part[0]:
+                    first[i] = part.argmax()
+                if not part[-1]:
+                    last[i] = len(part) - 1 - part[::-1].argmax()
+        if not np.isnan(first).all():
+            found[name] = first
+        if np.isfinite(last).mean() > 0.5:
+            found[f"{name} ends"] = last
+    return dict(sorted(found.items(), key=lambda item: float(np.nanmedian(item[1]))))
+
+
+def distances(
+    steps: Sequence[NDArray[np.int64]], times: NDArray[np.float64], lengths: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Steps from the event of each trajectory to its nearest key state, or to its end [N].
+
+    Parameters
+    ----------
+    steps : N arrays of int64
+    times : [N] float64
+        NaN where there is no event; so is the distance.
+    lengths : [N] int64
+    """
+    ends = lengths - 1
+    return np.array(
+        [
+            np.abs(np.r_[own, end] - time).min()
+            for own, time, end in zip(steps, times, ends, strict=True)
+        ]
+    )
+
+
+def evenly_spaced(lengths: NDArray[np.int64], k: int) -> list[NDArray[np.int64]]:
+    """K steps of each trajectory, at equal distances from each other and from its ends."""
+    return [np.rint(np.arange(1, k + 1) / (k + 1) * (n - 1)).astype(np.int64) for n in lengths]
+
+
+def slowest(
+    states: NDArray[np.floating], lengths: NDArray[np.int64], k: int
+) -> list[NDArray[np.int64]]:
+    """The K slowest local minima of the speed of each trajectory; all coordinates alike."""
+    spread = np.ptp(states, axis=0)
+    scaled = np.asarray(states, np.float64)[:, spread > 0] / spread[spread > 0]
+    found = []
+    for part in np.split(scaled, np.cumsum(lengths)[:-1]):
+        speed = np.linalg.norm(np.diff(part, axis=0), axis=1)
+        speed = np.convolve(np.pad(speed, 2, mode="edge"), np.full(5, 0.2), "valid")
+        inner = np.flatnonzero((speed[1:-1] <= speed[:-2]) & (speed[1:-1] < speed[2:])) + 1
+        found.append(np.sort(inner[np.argsort(speed[inner], kind="stable")[:k]]))
+    return found

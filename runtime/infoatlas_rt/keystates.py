@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -111,7 +111,7 @@ class KeyStates:
 
     def explain(
         self,
-        groups: dict[str, Sequence[int]] | None = None,
+        groups: Mapping[str, Sequence[int]] | None = None,
         *,
         estimator: Estimator | None = None,
     ) -> list[GroupChange] | list[CoordinateChange]:

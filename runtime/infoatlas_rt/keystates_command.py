@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from .console import progress, table, write_json
+from .console import check_json, progress, table, write_json
 from .errors import InputError
 
-# Options of one kind of data alone, and what they are unless given.
-TRAJECTORIES = {"time": "auto", "points": 100, "keep_constant": False}
+# Options of one kind of data or method alone, and what they are unless given.
+DISCOVERY = {"count": None, "save": None, "group": None}
+CURVE = {"time": "auto", "points": 100, "keep_constant": False}
+EXTREMA = {"history": 1, "z": 3.5, "delay": 20}
 BAGS = {
     "topic": None,
     "field": None,
@@ -42,17 +44,42 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
     if not Path(arguments.data).exists():
         raise InputError(f"{arguments.data} does not exist: check the path")
     bag = is_bag(arguments.data)
-    for name in TRAJECTORIES if bag else BAGS:
-        if getattr(arguments, name) is not None:
-            kind, other = ("bag", "trajectories") if bag else ("file of trajectories", "bags")
+    if bag and arguments.method is not None:
+        raise InputError(
+            f"--method is for trajectories, but {arguments.data} is a bag: leave it out"
+        )
+    method = arguments.method = "bag" if bag else arguments.method or "phase"
+    takes: dict[str, tuple[dict[str, Any], Callable[..., None]]] = {
+        "bag": ({**BAGS, **EXTREMA}, _bag),
+        "curve": ({**CURVE, **EXTREMA}, _trajectories),
+        "phase": (DISCOVERY, _discover),
+        "pointwise": (DISCOVERY, _discover),
+    }
+    options, command = takes[method]
+    for name in {**DISCOVERY, **CURVE, **EXTREMA, **BAGS}:
+        if name not in options and getattr(arguments, name) is not None:
+            others = [kind for kind in takes if name in takes[kind][0]]
             raise InputError(
-                f"--{name.replace('_', '-')} is for {other}, but {arguments.data} is a {kind}: "
+                f"--{name.replace('_', '-')} is for {' and '.join(others)}, and this is {method}: "
                 "leave it out"
+                + (", or pass --method curve" if "curve" in others and not bag else "")
             )
-    for name, value in (BAGS if bag else TRAJECTORIES).items():
+    for name, value in options.items():
         if getattr(arguments, name) is None:
             setattr(arguments, name, value)
-    (_bag if bag else _trajectories)(arguments, make_estimator)
+    command(arguments, make_estimator)
+
+
+def _discover(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> None:
+    from . import discovery_command
+
+    check_json(arguments.save)
+    count = "5" if arguments.count is None else arguments.count
+    if count != "auto" and not count.isdecimal():
+        raise InputError(f"--count is {count!r}: pass a number of key states, or auto")
+    arguments.count = count if count == "auto" else int(count)
+    arguments.lag = 2 if arguments.lag is None else arguments.lag
+    discovery_command.run(arguments, make_estimator)
 
 
 def _trajectories(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> None:
@@ -127,8 +154,8 @@ def _print_trajectories(result: dict[str, Any], trajectories: Any, plot: str | N
     time = "{:.3f}" if normalised else "{:.1f}"
     unit = "fraction of the trajectory" if normalised else "steps"
     table(
-        f"Key states of {result['data']} (times: {unit})",
-        ("", "kind", "time", "MI (nats)", "stands out by", "told at"),
+        f"Extrema of I(s_t; s_t-lag) over {result['data']} (times: {unit})",
+        ("", "kind", "time", "MI (nats)", "stands out by", "reported at"),
         [
             (
                 str(number),
@@ -250,7 +277,7 @@ def _print_bag(result: dict[str, Any], plot: str | None) -> None:
     stamps, start = result["curve"]["stamp"], result["start"]
     table(
         f"Key states of {result['data']} (times: seconds since the first message)",
-        ("", "kind", "time", "MI (nats)", "stands out by", "told at"),
+        ("", "kind", "time", "MI (nats)", "stands out by", "reported at"),
         [
             (
                 str(number),

@@ -1,0 +1,202 @@
+"""The command keystates for recorded trajectories: discover, compare with flags, draw, save."""
+
+from __future__ import annotations
+
+import re
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .console import finite, progress, table, write_json
+from .data import Trajectories, load_trajectories
+from .errors import InputError
+from .events import distances, evenly_spaced, event_steps, load_flags, slowest
+from .keystates import KeyStates, discover_keystates
+
+SLICES = 10  # of the information beside a key state; more change it by less than its error
+
+
+def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> None:
+    """Run the command."""
+    trajectories = load_trajectories(arguments.data)
+    groups = parse_groups(arguments.group or [], trajectories)
+    if arguments.slices is None:
+        arguments.slices = SLICES
+    estimator = make_estimator(arguments)
+    with progress("key states") as advance:
+        found = discover_keystates(
+            trajectories, arguments.count, arguments.lag, arguments.method, estimator=estimator
+        )
+        advance(0.3)
+        information = found.information(estimator)
+        advance(0.8)
+        changes = found.explain()
+        groups_changed = found.explain(groups, estimator=estimator) if groups else []
+    if arguments.save:
+        found.save(arguments.save)
+    flags = load_flags(arguments.data)
+    events = compare(found, trajectories, event_steps(flags, trajectories.lengths))
+    if arguments.plot:
+        from .keystate_plots import raster_figure
+
+        raster_figure(found, events, title=Path(arguments.data).stem).savefig(arguments.plot)
+    rank = found.importance
+    p_value = found.known_p_value
+    keystates = [
+        {
+            "steps": found.steps[:, column].tolist(),
+            "rank": int(rank[column]),
+            "gain": float(found.gain[rank[column] - 1]),
+            "p_value": None if p_value is None else float(p_value[rank[column] - 1]),
+            "information": finite(asdict(information[column])),
+            "coordinates": asdict(changes[column]),
+            "groups": [finite(asdict(g)) for g in groups_changed if g.keystate == column],
+        }
+        for column in range(found.steps.shape[1])
+    ]
+    result = {
+        "data": str(arguments.data),
+        "method": found.method,
+        "lag": found.lag,
+        "trajectories": len(found.steps),
+        "keystates": keystates,
+        "events": events,
+        "model": estimator.bundle.name,
+    }
+    if not write_json(arguments.json, result):
+        _print(found, result, arguments)
+
+
+def compare(
+    found: KeyStates, trajectories: Trajectories, times: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """How near key states come to each event, beside guesses that are as many.
+
+    Returns
+    -------
+    list of dict
+        "name", "count" of trajectories, "steps" [N] (None where it does not happen), and for
+        "found", "even" (evenly spaced) and "slow" (slowest moments): "error" (mean distance in
+        steps) and "within_2" (share of the events within two steps).
+    """
+    lengths, k = trajectories.lengths, found.steps.shape[1]
+    methods = {
+        "found": list(found.steps),
+        "even": evenly_spaced(lengths, k),
+        "slow": slowest(trajectories.states, lengths, k),
+    }
+    rows = []
+    for name, at in times.items():
+        row: dict[str, Any] = {
+            "name": name,
+            "count": int(np.isfinite(at).sum()),
+            "steps": [None if np.isnan(t) else int(t) for t in at],
+        }
+        for method, steps in methods.items():
+            apart = distances(steps, at, lengths)
+            row[method] = {
+                "error": float(np.nanmean(apart)),
+                "within_2": float((apart[np.isfinite(apart)] <= 2).mean()),
+            }
+        rows.append(row)
+    return rows
+
+
+def parse_groups(texts: list[str], trajectories: Trajectories) -> dict[str, list[int]]:
+    """Groups of `--group NAME=COLUMNS`: numbers, ranges as 18:21, or beginnings of names.
+
+    Raises
+    ------
+    InputError
+        No "=", nothing that matches, or a single group.
+    """
+    groups: dict[str, list[int]] = {}
+    for text in texts:
+        name, _, columns = text.partition("=")
+        chosen: list[int] = []
+        for part in columns.split(","):
+            if match := re.fullmatch(r"(\d+)(?::(\d+))?", part):
+                first = int(match[1])
+                chosen += range(first, int(match[2]) if match[2] else first + 1)
+            else:
+                chosen += [
+                    i for i, n in enumerate(trajectories.names) if part and n.startswith(part)
+                ]
+        if not name or not chosen:
+            raise InputError(
+                f"--group {text!r} names no columns: pass NAME=18:21 or NAME=tool. (the beginning "
+                "of coordinate names)"
+            )
+        groups[name] = chosen
+    if len(groups) == 1:
+        raise InputError("--group was given once: name two groups, to compare before and after")
+    return groups
+
+
+def _print(found: KeyStates, result: dict[str, Any], arguments: Namespace) -> None:
+    unit = "nats/step" if found.method == "phase" else "nats"
+    rows = []
+    for number, state in enumerate(result["keystates"], start=1):
+        low, middle, high = np.percentile(state["steps"], [25, 50, 75])
+        i = state["information"]
+        change = " → ".join(
+            "-" if i[side] is None else f"{i[side]:.1f}" for side in ("before", "after")
+        )
+        rows.append(
+            (
+                str(number),
+                f"{middle:.0f} ({low:.0f} to {high:.0f})",
+                str(state["rank"]),
+                f"{state['gain']:.1f}",
+                f"{i['local']:.1f} ({i['percentile']:.0f}%)",
+                change,
+                ", ".join(state["coordinates"]["names"][:2]),
+            )
+        )
+    table(
+        f"{len(rows)} key states of {result['trajectories']} trajectories in {result['data']} "
+        f"(method {found.method}, lag {found.lag})",
+        ("", "step", "rank", unit, "local nats", "I before → after", "what changes most"),
+        rows,
+    )
+    print("step: median (quartiles) over trajectories; rank: by gain. local: information of the")
+    print(
+        "step with its past, and the share of steps with less of it. I: of states with their past."
+    )
+    for state in result["keystates"]:
+        for g in state["groups"]:
+            if g["before"] is not None and g["after"] is not None:
+                number = g["keystate"] + 1
+                a, b = g["groups"]
+                print(
+                    f"Key state {number}: {a} and {b} {g['change']}, "
+                    f"{g['before']:.2f} → {g['after']:.2f} nats"
+                )
+    if result["events"]:
+        headers = ["event", "trajectories"]
+        headers += ["found", "within 2", "evenly spaced", "within 2", "slowest", "within 2"]
+        table(
+            "Distance of each event to the nearest key state, in steps "
+            "(the simulator's flags; the end counts as found)",
+            headers,
+            [
+                (
+                    e["name"],
+                    str(e["count"]),
+                    *(
+                        text
+                        for method in ("found", "even", "slow")
+                        for text in (f"{e[method]['error']:.1f}", f"{e[method]['within_2']:.0%}")
+                    ),
+                )
+                for e in result["events"]
+            ],
+        )
+    if arguments.save:
+        print(f"Saved: {arguments.save} (KeyStateTracker and the ROS 2 node read it)")
+    if arguments.plot:
+        print(f"Picture: {arguments.plot}")

@@ -1,0 +1,192 @@
+"""Pictures of key states: every trajectory with what was found and what truly happened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .keystates import KeyStates
+from .plots import GRID, INK, QUIET, check_matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Told apart by the colour-blind (Okabe and Ito), in order of time.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8c8c00", "#5b4b9a")
+BODIES = ("#1c2733", "#c2262d", "#00936b")
+MARKS = ("|", "x", "+")
+
+
+def raster_figure(
+    found: KeyStates, events: Sequence[dict[str, Any]] = (), *, title: str = ""
+) -> Figure:
+    """One line for each trajectory: its key states, its true events, and a film strip of one.
+
+    Parameters
+    ----------
+    found : KeyStates
+        With its trajectories.
+    events : sequence of dict
+        Of `discovery_command.compare`: drawn as marks, and their errors beside those of guesses.
+    title : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        matplotlib is not installed.
+    """
+    check_matplotlib()
+    from matplotlib.figure import Figure  # no pyplot: no window, no global state
+
+    bodies = _bodies(found.names)
+    count = found.steps.shape[1]
+    figure = Figure(figsize=(10, 7.4 if bodies else 5.4), dpi=160, facecolor="white")
+    grid = figure.add_gridspec(
+        2 if bodies else 1,
+        2 if events else 1,
+        height_ratios=(3.0, 1.5) if bodies else (1,),
+        width_ratios=(3.2, 1) if events else (1,),
+        left=0.07, right=0.975, top=0.84, bottom=0.07 if bodies else 0.11,
+        hspace=0.32, wspace=0.28,
+    )  # fmt: skip
+    main = figure.add_subplot(grid[0, 0])
+    _draw_raster(main, found, events)
+    if events:
+        _draw_errors(figure.add_subplot(grid[0, 1]), events)
+    if bodies:
+        strip = grid[1, :].subgridspec(1, count + 1, wspace=0.08)
+        _draw_strip([figure.add_subplot(strip[i]) for i in range(count + 1)], found, bodies)
+    best = min(events, key=lambda e: e["found"]["error"], default=None)
+    heading = f"{title}: " if title else ""
+    heading += f"{count} key states"
+    if best is not None:
+        heading += f"; {best['name']} is {best['found']['error']:.1f} steps from one on average"
+    figure.text(0.07, 0.955, heading, color=INK, fontsize=13, fontweight="bold", va="center")
+    note = (
+        f"{len(found.steps)} demonstrations, method {found.method}, lag {found.lag} steps; black "
+        "marks: the simulator's flags, never an input"
+    )
+    figure.text(0.07, 0.915, note, color=QUIET, fontsize=9, va="center")
+    return figure
+
+
+def _draw_raster(axes: Axes, found: KeyStates, events: Sequence[dict[str, Any]]) -> None:
+    first = found.order[0]
+    order = np.argsort(found.steps[:, first], kind="stable")
+    rows = np.arange(len(order))
+    lengths = np.array([len(s) for s in found.states])[order]
+    axes.hlines(rows, 0, lengths - 1, color=GRID, linewidth=1.0, zorder=1)
+    size = float(np.clip(1500 / len(rows), 5, 40))
+    for column in range(found.steps.shape[1]):
+        axes.scatter(
+            found.steps[order, column],
+            rows,
+            s=size,
+            color=COLOURS[column % len(COLOURS)],
+            label=f"key state {column + 1}",
+            linewidth=0,
+            zorder=3,
+        )
+    for i, event in enumerate(events):
+        steps = np.array([np.nan if t is None else t for t in event["steps"]], float)[order]
+        axes.scatter(
+            steps,
+            rows,
+            s=2.2 * size,
+            color=INK,
+            marker=MARKS[i % len(MARKS)],
+            linewidth=0.9,
+            label=f"truth: {event['name']}",
+            zorder=4,
+        )
+    axes.set_ylim(len(rows), -1)
+    axes.set_xlim(0, lengths.max())
+    axes.set_yticks([])
+    axes.set_xlabel("step", color=INK, fontsize=10)
+    axes.set_ylabel(f"{len(rows)} trajectories", color=INK, fontsize=10)
+    _quiet(axes)
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=4, frameon=False, fontsize=8,
+        labelcolor=INK, handletextpad=0.1, columnspacing=1.0, borderpad=0.2,
+    )  # fmt: skip
+
+
+def _draw_errors(axes: Axes, events: Sequence[dict[str, Any]]) -> None:
+    """Mean distance in steps of each event, by method."""
+    labels = {"found": "this", "slow": "slowest steps", "even": "evenly spaced"}
+    colours = {"found": COLOURS[0], "slow": "#a9b2bc", "even": "#d3d8de"}
+    rows = np.arange(len(events))
+    for i, (method, label) in enumerate(labels.items()):
+        errors = [event[method]["error"] for event in events]
+        bars = axes.barh(
+            rows + 0.27 * (i - 1), errors, 0.25, color=colours[method], label=label, linewidth=0
+        )
+        axes.bar_label(bars, fmt="%.1f", fontsize=7.5, color=INK, padding=2)
+    axes.set_yticks(rows, [event["name"].replace(" ", "\n") for event in events])
+    axes.set_ylim(len(events) - 0.45, -0.55)
+    axes.margins(x=0.18)
+    axes.set_xlabel("mean error (steps)", color=INK, fontsize=10)
+    _quiet(axes)
+    axes.tick_params(axis="y", length=0, labelsize=8, colors=INK)
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(-0.25, 1.0), frameon=False, fontsize=8, labelcolor=INK,
+        ncols=1, borderpad=0.1, labelspacing=0.2,
+    )  # fmt: skip
+
+
+def _draw_strip(axes: Sequence[Axes], found: KeyStates, bodies: dict[str, list[int]]) -> None:
+    """Side view of one demonstration at the start of each phase's end: bodies and their paths."""
+    lengths = np.array([len(s) for s in found.states])
+    which = int(np.argsort(lengths, kind="stable")[len(lengths) // 2])
+    states, own = found.states[which], [*found.steps[which].tolist(), lengths[which] - 1]
+    columns = [c for triple in bodies.values() for c in triple]
+    points = states[:, columns].reshape(len(states), -1, 3)
+    across = int(np.ptp(points[..., 1]) > np.ptp(points[..., 0]))  # the wider one of x and y
+    seen = points[..., [across, 2]]
+    low, high = seen.min(axis=(0, 1)), seen.max(axis=(0, 1))
+    room = 0.12 * (high - low) + 1e-9
+    last = 0
+    for i, (panel, step) in enumerate(zip(axes, own, strict=True)):
+        for body, (name, colour) in enumerate(zip(bodies, BODIES, strict=False)):
+            path = seen[last : step + 1, body]
+            panel.plot(*path.T, color=colour, linewidth=1.2, alpha=0.5)
+            panel.scatter(
+                path[-1, 0], path[-1, 1], s=34, color=colour, label=name, zorder=3, linewidth=0
+            )
+        panel.set_xlim(low[0] - room[0], high[0] + room[0])
+        panel.set_ylim(low[1] - room[1], high[1] + room[1])
+        panel.set_xticks([])
+        panel.set_yticks([])
+        for spine in panel.spines.values():
+            spine.set_color(COLOURS[i % len(COLOURS)] if i < len(own) - 1 else QUIET)
+            spine.set_linewidth(2 if i < len(own) - 1 else 1)
+        name = f"{i + 1}: step {step}" if i < len(own) - 1 else f"end: step {step}"
+        panel.set_title(name, fontsize=8.5, color=INK, pad=3)
+        last = step
+    axes[0].legend(loc="best", frameon=False, fontsize=8, labelcolor=INK, handletextpad=0.1)
+    axes[0].set_ylabel(f"trajectory {which}\nfrom the side", color=INK, fontsize=8.5)
+
+
+def _bodies(names: Sequence[str]) -> dict[str, list[int]]:
+    """Coordinates of at most three bodies whose positions are called NAME.x, NAME.y, NAME.z."""
+    place = {name: i for i, name in enumerate(names)}
+    found = {}
+    for name in names:
+        body = name.removesuffix(".x")
+        triple = [f"{body}.{axis}" for axis in "xyz"]
+        if name.endswith(".x") and "_to_" not in body and all(t in place for t in triple):
+            found[body] = [place[t] for t in triple]
+    return dict(list(found.items())[: len(BODIES)])
+
+
+def _quiet(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(QUIET)
+    axes.tick_params(colors=QUIET, labelsize=9, length=3)
