@@ -170,9 +170,12 @@ def test_flags_never_move_a_key_state(thirty, capsys, tmp_path):
     [
         (["--count", "-1"], "--count is '-1'"),
         (["--count", "0"], "k is 0"),
-        (["--points", "3"], "--points is for curve"),
-        (["--topic", "/a"], "--topic is for bag"),
-        (["--method", "curve", "--count", "3"], "--count is for phase and pointwise"),
+        (["--points", "3"], "--points is for trajectories with --method curve"),
+        (["--topic", "/a"], "--topic is for bags"),
+        (
+            ["--method", "curve", "--count", "3"],
+            "--count is for trajectories with --method phase or pointwise",
+        ),
         (["--method", "pointwise", "--count", "auto"], "method='phase'"),
         (["--group", "tool=tool."], "given once"),
         (["--group", "tool=nothing"], "names no columns"),

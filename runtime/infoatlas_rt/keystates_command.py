@@ -16,6 +16,12 @@ from .errors import InputError
 # Options of one kind of data or method alone, and what they are unless given.
 DISCOVERY = {"count": None, "save": None, "group": None}
 CURVE = {"time": "auto", "points": 100, "keep_constant": False}
+KINDS = {
+    "bag": "bags",
+    "curve": "trajectories with --method curve",
+    "phase": "trajectories with --method phase or pointwise",
+    "pointwise": "trajectories with --method phase or pointwise",
+}
 EXTREMA = {"history": 1, "z": 3.5, "delay": 20}
 BAGS = {
     "topic": None,
@@ -58,11 +64,10 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
     options, command = takes[method]
     for name in {**DISCOVERY, **CURVE, **EXTREMA, **BAGS}:
         if name not in options and getattr(arguments, name) is not None:
-            others = [kind for kind in takes if name in takes[kind][0]]
+            kinds = [KINDS[kind] for kind in takes if name in takes[kind][0]]
             raise InputError(
-                f"--{name.replace('_', '-')} is for {' and '.join(others)}, and this is {method}: "
-                "leave it out"
-                + (", or pass --method curve" if "curve" in others and not bag else "")
+                f"--{name.replace('_', '-')} is for {' and '.join(dict.fromkeys(kinds))}, and this "
+                f"is {'a bag' if bag else f'--method {method}'}: leave it out"
             )
     for name, value in options.items():
         if getattr(arguments, name) is None:
