@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .coupling import CouplingEvent
 from .errors import InputError
 from .extrema import KeyState
 from .result import Estimate
@@ -190,6 +191,10 @@ class StreamCurve:
         Estimator and settings, one line.
     notices : list of str
         What changed on the way, such as the joints of the messages.
+    coupling : list of CouplingEvent
+        Of two topics, in order of time.
+    motions : (stamp, mi) of [M] float64
+        Of two topics: mutual information of their motions, which couplings are detected in.
     """
 
     stamp: NDArray[np.float64]
@@ -205,6 +210,8 @@ class StreamCurve:
     names: list[tuple[str, ...]]
     how: str
     notices: list[str] = field(default_factory=list)
+    coupling: list[CouplingEvent] = field(default_factory=list)
+    motions: tuple[NDArray[np.float64], NDArray[np.float64]] = (np.zeros(0), np.zeros(0))
 
 
 def read(
@@ -246,6 +253,8 @@ def read(
     start = np.inf
     fault = ""
     notices: list[str] = []
+    coupling: list[CouplingEvent] = []
+    motions: list[tuple[float, float]] = []
     estimate: Estimate | None = None
     for side, received, message in bag.messages(*topics):
         sample = stream.extract(message, received, side)
@@ -258,6 +267,9 @@ def read(
             kept[side].append((sample.stamp, sample.state))
         seen[side] += 1
         for reading, found in stream.take(sample):
+            coupling += [event for event in found if isinstance(event, CouplingEvent)]
+            if reading is None:
+                continue
             estimate = reading.estimate
             errors = estimate.stderr, estimate.noise
             rows.append((reading.stamp, estimate.mi, *errors, reading.local, reading.fill))
@@ -267,7 +279,11 @@ def read(
             keystates += [
                 replace(state, index=state.index + now - state.detected_at, detected_at=now)
                 for state in found
+                if isinstance(state, KeyState)
             ]
+        newest = None if stream.coupling is None else stream.coupling.reading
+        if newest is not None and (not motions or motions[-1][0] != newest.stamp):
+            motions.append((newest.stamp, newest.estimate.mi))
         if progress is not None:
             progress(sum(seen) / total)
     if estimate is None:
@@ -295,6 +311,8 @@ def read(
         names=[extractor.names for extractor in stream.extractors],
         how=f"{slices}, model {estimate.model} on {estimate.provider}, seed {estimate.seed}",
         notices=notices,
+        coupling=coupling,
+        motions=(np.array([at for at, _ in motions]), np.array([mi for _, mi in motions])),
     )
 
 

@@ -208,6 +208,14 @@ def _add_bags(group: Any) -> None:
         help="smallest difference that means anything, for all coordinates or for each (none)",
     )
     group.add_argument(
+        "--coupling-resolution",
+        type=float,
+        nargs="+",
+        metavar="R",
+        help="of two topics: smallest motion within a step that means anything, for both or for "
+        "each (1e-5)",
+    )
+    group.add_argument(
         "--reset-after",
         type=float,
         metavar="S",

@@ -4,8 +4,8 @@ The mutual information of their motions, I(a_t - a_t-1; b_t - b_t-1), over a sho
 zero-shot, causal, without demonstrations. Four things make so short a window usable:
 
 1. *Rest is not ranked.* An object at rest has increments that are exactly zero, or numerical noise
-   at whatever scale. Both sides get seeded noise of `JITTER` of their largest increment in the
-   window, and at least of `resolution`. So motions below it count for nothing, and the zeros
+   at whatever scale. Both sides get seeded noise of `JITTER` of their (third) largest increment
+   in the window, and at least of `resolution`. So motions below it count for nothing, and the zeros
    become a plain independent half of the sample instead of one big tie.
 2. *What counts as certain.* An estimate has to exceed `enter` nats, and `z` times its own noise of
    samples and slices, at two steps in a row. (`Estimate.stderr`, calibrated over all kinds of
@@ -152,7 +152,9 @@ class CouplingDetector:
         self._doubted = False  # the last reading spoke for the other state
         self._since = 0  # no event is dated before the last one
 
-    def push(self, a: ArrayLike, b: ArrayLike, stamp: float | None = None) -> list[CouplingEvent]:
+    def push(
+        self, a: ArrayLike, b: ArrayLike, stamp: float | None = None, *, read: bool = True
+    ) -> list[CouplingEvent]:
         """Take a state of both groups; return what it made certain, mostly nothing.
 
         Parameters
@@ -161,14 +163,21 @@ class CouplingDetector:
             States (positions, not velocities). NaN, another size: refused, leaves a hole.
         stamp : float, optional
             Seconds; as in `OnlineEstimator.push`.
+        read : bool
+            False estimates nothing, for when states come faster than they can be read; `read`
+            catches up.
         """
-        reading = self.online.push(a, stamp, b)
-        return [] if reading is None else self.judge(reading)
+        return self._judge(self.online.push(a, stamp, b, read=read))
 
-    def judge(self, reading: Reading) -> list[CouplingEvent]:
-        """What a reading of `online`, its newest one, makes certain."""
+    def read(self) -> list[CouplingEvent]:
+        """Judge the window as it is, where `push` was told not to read."""
+        return self._judge(self.online.read())
+
+    def _judge(self, reading: Reading | None) -> list[CouplingEvent]:
         if self.online.counts["resets"] != self._resets:
             self._forget()
+        if reading is None:
+            return []
         self.reading = reading
         estimate, steps = reading.estimate, reading.steps
         rest = self._motions.rest
@@ -226,7 +235,8 @@ class _Motions:
             floor = as_resolution(resolution, side.shape[1], "resolution")
             size = np.abs(side)
             assert floor is not None
-            step = np.maximum(JITTER * size.max(), floor)
+            # Of the third largest: a robot that is put back jumps once, and hides nothing.
+            step = np.maximum(JITTER * np.sort(size.max(axis=1))[-3], floor)
             still.append((size <= floor).all(axis=1))
             moves.append((size > step).any(axis=1))
             jitter = step * noise.standard_normal(side.shape)

@@ -35,6 +35,7 @@ BAGS = {
     "lag_seconds": None,
     "tolerance": None,
     "resolution": None,
+    "coupling_resolution": [1e-5],
     "reset_after": 1.0,
 }
 
@@ -202,6 +203,7 @@ def _print_trajectories(result: dict[str, Any], trajectories: Any, plot: str | N
 
 def _bag(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> None:
     from .bags import Bag, read
+    from .coupling import CouplingDetector
     from .extrema import KeyStateDetector
     from .fields import Extractor
     from .online import OnlineEstimator
@@ -235,7 +237,15 @@ def _bag(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> No
             two_streams=two,
             resolution=arguments.resolution,
         )
-        stream = Stream(online, detector, *extractors, sync=sync)
+        coupling = None
+        if two:
+            sizes = arguments.coupling_resolution
+            coupling = CouplingDetector(
+                online.estimator,
+                resolution=sizes[0] if len(sizes) == 1 else tuple(sizes),
+                reset_after=again,
+            )
+        stream = Stream(online, detector, *extractors, sync=sync, coupling=coupling)
         with progress("bag") as advance:
             curve = read(bag, topics, stream, advance)
         kinds = [bag.topics[topic].type for topic in topics]
@@ -274,6 +284,10 @@ def _bag(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> No
         },
         "keystates": [asdict(state) for state in curve.keystates],
     }
+    if two:
+        stamps, mi = curve.motions
+        result["motions"] = {"stamp": stamps.tolist(), "mi": mi.tolist()}
+        result["coupling"] = [asdict(event) for event in curve.coupling]
     if not write_json(arguments.json, result):
         _print_bag(result, arguments.plot)
 
@@ -296,6 +310,22 @@ def _print_bag(result: dict[str, Any], plot: str | None) -> None:
         ],
         empty="none: nothing stands out above the noise",
     )
+    if "coupling" in result:
+        table(
+            "Coupling: when the two topics begin to move together, and stop",
+            ("", "event", "time", "MI of the motions (nats)", "detected at"),
+            [
+                (
+                    str(number),
+                    event["kind"],
+                    f"{event['stamp'] - start:.2f}",
+                    f"{event['value']:.3f} ({event['z']:.1f} times its noise)",
+                    f"{event['detected_stamp'] - start:.2f}",
+                )
+                for number, event in enumerate(result["coupling"], start=1)
+            ],
+            empty="none: they never do for certain",
+        )
     for topic in result["topics"]:
         names = topic["coordinates"]
         shown = names if len(names) < 5 else [*names[:2], "...", names[-1]]

@@ -27,6 +27,7 @@ INK, QUIET, GRID = "#1c2733", "#6b7785", "#e6e9ed"
 CURVE = "#1f5f99"
 EVENTS = ("#e08a00", "#00936b", "#a8538f", "#7a6a00", "#c2452d")  # told apart by the colour-blind
 RED = "#c2262d"
+COUPLED = "#2e8b57"
 # Of each kind: label, face, edge, colour of the number in it, and of the time beside it.
 MARKS = {
     "maximum": ("maximum: key state", RED, "white", "white", RED),
@@ -163,7 +164,8 @@ def stream_figure(
     _draw_curve(main, *(np.insert(v, broken, np.nan) for v in (time, curve.mi, curve.noise)))
     states = [replace(state, stamp=state.stamp - curve.start) for state in curve.keystates]
     _draw_states(main, states, "{:.1f}")
-    if states:
+    _draw_coupling(main, below, curve)
+    if states or curve.coupling:
         _draw_legend(figure, 0.872)
     names = "ab" if two else "s"
     for axes, name, topic, (stamps, values) in zip(below, names, topics, curve.states, strict=True):
@@ -190,6 +192,40 @@ def stream_figure(
         "· band: ± noise (samples and slices)",
     )
     return figure
+
+
+def _draw_coupling(axes: Axes, below: Sequence[Axes], curve: StreamCurve) -> None:
+    """The information of the motions, and lines where a coupling begins (solid) and ends."""
+    stamps, mi = curve.motions
+    if len(stamps):
+        time, pause = stamps - curve.start, _breaks(stamps)
+        values = np.insert(mi, pause, np.nan)
+        axes.plot(
+            np.insert(time, pause, np.nan), values, color=COUPLED, lw=1, label="of the motions"
+        )
+        low, high = axes.get_ylim()
+        room = 0.12 * float(np.ptp(mi))
+        axes.set_ylim(min(low, float(mi.min()) - room), max(high, float(mi.max()) + room))
+    for event in curve.coupling:
+        begins = event.kind == "coupled"
+        for panel in (axes, *below):
+            panel.axvline(
+                event.stamp - curve.start,
+                color=COUPLED,
+                linewidth=1.2,
+                linestyle="-" if begins else (0, (2, 2)),
+                zorder=1,
+            )
+        axes.text(
+            event.stamp - curve.start,
+            1.015,
+            f"{event.kind} {event.stamp - curve.start:.1f}",
+            transform=axes.get_xaxis_transform(),
+            color=COUPLED,
+            fontsize=7 if len(curve.coupling) > 12 else 8,
+            ha="left" if begins else "right",
+            va="bottom" if begins else "top",
+        )
 
 
 def _past(name: str, lag: int, history: int) -> str:

@@ -7,19 +7,24 @@ the numbers out of a message, `take` does everything else.
 
 from __future__ import annotations
 
+from collections import deque
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .coupling import CouplingDetector, CouplingEvent
 from .errors import InputError
 from .extrema import KeyState, KeyStateDetector
 from .fields import Extractor, OtherJoints, stamp
 from .online import OnlineEstimator
 from .result import Reading
 from .sync import Synchroniser
+from .tracker import KeyStateTracker
 
 _NOTHING = np.zeros(0)
+REMEMBERED = 2000  # stamps of an episode's newest states
 
 
 class Sample(NamedTuple):
@@ -49,11 +54,40 @@ class Sample(NamedTuple):
     notice: str = ""
 
 
-class Output(NamedTuple):
-    """A reading, and the key states that it made certain (mostly none)."""
+@dataclass(frozen=True)
+class TrackedKeyState:
+    """A key state of the running episode, as `KeyStateTracker` reports it, with its stamps.
 
-    reading: Reading
-    keystates: list[KeyState]
+    Attributes
+    ----------
+    kind : "phase"
+    keystate : int
+        Its number in order of time, from 0: column of `KeyStates.steps`.
+    posterior : float
+        Probability that the episode has passed it.
+    index, detected_at : int
+        Most likely step, and the step that made it certain; the episode's first state is 0.
+    stamp, detected_stamp : float or None
+        Of those steps, seconds.
+    """
+
+    kind: str
+    keystate: int
+    posterior: float
+    index: int
+    stamp: float | None
+    detected_at: int
+    detected_stamp: float | None
+
+
+class Output(NamedTuple):
+    """A reading, and what became certain with that state (mostly nothing).
+
+    The reading is None where there is none, but a tracker or a coupling detector has an event.
+    """
+
+    reading: Reading | None
+    keystates: list[KeyState | CouplingEvent | TrackedKeyState]
 
 
 class Stream:
@@ -68,6 +102,10 @@ class Stream:
         One for each topic.
     sync : Synchroniser, optional
         Pairs the messages of two topics.
+    coupling : CouplingDetector, optional
+        Sees the states of two topics too; its newest reading is `coupling.reading`.
+    tracker : KeyStateTracker, optional
+        Sees every accepted state too, of two topics one after the other.
 
     Attributes
     ----------
@@ -86,6 +124,8 @@ class Stream:
         detector: KeyStateDetector,
         *extractors: Extractor,
         sync: Synchroniser | None = None,
+        coupling: CouplingDetector | None = None,
+        tracker: KeyStateTracker | None = None,
     ) -> None:
         topics = 1 + online.two_streams
         if len(extractors) != topics or (sync is not None) != online.two_streams:
@@ -93,7 +133,11 @@ class Stream:
                 f"{len(extractors)} extractors and {'a' if sync else 'no'} synchroniser: pass one "
                 "extractor, or two and a synchroniser for an estimator with two_streams"
             )
+        if coupling is not None and not online.two_streams:
+            raise InputError("coupling is of two topics: pass two, or leave it out")
         self.online, self.detector, self.extractors, self.sync = online, detector, extractors, sync
+        self.coupling, self.tracker = coupling, tracker
+        self._stamps: deque[float | None] = deque(maxlen=REMEMBERED)  # of the tracker's steps
         self.reason = online.reason
         self._resets = online.counts["resets"]
         # Messages of joints that were asked for, or not, by name, are nobody's fault.
@@ -118,9 +162,18 @@ class Stream:
         if self.sync is not None:
             self.sync.reset()
         self.online.reset()
+        if self.coupling is not None:
+            self.coupling.reset()
+        self._restart()
+        self.reason = self.online.reason
+
+    def _restart(self) -> None:
+        """What follows the window starts anew with it."""
         self._resets = self.online.counts["resets"]
         self.detector.reset()
-        self.reason = self.online.reason
+        self._stamps.clear()
+        if self.tracker is not None:
+            self.tracker.reset()
 
     def push(self, message: Any, received: float | None = None, side: int = 0) -> list[Output]:
         """Take a message: `extract` and `take` in one."""
@@ -180,20 +233,20 @@ class Stream:
             self.reset()
         if sample.skip:
             self._skipped += 1
-            readings = [self.online.read()] if read else []
+            outputs = [self._catch_up()] if read else []
         elif self.sync is None:
-            readings = [self._read(sample.stamp, sample.state, None, read)]
+            outputs = [self._read(sample.stamp, sample.state, None, read)]
         elif sample.stamp is None:
             raise InputError("two topics are paired by their stamps: pass the time of arrival")
         else:
             pairs = self.sync.add(sample.side, sample.stamp, sample.state)
-            readings = [self._read(*pair, read) for pair in pairs]
+            outputs = [self._read(*pair, read) for pair in pairs]
             if not pairs:
                 self.reason = "waiting: no pair of messages since the last one"
-                readings = [self.online.read()] if read else []
+                outputs = [self._catch_up()] if read else []
         if sample.fault:
             self.reason = f"{'passed over' if sample.skip else 'refused'}: {sample.fault}"
-        return [Output(r, self.detector.push(r)) for r in readings if r is not None]
+        return [output for output in outputs if output.reading is not None or output.keystates]
 
     def _read(
         self,
@@ -201,10 +254,42 @@ class Stream:
         state: NDArray[np.float64],
         other: NDArray[np.float64] | None,
         read: bool,
-    ) -> Reading | None:
+    ) -> Output:
+        accepted = self.online.counts["accepted"]
         reading = self.online.push(state, stamp, other, read=read)
         self.reason = self.online.reason
         if self.online.counts["resets"] != self._resets:
-            self._resets = self.online.counts["resets"]
-            self.detector.reset()
-        return reading
+            self._restart()
+        output = Output(reading, [] if reading is None else [*self.detector.push(reading)])
+        if self.coupling is not None and other is not None:
+            output.keystates.extend(self.coupling.push(state, other, stamp, read=read))
+        if self.tracker is not None and self.online.counts["accepted"] > accepted:
+            states = state if other is None else np.concatenate([state, other])
+            output.keystates.extend(self._track(self.tracker, states, stamp))
+        return output
+
+    def _catch_up(self) -> Output:
+        reading = self.online.read()
+        output = Output(reading, [] if reading is None else [*self.detector.push(reading)])
+        if self.coupling is not None:
+            output.keystates.extend(self.coupling.read())
+        return output
+
+    def _track(
+        self, tracker: KeyStateTracker, state: NDArray[np.float64], stamp: float | None
+    ) -> list[TrackedKeyState]:
+        events = tracker.push(state)
+        self._stamps.append(stamp)
+        oldest = tracker.step + 1 - len(self._stamps)
+        return [
+            TrackedKeyState(
+                kind="phase",
+                keystate=event.keystate,
+                posterior=event.posterior,
+                index=event.step,
+                stamp=self._stamps[max(event.step - oldest, 0)],
+                detected_at=event.detected_at,
+                detected_stamp=stamp,
+            )
+            for event in events
+        ]
