@@ -20,6 +20,7 @@ from fakes import RecordingEstimator
 from infoatlas_rt import bags as bags_module
 from infoatlas_rt import cli
 from infoatlas_rt.bags import Bag, read
+from infoatlas_rt.coupling import CouplingDetector
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimator import Estimator
 from infoatlas_rt.extrema import KeyStateDetector
@@ -459,3 +460,24 @@ def test_rosbags_missing(bags):
     command = [sys.executable, "-c", code, "keystates", bags / "mcap", "--topic", "/x"]
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 2 and "pip install 'infoatlas-rt[bags]'" in run.stderr
+
+
+def test_two_topics_report_when_they_begin_to_move_together(bags, recorded, estimator, capsys):
+    """As the detector says of the same states, and in the command's JSON, table and picture."""
+    states, stamps = recorded
+    detector, expected = CouplingDetector(estimator), []
+    for state, stamp in zip(states, stamps, strict=True):
+        expected += detector.push(state[18:21], state[28:31], stamp)
+    assert expected and expected[0].kind == "coupled"
+
+    fields = "--topic /tool_pose --field pose.position --with-topic /cube_pose"
+    options = f"{fields} --with-field pose.position --window 40 --every 5 --threads 1"
+    command = ["keystates", str(bags / "mcap"), *options.split()]
+    assert cli.main([*command, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["coupling"] == [vars(event) for event in expected]
+    assert result["motions"]["stamp"] == stamps[32:].tolist()
+    picture = bags / "coupling.png"
+    assert cli.main([*command, "--plot", str(picture)]) == 0
+    assert f"{expected[0].stamp - stamps[0]:.2f}" in capsys.readouterr().out
+    assert picture.stat().st_size > 10_000

@@ -277,7 +277,7 @@ def _draw_legend(figure: Figure, height: float) -> None:
     figure.legend(
         loc="center left",
         bbox_to_anchor=(0.068, height),
-        ncols=3,
+        ncols=4,
         frameon=False,
         fontsize=9,
         labelcolor=INK,

@@ -46,10 +46,9 @@ class Health:
         self.warning = why
         self._unreported.add(DiagnosticStatus.WARN)
 
-    def took(self, latency: float, inference: float, fill: float, keystates: int) -> None:
+    def took(self, latency: float, inference: float, fill: float) -> None:
         """Count a published reading."""
         self.readings += 1
-        self.keystates += keystates
         self.latencies.append(latency)
         self.inference, self.fill = inference, fill
 

@@ -25,7 +25,7 @@ from std_srvs.srv import Trigger
 
 from infoatlas_rt.errors import InfoAtlasError, InputError
 
-from . import parameters, topics
+from . import messages, parameters, topics
 from .health import Health
 from .worker import Maker, Worker
 
@@ -53,6 +53,7 @@ class InfoAtlasNode(LifecycleNode):
         self._readings = self.create_lifecycle_publisher(
             MutualInformation, "~/mutual_information", 10
         )
+        self._motions = self.create_lifecycle_publisher(MutualInformation, "~/coupling", 10)
         self._keystates = self.create_lifecycle_publisher(KeyState, "~/key_states", 10)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.create_service(Trigger, "~/reset", self._on_reset)
@@ -184,47 +185,22 @@ class InfoAtlasNode(LifecycleNode):
             self._health.warn(sample.notice)
         self._worker.offer(sample, topics.header(message, now))
 
-    def _publish(self, reading: Any, header: Any, found: list[tuple[Any, Any]]) -> None:
-        """Publish a reading, and the key states that it made certain (from the worker's thread)."""
-        estimate = reading.estimate
-        self._readings.publish(
-            MutualInformation(
-                header=header,
-                value=estimate.mi,
-                standard_error=estimate.stderr,
-                noise=estimate.noise,
-                local_value=reading.local,
-                samples=estimate.samples,
-                effective_samples=estimate.effective_samples,
-                slices=estimate.slices,
-                k=estimate.k or 0,
-                lag=reading.lag,
-                lag_seconds=self._worker.stream.online.lag_seconds or 0.0,
-                fill=reading.fill,
-                saturated=estimate.saturated,
-                degenerate=estimate.degenerate,
-            )
-        )
+    def _publish(
+        self, reading: Any, motions: Any, header: Any, found: list[tuple[Any, Any]]
+    ) -> None:
+        """Publish readings, and what became certain (from the worker's thread)."""
         latency = self.get_clock().now() - Time.from_msg(header.stamp)
+        if reading is not None:
+            timed = self._worker.stream.online.lag_seconds or 0.0
+            self._readings.publish(messages.reading(reading, header, timed))
+        if motions is not None:
+            self._motions.publish(messages.reading(motions, header))
         for state, its in found:
-            self._keystates.publish(
-                KeyState(
-                    header=its,
-                    kind=state.kind,
-                    value=state.value,
-                    prominence=state.prominence,
-                    z=state.z,
-                    index=state.index,
-                    detected_at=state.detected_at,
-                    detected_stamp=header.stamp,
-                )
-            )
-        self._health.took(
-            latency.nanoseconds * 1e-9,
-            self._maker.estimator.seconds["total"],
-            reading.fill,
-            len(found),
-        )
+            self._keystates.publish(messages.keystate(state, its, header.stamp))
+        self._health.keystates += len(found)
+        if reading is not None:
+            seconds = self._maker.estimator.seconds["total"]
+            self._health.took(latency.nanoseconds * 1e-9, seconds, reading.fill)
 
     # Parameters and diagnostics
 

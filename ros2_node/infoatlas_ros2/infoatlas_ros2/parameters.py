@@ -11,7 +11,13 @@ from rclpy.exceptions import InvalidTopicNameException
 from rclpy.expand_topic_name import expand_topic_name
 from rclpy.validate_full_topic_name import validate_full_topic_name
 
-from infoatlas_rt import Estimator, KeyStateDetector, OnlineEstimator
+from infoatlas_rt import (
+    CouplingDetector,
+    Estimator,
+    KeyStateDetector,
+    KeyStateTracker,
+    OnlineEstimator,
+)
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs import as_resolution
 
@@ -73,6 +79,16 @@ class Settings:
     key_state_z: float = setting(3.5, "standard errors for a difference to count", 1e-3, 1e3)
     key_state_delay: int = setting(20, "readings after which a key state is told", 1, 10_000)
 
+    coupling: bool = setting(
+        False, "detect when two topics begin to move together, and when they stop", live=False
+    )
+    coupling_resolution: tuple[float, ...] = setting(
+        (1e-5,), "smallest motion within a step that means anything, for both topics or for each"
+    )
+    keystates_file: str = setting(
+        "", "key states of demonstrations to follow, of `infoatlas-rt keystates --save`", live=False
+    )
+
     rate_limit: float = setting(0.0, "readings per second of stamps at most; 0: no limit", 0.0, 1e4)
     queue: int = setting(1000, "messages kept while inference runs", 1, MOST, live=False)
     stall_after: float = setting(1.0, "seconds without a message to report a stall", 1e-3, 3600.0)
@@ -85,8 +101,16 @@ class Settings:
             check_topic(self.topic_b, "topic_b")
             if self.topic_b == self.topic:
                 raise InputError(f"topic_b is topic, {self.topic}: leave it empty, or take another")
+        if self.coupling and not self.topic_b:
+            raise InputError("coupling is of two topics: set topic_b, or coupling to false")
+        if self.coupling and len(self.coupling_resolution) not in (1, 2):
+            raise InputError(
+                f"coupling_resolution has {len(self.coupling_resolution)} numbers: pass one, or two"
+            )
         self.detector()
         if estimator is not None:
+            self.couplings(estimator)
+            self.tracker()
             if self.k > estimator.bundle.dim:
                 raise InputError(
                     f"k is {self.k}, but model {estimator.bundle.name} takes "
@@ -131,6 +155,21 @@ class Settings:
         """The detector of key states."""
         kinds, z = self.key_state_kinds, self.key_state_z
         return KeyStateDetector(kinds, z=z, delay=self.key_state_delay)
+
+    def couplings(self, estimator: Estimator) -> CouplingDetector | None:
+        """The detector of couplings, if there is one."""
+        if not self.coupling:
+            return None
+        sizes = self.coupling_resolution
+        return CouplingDetector(
+            estimator,
+            resolution=sizes[0] if len(sizes) == 1 else sizes,
+            reset_after=self.reset_after,
+        )
+
+    def tracker(self) -> KeyStateTracker | None:
+        """The tracker of key states, if there is one."""
+        return KeyStateTracker(self.keystates_file) if self.keystates_file else None
 
 
 def check_topic(name: str, parameter: str) -> None:

@@ -43,12 +43,17 @@ class Maker:
         """A new stream, its window empty."""
         if self._relevant(settings) != self._key:
             self._load(settings)
-        online, detector = settings.online(self.estimator), settings.detector()
-        if len(self.extractors) == 1:
-            return Stream(online, detector, *self.extractors)
-        reset_after = settings.reset_after
-        sync = Synchroniser(settings.sync_tolerance, reset_after=reset_after)
-        return Stream(online, detector, *self.extractors, sync=sync)
+        sync = None
+        if len(self.extractors) == 2:
+            sync = Synchroniser(settings.sync_tolerance, reset_after=settings.reset_after)
+        return Stream(
+            settings.online(self.estimator),
+            settings.detector(),
+            *self.extractors,
+            sync=sync,
+            coupling=settings.couplings(self.estimator),
+            tracker=settings.tracker(),
+        )
 
     def warm_up(self, settings: Settings) -> None:
         """Estimate once on noise of the right size, so that the first reading is not a slow one."""
@@ -70,7 +75,7 @@ class Worker:
         self,
         maker: Maker,
         settings: Callable[[], Settings],
-        publish: Callable[[Any, Any, list[tuple[Any, Any]]], None],
+        publish: Callable[[Any, Any, Any, list[tuple[Any, Any]]], None],
         health: Health,
     ) -> None:
         self._maker, self._read, self._publish, self._health = maker, settings, publish, health
@@ -87,6 +92,7 @@ class Worker:
         self._round = 0  # of messages between two resets; the thread publishes of its own alone
         self._headers: dict[float, Any] = {}
         self._told: deque[tuple[float, Any]] = deque()
+        self._motions: Any = None  # the last reading of a coupling that was published
         self._last = -np.inf  # stamp at which the rate limit last let one pass
         self._thread = threading.Thread(target=self._run, name="infoatlas", daemon=True)
         self._thread.start()
@@ -161,23 +167,36 @@ class Worker:
                 self._headers.pop(sample.stamp, None)  # of an earlier round of a bag
                 self._headers[sample.stamp] = header
             due = place == len(batch) and self._is_due(sample.stamp)
-            for reading, states in self.stream.take(sample, read=due):
-                self._tell(reading, states, number)
+            for output in self.stream.take(sample, read=due):
+                self._tell(*output, header, number)
+            self._tell_motions(number)
             if due:
                 self.reason = self.stream.reason
         while len(self._headers) > HEADERS:
             del self._headers[next(iter(self._headers))]
 
-    def _tell(self, reading: Any, states: list[Any], number: int) -> None:
+    def _tell(self, reading: Any, states: list[Any], newest: Any, number: int) -> None:
         """Publish, with the headers that the states came with."""
-        self._told.append((reading.stamp, self._headers[reading.stamp]))
-        while len(self._told) > self.settings.key_state_delay + 1:
-            self._told.popleft()
-        headers = dict(self._told)
-        found = [(state, headers[state.stamp]) for state in states]
+        if reading is not None:
+            newest = self._headers[reading.stamp]
+            self._told.append((reading.stamp, newest))
+            while len(self._told) > self.settings.key_state_delay + 1:
+                self._told.popleft()
+        headers = self._headers | dict(self._told) if states else {}
+        found = [(state, headers.get(state.stamp, newest)) for state in states]
         with self._ready:
             if number == self._round and not self._stopping:
-                self._publish(reading, headers[reading.stamp], found)
+                self._publish(reading, None, newest, found)
+
+    def _tell_motions(self, number: int) -> None:
+        """Publish what couplings are detected in."""
+        motions = None if self.stream.coupling is None else self.stream.coupling.reading
+        if motions is None or motions is self._motions:
+            return
+        self._motions = motions
+        with self._ready:
+            if number == self._round and not self._stopping:
+                self._publish(None, motions, self._headers[motions.stamp], [])
 
     def _is_due(self, stamp: float) -> bool:
         """Whether the rate limit allows a reading at this stamp."""

@@ -1,0 +1,191 @@
+"""Coupling of two topics, and key states of demonstrations, over DDS, against true grasps."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import PoseStamped
+from harness import RELIABLE, as_time, feed, joint_states, seconds, values
+from infoatlas_msgs.msg import MutualInformation
+from std_msgs.msg import Header
+
+from infoatlas_rt import CouplingDetector, Estimator, discover_keystates
+from infoatlas_rt.bags import Bag
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+from make_bag import STORE, make_bag
+
+TOOL, CUBE = "/tool_pose", "/cube_pose"
+POSES = {
+    "topic": TOOL,
+    "message_type": "geometry_msgs/msg/PoseStamped",
+    "fields": ["pose.position"],
+    "topic_b": CUBE,
+    "message_type_b": "geometry_msgs/msg/PoseStamped",
+    "fields_b": ["pose.position"],
+    "lag": 0,
+    "k": 0,
+    "slices": 0,
+}
+STEP = 50_000_000
+
+
+@pytest.fixture(scope="module")
+def demonstrations():
+    """States [T, 41] and grasp flags [T] of PickCube."""
+    path = Path(__file__).parents[2] / "examples" / "data" / "pickcube.npz"
+    with np.load(path) as file:
+        ends = np.cumsum(file["lengths"])[:-1]
+        states = np.split(file["states"].astype(float), ends)
+        return list(zip(states, np.split(file["is_grasped"], ends), strict=True))
+
+
+def poses(positions, start):
+    messages = []
+    for i, (x, y, z) in enumerate(positions.tolist()):
+        message = PoseStamped(header=Header(stamp=as_time(start + i * STEP), frame_id="world"))
+        message.pose.position.x, message.pose.position.y, message.pose.position.z = x, y, z
+        messages.append(message)
+    return messages
+
+
+def events(bench, *kinds):
+    return [m for m in bench.keystates if m.kind in kinds]
+
+
+def test_the_grasp_couples_tool_and_cube(bench, demonstrations):
+    """Each event and each reading is the library's; after a reset all begins anew."""
+    motions = []
+    subscription = bench.node.create_subscription(
+        MutualInformation, "/infoatlas/coupling", lambda m: bench._add(motions, m), RELIABLE
+    )
+    bench.up(**POSES, coupling=True, window=32)
+    tool, cube = bench.publisher(PoseStamped, TOOL), bench.publisher(PoseStamped, CUBE)
+    detector = CouplingDetector(Estimator(threads=1))
+    for episode, start in ((0, 1_700_000_000 * 10**9), (3, 1_700_000_005 * 10**9)):
+        states, held = demonstrations[episode]
+        detector.reset()
+        assert bench.reset().success
+        motions.clear()
+        bench.keystates.clear()
+        expected, found = {}, []
+        sides = (poses(states[:, c : c + 3], start) for c in (18, 28))
+        for a, b in zip(*sides, strict=True):
+            stamp = seconds(a.header.stamp)
+            ours = [
+                np.array([m.pose.position.x, m.pose.position.y, m.pose.position.z]) for m in (a, b)
+            ]
+            found += detector.push(*ours, stamp)
+            if detector.reading is not None:
+                expected[stamp] = detector.reading.estimate
+            tool.publish(a)
+            cube.publish(b)
+            time.sleep(0.01)  # best effort, as cameras are: no faster than it is taken
+            if stamp in expected:
+                bench.wait(lambda t=stamp: motions and seconds(motions[-1].header.stamp) == t)
+        got = {seconds(m.header.stamp): m.value for m in motions}
+        assert got == {stamp: estimate.mi for stamp, estimate in expected.items()}
+        told = events(bench, "coupled", "decoupled")
+        assert [event.kind for event in found] == ["coupled"]
+        for message, event in zip(told, found, strict=True):
+            assert (message.kind, message.value, message.z) == (event.kind, event.value, event.z)
+            assert message.standard_error == event.stderr
+            assert (message.index, message.detected_at) == (event.index, event.detected_at)
+            assert seconds(message.header.stamp) == event.stamp
+            assert seconds(message.detected_stamp) == event.detected_stamp
+            assert message.keystate == -1 and message.header.frame_id == "world"
+        grasp = int(held.argmax())
+        assert grasp <= told[0].detected_at <= grasp + 20
+    bench.node.destroy_subscription(subscription)
+
+
+def test_a_bag_reports_the_same_couplings(bench, tmp_path):
+    make_bag(tmp_path / "bag", 2)
+    command = [Path(sys.executable).with_name("infoatlas-rt"), "keystates", tmp_path / "bag"]
+    options = (
+        f"--topic {TOOL} --field pose.position --with-topic {CUBE} --with-field pose.position "
+        "--window 40 --threads 1 --json"
+    )
+    done = subprocess.run([*command, *options.split()], capture_output=True, check=True)
+    expected = json.loads(done.stdout)["coupling"]
+    assert [event["kind"] for event in expected][:1] == ["coupled"]
+
+    bench.up(**POSES, coupling=True, window=40)
+    publishers = [bench.publisher(PoseStamped, topic) for topic in (TOOL, CUBE)]
+    kind = "geometry_msgs/msg/PoseStamped"
+    with Bag(tmp_path / "bag") as bag:
+        for number, (side, _, message) in enumerate(bag.messages(TOOL, CUBE), start=1):
+            publishers[side].publish(bytes(STORE.serialize_cdr(message, kind)))
+            time.sleep(0.01)
+            if side == 1 and number >= 2 * 40:
+                stamp = seconds(message.header.stamp)
+                bench.wait(
+                    lambda t=stamp: (
+                        bench.readings and seconds(bench.readings[-1][1].header.stamp) == t
+                    )
+                )
+    told = events(bench, "coupled", "decoupled")
+    assert [(m.kind, seconds(m.header.stamp), m.value) for m in told] == [
+        (e["kind"], e["stamp"], e["value"]) for e in expected
+    ]
+
+
+def test_a_grasp_is_announced_after_15_demonstrations(bench, demonstrations, tmp_path):
+    """A file of 15 demonstrations; episodes that it has not seen; a reset between them, or none."""
+    found = discover_keystates([states[:, :18] for states, _ in demonstrations[:15]], k=3)
+    grasps = np.array([[held.argmax()] for _, held in demonstrations[:15]])
+    number = int(np.abs(found.steps - grasps).mean(axis=0).argmin())
+    file = tmp_path / "task.json"
+    found.save(file)
+    bench.up(fields=["position[:]", "velocity[:]"], lag_seconds=0.0, keystates_file=str(file))
+    publisher = bench.publisher()
+    start = 1_700_000_000 * 10**9
+    for episode in (20, 21, 22):
+        states, held = demonstrations[episode]
+        if episode == 21:
+            assert bench.reset().success
+        if episode == 22:
+            start -= 3600 * 10**9  # a bag that starts again: stamps jump back
+        bench.keystates.clear()
+        messages = joint_states(states[:, :9], start, STEP)
+        for message, state in zip(messages, states, strict=True):
+            message.velocity = state[9:18].tolist()
+        feed(publisher, messages, 200)
+        bench.wait(lambda: [m.keystate for m in events(bench, "phase")] == [0, 1, 2])
+        grasp = events(bench, "phase")[number]
+        true = int(held.argmax())
+        assert abs(grasp.index - true) <= 2 and abs(grasp.detected_at - true) <= 2
+        assert seconds(grasp.header.stamp) == seconds(messages[grasp.index].header.stamp)
+        assert grasp.posterior > 0.99 and grasp.value == 0.0
+        start += 10 * 10**9
+    assert bench.readings, "the windowed reading goes on beside it"
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"coupling": True}, "set topic_b"),
+        ({"coupling": True, "topic_b": CUBE, "coupling_resolution": [-1.0]}, "resolution"),
+        ({"coupling": True, "topic_b": CUBE, "coupling_resolution": [1.0] * 3}, "3 numbers"),
+    ],
+)
+def test_couplings_that_cannot_work(bench, settings, why):
+    bench.prepare()
+    assert why in bench.set(**settings) or not bench.transition("configure")
+
+
+def test_a_keystates_file_that_cannot_work(bench, demonstrations, tmp_path):
+    bench.prepare(keystates_file=str(tmp_path / "none.json"))
+    assert not bench.transition("configure")
+    bench.diagnosis(lambda s: "none.json" in s.message, past=True)
+    # Demonstrations of other coordinates: only a message can tell.
+    file = tmp_path / "task.json"
+    discover_keystates([states[:, :5] for states, _ in demonstrations[:3]], k=1).save(file)
+    bench.up(keystates_file=str(file))
+    feed(bench.publisher(), joint_states(demonstrations[0][0][:20, :4]))
+    status = bench.diagnosis(lambda s: "5" in values(s)["last error"], past=True)
+    assert "coordinates" in values(status)["last error"]
