@@ -139,6 +139,19 @@ def distance(limit: float) -> Detect:
     return detect
 
 
+def constancy(share: float, speed: float) -> Detect:
+    """The distance stays as it is while the mover moves: what defines a rigid grasp."""
+
+    def detect(mover: Array, thing: Array, kind: str) -> list[Event]:
+        step = np.linalg.norm(np.diff(mover, axis=0, prepend=mover[:1]), axis=1)
+        apart = np.linalg.norm(mover - thing, axis=1)
+        change = np.abs(np.diff(apart, prepend=apart[:1]))
+        moves = step > speed
+        return switch(moves & (change < share * step), moves & (change > share * step), 3, 3)
+
+    return detect
+
+
 def motion(speed: float) -> Detect:
     """The object moves at all, whoever moves it (metres in a step)."""
 
@@ -165,7 +178,11 @@ def correlation(window: int, limit: float) -> Detect:
 
 
 PEERS: dict[str, tuple[Callable[..., Detect], tuple[tuple[Any, ...], ...]]] = {
-    "distance": (distance, tuple((d,) for d in (0.01, 0.02, 0.03, 0.05, 0.08, 0.1, 0.12))),
+    "distance": (distance, tuple((d,) for d in (0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.1, 0.12))),
+    "distance constant": (
+        constancy,
+        tuple(itertools.product((0.02, 0.05, 0.1, 0.2), (5e-4, 1e-3, 2e-3))),
+    ),
     "object moves": (motion, tuple((v,) for v in (1e-5, 1e-4, 5e-4, 1e-3, 2e-3, 3e-3))),
     "velocity correlation": (
         correlation,
