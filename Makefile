@@ -6,6 +6,7 @@
 # make applications   independence, embeddings, motion, slices: tables and pictures
 # make keystates   key states against true events, and the peers beside them
 # make keystates-data   the demonstrations of the key-state benchmark, collected anew
+# make fuzz   20,000 random calls and as many pushes, command lines, damaged models
 # make pretrain   three minutes of pretraining on two cores (preset tiny)
 
 PYTHON ?= python3
@@ -15,7 +16,7 @@ BMI  = .venv-bmi/bin
 SIM  = .venv-maniskill/bin
 ROS  = .venv-ros/bin
 
-.PHONY: keystates keystates-data demo test test-core test-ros2 ros-demo bench accuracy applications pretrain lint clean
+.PHONY: keystates keystates-data demo test test-core test-ros2 ros-demo bench fuzz accuracy applications pretrain lint clean
 
 demo: .venv/ready
 	$(RUN)/infoatlas-rt keystates examples/data/pickcube.npz \
@@ -59,6 +60,9 @@ keystates-data: .venv-maniskill/ready
 	$(SIM)/python benchmarks/keystates/collect.py
 	$(SIM)/pip download --quiet --no-deps --dest build/robosuite robosuite==1.4.1
 	$(SIM)/python benchmarks/keystates/collect_people.py build/robosuite/*.whl
+
+fuzz: .venv-dev/ready
+	$(DEV)/python tests/fuzz/run.py --calls 20000 --out benchmarks/results/fuzz.md
 
 pretrain: .venv-dev/ready
 	$(DEV)/python -m infoatlas_train.pretrain --preset tiny --out runs/tiny

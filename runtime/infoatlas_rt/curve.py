@@ -108,7 +108,7 @@ def mi_curve(
         wrong type or out of range.
     """
     reach = as_count(lag, "lag", 1) + as_count(history, "history", 1) - 1
-    points = as_count(points, "points", 2)
+    points = as_count(points, "points", 2, 10**5)
     if not isinstance(trajectories, Trajectories):
         raise InputError(
             f"trajectories are {type(trajectories).__name__}: pass Trajectories(states, lengths)"

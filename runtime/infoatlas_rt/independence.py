@@ -131,7 +131,7 @@ def independence_test(
     InputError, ModelError
         As `Estimator.estimate`; or `permutations` is not a positive integer.
     """
-    count = as_count(permutations, "permutations", 1)
+    count = as_count(permutations, "permutations", 1, 10**7)
     estimator = as_estimator(estimator)
     entry = estimator.enter(x, y, time_series, resolution_x, resolution_y)
     pairings = _Pairings(entry, count, time_series, estimator.seed)

@@ -284,7 +284,8 @@ def as_number(value: Any, name: str, what: str = "a number") -> float:
         Not one number: text, a flag, None, several.
     """
     try:
-        if isinstance(value, bool | np.bool_ | str | bytes):
+        kind = getattr(getattr(value, "dtype", None), "kind", "f")
+        if isinstance(value, bool | str | bytes) or kind not in "iuf" or np.ndim(value):
             raise TypeError("no number")
         return float(value)
     except (TypeError, ValueError, OverflowError) as error:

@@ -37,6 +37,8 @@ from .inputs import (
 )
 from .result import Reading
 
+LONGEST = 10**6  # steps
+
 
 class OnlineEstimator:
     """I(s_t; s_<t-Δt) over the last steps of one robot, state by state.
@@ -107,9 +109,10 @@ class OnlineEstimator:
     ) -> None:
         self.two_streams = as_flag(two_streams, "two_streams")
         self.increments = as_flag(increments, "increments")
-        self.lag = as_count(lag, "lag", 0 if two_streams else 1)
-        self.history = as_count(history, "history", 1)
-        self.every, self.window = as_count(every, "every", 1), as_count(window, "window", 1)
+        self.lag = as_count(lag, "lag", 0 if two_streams else 1, LONGEST)
+        self.history = as_count(history, "history", 1, LONGEST)
+        self.every = as_count(every, "every", 1)
+        self.window = as_count(window, "window", 1, LONGEST)
         lag_seconds = None if lag_seconds is None else as_seconds(lag_seconds, "lag_seconds")
         tolerance = None if tolerance is None else as_seconds(tolerance, "tolerance")
         if tolerance is not None and lag_seconds is None:

@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from .errors import InputError
 from .inputs import Reals, as_count, as_flag, as_lengths, as_number, as_reals, merge
 
+LARGEST = 10**7  # states of a pool
+
 
 class Pairs(NamedTuple):
     """Samples of (s_t, s_<t-Δt).
@@ -124,6 +126,11 @@ class PooledPairs:
         self.lag, self.history = as_count(lag, "lag", 1), as_count(history, "history", 1)
         self._offsets = np.r_[0, self.lag + np.arange(self.history)]
         reach = self.window + self.lag + self.history - 1
+        if self.envs * reach > LARGEST:
+            raise InputError(
+                f"{self.envs} environments of {reach} steps are more than the {LARGEST} states "
+                "that fit: use a shorter window"
+            )
         # [2, reach, E, d], high and low as in `Reals`; a ring over steps.
         self._states: NDArray[np.float64] | None = None
         self._usable = np.zeros((reach, self.envs), bool)

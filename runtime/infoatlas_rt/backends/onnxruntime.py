@@ -68,7 +68,9 @@ class OnnxRuntimeBackend:
         if not isinstance(provider, str) or provider not in PROVIDERS:
             raise ProviderError(f"unknown provider {provider!r}: use one of {list(PROVIDERS)}")
         self.provider = provider
-        self.threads = default_threads() if threads is None else as_count(threads, "threads", 1)
+        self.threads = (
+            default_threads() if threads is None else as_count(threads, "threads", 1, 4096)
+        )
         # Here and not at the top: the core installs no engine, and importing one takes a while.
         try:
             import onnxruntime

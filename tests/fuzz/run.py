@@ -1,0 +1,150 @@
+"""Fuzz the library: random calls, pushes, command lines and damaged models, all from one seed.
+
+    python tests/fuzz/run.py --calls 20000 --out benchmarks/results/fuzz.md
+
+Each case has a number, and its random numbers come from (seed, kind, number), so one that fails is
+repeated alone: `python tests/fuzz/run.py --only calls:1234`. Outcomes:
+
+- ok: the result is right, as far as a case can know: equal to that of the same data in another
+  form, within limits that hold for any data, or as a model of the stream has it.
+- refused: an error of the library, where there has to be one.
+- wrong, raw, warning: a wrong result or an error where there should be none or another; any other
+  exception; any warning. There have to be none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import platform
+import sys
+import tempfile
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import calls
+import commands
+import models
+import pushes
+from calls import Wrong
+
+PUSHES = 100  # of a stream
+FAULTS = ("wrong", "raw", "warning")
+KINDS = ("calls", "pushes", "commands", "models")
+
+
+def one(kind: str, number: int, seed: int, folder: Path) -> tuple[Counter[str], str]:
+    """Outcomes of a case, and what is wrong with it (empty if nothing is)."""
+    rng = np.random.default_rng([seed, KINDS.index(kind), number])
+    outcomes: Counter[str] = Counter()
+    what = ""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            if kind == "pushes":
+                refused = (pushes.stream if number % 4 else pushes.pool)(rng, PUSHES)
+                outcomes.update(refused=refused, ok=PUSHES - refused)
+            elif kind == "models":
+                outcomes[models.flip(rng, folder)] += 1
+            elif kind == "commands":
+                outcomes[_case(commands.CASES, rng)(rng, folder)] += 1
+            else:
+                outcomes[_case(calls.CASES, rng)(rng)] += 1
+        except Wrong as error:
+            outcomes["wrong"] += 1
+            what = f"wrong: {error}"
+        except Exception:
+            outcomes["raw"] += 1
+            what = f"raw: {traceback.format_exc(limit=-4)}"
+    if caught:
+        outcomes["warning"] += 1
+        what += f" warning: {caught[0].category.__name__}: {caught[0].message}"
+    return outcomes, what
+
+
+def _case(cases: dict[Callable[..., str], int], rng: np.random.Generator) -> Callable[..., str]:
+    share = np.array(list(cases.values())) / sum(cases.values())
+    return list(cases)[rng.choice(len(cases), p=share)]
+
+
+def fuzz(kind: str, count: int, seed: int) -> Iterator[tuple[int, Counter[str], str]]:
+    """So many calls of a kind: number of the case, its outcomes, and what is wrong with it."""
+    cases = -(-count // PUSHES) if kind == "pushes" else count
+    for number in range(cases):
+        with tempfile.TemporaryDirectory() as folder:
+            yield number, *one(kind, number, seed, Path(folder))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--calls", type=int, default=500, help="API calls, and as many pushes")
+    parser.add_argument("--commands", type=int, help="command lines (a hundredth)")
+    parser.add_argument("--models", type=int, help="damaged models (a hundredth)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", metavar="KIND:NUMBER", help="one case alone")
+    parser.add_argument("--out", type=Path, help="Markdown file for the counts")
+    arguments = parser.parse_args()
+    if arguments.only:
+        kind, number = arguments.only.split(":")
+        with tempfile.TemporaryDirectory() as folder:
+            print(*one(kind, int(number), arguments.seed, Path(folder)))
+        return 0
+    hundredth = max(1, arguments.calls // 100)
+    sizes = {
+        "calls": arguments.calls,
+        "pushes": arguments.calls,
+        "commands": hundredth if arguments.commands is None else arguments.commands,
+        "models": hundredth if arguments.models is None else arguments.models,
+    }
+    totals = {kind: Counter() for kind in KINDS}
+    for kind, count in sizes.items():
+        for number, outcomes, what in fuzz(kind, count, arguments.seed):
+            totals[kind].update(outcomes)
+            if what:
+                print(f"{kind}:{number}: {what}", flush=True)
+        print(f"{kind}: {dict(totals[kind])}", flush=True)
+    if arguments.out:
+        arguments.out.write_text(report(totals, arguments.seed), encoding="utf-8")
+    return int(any(total[fault] for total in totals.values() for fault in FAULTS))
+
+
+def report(totals: dict[str, Counter[str]], seed: int) -> str:
+    names = {
+        "calls": "calls of the API",
+        "pushes": "pushes",
+        "commands": "command lines",
+        "models": "damaged models",
+    }
+    columns = ("ok", "refused", *FAULTS)
+    rows = [
+        f"| {names[kind]} | {sum(total[c] for c in columns[:-1])} | "
+        + " | ".join(str(total[c]) for c in columns)
+        + " |"
+        for kind, total in totals.items()
+    ]
+    command = " ".join(["python", "tests/fuzz/run.py", *sys.argv[1:]])
+    return "\n".join(
+        [
+            "# Fuzzing",
+            "",
+            f"`{command}` (seed {seed}), {datetime.date.today()}, Python "
+            f"{platform.python_version()}, NumPy {np.__version__}, 2 virtual cores of a shared "
+            "host. `tests/fuzz/run.py` says what the outcomes mean.",
+            "",
+            "| | runs | right | refused with a reason | wrong | other exception | warning |",
+            "|---|---|---|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

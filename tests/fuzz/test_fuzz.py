@@ -1,0 +1,41 @@
+"""A short run of the fuzzers; `make fuzz` is the long one."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import run
+from calls import Wrong
+
+
+@pytest.mark.parametrize(
+    ("kind", "count"), [("calls", 400), ("pushes", 2000), ("commands", 60), ("models", 12)]
+)
+def test_nothing_is_wrong_raw_or_warned_of(kind, count):
+    found = [(number, what) for number, _, what in run.fuzz(kind, count, seed=1) if what]
+    assert found == [], f"python tests/fuzz/run.py --seed 1 --only {kind}:{found[0][0]}"
+
+
+def test_faults_are_seen(monkeypatch, tmp_path):
+    """The judge itself: a wrong result, another exception and a warning count as such."""
+
+    def fault(error):
+        def case(rng):
+            if isinstance(error, Warning):
+                import warnings
+
+                warnings.warn(error, stacklevel=1)
+                return "ok"
+            raise error
+
+        return case
+
+    for error, name in ((Wrong("0"), "wrong"), (TypeError("0"), "raw"), (Warning("0"), "warning")):
+        monkeypatch.setattr(run.calls, "CASES", {fault(error): 1})
+        outcomes, what = run.one("calls", 0, 0, tmp_path)
+        assert outcomes[name] == 1 and what
