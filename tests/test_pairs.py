@@ -42,6 +42,8 @@ def test_normalised_time_takes_original_steps():
 def test_ensemble_refuses_what_does_not_fit():
     with pytest.raises(InputError, match="lengths sum to 36"):
         ensemble_pairs(trajectories(), LENGTHS - [1, 0, 0, 0], 2)
+    for far in (-(10**30), -1, 10**30):  # no step that any trajectory reaches
+        assert len(ensemble_pairs(trajectories(), LENGTHS, far).x) == 0
     with pytest.raises(InputError, match=r"at=1\.5"):
         ensemble_pairs(trajectories(), LENGTHS, 1.5, normalised=True)
     with pytest.raises(InputError, match="lag is 0"):

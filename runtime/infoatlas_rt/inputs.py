@@ -371,6 +371,8 @@ def as_groups(values: Any, n: int) -> NDArray[np.int64]:
     InputError
         Not n integers, or fewer than two groups.
     """
+    if _has_mask(values):
+        raise InputError("groups has masked entries: every sample belongs to one")
     try:
         array = np.asarray(values)
     except Exception as error:

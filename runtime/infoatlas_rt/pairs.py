@@ -94,8 +94,8 @@ def ensemble_pairs(
         step = reach + np.rint(moment * (lengths - 1 - reach)).astype(np.int64)
         present = np.flatnonzero(lengths > reach)
     else:
-        step = np.full(len(lengths), int(moment))
-        present = np.flatnonzero(lengths > at) if at >= reach else np.zeros(0, np.int64)
+        step = np.full(len(lengths), int(np.clip(moment, -1, len(states))))
+        present = np.flatnonzero((lengths > step) & (step >= reach))
     rows = (starts + step)[present]
     past = rows[:, None] - (lag + np.arange(history))
     return Pairs(states[rows], states[past].reshape(len(rows), history * states.shape[1]), present)

@@ -98,7 +98,7 @@ def equivalent(rng: Rng) -> str:
     off = abs(found.mi - expected.mi)
     check(off <= 1e-6, f"x as {what_x}, y as {what_y}: {found.mi} instead of {expected.mi}")
     again = pick(rng, (copy.copy, copy.deepcopy, lambda e: pickle.loads(pickle.dumps(e))))
-    if rng.random() < 0.02:
+    if rng.random() < 0.005:
         check(again(estimator).estimate(x, y, **options).mi == expected.mi, "a copy differs")
     return "ok"
 
@@ -128,8 +128,10 @@ def unusual(rng: Rng) -> str:
     what = f"{what_x} and {what_y}, n={n}"
     result = estimator.estimate(x, y, time_series=bool(rng.integers(2)))
     check_sane(result, n, what, (x, y))
-    same = estimator.estimate(x.copy(), y.copy(), time_series=False)
-    check(same.mi == estimator.estimate(x, y).mi, f"{what}: other bits the second time")
+    if rng.random() < 0.1:
+        same = estimator.estimate(x.copy(), y.copy(), time_series=True)
+        again = estimator.estimate(x, y, time_series=True)
+        check(same.to_dict(True) == again.to_dict(True), f"{what}: other bits the second time")
     return "ok"
 
 
@@ -279,11 +281,11 @@ def independence(rng: Rng) -> str:
 
 # How often each is called, of 100.
 CASES: dict[Callable[[Rng], str], int] = {
-    equivalent: 28,
-    refused: 20,
-    unusual: 24,
-    options: 6,
-    arguments: 16,
-    curve: 3,
-    independence: 3,
+    equivalent: 25,
+    refused: 25,
+    unusual: 25,
+    options: 3,
+    arguments: 18,
+    curve: 2,
+    independence: 2,
 }
