@@ -220,7 +220,7 @@ def arguments(rng: Rng) -> str:
         "states": (lambda: Trajectories(junk, [3]), False),
         "at": (
             lambda: ensemble_pairs(x, [20, 20], junk),
-            number and abs(junk) < 10**6 and float(junk).is_integer(),
+            number and float(junk).is_integer(),
         ),
         "mi": (lambda: detector.update(junk, noise=0.1), number and abs(junk) < 1e100),
         "noise": (lambda: detector.update(1.0, noise=junk), number and 0 <= junk < 1e100),
