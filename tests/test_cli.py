@@ -174,7 +174,7 @@ def test_flags_never_move_a_key_state(thirty, capsys, tmp_path):
         (["--topic", "/a"], "--topic is for bags"),
         (
             ["--method", "curve", "--count", "3"],
-            "--count is for trajectories with --method phase or pointwise",
+            "--count is for key states of trajectories",
         ),
         (["--method", "pointwise", "--count", "auto"], "method='phase'"),
         (["--group", "tool=tool."], "given once"),

@@ -1,11 +1,13 @@
 """Key states: the steps of each demonstration at which its motion passes into another phase.
 
-`discover_keystates` finds them in recorded trajectories by one of two criteria:
+`discover_keystates` finds them in recorded trajectories by one of three criteria:
 
 - **"phase"** (default): boundaries of a segmentation that all trajectories share, chosen to
   maximise the information between phase and motion (`phases.py`). NumPy alone, about a second.
 - **"pointwise"**: minima of the local mutual information of a state with its past, by the shipped
   model (`pointwise.py`): the steps at which the past is least informative about the present.
+- **"combined"**: the segmentation proposes ten boundaries, and the model ranks them by how far
+  local information falls there. Better than "phase" where K is small.
 
 The paper maximises I(s_t; s_<t-lag) over t (Section 4.4). On demonstrations of different length
 the maxima of that curve are no nearer to the true events than evenly spaced steps; the curve stays
@@ -36,12 +38,13 @@ if TYPE_CHECKING:
     from .estimator import Estimator
     from .explanation import CoordinateChange, GroupChange, Information
 
-METHODS = ("phase", "pointwise")
+METHODS = ("phase", "pointwise", "combined")
 FORMAT = 1
 ROTATIONS = 19  # of the null: the smallest p-value is 1 / (ROTATIONS + 1) = 0.05
 LEVEL = 0.05  # of k="auto"
 DOMINANT = 0.4  # k="auto" keeps cuts of at least this share of the largest gain
 MOST = 12  # key states that k="auto" tries
+PROPOSALS = 10  # boundaries that "combined" ranks, or K if that is more
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,19 +57,19 @@ class KeyStates:
         Steps of each trajectory, ascending. Column j is the same key state in all of them. The
         last step is not among them, nor are (method "phase") the first 3 lag steps.
     gain : [K] float64
-        In order of importance. "phase": nats per step that the cut gains. "pointwise": nats by
-        which the minimum lies below its surroundings.
+        In order of importance. "phase": nats per step that the cut gains. "pointwise" and
+        "combined": nats by which local information falls there below the trajectory's median.
     order : [K] int64
         order[i] is the column of `steps` of the i-th most important key state.
-    method : {"phase", "pointwise"}
+    method : {"phase", "pointwise", "combined"}
     lag : int
         Steps.
     names : tuple of str
         Of the coordinates; empty if unknown.
     phases : Phases or None
-        Fitted phases ("phase").
+        Fitted phases ("phase", "combined").
     local : tuple of [T_i] float64, or None
-        Local mutual information of every step with its past, nats ("pointwise").
+        Local information of every step with its past, nats ("pointwise", "combined").
     states : tuple of [T_i, d] float64
         The trajectories; empty after `load`.
     known_p_value : [K] float64, or None
@@ -91,7 +94,7 @@ class KeyStates:
         The probability that a cut gains as much in a phase whose order the trajectories do not
         share: the steps of the phase that the cut splits are rotated by a random number in each
         trajectory, 19 times, so the smallest value is 1/20. It takes some ten times as long as
-        the discovery. NaN for method "pointwise", and after `load` if it was not computed before
+        the discovery. NaN for the other methods, and after `load` if it was not computed before
         `save`.
         """
         if self.known_p_value is not None:
@@ -274,9 +277,9 @@ def discover_keystates(
         always returned; its `p_value` says what it is worth.
     lag : int
         Steps between a state and its past.
-    method : {"phase", "pointwise"}
+    method : {"phase", "pointwise", "combined"}
     estimator : Estimator, optional
-        For "pointwise": the shipped model in 5-dimensional slices unless given.
+        Of local information: the shipped model in 5-dimensional slices unless given.
 
     Returns
     -------
@@ -300,34 +303,59 @@ def discover_keystates(
     else:
         count = as_count(k, "k", 1)
     states, names = _as_trajectories(trajectories, max(SPANS) * lag + (count + 1) * SHORTEST, count)
+    common: dict[str, Any] = {"method": method, "lag": lag, "names": names, "states": tuple(states)}
     if method == "pointwise":
         from . import pointwise
 
-        steps, local, gain = pointwise.discover(states, k=count, lag=lag, estimator=estimator)
+        steps, minima, gain = pointwise.discover(states, k=count, lag=lag, estimator=estimator)
         order = np.argsort(-gain, kind="stable")
-        return KeyStates(
-            steps, gain[order], order, method, lag, names, None, tuple(local), tuple(states)
-        )
-    motion, segmentation, p_value = _segment(states, lag, None if k == "auto" else count)
-    steps = np.stack(segmentation.cuts, axis=1) + motion.reach
+        return KeyStates(steps, gain[order], order, local=tuple(minima), **common)
+    local = None
+    if method == "combined":
+        motion, segmentation, p_value = _segment(states, lag, count, most=max(PROPOSALS, count))
+        local, gains = _depths(states, segmentation.cuts, motion.reach, lag, estimator)
+        best = np.argsort(-gains, kind="stable")[:count]
+        cuts, gain = [segmentation.cuts[i] for i in best], gains[best]
+    else:
+        motion, segmentation, p_value = _segment(states, lag, None if k == "auto" else count)
+        cuts, gain = segmentation.cuts, np.array(segmentation.gain)
+    steps = np.stack(cuts, axis=1) + motion.reach
     time = np.argsort(steps[0], kind="stable")
     return KeyStates(
-        steps=steps[:, time],
-        gain=np.array(segmentation.gain),
-        order=np.argsort(time, kind="stable"),
-        method=method,
-        lag=lag,
-        names=names,
-        phases=segmentation.fit_phases(motion),
-        states=tuple(states),
+        steps[:, time],
+        gain,
+        np.argsort(time, kind="stable"),
+        phases=segmentation.fit_phases(motion, [cuts[i] for i in time]),
+        local=local,
         known_p_value=p_value,
+        **common,
     )
 
 
+def _depths(
+    states: Sequence[NDArray[np.float64]],
+    cuts: Sequence[NDArray[np.int64]],
+    reach: int,
+    lag: int,
+    estimator: Estimator | None,
+) -> tuple[tuple[NDArray[np.float64], ...], NDArray[np.float64]]:
+    """Local information of every step, and how far it falls within two steps of each cut [K]."""
+    from .pointwise import local_information, smooth
+
+    local = local_information(states, estimator, lag)
+    depth = np.zeros(len(cuts))
+    for i, curve in enumerate(local):
+        curve = smooth(curve, lag)
+        for j, cut in enumerate(cuts):
+            step = int(cut[i]) + reach
+            depth[j] += np.median(curve) - curve[max(0, step - 2) : step + 3].min()
+    return tuple(local), depth / len(states)
+
+
 def _segment(
-    states: Sequence[NDArray[np.float64]], lag: int, count: int | None
+    states: Sequence[NDArray[np.float64]], lag: int, count: int | None, most: int = 0
 ) -> tuple[Motion, Segmentation, NDArray[np.float64] | None]:
-    """`count` cuts, or as many as `k="auto"` keeps, with their p-values."""
+    """`count` cuts, up to `most` where they fit; or as many as `k="auto"` keeps, with p-values."""
     motion, scores = fit_motion(states, lag)
     if not len(motion.columns):
         raise InputError("nothing moves in these trajectories: record states that do")
@@ -335,8 +363,10 @@ def _segment(
     if count is None:
         p_value = _p_values(segmentation, MOST, stop=True)
         return motion, segmentation, p_value
-    while len(segmentation.cuts) < count:
+    while len(segmentation.cuts) < max(count, most):
         if segmentation.next_gain == -np.inf:
+            if len(segmentation.cuts) >= count:
+                break
             raise InputError(
                 f"only {len(segmentation.cuts)} key states fit into these trajectories, and k is "
                 f"{count}: pass a smaller k, or longer trajectories"

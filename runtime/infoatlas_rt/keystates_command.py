@@ -19,8 +19,9 @@ CURVE = {"time": "auto", "points": 100, "keep_constant": False}
 KINDS = {
     "bag": "bags",
     "curve": "trajectories with --method curve",
-    "phase": "trajectories with --method phase or pointwise",
-    "pointwise": "trajectories with --method phase or pointwise",
+    "phase": "key states of trajectories",
+    "pointwise": "key states of trajectories",
+    "combined": "key states of trajectories",
 }
 EXTREMA = {"history": 1, "z": 3.5, "delay": 20}
 BAGS = {
@@ -61,6 +62,7 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
         "curve": ({**CURVE, **EXTREMA}, _trajectories),
         "phase": (DISCOVERY, _discover),
         "pointwise": (DISCOVERY, _discover),
+        "combined": (DISCOVERY, _discover),
     }
     options, command = takes[method]
     for name in {**DISCOVERY, **CURVE, **EXTREMA, **BAGS}:

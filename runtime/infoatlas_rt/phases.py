@@ -254,15 +254,16 @@ class Segmentation:
             gains[i] = 0.0 if found is None else found[1] / len(self.scores)
         return gains
 
-    def fit_phases(self, motion: Motion) -> Phases:
-        """Densities of the phases between the cuts."""
-        fits = [
-            self._gaussian(self.scores[_rows(self.starts + a, b - a)])
-            for a, b in zip(self.bounds[:-1], self.bounds[1:], strict=True)
-        ]
-        steps = [float((b - a).mean()) for a, b in zip(self.bounds[:-1], self.bounds[1:])]  # noqa: B905
+    def fit_phases(self, motion: Motion, cuts: Sequence[NDArray[np.int64]]) -> Phases:
+        """Densities of the phases between some of the cuts, given in order of time."""
+        bounds = [self.bounds[0], *cuts, self.lengths]
+        parts = [(bounds[i], bounds[i + 1]) for i in range(len(bounds) - 1)]
+        fits = [self._gaussian(self.scores[_rows(self.starts + a, b - a)]) for a, b in parts]
         return Phases(
-            motion, np.stack([m for m, _ in fits]), np.stack([w for _, w in fits]), np.array(steps)
+            motion,
+            np.stack([mean for mean, _ in fits]),
+            np.stack([whitening for _, whitening in fits]),
+            np.array([float((b - a).mean()) for a, b in parts]),
         )
 
     def _best(self) -> int:
