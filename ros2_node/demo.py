@@ -1,9 +1,12 @@
-"""A robot that picks cubes, live: replays demonstrations at 100 Hz into the node, and listens.
+"""Does the robot hold the cube? Demonstrations replayed live into the node, which has seen none.
 
-Key states are printed as they come out; at the end, a picture of what was published. Run it as
-`make ros-demo`, or where the workspace is sourced:
+The poses of the tool and of the cube are two topics, over DDS, at the 20 Hz of the recording. Each
+demonstration is played forwards, and then backwards: the cube is put back, let go, and the arm
+retreats. The node publishes when the two begin to move together ("coupled") and when they stop
+("decoupled"); the simulator's own flag says when the cube was held. Run it as `make ros-demo`, or
+where the workspace is sourced:
 
-    python ros2_node/demo.py --seconds 20 --plot ros2.png
+    python ros2_node/demo.py --demonstrations 4 --plot ros2.png
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
 
@@ -22,30 +26,37 @@ import numpy as np
 import rclpy
 from ament_index_python.packages import get_package_prefix
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PoseStamped
 from infoatlas_msgs.msg import KeyState, MutualInformation
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
+from matplotlib.figure import Figure
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.qos import qos_profile_sensor_data
-from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
+from std_srvs.srv import Trigger
 
-from infoatlas_rt import extrema
 from infoatlas_rt.bags import StreamCurve
-from infoatlas_rt.plots import check_file, stream_figure
+from infoatlas_rt.coupling import CouplingEvent
+from infoatlas_rt.plots import EVENTS, QUIET, check_file, stream_figure
 
 ROOT = Path(__file__).parents[1]
-RATE = 100
-LAG, WINDOW = 2, 40
+RATE = 20
+WINDOW = 32
+TOPICS = ("/tool_pose", "/cube_pose")
+COLUMNS = (slice(18, 25), slice(28, 35))
+TYPE = "geometry_msgs/msg/PoseStamped"
 PARAMETERS = {
-    "topic": "/joint_states",
-    "fields": ["position[:]"],
-    "lag": LAG,
-    "lag_seconds": LAG / RATE,
+    "topic": TOPICS[0],
+    "message_type": TYPE,
+    "fields": ["pose.position"],
+    "topic_b": TOPICS[1],
+    "message_type_b": TYPE,
+    "fields_b": ["pose.position"],
+    "lag": 0,
     "window": WINDOW,
-    "slices": 20,
-    "qos_overrides./joint_states.subscription.depth": 100,
+    "coupling": True,
+    **{f"qos_overrides.{topic}.subscription.depth": 100 for topic in TOPICS},
 }
 
 
@@ -54,23 +65,22 @@ def seconds(stamp: Time) -> float:
 
 
 class Robot:
-    """Publishes joint states, and keeps what the node says of them."""
+    """Publishes two poses, and keeps what the node says of them."""
 
     def __init__(self) -> None:
         self.node = rclpy.create_node("robot")
-        self.joints = self.node.create_publisher(
-            JointState, "/joint_states", qos_profile_sensor_data
-        )
-        self.start = time.time_ns()
+        self.publishers = [
+            self.node.create_publisher(PoseStamped, topic, qos_profile_sensor_data)
+            for topic in TOPICS
+        ]
         self.readings: list[MutualInformation] = []
-        self.states: list[KeyState] = []
-        self.status = None
+        self.events: list[tuple[float, KeyState]] = []  # arrival, message
         self.node.create_subscription(
-            MutualInformation, "/infoatlas/mutual_information", self.readings.append, 100
+            MutualInformation, "/infoatlas/coupling", self.readings.append, 100
         )
-        self.node.create_subscription(KeyState, "/infoatlas/key_states", self._tell, 100)
-        self.node.create_subscription(DiagnosticArray, "/diagnostics", self._keep, 10)
+        self.node.create_subscription(KeyState, "/infoatlas/key_states", self._keep, 100)
         self._change = self.node.create_client(ChangeState, "/infoatlas/change_state")
+        self._reset = self.node.create_client(Trigger, "/infoatlas/reset")
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
         threading.Thread(target=self._spin, daemon=True).start()
@@ -81,124 +91,170 @@ class Robot:
         except ExternalShutdownException:
             pass
 
-    def _tell(self, state: KeyState) -> None:
-        self.states.append(state)
-        at = seconds(state.header.stamp) - self.start / 1e9
-        told = seconds(state.detected_stamp) - seconds(state.header.stamp)
-        print(
-            f"{at:7.2f} s  {state.kind:8}  {state.value:.2f} nats, stands out by "
-            f"{state.prominence:+.2f} ({state.z:.1f} s.e.), told {told:.2f} s later",
-            flush=True,
-        )
+    def _keep(self, event: KeyState) -> None:
+        if event.kind in (KeyState.COUPLED, KeyState.DECOUPLED):
+            self.events.append((time.time(), event))
 
-    def _keep(self, array: DiagnosticArray) -> None:
-        self.status = array.status[0]
+    def _call(self, client: Any, request: Any) -> bool:
+        if not client.wait_for_service(20):
+            raise RuntimeError("the node does not answer")
+        done = threading.Event()
+        future = client.call_async(request)
+        future.add_done_callback(lambda _: done.set())
+        return done.wait(30) and future.result().success
 
     def change(self, name: str) -> None:
         """Take the node through a transition."""
         number = getattr(Transition, f"TRANSITION_{name.upper()}")
-        if not self._change.wait_for_service(20):
-            raise RuntimeError("the node does not answer")
-        done = threading.Event()
-        future = self._change.call_async(ChangeState.Request(transition=Transition(id=number)))
-        future.add_done_callback(lambda _: done.set())
-        if not done.wait(30) or not future.result().success:
+        if not self._call(self._change, ChangeState.Request(transition=Transition(id=number))):
             raise RuntimeError(f"the node refused to {name}: see what it printed")
 
-    def replay(self, states: np.ndarray, names: list[str]) -> None:
-        """Publish states [n, 18], positions and velocities of nine joints, at RATE."""
-        self.start = time.time_ns()
-        for i, state in enumerate(states.tolist()):
-            stamp = self.start + i * 10**9 // RATE
-            pause = (stamp - time.time_ns()) / 1e9
-            if pause > 0:
-                time.sleep(pause)
-            stamp = Time(sec=stamp // 10**9, nanosec=stamp % 10**9)
-            header = Header(stamp=stamp, frame_id="base")
-            self.joints.publish(
-                JointState(header=header, name=names, position=state[:9], velocity=state[9:])
-            )
+    def reset(self) -> None:
+        """A new episode begins."""
+        if not self._call(self._reset, Trigger.Request()):
+            raise RuntimeError("the node refused to reset: see what it printed")
+
+    def replay(self, states: np.ndarray) -> np.ndarray:
+        """Publish the poses in states [n, 41] at RATE; their stamps, seconds [n]."""
+        start = time.time_ns()
+        stamps = start + np.arange(len(states)) * (10**9 // RATE)
+        for stamp, state in zip(stamps.tolist(), states, strict=True):
+            time.sleep(max(stamp - time.time_ns(), 0) / 1e9)
+            header = Header(stamp=Time(sec=stamp // 10**9, nanosec=stamp % 10**9), frame_id="world")
+            for publisher, columns in zip(self.publishers, COLUMNS, strict=True):
+                message = PoseStamped(header=header)
+                place, turn = message.pose.position, message.pose.orientation
+                place.x, place.y, place.z, turn.w, turn.x, turn.y, turn.z = state[columns].tolist()
+                publisher.publish(message)
+        return stamps / 1e9
 
 
-def curve(robot: Robot, states: np.ndarray, names: list[str]) -> StreamCurve:
-    """What was published, as the library's pictures want it."""
-    start = robot.start / 1e9
-    last = robot.readings[-1]
-    stamps = np.array([seconds(m.header.stamp) for m in robot.readings])
-    found = [
-        extrema.KeyState(
-            kind=s.kind,
-            index=s.index,
-            stamp=seconds(s.header.stamp),
-            value=s.value,
-            prominence=s.prominence,
-            z=s.z,
-            detected_at=s.detected_at,
+def report(number: int, stamps: np.ndarray, held: np.ndarray, events: list[KeyState]) -> list[int]:
+    """Say in words what the simulator and the node say; delays in steps."""
+    print(f"Demonstration {number}, and back again: {len(stamps) / RATE:.1f} s")
+    delays = []
+    flags = np.diff(np.r_[False, held, False].astype(int))
+    for kind, told, change in (
+        (KeyState.COUPLED, "taken", 1),
+        (KeyState.DECOUPLED, "let go", -1),
+    ):
+        true = int(np.flatnonzero(flags == change)[0])
+        said = f"  the simulator: cube {told} at step {true} ({true / RATE:.2f} s); the node: "
+        found = [event for event in events if event.kind == kind]
+        if not found:
+            print(said + "nothing")
+            continue
+        detected = int(np.abs(stamps - seconds(found[0].detected_stamp)).argmin())
+        begun = int(np.abs(stamps - seconds(found[0].header.stamp)).argmin())
+        delays.append(detected - true)
+        print(
+            f"{said}{kind}, reported at step {detected}, {detected - true} steps "
+            f"({1000 * (detected - true) // RATE} ms) after it, dated to step {begun}; "
+            f"{found[0].value:.2f} nats"
         )
-        for s in robot.states
-    ]
-    return StreamCurve(
-        stamp=stamps,
+        for event in found[1:]:
+            late = int(np.abs(stamps - seconds(event.detected_stamp)).argmin())
+            print(f"  the node, wrongly: {kind} again at step {late}")
+    return delays
+
+
+def picture(robot: Robot, played: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Figure:
+    """What was published, above what it was read from; bands where the simulator says "held"."""
+    start = played[0][0][0]
+    stamps = np.concatenate([stamps for stamps, _, _ in played])
+    states = np.concatenate([states for _, states, _ in played])
+    curve = StreamCurve(
+        stamp=np.array([seconds(m.header.stamp) for m in robot.readings]),
         mi=np.array([m.value for m in robot.readings]),
         stderr=np.array([m.standard_error for m in robot.readings]),
         noise=np.array([m.noise for m in robot.readings]),
         local=np.array([m.local_value for m in robot.readings]),
         fill=np.array([m.fill for m in robot.readings]),
         saturated=np.array([m.saturated for m in robot.readings]),
-        keystates=found,
+        keystates=[],
         start=start,
-        states=[(start + np.arange(len(states)) / RATE, states[:, :9])],
-        names=[tuple(names)],
-        how=f"{last.slices} slices of {last.k} dimensions",
+        states=[(stamps, states[:, columns][:, :3]) for columns in COLUMNS],
+        names=[("x", "y", "z")] * 2,
+        how="",
+        coupling=[
+            CouplingEvent(
+                kind=event.kind,
+                index=event.index,
+                stamp=seconds(event.detected_stamp),
+                value=event.value,
+                stderr=event.standard_error,
+                z=event.z,
+                detected_at=event.detected_at,
+                detected_stamp=seconds(event.detected_stamp),
+            )
+            for _, event in robot.events
+        ],
     )
+    figure = stream_figure(curve, title="", topics=TOPICS, lag=0, window=WINDOW)
+    figure.texts[0].set_text("Live: when do the tool and the cube move together?")
+    figure.texts[1].set_text(
+        f"mutual information of their motions over {WINDOW} steps (band: ± noise), from a ROS 2 "
+        "node · lines: when it said so"
+    )
+    for stamps, _, held in played:
+        first, last = stamps[held][[0, -1]] - start
+        for axes in figure.axes:
+            axes.axvspan(first, last, color=EVENTS[0], alpha=0.16, linewidth=0, zorder=0)
+    figure.text(
+        0.975,
+        0.885,
+        "shaded: the simulator says that the cube is held",
+        color=QUIET,
+        fontsize=9,
+        ha="right",
+    )
+    return figure
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seconds", type=float, default=20.0, help="how long to replay (20)")
+    parser.add_argument("--demonstrations", type=int, default=4, help="how many to replay (4)")
     parser.add_argument("--plot", default="ros2.png", help="picture (ros2.png)")
     arguments = parser.parse_args()
     check_file(arguments.plot)
 
     with np.load(ROOT / "examples" / "data" / "pickcube.npz") as file:
-        states = file["states"][: int(arguments.seconds * RATE), :18].astype(float)
-        names = [name.removesuffix(".position") for name in file["names"][:9].tolist()]
+        ends = np.cumsum(file["lengths"])[:-1]
+        states = np.split(file["states"].astype(float), ends)[: arguments.demonstrations]
+        flags = np.split(file["is_grasped"], ends)
     program = Path(get_package_prefix("infoatlas_ros2"), "lib/infoatlas_ros2/infoatlas_node")
     given = [word for k, v in PARAMETERS.items() for word in ("-p", f"{k}:={v}")]
     node = subprocess.Popen([sys.executable, program, "--ros-args", *given])
     rclpy.init()
+    played, delays, late = [], [], []
     try:
         robot = Robot()
         robot.change("configure")
         robot.change("activate")
-        print(f"Joint states of picking cubes at {RATE} Hz, for {len(states) / RATE:.0f} s")
-        robot.replay(states, names)
-        time.sleep(2.0)  # until it has said what it has to say
-        told = {pair.key: pair.value for pair in robot.status.values}
+        print(f"{' and '.join(TOPICS)} at {RATE} Hz; the node has seen no demonstration")
+        for number, (there, flag) in enumerate(zip(states, flags, strict=False), start=1):
+            robot.reset()
+            before = len(robot.events)
+            path, held = np.r_[there, there[-2::-1]], np.r_[flag, flag[-2::-1]]
+            stamps = robot.replay(path)
+            time.sleep(0.5)  # until it has said what it has to say
+            played.append((stamps, path, held))
+            new = robot.events[before:]
+            delays += report(number, stamps, held, [event for _, event in new])
+            late += [arrival - seconds(event.detected_stamp) for arrival, event in new]
     finally:
         node.terminate()
         node.wait(10)
         rclpy.try_shutdown()
     if not robot.readings:
-        print(f"no reading: {told['reason']}", file=sys.stderr)
+        print("no reading came: see what the node printed", file=sys.stderr)
         return 1
-    for key in (
-        "received",
-        "readings",
-        "dropped: newer came",
-        "inference (ms)",
-        "latency p50 (ms)",
-    ):
-        print(f"{key}: {told[key]}")
-    print(f"latency p99 (ms): {told['latency p99 (ms)']} from stamp to publication")
-    figure = stream_figure(
-        curve(robot, states, names),
-        title="A ROS 2 topic, live",
-        topics=["/joint_states"],
-        lag=LAG,
-        window=WINDOW,
+    print(
+        f"{len(delays)} of {2 * len(played)} moments found, {np.median(delays):.0f} steps "
+        f"({1000 * np.median(delays) / RATE:.0f} ms) after the simulator's flag (median); "
+        f"from the state's stamp to the event's arrival {1000 * np.median(late):.0f} ms (median)"
     )
-    figure.savefig(arguments.plot)
+    picture(robot, played).savefig(arguments.plot)
     print(f"Picture: {arguments.plot}")
     return 0
 

@@ -39,7 +39,7 @@ def run(detector: CouplingDetector, a: np.ndarray, b: np.ndarray, **stamps: np.n
     return [e for x, y, t in zip(a, b, at, strict=True) for e in detector.push(x, y, t)]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_taken_along_and_left(estimator, seed):
     tool = hand(seed)
     stamps = 100 + np.arange(150) / 20
@@ -59,7 +59,7 @@ def test_an_object_at_rest_is_never_coupled(estimator):
     """Neither exactly at rest, nor with numerical noise, nor with that of a camera."""
     rng = np.random.default_rng(0)
     early = 0
-    for seed in range(10):
+    for seed in range(5):
         tool = hand(seed)
         for noise, resolution in ((0.0, 1e-5), (1e-9, 1e-5), (3e-4, (1e-5, 3e-4))):
             object_ = noise * rng.standard_normal(tool.shape)
@@ -79,6 +79,15 @@ def test_both_at_rest_decide_nothing(estimator):
     assert [event.kind for event in events] == ["coupled"] and detector.coupled
     still = CouplingDetector(estimator)
     assert run(still, tool[:1].repeat(60, 0), tool[:1].repeat(60, 0)) == []
+
+
+def test_put_back(estimator):
+    """A demonstration, and back: no second coupling while the window remembers the first."""
+    with np.load(PICK) as file:
+        states = np.split(file["states"].astype(float), np.cumsum(file["lengths"])[:-1])[1]
+    path = np.r_[states, states[-2::-1]]
+    events = run(CouplingDetector(estimator), path[:, 18:21], path[:, 28:31])
+    assert [event.kind for event in events] == ["coupled", "decoupled"]
 
 
 def test_it_is_causal(estimator):
@@ -137,13 +146,13 @@ def test_picked_cubes(estimator):
         states = np.split(file["states"].astype(float), np.cumsum(file["lengths"])[:-1])
         flags = np.split(file["is_grasped"], np.cumsum(file["lengths"])[:-1])
     delays = []
-    for state, held in zip(states[:8], flags[:8], strict=True):
+    for state, held in zip(states[:4], flags[:4], strict=True):
         detector = CouplingDetector(estimator)
         events = run(detector, state[:, 18:21], state[:, 28:31])
         assert all(event.kind == "coupled" for event in events)
         assert all(event.detected_at >= held.argmax() for event in events)
         delays += [event.detected_at - held.argmax() for event in events[:1]]
-    assert len(delays) >= 7 and np.median(delays) <= 16
+    assert len(delays) >= 3 and np.median(delays) <= 16
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ import report
 KINDS = ("as recorded", "put back", "sensor noise", "another's motion")
 NOISE = {"tool": 2e-4, "object": 5e-4}  # metres, standard deviation of a position
 AFTER = 10  # steps that a release needs after it, to be an event that can be found
-FEW = 20  # episodes of the variants
+MOST, FEW = 40, 10  # episodes as recorded, and of the variants
 REST = 6
 
 
@@ -276,9 +276,10 @@ def main() -> None:
     rows = []
     with progress("coupling") as advance:
         for done, (pair, kind) in enumerate(jobs, start=1):
-            most = None if kind == "as recorded" and not chosen.quick else few
+            most = MOST if kind == "as recorded" and not chosen.quick else few
             for name, detect in detectors.items():
                 rows.append({"detector": name} | score(detect, pair, kind, most))
+                print(*rows[-1].values(), flush=True)
             advance(done / len(jobs))
     about = report.provenance(estimator) | {"peers": {n: list(s) for n, s in settings.items()}}
     report.save(chosen.out, "coupling", about, rows, page(about, rows))

@@ -14,6 +14,7 @@ zero-shot, causal, without demonstrations. Four things make so short a window us
    less than half of the window moves at all, or
 4. *a side at rest*: for `REST` steps one side has not moved while the other one has. A constant
    side has no information, whatever the window still remembers, so nothing has to be estimated.
+   The next coupling begins when the window has forgotten the last one.
 
 A window is as blind as it is short: two things that start to move at the same time, in smooth
 curves of their own, look coupled at first.
@@ -151,6 +152,7 @@ class CouplingDetector:
         self.reading: Reading | None = None
         self._doubted = False  # the last reading spoke for the other state
         self._since = 0  # no event is dated before the last one
+        self._armed = True  # the window is done with the coupling before
 
     def push(
         self, a: ArrayLike, b: ArrayLike, stamp: float | None = None, *, read: bool = True
@@ -187,12 +189,14 @@ class CouplingDetector:
             # Held still, they are as coupled as they were: too little moves to say otherwise.
             doubted = estimate.mi < self.leave and self._motions.active >= estimate.samples / 2
         else:
-            doubted = estimate.mi > max(self.enter, self.z * estimate.noise) and not rest
+            self._armed |= estimate.mi < self.leave or bool(steps[0] >= self._since)
+            high = estimate.mi > max(self.enter, self.z * estimate.noise)
+            doubted = high and self._armed and not rest
         certain, self._doubted = doubted and self._doubted, doubted
         return [self._change(reading, self._split(estimate, steps))] if certain else []
 
     def _change(self, reading: Reading, step: int) -> CouplingEvent:
-        self.coupled, self._doubted = not self.coupled, False
+        self.coupled, self._doubted, self._armed = not self.coupled, False, False
         step, newest = max(step, self._since), int(reading.steps[-1])
         self._since = newest + 1
         estimate = reading.estimate

@@ -163,9 +163,10 @@ def stream_figure(
     broken = _breaks(time)
     _draw_curve(main, *(np.insert(v, broken, np.nan) for v in (time, curve.mi, curve.noise)))
     states = [replace(state, stamp=state.stamp - curve.start) for state in curve.keystates]
-    _draw_states(main, states, "{:.1f}")
+    if states or not curve.coupling:
+        _draw_states(main, states, "{:.1f}")
     _draw_coupling(main, below, curve)
-    if states or curve.coupling:
+    if states or len(curve.motions[0]):
         _draw_legend(figure, 0.872)
     names = "ab" if two else "s"
     for axes, name, topic, (stamps, values) in zip(below, names, topics, curve.states, strict=True):
