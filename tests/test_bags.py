@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -481,3 +482,14 @@ def test_two_topics_report_when_they_begin_to_move_together(bags, recorded, esti
     assert cli.main([*command, "--plot", str(picture)]) == 0
     assert f"{expected[0].stamp - stamps[0]:.2f}" in capsys.readouterr().out
     assert picture.stat().st_size > 10_000
+
+
+def test_pipes_are_no_bags(tmp_path):
+    """Opening one would wait for ever."""
+    (tmp_path / "bag").mkdir()
+    (tmp_path / "bag" / "metadata.yaml").write_text("")
+    for pipe in (tmp_path / "a.mcap", tmp_path / "bag" / "a.db3"):
+        os.mkfifo(pipe)
+    for path in (tmp_path / "a.mcap", tmp_path / "bag"):
+        with pytest.raises(InputError, match=r"a\.(mcap|db3) is a pipe or a device"):
+            Bag(path)

@@ -265,6 +265,7 @@ def test_memory_is_bounded():
         (lambda: KeyStateDetector().update(1, influence=[0, 1], samples=[0.5, 1]), "integers"),
         (lambda: KeyStateDetector(kinds="maximum"), "as a list"),
         (lambda: KeyStateDetector(kinds=3), "kinds is 3"),
+        (lambda: KeyStateDetector(kinds=np.array("maximum")), "kinds is array"),
         (lambda: KeyStateDetector(z="3"), "z is '3'"),
         (lambda: KeyStateDetector().update(1, influence=[0, 1], samples=[1]), "pass as many"),
     ],

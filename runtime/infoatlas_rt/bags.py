@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .coupling import CouplingEvent
+from .data import check_regular
 from .errors import InputError
 from .extrema import KeyState
 from .result import Estimate
@@ -62,12 +63,13 @@ class Bag:
                 "reading a bag needs rosbags: pip install 'infoatlas-rt[bags]'"
             ) from error
         self.path = Path(path)
-        if not self.path.exists():
-            raise InputError(f"{path} does not exist: check the path")
+        check_regular(self.path)
         files = [file for end in SUFFIXES for file in sorted(self.path.glob(f"*{end}"))]
         if self.path.is_dir() and not (self.path / "metadata.yaml").exists():
             hint = f"pass {files[0]}, or" if files else "pass a bag, or"
             raise InputError(f"{path} has no metadata.yaml: {hint} run `ros2 bag reindex` on it")
+        for file in files:
+            check_regular(file)
         with _reading(self.path):
             # Recordings of older distributions do not say what their types look like.
             self._reader = AnyReader([self.path], default_typestore=get_typestore(Stores.LATEST))

@@ -102,7 +102,10 @@ class KeyStateDetector:
     """
 
     def __init__(self, kinds: Iterable[str] = KINDS, *, z: float = Z, delay: int = DELAY) -> None:
-        names = [] if isinstance(kinds, str) or not isinstance(kinds, Iterable) else list(kinds)
+        try:
+            names = [] if isinstance(kinds, str) else list(kinds)
+        except TypeError:
+            names = []
         if not names or not all(isinstance(kind, str) and kind in KINDS for kind in names):
             raise InputError(f"kinds is {kinds!r}: use some of {', '.join(KINDS)}, as a list")
         self.kinds = frozenset(names)

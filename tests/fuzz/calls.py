@@ -175,8 +175,19 @@ def _fits(value: Any, good: tuple[Any, ...], name: str) -> bool:
 
 def arguments(rng: Rng) -> str:
     """Arguments of calls and constructors, of any type; what is accepted has to fit."""
-    x, y = np.random.default_rng(1).standard_normal((2, 40, 2))
     junk = pick(rng, JUNK)
+    table = every_argument(junk)
+    name = pick(rng, table)
+    call, fits = table[name]
+    if not fits:
+        return refuse(f"{name} = {junk!r}", call)
+    call()
+    return "ok"
+
+
+def every_argument(junk: Any) -> dict[str, tuple[Callable[[], Any], bool]]:
+    """For each argument, a call with this value, and whether the value can be used."""
+    x, y = np.random.default_rng(1).standard_normal((2, 40, 2))
     numbers = (int, float, np.floating, np.integer)
     number = isinstance(junk, numbers) and not isinstance(junk, bool)
     seconds = number and 0 < junk < math.inf
@@ -185,7 +196,7 @@ def arguments(rng: Rng) -> str:
     detector = KeyStateDetector()
     stepped = Trajectories(np.cumsum(x.repeat(4, 0), 0), np.full(40, 4))
     e = unsliced()
-    table: dict[str, tuple[Callable[[], Any], bool]] = {
+    return {
         "time_series": (lambda: e.estimate(x, y, time_series=junk), flag),
         "resolution": (
             lambda: e.estimate(x, y, resolution_x=junk),
@@ -232,17 +243,11 @@ def arguments(rng: Rng) -> str:
         "z": (lambda: KeyStateDetector(z=junk), seconds),
         "pairing tolerance": (lambda: Synchroniser(junk), seconds),
     }
-    name = pick(rng, table)
-    call, fits = table[name]
-    if not fits:
-        return refuse(f"{name} = {junk!r}", call)
-    call()
-    return "ok"
 
 
 def _steps(value: Any, d: int) -> bool:
     try:
-        steps = np.asarray(value)
+        steps = np.asarray(float(value) if type(value) is int else value)
         if steps.dtype.kind not in "bif":
             return False
         steps = np.broadcast_to(steps, (d,))
