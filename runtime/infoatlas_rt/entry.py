@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from . import slicing
 from .bundle import Bundle
-from .discrete import entropy
+from .discrete import Repeats, repeats
 from .errors import InputError
 from .inputs import as_resolution
 from .preprocess import clip_outliers, rounded, standardise
@@ -43,8 +44,8 @@ class Entry:
         Constant coordinates of the input.
     degenerate : bool
         Whether a whole side is constant.
-    ceiling : float
-        Entropy of the side that has less of it, nats (`discrete.py`); infinite for continuous ones.
+    repeats : Repeats or None
+        Which rows are equal, in the order of `x` and `y`; None if none are.
     """
 
     plan: slicing.Slicing
@@ -57,7 +58,12 @@ class Entry:
     constant_x: tuple[int, ...]
     constant_y: tuple[int, ...]
     degenerate: bool
-    ceiling: float
+    repeats: Repeats | None
+
+    @property
+    def ceiling(self) -> float:
+        """The most that an estimate of these samples can be, nats; infinite if no row repeats."""
+        return math.inf if self.repeats is None else self.repeats.ceiling()
 
     @property
     def chunk(self) -> int:
@@ -125,7 +131,7 @@ def make_entry(
     degenerate = bool((x == x[0]).all() or (y == y[0]).all())
     if constant_x or constant_y:
         plan = slicing.of_what_moves(plan, x.shape[1], y.shape[1], seed)
-    ceiling = min(entropy(x), entropy(y))
+    equal = repeats(x[order], y[order])
     # For a projection; a side that enters whole is left as it is, because only its ranks count, and
     # those are exact for any scale and any heavy tail.
     with np.errstate(over="ignore"):  # deviations beyond the range of floats limit nothing
@@ -148,7 +154,7 @@ def make_entry(
         constant_x,
         constant_y,
         degenerate,
-        ceiling,
+        equal,
     )
 
 

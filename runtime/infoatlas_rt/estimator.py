@@ -165,6 +165,7 @@ class Estimator:
         pointwise, influence = np.zeros(n), np.zeros(n)
         rank_x = rank_y = gaussian = crowding = 0.0
         saturated = limited = False
+        ceiling = entry.ceiling
         for part in entry.parts():
             begin = perf_counter()
             sx, sy = entry.slices(part)
@@ -177,7 +178,7 @@ class Estimator:
             else:
                 found = self.backend.run(*inputs, entry.shifts, entry.sequence)
                 values, local, effect, spread[part] = found
-                per_slice[part] = bounded(values, entry.ceiling)
+                per_slice[part] = bounded(values, ceiling)
                 change = per_slice[part] - values  # nearly always 0
                 limited |= bool(change.any())
                 pointwise += local.sum(axis=0, dtype=np.float64) + change.sum()

@@ -13,6 +13,7 @@ again is the canonical rotation and the reading, a batch of pairings in one call
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
@@ -209,7 +210,11 @@ def _read(
             )
             inputs = np.ascontiguousarray(data.x), np.ascontiguousarray(data.y)
             mi, *_ = estimator.backend.run(*inputs, entry.shifts, entry.sequence)
-            of_slices = bounded(mi, entry.ceiling).reshape(len(batch), width)
+            ceilings: Any = math.inf
+            if entry.repeats is not None:  # (of slices of one pairing, one after the other)
+                each = [entry.repeats.ceiling(pairings[i]) for i in batch]
+                ceilings = np.repeat(each, width)
+            of_slices = bounded(mi, ceilings).reshape(len(batch), width)
             values[batch.start : batch.stop] += of_slices.sum(axis=1) / slices
             done += len(batch) * width
             if progress is not None:

@@ -17,8 +17,9 @@ class Estimate:
     ----------
     mi : float
         Nats; the mean over slices. Independence may come out slightly below zero. Each slice is
-        limited to at least -0.1 and to at most the entropy of either side (infinite unless rows
-        repeat, see `discrete.entropy`); where that changed a slice, `limited` is True.
+        limited to at least -0.1, and where rows repeat (flags, counts, a robot at rest) to what
+        their entropies and their table of values allow (`discrete.Repeats`); where that changed a
+        slice, `limited` is True.
     stderr : float
         Nats; sampling, slices and model error: mi ± 1.645 stderr is about a 90% interval over data
         like those that the model was calibrated on. Without calibration in the model's file it is
@@ -61,8 +62,8 @@ class Estimate:
     degenerate : bool
         A side is constant, so there is no information: `mi` and `stderr` are exactly 0.
     limited : bool
-        The model's value of a slice was below -0.1 nats or above the entropy of a side of which
-        rows repeat (flags, counts, a robot at rest), and was replaced by that bound.
+        The model's value of a slice was below -0.1 nats, or above what the entropies and the table
+        of repeated rows allow, and was replaced by that bound.
     rank_x, rank_y : float
         Dimensions that survived the whitening of a side, mean over slices.
     neighbours_alike : bool

@@ -14,6 +14,7 @@ from infoatlas_train.critic import (
     best_share,
     capped,
     conjugate_gradients,
+    critic_share,
     donsker_varadhan,
     fisher_z,
     influence,
@@ -207,3 +208,30 @@ def test_query_scores_agree_with_the_runtime_on_the_support():
     torch.testing.assert_close(query_scores(x, x), normal_scores(x))
     between = query_scores(x[:, :1], (x[:, :1].sort(-1).values[..., :-1] + 1e-4))
     assert (between.diff(dim=-1) > 0).all()
+
+
+def test_the_whole_critic_has_a_share():
+    """Where few product pairs outweigh the others the bound is 0 or above, elsewhere unchanged."""
+    x, y = gaussian(1.0, 2, 200, slices=2)
+    partner = shift_index(torch.arange(1, 9), 200)
+    z = fisher_z(x, y)
+    joint = anchor(z[:, None], x, y)
+    product = anchor(z[:, None, None], x[:, None], y[:, partner]).flatten(1)
+    assert (critic_share(joint, product) == 1).all()
+    product[0, :3] += 60  # three pairs far out
+    share = critic_share(joint, product)
+    assert share.tolist()[1] == 1 and 0 <= share[0] < 1
+    assert donsker_varadhan(joint, product)[0][0] < -10
+    assert donsker_varadhan(share[:, None] * joint, share[:, None] * product)[0].min() >= 0
+
+
+def test_a_rare_flag_is_not_read_below_zero(model):
+    flag = np.zeros((1, 100, 1))
+    flag[0, [3, 50]] = 1
+    c = canonicalise(flag, flag, 5)
+    sides = torch.from_numpy(c.x), torch.from_numpy(c.y)
+    with torch.no_grad():
+        e = model.critic(*sides, torch.arange(1, 100))
+    assert donsker_varadhan(e.joint, e.product.flatten(1))[0].item() >= 0
+    queries = e.elsewhere(*sides)  # the same critic, on pairs given one by one
+    torch.testing.assert_close(queries, e.joint, atol=1e-2, rtol=1e-2)
