@@ -62,7 +62,7 @@ keystates-data: .venv-maniskill/ready
 	$(SIM)/python benchmarks/keystates/collect_people.py build/robosuite/*.whl
 
 fuzz: .venv-dev/ready
-	$(DEV)/python tests/fuzz/run.py --calls 20000 --out benchmarks/results/fuzz.md
+	$(DEV)/python tests/fuzz/run.py --calls 20000 --processes 2 --out benchmarks/results/fuzz.md
 
 pretrain: .venv-dev/ready
 	$(DEV)/python -m infoatlas_train.pretrain --preset tiny --out runs/tiny

@@ -259,6 +259,7 @@ def test_info(capsys):
         ),
         (["keystates", str(PICKCUBE), "--json", "none/a.json"], 2, "its folder is missing"),
         (["keystates", str(PICKCUBE), "--sides", "z"], 2, "sides is 'z'"),
+        (["test", "no.npy", "no.npy", "--plot", ""], 2, "end its name in one of"),
         (["bench", "--duration", "0"], 2, "duration is 0.0"),
         (["bench", "--samples", "3"], 2, "3 samples are fewer"),
         (["info", "--model", "no.onnx"], 3, "no.onnx"),

@@ -286,6 +286,12 @@ def hostile(folder: Path, kind: str) -> Path:
         path = folder / "a.csv"
         with path.open("wb") as file:
             file.truncate(10**11)  # a sparse file: no disk is used
+    elif kind in ("longer", "short header"):
+        np.save(path, np.arange(200.0))
+        content = bytearray(path.read_bytes())
+        content = content + b"more" if kind == "longer" else content
+        content[8] -= 2 * (kind == "short header")  # the data would start two bytes earlier
+        path.write_bytes(content)
     elif kind in ("long header", "claim", "bytes", "negative", "nested"):
         shapes = {"claim": (10**9, 41), "bytes": (10**6,), "negative": (-1,)}
         dtype = "S1000000" if kind == "bytes" else "<f8"
@@ -329,6 +335,8 @@ def hostile(folder: Path, kind: str) -> Path:
         ("bytes", "1000000 numbers are more than"),
         ("negative", "cannot be read"),
         ("nested", "cannot be read"),
+        ("longer", "which is not its size"),
+        ("short header", "which is not its size"),
         ("zip bomb", "200000000 numbers are more than 100000000"),
         ("zip encrypted", "states.npy is encrypted: save it without a password"),
         ("zip compression", "compression"),

@@ -265,8 +265,8 @@ def _read_array(file: IO[bytes], size: int) -> NDArray[Any]:
     count = math.prod(shape)
     if count > LARGEST or count * dtype.itemsize > 16 * LARGEST:
         raise InputError(f"{count} numbers are more than {LARGEST}: save a part of them")
-    if file.tell() + count * dtype.itemsize > size:
-        raise ValueError(f"its header promises shape {shape}, {dtype}, and the file is shorter")
+    if file.tell() + count * dtype.itemsize != size:
+        raise ValueError(f"its header promises shape {shape}, {dtype}, which is not its size")
     file.seek(0)
     return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 

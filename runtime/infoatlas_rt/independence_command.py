@@ -40,7 +40,7 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
     from .data import load_pairs
     from .independence import independence_test
 
-    if arguments.plot:
+    if arguments.plot is not None:
         from .plots import check_file
 
         check_file(arguments.plot)  # before minutes of computing, not after

@@ -114,10 +114,9 @@ def damaged(rng: Rng, folder: Path) -> str:
             check(code == 2 and out == "" and error.count("\n") == 1, f"{kind}: {code} {error}")
             return "refused"
         expected = unsliced().estimate(x, x).mi
-        # The order in memory is a word of the header: nothing can know that it was another one.
-        other = x.astype("<f8").tobytes()
+        # One bit of a header makes the other order of bytes, and nothing can know that.
         check(
-            json.loads(out)["mi"] == expected or b"True" in bytes(content) or len(other) == 0,
+            json.loads(out)["mi"] == expected or b"'>f8'" in content,
             f"{path.suffix}, {bytes(content[:80])!r}: {json.loads(out)['mi']}, not {expected}",
         )
         return "ok"

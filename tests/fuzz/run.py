@@ -23,6 +23,9 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -74,12 +77,22 @@ def _case(cases: dict[Callable[..., str], int], rng: np.random.Generator) -> Cal
     return list(cases)[rng.choice(len(cases), p=share)]
 
 
-def fuzz(kind: str, count: int, seed: int) -> Iterator[tuple[int, Counter[str], str]]:
+def fuzz(
+    kind: str, count: int, seed: int, processes: int = 1
+) -> Iterator[tuple[int, Counter[str], str]]:
     """So many calls of a kind: number of the case, its outcomes, and what is wrong with it."""
-    cases = -(-count // PUSHES) if kind == "pushes" else count
-    for number in range(cases):
-        with tempfile.TemporaryDirectory() as folder:
-            yield number, *one(kind, number, seed, Path(folder))
+    numbers = range(-(-count // PUSHES) if kind == "pushes" else count)
+    job = partial(_in_a_folder, kind, seed)
+    if processes == 1:
+        yield from map(job, numbers)
+        return
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        yield from pool.map(job, numbers, chunksize=20)
+
+
+def _in_a_folder(kind: str, seed: int, number: int) -> tuple[int, Counter[str], str]:
+    with tempfile.TemporaryDirectory() as folder:
+        return number, *one(kind, number, seed, Path(folder))
 
 
 def main() -> int:
@@ -88,6 +101,7 @@ def main() -> int:
     parser.add_argument("--commands", type=int, help="command lines (a hundredth)")
     parser.add_argument("--models", type=int, help="damaged models (a hundredth)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--only", metavar="KIND:NUMBER", help="one case alone")
     parser.add_argument("--out", type=Path, help="Markdown file for the counts")
     arguments = parser.parse_args()
@@ -105,7 +119,7 @@ def main() -> int:
     }
     totals = {kind: Counter() for kind in KINDS}
     for kind, count in sizes.items():
-        for number, outcomes, what in fuzz(kind, count, arguments.seed):
+        for number, outcomes, what in fuzz(kind, count, arguments.seed, arguments.processes):
             totals[kind].update(outcomes)
             if what:
                 print(f"{kind}:{number}: {what}", flush=True)
