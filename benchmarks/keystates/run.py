@@ -68,7 +68,7 @@ def studies(tasks: dict[str, Demonstrations], quick: bool) -> Iterator[Job]:
                 yield name, task, PHASE, "auto", changed[name]
         for seed in range(1 if quick else variants.SUBSETS):
             few = variants.sample(demos, variants.OF, seed)
-            for method in (PHASE, *FEW) if quick else (PHASE, POINTWISE, *FEW):
+            for method in (PHASE, *FEW):
                 yield SUBSETS, task, method, 5, few
             yield SUBSETS, task, PHASE, "auto", few
 
