@@ -15,7 +15,7 @@ from infoatlas_rt.extrema import find
 from .peers import Found, K, NotOffered
 from .tasks import Demonstrations
 
-PHASE, POINTWISE, CURVE = "phase", "pointwise", "ensemble curve"
+PHASE, POINTWISE, COMBINED, CURVE = "phase", "pointwise", "combined", "ensemble curve"
 SLICES = {POINTWISE: 10, CURVE: 40}  # the defaults of `discover_keystates` and of the paper
 
 
@@ -65,11 +65,17 @@ class Ours:
 
     def pointwise(self, demos: Demonstrations, k: K) -> Found:
         """`discover_keystates(method="pointwise")`."""
+        return self._by_model(demos, k, POINTWISE)
+
+    def combined(self, demos: Demonstrations, k: K) -> Found:
+        """`discover_keystates(method="combined")`."""
+        return self._by_model(demos, k, COMBINED)
+
+    def _by_model(self, demos: Demonstrations, k: K, method: str) -> Found:
         if k == "auto":
             raise NotOffered("does not choose a number")
-        found = discover_keystates(
-            demos.trajectories, k=k, method="pointwise", estimator=self.estimators[POINTWISE]
-        )
+        estimator = self.estimators[POINTWISE]
+        found = discover_keystates(demos.trajectories, k=k, method=method, estimator=estimator)
         return list(found.steps)
 
     def curve(self, demos: Demonstrations, k: K) -> Found:

@@ -10,16 +10,17 @@ import report
 from matplotlib.figure import Figure
 from report import GRID, INK, QUIET, number, table
 
-from .ours import CURVE, PHASE, POINTWISE
+from .ours import COMBINED, CURVE, PHASE, POINTWISE
 from .peers import PEERS
 from .tasks import TASKS, Demonstrations
 
 Rows = list[dict[str, Any]]
 MAIN = "tasks"
-OURS = (PHASE, POINTWISE)
+OURS = (PHASE, POINTWISE, COMBINED)
 COLOURS = {
     PHASE: "#1f5f99",
     POINTWISE: "#5b93c4",
+    COMBINED: "#0c2f52",
     CURVE: "#9fb8cf",
     "evenly spaced": "#8a95a1",
     "ruptures, states": "#e08a00",
@@ -231,6 +232,16 @@ def criteria(rows: Rows, tasks: Sequence[str]) -> str:
             lambda v: v >= 0.6,
         ),
         (
+            "combined, K = 3: recall, at least 0.85",
+            lambda t: value(t, "recall", k=3, method=COMBINED),
+            lambda v: v >= 0.85,
+        ),
+        (
+            "combined, K = 3: precision, at least 0.6",
+            lambda t: value(t, "precision", k=3, method=COMBINED),
+            lambda v: v >= 0.6,
+        ),
+        (
             "pointwise, K = 5: recall, at least 0.8",
             lambda t: value(t, "recall", method=POINTWISE),
             lambda v: v >= 0.8,
@@ -259,8 +270,8 @@ def picture(rows: Rows, tasks: Sequence[str]) -> Figure:
     report.heading(
         figure,
         "Key states against true events",
-        "five key states of each demonstration by each method; the dark dots see states alone and "
-        "know no column by name",
+        "five key states of each demonstration by each method; large dots: this package; hollow "
+        "dots know columns by their names",
     )
     for axes, name, title, limit in (
         (panels[0], "error", "mean error, fraction of the trajectory", 0.025),
