@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from infoatlas_export.critic import export_critic
 from infoatlas_export.onnx import TOLERANCE, export, read_calibration, recalibrate
 from infoatlas_rt import __version__
 from infoatlas_rt.bundle import OUTPUTS
@@ -31,6 +32,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         metavar="FILE",
         help="constants of the standard error, as python -m infoatlas_train.calibrate wrote them",
     )
+    p.add_argument(
+        "--critic",
+        action="store_true",
+        help="write the graph that returns a critic to keep, instead of the estimator's",
+    )
     p.add_argument("--json", nargs="?", const="-", metavar="FILE", help="parity figures as JSON")
     arguments = p.parse_args(argv)
     calibration = read_calibration(arguments.calibration) if arguments.calibration else None
@@ -39,6 +45,12 @@ def main(argv: Sequence[str] | None = None) -> None:
             raise InputError("an .onnx file is written again with --calibration: pass it")
         recalibrate(arguments.checkpoint, arguments.out, calibration)
         print(f"wrote {arguments.out}")
+        return
+    if arguments.critic:
+        worst = export_critic(
+            arguments.checkpoint, arguments.out, name=arguments.name, version=arguments.version
+        )
+        print(f"wrote {arguments.out}; largest difference to torch {worst:.1e} nats")
         return
     rows = export(
         arguments.checkpoint,

@@ -75,7 +75,11 @@ def to_onnx(model: InfoAtlas, metadata: dict[str, str]) -> onnx.ModelProto:
         external_data=False,
         verbose=False,
     )
-    proto = program.model_proto
+    return clean(program.model_proto, metadata)
+
+
+def clean(proto: onnx.ModelProto, metadata: dict[str, str]) -> onnx.ModelProto:
+    """The graph without the tracer's notes, with metadata, checked."""
     for node in proto.graph.node:  # the tracer's notes name files of the machine that traced
         del node.metadata_props[:]
         node.doc_string = ""

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from .preprocess import canonical_quaternion
     from .result import Estimate
     from .tracker import KeyStateTracker
+    from .written import Critic
 
 __version__ = "0.1.0"
 __all__ = [
     "CouplingDetector",
     "CouplingEvent",
+    "Critic",
     "Estimate",
     "Estimator",
     "InfoAtlasError",
@@ -52,6 +54,7 @@ _HOME = {
     "load_trajectories": "data",
     "CouplingDetector": "coupling",
     "CouplingEvent": "coupling",
+    "Critic": "written",
     "Estimate": "result",
     "Estimator": "estimator",
     "estimate": "estimator",

@@ -121,10 +121,7 @@ def make_entry(
     n = len(x)
     # Fewer pairs in all keep huge samples within memory.
     shifts = min(shifts, n - 1, max(LEAST_SHIFTS, CHUNK_PAIRS // n))
-    if groups is None:
-        order, place, offsets = _shuffle(n, shifts, seed)
-    else:
-        order, place, offsets = _shuffle_groups(groups, shifts, seed)
+    order, place, offsets = shuffle(n, shifts, seed, groups)
     sequence = place if time_series else np.arange(n)
     x, constant_x = _varying(_rounded(x, resolution_x, "x"))
     y, constant_y = _varying(_rounded(y, resolution_y, "y"))
@@ -158,9 +155,18 @@ def make_entry(
     )
 
 
+def shuffle(
+    n: int, shifts: int, seed: int, groups: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.int64], ...]:
+    """The order in which pairs enter the graph [n], where each then is [n], and the shifts [M]."""
+    if groups is None:
+        return _shuffle(n, shifts, seed)
+    return _shuffle_groups(groups, shifts, seed)
+
+
 @lru_cache(maxsize=8)
 def _shuffle(n: int, shifts: int, seed: int) -> tuple[NDArray[np.int64], ...]:
-    """The order in which pairs enter the graph [n], where each then is [n], and the shifts [M].
+    """As `shuffle`, of independent samples.
 
     Neighbours in time are alike; shuffled, a cyclic shift pairs any two samples.
     """
@@ -175,7 +181,7 @@ def _shuffle(n: int, shifts: int, seed: int) -> tuple[NDArray[np.int64], ...]:
 def _shuffle_groups(
     groups: NDArray[np.int64], shifts: int, seed: int
 ) -> tuple[NDArray[np.int64], ...]:
-    """The same as `_shuffle`, but no shift pairs samples of one group; groups [n], 0..G-1.
+    """As `shuffle`; no shift pairs samples of one group; groups [n], 0..G-1.
 
     Groups enter one after the other, in random order. A cyclic shift by at least the size of the
     largest group, forward and backward, then leaves every group.

@@ -6,7 +6,7 @@ import math
 import os
 from functools import lru_cache
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from .inputs import as_count, as_flag, as_groups, as_samples
 from .preprocess import canonicalise
 from .result import Estimate
 from .uncertainty import clustered_variance, gaussian_part, rank_noise, standard_error
+
+if TYPE_CHECKING:
+    from .written import Critic
 
 ALIKE = 0.25  # product of the sides' autocorrelations; 1 / n where neighbours know nothing
 
@@ -249,6 +252,32 @@ class Estimator:
             "total": perf_counter() - start,
         }
         return result
+
+    def write(self, x: Any, y: Any, *, groups: Any = None) -> Critic:
+        """Write a critic that is kept, for the local information of new pairs.
+
+        Parameters
+        ----------
+        x, y, groups
+            As in `estimate`; of more than 1,500 pairs a random subset.
+
+        Returns
+        -------
+        Critic
+            `Critic.pointwise(x, y)` gives nats for each new pair, NumPy alone. No bias correction,
+            no standard error and no features of neighbours: it ranks moments, and reads less than
+            `estimate` does.
+
+        Raises
+        ------
+        InputError
+            As in `estimate`, or a side is constant.
+        ModelError
+            The model has no graph that writes critics to keep; "edge" has.
+        """
+        from . import written
+
+        return written.write(self, x, y, groups)
 
     def enter(
         self,

@@ -123,7 +123,7 @@ def canonical_quaternion(q: Array) -> Array:
 
 
 @lru_cache(maxsize=64)
-def _score_table(n: int) -> np.ndarray:
+def score_table(n: int) -> np.ndarray:
     """Normal scores of the 2n-1 possible average ranks 1, 1.5, ..., n: Phi^-1((rank - 1/2) / n)."""
     inverse = NormalDist().inv_cdf
     half = [inverse((1 + i / 2 - 0.5) / n) for i in range(n)]  # ranks up to the middle one
@@ -161,7 +161,7 @@ def normal_scores(x: Array) -> Array:
         right = xp.searchsorted(run, run, side="right") - 1
         twice = left + right - 2 * (position - position % n)
     scores = xp.empty(position.shape, dtype=xp.float64, device=device(x))
-    table = xp.asarray(_score_table(n), device=device(x))
+    table = xp.asarray(score_table(n), device=device(x))
     scores[order] = xp.take(table, twice)
     scores = xp.reshape(scores, x.shape)
     # Ties shift the mean; without them it is zero by symmetry.

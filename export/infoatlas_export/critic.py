@@ -1,0 +1,135 @@
+"""torch -> ONNX: the graph that writes a critic and returns its parameters, to be kept.
+
+    infoatlas-rt export train/checkpoints/edge.pt --critic --out critics/edge.onnx
+
+The estimator's graph evaluates a critic on the sample that it was written from. This one returns
+the critic itself, which the runtime evaluates on new pairs. It leaves out the features of
+neighbours: on new trajectories they cost more than they give (docs/key-states.md).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from infoatlas_export.onnx import OPSET, clean, example, metadata, sealed
+from infoatlas_rt.errors import ModelError
+from infoatlas_rt.written import FORMAT, PARAMETERS, Weights, start_session
+from infoatlas_train.critic import (
+    anchor,
+    best_share,
+    critic_share,
+    donsker_varadhan,
+    features,
+    partners,
+    shift_index,
+    side,
+    side_inputs,
+    solve_readout,
+)
+from infoatlas_train.model import InfoAtlas
+from infoatlas_train.pretrain import load
+
+TOLERANCE = 0.05  # nats of a single pair on new samples, ONNX Runtime and NumPy against torch
+
+
+class Writer(torch.nn.Module):
+    """Samples in, the complete parameters of their critic out (`PARAMETERS`)."""
+
+    def __init__(self, model: InfoAtlas, *, exact: bool) -> None:
+        super().__init__()
+        self.model, self.exact = model, exact
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor, shifts: torch.Tensor):
+        c = self.model.config
+        theta = self.model.hypernetwork(x, y)
+        sx, sy = side(theta.side_x, side_inputs(x)) + theta.bias, side(theta.side_y, side_inputs(y))
+        partner = shift_index(shifts, x.shape[1])
+        psi = features(theta, sx, sy)
+        psi_product = features(theta, sx[:, None], partners(sy, partner))
+        z = theta.shrunk_z[:, None]
+        t0, t0_product = anchor(z, x, y), anchor(z[:, None], x[:, None], partners(y, partner))
+        a = solve_readout(
+            psi,
+            psi_product[:, : c.solve_shifts].flatten(1, 2),
+            t0_product[:, : c.solve_shifts].flatten(1),
+            theta.ridge[:, : c.features],
+            newton_steps=c.newton_steps,
+            cg_steps=0 if self.exact else c.cg_steps,
+        )
+        joint = (psi @ a[..., None]).squeeze(-1)
+        product = (psi_product @ a[:, None, :, None]).squeeze(-1)
+        share = best_share(t0, joint, t0_product.flatten(1), product.flatten(1))[:, None]
+        a, joint = share * a, t0 + share * joint
+        product = (t0_product + share[..., None] * product).flatten(1)
+        whole = critic_share(joint, product)
+        mi, log_z = donsker_varadhan(whole[:, None] * joint, whole[:, None] * product)
+        sizes = [values.square().sum(-1).mean(1) for values in (x, y)]
+        parameters = theta.shrunk_z, *theta.side_x, *theta.side_y, theta.bias, theta.mix
+        return *parameters, a, whole, *sizes, log_z, mi
+
+
+def export_critic(checkpoint: str | Path, out: str | Path, *, name: str, version: str) -> float:
+    """Write the graph, and return the largest difference to torch in nats.
+
+    Raises
+    ------
+    ModelError
+        The checkpoint cannot be read, its critics are not of the plain kind, or graph and torch
+        differ by more than the tolerance (then nothing is written).
+    """
+    try:
+        model, run = load(checkpoint)
+    except Exception as error:
+        raise ModelError(
+            f"cannot read the checkpoint {checkpoint}: {error}; "
+            "give the best.pt that python -m infoatlas_train.pretrain wrote"
+        ) from error
+    if model.config.refinements or model.config.readout != "solved":
+        raise ModelError(
+            f"{checkpoint} refines its critics or generates their read-out, and only solved ones "
+            "without refinement can be kept: pass another checkpoint"
+        )
+    inputs = example(3, 64, model.config.dim)
+    del inputs["sequence"]
+    slices, samples, m = (torch.export.Dim(axis, min=1) for axis in ("slices", "samples", "shifts"))
+    program = torch.onnx.export(
+        Writer(model, exact=False).eval(),
+        tuple(torch.from_numpy(values) for values in inputs.values()),
+        input_names=list(inputs),
+        output_names=list(PARAMETERS),
+        dynamic_shapes={
+            "x": {0: slices, 1: samples},
+            "y": {0: slices, 1: samples},
+            "shifts": {0: m},
+        },
+        opset_version=OPSET,
+        dynamo=True,
+        external_data=False,
+        verbose=False,
+    )
+    properties = metadata(model, run, name, version) | {"infoatlas.format": FORMAT}
+    content = sealed(clean(program.model_proto, properties))
+    worst = difference(model, content)
+    if not worst <= TOLERANCE:
+        raise ModelError(f"graph and torch differ by {worst:.2g} nats, more than {TOLERANCE}")
+    Path(out).write_bytes(content)
+    return worst
+
+
+def difference(model: InfoAtlas, content: bytes) -> float:
+    """Largest difference on new pairs: graph and NumPy against torch with the exact solve, nats."""
+    worst = 0.0
+    for slices, samples in ((1, 64), (10, 300), (3, 1500)):
+        inputs = example(slices, samples, model.config.dim, seed=samples)
+        del inputs["sequence"]
+        new = example(slices, 40, model.config.dim, seed=samples + 1)
+        with torch.no_grad():
+            exact = Writer(model, exact=True)(*(torch.from_numpy(a) for a in inputs.values()))
+        expected = Weights(*(values.numpy() for values in exact))(new["x"], new["y"])
+        got = Weights(*start_session(content).run(PARAMETERS, inputs))(new["x"], new["y"])
+        # x = y (slice 0 of the example) has no finite value: its critic is near singular.
+        worst = max(worst, float(np.abs(got - expected)[1:].max(initial=0)))
+    return worst

@@ -1,0 +1,39 @@
+"""The graph that writes critics to keep."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from infoatlas_export.cli import main
+from infoatlas_export.critic import TOLERANCE, difference, export_critic
+from infoatlas_rt.errors import ModelError
+from infoatlas_rt.written import FOLDER
+from infoatlas_train.pretrain import load
+
+CHECKPOINTS = Path(__file__).parents[2] / "train" / "checkpoints"
+
+
+def test_the_shipped_graph_is_the_committed_checkpoint():
+    """On new pairs: ONNX Runtime and NumPy against torch with the exact solve."""
+    model, _ = load(CHECKPOINTS / "edge.pt")
+    content = (FOLDER / "edge.onnx").read_bytes()
+    assert difference(model, content) <= TOLERANCE
+    # Another network's critics are others: the comparison would see it.
+    for weights in model.hypernetwork.generation.write.parameters():
+        weights.data *= 1.1
+    assert not difference(model, content) <= TOLERANCE
+
+
+@pytest.mark.parametrize("checkpoint", ["base.pt", "none.pt"])
+def test_what_cannot_be_kept(checkpoint, tmp_path):
+    with pytest.raises(ModelError, match=r"refines its critics|cannot read"):
+        export_critic(CHECKPOINTS / checkpoint, tmp_path / "a.onnx", name="a", version="1")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_graph_that_differs_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("infoatlas_export.critic.difference", lambda *_: np.nan)
+    with pytest.raises(ModelError, match="differ by nan"):
+        main([str(CHECKPOINTS / "edge.pt"), "--critic", "--out", str(tmp_path / "a.onnx")])
+    assert not list(tmp_path.iterdir())
