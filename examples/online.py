@@ -9,7 +9,7 @@ import numpy as np
 from infoatlas_rt import KeyStateDetector, OnlineEstimator
 
 online = OnlineEstimator(lag=2, window=100)
-detector = KeyStateDetector()
+detector = KeyStateDetector(delay=2.0)  # seconds
 rng = np.random.default_rng(0)
 state = np.zeros(3)
 

@@ -25,7 +25,7 @@ def detect(shape, paired=0.02, common=0.2, seed=0, z=4, **options):
     rng = np.random.default_rng(seed)
     own = rng.standard_normal((len(shape), N))
     influence = np.sqrt(N) * (paired * own + common * SHARED)
-    detector = KeyStateDetector(z=z, **options)
+    detector = KeyStateDetector(z=z, **{"delay": 20} | options)
     found = []
     for t, value in enumerate(shape):
         found += detector.update(value + influence[t].mean(), influence=influence[t])
@@ -77,7 +77,7 @@ def test_differences_are_judged_in_pairs():
     single = np.hypot(0.02, 0.2)
     (state,) = detect(low, kinds=["maximum"])
     assert abs(state.index - 50) <= 4
-    unpaired = KeyStateDetector()
+    unpaired = KeyStateDetector(delay=20)
     assert not [s for value in low for s in unpaired.update(value, noise=single)]
 
 
@@ -98,7 +98,7 @@ def test_z_is_what_was_compared_with_the_threshold(z):
 
 
 def _independent(curve, noise, z, kind="maximum"):
-    detector = KeyStateDetector(kinds=[kind], z=z)
+    detector = KeyStateDetector(kinds=[kind], z=z, delay=20)
     return [state for value in curve for state in detector.update(value, noise=noise)]
 
 
@@ -106,7 +106,7 @@ def test_slices_that_disagree_make_a_difference_uncertain():
     signs = np.where(np.arange(40) % 2, 1.0, -1.0)
 
     def run(spread, apart=0.0):
-        detector = KeyStateDetector(kinds=["maximum"])
+        detector = KeyStateDetector(kinds=["maximum"], delay=20)
         found = []
         for value in hill():
             slices = value + (spread * (value - 1) + apart) * signs
@@ -127,7 +127,7 @@ def test_noise_has_no_key_states(rho, z, limit):
         noise = rng.standard_normal((100, N))
         for t in range(1, 100):
             noise[t] = rho * noise[t - 1] + np.sqrt(1 - rho**2) * noise[t]
-        detector = KeyStateDetector(z=z)
+        detector = KeyStateDetector(z=z, delay=20)
         alarms += any([detector.update(row.mean(), influence=row) for row in noise])
     assert alarms <= limit * curves
 
@@ -192,9 +192,9 @@ def test_trajectories_that_end_are_left_out_of_the_pairing():
     influence = np.tile(np.sqrt(N) * 0.2 * SHARED, (60, 1))
     influence[30:, 50:] = np.nan
     values = np.where(np.arange(60) < 30, 1.3, 1.0)
-    assert find(curve_of(values, influence), delay=10) == []
+    assert find(curve_of(values, influence), delay=10 / 59) == []
     influence[30:, 50:] = influence[0, 50:]
-    assert len(find(curve_of(values, influence), delay=10)) == 1
+    assert len(find(curve_of(values, influence), delay=10 / 59)) == 1
 
 
 def reading(step: int, mi: float, effect: np.ndarray) -> Reading:
@@ -209,7 +209,7 @@ def test_windows_of_a_stream_are_paired_by_step():
     values = 1 + 1 * np.exp(-0.5 * ((np.arange(400) - 200) / 4.0) ** 2)
 
     def run(shift):
-        detector = KeyStateDetector(kinds=["maximum"])
+        detector = KeyStateDetector(kinds=["maximum"], delay=2.0)
         found = []
         for t in range(60, 300):
             now = reading(t, values[t], effect)
@@ -225,7 +225,7 @@ def test_windows_of_a_stream_are_paired_by_step():
 
 def test_a_stream_that_starts_anew_resets_the_detector():
     effect = np.random.default_rng(0).standard_normal(400)
-    detector = KeyStateDetector()
+    detector = KeyStateDetector(delay=2.0)
     for t in range(60, 100):
         detector.push(reading(t, 1.0, effect))
     assert detector.readings == 40
@@ -241,33 +241,37 @@ def test_memory_is_bounded():
     assert kept <= 3 * 11
 
 
+def new():
+    return KeyStateDetector(delay=20)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: KeyStateDetector(kinds=[]), "kinds is"),
-        (lambda: KeyStateDetector(kinds=["peak"]), "use some of maximum, minimum, change"),
-        (lambda: KeyStateDetector(z=0), "z is 0"),
+        (lambda: KeyStateDetector(kinds=[], delay=1), "kinds is"),
+        (lambda: KeyStateDetector(kinds=["peak"], delay=1), "use some of maximum, minimum, change"),
+        (lambda: KeyStateDetector(z=0, delay=1), "z is 0"),
         (lambda: KeyStateDetector(delay=0), "delay is 0"),
-        (lambda: KeyStateDetector().update(1.0), "without influence or noise"),
-        (lambda: KeyStateDetector().update(np.nan, noise=0.1), "a reading of nan nats"),
-        (lambda: KeyStateDetector().update(1.0, noise=np.nan), "with noise nan"),
-        (lambda: KeyStateDetector().update(1.0, noise=-0.1), "noise that is not negative"),
-        (lambda: KeyStateDetector().update(1.0, noise=1e200), "up to 1e"),
-        (lambda: KeyStateDetector().update("1", noise=0.1), "mi is '1'"),
-        (lambda: KeyStateDetector().update(1.0, noise=[0.1, 0.2]), "noise is"),
-        (lambda: KeyStateDetector().update(1.0, influence=[0, np.inf]), "influence .* finite"),
-        (lambda: KeyStateDetector().update(1.0, influence=[[0.0]]), r"shape \(1, 1\)"),
-        (lambda: KeyStateDetector().update(1.0, influence=np.ma.masked_equal([0, 1], 0)), "nan"),
-        (lambda: KeyStateDetector().update(1.0, noise=0.1, per_slice=[1, np.nan]), "per_slice"),
-        (lambda: KeyStateDetector().update(1.0, noise=0.1, stamp=np.nan), "stamp is nan"),
-        (lambda: KeyStateDetector().update(1.0, noise=0.1, stamp="now"), "stamp is 'now'"),
-        (lambda: KeyStateDetector().update(1, influence=[0, 1], samples=[1, 1]), "not distinct"),
-        (lambda: KeyStateDetector().update(1, influence=[0, 1], samples=[0.5, 1]), "integers"),
-        (lambda: KeyStateDetector(kinds="maximum"), "as a list"),
-        (lambda: KeyStateDetector(kinds=3), "kinds is 3"),
-        (lambda: KeyStateDetector(kinds=np.array("maximum")), "kinds is array"),
-        (lambda: KeyStateDetector(z="3"), "z is '3'"),
-        (lambda: KeyStateDetector().update(1, influence=[0, 1], samples=[1]), "pass as many"),
+        (lambda: new().update(1.0), "without influence or noise"),
+        (lambda: new().update(np.nan, noise=0.1), "a reading of nan nats"),
+        (lambda: new().update(1.0, noise=np.nan), "with noise nan"),
+        (lambda: new().update(1.0, noise=-0.1), "noise that is not negative"),
+        (lambda: new().update(1.0, noise=1e200), "up to 1e"),
+        (lambda: new().update("1", noise=0.1), "mi is '1'"),
+        (lambda: new().update(1.0, noise=[0.1, 0.2]), "noise is"),
+        (lambda: new().update(1.0, influence=[0, np.inf]), "influence .* finite"),
+        (lambda: new().update(1.0, influence=[[0.0]]), r"shape \(1, 1\)"),
+        (lambda: new().update(1.0, influence=np.ma.masked_equal([0, 1], 0)), "nan"),
+        (lambda: new().update(1.0, noise=0.1, per_slice=[1, np.nan]), "per_slice"),
+        (lambda: new().update(1.0, noise=0.1, stamp=np.nan), "stamp is nan"),
+        (lambda: new().update(1.0, noise=0.1, stamp="now"), "stamp is 'now'"),
+        (lambda: new().update(1, influence=[0, 1], samples=[1, 1]), "not distinct"),
+        (lambda: new().update(1, influence=[0, 1], samples=[0.5, 1]), "integers"),
+        (lambda: KeyStateDetector(kinds="maximum", delay=1), "as a list"),
+        (lambda: KeyStateDetector(kinds=3, delay=1), "kinds is 3"),
+        (lambda: KeyStateDetector(kinds=np.array("maximum"), delay=1), "kinds is array"),
+        (lambda: KeyStateDetector(z="3", delay=1), "z is '3'"),
+        (lambda: new().update(1, influence=[0, 1], samples=[1]), "pass as many"),
     ],
 )
 def test_wrong_use(call, message):
@@ -276,7 +280,7 @@ def test_wrong_use(call, message):
 
 
 def test_readings_of_another_estimator_are_refused():
-    detector = KeyStateDetector()
+    detector = KeyStateDetector(delay=20)
     detector.update(1.0, noise=0.1, per_slice=[1.0, 1.0])
     with pytest.raises(InputError, match="3 slices after one with 2"):
         detector.update(1.0, noise=0.1, per_slice=[1.0, 1.0, 1.0])

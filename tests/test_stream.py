@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from fakes import RecordingEstimator
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.estimator import Estimator
+from infoatlas_rt.extrema import KeyStateDetector
 from infoatlas_rt.online import OnlineEstimator
+from infoatlas_rt.stream import Sample, Stream
 
 
 @pytest.fixture
@@ -66,3 +71,92 @@ def test_wrong_use(fake):
         OnlineEstimator(fake, window=10, two_streams=True).push([1.0])
     with pytest.raises(InputError, match="let lag be at least 1"):
         OnlineEstimator(fake, window=10, lag=0, lag_seconds=0.1, two_streams=True)
+
+
+@pytest.fixture(scope="module")
+def swinging():
+    """States [600, 4] at 100 Hz that tremble, and swing together from 2.5 to 4.3 s."""
+    rng = np.random.default_rng(0)
+    states = np.zeros((600, 4))
+    for t in range(1, len(states)):
+        held = 250 <= t < 430
+        push = 0.3 * np.sin(0.1 * t + np.arange(4)) if held else 0.0
+        noise = (0.05 if held else 0.3) * rng.standard_normal(4)
+        states[t] = 0.8 * states[t - 1] + push + noise
+    return states
+
+
+def play(states, asked, rate_limit=0.0, **options):
+    """Key states, and the readings that are shown; `asked` says of which states."""
+    online = OnlineEstimator(
+        Estimator(k=2, slices=2, threads=1), lag=2, lag_seconds=0.02, window=80, **options
+    )
+    # The stream needs none of the extractor but what it is asked for.
+    extractor = SimpleNamespace(joints=())
+    detector = KeyStateDetector(delay=1.0)
+    stream = Stream(online, detector, extractor, rate_limit=rate_limit)
+    outputs = []
+    for i, state in enumerate(states):
+        outputs += stream.take(Sample(0, 1.7e9 + i / 100, state, ""), read=bool(asked(i)))
+    keystates = [state for output in outputs for state in output.keystates]
+    return keystates, {o.reading.stamp: o.reading.estimate.mi for o in outputs if o.shown}, stream
+
+
+@pytest.fixture(scope="module")
+def unhurried(swinging):
+    return play(swinging, lambda i: True)
+
+
+@pytest.mark.parametrize("rate", [50.0, 10.0, 3.0])
+def test_key_states_are_the_same_at_any_rate_of_readings(swinging, unhurried, rate):
+    """All of them to the last bit; the readings are fewer, and each is what it was."""
+    keystates, readings, _ = unhurried
+    assert keystates and len(readings) > 500
+    found, fewer, stream = play(swinging, lambda i: True, rate_limit=rate)
+    assert found == keystates
+    assert fewer.items() <= readings.items() and stream.limited > 0
+    stamps = np.array([*fewer])
+    assert np.diff(stamps).min() > 1 / rate - 1e-6
+    assert len(fewer) == pytest.approx(5.18 * rate, abs=2)
+
+
+@pytest.mark.parametrize("every", [1, 7, 40])
+def test_key_states_do_not_depend_on_the_load(swinging, unhurried, every):
+    """A busy machine asks for few readings, at odd moments."""
+    busy = np.random.default_rng(every).random(len(swinging)) < 1 / (every + 1)
+    found, readings, _ = play(swinging, busy.__getitem__)
+    assert found == unhurried[0]
+    assert readings.items() <= unhurried[1].items()
+
+
+def test_a_detector_that_is_too_dear_has_fewer_readings(swinging):
+    """What a machine does that cannot keep up: dates are as coarse as the readings are."""
+    online = OnlineEstimator(RecordingEstimator(n_min=8), window=20)
+    detector = KeyStateDetector(delay=1.0)
+    stream = Stream(online, detector, SimpleNamespace(joints=()))
+    for i in range(600):
+        if i == 300:
+            detector.coarsen()
+        stream.take(Sample(0, i / 100, swinging[i], ""), read=False)
+    assert detector.period == 0.1
+    assert detector.readings == len(online.estimator.calls) == pytest.approx(57 + 30, abs=1)
+
+
+def test_memory_of_the_readings_in_time():
+    """`delay` is in the unit of the stamps: ten times as many readings are no longer a memory."""
+    detector = KeyStateDetector(delay=2.0)
+    for t in range(3000):
+        detector.update(np.sin(t / 70), influence=np.zeros(8), stamp=t / 100)
+    assert len(detector._turns.recent) <= 201 and len(detector._levels) <= 42
+
+
+def test_a_rate_limit_that_is_none():
+    online = OnlineEstimator(RecordingEstimator(n_min=8), window=20)
+    for rate in (-1.0, np.inf, np.nan):
+        with pytest.raises(InputError, match="rate_limit"):
+            Stream(
+                online,
+                KeyStateDetector(delay=1),
+                SimpleNamespace(joints=()),
+                rate_limit=rate,
+            )

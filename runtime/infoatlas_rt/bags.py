@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -182,7 +182,7 @@ class StreamCurve:
         Pairs in the window as a share of its steps.
     saturated : [T] bool
     keystates : list of KeyState
-        In order of time; `index` and `detected_at` are numbers of readings.
+        In order of time; `index` and `detected_at` are numbers of the detector's readings.
     start : float
         First stamp, seconds.
     states : list of ([m] float64, [m, d] float64), one for each topic
@@ -268,21 +268,15 @@ def read(
         if seen[side] % strides[side] == 0 and not sample.fault:
             kept[side].append((sample.stamp, sample.state))
         seen[side] += 1
-        for reading, found in stream.take(sample):
+        for reading, found, shown in stream.take(sample):
             coupling += [event for event in found if isinstance(event, CouplingEvent)]
-            if reading is None:
+            keystates += [state for state in found if isinstance(state, KeyState)]
+            if reading is None or not shown:
                 continue
             estimate = reading.estimate
             errors = estimate.stderr, estimate.noise
             rows.append((reading.stamp, estimate.mi, *errors, reading.local, reading.fill))
             saturated.append(estimate.saturated)
-            # Numbers of a stream start anew when it is reset; those of the curve go on.
-            now = len(rows) - 1
-            keystates += [
-                replace(state, index=state.index + now - state.detected_at, detected_at=now)
-                for state in found
-                if isinstance(state, KeyState)
-            ]
         newest = None if stream.coupling is None else stream.coupling.reading
         if newest is not None and (not motions or motions[-1][0] != newest.stamp):
             motions.append((newest.stamp, newest.estimate.mi))
@@ -307,7 +301,7 @@ def read(
         local=local,
         fill=fill,
         saturated=np.array(saturated),
-        keystates=sorted(keystates, key=lambda state: state.index),
+        keystates=sorted(keystates, key=lambda state: state.stamp),
         start=start,
         states=[_stack(some) for some in kept],
         names=[extractor.names for extractor in stream.extractors],

@@ -162,7 +162,10 @@ def _add_curves(group: Any) -> None:
     group.add_argument("--history", type=int, help="past states stacked (1)")
     group.add_argument("--z", type=float, help="standard errors for a difference to count (3.5)")
     group.add_argument(
-        "--delay", type=int, help="readings after which an extremum is reported (20)"
+        "--delay",
+        type=float,
+        help="within this an extremum is reported: seconds of a bag (2), steps or fractions of a "
+        "curve (20 of its points)",
     )
     group.add_argument(
         "--time",
@@ -221,6 +224,9 @@ def _add_bags(group: Any) -> None:
         type=float,
         metavar="S",
         help="seconds by which stamps jump back for everything to be forgotten (1)",
+    )
+    group.add_argument(
+        "--rate-limit", type=float, metavar="HZ", help="readings per second of stamps at most (all)"
     )
     group.add_argument("--every", type=int, metavar="N", help="a reading for each Nth pair (1)")
     group.add_argument(

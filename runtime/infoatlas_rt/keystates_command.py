@@ -23,7 +23,7 @@ KINDS = {
     "pointwise": "key states of trajectories",
     "combined": "key states of trajectories",
 }
-EXTREMA = {"history": 1, "z": 3.5, "delay": 20}
+EXTREMA = {"history": 1, "z": 3.5, "delay": None}
 BAGS = {
     "topic": None,
     "field": None,
@@ -33,6 +33,7 @@ BAGS = {
     "pair_tolerance": 0.02,
     "window": 100,
     "every": 1,
+    "rate_limit": 0.0,
     "lag_seconds": None,
     "tolerance": None,
     "resolution": None,
@@ -97,7 +98,7 @@ def _trajectories(arguments: Namespace, make_estimator: Callable[[Namespace], An
     from .extrema import KINDS, KeyStateDetector, find
 
     options = {"z": arguments.z, "delay": arguments.delay}
-    KeyStateDetector(**options)
+    KeyStateDetector(z=arguments.z, delay=1.0 if arguments.delay is None else arguments.delay)
     trajectories = load_trajectories(arguments.data)
     flags = load_flags(arguments.data)
     estimator = make_estimator(arguments)
@@ -171,7 +172,7 @@ def _print_trajectories(result: dict[str, Any], trajectories: Any, plot: str | N
                 time.format(state["stamp"]),
                 f"{state['value']:.3f}",
                 f"{state['prominence']:+.3f} ({state['z']:.1f} s.e.)",
-                time.format(result["curve"]["position"][state["detected_at"]]),
+                time.format(state["detected_stamp"]),
             )
             for number, state in enumerate(result["keystates"], start=1)
         ],
@@ -206,7 +207,7 @@ def _print_trajectories(result: dict[str, Any], trajectories: Any, plot: str | N
 def _bag(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> None:
     from .bags import Bag, read
     from .coupling import CouplingDetector
-    from .extrema import KeyStateDetector
+    from .extrema import DELAY, KeyStateDetector
     from .fields import Extractor
     from .online import OnlineEstimator
     from .stream import Stream
@@ -224,7 +225,8 @@ def _bag(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> No
         extractors = [Extractor(arguments.field, bag.schema(topics[0]), arguments.joints or ())]
         if two:
             extractors.append(Extractor(arguments.with_field, bag.schema(topics[1])))
-        detector = KeyStateDetector(z=arguments.z, delay=arguments.delay)
+        delay = DELAY if arguments.delay is None else arguments.delay
+        detector = KeyStateDetector(z=arguments.z, delay=delay)
         again = arguments.reset_after
         sync = Synchroniser(arguments.pair_tolerance, reset_after=again) if two else None
         online = OnlineEstimator(
@@ -247,7 +249,14 @@ def _bag(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> No
                 resolution=sizes[0] if len(sizes) == 1 else tuple(sizes),
                 reset_after=again,
             )
-        stream = Stream(online, detector, *extractors, sync=sync, coupling=coupling)
+        stream = Stream(
+            online,
+            detector,
+            *extractors,
+            sync=sync,
+            rate_limit=arguments.rate_limit,
+            coupling=coupling,
+        )
         with progress("bag") as advance:
             curve = read(bag, topics, stream, advance)
         kinds = [bag.topics[topic].type for topic in topics]
@@ -275,7 +284,8 @@ def _bag(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> No
         "window": online.window,
         "every": online.every,
         "z": arguments.z,
-        "delay": arguments.delay,
+        "rate_limit": arguments.rate_limit,
+        "delay": delay,
         "how": curve.how,
         "counts": stream.counts,
         "notices": curve.notices,
@@ -306,7 +316,7 @@ def _print_bag(result: dict[str, Any], plot: str | None) -> None:
                 f"{state['stamp'] - start:.2f}",
                 f"{state['value']:.3f}",
                 f"{state['prominence']:+.3f} ({state['z']:.1f} s.e.)",
-                f"{stamps[state['detected_at']] - start:.2f}",
+                f"{state['detected_stamp'] - start:.2f}",
             )
             for number, state in enumerate(result["keystates"], start=1)
         ],

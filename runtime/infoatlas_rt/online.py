@@ -154,7 +154,8 @@ class OnlineEstimator:
         self._since = 0  # no pair reaches back beyond this step
         self._first: int | None = None  # step of the first pair
         self._before: tuple[int, Reals, Reals] | None = None  # newest step with its states
-        self._fresh = 0  # pairs since the last reading
+        self._fresh = 0  # pairs since the last reading that `every` let pass
+        self._unread = False  # there is a pair since the last reading of any kind
         self.reason = "filling: no states yet"
 
     def push(
@@ -221,17 +222,34 @@ class OnlineEstimator:
         """
         self._since = self._step
 
-    def read(self) -> Reading | None:
+    def read(self, *, anyway: bool = False) -> Reading | None:
         """A reading of the window as it is, where `push` was told not to read.
+
+        Parameters
+        ----------
+        anyway : bool
+            Also where `every` says to wait, and without counting as one of its readings.
 
         Returns
         -------
         Reading or None
             None if there is no pair since the last reading, or for any reason that `push` has.
         """
-        if self._newest is None or self._states is None or not self._fresh:
+        if self._newest is None or self._states is None:
             return None
-        return self._read(self._newest)
+        if not self._unread and self._paired[(self._step - 1) % self.window]:
+            return None
+        return self._read(self._newest, anyway)
+
+    @property
+    def newest(self) -> float | None:
+        """Stamp of the newest state; None before there is one."""
+        return self._newest
+
+    @property
+    def due(self) -> bool:
+        """Whether `every` lets a reading pass."""
+        return self._fresh >= self.every
 
     def _fault(self, now: Reals | None, then: Reals | None, time: float) -> tuple[str, str] | None:
         """Why a state cannot be used: the count it goes to, and the reason; None if it can."""
@@ -294,6 +312,7 @@ class OnlineEstimator:
             self._y[:, slot] = self._states[:, past].reshape(2, -1)
             self._first = self._step if self._first is None else self._first
             self._fresh += 1
+            self._unread = True
         self._step += 1
 
     def stamp(self, step: int) -> float:
@@ -312,7 +331,7 @@ class OnlineEstimator:
         slots = np.where(np.isnan(off), np.inf, off).argmin(1)
         return slots if (off[np.arange(self.history), slots] <= self.tolerance).all() else None
 
-    def _read(self, time: float) -> Reading | None:
+    def _read(self, time: float, anyway: bool = False) -> Reading | None:
         newest = (self._step - 1) % self.window
         pairs = int(self._paired.sum())
         if self._first is None:
@@ -330,10 +349,12 @@ class OnlineEstimator:
         if not self._paired[newest]:
             self.reason = "hole: no past state to pair with"
             return None
-        if self._fresh < self.every:
+        if not self.due and not anyway:
             self.reason = f"waiting: {self._fresh} of {self.every} pairs since the last reading"
             return None
-        self._fresh = 0
+        if self.due:
+            self._fresh = 0
+        self._unread = False
         # Oldest first, as a standard error of a time series needs it.
         steps = np.arange(self._step - self.window, self._step)
         steps = steps[self._paired[steps % self.window]]

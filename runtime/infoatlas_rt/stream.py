@@ -81,13 +81,22 @@ class TrackedKeyState:
 
 
 class Output(NamedTuple):
-    """A reading, and what became certain with that state (mostly nothing).
+    """What came of a message.
 
-    The reading is None where there is none, but a tracker or a coupling detector has an event.
+    Attributes
+    ----------
+    reading : Reading or None
+        None where there is none, but a tracker or a coupling detector has an event.
+    keystates : list of KeyState, CouplingEvent or TrackedKeyState
+        What became certain with it, mostly nothing.
+    shown : bool
+        The reading is one that was asked for, and within the rate limit; or it is for key states
+        alone.
     """
 
     reading: Reading | None
     keystates: list[KeyState | CouplingEvent | TrackedKeyState]
+    shown: bool
 
 
 class Stream:
@@ -106,9 +115,14 @@ class Stream:
         Sees the states of two topics too; its newest reading is `coupling.reading`.
     tracker : KeyStateTracker, optional
         Sees every accepted state too, of two topics one after the other.
+    rate_limit : float
+        Readings per second of stamps that are shown at most; 0: no limit. Those that the detector
+        wants are taken besides, so it changes no key state.
 
     Attributes
     ----------
+    limited : int
+        States that the rate limit left without a reading.
     reason : str
         Why the last message gave what it did, as `OnlineEstimator.reason`.
 
@@ -126,6 +140,7 @@ class Stream:
         sync: Synchroniser | None = None,
         coupling: CouplingDetector | None = None,
         tracker: KeyStateTracker | None = None,
+        rate_limit: float = 0.0,
     ) -> None:
         topics = 1 + online.two_streams
         if len(extractors) != topics or (sync is not None) != online.two_streams:
@@ -138,6 +153,10 @@ class Stream:
         self.online, self.detector, self.extractors, self.sync = online, detector, extractors, sync
         self.coupling, self.tracker = coupling, tracker
         self._stamps: deque[float | None] = deque(maxlen=REMEMBERED)  # of the tracker's steps
+        if not 0 <= rate_limit < np.inf:
+            raise InputError(f"rate_limit is {rate_limit!r}: pass readings per second, or 0")
+        self.rate_limit, self.limited = rate_limit, 0
+        self._shown = -np.inf  # stamp of the last reading that was
         self.reason = online.reason
         self._resets = online.counts["resets"]
         # Messages of joints that were asked for, or not, by name, are nobody's fault.
@@ -212,11 +231,14 @@ class Stream:
     def take(self, sample: Sample, *, read: bool = True) -> list[Output]:
         """Take a sample into the window, and read it.
 
+        A reading that the detector is due is taken in any case: which those are hangs on the
+        stamps alone.
+
         Parameters
         ----------
         sample : Sample
         read : bool
-            False estimates nothing, for when messages come faster than they can be read: pairs
+            False asks for no reading, for when messages come faster than they can be read: pairs
             stay what they are, and the next sample with True is read as if nothing had happened.
 
         Returns
@@ -233,22 +255,27 @@ class Stream:
             self.reset()
         if sample.skip:
             self._skipped += 1
-            outputs = [self._catch_up()] if read else []
+            outputs = [self._catch_up(read)]
         elif self.sync is None:
-            outputs = [self._read(sample.stamp, sample.state, None, read)]
+            outputs = [self._push(sample.stamp, sample.state, None, read)]
         elif sample.stamp is None:
             raise InputError("two topics are paired by their stamps: pass the time of arrival")
         else:
             pairs = self.sync.add(sample.side, sample.stamp, sample.state)
-            outputs = [self._read(*pair, read) for pair in pairs]
+            outputs = [self._push(*pair, read) for pair in pairs]
             if not pairs:
                 self.reason = "waiting: no pair of messages since the last one"
-                outputs = [self._catch_up()] if read else []
+                outputs = [self._catch_up(read)]
         if sample.fault:
             self.reason = f"{'passed over' if sample.skip else 'refused'}: {sample.fault}"
         return [output for output in outputs if output.reading is not None or output.keystates]
 
-    def _read(
+    def read(self) -> list[Output]:
+        """Read the window as it is, unless its newest state has been."""
+        output = self._catch_up(True)
+        return [output] if output.reading is not None or output.keystates else []
+
+    def _push(
         self,
         stamp: float | None,
         state: NDArray[np.float64],
@@ -256,24 +283,48 @@ class Stream:
         read: bool,
     ) -> Output:
         accepted = self.online.counts["accepted"]
-        reading = self.online.push(state, stamp, other, read=read)
+        self.online.push(state, stamp, other, read=False)
         self.reason = self.online.reason
         if self.online.counts["resets"] != self._resets:
             self._restart()
-        output = Output(reading, [] if reading is None else [*self.detector.push(reading)])
+        output = Output(None, [], False)
+        if self.online.counts["accepted"] > accepted:
+            output = self._read(read)
+            self.reason = self.online.reason
         if self.coupling is not None and other is not None:
-            output.keystates.extend(self.coupling.push(state, other, stamp, read=read))
+            wanted = read or output.reading is not None
+            output.keystates.extend(self.coupling.push(state, other, stamp, read=wanted))
         if self.tracker is not None and self.online.counts["accepted"] > accepted:
             states = state if other is None else np.concatenate([state, other])
             output.keystates.extend(self._track(self.tracker, states, stamp))
         return output
 
-    def _catch_up(self) -> Output:
-        reading = self.online.read()
-        output = Output(reading, [] if reading is None else [*self.detector.push(reading)])
-        if self.coupling is not None:
+    def _catch_up(self, asked: bool) -> Output:
+        output = self._read(asked)
+        if self.coupling is not None and asked:
             output.keystates.extend(self.coupling.read())
         return output
+
+    def _read(self, asked: bool) -> Output:
+        """Read the window as it is, if that is asked for or the detector is due."""
+        now, nothing = self.online.newest, Output(None, [], False)
+        if now is None:
+            return nothing
+        if self.rate_limit and 0 <= now - self._shown < 1 / self.rate_limit - 1e-6:
+            # Stamps are floats, hence the microsecond; below 0 they jumped back.
+            self.limited += asked
+            asked = shown = False
+        else:
+            shown = self.online.due or not asked
+        due = self.detector.due(now)
+        if not asked and not due:
+            return nothing
+        reading = self.online.read(anyway=due)
+        if reading is None:
+            return nothing
+        if shown:
+            self._shown = now
+        return Output(reading, [*self.detector.push(reading)] if due else [], shown)
 
     def _track(
         self, tracker: KeyStateTracker, state: NDArray[np.float64], stamp: float | None

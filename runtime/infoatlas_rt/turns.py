@@ -130,15 +130,16 @@ class Turn:
     z: float  # of what came after it, in standard errors of the paired difference: above Turns.z
 
 
+SLACK = 1e-3  # stamps a whole delay apart are so but for rounding
 LEAST_ERROR = 1e-12  # nats: readings without any noise differ for certain, by a finite `z`
 
 
 class Turns:
-    """Alternating extrema of a noisy series, each told at most `delay` entries later."""
+    """Alternating extrema of a noisy series, each reported at most `delay` (of stamps) later."""
 
-    def __init__(self, z: float, delay: int) -> None:
-        self.z = z
-        self.recent: deque[Level] = deque(maxlen=delay + 1)  # since the last turn
+    def __init__(self, z: float, delay: float) -> None:
+        self.z, self.delay = z, delay * (1 + SLACK)
+        self.recent: deque[Level] = deque()  # since the last turn, and within the delay
         self.sign = 0  # 1: a maximum comes next, -1: a minimum, 0: not known yet
         self.base: Level | None = None  # the last turn
         self.top: Level | None = None  # the farthest since then
@@ -147,6 +148,8 @@ class Turns:
     def update(self, level: Level) -> Turn | None:
         """Take an entry; return the turn that it made certain, if it did."""
         self.recent.append(level)
+        while self.recent[0].stamp < level.stamp - self.delay:
+            self.recent.popleft()
         if self.sign == 0:
             self._start(level)
             return None

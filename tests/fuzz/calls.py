@@ -193,7 +193,7 @@ def every_argument(junk: Any) -> dict[str, tuple[Callable[[], Any], bool]]:
     seconds = number and 0 < junk < math.inf
     count = isinstance(junk, int) and not isinstance(junk, bool) and 1 <= junk
     flag = isinstance(junk, bool)
-    detector = KeyStateDetector()
+    detector = KeyStateDetector(delay=20)
     stepped = Trajectories(np.cumsum(x.repeat(4, 0), 0), np.full(40, 4))
     e = unsliced()
     return {
@@ -239,8 +239,8 @@ def every_argument(junk: Any) -> dict[str, tuple[Callable[[], Any], bool]]:
             lambda: detector.update(1.0, influence=junk),
             isinstance(junk, list | tuple | range) or junk is JUNK[15],
         ),
-        "kinds": (lambda: KeyStateDetector(junk), False),
-        "z": (lambda: KeyStateDetector(z=junk), seconds),
+        "kinds": (lambda: KeyStateDetector(junk, delay=1), False),
+        "z": (lambda: KeyStateDetector(z=junk, delay=1), seconds),
         "pairing tolerance": (lambda: Synchroniser(junk), seconds),
     }
 

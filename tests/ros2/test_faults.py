@@ -200,9 +200,11 @@ def test_no_pair_across_what_a_full_queue_dropped():
         return Estimator.estimate(real, x, y, **options)
 
     slow = SimpleNamespace(bundle=real.bundle, seconds={"total": 1.0}, estimate=estimate)
-    settings = Settings(lag=2, lag_seconds=0.0, window=40, queue=30)
+    settings = Settings(lag=2, lag_seconds=0.0, window=40, queue=30, key_state_delay=3600.0)
     extractor = Extractor(["position[:]"], Schema.of_class(JointState))
-    maker = SimpleNamespace(stream=lambda s: Stream(s.online(slow), s.detector(), extractor))
+    maker = SimpleNamespace(
+        stream=lambda s: Stream(s.online(slow), s.detector(), extractor), estimator=slow
+    )
     health = Health()
     worker = Worker(maker, lambda: settings, lambda *told: None, health)
 

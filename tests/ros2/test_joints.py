@@ -23,7 +23,7 @@ def offline(messages, fields=("position[:]",), joints=(), **options):
     options = {"lag": 2, "lag_seconds": 0.02, "window": 48} | options
     online = OnlineEstimator(Estimator(k=2, slices=4, threads=1), **options)
     extractor = Extractor(fields, Schema.of_class(JointState), joints)
-    stream = Stream(online, KeyStateDetector(), extractor)
+    stream = Stream(online, KeyStateDetector(delay=1.0), extractor)
     readings = [output.reading for message in messages for output in stream.push(message)]
     return {reading.stamp: reading.estimate.mi for reading in readings}, stream
 

@@ -77,7 +77,9 @@ class Settings:
         ("maximum", "minimum", "change"), "key states to report"
     )
     key_state_z: float = setting(3.5, "standard errors for a difference to count", 1e-3, 1e3)
-    key_state_delay: int = setting(20, "readings after which a key state is told", 1, 10_000)
+    key_state_delay: float = setting(
+        2.0, "seconds within which they are reported; read every twentieth of it", 0.01, 3600.0
+    )
 
     coupling: bool = setting(
         False, "detect when two topics begin to move together, and when they stop", live=False

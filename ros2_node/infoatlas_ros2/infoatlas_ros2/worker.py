@@ -12,7 +12,7 @@ import numpy as np
 from infoatlas_rt import Estimator
 from infoatlas_rt.errors import InfoAtlasError
 from infoatlas_rt.fields import Extractor
-from infoatlas_rt.stream import Stream
+from infoatlas_rt.stream import Output, Stream
 from infoatlas_rt.sync import Synchroniser
 
 from .health import Health
@@ -20,7 +20,8 @@ from .parameters import Settings, differ
 
 # Parameters that leave the window as it is.
 DETECTOR = {"key_state_kinds", "key_state_z", "key_state_delay"}
-ASIDE = {"rate_limit", "stall_after", "diagnostics_period"}
+RATE = {"rate_limit"}
+ASIDE = RATE | {"stall_after", "diagnostics_period"}
 HEADERS = 2000  # of states that may still wait for their partner
 
 
@@ -51,6 +52,7 @@ class Maker:
             settings.detector(),
             *self.extractors,
             sync=sync,
+            rate_limit=settings.rate_limit,
             coupling=settings.couplings(self.estimator),
             tracker=settings.tracker(),
         )
@@ -91,9 +93,10 @@ class Worker:
         self._resetting = False  # before the next batch
         self._round = 0  # of messages between two resets; the thread publishes of its own alone
         self._headers: dict[float, Any] = {}
-        self._told: deque[tuple[float, Any]] = deque()
+        self._told: deque[tuple[float, Any]] = deque()  # headers that key states may need
         self._motions: Any = None  # the last reading of a coupling that was published
-        self._last = -np.inf  # stamp at which the rate limit last let one pass
+        self._behind = 0.0  # seconds of stamps, of the last batch
+        self._took: deque[float] = deque(maxlen=5)  # seconds of the last readings
         self._thread = threading.Thread(target=self._run, name="infoatlas", daemon=True)
         self._thread.start()
 
@@ -142,7 +145,7 @@ class Worker:
             try:
                 if resetting:
                     self.stream.reset()
-                    self._last, self.reason = -np.inf, self.stream.reason
+                    self.reason = self.stream.reason
                 if batch:
                     self._turn(batch, overflown, number)
             except InfoAtlasError as error:
@@ -159,34 +162,70 @@ class Worker:
             self.stream = self._maker.stream(settings)
         elif changed & DETECTOR:
             self.stream.detector = settings.detector()
+        if changed & RATE:
+            self.stream.rate_limit = settings.rate_limit
         if overflown:
             self.stream.online.lost()
-        self._health.superseded += len(batch) - 1
+        self._keep_up([sample.stamp for sample, _ in batch if sample.side == 0])
+        limited, count = self.stream.limited, 0
         for place, (sample, header) in enumerate(batch, start=1):
             if sample.side == 0:
                 self._headers.pop(sample.stamp, None)  # of an earlier round of a bag
                 self._headers[sample.stamp] = header
-            due = place == len(batch) and self._is_due(sample.stamp)
-            for output in self.stream.take(sample, read=due):
-                self._tell(*output, header, number)
+            # The newest is read, unless the detector has just had a reading of its own.
+            newest = place == len(batch) and not count
+            for output in self.stream.take(sample, read=newest):
+                count += output.reading is not None
+                self._tell(output, header, number)
             self._tell_motions(number)
-            if due:
-                self.reason = self.stream.reason
+        self.reason = self.stream.reason
+        self._health.superseded += len(batch) - max(count, 1)
+        if count and not self._ring:  # nothing newer has come meanwhile
+            for output in self.stream.read():
+                self._health.superseded -= output.reading is not None
+                self._tell(output, batch[-1][1], number)
+            self._tell_motions(number)
+        self._health.limited += self.stream.limited - limited
         while len(self._headers) > HEADERS:
             del self._headers[next(iter(self._headers))]
 
-    def _tell(self, reading: Any, states: list[Any], newest: Any, number: int) -> None:
+    def _keep_up(self, stamps: list[float]) -> None:
+        """Let the detector have fewer readings while they take too long, and then more again.
+
+        It reads all that it is due, in order, so a stall is caught up with. A machine that is too
+        slow for that would fall behind ever more: a batch is what came while the last one was read.
+        """
+        behind = max(stamps) - min(stamps) if stamps else 0.0
+        detector, took = self.stream.detector, float(np.median(self._took)) if self._took else 0.0
+        growing = behind > detector.delay and behind >= self._behind
+        self._behind = behind
+        if growing or took > 0.8 * detector.period:
+            while growing or took > 0.8 * detector.period:
+                growing = False
+                detector.coarsen()
+            self._health.warn(
+                f"inference ({took:.3f} s) is too slow for key states with key_state_delay "
+                f"{detector.delay:g} s: a reading every {detector.period:g} s counts, and they may "
+                "differ from those of a faster machine; let the delay be longer, or slices fewer"
+            )
+        elif took < 0.2 * detector.period and behind < detector.period:
+            detector.refine()
+
+    def _tell(self, output: Output, newest: Any, number: int) -> None:
         """Publish, with the headers that the states came with."""
+        reading = output.reading
         if reading is not None:
+            self._took.append(self._maker.estimator.seconds["total"])
             newest = self._headers[reading.stamp]
             self._told.append((reading.stamp, newest))
-            while len(self._told) > self.settings.key_state_delay + 1:
+            start = reading.stamp - 1.1 * self.stream.detector.delay
+            while not start <= self._told[0][0] <= reading.stamp:  # too old, or before a jump back
                 self._told.popleft()
-        headers = self._headers | dict(self._told) if states else {}
-        found = [(state, headers.get(state.stamp, newest)) for state in states]
+        headers = self._headers | dict(self._told) if output.keystates else {}
+        found = [(state, headers.get(state.stamp, newest)) for state in output.keystates]
         with self._ready:
             if number == self._round and not self._stopping:
-                self._publish(reading, None, newest, found)
+                self._publish(reading if output.shown else None, None, newest, found)
 
     def _tell_motions(self, number: int) -> None:
         """Publish what couplings are detected in."""
@@ -197,15 +236,3 @@ class Worker:
         with self._ready:
             if number == self._round and not self._stopping:
                 self._publish(None, motions, self._headers[motions.stamp], [])
-
-    def _is_due(self, stamp: float) -> bool:
-        """Whether the rate limit allows a reading at this stamp."""
-        if not self.settings.rate_limit:
-            return True
-        period = 1 / self.settings.rate_limit
-        # A nanosecond of leave, for stamps are floats; below 0 they have jumped back.
-        if 0 <= stamp - self._last < period - 1e-9:
-            self._health.limited += 1
-            return False
-        self._last = stamp
-        return True
