@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -203,7 +204,9 @@ def test_no_pair_across_what_a_full_queue_dropped():
     settings = Settings(lag=2, lag_seconds=0.0, window=40, queue=30, key_state_delay=3600.0)
     extractor = Extractor(["position[:]"], Schema.of_class(JointState))
     maker = SimpleNamespace(
-        stream=lambda s: Stream(s.online(slow), s.detector(), extractor), estimator=slow
+        stream=lambda s: Stream(s.online(slow), s.detector(), extractor),
+        estimator=slow,
+        timed=nullcontext,
     )
     health = Health()
     worker = Worker(maker, lambda: settings, lambda *told: None, health)

@@ -183,6 +183,28 @@ def test_counts_start_anew_with_activate(bench):
     assert status["messages: accepted"] == "100"
 
 
+def test_a_long_inference_holds_nothing_up(session, tmp_path):
+    """A window that takes minutes: transitions are answered, and the process ends at once."""
+    node = NodeProcess(
+        tmp_path / "log.txt",
+        *("--ros-args", "-r", "__node:=slow", "-p", "window:=5000", "-p", "slices:=400"),
+        *("-p", "diagnostics_period:=0.2", "-p", f"topic:={TOPIC}", "-p", "k:=5"),
+    )
+    bench = Bench("slow")
+    try:
+        assert bench.transition("configure")
+        status = bench.diagnosis(lambda s: "inference running for" in s.message)
+        assert status.level == status.WARN and status.message.startswith("inactive")
+        assert bench.transition("activate") and bench.transition("deactivate")
+        assert bench.transition("cleanup") and bench.state() == "unconfigured"
+        assert bench.transition("configure") and bench.transition("activate")
+        bench.diagnosis(lambda s: "inference running for" in s.message)
+        assert node.alive() and node.stop() == 0, node.log.read_text()  # within 10 s
+    finally:
+        bench.close()
+        node.process.kill()
+
+
 def test_ctrl_c_under_load_is_no_traceback(session, tmp_path):
     """At 1 kHz the signal comes in the middle of something."""
     for number in range(6):

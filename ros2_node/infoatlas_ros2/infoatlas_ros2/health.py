@@ -12,6 +12,7 @@ from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 FAULTS = (
     "NaN,dtype,dimension,repeated stamp,older stamp,bad stamp,out of order,other joints,queue full"
 )
+LONG = 1.0  # seconds of an inference that are worth a warning
 LATENCIES = 1000  # readings over which the percentiles are taken
 
 
@@ -61,6 +62,7 @@ class Health:
         stall: float,
         about: dict[str, Any],
         misfits: dict[str, str],
+        running: float,
     ) -> DiagnosticStatus:
         """Report since the last report.
 
@@ -80,6 +82,8 @@ class Health:
             What else to report: provider, model, ...
         misfits : dict of str
             By topic: why its publishers are not heard, or "".
+        running : float
+            Seconds since the present inference began; 0 if there is none.
         """
         now = time.monotonic()
         period, self._at = max(now - self._at, 1e-9), now
@@ -105,6 +109,8 @@ class Health:
                 text += "; refused " + ", ".join(f"{n} ({key})" for key, n in refused.items())
             elif new["received"] and not new["readings"]:
                 level = DiagnosticStatus.WARN
+        if running > LONG:
+            level, text = DiagnosticStatus.WARN, f"{text}; inference running for {running:.1f} s"
         if self.refused:
             level, text = DiagnosticStatus.ERROR, self.refused
         unreported, self._unreported = self._unreported, set()

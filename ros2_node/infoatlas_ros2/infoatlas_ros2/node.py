@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+import threading
 import time
 import traceback
 from copy import copy
@@ -121,7 +123,7 @@ class InfoAtlasNode(LifecycleNode):
         ]
         self._maker = Maker(settings, extractors)
         settings.check(self._maker.estimator)
-        self._maker.warm_up(settings)
+        self._warm_up(self._maker, settings)
         self._inputs = [
             self.create_subscription(
                 kind,
@@ -137,6 +139,30 @@ class InfoAtlasNode(LifecycleNode):
             f"configured: {' and '.join(f'{t} ({k})' for t, k, *_ in sides)}, model "
             f"{bundle.name} {bundle.version} on {self._maker.estimator.backend.provider}"
         )
+
+    def _warm_up(self, maker: Maker, settings: parameters.Settings) -> None:
+        """Time one reading; in the background if it takes longer than a moment."""
+        health = self._health
+
+        def run() -> None:
+            start = time.monotonic()
+            try:
+                maker.warm_up(settings)
+            except Exception as error:
+                health.fail(f"warm-up: {error}")
+                return
+            took, period = time.monotonic() - start, settings.key_state_delay / 20
+            if took > period:
+                health.warn(
+                    f"the first reading took {took:.2f} s, but key states want one every "
+                    f"{period:.2f} s: let window or slices be smaller, or key_state_delay longer"
+                )
+                if rclpy.ok():
+                    self.get_logger().warning(health.warning)
+
+        thread = threading.Thread(target=run, name="warm-up", daemon=True)
+        thread.start()
+        thread.join(1.0)
 
     def _refuse(self, what: str, error: Exception) -> TransitionCallbackReturn:
         expected = isinstance(error, (InfoAtlasError, *INVALID))
@@ -240,6 +266,7 @@ class InfoAtlasNode(LifecycleNode):
             about["names"] = " and ".join(", ".join(e.names) for e in self._maker.extractors)
             about["provider"] = estimator.backend.provider
             about["model"] = f"{estimator.bundle.name} {estimator.bundle.version}"
+        since = None if self._maker is None else self._maker.since
         status = self._health.status(
             self._state,
             names,
@@ -248,6 +275,7 @@ class InfoAtlasNode(LifecycleNode):
             settings.stall_after,
             about,
             misfits,
+            0.0 if since is None else time.monotonic() - since,
         )
         status.hardware_id = " and ".join(names)
         status.name = f"{self.get_fully_qualified_name()[1:]}: mutual information"
@@ -283,4 +311,8 @@ def main(args: list[str] | None = None) -> int:
             node.destroy_node()
         rclpy.try_shutdown()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if any(thread.name in ("infoatlas", "warm-up") for thread in threading.enumerate()):
+        # Within an inference, which nothing can stop but the end of the process.
+        sys.stdout.flush()
+        os._exit(0)
     return 0

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from .parameters import Settings, differ
 DETECTOR = {"key_state_kinds", "key_state_z", "key_state_delay"}
 RATE = {"rate_limit"}
 ASIDE = RATE | {"stall_after", "diagnostics_period"}
+JOIN = 0.3  # seconds to wait for a thread, which cannot be stopped within an inference
 HEADERS = 2000  # of states that may still wait for their partner
 
 
@@ -30,6 +33,9 @@ class Maker:
 
     def __init__(self, settings: Settings, extractors: list[Extractor]) -> None:
         self.extractors = extractors
+        # Of those that estimate: a stopped worker ends with its inference, and the next one waits.
+        self.turn = threading.Lock()
+        self.since: float | None = None  # time.monotonic() at which the present turn began
         self._load(settings)
 
     def _load(self, settings: Settings) -> None:
@@ -62,7 +68,18 @@ class Maker:
         rng = np.random.default_rng(0)
         dims = [e.dim or max(settings.k, self.estimator.bundle.dim) for e in self.extractors]
         x, y = (rng.standard_normal((settings.window, d)) for d in (dims[0], dims[-1]))
-        self.estimator.estimate(x, y, time_series=True)
+        with self.timed():
+            self.estimator.estimate(x, y, time_series=True)
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Take a turn, which `since` dates."""
+        with self.turn:
+            self.since = time.monotonic()
+            try:
+                yield
+            finally:
+                self.since = None
 
 
 class Worker:
@@ -126,11 +143,11 @@ class Worker:
             self._ready.notify()
 
     def stop(self) -> None:
-        """End the thread; nothing is published after this."""
+        """Nothing is published after this; the thread ends with the inference that it is in."""
         with self._ready:
             self._stopping = True
             self._ready.notify()
-        self._thread.join()
+        self._thread.join(JOIN)
 
     def _run(self) -> None:
         while True:
@@ -147,7 +164,8 @@ class Worker:
                     self.stream.reset()
                     self.reason = self.stream.reason
                 if batch:
-                    self._turn(batch, overflown, number)
+                    with self._maker.timed():
+                        self._turn(batch, overflown, number)
             except InfoAtlasError as error:
                 self._health.fail(str(error))
             except Exception as error:  # whatever it is, it must not end the node
