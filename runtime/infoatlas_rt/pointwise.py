@@ -8,7 +8,7 @@ model evaluates them in one forward pass each for two views of the same moment:
 - increments: I(s_t+lag - s_t ; s_t - s_t-lag), which falls where the motion is rare given the last.
 
 Their mean in nats, dated to the middle of its lag and smoothed over `lag` steps, finds more than
-either: states alone miss the release of a peg, increments alone miss grasps.
+either: states alone miss the contact of a push, increments alone miss grasps.
 
 A minimum of a single trajectory can be an accident, but an event happens in all of them. So the
 K places (fractions of a trajectory) at which most minima gather are sought first, and each
@@ -32,7 +32,7 @@ from .inputs import as_count
 Floats = NDArray[np.float64]
 
 # Chosen on three tasks of scripted demonstrations; docs/key-states.md has what else was tried.
-K_SLICE, SLICES = 5, 10  # of each view; 5 to 20 slices found the same events
+K_SLICE, SLICES = 5, 10  # of each view; 20 found no more
 REST = 1e-4  # increments below this share of a coordinate's range are rest
 WIDTH = 0.1  # standard deviation of an event's place between trajectories, share of their length
 ROUNDS = 20
