@@ -292,7 +292,7 @@ def discover_keystates(
         that moves, trajectories too short for K key states, or settings out of range.
     """
     lag = as_count(lag, "lag", 1)
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise InputError(f"method is {method!r}: use one of {', '.join(METHODS)}")
     if isinstance(k, str):
         if k != "auto":
