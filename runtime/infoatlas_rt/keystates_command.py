@@ -171,7 +171,7 @@ def _print_trajectories(result: dict[str, Any], trajectories: Any, plot: str | N
                 state["kind"],
                 time.format(state["stamp"]),
                 f"{state['value']:.3f}",
-                f"{state['prominence']:+.3f} ({state['z']:.1f} s.e.)",
+                f"{state['prominence']:+.3f} (certain by {state['z']:.1f} s.e.)",
                 time.format(state["detected_stamp"]),
             )
             for number, state in enumerate(result["keystates"], start=1)
@@ -315,7 +315,7 @@ def _print_bag(result: dict[str, Any], plot: str | None) -> None:
                 state["kind"],
                 f"{state['stamp'] - start:.2f}",
                 f"{state['value']:.3f}",
-                f"{state['prominence']:+.3f} ({state['z']:.1f} s.e.)",
+                f"{state['prominence']:+.3f} (certain by {state['z']:.1f} s.e.)",
                 f"{state['detected_stamp'] - start:.2f}",
             )
             for number, state in enumerate(result["keystates"], start=1)
