@@ -1,6 +1,9 @@
 """What comes with the node: configurations, the launch file, the layout, the page of the docs."""
 
 import re
+import signal
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import fields
 from pathlib import Path
@@ -8,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ament_index_python.packages import get_package_share_directory
+from harness import Bench, values
 from infoatlas_msgs.msg import KeyState, MutualInformation
 
 from infoatlas_ros2.parameters import Settings
@@ -20,16 +24,59 @@ DOCS = Path(__file__).parents[2] / "docs" / "ros2.md"
 def test_configurations(bench, name):
     """Each is taken by the node as it is, and can be configured."""
     [(node, body)] = yaml.safe_load((SHARE / "config" / f"{name}.yaml").read_text()).items()
-    assert node == "/**/infoatlas"
+    assert node == "/**"  # whatever the node is called, and its namespace
     values = body["ros__parameters"]
     overrides = values.pop("qos_overrides", {})
-    assert set(overrides) <= {values["topic"]}
+    assert set(overrides) <= {"/" + values["topic"]}
     bench.prepare(**values)
     assert bench.transition("configure")
 
 
+RUN = """
+import sys
+from launch import LaunchService
+from launch.actions import IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+
+source = PythonLaunchDescriptionSource(sys.argv[1])
+service = LaunchService()
+given = [word.split(":=") for word in sys.argv[2:]]
+service.include_launch_description(IncludeLaunchDescription(source, launch_arguments=given))
+sys.exit(service.run())
+"""
+
+
+@pytest.mark.parametrize("autostart", ["true", "false"])
+def test_launch(session, tmp_path, autostart):
+    """In a namespace, under another name, with parameters of its own. Needs launch_ros.
+
+    No wheel has it: the test runs where a distribution, or PYTHONPATH, provides it.
+    """
+    pytest.importorskip("launch_ros")
+    words = ["namespace:=left", f"name:=watcher_{autostart}", "topic:=some/joints"]
+    words += [f"autostart:={autostart}", "config:=mobile_base"]
+    file = SHARE / "launch" / "infoatlas.launch.py"
+    log = (tmp_path / "log.txt").open("w")
+    launched = subprocess.Popen(
+        [sys.executable, "-c", RUN, file, *words], stdout=log, stderr=subprocess.STDOUT
+    )
+    bench = Bench(f"left/watcher_{autostart}")
+    try:
+        wanted = "active" if autostart == "true" else "unconfigured"
+        status = bench.diagnosis(lambda s: values(s)["state"] == wanted, seconds=40)
+        assert status.name == f"left/watcher_{autostart}: mutual information"
+        topic = "/left/some/joints" if autostart == "true" else "some/joints"
+        assert values(status)["topic"] == topic
+        assert bench.state() == wanted
+    finally:
+        bench.close()
+        launched.send_signal(signal.SIGINT)
+        assert launched.wait(20) in (0, -signal.SIGINT), (tmp_path / "log.txt").read_text()
+    assert "Traceback" not in (tmp_path / "log.txt").read_text()
+
+
 def test_launch_file_is_installed_and_complete():
-    """It cannot be run here: launch is no wheel. Its names can be checked."""
+    """What can be checked where there is no launch_ros."""
     text = (SHARE / "launch" / "infoatlas.launch.py").read_text()
     compile(text, "infoatlas.launch.py", "exec")
     assert 'executable="infoatlas_node"' in text and 'package="infoatlas_ros2"' in text

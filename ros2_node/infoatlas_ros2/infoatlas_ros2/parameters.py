@@ -33,7 +33,7 @@ def setting(default: Any, text: str, low: Any = None, high: Any = MOST, live: bo
 class Settings:
     """Values of all parameters. Empty strings and zeros stand for what is not given."""
 
-    topic: str = setting("/joint_states", "topic of the states", live=False)
+    topic: str = setting("joint_states", "topic of the states", live=False)
     message_type: str = setting("sensor_msgs/msg/JointState", "its message type", live=False)
     fields: tuple[str, ...] = setting(
         ("",), "coordinates of a state, as position[:]; the type's usual ones if empty", live=False

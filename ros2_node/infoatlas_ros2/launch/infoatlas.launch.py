@@ -2,9 +2,10 @@
 
 ros2 launch infoatlas_ros2 infoatlas.launch.py config:=mobile_base
 ros2 launch infoatlas_ros2 infoatlas.launch.py params_file:=/my/params.yaml use_sim_time:=true
+ros2 launch infoatlas_ros2 infoatlas.launch.py namespace:=left name:=watcher topic:=joint_states
 """
 
-from launch.actions import DeclareLaunchArgument, EmitEvent, RegisterEventHandler
+from launch.actions import DeclareLaunchArgument, EmitEvent, OpaqueFunction, RegisterEventHandler
 from launch.event_handlers import OnProcessStart
 from launch.events import matches_action
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
@@ -16,21 +17,36 @@ from lifecycle_msgs.msg import Transition
 
 from launch import LaunchDescription
 
+# Not as a list within PathJoinSubstitution, which older distributions refuse.
+CONFIG = [
+    PathJoinSubstitution(
+        [FindPackageShare("infoatlas_ros2"), "config", LaunchConfiguration("config")]
+    ),
+    ".yaml",
+]
+ARGUMENTS = {
+    "config": ("manipulator", "a file of the config folder: arrays, manipulator, mobile_base"),
+    "params_file": (CONFIG, "parameters of your own, in place of config"),
+    "name": ("infoatlas", "of the node"),
+    "namespace": ("", "of the node and of its topics, unless they begin with /"),
+    "topic": ("", "of the states, in place of the configuration's"),
+    "autostart": ("true", "configure and activate the node"),
+    "use_sim_time": ("false", "take the time from /clock"),
+}
 
-def generate_launch_description():
-    """Describe the launch: one lifecycle node, configured and then activated."""
-    config = PathJoinSubstitution(
-        [FindPackageShare("infoatlas_ros2"), "config", [LaunchConfiguration("config"), ".yaml"]]
-    )
+
+def start(context):
+    """One lifecycle node, configured and then activated."""
+    given = {name: LaunchConfiguration(name).perform(context) for name in ARGUMENTS}
+    own = {"use_sim_time": given["use_sim_time"].lower() == "true"}
+    if given["topic"]:
+        own["topic"] = given["topic"]
     node = LifecycleNode(
         package="infoatlas_ros2",
         executable="infoatlas_node",
-        name="infoatlas",
-        namespace=LaunchConfiguration("namespace"),
-        parameters=[
-            LaunchConfiguration("params_file"),
-            {"use_sim_time": LaunchConfiguration("use_sim_time")},
-        ],
+        name=given["name"],
+        namespace=given["namespace"],
+        parameters=[given["params_file"], own],
         output="screen",
     )
 
@@ -39,6 +55,8 @@ def generate_launch_description():
             event=ChangeState(lifecycle_node_matcher=matches_action(node), transition_id=transition)
         )
 
+    if given["autostart"].lower() != "true":
+        return [node]
     configure = RegisterEventHandler(
         OnProcessStart(target_action=node, on_start=[change(Transition.TRANSITION_CONFIGURE)])
     )
@@ -50,21 +68,13 @@ def generate_launch_description():
             entities=[change(Transition.TRANSITION_ACTIVATE)],
         )
     )
-    return LaunchDescription(
-        [
-            DeclareLaunchArgument(
-                "config",
-                default_value="manipulator",
-                description="a file of this package's config folder: arrays, manipulator, "
-                "mobile_base",
-            ),
-            DeclareLaunchArgument(
-                "params_file", default_value=config, description="parameters of your own"
-            ),
-            DeclareLaunchArgument("namespace", default_value=""),
-            DeclareLaunchArgument("use_sim_time", default_value="false"),
-            activate,
-            configure,
-            node,
-        ]
-    )
+    return [activate, configure, node]
+
+
+def generate_launch_description():
+    """Describe the launch: arguments, and what is made of them."""
+    declared = [
+        DeclareLaunchArgument(name, default_value=default, description=text)
+        for name, (default, text) in ARGUMENTS.items()
+    ]
+    return LaunchDescription([*declared, OpaqueFunction(function=start)])
