@@ -1,6 +1,6 @@
 # make demo   the main job on 100 real demonstrations: key states and a picture (no torch)
 # make test   the whole test suite, with everything that it drives
-# make ros-demo   the ROS 2 node, live: 100 Hz in, key states out, and a picture
+# make ros-demo   the ROS 2 node, live: it reports when the robot takes the cube; and a picture
 # make bench  latency of one update on this machine
 # make accuracy   BMI, Gaussians, hand-made families, strong dependence, and the peers beside them
 # make applications   independence, embeddings, motion, slices: tables and pictures

@@ -151,6 +151,7 @@ def test_picked_cubes(estimator):
         events = run(detector, state[:, 18:21], state[:, 28:31])
         assert all(event.kind == "coupled" for event in events)
         assert all(event.detected_at >= held.argmax() for event in events)
+        assert all(event.index >= held.argmax() - 1 for event in events)  # both have to move
         delays += [event.detected_at - held.argmax() for event in events[:1]]
     assert len(delays) >= 3 and np.median(delays) <= 16
 
@@ -168,3 +169,11 @@ def test_picked_cubes(estimator):
 def test_arguments_that_cannot_work(estimator, options, named):
     with pytest.raises(InputError, match=named):
         CouplingDetector(estimator, **options)
+
+
+def test_a_coupling_just_begun_is_not_over(estimator):
+    """The window is full of what was before it: a low estimate there is no decoupling."""
+    with np.load(PICK) as file:
+        states = np.split(file["states"].astype(float), np.cumsum(file["lengths"])[:-1])[0]
+    events = run(CouplingDetector(estimator), states[:, 28:31], states[:, 18:21])
+    assert [event.kind for event in events] == ["coupled"]

@@ -10,8 +10,8 @@ zero-shot, causal, without demonstrations. Four things make so short a window us
 2. *What counts as certain.* An estimate has to exceed `enter` nats, and `z` times its own noise of
    samples and slices, at two steps in a row. (`Estimate.stderr`, calibrated over all kinds of
    data, is above 1 nat at 32 samples. It would say nothing for a second; each event carries it.)
-3. *Hysteresis.* "decoupled" when an estimate falls below `leave` at two steps in a row, unless
-   less than half of the window moves at all, or
+3. *Hysteresis.* "decoupled" when an estimate falls below `leave` at two steps in a row, once half
+   of the window is newer than the coupling, and unless less than half of it moves at all, or
 4. *a side at rest*: for `REST` steps one side has not moved while the other one has. A constant
    side has no information, whatever the window still remembers, so nothing has to be estimated.
    The next coupling begins when the window has forgotten the last one.
@@ -186,8 +186,11 @@ class CouplingDetector:
         if self.coupled and rest >= REST:
             return [self._change(reading, int(steps[-rest]))]
         if self.coupled:
-            # Held still, they are as coupled as they were: too little moves to say otherwise.
-            doubted = estimate.mi < self.leave and self._motions.active >= estimate.samples / 2
+            # At first the window is full of what was before the coupling. And held still, they are
+            # as coupled as they were: too little moves to say otherwise.
+            half = estimate.samples / 2
+            known = (steps >= self._since).sum() >= half and self._motions.active >= half
+            doubted = known and estimate.mi < self.leave
         else:
             self._armed |= estimate.mi < self.leave or bool(steps[0] >= self._since)
             high = estimate.mi > max(self.enter, self.z * estimate.noise)
@@ -215,7 +218,10 @@ class CouplingDetector:
         """The step from which on local information is highest above the rest, or lowest below."""
         excess = estimate.pointwise - estimate.pointwise.mean()
         later = excess[::-1].cumsum()[::-1]
-        return int(steps[later.argmin() if self.coupled else later.argmax()])
+        if self.coupled:
+            return int(steps[later.argmin()])
+        both = self._motions.both
+        return int(steps[np.where(both, later, -np.inf).argmax() if both.any() else -1])
 
 
 class _Motions:
@@ -230,22 +236,26 @@ class _Motions:
         self.bundle, self.resolution = estimator.bundle, pair
         self.rest = 0  # newest pairs in a row in which one side moved and the other did not
         self.active = 0  # pairs in which anything moved
+        self.both: NDArray[np.bool_] = np.zeros(0, bool)  # pairs in which both sides moved
         self._estimator = estimator
 
     def estimate(self, x: NDArray[np.float64], y: NDArray[np.float64], **options: Any) -> Estimate:
         noise = np.random.default_rng(self._estimator.seed)
-        entered, moves, still = [], [], []
+        entered: list[NDArray[np.float64]] = []
+        moves: list[NDArray[np.bool_]] = []
+        still: list[NDArray[np.bool_]] = []
         for side, resolution in zip((x, y), self.resolution, strict=True):
             floor = as_resolution(resolution, side.shape[1], "resolution")
             size = np.abs(side)
             assert floor is not None
             # Of the third largest: a robot that is put back jumps once, and hides nothing.
             step = np.maximum(JITTER * np.sort(size.max(axis=1))[-3], floor)
-            still.append((size <= floor).all(axis=1))
-            moves.append((size > step).any(axis=1))
+            still.append(np.asarray((size <= floor).all(axis=1)))
+            moves.append(np.asarray((size > step).any(axis=1)))
             jitter = step * noise.standard_normal(side.shape)
             # Nothing moves in the window: it is degenerate, and nothing has to be estimated.
             entered.append(np.zeros_like(side) if still[-1].all() else side + jitter)
+        self.both = np.logical_not(still[0] | still[1])
         self.active = int((~(still[0] & still[1])).sum())
         alone = (still[0] & moves[1]) | (still[1] & moves[0])
         self.rest = int(np.argmin(alone[::-1])) if not alone.all() else len(alone)

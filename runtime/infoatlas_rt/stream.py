@@ -186,6 +186,12 @@ class Stream:
         self._restart()
         self.reason = self.online.reason
 
+    def lost(self) -> None:
+        """Messages have been lost before the next one: no pair is formed across them."""
+        self.online.lost()
+        if self.coupling is not None:
+            self.coupling.online.lost()
+
     def _restart(self) -> None:
         """What follows the window starts anew with it."""
         self._resets = self.online.counts["resets"]

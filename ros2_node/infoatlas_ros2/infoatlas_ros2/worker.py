@@ -183,7 +183,7 @@ class Worker:
         if changed & RATE:
             self.stream.rate_limit = settings.rate_limit
         if overflown:
-            self.stream.online.lost()
+            self.stream.lost()
         self._keep_up([sample.stamp for sample, _ in batch if sample.side == 0])
         limited, count = self.stream.limited, 0
         for place, (sample, header) in enumerate(batch, start=1):
