@@ -81,7 +81,7 @@ def text(about: dict[str, Any], rows: Rows, tasks: dict[str, Demonstrations]) ->
     followed = pick(rows, study="online")
     if followed:
         parts += ["## Online", online(followed)]
-    parts += ["## Against what was asked for", criteria(rows, list(tasks))]
+    parts += ["## Targets", criteria(rows, list(tasks))]
     if about["refused"]:
         whys: dict[str, list[str]] = {}
         for where, why in about["refused"].items():
