@@ -160,3 +160,31 @@ def test_a_rate_limit_that_is_none():
                 SimpleNamespace(joints=()),
                 rate_limit=rate,
             )
+
+
+@pytest.mark.parametrize("tick", [0.01, 0.02, 0.05])
+def test_messages_without_stamps_on_a_coarse_clock(tick):
+    """Half of them and more arrive at the same time: none is a copy, and each lag is the lag."""
+    fake = RecordingEstimator(n_min=8)
+    online = OnlineEstimator(fake, lag=2, lag_seconds=0.02, window=20)
+
+    def extractor(message):
+        return np.array([message.data])
+
+    extractor.joints, extractor.forget, extractor.notice = (), lambda: None, ""
+    stream = Stream(online, KeyStateDetector(delay=1.0), extractor)
+    for i in range(100):
+        late = 0.004 * (i % 3 == 0)  # of the messages, before the clock is read
+        stream.push(
+            SimpleNamespace(data=float(i)), received=1.7e9 + (i / 100 + late) // tick * tick
+        )
+        if i == 60:
+            assert online.counts["accepted"] == 61
+    assert online.counts["accepted"] == 100 and online.counts["repeated stamp"] == 0
+    for call in fake.calls:
+        np.testing.assert_array_equal(call.x[:, 0] - call.y[:, 0], 2)
+    # After a pause, no pair reaches across it.
+    for i in range(100, 140):
+        stream.push(SimpleNamespace(data=float(i)), received=1.7e9 + 5 + i / 100)
+    assert not any(((call.x[:, 0] >= 100) & (call.y[:, 0] < 100)).any() for call in fake.calls)
+    assert fake.calls[-1].x[-1, 0] == 139

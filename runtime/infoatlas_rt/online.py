@@ -149,7 +149,7 @@ class OnlineEstimator:
     def _forget(self) -> None:
         self._states: NDArray[np.float64] | None = None  # [2, reach, d], as `Reals`
         self._newest: float | None = None
-        self._stamped = False
+        self._stamped = self._counted = False
         self._step = 0  # number of the next step
         self._since = 0  # no pair reaches back beyond this step
         self._first: int | None = None  # step of the first pair
@@ -165,6 +165,7 @@ class OnlineEstimator:
         other: ArrayLike | None = None,
         *,
         read: bool = True,
+        counted: bool = False,
     ) -> Reading | None:
         """Take a state; return a reading when there is one, and say in `reason` why not.
 
@@ -182,6 +183,9 @@ class OnlineEstimator:
         read : bool
             False takes the state into the window and estimates nothing, for when states come
             faster than they can be read; `read` catches up.
+        counted : bool
+            The stamp is the time of arrival, too uneven to find a past state by: steps are counted
+            also with `lag_seconds`, and no pair reaches across `reset_after` without a state.
 
         Returns
         -------
@@ -203,7 +207,9 @@ class OnlineEstimator:
         time = float(self._step) if stamp is None else as_number(stamp, "stamp", "seconds")
         if self._newest is not None and -np.inf < time < self._newest - self.reset_after:
             self.reset()
-        self._stamped = stamp is not None
+        self._stamped, self._counted = stamp is not None, counted
+        if counted and self._newest is not None and time > self._newest + self.reset_after:
+            self.lost()
         now = _reals(state)
         then = now if other is None else _reals(other)
         fault = self._fault(now, then, time)
@@ -322,7 +328,7 @@ class OnlineEstimator:
     def _past(self, time: float) -> NDArray[np.intp] | None:
         """Slots of s_<t-Δt>, newest first; None if one is a hole, or further back than memory."""
         reach = len(self._stamps)
-        if self.lag_seconds is None:
+        if self.lag_seconds is None or self._counted:
             steps = self._step - self.lag - np.arange(self.history)
             slots = steps % reach
             whole = steps[-1] >= self._since and not np.isnan(self._stamps[slots]).any()

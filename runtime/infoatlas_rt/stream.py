@@ -24,6 +24,7 @@ from .sync import Synchroniser
 from .tracker import KeyStateTracker
 
 _NOTHING = np.zeros(0)
+TICK = 1e-6  # seconds between messages that arrive at once
 REMEMBERED = 2000  # stamps of an episode's newest states
 
 
@@ -44,6 +45,8 @@ class Sample(NamedTuple):
         It is another robot's message: no step of this one.
     notice : str
         The coordinates are others from here on, and why; mostly empty.
+    arrived : bool
+        The message has no stamp of its own, and `stamp` is the time of its arrival.
     """
 
     side: int
@@ -52,6 +55,7 @@ class Sample(NamedTuple):
     fault: str
     skip: bool = False
     notice: str = ""
+    arrived: bool = False
 
 
 @dataclass(frozen=True)
@@ -156,6 +160,7 @@ class Stream:
         if not 0 <= rate_limit < np.inf:
             raise InputError(f"rate_limit is {rate_limit!r}: pass readings per second, or 0")
         self.rate_limit, self.limited = rate_limit, 0
+        self._arrived = False  # the last message had no stamp
         self._shown = -np.inf  # stamp of the last reading that was
         self.reason = online.reason
         self._resets = online.counts["resets"]
@@ -219,8 +224,11 @@ class Stream:
             Which topic it came from.
         """
         extractor, time = self.extractors[side], stamp(message)
+        arrived, before = time is None, self._newest[side]
         time = received if time is None else time
         if time is not None:
+            if arrived and before - self.online.reset_after <= time <= before:
+                time = before + TICK  # a coarse clock: no copy of the message before
             if time < self._newest[side] - self.online.reset_after:
                 extractor.forget()  # a restart: what comes now may be another robot
                 self._newest[side] = time
@@ -232,7 +240,7 @@ class Stream:
         except InputError as error:
             return Sample(side, time, _NOTHING, str(error))
         notice, extractor.notice = extractor.notice, ""
-        return Sample(side, time, state, "", notice=notice)
+        return Sample(side, time, state, "", notice=notice, arrived=arrived)
 
     def take(self, sample: Sample, *, read: bool = True) -> list[Output]:
         """Take a sample into the window, and read it.
@@ -259,6 +267,7 @@ class Stream:
         """
         if sample.notice:
             self.reset()
+        self._arrived = sample.arrived or (bool(sample.fault) and self._arrived)
         if sample.skip:
             self._skipped += 1
             outputs = [self._catch_up(read)]
@@ -289,7 +298,7 @@ class Stream:
         read: bool,
     ) -> Output:
         accepted = self.online.counts["accepted"]
-        self.online.push(state, stamp, other, read=False)
+        self.online.push(state, stamp, other, read=False, counted=self._arrived)
         self.reason = self.online.reason
         if self.online.counts["resets"] != self._resets:
             self._restart()
