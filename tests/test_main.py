@@ -95,7 +95,7 @@ def test_an_ascii_locale(samples):
 
 
 @pytest.mark.parametrize("option", ["--plot", "--json"])
-@pytest.mark.parametrize("target", ["folder.png", "none/a.png", "x" * 300 + ".png"])
+@pytest.mark.parametrize("target", ["folder.png", "none/a.png", "x" * 300 + ".png", "a\0b.png"])
 def test_targets_are_checked_before_computing(capsys, tmp_path, monkeypatch, option, target):
     monkeypatch.chdir(tmp_path)
     Path("folder.png").mkdir()

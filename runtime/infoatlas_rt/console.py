@@ -58,7 +58,9 @@ def check_target(path: Path) -> None:
     folder = path.absolute().parent
     fault = None
     try:
-        if not folder.is_dir():
+        if "\0" in str(path):  # which pathlib takes for a file that is absent
+            fault = "embedded null byte"
+        elif not folder.is_dir():
             fault = "its folder is missing"
         elif path.is_dir():
             fault = "it is a folder"
