@@ -287,8 +287,8 @@ def picture(rows: Rows, tasks: Sequence[str]) -> Figure:
         report.quiet(axes)
         axes.set_ylim(len(tasks) - 0.5, -0.5)
         axes.spines["left"].set_visible(False)
-    panels[0].set(xlim=(-0.005, 0.205), xticks=(0, 0.025, 0.05, 0.1, 0.15, 0.2))
-    panels[0].set_xticklabels(["0", "0.025", "0.05", "0.1", "0.15", "≥ 0.2"])
+    panels[0].set(xlim=(-0.005, 0.205), xticks=(0, 0.05, 0.1, 0.15, 0.2))
+    panels[0].set_xticklabels(["0", "0.05", "0.1", "0.15", "≥ 0.2"])
     panels[0].set_yticks(
         range(len(tasks)),
         [TASKS[t].title + (" °" if TASKS[t].chosen_on else "") for t in tasks],
@@ -341,8 +341,8 @@ def legend(figure: Figure, methods: Sequence[str]) -> None:
         bbox_to_anchor=(0.005, 1 - 0.72 / figure.get_figheight()),
         ncols=len(methods),
         frameon=False,
-        fontsize=8.5,
+        fontsize=8,
         labelcolor=INK,
-        handletextpad=0.1,
-        columnspacing=0.9,
+        handletextpad=0.0,
+        columnspacing=0.6,
     )
