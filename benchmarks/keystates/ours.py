@@ -15,7 +15,7 @@ from infoatlas_rt.extrema import find
 from .peers import Found, K, NotOffered
 from .tasks import Demonstrations
 
-PHASE, POINTWISE, COMBINED, CURVE = "phase", "pointwise", "combined", "ensemble curve"
+PHASE, POINTWISE, CURVE = "phase", "pointwise", "ensemble curve"
 SLICES = {POINTWISE: 10, CURVE: 40}  # the defaults of `discover_keystates` and of the paper
 
 
@@ -54,7 +54,7 @@ class Ours:
     def phase(self, demos: Demonstrations, k: K) -> Found:
         """`discover_keystates` as it is by default; it needs no model.
 
-        Its cuts are nested, so fewer than five are the most important ones of five.
+        Fewer than five key states are the most important ones of five.
         """
         if isinstance(k, str) or k > 5:
             return list(discover_keystates(demos.trajectories, k=k).steps)
@@ -65,17 +65,10 @@ class Ours:
 
     def pointwise(self, demos: Demonstrations, k: K) -> Found:
         """`discover_keystates(method="pointwise")`."""
-        return self._by_model(demos, k, POINTWISE)
-
-    def combined(self, demos: Demonstrations, k: K) -> Found:
-        """`discover_keystates(method="combined")`."""
-        return self._by_model(demos, k, COMBINED)
-
-    def _by_model(self, demos: Demonstrations, k: K, method: str) -> Found:
         if k == "auto":
             raise NotOffered("does not choose a number")
         estimator = self.estimators[POINTWISE]
-        found = discover_keystates(demos.trajectories, k=k, method=method, estimator=estimator)
+        found = discover_keystates(demos.trajectories, k=k, method=POINTWISE, estimator=estimator)
         return list(found.steps)
 
     def curve(self, demos: Demonstrations, k: K) -> Found:

@@ -10,17 +10,16 @@ import report
 from matplotlib.figure import Figure
 from report import GRID, INK, QUIET, number, table
 
-from .ours import COMBINED, CURVE, PHASE, POINTWISE
+from .ours import CURVE, PHASE, POINTWISE
 from .peers import PEERS
 from .tasks import TASKS, Demonstrations
 
 Rows = list[dict[str, Any]]
 MAIN = "tasks"
-OURS = (PHASE, POINTWISE, COMBINED)
+OURS = (PHASE, POINTWISE)
 COLOURS = {
     PHASE: "#1f5f99",
     POINTWISE: "#5b93c4",
-    COMBINED: "#0c2f52",
     CURVE: "#9fb8cf",
     "evenly spaced": "#8a95a1",
     "ruptures, states": "#e08a00",
@@ -229,16 +228,6 @@ def criteria(rows: Rows, tasks: Sequence[str]) -> str:
         (
             "auto: precision, at least 0.6",
             lambda t: value(t, "precision", k="auto"),
-            lambda v: v >= 0.6,
-        ),
-        (
-            "combined, K = 3: recall, at least 0.85",
-            lambda t: value(t, "recall", k=3, method=COMBINED),
-            lambda v: v >= 0.85,
-        ),
-        (
-            "combined, K = 3: precision, at least 0.6",
-            lambda t: value(t, "precision", k=3, method=COMBINED),
             lambda v: v >= 0.6,
         ),
         (

@@ -28,7 +28,7 @@ from infoatlas_rt.console import progress
 
 from . import page, variants
 from .online import SEEN, follow
-from .ours import COMBINED, CURVE, PHASE, POINTWISE, Ours
+from .ours import CURVE, PHASE, POINTWISE, Ours
 from .peers import PEERS, Found, K, NotOffered
 from .scoring import score
 from .tasks import TASKS, Demonstrations, load
@@ -50,7 +50,7 @@ SUBSETS = f"{variants.OF} demonstrations"
 
 def studies(tasks: dict[str, Demonstrations], quick: bool) -> Iterator[Job]:
     """Everything that is scored, in order."""
-    every = (PHASE, POINTWISE, COMBINED, CURVE, *PEERS)
+    every = (PHASE, POINTWISE, CURVE, *PEERS)
     numbers = (5, "auto") if quick else NUMBERS
     for task, demos in tasks.items():
         for method in every:
@@ -65,7 +65,6 @@ def studies(tasks: dict[str, Demonstrations], quick: bool) -> Iterator[Job]:
                 yield name, task, method, 5, changed[name]
             if name == "noise 0.3%":
                 yield name, task, POINTWISE, 5, changed[name]
-                yield name, task, COMBINED, 5, changed[name]
                 yield name, task, PHASE, "auto", changed[name]
         for seed in range(1 if quick else variants.SUBSETS):
             few = variants.sample(demos, variants.OF, seed)
@@ -81,7 +80,6 @@ def measure(
     methods: dict[str, Method] = {
         PHASE: ours.phase,
         POINTWISE: ours.pointwise,
-        COMBINED: ours.combined,
         CURVE: ours.curve,
         **{name: peer.find for name, peer in PEERS.items()},
     }

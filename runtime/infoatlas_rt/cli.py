@@ -141,11 +141,10 @@ def _parser() -> argparse.ArgumentParser:
 def _add_trajectories(group: Any) -> None:
     group.add_argument(
         "--method",
-        choices=("phase", "pointwise", "combined", "curve"),
+        choices=("phase", "pointwise", "curve"),
         help="phase: boundaries of phases that all trajectories share. pointwise: minima of the "
-        "model's local information. combined: boundaries, ranked by the model. curve: the paper's "
-        "I(s_t; s_t-lag) over t; its extrema are no nearer to events than evenly spaced steps "
-        "(phase)",
+        "model's local information. curve: the paper's I(s_t; s_t-lag) over t; its extrema are no "
+        "nearer to events than evenly spaced steps (phase)",
     )
     group.add_argument("--count", metavar="K", help="key states besides the end, or auto (5)")
     group.add_argument("--save", metavar="FILE", help="file for KeyStateTracker and the ROS 2 node")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,6 +109,8 @@ def information(keystates: KeyStates, estimator: Estimator | None) -> list[Infor
 
     states, lag = _trajectories(keystates), keystates.lag
     local = keystates.local or local_information(states, lag=lag)
+    moving = np.any([(s[1:] != s[:-1]).any(axis=0) for s in states], axis=0)
+    states = tuple(s[:, moving] for s in states)  # goals and sizes are copies of their own past
     found = []
     sides = [_around(keystates, phase) for phase in range(keystates.steps.shape[1] + 1)]
     if estimator is None:
@@ -234,11 +236,15 @@ def _labels(rows: Sequence[tuple[int, NDArray[np.int64]]]) -> NDArray[np.int64]:
     return np.concatenate([np.full(len(steps), which) for which, steps in rows])
 
 
-def _estimate(estimator: Estimator, x: Float, y: Float, labels: Any) -> tuple[float, float]:
+def _estimate(
+    estimator: Estimator, x: Float, y: Float, labels: NDArray[np.int64]
+) -> tuple[float, float]:
     """Information and standard error; NaN where a phase has fewer samples than the model takes."""
     if len(x) < estimator.bundle.n_min:
         return float("nan"), float("nan")
-    found = estimator.estimate(x, y)
+    # Steps of one trajectory are not independent; a trajectory of half the samples is all there is.
+    several = np.bincount(labels).max() < len(labels) / 2
+    found = estimator.estimate(x, y, groups=labels if several else None, time_series=not several)
     return found.mi, found.stderr
 
 

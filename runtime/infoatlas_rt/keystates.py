@@ -1,13 +1,11 @@
 """Key states: the steps of each demonstration at which its motion passes into another phase.
 
-`discover_keystates` finds them in recorded trajectories by one of three criteria:
+`discover_keystates` finds them in recorded trajectories by one of two criteria:
 
 - **"phase"** (default): boundaries of a segmentation that all trajectories share, chosen to
   maximise the information between phase and motion (`phases.py`). NumPy alone, about a second.
 - **"pointwise"**: minima of the local mutual information of a state with its past, by the shipped
   model (`pointwise.py`): the steps at which the past is least informative about the present.
-- **"combined"**: the segmentation proposes ten boundaries, and the model ranks them by how far
-  local information falls there. Better than "phase" where K is small.
 
 The paper maximises I(s_t; s_<t-lag) over t (Section 4.4). On demonstrations of different length
 the maxima of that curve are no nearer to the true events than evenly spaced steps; the curve stays
@@ -38,13 +36,12 @@ if TYPE_CHECKING:
     from .estimator import Estimator
     from .explanation import CoordinateChange, GroupChange, Information
 
-METHODS = ("phase", "pointwise", "combined")
+METHODS = ("phase", "pointwise")
 FORMAT = 1
 ROTATIONS = 19  # of the null: the smallest p-value is 1 / (ROTATIONS + 1) = 0.05
 LEVEL = 0.05  # of k="auto"
-DOMINANT = 0.4  # k="auto" keeps cuts of at least this share of the largest gain
-MOST = 12  # key states that k="auto" tries
-PROPOSALS = 10  # boundaries that "combined" ranks, or K if that is more
+DOMINANT = 0.45  # k="auto" keeps boundaries of at least this share of the largest gain
+PROPOSALS = 10  # boundaries from which the K sharpest are taken; more if K is more
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,19 +54,20 @@ class KeyStates:
         Steps of each trajectory, ascending. Column j is the same key state in all of them. The
         last step is not among them, nor are (method "phase") the first 3 lag steps.
     gain : [K] float64
-        In order of importance. "phase": nats per step that the cut gains. "pointwise" and
-        "combined": nats by which local information falls there below the trajectory's median.
+        In order of importance. "phase": how much and how sharply motion changes there, nats
+        per step (`phases.py`). "pointwise": nats by which local information falls there below
+        the trajectory's median.
     order : [K] int64
         order[i] is the column of `steps` of the i-th most important key state.
-    method : {"phase", "pointwise", "combined"}
+    method : {"phase", "pointwise"}
     lag : int
         Steps.
     names : tuple of str
         Of the coordinates; empty if unknown.
     phases : Phases or None
-        Fitted phases ("phase", "combined").
+        Fitted phases ("phase").
     local : tuple of [T_i] float64, or None
-        Local information of every step with its past, nats ("pointwise", "combined").
+        Local information of every step with its past, nats ("pointwise").
     states : tuple of [T_i, d] float64
         The trajectories; empty after `load`.
     known_p_value : [K] float64, or None
@@ -91,19 +89,19 @@ class KeyStates:
     def p_value(self) -> NDArray[np.float64]:
         """Of each key state, in order of importance [K]; computed when it is first asked for.
 
-        The probability that a cut gains as much in a phase whose order the trajectories do not
-        share: the steps of the phase that the cut splits are rotated by a random number in each
-        trajectory, 19 times, so the smallest value is 1/20. It takes some ten times as long as
-        the discovery. NaN for the other methods, and after `load` if it was not computed before
-        `save`.
+        The probability that a split gains as much in a phase whose order the trajectories do not
+        share: the steps of the phase that it splits are rotated by a random number in each
+        trajectory, 19 times, so the smallest value is 1/20. Cuts are tested in the order in which
+        they are made, and none has a smaller value than the one before. It takes some ten times
+        as long as the discovery. NaN for "pointwise", and after `load` if it was not computed
+        before `save`.
         """
         if self.known_p_value is not None:
             return self.known_p_value
         if self.method != "phase" or not self.states:
             return np.full(len(self.gain), np.nan)
-        _, scores = fit_motion(self.states, self.lag)
-        lengths = np.array([len(s) - max(SPANS) * self.lag for s in self.states])
-        return _p_values(Segmentation(scores, lengths), len(self.gain), stop=False)
+        _, segmentation, ranked = _rank(self.states, self.lag, len(self.gain))
+        return _p_values(segmentation, ranked[: len(self.gain)])
 
     @property
     def importance(self) -> NDArray[np.int64]:
@@ -272,12 +270,12 @@ def discover_keystates(
         States of each demonstration; lengths may differ. Leave out columns that hold the answer
         (flags such as "is grasped").
     k : int or "auto"
-        K, key states besides the end. "auto" (method "phase"): cuts are added while their
-        `p_value` is at most 0.05 and their gain at least 0.4 of the largest one. The first cut is
-        always returned; its `p_value` says what it is worth.
+        K, key states besides the end. "auto" (method "phase"): boundaries whose gain is at least
+        0.45 of the largest one, until one has a `p_value` above 0.05. The first one is always
+        returned; its `p_value` says what it is worth.
     lag : int
         Steps between a state and its past.
-    method : {"phase", "pointwise", "combined"}
+    method : {"phase", "pointwise"}
     estimator : Estimator, optional
         Of local information: the shipped model in 5-dimensional slices unless given.
 
@@ -310,86 +308,59 @@ def discover_keystates(
         steps, minima, gain = pointwise.discover(states, k=count, lag=lag, estimator=estimator)
         order = np.argsort(-gain, kind="stable")
         return KeyStates(steps, gain[order], order, local=tuple(minima), **common)
-    local = None
-    if method == "combined":
-        motion, segmentation, p_value = _segment(states, lag, count, most=max(PROPOSALS, count))
-        local, gains = _depths(states, segmentation.cuts, motion.reach, lag, estimator)
-        best = np.argsort(-gains, kind="stable")[:count]
-        cuts, gain = [segmentation.cuts[i] for i in best], gains[best]
+    motion, segmentation, ranked = _rank(states, lag, count)
+    importance = np.array(segmentation.importance)
+    p_value = None
+    if k == "auto":
+        ranked = ranked[importance[ranked] >= DOMINANT * importance.max()]
+        p_value = _p_values(segmentation, ranked)
+        kept = np.logical_and.accumulate(p_value <= LEVEL)  # none after the first that is not
+        kept[0] = True
+        ranked, p_value = ranked[kept], p_value[kept]
     else:
-        motion, segmentation, p_value = _segment(states, lag, None if k == "auto" else count)
-        cuts, gain = segmentation.cuts, np.array(segmentation.gain)
-    steps = np.stack(cuts, axis=1) + motion.reach
+        ranked = ranked[:count]
+    steps = np.stack([segmentation.cuts[i] for i in ranked], axis=1) + motion.reach
     time = np.argsort(steps[0], kind="stable")
     return KeyStates(
         steps[:, time],
-        gain,
+        importance[ranked],
         np.argsort(time, kind="stable"),
-        phases=segmentation.fit_phases(motion, [cuts[i] for i in time]),
-        local=local,
+        phases=segmentation.fit_phases(motion, [segmentation.cuts[i] for i in ranked[time]]),
         known_p_value=p_value,
         **common,
     )
 
 
-def _depths(
-    states: Sequence[NDArray[np.float64]],
-    cuts: Sequence[NDArray[np.int64]],
-    reach: int,
-    lag: int,
-    estimator: Estimator | None,
-) -> tuple[tuple[NDArray[np.float64], ...], NDArray[np.float64]]:
-    """Local information of every step, and how far it falls within two steps of each cut [K]."""
-    from .pointwise import local_information, smooth
-
-    local = local_information(states, estimator, lag)
-    depth = np.zeros(len(cuts))
-    for i, curve in enumerate(local):
-        curve = smooth(curve, lag)
-        for j, cut in enumerate(cuts):
-            step = int(cut[i]) + reach
-            depth[j] += np.median(curve) - curve[max(0, step - 2) : step + 3].min()
-    return tuple(local), depth / len(states)
-
-
-def _segment(
-    states: Sequence[NDArray[np.float64]], lag: int, count: int | None, most: int = 0
-) -> tuple[Motion, Segmentation, NDArray[np.float64] | None]:
-    """`count` cuts, up to `most` where they fit; or as many as `k="auto"` keeps, with p-values."""
+def _rank(
+    states: Sequence[NDArray[np.float64]], lag: int, count: int
+) -> tuple[Motion, Segmentation, NDArray[np.intp]]:
+    """Proposed boundaries, and their order of importance."""
     motion, scores = fit_motion(states, lag)
     if not len(motion.columns):
         raise InputError("nothing moves in these trajectories: record states that do")
-    segmentation = Segmentation(scores, np.array([len(s) - motion.reach for s in states]))
-    if count is None:
-        p_value = _p_values(segmentation, MOST, stop=True)
-        return motion, segmentation, p_value
-    while len(segmentation.cuts) < max(count, most):
-        if segmentation.next_gain == -np.inf:
-            if len(segmentation.cuts) >= count:
-                break
-            raise InputError(
-                f"only {len(segmentation.cuts)} key states fit into these trajectories, and k is "
-                f"{count}: pass a smaller k, or longer trajectories"
-            )
+    lengths = np.array([len(s) - motion.reach for s in states])
+    segmentation = Segmentation(scores, lengths, motion.reach)
+    while len(segmentation.cuts) < max(count, PROPOSALS) and segmentation.next_gain > -np.inf:
         segmentation.cut()
-    return motion, segmentation, None
+    if len(segmentation.cuts) < count:
+        raise InputError(
+            f"only {len(segmentation.cuts)} key states fit into these trajectories, and k is "
+            f"{count}: pass a smaller k, or longer trajectories"
+        )
+    return motion, segmentation, np.argsort(-np.array(segmentation.importance), kind="stable")
 
 
-def _p_values(segmentation: Segmentation, count: int, *, stop: bool) -> NDArray[np.float64]:
-    """Cut up to `count` times; p-values of the cuts. With `stop`, only cuts that "auto" keeps."""
+def _p_values(segmentation: Segmentation, chosen: NDArray[np.intp]) -> NDArray[np.float64]:
+    """p-values of some of the cuts, by cutting once more."""
     rng = np.random.default_rng(0)
-    p_values: list[float] = []
-    while len(p_values) < count and segmentation.next_gain > -np.inf:
-        gain = segmentation.next_gain
-        if stop and p_values:
-            if p_values[-1] > LEVEL or gain < DOMINANT * max(segmentation.gain):
-                break
-        p_value = (1 + (segmentation.null_gains(rng, ROTATIONS) >= gain).sum()) / (ROTATIONS + 1)
-        if stop and p_values and p_value > LEVEL:
-            break
-        segmentation.cut()
-        p_values.append(float(p_value))
-    return np.array(p_values)
+    again = Segmentation(segmentation.scores, segmentation.lengths, segmentation.window)
+    p_values = np.empty(max(chosen) + 1)
+    for i in range(len(p_values)):
+        null = again.null_gains(rng, ROTATIONS)
+        p_values[i] = (1 + (null >= again.next_gain).sum()) / (ROTATIONS + 1)
+        again.cut()
+    # Many cuts are tried: one of them is worth no more than those that had to be made before it.
+    return np.asarray(np.maximum.accumulate(p_values)[chosen], np.float64)
 
 
 def _as_trajectories(

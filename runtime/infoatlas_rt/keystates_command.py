@@ -21,7 +21,6 @@ KINDS = {
     "curve": "trajectories with --method curve",
     "phase": "key states of trajectories",
     "pointwise": "key states of trajectories",
-    "combined": "key states of trajectories",
 }
 EXTREMA = {"history": 1, "z": 3.5, "delay": None}
 BAGS = {
@@ -63,7 +62,6 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
         "curve": ({**CURVE, **EXTREMA}, _trajectories),
         "phase": (DISCOVERY, _discover),
         "pointwise": (DISCOVERY, _discover),
-        "combined": (DISCOVERY, _discover),
     }
     options, command = takes[method]
     for name in {**DISCOVERY, **CURVE, **EXTREMA, **BAGS}:

@@ -21,6 +21,8 @@ from .inputs import as_samples
 from .keystates import KeyStates
 from .phases import SPANS
 
+SURPRISE = 12.0  # nats that one state can speak against a phase
+
 
 @dataclass(frozen=True)
 class KeyStateEvent:
@@ -138,7 +140,8 @@ class KeyStateTracker:
             self._phases.motion.columns
         ]
         density = self._phases.log_density(self._phases.motion.score(increments[None]))[0]
-        self._advance(density)
+        # A Gaussian is too sure of itself far out; no single state may decide beyond this.
+        self._advance(np.maximum(density, density.max() - SURPRISE))
         return self._events()
 
     def _advance(self, density: NDArray[np.float64]) -> None:

@@ -1,0 +1,87 @@
+"""What changes at a key state, where the truth is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from infoatlas_rt import Estimator, InputError, KeyStates, discover_keystates
+
+GROUPS = {"tool": [0, 1, 2], "object": [3, 4, 5]}
+
+
+@pytest.fixture(scope="module")
+def grasps():
+    """A tool moves alone, takes an object along, and leaves it; the first three columns are its."""
+    rng = np.random.default_rng(0)
+    states, cuts = [], []
+    for _ in range(20):
+        lengths = rng.integers(25, 40, 3)
+        step = 0.2 * rng.standard_normal((lengths.sum(), 3)) + rng.standard_normal(3)
+        first, second = np.cumsum(lengths)[:2]
+        other = np.zeros_like(step)
+        other[first:second] = step[first:second] + 0.02 * rng.standard_normal((lengths[1], 3))
+        states.append(np.cumsum(np.c_[step, other, np.zeros(len(step))], axis=0))
+        states[-1][:, 6] = rng.random()  # a goal, constant within a trajectory
+        cuts.append((first, second))
+    found = discover_keystates(states, k=2)
+    assert np.abs(found.steps - cuts).max() <= 6  # rest is dated up to three lags late
+    return found
+
+
+def test_made_and_broken(grasps):
+    made, broken = grasps.explain(GROUPS)
+    assert (made.keystate, made.groups, made.change) == (0, ("tool", "object"), "made")
+    assert (broken.keystate, broken.change) == (1, "broken")
+    assert made.before == 0 == broken.after  # an object at rest
+    assert made.after == broken.before > 1
+
+
+def test_nothing_is_made_between_things_that_never_depend(grasps):
+    rng = np.random.default_rng(1)
+    states = [np.c_[s, rng.standard_normal((len(s), 2)).cumsum(axis=0)] for s in grasps.states]
+    found = discover_keystates(states, k=2)
+    for change in found.explain({"tool": [0, 1, 2], "other": [7, 8]}):
+        assert change.change == "unchanged"
+        assert max(change.before, change.after) < 0.4
+
+
+def test_coordinates_that_change_most(grasps):
+    for change in grasps.explain():
+        assert set(change.coordinates[:3]) == {3, 4, 5}
+        assert change.names[0] == f"column {change.coordinates[0]}"
+        assert list(change.nats) == sorted(change.nats, reverse=True)
+
+
+def test_information_and_percentile(grasps):
+    numbers = grasps.information(Estimator(k=3, slices=5))
+    assert [i.keystate for i in numbers] == [0, 1]
+    assert 0 <= numbers[0].percentile < 50  # the past says less than usual about a grasp
+    for i in numbers:
+        assert 0 <= i.percentile <= 100
+        assert np.isfinite([i.local, i.before, i.after, i.before_stderr, i.after_stderr]).all()
+    assert numbers[0].after == numbers[1].before
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ({"tool": [0]}, "two or more"),
+        ([[0], [1]], "two or more"),
+        ({"a": [0], "b": [99]}, "columns from 0 to 6"),
+        ({"a": [0], "b": []}, "columns from 0 to 6"),
+        ({"a": [0], "b": ["x"]}, "column numbers"),
+        ({"a": [0], "b": 3}, "column numbers"),
+    ],
+)
+def test_groups_that_do_not_exist(grasps, groups, message):
+    with pytest.raises(InputError, match=message):
+        grasps.explain(groups)
+
+
+def test_a_loaded_file_has_no_trajectories(grasps, tmp_path):
+    grasps.save(tmp_path / "task.json")
+    loaded = KeyStates.load(tmp_path / "task.json")
+    for call in (loaded.explain, loaded.information, lambda: loaded.explain(GROUPS)):
+        with pytest.raises(InputError, match="discover_keystates on the trajectories again"):
+            call()
