@@ -102,8 +102,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     states.add_argument(
         "data",
-        help=".npz with states [sum, d] and lengths [N], or .csv; or a ROS bag (folder, .mcap, "
-        ".db3), which is one robot's stream",
+        help="demonstrations: .npz with states [sum, d] and lengths [N], .csv, or a folder of ROS "
+        "bags; or one ROS bag (folder, .mcap, .db3), which is one robot's stream",
     )
     states.add_argument("--lag", type=int, help="steps to the past state (2; of two topics: 0)")
     states.add_argument("--plot", metavar="FILE", help="picture (.png, .pdf or .svg)")

@@ -13,6 +13,7 @@ import numpy as np
 
 from .console import finite, progress, table, write_json
 from .data import Trajectories, load_trajectories
+from .demonstrations import bags_in, load_demonstrations
 from .errors import InputError
 from .events import distances, evenly_spaced, event_steps, load_flags, slowest
 from .keystates import KeyStates, discover_keystates
@@ -22,7 +23,12 @@ SLICES = 10  # of the information beside a key state; more change it by less tha
 
 def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> None:
     """Run the command."""
-    trajectories = load_trajectories(arguments.data)
+    if bags_in(arguments.data):
+        trajectories = load_demonstrations(
+            arguments.data, arguments.topic, arguments.field, arguments.joints or ()
+        )
+    else:
+        trajectories = load_trajectories(arguments.data)
     groups = parse_groups(arguments.group or [], trajectories)
     if arguments.slices is None:
         arguments.slices = SLICES

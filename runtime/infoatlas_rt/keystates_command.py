@@ -44,6 +44,7 @@ BAGS = {
 def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> None:
     """Run the command; `make_estimator` makes what the arguments ask for."""
     from .bags import is_bag
+    from .demonstrations import bags_in
 
     if arguments.plot:
         from .plots import check_file
@@ -51,7 +52,8 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
         check_file(arguments.plot)  # before minutes of computing, not after
     if not Path(arguments.data).exists():
         raise InputError(f"{arguments.data} does not exist: check the path")
-    bag = is_bag(arguments.data)
+    folder = bool(bags_in(arguments.data))  # demonstrations, one bag each
+    bag = is_bag(arguments.data) and not folder
     if bag and arguments.method is not None:
         raise InputError(
             f"--method is for trajectories, but {arguments.data} is a bag: leave it out"
@@ -64,6 +66,13 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
         "pointwise": (DISCOVERY, _discover),
     }
     options, command = takes[method]
+    if folder:
+        if method == "curve":
+            raise InputError(
+                f"--method curve is for files of trajectories, but {arguments.data} is a folder "
+                "of bags: leave it out"
+            )
+        options = {**options, **{name: BAGS[name] for name in ("topic", "field", "joints")}}
     for name in {**DISCOVERY, **CURVE, **EXTREMA, **BAGS}:
         if name not in options and getattr(arguments, name) is not None:
             kinds = [KINDS[kind] for kind in takes if name in takes[kind][0]]
