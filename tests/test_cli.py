@@ -136,6 +136,7 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     drawn = picture.read_text()
     for words in ("key state 1", "truth: is_grasped", "mean error (steps)", "evenly spaced"):
         assert f"<!-- {words} -->" in drawn
+    assert f"{first['information']['local']:.1f} nats (" in drawn
 
 
 def test_keystates_by_the_model(thirty, capsys):

@@ -49,7 +49,8 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
     if arguments.plot:
         from .keystate_plots import raster_figure
 
-        raster_figure(found, events, title=Path(arguments.data).stem).savefig(arguments.plot)
+        title = Path(arguments.data).stem
+        raster_figure(found, events, information, title=title).savefig(arguments.plot)
     rank = found.importance
     p_value = found.known_p_value
     keystates = [

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .explanation import Information
 from .keystates import KeyStates
 from .plots import GRID, INK, QUIET, check_matplotlib
 
@@ -21,7 +22,11 @@ MARKS = ("|", "x", "+")
 
 
 def raster_figure(
-    found: KeyStates, events: Sequence[dict[str, Any]] = (), *, title: str = ""
+    found: KeyStates,
+    events: Sequence[dict[str, Any]] = (),
+    information: Sequence[Information] = (),
+    *,
+    title: str = "",
 ) -> Figure:
     """One line for each trajectory: its key states, its true events, and a film strip of one.
 
@@ -31,6 +36,9 @@ def raster_figure(
         With its trajectories.
     events : sequence of dict
         Of `discovery_command.compare`: drawn as marks, and their errors beside those of guesses.
+    information : sequence of Information
+        Of `KeyStates.information`: local information in nats, written into the film strip, or into
+        the legend where coordinates have no names of bodies.
     title : str
 
     Returns
@@ -45,6 +53,7 @@ def raster_figure(
     check_matplotlib()
     from matplotlib.figure import Figure  # no pyplot: no window, no global state
 
+    nats = [f"{i.local:.1f} nats ({i.percentile:.0f}%)" for i in information]
     bodies = _bodies(found.names)
     count = found.steps.shape[1]
     figure = Figure(figsize=(10, 7.4 if bodies else 5.4), dpi=160, facecolor="white")
@@ -57,12 +66,12 @@ def raster_figure(
         hspace=0.32, wspace=0.28,
     )  # fmt: skip
     main = figure.add_subplot(grid[0, 0])
-    _draw_raster(main, found, events)
+    _draw_raster(main, found, events, [] if bodies else nats)
     if events:
         _draw_errors(figure.add_subplot(grid[0, 1]), events)
     if bodies:
         strip = grid[1, :].subgridspec(1, count + 1, wspace=0.08)
-        _draw_strip([figure.add_subplot(strip[i]) for i in range(count + 1)], found, bodies)
+        _draw_strip([figure.add_subplot(strip[i]) for i in range(count + 1)], found, bodies, nats)
     best = min(events, key=lambda e: e["found"]["error"], default=None)
     heading = f"{title}: " if title else ""
     heading += f"{count} key states"
@@ -77,7 +86,9 @@ def raster_figure(
     return figure
 
 
-def _draw_raster(axes: Axes, found: KeyStates, events: Sequence[dict[str, Any]]) -> None:
+def _draw_raster(
+    axes: Axes, found: KeyStates, events: Sequence[dict[str, Any]], nats: Sequence[str]
+) -> None:
     first = found.order[0]
     order = np.argsort(found.steps[:, first], kind="stable")
     rows = np.arange(len(order))
@@ -90,7 +101,7 @@ def _draw_raster(axes: Axes, found: KeyStates, events: Sequence[dict[str, Any]])
             rows,
             s=size,
             color=COLOURS[column % len(COLOURS)],
-            label=f"key state {column + 1}",
+            label=f"key state {column + 1}" + (f", {nats[column]}" if nats else ""),
             linewidth=0,
             zorder=3,
         )
@@ -141,8 +152,14 @@ def _draw_errors(axes: Axes, events: Sequence[dict[str, Any]]) -> None:
     )  # fmt: skip
 
 
-def _draw_strip(axes: Sequence[Axes], found: KeyStates, bodies: dict[str, list[int]]) -> None:
-    """Side view of one demonstration at the start of each phase's end: bodies and their paths."""
+def _draw_strip(
+    axes: Sequence[Axes], found: KeyStates, bodies: dict[str, list[int]], nats: Sequence[str]
+) -> None:
+    """Side view of one demonstration at each key state: bodies, and their paths since the last.
+
+    Below each, the local information of the step with its past (mean over trajectories, and the
+    share of steps with less).
+    """
     lengths = np.array([len(s) for s in found.states])
     which = int(np.argsort(lengths, kind="stable")[len(lengths) // 2])
     states, own = found.states[which], [*found.steps[which].tolist(), lengths[which] - 1]
@@ -169,6 +186,8 @@ def _draw_strip(axes: Sequence[Axes], found: KeyStates, bodies: dict[str, list[i
             spine.set_linewidth(2 if i < len(own) - 1 else 1)
         name = f"{i + 1}: step {step}" if i < len(own) - 1 else f"end: step {step}"
         panel.set_title(name, fontsize=8.5, color=INK, pad=3)
+        if i < len(nats):
+            panel.set_xlabel(nats[i], fontsize=8.5, color=INK, labelpad=3)
         last = step
     axes[0].legend(loc="best", frameon=False, fontsize=8, labelcolor=INK, handletextpad=0.1)
     axes[0].set_ylabel(f"trajectory {which}\nfrom the side", color=INK, fontsize=8.5)
