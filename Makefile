@@ -44,7 +44,7 @@ accuracy: .venv-dev/ready build/bmi/ready
 	$(DEV)/python benchmarks/accuracy/strong.py --model edge base
 	$(DEV)/python benchmarks/accuracy/strong.py --model wide --dims 5 10 20 --out benchmarks/results/wide
 	$(DEV)/python benchmarks/accuracy/bmi_sliced.py
-	$(DEV)/python benchmarks/accuracy/sparse.py
+	$(DEV)/python benchmarks/accuracy/sparse_data.py
 	$(DEV)/python benchmarks/accuracy/table1.py
 	$(DEV)/python benchmarks/accuracy/calibration.py build/bmi --out benchmarks/results
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-import sparse
+import sparse_data
 
 from infoatlas_rt import Estimator
 
@@ -14,7 +14,7 @@ def plug_in(x, y):
     sides = [np.unique(side, axis=0, return_inverse=True)[1].ravel() for side in (x, y)]
     p = np.zeros([side.max() + 1 for side in sides])
     np.add.at(p, tuple(sides), 1 / len(x))
-    information, least = sparse.of_table(p)
+    information, least = sparse_data.of_table(p)
     bias = ((p > 0).sum() - (p.sum(0) > 0).sum() - (p.sum(1) > 0).sum() + 1) / (2 * len(x))
     return information - bias, least
 
@@ -33,7 +33,7 @@ def plug_in(x, y):
 def test_truths_of_tables(kind):
     for seed in range(5):
         rng = np.random.default_rng([seed, *kind.encode()])
-        x, y, truth, least = sparse.KINDS[kind](rng, 200_000)
+        x, y, truth, least = sparse_data.KINDS[kind](rng, 200_000)
         found = plug_in(x, y)
         assert truth == pytest.approx(found[0], abs=0.01)
         assert least == pytest.approx(found[1], abs=0.02)
@@ -41,20 +41,20 @@ def test_truths_of_tables(kind):
 
 def test_truth_of_flag_and_level():
     for seed in range(5):
-        x, y, truth, least = sparse.flag_and_level(np.random.default_rng(seed), 400_000)
+        x, y, truth, least = sparse_data.flag_and_level(np.random.default_rng(seed), 400_000)
         bins = np.floor(4 * y)  # fine: what is lost is far below the tolerance
         found = plug_in(x, bins)
         assert truth == pytest.approx(found[0], abs=0.01)
         assert least == pytest.approx(found[1], abs=0.01)
 
 
-@pytest.mark.parametrize("kind", sparse.KINDS)
+@pytest.mark.parametrize("kind", sparse_data.KINDS)
 def test_quick_form_stays_within_its_bounds(kind):
     estimator = Estimator(threads=1, slices=8)
     for number in range(12):
-        x, y, truth, least = sparse.draw(kind, number, estimator.bundle.n_min)
+        x, y, truth, least = sparse_data.draw(kind, number, estimator.bundle.n_min)
         found = estimator.estimate(x, y)
-        assert found.mi >= sparse.FLOOR
-        assert found.mi <= least + sparse.Z90 * found.stderr
+        assert found.mi >= sparse_data.FLOOR
+        assert found.mi <= least + sparse_data.Z90 * found.stderr
         if not math.isnan(truth):
             assert abs(found.mi - truth) < 1.0

@@ -1,7 +1,7 @@
 """Bounds and accuracy where values repeat: sparse, rare-event, few-level and tied data.
 
-    python benchmarks/accuracy/sparse.py --model edge base wide    # -> benchmarks/results/sparse.*
-    python benchmarks/accuracy/sparse.py --quick --out build/results
+    python benchmarks/accuracy/sparse_data.py --model edge base wide    # -> benchmarks/results/sparse.*
+    python benchmarks/accuracy/sparse_data.py --quick --out build/results
 
 Each draw has a distribution of its own and a closed-form mutual information, and where a side is
 discrete, a closed-form entropy. No estimate may be below -0.1 nats, and none above the entropy by
