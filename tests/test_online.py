@@ -200,7 +200,57 @@ def test_lag_seconds_beyond_memory_is_told(fake):
     online = OnlineEstimator(fake, window=10, lag=2, lag_seconds=5.0)
     for t in range(100):
         assert online.push(state(t), t / 100) is None
-    assert online.reason.startswith("hole: no state 5.0 ± 1.25 s before")
+    assert online.reason.startswith("hole: no state 5 ± 1.25 s before")
+    assert "let lag be the steps" in online.reason
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.004])
+@pytest.mark.parametrize(("step", "lag", "off"), [(0.03, 10, 0.0225), (0.04, 10, 0.03)])
+def test_a_lag_between_two_states_finds_the_nearer_one(fake, step, lag, off, jitter):
+    rng = np.random.default_rng(0)
+    online = OnlineEstimator(fake, window=20, lag=lag, lag_seconds=0.1)
+    readings = 0
+    for t in range(200):
+        stamp = 1.7e9 + t * step + rng.uniform(-jitter, jitter)
+        if 0 < t < 100 and rng.random() < 0.2:  # lost, unseen
+            continue
+        readings += online.push([stamp - 1.7e9], stamp) is not None
+        if online.reason == "ok":
+            lags = (fake.calls[-1].x - fake.calls[-1].y)[:, 0]
+            assert abs(lags[-1] - 0.1) <= online.tolerance + 1e-6 <= off + 0.003
+    assert readings > 120
+    assert fake.calls[-1].x.shape[0] >= 19  # of 20 pairs, since no message is lost
+    assert np.abs(lags - 0.1).max() <= step / 2 + 2 * jitter + 1e-6
+    online.reset()
+    assert online.tolerance == pytest.approx(0.005)
+
+
+def test_a_stream_at_the_steps_of_its_lag_keeps_half_a_step(fake):
+    """Lost messages do not widen it, so that none is mispaired by a step."""
+    rng = np.random.default_rng(0)
+    online = OnlineEstimator(fake, window=20, lag=10, lag_seconds=0.1)
+    for t in range(600):
+        if rng.random() < 0.5:
+            continue
+        online.push([float(t)], t / 100)
+        assert online.tolerance == pytest.approx(0.005)
+        if online.reason == "ok":
+            np.testing.assert_array_equal(fake.calls[-1].x - fake.calls[-1].y, 10)
+    assert len(fake.calls) > 50
+
+
+@pytest.mark.parametrize(
+    ("step", "tolerance", "way"),
+    [
+        (0.03, 0.005, "every 0.03 s: a tolerance of 0.0225 s finds the nearest"),
+        (0.5, None, "every 0.5 s: let lag_seconds be 0.5 or more"),
+    ],
+)
+def test_a_lag_that_no_state_meets_is_told_with_the_way_out(fake, step, tolerance, way):
+    online = OnlineEstimator(fake, window=10, lag=10, lag_seconds=0.1, tolerance=tolerance)
+    for t in range(12):  # long before the window would be full
+        assert online.push(state(t), t * step) is None
+    assert online.reason.startswith("hole: no state 0.1 ± 0.0") and online.reason.endswith(way)
 
 
 def test_every(fake):

@@ -35,6 +35,7 @@ from .inputs import (
     as_seconds,
     merge,
 )
+from .pace import Pace
 from .result import Reading
 
 LONGEST = 10**6  # steps
@@ -57,7 +58,9 @@ class OnlineEstimator:
         stamp instead of by counting steps (h of `history` steps back: lag_seconds * h / lag
         further), which is right also when messages get lost unseen.
     tolerance : float, optional
-        Seconds by which a past state may be off, with `lag_seconds`; half a step unless given.
+        Seconds by which a past state may be off, with `lag_seconds`. Unless given: half a step of
+        the lag; where states come slower than that, three quarters of their own step (states each
+        0.03 s do not meet a lag of 0.1 s, so the nearest counts), but at most half the lag.
     history : int
         How many past states are stacked into s_<t-Δt>; 1 is the paper's.
     window : int
@@ -120,9 +123,9 @@ class OnlineEstimator:
         if lag_seconds is not None and not self.lag:
             raise InputError("lag_seconds is what lag steps last: let lag be at least 1, not 0")
         self.lag_seconds, self.reset_after = lag_seconds, as_seconds(reset_after, "reset_after")
+        self._tolerance = tolerance
         if lag_seconds is not None:
-            self.tolerance = lag_seconds / self.lag / 2 if tolerance is None else tolerance
-            if self.tolerance >= lag_seconds:
+            if tolerance is not None and tolerance >= lag_seconds:
                 raise InputError(
                     f"tolerance={tolerance} would pair a state with itself: keep it below "
                     f"lag_seconds={lag_seconds}"
@@ -150,6 +153,7 @@ class OnlineEstimator:
         self._states: NDArray[np.float64] | None = None  # [2, reach, d], as `Reals`
         self._newest: float | None = None
         self._stamped = self._counted = False
+        self._pace = Pace()
         self._step = 0  # number of the next step
         self._since = 0  # no pair reaches back beyond this step
         self._first: int | None = None  # step of the first pair
@@ -253,6 +257,13 @@ class OnlineEstimator:
         return self._newest
 
     @property
+    def tolerance(self) -> float:
+        """Seconds by which a past state may be off now, with `lag_seconds`."""
+        if self._tolerance is not None or self.lag_seconds is None:
+            return self._tolerance or 0.0
+        return self._pace.tolerance(self.lag_seconds, self.lag)
+
+    @property
     def due(self) -> bool:
         """Whether `every` lets a reading pass."""
         return self._fresh >= self.every
@@ -302,6 +313,8 @@ class OnlineEstimator:
             self._paired = np.zeros(self.window, bool)
         self.counts["accepted"] += 1
         self._newest = time
+        if self.lag_seconds is not None:
+            self._pace.add(time)
         reach, slot = len(self._stamps), self._step % self.window
         known = True
         if self.increments:
@@ -333,20 +346,20 @@ class OnlineEstimator:
             slots = steps % reach
             whole = steps[-1] >= self._since and not np.isnan(self._stamps[slots]).any()
             return slots if whole else None
+        tolerance = self.tolerance
         off = np.abs(self._stamps - (time - self._ages)[:, None])  # [history, reach]
         slots = np.where(np.isnan(off), np.inf, off).argmin(1)
-        return slots if (off[np.arange(self.history), slots] <= self.tolerance).all() else None
+        return slots if (off[np.arange(self.history), slots] <= tolerance).all() else None
 
     def _read(self, time: float, anyway: bool = False) -> Reading | None:
         newest = (self._step - 1) % self.window
         pairs = int(self._paired.sum())
         if self._first is None:
-            self.reason = f"filling: 0 of {self.window} pairs"
-            if self._step > len(self._stamps) and self.lag_seconds is not None:
-                self.reason = (
-                    f"hole: no state {self.lag_seconds} ± {self.tolerance} s before any of the "
-                    f"last {len(self._stamps)}: let lag be the steps that lag_seconds lasts"
-                )
+            why = None
+            if self.lag_seconds is not None and not self._counted:
+                furthest, memory = float(self._ages[-1]), len(self._stamps)
+                why = self._pace.why_no_past(self.lag_seconds, self.tolerance, furthest, memory)
+            self.reason = why or f"filling: 0 of {self.window} pairs"
             return None
         least = self.estimator.bundle.n_min
         if self._step - self._first < self.window or pairs < least:
