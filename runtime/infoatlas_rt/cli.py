@@ -235,7 +235,10 @@ def _add_bags(group: Any) -> None:
         help="what lag steps last: finds the past by its stamp, also where messages are lost",
     )
     group.add_argument(
-        "--tolerance", type=float, metavar="S", help="with --lag-seconds (half a step; more if states come slower than that)"
+        "--tolerance",
+        type=float,
+        metavar="S",
+        help="with --lag-seconds (half a step; more if states come slower than that)",
     )
 
 

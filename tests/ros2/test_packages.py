@@ -1,5 +1,6 @@
 """What comes with the node: configurations, the launch file, the layout, the page of the docs."""
 
+import os
 import re
 import signal
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ament_index_python.packages import get_package_share_directory
+from ament_index_python.packages import get_package_prefix, get_package_share_directory
 from harness import Bench, values
 from infoatlas_msgs.msg import KeyState, MutualInformation
 
@@ -58,7 +59,10 @@ def test_launch(session, tmp_path, autostart):
     file = SHARE / "launch" / "infoatlas.launch.py"
     log = (tmp_path / "log.txt").open("w")
     launched = subprocess.Popen(
-        [sys.executable, "-c", RUN, file, *words], stdout=log, stderr=subprocess.STDOUT
+        [sys.executable, "-c", RUN, file, *words],
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        env=os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
     )
     bench = Bench(f"left/watcher_{autostart}")
     try:
@@ -82,6 +86,16 @@ def test_launch_file_is_installed_and_complete():
     assert 'executable="infoatlas_node"' in text and 'package="infoatlas_ros2"' in text
     for file in (SHARE / "config").glob("*.yaml"):
         assert file.stem in text
+
+
+def test_the_node_runs_with_the_python_of_the_active_environment(tmp_path):
+    """And not with that of the colcon that built it, which does not know the environment."""
+    python = tmp_path / "python3"
+    python.write_text('#!/bin/sh\necho "chosen for $1"\n')
+    python.chmod(0o755)
+    program = Path(get_package_prefix("infoatlas_ros2"), "lib/infoatlas_ros2/infoatlas_node")
+    out = subprocess.check_output([program], env={"PATH": str(tmp_path)}, text=True)
+    assert out == f"chosen for {program}\n"
 
 
 def test_layout_plots_what_is_published():

@@ -53,7 +53,10 @@ class Settings:
         0.1, "what lag steps last; finds the past by stamps. 0: count messages", 0.0, 3600.0
     )
     lag_tolerance: float = setting(
-        0.0, "seconds by which a past state may be off; 0: half a step, more if states come slower", 0.0, 3600.0
+        0.0,
+        "seconds by which a past state may be off; 0: half a step, more if states come slower",
+        0.0,
+        3600.0,
     )
     history: int = setting(1, "past states stacked into s_<t-lag>", 1, 1000)
     window: int = setting(100, "steps of the sliding window", 1)
