@@ -436,6 +436,34 @@ def test_damaged_and_foreign_files_are_told(bags, tmp_path, capsys):
         assert "mcap recover" in error
 
 
+def test_the_intact_part_of_a_truncated_mcap(bags, tmp_path, capsys, monkeypatch):
+    """Messages up to the cut, each what it was; the copy is gone afterwards."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    rows = np.random.default_rng(0).standard_normal((30_000, 9))
+    whole = next(write_arrays(tmp_path / "bag", rows).glob("*.mcap"))
+    cut = tmp_path / "cut.mcap"
+    cut.write_bytes(whole.read_bytes()[: whole.stat().st_size * 2 // 3])
+    with pytest.raises(InputError, match="--partial"):
+        Bag(cut)
+    with Bag(cut, partial=True) as bag:
+        found = [message.data for _, _, message in bag.messages("/array")]
+        assert 10_000 < len(found) == bag.topics["/array"].messages < 20_000
+        np.testing.assert_array_equal(found, rows[: len(found)])
+        [notice] = bag.notices
+        assert "bytes at the end are left out" in notice
+    with Bag(whole, partial=True) as bag:  # nothing is missing
+        assert bag.topics["/array"].messages == 30_000
+    assert run(cut, "--topic", "/array", "--partial", *QUICK[:2], "--every", "2000") == 0
+    assert "left out" in "".join(capsys.readouterr())
+    cut.write_bytes(whole.read_bytes()[:20])
+    assert run(cut, "--topic", "/array", "--partial", *QUICK) == 2
+    assert "has no intact part" in capsys.readouterr().err
+    assert run(bags / "db3", "--topic", "/array", "--partial", *QUICK) == 2
+    assert "of an .mcap file only" in capsys.readouterr().err
+    assert not [*(tmp_path / "temporary").iterdir()]
+
+
 def test_folders_that_are_no_bags(bags, tmp_path, capsys):
     assert run(tmp_path, "--topic", "/x") == 2
     assert "has no metadata.yaml: pass a bag" in capsys.readouterr().err

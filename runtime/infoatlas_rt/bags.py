@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from .extrema import KeyState
 from .result import Estimate
 from .schema import Schema
 from .stream import Stream
+from .truncated import copy_intact
 
 SUFFIXES = (".mcap", ".db3", ".bag")
 _KEPT = 2000  # states of a topic that are kept for a picture
@@ -42,11 +44,16 @@ class Bag:
     Parameters
     ----------
     path : path
+    partial : bool
+        Read the intact part of an .mcap file that was cut off; takes a copy of it in the folder
+        for temporary files.
 
     Attributes
     ----------
     path : Path
     topics : dict of Topic
+    notices : list of str
+        What was left out.
 
     Raises
     ------
@@ -54,10 +61,9 @@ class Bag:
         rosbags is not installed; or the bag is missing, damaged, empty or of another kind.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, partial: bool = False) -> None:
         try:
-            from rosbags.highlevel import AnyReader
-            from rosbags.typesys import Stores, get_typestore
+            import rosbags.highlevel  # noqa: F401
         except ImportError as error:
             raise InputError(
                 "reading a bag needs rosbags: pip install 'infoatlas-rt[bags]'"
@@ -70,20 +76,45 @@ class Bag:
             raise InputError(f"{path} has no metadata.yaml: {hint} run `ros2 bag reindex` on it")
         for file in files:
             check_regular(file)
-        with _reading(self.path):
-            # Recordings of older distributions do not say what their types look like.
-            self._reader = AnyReader([self.path], default_typestore=get_typestore(Stores.LATEST))
-            self._reader.open()
+        self.notices: list[str] = []
+        self._folder = TemporaryDirectory(prefix="infoatlas-") if partial else None
+        try:
+            self._open()
+        except BaseException:
+            self._clean_up()
+            raise
         self.topics = {
             name: Topic(info.msgtype or "several types", info.msgcount)
             for name, info in self._reader.topics.items()
         }
+
+    def _open(self) -> None:
+        from rosbags.highlevel import AnyReader
+        from rosbags.typesys import Stores, get_typestore
+
+        source = self.path
+        if self._folder is not None:
+            if self.path.suffix != ".mcap" or self.path.is_dir():
+                raise InputError(f"{self.path}: the intact part can be read of an .mcap file only")
+            source = Path(self._folder.name, "intact.mcap")
+            with _reading(self.path):
+                lost = copy_intact(self.path, source)
+            self.notices.append(f"the intact part is read; {lost} bytes at the end are left out")
+        with _reading(self.path):
+            # Recordings of older distributions do not say what their types look like.
+            self._reader = AnyReader([source], default_typestore=get_typestore(Stores.LATEST))
+            self._reader.open()
+
+    def _clean_up(self) -> None:
+        if self._folder is not None:
+            self._folder.cleanup()
 
     def __enter__(self) -> Bag:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._reader.close()
+        self._clean_up()
 
     def schema(self, topic: str) -> Schema:
         """What the messages of a topic look like.
@@ -164,7 +195,7 @@ def _reading(path: Path) -> Iterator[None]:
     except Exception as error:
         raise InputError(
             f"{path} cannot be read as a bag ({type(error).__name__}: {error}): if its recorder "
-            "was killed, try `ros2 bag reindex` or `mcap recover`"
+            "was killed, try `ros2 bag reindex`, `mcap recover`, or --partial for an .mcap file"
         ) from error
 
 
@@ -254,7 +285,7 @@ def read(
     keystates: list[KeyState] = []
     start = np.inf
     fault = ""
-    notices: list[str] = []
+    notices = [*bag.notices]
     coupling: list[CouplingEvent] = []
     motions: list[tuple[float, float]] = []
     estimate: Estimate | None = None

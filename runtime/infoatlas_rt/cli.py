@@ -184,6 +184,12 @@ def _add_curves(group: Any) -> None:
 def _add_bags(group: Any) -> None:
     group.add_argument("--topic", help="the robot's states")
     group.add_argument(
+        "--partial",
+        action="store_true",
+        default=None,
+        help="read the intact part of an .mcap file that was cut off",
+    )
+    group.add_argument(
         "--field",
         action="append",
         help="as in 'position[:]', 'position[0:6]', pose.position.x; may be given several times "

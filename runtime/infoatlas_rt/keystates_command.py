@@ -38,6 +38,7 @@ BAGS = {
     "resolution": None,
     "coupling_resolution": [1e-5],
     "reset_after": 1.0,
+    "partial": False,
 }
 
 
@@ -223,7 +224,7 @@ def _bag(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> No
     two = arguments.with_topic is not None
     if arguments.with_field is not None and not two:
         raise InputError("--with-field is for the topic of --with-topic: give both")
-    with Bag(arguments.data) as bag:
+    with Bag(arguments.data, partial=arguments.partial) as bag:
         if arguments.topic is None:
             raise InputError(f"say which topic to read, with --topic. {bag.listing()}")
         topics = [arguments.topic, arguments.with_topic] if two else [arguments.topic]
