@@ -526,3 +526,37 @@ def test_pipes_are_no_bags(tmp_path):
     for path in (tmp_path / "a.mcap", tmp_path / "bag"):
         with pytest.raises(InputError, match=r"a\.(mcap|db3) is a pipe or a device"):
             Bag(path)
+
+
+def test_stamps_of_another_field(bags, tmp_path, capsys):
+    """The same stamps as in the header give the same readings; a wrong unit is told."""
+    out = {}
+    for name, more in {"header": (), "field": ("--stamp-field", "header.stamp.sec s")}.items():
+        out[name] = tmp_path / f"{name}.json"
+        options = ("--topic", "/tool_pose", "--field", "pose.position", *QUICK)
+        code = run(bags / "mcap", *options, *more, "--json", out[name])
+        assert code == (0 if name == "header" else 2)  # whole seconds: twenty copies each
+    assert "repeated stamp" in capsys.readouterr().err
+    with Bag(bags / "mcap") as bag:
+        schema = bag.schema("/tool_pose")
+        _, _, message = next(bag.messages("/tool_pose"))
+    for unit, scale in {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}.items():
+        extractor = Extractor(None, schema, (), f"header.stamp.sec {unit}")
+        assert extractor.stamp(message) == message.header.stamp.sec * scale
+    message.pose.position.x = 1.7e18
+    online = OnlineEstimator(RecordingEstimator(), window=10)
+    extractor = Extractor(None, schema, (), "pose.position.x us")
+    stream = Stream(online, KeyStateDetector(delay=1.0), extractor)
+    assert stream.push(message, 1.0) == [] and online.counts["bad stamp"] == 1
+    assert "is it the unit?" in stream.reason
+    message.pose.position.x = 5e6
+    stream.push(message, 1.0)
+    assert online.newest == 5.0
+    for field, why in {
+        "header.stamp.sec": "write a field and its unit",
+        "header.stamp.sec days": "write a field and its unit",
+        "pose.position us": "more than one number",
+        "nowhere us": "there is no 'nowhere'",
+    }.items():
+        with pytest.raises(InputError, match=why):
+            Extractor(None, schema, (), field)

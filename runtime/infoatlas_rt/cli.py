@@ -184,6 +184,11 @@ def _add_curves(group: Any) -> None:
 def _add_bags(group: Any) -> None:
     group.add_argument("--topic", help="the robot's states")
     group.add_argument(
+        "--stamp-field",
+        metavar="'FIELD UNIT'",
+        help="time of a message, and its unit (s, ms, us, ns), as in 'timestamp us' (the header's)",
+    )
+    group.add_argument(
         "--partial",
         action="store_true",
         default=None,

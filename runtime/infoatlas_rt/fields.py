@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from .errors import InputError
 from .paths import Leaf, has_names, resolve, together
 from .schema import HEADER, Schema
+from .stamps import stamp_of
 
 # Layouts of the last RECENT messages are remembered. Another one than the present takes over when
 # it is that of WIDER of them and has more coordinates, or of NARROWER of them. So a few odd
@@ -85,10 +86,15 @@ class Extractor:
     joints : sequence of str
         Which elements of whole arrays, by the message's names, and in which order; all of them,
         as the first message orders them, if empty.
+    stamp_field : str
+        A field with the time of a message, and its unit, as in "timestamp us"; the header's stamp
+        if empty.
 
     Attributes
     ----------
     fields, joints : tuple of str
+    stamp : callable
+        From a message to its stamp in seconds; None if it has none.
     dim : int or None
         d; None while it hangs on a first message (the open end of an array of any length).
     names : tuple of str
@@ -105,8 +111,14 @@ class Extractor:
     """
 
     def __init__(
-        self, fields: Sequence[str] | None, schema: Schema, joints: Sequence[str] = ()
+        self,
+        fields: Sequence[str] | None,
+        schema: Schema,
+        joints: Sequence[str] = (),
+        stamp_field: str = "",
     ) -> None:
+        self.stamp_field = stamp_field
+        self.stamp = stamp_of(stamp_field, schema) if stamp_field else stamp
         self.fields = tuple(default_fields(schema) if fields is None else fields)
         if not self.fields:
             raise InputError(f"no fields given: {schema}")

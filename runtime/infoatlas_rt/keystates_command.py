@@ -39,6 +39,7 @@ BAGS = {
     "coupling_resolution": [1e-5],
     "reset_after": 1.0,
     "partial": False,
+    "stamp_field": "",
 }
 
 
@@ -230,9 +231,10 @@ def _bag(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> No
         topics = [arguments.topic, arguments.with_topic] if two else [arguments.topic]
         if two and topics[0] == topics[1]:
             raise InputError(f"--with-topic is --topic, {topics[0]}: leave it out, or take another")
-        extractors = [Extractor(arguments.field, bag.schema(topics[0]), arguments.joints or ())]
+        joints, dated = arguments.joints or (), arguments.stamp_field
+        extractors = [Extractor(arguments.field, bag.schema(topics[0]), joints, dated)]
         if two:
-            extractors.append(Extractor(arguments.with_field, bag.schema(topics[1])))
+            extractors.append(Extractor(arguments.with_field, bag.schema(topics[1]), (), dated))
         delay = DELAY if arguments.delay is None else arguments.delay
         detector = KeyStateDetector(z=arguments.z, delay=delay)
         again = arguments.reset_after

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .coupling import CouplingDetector, CouplingEvent
 from .errors import InputError
 from .extrema import KeyState, KeyStateDetector
-from .fields import Extractor, OtherJoints, stamp
+from .fields import Extractor, OtherJoints
 from .online import OnlineEstimator
 from .result import Reading
 from .sync import Synchroniser
@@ -223,7 +223,11 @@ class Stream:
         side : {0, 1}
             Which topic it came from.
         """
-        extractor, time = self.extractors[side], stamp(message)
+        extractor = self.extractors[side]
+        time = extractor.stamp(message)
+        if time is not None and np.isnan(time):
+            why = f"stamp_field {extractor.stamp_field}: no time from 0 to 2^31 s; is it the unit?"
+            return Sample(side, time, _NOTHING, why)
         arrived, before = time is None, self._newest[side]
         time = received if time is None else time
         if time is not None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import TwistStamped
+from geometry_msgs.msg import Point, TwistStamped
 from harness import (
     LIVE,
     RELIABLE,
@@ -331,3 +331,24 @@ def test_diagnostics_say_what_there_is_to_know(bench):
     assert float(told["rate in (Hz)"]) == pytest.approx(200, rel=0.3)
     assert 0 < float(told["rate out (Hz)"]) <= float(told["rate in (Hz)"])
     assert 0 < float(told["inference (ms)"])
+
+
+def test_stamps_of_a_field_of_their_own(bench):
+    """Microseconds since the start of a board: lags by them, and published with them."""
+    options = {"message_type": "geometry_msgs/msg/Point", "fields": ["y", "z"], "k": 0}
+    bench.up(**options, stamp_field="x us", lag=2, lag_seconds=0.02, window=48)
+    publisher = bench.publisher(Point)
+    states = walk(80, dim=2, seed=3)
+    feed(publisher, [Point(x=5e6 + i * 1e4, y=y, z=z) for i, (y, z) in enumerate(states)], 100)
+    last = 5 * 10**9 + 79 * 10**7
+    bench.wait(lambda: bench.readings and nanoseconds(bench.readings[-1][1].header.stamp) == last)
+    for _, reading in bench.readings:
+        stamp = nanoseconds(reading.header.stamp)
+        assert 5 * 10**9 < stamp <= last and stamp % 10**7 == 0
+        assert reading.fill == 1.0
+    bench.transition("deactivate")
+    bench.transition("cleanup")
+    bench.prepare(**options, stamp_field="x")
+    assert not bench.transition("configure")
+    status = bench.diagnosis(lambda s: "write a field and its unit" in s.message)
+    assert status.level == DiagnosticStatus.ERROR

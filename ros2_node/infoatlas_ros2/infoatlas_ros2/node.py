@@ -119,7 +119,8 @@ class InfoAtlasNode(LifecycleNode):
             sides.append((settings.topic_b, settings.message_type_b, settings.fields_b, ()))
         kinds = [topics.message_class(kind) for _, kind, *_ in sides]
         extractors = [
-            topics.extractor(kind, *what) for kind, (_, _, *what) in zip(kinds, sides, strict=True)
+            topics.extractor(kind, *what, settings.stamp_field)
+            for kind, (_, _, *what) in zip(kinds, sides, strict=True)
         ]
         self._maker = Maker(settings, extractors)
         settings.check(self._maker.estimator)
@@ -209,7 +210,9 @@ class InfoAtlasNode(LifecycleNode):
         if sample.notice:
             self.get_logger().warning(sample.notice)
             self._health.warn(sample.notice)
-        self._worker.offer(sample, topics.header(message, now))
+        dated = self._worker.stream.extractors[side].stamp_field and not sample.arrived
+        own = sample.stamp if dated and not sample.fault else None
+        self._worker.offer(sample, topics.header(message, now, own))
 
     def _publish(
         self, reading: Any, motions: Any, header: Any, found: list[tuple[Any, Any]]

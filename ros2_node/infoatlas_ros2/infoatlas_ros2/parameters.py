@@ -41,6 +41,9 @@ class Settings:
     joints: tuple[str, ...] = setting(
         ("",), "joints to take out of position[:], velocity[:], by name; all if empty", live=False
     )
+    stamp_field: str = setting(
+        "", "time of a message, and its unit, as timestamp us; the header's if empty", live=False
+    )
     topic_b: str = setting("", "second topic: I(A; B) of two topics if given", live=False)
     message_type_b: str = setting("", "message type of topic_b", live=False)
     fields_b: tuple[str, ...] = setting(("",), "coordinates of topic_b", live=False)

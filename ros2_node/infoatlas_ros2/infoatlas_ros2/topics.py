@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from rclpy.qos import ReliabilityPolicy
+from rclpy.time import Time
 from std_msgs.msg import Header
 
 from infoatlas_rt.errors import InputError
@@ -36,10 +37,13 @@ def message_class(name: str) -> Any:
         raise InputError(f"message_type is {name!r}, but {package} has no message {kind}") from None
 
 
-def extractor(kind: Any, fields: Sequence[str], joints: Sequence[str] = ()) -> Extractor:
+def extractor(
+    kind: Any, fields: Sequence[str], joints: Sequence[str] = (), stamp_field: str = ""
+) -> Extractor:
     """Reads states out of messages of a class; fields are checked here, not per message."""
     chosen = [field for field in fields if field] or None
-    return Extractor(chosen, Schema.of_class(kind), [joint for joint in joints if joint])
+    named = [joint for joint in joints if joint]
+    return Extractor(chosen, Schema.of_class(kind), named, stamp_field)
 
 
 def misfit(subscription: Any, publishers: list[Any]) -> str:
@@ -58,8 +62,15 @@ def misfit(subscription: Any, publishers: list[Any]) -> str:
     return ""
 
 
-def header(message: Any, now: Any) -> Header:
-    """The header of a message; one with the time of its arrival if it has none, or no stamp."""
+def header(message: Any, now: Any, stamp: float | None = None) -> Header:
+    """The header of a message; one with the time of its arrival if it has none, or no stamp.
+
+    `stamp`, in seconds, takes the place of its own.
+    """
+    if stamp is not None:
+        now = Time(nanoseconds=round(stamp * 1e9))
+        frame = getattr(getattr(message, "header", None), "frame_id", "")
+        return Header(stamp=now.to_msg(), frame_id=frame)
     found = getattr(message, "header", None)
     if isinstance(found, Header):
         if found.stamp.sec or found.stamp.nanosec:
