@@ -1,6 +1,6 @@
 """Bounds and accuracy where values repeat: sparse, rare-event, few-level and tied data.
 
-    python benchmarks/accuracy/sparse_data.py --model edge base wide    # -> benchmarks/results/sparse.*
+    python benchmarks/accuracy/sparse_data.py --model edge base wide   # results/sparse.*
     python benchmarks/accuracy/sparse_data.py --quick --out build/results
 
 Each draw has a distribution of its own and a closed-form mutual information, and where a side is
