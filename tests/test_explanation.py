@@ -72,6 +72,9 @@ def test_information_and_percentile(grasps):
         ({"a": [0], "b": []}, "columns from 0 to 6"),
         ({"a": [0], "b": ["x"]}, "column numbers"),
         ({"a": [0], "b": 3}, "column numbers"),
+        ({"a": [0], "b": [1.5]}, "column numbers"),
+        ({"a": [0, 1], "b": [1, 2]}, "each column once"),
+        ({1: [0], "1": [3]}, "each group"),
     ],
 )
 def test_groups_that_do_not_exist(grasps, groups, message):

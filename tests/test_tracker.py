@@ -94,15 +94,34 @@ def test_a_bad_state_is_refused_and_the_episode_goes_on(found):
         if step == 12:
             with pytest.raises(InputError, match="NaN"):
                 tracker.push(np.full_like(state, np.nan))
-            with pytest.raises(InputError, match="state has 3 coordinates"):
+            with pytest.raises(InputError, match=r"state has shape \(3,\).*6 coordinates"):
                 tracker.push(state[:3])
         events += tracker.push(state)
     assert events == follow(other, episode)
 
 
+def test_a_reused_array_is_no_rest(found):
+    (episode,), _ = demonstrations(count=1, seed=10)
+    buffer, tracker = np.empty(6), KeyStateTracker(found)
+    events = []
+    for state in episode:
+        buffer[:] = state
+        events += tracker.push(buffer)
+    assert events == follow(KeyStateTracker(found), episode)
+
+
+def test_a_robot_at_rest_that_jitters_reports_nothing():
+    states, _ = demonstrations(count=15, seed=3)
+    held = [np.concatenate([np.repeat(s[:1], 20, axis=0), s]) for s in states]  # at rest first
+    rest = held[0][0] + 1e-3 * np.random.default_rng(0).standard_normal((100, 6))
+    tracker = KeyStateTracker(discover_keystates(held, k=2, resolution=1e-2))
+    assert follow(tracker, rest) == []
+
+
 def test_what_cannot_be_tracked(found):
-    with pytest.raises(InputError, match=r"posterior is 1\.5"):
-        KeyStateTracker(found, posterior=1.5)
+    for posterior in (1.5, "0.9", None):
+        with pytest.raises(InputError, match=f"posterior is {posterior!r}"):
+            KeyStateTracker(found, posterior=posterior)
     states, _ = demonstrations(count=12)
     pointwise = discover_keystates(states, k=2, method="pointwise")
     with pytest.raises(InputError, match="method='phase'"):

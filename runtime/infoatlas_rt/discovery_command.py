@@ -16,9 +16,8 @@ from .data import Trajectories, load_trajectories
 from .demonstrations import bags_in, load_demonstrations
 from .errors import InputError
 from .events import distances, evenly_spaced, event_steps, load_flags, slowest
-from .keystates import KeyStates, discover_keystates
-
-SLICES = 10  # of the information beside a key state; more change it by less than its error
+from .explanation import SLICES
+from .keystates import LEVEL, KeyStates, discover_keystates
 
 
 def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> None:
@@ -35,7 +34,12 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
     estimator = make_estimator(arguments)
     with progress("key states") as advance:
         found = discover_keystates(
-            trajectories, arguments.count, arguments.lag, arguments.method, estimator=estimator
+            trajectories,
+            arguments.count,
+            arguments.lag,
+            arguments.method,
+            resolution=arguments.resolution,
+            estimator=estimator,
         )
         advance(0.3)
         information = found.information(estimator)
@@ -73,6 +77,9 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
         "keystates": keystates,
         "events": events,
         "model": estimator.bundle.name,
+        "slices": arguments.slices,
+        "seed": arguments.seed,
+        "groups": groups,
     }
     if not write_json(arguments.json, result):
         _print(found, result, arguments)
@@ -124,23 +131,24 @@ def parse_groups(texts: list[str], trajectories: Trajectories) -> dict[str, list
     groups: dict[str, list[int]] = {}
     for text in texts:
         name, _, columns = text.partition("=")
-        chosen: list[int] = []
-        for part in columns.split(","):
+        if not name or name in groups:
+            raise InputError(f"--group {text!r}: give each group a name of its own")
+        groups[name] = []
+        for part in map(str.strip, columns.split(",")):
             if match := re.fullmatch(r"(\d+)(?::(\d+))?", part):
                 first = int(match[1])
-                chosen += range(first, int(match[2]) if match[2] else first + 1)
+                chosen = list(range(first, int(match[2]) if match[2] else first + 1))
             else:
-                chosen += [
-                    i for i, n in enumerate(trajectories.names) if part and n.startswith(part)
-                ]
-        if not name or not chosen:
-            raise InputError(
-                f"--group {text!r} names no columns: pass NAME=18:21 or NAME=tool. (the beginning "
-                "of coordinate names)"
-            )
-        groups[name] = chosen
+                named = enumerate(trajectories.names)
+                chosen = [i for i, column in named if part and column.startswith(part)]
+            if not chosen:
+                raise InputError(
+                    f"--group {text!r}: {part!r} names no columns: pass NAME=18:21 or NAME=tool. "
+                    "(the beginning of coordinate names)"
+                )
+            groups[name] += chosen
     if len(groups) == 1:
-        raise InputError("--group was given once: name two groups, to compare before and after")
+        raise InputError("--group was given once: name two groups that may depend on each other")
     return groups
 
 
@@ -159,7 +167,8 @@ def _print(found: KeyStates, result: dict[str, Any], arguments: Namespace) -> No
                 f"{middle:.0f} ({low:.0f} to {high:.0f})",
                 str(state["rank"]),
                 f"{state['gain']:.1f}",
-                f"{i['local']:.1f} ({i['percentile']:.0f}%)",
+                *([] if state["p_value"] is None else [f"{state['p_value']:.2f}"]),
+                "-" if i["local"] is None else f"{i['local']:.1f} ({i['percentile']:.0f}%)",
                 change,
                 ", ".join(state["coordinates"]["names"][:2]),
             )
@@ -167,9 +176,19 @@ def _print(found: KeyStates, result: dict[str, Any], arguments: Namespace) -> No
     table(
         f"{len(rows)} key states of {result['trajectories']} trajectories in {result['data']} "
         f"(method {found.method}, lag {found.lag})",
-        ("", "step", "rank", unit, "local nats", "I before → after", "what changes most"),
+        (
+            *("", "step", "rank", unit),
+            *([] if found.known_p_value is None else ["p"]),
+            *("local nats", "I before → after", "what changes most"),
+        ),
         rows,
     )
+    if found.known_p_value is not None and found.known_p_value[0] > LEVEL:
+        print(f"No boundary is certain (p = {found.known_p_value[0]:.2f}).")
+    for name, columns in result["groups"].items():
+        print(
+            f"Group {name}: {', '.join(found.names[c] if found.names else str(c) for c in columns)}"
+        )
     print("step: median (quartiles) over trajectories; rank: by gain. local: information of the")
     print(
         "step with its past, and the share of steps with less of it. I: of states with their past."

@@ -5,6 +5,7 @@ Everything here annotates key states that were found before; nothing moves or re
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 PAIRS = 400  # samples of one estimate, drawn from all trajectories
 Z = 1.645  # standard errors: information counts as present if it is above 0 by so many
 SEED = 0
+SLICES = 10  # where a side is wider than the model; more change it by less than its error
 Float = NDArray[np.float64]
 
 
@@ -36,7 +38,7 @@ class Information:
         Column of `KeyStates.steps`.
     local : float
         Local information of the step with its past, mean over trajectories, nats. Low values mark
-        steps that the past does not determine.
+        steps that the past does not determine. NaN with fewer steps than the model takes.
     percentile : float
         Share of the steps of a trajectory with less local information, 0 to 100, mean over
         trajectories.
@@ -107,14 +109,18 @@ def information(keystates: KeyStates, estimator: Estimator | None) -> list[Infor
     """See `KeyStates.information`."""
     from .pointwise import local_information
 
-    states, lag = _trajectories(keystates), keystates.lag
-    local = keystates.local or local_information(states, lag=lag)
+    states, lag = trajectories(keystates), keystates.lag
+    local = keystates.local
+    if estimator is None:
+        estimator = _estimator()
+    if local is None and sum(len(s) - 2 * lag for s in states) >= estimator.bundle.n_min:
+        local = tuple(local_information(states, estimator, lag))
+    if local is None:  # fewer pairs than the model takes
+        local = tuple(np.full(len(s), np.nan) for s in states)
     moving = np.any([(s[1:] != s[:-1]).any(axis=0) for s in states], axis=0)
     states = tuple(s[:, moving] for s in states)  # goals and sizes are copies of their own past
     found = []
     sides = [_around(keystates, phase) for phase in range(keystates.steps.shape[1] + 1)]
-    if estimator is None:
-        estimator = _estimator()
     phases = []
     for rows in sides:
         past = [(which, rows_of - lag) for which, rows_of in rows]
@@ -123,7 +129,10 @@ def information(keystates: KeyStates, estimator: Estimator | None) -> list[Infor
         )
     for column in range(keystates.steps.shape[1]):
         own = [curve[step] for curve, step in zip(local, keystates.steps[:, column], strict=True)]
-        below = [(curve < value).mean() for curve, value in zip(local, own, strict=True)]
+        below = [
+            np.nan if np.isnan(value) else (curve < value).mean()
+            for curve, value in zip(local, own, strict=True)
+        ]
         found.append(
             Information(
                 column,
@@ -140,9 +149,11 @@ def group_changes(
     keystates: KeyStates, groups: Mapping[str, Sequence[int]], estimator: Estimator | None
 ) -> list[GroupChange]:
     """See `KeyStates.explain`."""
-    states, lag = _trajectories(keystates), keystates.lag
+    states, lag = trajectories(keystates), keystates.lag
     columns = _columns(groups, states[0].shape[1])
     still = STILL * np.ptp(np.concatenate(states), axis=0)
+    if keystates.resolution is not None:
+        still = np.maximum(still, keystates.resolution)
     motion = []
     for s in states:
         increments = np.zeros_like(s)
@@ -172,7 +183,7 @@ def group_changes(
 
 def coordinate_changes(keystates: KeyStates) -> list[CoordinateChange]:
     """See `KeyStates.explain`."""
-    states, lag = _trajectories(keystates), keystates.lag
+    states, lag = trajectories(keystates), keystates.lag
     pooled = np.concatenate([s[lag:] - s[:-lag] for s in states])
     scale = pooled.std(axis=0)
     moving = np.flatnonzero(scale > 0)
@@ -196,10 +207,11 @@ def coordinate_changes(keystates: KeyStates) -> list[CoordinateChange]:
 def _estimator() -> Estimator:
     from .estimator import Estimator
 
-    return Estimator()
+    return Estimator(slices=SLICES)
 
 
-def _trajectories(keystates: KeyStates) -> tuple[Float, ...]:
+def trajectories(keystates: KeyStates) -> tuple[Float, ...]:
+    """Its trajectories; InputError if it was loaded from a file."""
     if not keystates.states:
         raise InputError(
             "these key states were loaded from a file, which holds no trajectories: call "
@@ -265,13 +277,19 @@ def _columns(groups: Mapping[str, Sequence[int]], d: int) -> dict[str, list[int]
         raise InputError(
             f"groups is {groups!r}: pass two or more, as {{'tool': [0, 1, 2], 'object': [3, 4, 5]}}"
         )
-    checked = {}
+    checked: dict[str, list[int]] = {}
     for name, columns in groups.items():
         try:
-            indices = [int(i) for i in columns]
-        except (TypeError, ValueError) as error:
+            indices = [operator.index(i) for i in columns]
+        except TypeError as error:
             raise InputError(f"group {name!r} is {columns!r}: pass column numbers") from error
         if not indices or not all(0 <= i < d for i in indices):
             raise InputError(f"group {name!r} is {columns!r}: pass columns from 0 to {d - 1}")
+        taken = [i for other in checked.values() for i in other]
+        if len({*taken, *indices}) < len(taken) + len(indices) or str(name) in checked:
+            raise InputError(
+                f"group {name!r} is {columns!r}: name each group and each column once, for a "
+                "column in two groups is information by itself"
+            )
         checked[str(name)] = indices
     return checked

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .explanation import Information
+from .explanation import Information, trajectories
 from .keystates import KeyStates
 from .plots import GRID, INK, QUIET, check_matplotlib
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Told apart by the colour-blind (Okabe and Ito), in order of time.
+# Distinguishable to the colour-blind (Okabe and Ito), in order of time.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8c8c00", "#5b4b9a")
 BODIES = ("#1c2733", "#c2262d", "#00936b")
 MARKS = ("|", "x", "+")
@@ -48,11 +48,12 @@ def raster_figure(
     Raises
     ------
     InputError
-        matplotlib is not installed.
+        matplotlib is not installed, or the key states were loaded from a file.
     """
     check_matplotlib()
     from matplotlib.figure import Figure  # no pyplot: no window, no global state
 
+    trajectories(found)
     nats = [f"{i.local:.1f} nats ({i.percentile:.0f}%)" for i in information]
     bodies = _bodies(found.names)
     count = found.steps.shape[1]
@@ -76,7 +77,7 @@ def raster_figure(
     heading = f"{title}: " if title else ""
     heading += f"{count} key states"
     if best is not None:
-        heading += f"; {best['name']} is {best['found']['error']:.1f} steps from one on average"
+        heading += f"; {best['name']} found best, {best['found']['error']:.1f} steps off on average"
     figure.text(0.07, 0.955, heading, color=INK, fontsize=13, fontweight="bold", va="center")
     note = (
         f"{len(found.steps)} demonstrations, method {found.method}, lag {found.lag} steps; black "

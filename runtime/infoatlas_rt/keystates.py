@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from .data import Trajectories
 from .errors import InputError
-from .inputs import as_count, as_samples
+from .inputs import as_count, as_resolution, as_samples
 from .phases import SHORTEST, SPANS, Motion, Phases, Segmentation, fit_motion
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ FORMAT = 1
 ROTATIONS = 19  # of the null: the smallest p-value is 1 / (ROTATIONS + 1) = 0.05
 LEVEL = 0.05  # of k="auto"
 DOMINANT = 0.45  # k="auto" keeps boundaries of at least this share of the largest gain
-PROPOSALS = 10  # boundaries from which the K sharpest are taken; more if K is more
+PROPOSALS = 10  # boundaries from which the K most important are taken; more if K is more
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +70,8 @@ class KeyStates:
         Local information of every step with its past, nats ("pointwise").
     states : tuple of [T_i, d] float64
         The trajectories; empty after `load`.
+    resolution : [d] float64, or None
+        As given to `discover_keystates`.
     known_p_value : [K] float64, or None
         `p_value`, if it is computed already.
     """
@@ -83,6 +85,7 @@ class KeyStates:
     phases: Phases | None = None
     local: tuple[NDArray[np.float64], ...] | None = None
     states: tuple[NDArray[np.float64], ...] = field(default=(), repr=False)
+    resolution: NDArray[np.float64] | None = None
     known_p_value: NDArray[np.float64] | None = field(default=None, repr=False)
 
     @cached_property
@@ -93,14 +96,15 @@ class KeyStates:
         share: the steps of the phase that it splits are rotated by a random number in each
         trajectory, 19 times, so the smallest value is 1/20. Cuts are tested in the order in which
         they are made, and none has a smaller value than the one before. It takes some ten times
-        as long as the discovery. NaN for "pointwise", and after `load` if it was not computed
-        before `save`.
+        as long as the discovery. Rotation assumes motion that decorrelates within a phase: slow
+        smooth motion gives values that are too small. NaN for "pointwise", and after `load` if it
+        was not computed before `save`.
         """
         if self.known_p_value is not None:
             return self.known_p_value
         if self.method != "phase" or not self.states:
             return np.full(len(self.gain), np.nan)
-        _, segmentation, ranked = _rank(self.states, self.lag, len(self.gain))
+        _, segmentation, ranked = _rank(self.states, self.lag, len(self.gain), self.resolution)
         return _p_values(segmentation, ranked[: len(self.gain)])
 
     @property
@@ -188,7 +192,7 @@ class KeyStates:
         }
         try:
             Path(path).write_text(json.dumps(values, allow_nan=False) + "\n", encoding="utf-8")
-        except OSError as error:
+        except (OSError, ValueError, TypeError) as error:
             raise InputError(f"{path} cannot be written ({error}): check the path") from error
 
     @classmethod
@@ -217,6 +221,7 @@ class KeyStates:
                 known_p_value=None if p_value is None else np.asarray(p_value, np.float64),
             )
             count = len(found.gain)
+            found._check_file()
             if found.steps.ndim != 2 or found.steps.shape[1] != count:
                 raise ValueError(f"steps have shape {found.steps.shape} for {count} key states")
             if sorted(found.order.tolist()) != list(range(count)):
@@ -229,6 +234,19 @@ class KeyStates:
                 "`infoatlas-rt keystates DATA --save FILE.json`"
             ) from error
         return found
+
+    def _check_file(self) -> None:
+        """Raise ValueError where parts of a file do not fit together."""
+        known, phases = self.known_p_value, self.phases
+        if self.method not in METHODS or not np.isfinite(self.gain).all():
+            raise ValueError(f"method {self.method!r}, gain {self.gain}")
+        if known is not None and known.shape != self.gain.shape:
+            raise ValueError(f"{known.shape} p-values for {self.gain.shape} key states")
+        if phases is not None:
+            if len(phases.steps) != len(self.gain) + 1 or phases.motion.lag != self.lag:
+                raise ValueError("phases of other key states, or of another lag")
+            if len(self.names) not in (0, phases.motion.width):
+                raise ValueError(f"{len(self.names)} names for {phases.motion.width} coordinates")
 
     def _known(self) -> NDArray[np.float64] | None:
         """p-values, if they are computed already."""
@@ -260,6 +278,7 @@ def discover_keystates(
     lag: int = 2,
     method: str = "phase",
     *,
+    resolution: Any = None,
     estimator: Estimator | None = None,
 ) -> KeyStates:
     """Find key states that demonstrations of one task share.
@@ -276,6 +295,10 @@ def discover_keystates(
     lag : int
         Steps between a state and its past.
     method : {"phase", "pointwise"}
+    resolution : float or [d], optional
+        What the sensors resolve, in the units of the states: increments below it are rest (method
+        "phase"). Without it, those below 1e-4 of a coordinate's range are. A tracker needs it
+        where a robot at rest jitters and the demonstrations do not.
     estimator : Estimator, optional
         Of local information: the shipped model in 5-dimensional slices unless given.
 
@@ -301,14 +324,21 @@ def discover_keystates(
     else:
         count = as_count(k, "k", 1)
     states, names = _as_trajectories(trajectories, max(SPANS) * lag + (count + 1) * SHORTEST, count)
-    common: dict[str, Any] = {"method": method, "lag": lag, "names": names, "states": tuple(states)}
+    resolution = as_resolution(resolution, states[0].shape[1], "resolution")
+    common: dict[str, Any] = {
+        "method": method,
+        "lag": lag,
+        "names": names,
+        "states": tuple(states),
+        "resolution": resolution,
+    }
     if method == "pointwise":
         from . import pointwise
 
         steps, minima, gain = pointwise.discover(states, k=count, lag=lag, estimator=estimator)
         order = np.argsort(-gain, kind="stable")
         return KeyStates(steps, gain[order], order, local=tuple(minima), **common)
-    motion, segmentation, ranked = _rank(states, lag, count)
+    motion, segmentation, ranked = _rank(states, lag, count, resolution)
     importance = np.array(segmentation.importance)
     p_value = None
     if k == "auto":
@@ -332,10 +362,13 @@ def discover_keystates(
 
 
 def _rank(
-    states: Sequence[NDArray[np.float64]], lag: int, count: int
+    states: Sequence[NDArray[np.float64]],
+    lag: int,
+    count: int,
+    resolution: NDArray[np.float64] | None,
 ) -> tuple[Motion, Segmentation, NDArray[np.intp]]:
     """Proposed boundaries, and their order of importance."""
-    motion, scores = fit_motion(states, lag)
+    motion, scores = fit_motion(states, lag, resolution)
     if not len(motion.columns):
         raise InputError("nothing moves in these trajectories: record states that do")
     lengths = np.array([len(s) - motion.reach for s in states])
@@ -377,7 +410,7 @@ def _as_trajectories(
             f"trajectories is the path {str(trajectories)!r}: pass load_trajectories(path)"
         )
     try:
-        states = [as_samples(s, f"trajectory {i}") for i, s in enumerate(trajectories)]
+        states = [as_samples(s, f"trajectory {i}").copy() for i, s in enumerate(trajectories)]
     except TypeError as error:
         raise InputError(f"trajectories cannot be iterated ({error}): pass a list") from error
     if not states:

@@ -14,7 +14,7 @@ from .console import check_json, progress, table, write_json
 from .errors import InputError
 
 # Options of one kind of data or method alone, and what they are unless given.
-DISCOVERY = {"count": None, "save": None, "group": None}
+DISCOVERY = {"count": None, "save": None, "group": None, "resolution": None}
 CURVE = {"time": "auto", "points": 100, "keep_constant": False}
 KINDS = {
     "bag": "bags",

@@ -1,9 +1,9 @@
 """Phases that all trajectories share, and the moments at which one passes into the next.
 
-Every trajectory is cut into the same sequence of phases, each trajectory at steps of its own. The
-cuts maximise the information between the phase z and the motion, I(z; ds_t). ds_t holds the
-increments of every coordinate over one and over three lags, as pooled normal scores (a Gaussian
-copula). A phase is a Gaussian in that space, so the information is an entropy reduction
+Every trajectory is cut into the same sequence of phases z, each trajectory at steps of its own. The
+cuts are chosen to reduce the entropy of the motion most. The motion ds_t holds the increments of
+every coordinate over one and over three lags, as pooled normal scores (a Gaussian copula). A phase
+is a Gaussian in that space, and
 
     gain = h(ds) - h(ds | z) = (1/n) sum_t [log p(ds_t | phase after the cut) - log p(ds_t)]
 
@@ -137,6 +137,12 @@ class Phases:
             np.asarray(values[name], np.float64) for name in ("mean", "whitening", "steps")
         )
         p, phases = len(motion.columns), len(steps)
+        if motion.lag < 1 or motion.width < 1 or not (steps > 0).all():
+            raise ValueError(
+                f"lag {motion.lag}, {motion.width} coordinates, phases of {steps} steps"
+            )
+        if not ((motion.columns >= 0) & (motion.columns < len(SPANS) * motion.width)).all():
+            raise ValueError(f"columns beyond {motion.width} coordinates")
         shapes = {
             "still": (motion.still, (p,)),
             "knots": (motion.knots, (p, KNOTS)),
@@ -147,16 +153,22 @@ class Phases:
         for name, (array, shape) in shapes.items():
             if array.shape != shape or not np.isfinite(array).all():
                 raise ValueError(f"{name} has shape {array.shape}, not {shape}, or is not finite")
+        if (np.diff(motion.knots) < 0).any() or (np.diagonal(whitening, 0, 1, 2) <= 0).any():
+            raise ValueError("knots descend, or a covariance is not positive")
         return cls(motion, mean, whitening, steps)
 
 
-def fit_motion(states: Sequence[Float], lag: int) -> tuple[Motion, Float]:
+def fit_motion(
+    states: Sequence[Float], lag: int, resolution: Float | None = None
+) -> tuple[Motion, Float]:
     """How the motion of trajectories is scored, and the pooled scores.
 
     Parameters
     ----------
     states : sequence of [T_i, d] float64, T_i > 3 lag
     lag : int
+    resolution : [d] float64, optional
+        Increments below it are rest, too.
 
     Returns
     -------
@@ -175,7 +187,10 @@ def fit_motion(states: Sequence[Float], lag: int) -> tuple[Motion, Float]:
     )
     low = np.min([s.min(axis=0) for s in states], axis=0)
     high = np.max([s.max(axis=0) for s in states], axis=0)
-    still = np.tile(STILL * (high - low), len(SPANS))
+    still = STILL * (high - low)
+    if resolution is not None:
+        still = np.maximum(still, resolution)
+    still = np.tile(still, len(SPANS))
     increments[np.abs(increments) < still] = 0.0
     columns = np.flatnonzero((increments != increments[:1]).any(axis=0))
     increments = np.ascontiguousarray(increments[:, columns].T)  # [p, n]

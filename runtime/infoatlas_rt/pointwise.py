@@ -28,12 +28,12 @@ from numpy.typing import NDArray
 from .errors import InputError
 from .estimator import Estimator
 from .inputs import as_count
+from .phases import STILL
 
 Floats = NDArray[np.float64]
 
 # Chosen on three tasks of scripted demonstrations; docs/key-states.md has what else was tried.
 K_SLICE, SLICES = 5, 10  # of each view; 20 found no more
-REST = 1e-4  # increments below this share of a coordinate's range are rest
 WIDTH = 0.1  # standard deviation of an event's place between trajectories, share of their length
 ROUNDS = 20
 
@@ -125,7 +125,7 @@ def local_information(
     if estimator is None:
         estimator = Estimator(k=min(K_SLICE, len(columns)), slices=SLICES)
     moving = [states[:, columns] for states in trajectories]
-    motion = [_increments(states, lag, REST * span[columns]) for states in moving]
+    motion = [_increments(states, lag, STILL * span[columns]) for states in moving]
     views = []
     for sides, middle in ((moving, lag / 2), (motion, float(lag))):
         now, past = ([side[part] for side in sides] for part in (slice(lag, None), slice(-lag)))

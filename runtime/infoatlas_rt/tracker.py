@@ -4,6 +4,9 @@ The phases come from `discover_keystates(demonstrations)`. They follow each othe
 right; a phase ends with a probability of one over its mean length at every step, and emits motion
 by its Gaussian. A key state is reported when the probability that the episode has passed it
 exceeds `posterior`.
+
+Noise that the demonstrations lack counts as motion, and can be taken for a later phase. Record the
+demonstrations with the sensors of the run, or give `discover_keystates` their `resolution`.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError
-from .inputs import as_samples
+from .inputs import as_number, as_samples
 from .keystates import KeyStates
 from .phases import SPANS
 
@@ -80,9 +83,10 @@ class KeyStateTracker:
                 f"key states of method {keystates.method!r} have no phases to follow: discover "
                 "them with method='phase'"
             )
-        if not 0.5 <= posterior < 1:
+        self.posterior = as_number(posterior, "posterior")
+        if not 0.5 <= self.posterior < 1:
             raise InputError(f"posterior is {posterior!r}: pass a probability from 0.5 to below 1")
-        self.keystates, self.posterior = keystates, float(posterior)
+        self.keystates = keystates
         self._phases = keystates.phases
         self._back = [-1 - span * self._phases.motion.lag for span in SPANS]
         # A phase of mean length m ends with probability 1 / m; the last one does not end.
@@ -126,12 +130,15 @@ class KeyStateTracker:
         InputError
             Another number of coordinates, NaN or infinite values; the episode stays as it is.
         """
-        now = as_samples(state, "state").ravel()
-        if len(now) != self._phases.motion.width:
+        width = self._phases.motion.width
+        given = np.atleast_1d(np.asarray(state))
+        if given.shape != (width,):
             raise InputError(
-                f"state has {len(now)} coordinates, and the key states were found with "
-                f"{self._phases.motion.width}: pass the same ones, in the same order"
+                f"state has shape {given.shape}, and the key states were found with {width} "
+                f"coordinates: pass [{width}], in the same order"
             )
+        # A copy, for the caller may fill the same array again.
+        now = as_samples(given[None], "state (skip it; [0, coordinate])")[0].copy()
         self.step += 1
         self._recent.append(now)
         if self.step < self._phases.motion.reach:
