@@ -10,6 +10,7 @@ import pytest
 
 from infoatlas_rt import InputError, KeyStates, discover_keystates, load_trajectories
 from infoatlas_rt.data import Trajectories
+from infoatlas_rt.phases import Segmentation, fit_motion
 from regimes import demonstrations
 
 PICKCUBE = Path(__file__).parents[1] / "examples/data/pickcube.npz"
@@ -74,19 +75,21 @@ def test_p_values_of_stationary_motion_are_seldom_small():
     assert small <= 4
 
 
-def test_a_short_sharp_phase_before_the_end_is_not_missed():
-    """A release: it gains little over all steps, and is the sharpest change there is."""
-    rng = np.random.default_rng(0)
-    states, releases = [], []
-    for _ in range(15):
-        length = int(rng.integers(60, 80))
-        drift = np.linspace(0.1, 1.0, length)[:, None]  # motion that changes slowly all the time
-        step = drift * rng.standard_normal((length, 4))
-        step[-8:] = 5 + 0.01 * rng.standard_normal((8, 4))
-        states.append(np.cumsum(step, axis=0))
-        releases.append(length - 8)
-    found = discover_keystates(states, k=1)
-    assert np.abs(found.steps[:, 0] - releases).max() <= 2
+def test_importance_is_the_geometric_mean_of_gain_and_contrast():
+    states, _ = demonstrations()
+    motion, scores = fit_motion(states, 2)
+    lengths = np.array([len(s) - motion.reach for s in states])
+    segmentation = Segmentation(scores, lengths, window=4)
+    segmentation.cut()
+    (cut,) = segmentation.cuts
+    density = segmentation.fit_phases(motion, [cut]).log_density(scores)
+    contrast = 0.0
+    for ratio, own in zip(
+        np.split(density[:, 0] - density[:, 1], np.cumsum(lengths)[:-1]), cut, strict=True
+    ):
+        contrast += (ratio[own - 4 : own].sum() - ratio[own : own + 4].sum()) / (8 * len(cut))
+    expected = np.sqrt(segmentation.gain[0] * contrast)
+    np.testing.assert_allclose(segmentation.importance[0], expected, rtol=1e-4)
 
 
 def test_increments_below_the_resolution_are_rest():
