@@ -15,15 +15,16 @@ from .fields import Extractor
 
 
 def bags_in(path: str | os.PathLike[str]) -> list[Path]:
-    """Bags of a folder that is none itself, by name; empty for a bag or another file."""
+    """Two or more bags of a folder that is none itself, by name; empty for anything else."""
     folder = Path(path)
     if not folder.is_dir() or (folder / "metadata.yaml").exists():
         return []
-    return sorted(
+    found = sorted(
         entry
         for entry in folder.iterdir()
         if entry.suffix in SUFFIXES or (entry / "metadata.yaml").is_file()
     )
+    return found if len(found) > 1 else []
 
 
 def load_demonstrations(
