@@ -172,7 +172,7 @@ class CouplingDetector:
         return self._judge(self.online.push(a, stamp, b, read=read))
 
     def read(self) -> list[CouplingEvent]:
-        """Judge the window as it is, where `push` was told not to read."""
+        """Judge the window as it is, where `push` was called with read=False."""
         return self._judge(self.online.read())
 
     def _judge(self, reading: Reading | None) -> list[CouplingEvent]:
