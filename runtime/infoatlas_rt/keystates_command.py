@@ -317,7 +317,7 @@ def _bag(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> No
 def _print_bag(result: dict[str, Any], plot: str | None) -> None:
     stamps, start = result["curve"]["stamp"], result["start"]
     table(
-        f"Key states of {result['data']} (times: seconds since the first message)",
+        f"Extrema of the curve of {result['data']} (times: seconds since the first message)",
         ("", "kind", "time", "MI (nats)", "stands out by", "reported at"),
         [
             (

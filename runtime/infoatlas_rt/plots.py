@@ -30,7 +30,7 @@ RED = "#c2262d"
 COUPLED = "#2e8b57"
 # Of each kind: label, face, edge, colour of the number in it, and of the time beside it.
 MARKS = {
-    "maximum": ("maximum: key state", RED, "white", "white", RED),
+    "maximum": ("maximum", RED, "white", "white", RED),
     "minimum": ("minimum", "white", RED, RED, RED),
     "change": ("steepest change", "#8a95a1", "white", "white", QUIET),
 }
@@ -117,7 +117,7 @@ def keystates_figure(
     heading = f"{title}:  " if title else ""
     _draw_heading(
         figure,
-        f"{heading}how much of a state is known from its past,  "
+        f"{heading}information of a state with its past,  "
         f"$I(s_t\\,;\\,{_past('s', curve.lag, curve.history)})$",
         f"{int(curve.samples.max())} trajectories · lag {curve.lag} steps · {curve.how} "
         "· band: ± noise (samples and slices) of each point",
@@ -185,7 +185,7 @@ def stream_figure(
     below[-1].set_xlabel("seconds since the first message", color=INK, fontsize=10)
     end = max(float(stamps[-1]) for stamps, _ in curve.states) - curve.start
     below[-1].set_xlim(-0.015 * end, 1.015 * end)
-    what = "how much one topic tells of the other" if two else "how much is known from the past"
+    what = "information between two topics" if two else "information of a state with its past"
     _draw_heading(
         figure,
         f"{title}:  {what},  $I({names[0]}_t\\,;\\,{_past(names[-1], lag, history)})$",
@@ -369,5 +369,5 @@ def _draw_states(axes: Axes, states: Sequence[KeyState], form: str) -> None:
         )
     if not states:
         axes.text(
-            0.5, 0.03, "no key state stands out", transform=axes.transAxes, color=QUIET, ha="center"
+            0.5, 0.03, "no extremum stands out", transform=axes.transAxes, color=QUIET, ha="center"
         )
