@@ -137,6 +137,8 @@ WAIT = """
 import os, signal, sys, threading
 from importlib import abc
 moment = float(sys.argv.pop(1))
+# A background job may inherit an ignored SIGINT.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from infoatlas_rt.__main__ import main
 {when}
 sys.exit(main())
