@@ -3,13 +3,13 @@
 `discover_keystates` finds them in recorded trajectories by one of two criteria:
 
 - **"phase"** (default): boundaries of a segmentation that all trajectories share, chosen to
-  maximise the information between phase and motion (`phases.py`). NumPy alone, about a second.
+  reduce the entropy of motion most (`phases.py`). NumPy alone, about a second.
 - **"pointwise"**: minima of the local mutual information of a state with its past, by the shipped
   model (`pointwise.py`): the steps at which the past is least informative about the present.
 
 The paper maximises I(s_t; s_<t-lag) over t (Section 4.4). On demonstrations of different length
 the maxima of that curve are no nearer to the true events than evenly spaced steps; the curve stays
-as a picture (`ensemble_curve`, command `keystates --method curve`).
+as a picture (`mi_curve`, command `keystates --method curve`).
 
 `KeyStateTracker` (`tracker.py`) detects the same boundaries in a running episode.
 """
