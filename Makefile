@@ -1,22 +1,31 @@
 # make demo   the main job on 100 real demonstrations: key states and a picture (no torch)
 # make test   the whole test suite, with everything that it drives
+# make test-fast   its core, in under two minutes: the runtime alone (no torch, no simulator)
 # make ros-demo   the ROS 2 node, live: it reports when the robot takes the cube; and a picture
 # make bench  latency of one update on this machine
-# make accuracy   BMI, Gaussians, hand-made families, strong dependence, and the peers beside them
+# make accuracy   every page on accuracy, the peers beside; with QUICK=1 in minutes, to build/results
 # make applications   independence, embeddings, motion, slices: tables and pictures
-# make keystates   key states against true events, and the peers beside them
+# make keystates   key states and coupling against true events, and the peers beside them
 # make keystates-data   the demonstrations of the key-state benchmark, collected anew
+# make summary   the figures and the chart of the README, from the results of the benchmarks
 # make fuzz   20,000 random calls and as many pushes, command lines, damaged models
+# make gpu    what needs a GPU: engines, CUDA graphs, torch beside them, times (docs/tensorrt.md)
+# make docs   the documentation as a site, in build/docs/site; any warning is an error
+# make dist   wheel and sdist in dist/, checked, and installed into a fresh environment
+# make remake MODEL=edge   a model from its recipe (recipes/), resumable
 # make pretrain   three minutes of pretraining on two cores (preset tiny)
 
 PYTHON ?= python3
 RUN  = .venv/bin
 DEV  = .venv-dev/bin
+DOCS = .venv-docs/bin
+DIST = .venv-dist/bin
+GPU ?= .venv-gpu/bin
 BMI  = .venv-bmi/bin
 SIM  = .venv-maniskill/bin
 ROS  = .venv-ros/bin
 
-.PHONY: keystates keystates-data demo test test-core test-ros2 ros-demo bench fuzz accuracy applications pretrain lint clean
+.PHONY: keystates summary keystates-data demo test test-core test-fast test-rest test-ros2 ros-demo bench gpu fuzz accuracy applications pretrain remake lint docs dist clean
 
 demo: .venv/ready
 	$(RUN)/infoatlas-rt keystates examples/data/pickcube.npz \
@@ -24,8 +33,20 @@ demo: .venv/ready
 
 test: test-core test-ros2
 
-test-core: .venv-dev/ready
-	$(DEV)/python -m pytest
+# Without ROS.
+test-core: test-fast test-rest
+
+# Two processes of one thread (tests/conftest.py); a file stays in one, for what its tests share.
+PYTEST = $(1)/python -m pytest -n 2 --dist loadfile
+
+# In the environment of the runtime: what it does not have, the core does not need.
+test-fast: .venv/tests
+	$(RUN)/python -c "from importlib.util import find_spec as f; assert not f('torch') and not f('mujoco')"
+	$(call PYTEST,$(RUN)) tests/runtime -m 'not slow'
+
+test-rest: .venv-dev/ready
+	$(call PYTEST,$(DEV)) tests/runtime -m slow
+	$(call PYTEST,$(DEV)) tests --ignore tests/runtime
 
 # ROS has an environment without torch; the rest of the tests have one without ROS.
 test-ros2: build/ros2/ready
@@ -37,33 +58,50 @@ ros-demo: build/ros2/ready
 bench: .venv/ready
 	$(RUN)/infoatlas-rt bench
 
+# On a Jetson, with the environment of docs/jetson.md and pytest in it: make gpu GPU=~/infoatlas/bin
+gpu: $(if $(filter .venv-gpu/bin,$(GPU)),.venv-gpu/ready)
+	$(GPU)/python -m pytest -m gpu -rs tests/runtime
+
+# QUICK=1: every page much shortened, into build/results.
+PAGES = $(if $(QUICK),--quick --out build/results)
+
 accuracy: .venv-dev/ready build/bmi/ready
-	$(DEV)/python benchmarks/accuracy/bmi.py build/bmi --model edge base wide --out benchmarks/results
-	$(DEV)/python benchmarks/accuracy/gaussian.py --model edge base --out benchmarks/results
-	$(DEV)/python benchmarks/accuracy/families.py --model edge base
-	$(DEV)/python benchmarks/accuracy/strong.py --model edge base
-	$(DEV)/python benchmarks/accuracy/strong.py --model wide --dims 5 10 20 --out benchmarks/results/wide
-	$(DEV)/python benchmarks/accuracy/bmi_sliced.py
-	$(DEV)/python benchmarks/accuracy/sparse_data.py
-	$(DEV)/python benchmarks/accuracy/table1.py
-	$(DEV)/python benchmarks/accuracy/calibration.py build/bmi --out benchmarks/results
+	$(DEV)/python -m benchmarks.bmi_unsliced --model edge base wide $(PAGES)
+	$(DEV)/python -m benchmarks.gaussian --model edge base $(PAGES)
+	$(DEV)/python -m benchmarks.families --model edge base $(PAGES)
+	$(DEV)/python -m benchmarks.strong --model edge base $(PAGES)
+	$(DEV)/python -m benchmarks.strong --model wide --dims 5 10 20 $(if $(QUICK),--quick --out build,--out benchmarks)/results/wide
+	$(DEV)/python -m benchmarks.bmi_sliced $(PAGES)
+	$(DEV)/python -m benchmarks.sparse_data --model edge base wide $(PAGES)
+	$(DEV)/python -m benchmarks.table1 $(PAGES)
+	$(DEV)/python -m benchmarks.calibration $(PAGES)
 
 applications: .venv-dev/ready
-	$(DEV)/python benchmarks/applications/independence.py
-	$(DEV)/python benchmarks/applications/embeddings.py
-	$(DEV)/python benchmarks/applications/motion.py
-	$(DEV)/python benchmarks/applications/slicing.py
+	$(DEV)/python -m benchmarks.independence $(PAGES)
+	$(DEV)/python -m benchmarks.embeddings $(PAGES)
+	$(DEV)/python -m benchmarks.motion $(PAGES)
+	$(DEV)/python -m benchmarks.slicing $(PAGES)
+	$(DEV)/python -m benchmarks.pitfalls --model edge base $(PAGES)
 
 keystates: .venv-dev/ready
-	$(DEV)/python -m benchmarks.keystates.run
+	$(DEV)/python -m benchmarks.keystates.run $(PAGES)
+	$(DEV)/python -m benchmarks.coupling $(PAGES)
+
+# The figures and the chart of the README, from the results.
+summary: .venv-dev/ready
+	$(DEV)/python -m benchmarks.summary
 
 keystates-data: .venv-maniskill/ready
-	$(SIM)/python benchmarks/keystates/collect.py
+	$(SIM)/python -m benchmarks.tasks.collect_planned
 	$(SIM)/pip download --quiet --no-deps --dest build/robosuite robosuite==1.4.1
-	$(SIM)/python benchmarks/keystates/collect_people.py build/robosuite/*.whl
+	$(SIM)/python -m benchmarks.tasks.collect_people build/robosuite/*.whl
 
 fuzz: .venv-dev/ready
 	$(DEV)/python tests/fuzz/run.py --calls 20000 --processes 2 --out benchmarks/results/fuzz.md
+
+MODEL ?= tiny
+remake: .venv-dev/ready
+	$(DEV)/python -m infoatlas_train.build recipes/$(MODEL).toml --out runs/$(MODEL)
 
 pretrain: .venv-dev/ready
 	$(DEV)/python -m infoatlas_train.pretrain --preset tiny --out runs/tiny
@@ -71,20 +109,48 @@ pretrain: .venv-dev/ready
 lint: .venv-dev/ready
 	$(DEV)/ruff check . && $(DEV)/ruff format --check . && $(DEV)/mypy
 
-# Each environment is made again when what it is made from changes.
+docs: .venv-docs/ready
+	$(DOCS)/python docs/site/stage.py build/docs/source
+	PYTHONPATH=docs/site NO_MKDOCS_2_WARNING=1 $(DOCS)/mkdocs build --quiet --strict -f docs/site/mkdocs.yml
+
+# What a user installs: the wheel is built from the sdist, and nothing of the checkout is on its path.
+dist: .venv-dist/ready
+	rm -rf dist build/fresh
+	$(DIST)/python -m build --outdir dist .
+	$(DIST)/twine check --strict dist/*
+	$(PYTHON) -m venv build/fresh
+	build/fresh/bin/pip install --quiet --disable-pip-version-check --no-compile "$$(echo dist/*.whl)[cpu]"
+	cd build/fresh && bin/infoatlas-rt info
+
+# Each environment is made again when what it is made from changes. Modules are compiled when they
+# are first imported: most of torch's and SciPy's never are.
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(RUN)/pip install --quiet --disable-pip-version-check -e '.[cpu,cli,plot]'
+	$(RUN)/pip install --quiet --disable-pip-version-check --no-compile -e '.[cpu,cli,plot]'
+	touch $@
+
+.venv/tests: .venv/ready
+	$(RUN)/pip install --quiet --disable-pip-version-check --no-compile -e '.[test]'
 	touch $@
 
 .venv-dev/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-dev
-	$(DEV)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cli,plot,export,bench,dev]'
+	$(DEV)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[cli,plot,export,bench,dev]'
+	touch $@
+
+.venv-docs/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-docs
+	$(DOCS)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt '.[docs]'
+	touch $@
+
+.venv-dist/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-dist
+	$(DIST)/pip install --quiet --disable-pip-version-check --no-compile 'build>=1.2' 'twine>=6'
 	touch $@
 
 .venv-ros/ready: pyproject.toml ros2_node/wheels.py
 	$(PYTHON) -m venv .venv-ros
-	$(ROS)/pip install --quiet --disable-pip-version-check -e '.[cpu,plot,bags,ros2]'
+	$(ROS)/pip install --quiet --disable-pip-version-check --no-compile -e '.[cpu,plot,bags,ros2]'
 	$(ROS)/python ros2_node/wheels.py
 	touch $@
 
@@ -98,18 +164,26 @@ build/ros2/ready: .venv-ros/ready $(shell find ros2_node/infoatlas_* -type f -no
 	touch $@
 
 # BMI needs an old jax and numpy < 2, so it lives alone and hands over .npz files.
-build/bmi/ready: benchmarks/accuracy/bmi_samples.py
+build/bmi/ready: benchmarks/tasks/bmi_samples.py
 	$(PYTHON) -m venv .venv-bmi
-	$(BMI)/pip install --quiet --disable-pip-version-check benchmark-mi==0.1.3 'jax<0.4.24' 'jaxlib<0.4.24' 'numpy<2' 'scipy<1.13'
-	$(BMI)/python benchmarks/accuracy/bmi_samples.py build/bmi
+	$(BMI)/pip install --quiet --disable-pip-version-check --no-compile benchmark-mi==0.1.3 'jax<0.4.24' 'jaxlib<0.4.24' 'numpy<2' 'scipy<1.13'
+	$(BMI)/python -m benchmarks.tasks.bmi_samples build/bmi
+	touch $@
+
+# The export of FP16 graphs brings the CPU's ONNX Runtime, which shares the import name of the GPU's.
+.venv-gpu/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-gpu
+	$(GPU)/pip install --quiet --disable-pip-version-check --no-compile -e '.[export,gpu,tensorrt,dev]'
+	$(GPU)/pip uninstall --quiet --yes onnxruntime
+	$(GPU)/pip install --quiet --disable-pip-version-check --no-compile --no-deps --force-reinstall onnxruntime-gpu
 	touch $@
 
 # ManiSkill's planner crashes with numpy 2, so it lives alone and hands over .npz files.
 .venv-maniskill/ready:
 	$(PYTHON) -m venv .venv-maniskill
-	$(SIM)/pip install --quiet --disable-pip-version-check torch==2.13.0
-	$(SIM)/pip install --quiet --disable-pip-version-check mani-skill==3.0.1 torch==2.13.0 'numpy<2' 'mujoco>=3.1,<4'
+	$(SIM)/pip install --quiet --disable-pip-version-check --no-compile torch==2.13.0
+	$(SIM)/pip install --quiet --disable-pip-version-check --no-compile mani-skill==3.0.1 torch==2.13.0 'numpy<2' 'mujoco>=3.1,<4'
 	touch $@
 
 clean:
-	rm -rf .venv .venv-dev .venv-bmi .venv-maniskill .venv-ros build
+	rm -rf .venv .venv-dev .venv-docs .venv-dist .venv-bmi .venv-maniskill .venv-ros .venv-gpu build dist

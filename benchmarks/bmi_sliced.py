@@ -1,11 +1,11 @@
-"""Sliced readings of the 25 and 50-dimensional BMI tasks: is their rank order right?
+"""Sliced estimates of the 25 and 50-dimensional BMI tasks: is their rank order right?
 
-    python benchmarks/accuracy/bmi_sliced.py         # build/bmi/large -> results/bmi_sliced.*
-    python benchmarks/accuracy/bmi_sliced.py --quick --out build/results
+    python -m benchmarks.bmi_sliced         # build/bmi/large -> results/bmi_sliced.*
+    python -m benchmarks.bmi_sliced --quick --out build/results
 
-A sliced reading is not the mutual information, and promises no value. What it promises is an order:
-of two states of the same kind, the one that tells more reads higher. Reads what bmi_samples.py
-wrote: the tasks of the benchmark, and weaker and stronger ones of each kind.
+A sliced estimate is not the mutual information, and promises no value but an order: of two tasks of
+one kind, the one of more information gets the higher estimate. Reads what bmi_samples.py wrote:
+the tasks of the benchmark, and weaker and stronger ones of each kind.
 """
 
 from __future__ import annotations
@@ -16,17 +16,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import report
-from bmi import load
 from matplotlib.figure import Figure
-from report import GRID, INK, KSG, OURS, PEERS, QUIET, Case, Row, names, number, pick, table
 from scipy.stats import spearmanr
 
 from infoatlas_rt import Estimator
 
+from . import drawing, report
+from .drawing import GRID, INK, QUIET
+from .measure import OURS, Row, mean_seconds, measure, names, pick
+from .peers import KSG, PEERS
+from .report import number, table
+from .tasks import Case
+from .tasks.bmi_files import load_cases
+
 SIZES = (100, 500, 1000, 5000)
 WHOLE = f"{KSG}, not sliced"
-COLOURS = ("#1f5f99", "#e08a00", "#b5495b", "#2a9d8f", "#7a5195", "#8a95a1", "#1c2733")
 
 
 def kind(task: str) -> str:
@@ -36,14 +40,14 @@ def kind(task: str) -> str:
 
 def cases(folder: Path, sizes: Sequence[int], seeds: int) -> list[Case]:
     made = []
-    for case in load(folder, sizes, seeds):
+    for case in load_cases(folder, sizes, seeds):
         label = {**case.label, "kind": kind(case.label["task"])}
         made.append(Case(label, case.truth, case.n, case.draws, case.draw))
     return made
 
 
 def order(rows: list[Row]) -> float:
-    """Spearman's rank correlation of readings and truths, mean over seeds."""
+    """Spearman's rank correlation of estimates and truths, mean over seeds."""
     truth = [row.truth for row in rows]
     readings = np.array([row.estimates for row in rows]).T
     return float(np.mean([spearmanr(reading, truth).statistic for reading in readings]))
@@ -56,12 +60,12 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int], listed: s
     parts = [
         "# BMI in 25 and 50 dimensions, sliced",
         f"{len(tasks)} tasks: the {len(listed)} large ones of the benchmark, and each kind of them "
-        "in five strengths. A sliced reading is not the mutual information: what it promises is "
+        "in five strengths. A sliced estimate is not the mutual information: what it promises is "
         "their order.",
         report.byline(about),
-        "![Reading over truth](bmi_sliced.png)",
+        "![Estimate over truth](bmi_sliced.png)",
         "## Rank order",
-        "Spearman's rank correlation of readings and truths over the strengths of a kind, mean "
+        "Spearman's rank correlation of estimates and truths over the strengths of a kind, mean "
         f"over {max(len(row.estimates) for row in rows)} seeds; 1: the order is right. All: over "
         "all tasks, kinds mixed, which no slice promises.",
     ]
@@ -71,11 +75,11 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int], listed: s
             own = pick(rows, n=n, estimator=name)
             within = [order(pick(own, kind=k)) for k in kinds]
             cells = (number(value, 2) for value in within)
-            seconds = report.duration(report.mean_seconds(own))
+            seconds = report.duration(mean_seconds(own))
             total = [number(float(np.mean(within)), 2), *cells, number(order(own), 2)]
             lines.append([str(n), name, *total, seconds])
     head = ["n", "estimator", "mean of kinds", *kinds, "all", "time"]
-    parts += [table(head, lines), "## Readings of the benchmark's own tasks"]
+    parts += [table(head, lines), "## Estimates of the benchmark's own tasks"]
     parts.append("Mean over seeds ± spread, nats.")
     for n in reversed(sizes):
         lines = []
@@ -92,7 +96,7 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
     kinds = list(dict.fromkeys(row.label["kind"] for row in rows))
     shown = names(rows)
     height = 1.5 + 2.5 * len(shown)
-    figure = Figure(figsize=(12, height), dpi=150, facecolor="white")
+    figure = drawing.canvas(12, height)
     panels = figure.subplots(len(shown), len(sizes), sharex=True, sharey=True, squeeze=False)
     figure.subplots_adjust(
         left=0.085,
@@ -104,9 +108,9 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
     )
     for line, name in zip(panels, shown, strict=True):
         for axes, n in zip(line, sizes, strict=True):
-            report.quiet(axes)
+            drawing.quiet(axes)
             axes.grid(color=GRID, linewidth=0.8)
-            for k, colour in zip(kinds, COLOURS, strict=False):
+            for k, colour in zip(kinds, drawing.SERIES, strict=False):
                 own = sorted(pick(rows, kind=k, n=n, estimator=name), key=lambda row: row.truth)
                 largest = max(row.mean for row in own)
                 axes.errorbar(
@@ -136,10 +140,10 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
                 axes.set_xlabel("truth (nats)", color=QUIET, fontsize=9)
         line[0].set_ylabel(name.replace(", ", "\n"), color=INK, fontsize=9.5)
     panels[0, 0].set_ylim(-0.5, 1.45)
-    report.heading(
+    drawing.heading(
         figure,
-        "BMI in 25 and 50 dimensions: do sliced readings keep the order of the truth?",
-        "reading as a share of the largest of its kind, mean and standard deviation over seeds; "
+        "BMI in 25 and 50 dimensions: do sliced estimates keep the order of the truth?",
+        "estimate as a share of the largest of its kind, mean and standard deviation over seeds; "
         "rank correlation: mean over kinds",
     )
     figure.legend(
@@ -156,31 +160,31 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
     return figure
 
 
-def main() -> None:
-    parser = report.options(__doc__, "1 seed, n = 100, 8 slices")
+def main(arguments: Sequence[Any] | None = None) -> None:
+    parser = report.Options(__spec__.name, __doc__, "1 seed, n = 100, 8 slices")
     parser.add_argument("samples", nargs="?", type=Path, default=Path("build/bmi/large"))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
-    options = parser.parse_args()
-    if len(options.model) > 1:
+    chosen = parser.parse_args(arguments)
+    if len(chosen.model) > 1:
         parser.error("--model takes one model here: it is compared with itself, sliced otherwise")
-    sizes, seeds, slices = sorted(options.sizes), options.seeds, 40
-    if options.quick:
+    sizes, seeds, slices = sorted(chosen.sizes), chosen.seeds, 40
+    if chosen.quick:
         sizes, seeds, slices = [100], 1, 8
-    made = cases(options.samples, sizes, seeds)
+    made = cases(chosen.samples, sizes, seeds)
     listed = set()
-    for file in options.samples.glob("*.npz"):
+    for file in chosen.samples.glob("*.npz"):
         with np.load(file) as data:
             if data["listed"]:
                 listed.add(file.stem)
-    (model,) = options.model
+    (model,) = chosen.model
     estimators = {
         f"{OURS}, {slices} slices of {k}": Estimator(model, k=k, slices=slices) for k in (5, 1)
     }
-    about = report.provenance(next(iter(estimators.values())))
-    rows = report.measure("Sliced", made, estimators, {WHOLE: PEERS[KSG]})
+    about = report.provenance(chosen.command, next(iter(estimators.values())))
+    rows = measure("Sliced", made, estimators, {WHOLE: PEERS[KSG]})
     text = page(about, rows, sizes, listed)
-    report.write(options.out, "bmi_sliced", about, rows, text, draw(rows, sizes))
+    report.write(chosen.out, "bmi_sliced", about, rows, text, draw(rows, sizes))
 
 
 if __name__ == "__main__":

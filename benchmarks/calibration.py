@@ -1,44 +1,46 @@
 """Do the error bars hold? Coverage of intervals, and the level of the independence test.
 
-    python benchmarks/accuracy/calibration.py        # build/bmi -> benchmarks/results/calibration.*
-    python benchmarks/accuracy/calibration.py --quick --out build/results
+    python -m benchmarks.calibration        # build/bmi -> benchmarks/results/calibration.*
+    python -m benchmarks.calibration --quick --out build/results
 
 Coverage: how often the truth lies within mi ± z stderr, over draws of the atlas that neither
-training nor calibration has seen, and over BMI; for sides that enter whole and for 40 slices.
+training nor calibration has seen, and over BMI; unsliced and in 40 slices.
 Level: how often the permutation test calls independent samples dependent, at a nominal 5%.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-import report
 from matplotlib.figure import Figure
-from report import INK, QUIET, number, table
-from truths import student_excess
 
 from infoatlas_rt import Estimator, independence_test
-from infoatlas_rt.console import progress
-from infoatlas_rt.slicing import SLICES, stiefel
 from infoatlas_train.calibrate import HELD_OUT_SEED, SIZES, Dataset, Readings, coverage, read
 from infoatlas_train.calibrate import sliced as wide_draws
 from infoatlas_train.calibrate import whole as atlas_draws
 
+from . import drawing, report
+from .drawing import GREEN, GRID, INK, NAVY, ORANGE, QUIET, RED, SKY
+from .peers.sliced import projections
+from .report import number, progress, table
+from .tasks.truths import student_excess
+
 NOMINAL = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+SLICES = 40
 PERMUTATIONS = 19  # p <= 0.05 if the given pairing reads more than all of them: exactly 5%
 FITTED = "The constants were fitted to other draws of the atlas; BMI had no part in it."
 NOT_FITTED = "This model file has no calibration, so its standard error is the noise alone."
 COLOURS = {
-    "atlas, whole": "#0c2f52",
-    "without flows, whole": "#5b93c4",
-    "BMI, whole": "#e08a00",
-    "wide mixtures, 40 slices": "#00936b",
-    "BMI, 40 slices": "#c2452d",
+    "atlas, unsliced": NAVY,
+    "without flows, unsliced": SKY,
+    "BMI, unsliced": ORANGE,
+    "wide mixtures, 40 slices": GREEN,
+    "BMI, 40 slices": RED,
 }
 
 
@@ -74,7 +76,7 @@ def _sliced_gaussian(x: np.ndarray, y: np.ndarray, k: int) -> tuple[float, float
     dx, dy = x.shape[2], y.shape[2]
     r = np.corrcoef(np.concatenate([x, y], 2).reshape(-1, dx + dy).astype(float), rowvar=False)
     rng = np.random.default_rng(0)
-    p, q = (stiefel(d, k, 4096, rng) for d in (dx, dy))
+    p, q = (projections(d, k, 4096, rng) for d in (dx, dy))
     pt, qt = p.swapaxes(1, 2), q.swapaxes(1, 2)
     xx, yy, xy = pt @ r[:dx, :dx] @ p, qt @ r[dx:, dx:] @ q, pt @ r[:dx, dx:] @ q
     joint = np.block([[xx, xy], [xy.swapaxes(1, 2), yy]])
@@ -148,11 +150,11 @@ def summarise(name: str, data: Readings) -> list[dict[str, Any]]:
 
 def draw(populations: dict[str, Readings]) -> Figure:
     """Observed over nominal coverage, all sizes together; and the 90% coverage by size."""
-    figure = Figure(figsize=(12, 5.6), dpi=150, facecolor="white")
+    figure = drawing.canvas(12, 5.6)
     left, right = figure.subplots(1, 2)
     figure.subplots_adjust(left=0.06, right=0.985, top=0.8, bottom=0.1, wspace=0.16)
     left.plot([0, 1], [0, 1], color=INK, linewidth=1)
-    right.axhspan(0.85, 0.95, color="#e6e9ed", linewidth=0)
+    right.axhspan(0.85, 0.95, color=GRID, linewidth=0)
     right.axhline(0.9, color=INK, linewidth=1)
     for name, data in populations.items():
         z = [NormalDist().inv_cdf(0.5 + share / 2) for share in NOMINAL]
@@ -162,7 +164,7 @@ def draw(populations: dict[str, Readings]) -> Figure:
         sizes = [(n, coverage(at_n, at_n["stderr"])) for n, at_n in by_size(data)]
         right.plot(*zip(*sizes, strict=True), **style)
     for axes in (left, right):
-        report.quiet(axes)
+        drawing.quiet(axes)
     left.set(xlim=(0, 1), ylim=(0, 1), xlabel="nominal", ylabel="observed")
     left.set_title("Coverage, all sizes", color=INK, fontsize=11, loc="left")
     right.set(xscale="log", ylim=(0, 1.01), xlabel="n", xticks=SIZES)
@@ -174,8 +176,10 @@ def draw(populations: dict[str, Readings]) -> Figure:
     figure.legend(
         loc="upper right", bbox_to_anchor=(0.99, 0.99), ncols=3, frameon=False, fontsize=9
     )
-    words = "share of truths within mi ± z stderr: on the diagonal, error bars mean what they say"
-    report.heading(figure, "Are the standard errors calibrated?", words)
+    words = (
+        "share of truths within mi ± z stderr: on the diagonal, error bars hold what they promise"
+    )
+    drawing.heading(figure, "Are the standard errors calibrated?", words)
     for axes in (left, right):
         axes.xaxis.label.set_color(QUIET)
     return figure
@@ -220,39 +224,49 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]], level: list[dict[str
     )
 
 
-def main() -> None:
-    parser = report.options(__doc__, "few draws, n = 50 and 200")
+def main(arguments: Sequence[Any] | None = None) -> None:
+    parser = report.Options(__spec__.name, __doc__, "few draws, n = 50 and 200")
     parser.add_argument("samples", nargs="?", type=Path, default=Path("build/bmi"))
-    parser.add_argument("--draws", type=int, default=450, help="datasets that enter whole (450)")
+    parser.add_argument("--draws", type=int, default=450, help="datasets that enter unsliced (450)")
     parser.add_argument("--wide", type=int, default=40, help="datasets that are sliced (40)")
     parser.add_argument("--seeds", type=int, default=10, help="draws of each BMI task (10)")
     parser.add_argument("--trials", type=int, default=1000, help="of the test, per setting (1000)")
-    o = parser.parse_args()
-    if len(o.model) > 1:
+    chosen = parser.parse_args(arguments)
+    if len(chosen.model) > 1:
         parser.error("--model: one at a time")
     sizes, level_sizes = SIZES, (50, 200)
-    if o.quick:
-        o.draws, o.wide, o.seeds, o.trials = 24, 3, 1, 20
+    if chosen.quick:
+        chosen.draws, chosen.wide, chosen.seeds, chosen.trials = 24, 3, 1, 20
         sizes, level_sizes = SIZES[:3:2], SIZES[:1]
-    model = o.model[0]
+    model = chosen.model[0]
     whole = Estimator(model)
-    dim = whole.bundle.dim
+    dim = whole.model_file.dim
     many = Estimator(model, k=dim, slices=SLICES)
     narrow = Estimator(model, k=min(2, dim), slices=SLICES)
     jobs = {
-        "atlas, whole": (whole, atlas_draws(o.draws, HELD_OUT_SEED, max(sizes), dim), o.draws),
+        "atlas, unsliced": (
+            whole,
+            atlas_draws(chosen.draws, HELD_OUT_SEED, max(sizes), dim),
+            chosen.draws,
+        ),
         "wide mixtures, 40 slices": (
             many,
-            wide_draws(o.wide, HELD_OUT_SEED, max(sizes), dim),
-            o.wide,
+            wide_draws(chosen.wide, HELD_OUT_SEED, max(sizes), dim),
+            chosen.wide,
         ),
     }
-    if any(o.samples.glob("*.npz")):
-        jobs["BMI, whole"] = (whole, bmi(o.samples, o.seeds), 33 * o.seeds)
-        jobs["BMI, 40 slices"] = (narrow, bmi_sliced(o.samples, o.seeds, narrow.k), 8 * o.seeds)
-    elif not o.quick:
-        parser.error(f"no .npz files in {o.samples}: make them with bmi_samples.py, or use --quick")
-    about = report.provenance(whole)
+    if any(chosen.samples.glob("*.npz")):
+        jobs["BMI, unsliced"] = (whole, bmi(chosen.samples, chosen.seeds), 33 * chosen.seeds)
+        jobs["BMI, 40 slices"] = (
+            narrow,
+            bmi_sliced(chosen.samples, chosen.seeds, narrow.k),
+            8 * chosen.seeds,
+        )
+    elif not chosen.quick:
+        parser.error(
+            f"no .npz files in {chosen.samples}: make them with bmi_samples.py, or use --quick"
+        )
+    about = report.provenance(chosen.command, whole)
     populations: dict[str, Readings] = {}
     for name, (estimator, draws, total) in jobs.items():
         done = 0
@@ -265,15 +279,15 @@ def main() -> None:
 
             populations[name] = read(estimator, draws, sizes, advance)
     # Draws without flows are no part of the atlas.
-    straight = populations["atlas, whole"]["family"] == "straight"
-    both = populations.pop("atlas, whole")
-    for name, rows in (("atlas, whole", ~straight), ("without flows, whole", straight)):
+    elliptical = populations["atlas, unsliced"]["family"] == "straight"
+    both = populations.pop("atlas, unsliced")
+    for name, rows in (("atlas, unsliced", ~elliptical), ("without flows, unsliced", elliptical)):
         populations[name] = {key: column[rows] for key, column in both.items()}
     populations = {name: populations[name] for name in COLOURS if name in populations}
     rows = [row for name, data in populations.items() for row in summarise(name, data)]
-    level = measure_level(model, o.trials, level_sizes)
+    level = measure_level(model, chosen.trials, level_sizes)
     text = page(about, rows, level)
-    report.save(o.out, "calibration", about, [*rows, *level], text, draw(populations))
+    report.save(chosen.out, "calibration", about, [*rows, *level], text, draw(populations))
 
 
 if __name__ == "__main__":

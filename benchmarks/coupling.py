@@ -1,7 +1,7 @@
 """Does the tool hold the object? Coupling events, online, without demonstrations.
 
-    python benchmarks/keystates/coupling.py             # -> benchmarks/results/coupling.*
-    python benchmarks/keystates/coupling.py --quick --out build/results
+    python -m benchmarks.coupling             # -> benchmarks/results/coupling.*
+    python -m benchmarks.coupling --quick --out build/results
 
 Positions of the tool and of an object, step by step, into `CouplingDetector` and three peers. The
 settings of all of them were chosen on PickCube, LiftPegUpright and PushCube.
@@ -9,23 +9,19 @@ settings of all of them were chosen on PickCube, LiftPegUpright and PushCube.
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tasks
-from tasks import Array
 
 from infoatlas_rt import CouplingDetector, Estimator
-from infoatlas_rt.console import progress
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "accuracy"))
-import report
+from . import report
+from .report import progress
+from .tasks import Array
+from .tasks.demonstrations import TASKS
 
 KINDS = ("as recorded", "put back", "sensor noise", "another's motion")
 NOISE = {"tool": 2e-4, "object": 5e-4}  # metres, standard deviation of a position
@@ -75,7 +71,7 @@ Detect = Callable[[Array, Array, str], list[Event]]
 
 def episodes(pair: Pair, kind: str, most: int | None) -> Iterator[Episode]:
     """Episodes of a pair, as recorded or changed."""
-    with np.load(tasks.TASKS[pair.task].path, allow_pickle=False) as file:
+    with np.load(TASKS[pair.task].path, allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
     names = arrays["names"].tolist()
     ends = np.cumsum(arrays["lengths"])[:-1]
@@ -248,7 +244,7 @@ def choose(name: str, most: int | None) -> tuple[Any, ...]:
         rows = [
             score(make(*setting), pair, kind, most)
             for pair in PAIRS
-            if tasks.TASKS[pair.task].chosen_on
+            if TASKS[pair.task].chosen_on
             for kind in ("as recorded", "sensor noise")
         ]
         alarms = sum(r["false_alarms"] for r in rows) / sum(r["episodes"] for r in rows)
@@ -259,20 +255,17 @@ def choose(name: str, most: int | None) -> tuple[Any, ...]:
     return min(grid, key=cost)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=report.RESULTS, help="folder (%(default)s)")
-    parser.add_argument("--model", default="edge", help="shipped model or .onnx file (%(default)s)")
+def main(arguments: Sequence[Any] | None = None) -> None:
+    parser = report.Options(__spec__.name, __doc__, "4 episodes of each of 3 tasks", several=False)
     parser.add_argument("--task", nargs="+", help="these alone (all)")
-    parser.add_argument("--quick", action="store_true", help="4 episodes of each of 3 tasks")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     estimator = Estimator(chosen.model, threads=1)
     few = 4 if chosen.quick else FEW
     settings = {name: choose(name, few) for name in PEERS}
     detectors = {"infoatlas-rt": ours(estimator)} | {
         name: PEERS[name][0](*setting) for name, setting in settings.items()
     }
-    wanted = chosen.task or (["pick", "push", "stack"] if chosen.quick else list(tasks.TASKS))
+    wanted = chosen.task or (["pick", "push", "stack"] if chosen.quick else list(TASKS))
     jobs = [(pair, kind) for kind in KINDS for pair in PAIRS if pair.task in wanted]
     rows = []
     with progress("coupling") as advance:
@@ -282,7 +275,9 @@ def main() -> None:
                 rows.append({"detector": name} | score(detect, pair, kind, most))
                 print(*rows[-1].values(), flush=True)
             advance(done / len(jobs))
-    about = report.provenance(estimator) | {"peers": {n: list(s) for n, s in settings.items()}}
+    about = report.provenance(chosen.command, estimator) | {
+        "peers": {n: list(s) for n, s in settings.items()}
+    }
     report.save(chosen.out, "coupling", about, rows, page(about, rows))
 
 

@@ -1,111 +1,176 @@
-"""What the application benchmarks share: options, slices, and peers that see any dimension.
-
-The library is used through its public interface alone; the peers share no code with it.
-"""
+"""Figures of the benchmarks: one palette, one heading, one legend."""
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.spatial.distance import pdist, squareform
-from scipy.special import ndtri
-from scipy.stats import rankdata
-from sklearn.covariance import ledoit_wolf
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "accuracy"))
+from .measure import Row, mean_absolute_bias, names, ours, pick
+from .peers import COPULA, KDE, KSG
+from .report import number
 
-import report
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-Samples = NDArray[np.float64]
-Score = Callable[[Samples, Samples], float]
-
-
-def options(doc: str, quick: str) -> argparse.ArgumentParser:
-    """The options that all of these benchmarks have; `quick` says what --quick does."""
-    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=report.RESULTS, help="folder (%(default)s)")
-    parser.add_argument("--model", default="edge", help="shipped model or .onnx file (%(default)s)")
-    parser.add_argument("--quick", action="store_true", help=quick)
-    return parser
+INK, QUIET, GRID, BAND = "#1c2733", "#6b7785", "#e6e9ed", "#f6f7f9"
+NAVY, BLUE, SKY, PALE = "#0c2f52", "#1f5f99", "#5b93c4", "#9fb8cf"
+ORANGE, SAND, GREEN, RED = "#e08a00", "#f2b950", "#3d9970", "#b5495b"
+PURPLE, LILAC, TEAL, GREY = "#8e63b5", "#c08ad8", "#5aa7a7", "#8a95a1"
+# Distinguished by the colour-blind in this order.
+SERIES = (BLUE, ORANGE, GREEN, RED, PURPLE, TEAL, GREY, INK)
+SHADES = ("#b9d0e6", "#8db4d8", SKY, BLUE, NAVY)  # of one quantity, ascending
+BLUES = (BLUE, NAVY, SKY)  # models of ours
+COLOURS = {COPULA: ORANGE, KSG: GREY, KDE: RED}
 
 
-def pick(rows: list[dict[str, Any]], **wanted: Any) -> list[dict[str, Any]]:
-    """Rows that have these values."""
-    return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+def colours(estimators: Iterable[str]) -> dict[str, str]:
+    """By estimator: a blue for each model of ours."""
+    blues = iter(BLUES)
+    return {name: next(blues) if ours(name) else COLOURS[name] for name in estimators}
 
 
-def projections(d: int, k: int, slices: int, rng: np.random.Generator) -> Samples:
-    """Orthonormal columns, uniform directions: [slices, d, k]."""
-    return np.linalg.qr(rng.standard_normal((slices, d, k)))[0]
+def canvas(width: float, height: float) -> Figure:
+    """An empty figure, in inches."""
+    return Figure(figsize=(width, height), dpi=150, facecolor="white")
 
 
-def sliced(score: Score, k: int, slices: int, seed: int = 0) -> Score:
-    """The mean of `score` over random projections of both sides, the same ones at each call."""
+def quiet(axes: Axes) -> None:
+    """Take what is not data off a plot."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(QUIET)
+    axes.tick_params(colors=QUIET, labelsize=9, length=3)
+    axes.set_axisbelow(True)
 
-    def mean(x: Samples, y: Samples) -> float:
-        rng = np.random.default_rng(seed)
-        x, y = ((side - side.mean(0)) / side.std(0) for side in (x, y))
-        pairs = zip(
-            projections(x.shape[1], k, slices, rng),
-            projections(y.shape[1], k, slices, rng),
-            strict=True,
+
+def heading(figure: Figure, title: str, words: str) -> None:
+    """A title and a line under it, at the same distance from the top of any figure."""
+    height = figure.get_figheight()
+    figure.text(
+        0.012, 1 - 0.3 / height, title, color=INK, fontsize=14, fontweight="bold", va="center"
+    )
+    figure.text(0.012, 1 - 0.58 / height, words, color=QUIET, fontsize=9.5, va="center")
+
+
+def truth_legend(figure: Figure, colours: dict[str, str]) -> None:
+    """The mark of the truth and a dot for each estimator, on a line under the heading."""
+    figure.legend(
+        handles=[Line2D([], [], color=INK, marker="|", ms=13, mew=2.2, ls="", label="truth")]
+        + [
+            Line2D([], [], color=colour, marker="o", linestyle="", label=name)
+            for name, colour in colours.items()
+        ],
+        loc="upper right",
+        bbox_to_anchor=(0.988, 1 - 0.62 / figure.get_figheight()),
+        ncols=1 + len(colours),
+        frameon=False,
+        fontsize=9,
+        labelcolor=INK,
+        handletextpad=0.2,
+        columnspacing=1.2,
+    )
+
+
+def line_legend(figure: Figure, colours: Mapping[str, str], **place: Any) -> None:
+    """A line with a dot for each label; to the upper right unless `place` says otherwise."""
+    figure.legend(
+        handles=[
+            Line2D([], [], color=colour, marker="o", markersize=4, lw=2, label=label)
+            for label, colour in colours.items()
+        ],
+        **{
+            "loc": "upper right",
+            "bbox_to_anchor": (0.995, 1 - 0.05 / figure.get_figheight()),
+            "ncols": len(colours),
+            "frameon": False,
+            "fontsize": 9,
+            "labelcolor": INK,
+            **place,
+        },
+    )
+
+
+def against_truth(
+    rows: Sequence[Row],
+    by: str,
+    sizes: Sequence[int],
+    ticks: Mapping[str, str],
+    *,
+    left: float,
+    line: float,
+) -> Figure:
+    """Estimate against truth: a panel for each size, a line for each label.
+
+    Parameters
+    ----------
+    rows : list of Row
+    by : str
+        The label, such as "task".
+    sizes : list of int
+        Those that are shown.
+    ticks : dict
+        What each line is called, in order from the top.
+    left : float
+        Share of the width that the names take.
+    line : float
+        Inches of a line.
+    """
+    figure = canvas(12, 1.95 + line * len(ticks))
+    height = figure.get_figheight()
+    panels = figure.subplots(1, len(sizes), sharex=True, sharey=True, squeeze=False)[0]
+    figure.subplots_adjust(
+        left=left, right=0.985, top=1 - 1.28 / height, bottom=0.55 / height, wspace=0.05
+    )
+    estimators = names(rows)
+    colour = colours(estimators)
+    for axes, n in zip(panels, sizes, strict=True):
+        quiet(axes)
+        axes.grid(axis="x", color=GRID, linewidth=0.8)
+        for i, label in enumerate(ticks):
+            if i % 2:
+                axes.axhspan(i - 0.5, i + 0.5, color=BAND, linewidth=0)
+            truth = pick(rows, n=n, **{by: label})[0].truth
+            axes.plot([truth] * 2, [i - 0.46, i + 0.46], color=INK, linewidth=2.2)
+        for place, name in enumerate(estimators):
+            own = {row.label[by]: row for row in pick(rows, n=n, estimator=name)}
+            shift = 0.72 * (place - (len(estimators) - 1) / 2) / len(estimators)
+            axes.errorbar(
+                [own[label].mean for label in ticks],
+                [i + shift for i in range(len(ticks))],
+                xerr=[own[label].spread for label in ticks],
+                fmt="o",
+                markersize=5.5 if ours(name) else 3.8,
+                color=colour[name],
+                elinewidth=1.2,
+                markeredgecolor="white",
+                markeredgewidth=0.5,
+                zorder=4 if ours(name) else 3,
+            )
+            axes.text(
+                1 - 0.12 * (len(estimators) - place - 0.5),
+                1 + 0.1 / height,
+                number(mean_absolute_bias(list(own.values()))),
+                transform=axes.transAxes,
+                color=colour[name],
+                fontsize=10,
+                fontweight="bold" if ours(name) else "normal",
+                ha="center",
+            )
+        axes.text(
+            0.99 - 0.12 * len(estimators),
+            1 + 0.1 / height,
+            "mean |bias|",
+            transform=axes.transAxes,
+            color=QUIET,
+            fontsize=9,
+            ha="right",
         )
-        return float(np.mean([score(x @ a, y @ b) for a, b in pairs]))
-
-    return mean
-
-
-def shrunk_copula(x: Samples, y: Samples) -> float:
-    """Mutual information of the Gaussian copula, nats; covariance after Ledoit and Wolf (2004).
-
-    Shrinkage keeps it finite where there are more coordinates than samples.
-    """
-    scores = ndtri(rankdata(np.hstack([x, y]), axis=0) / (len(x) + 1))
-    covariance = ledoit_wolf(scores, assume_centered=True)[0]
-    dx = x.shape[1]
-    return gaussian_information(covariance[:dx, :dx], covariance[dx:, dx:], covariance[:dx, dx:])
-
-
-def gaussian_information(xx: Samples, yy: Samples, xy: Samples) -> float:
-    """Mutual information of a Gaussian with these blocks of its covariance, nats."""
-    joint = np.block([[xx, xy], [xy.T, yy]])
-    logdets = [np.linalg.slogdet(block)[1] for block in (xx, yy, joint)]
-    return float(logdets[0] + logdets[1] - logdets[2]) / 2
-
-
-def distance_correlation(x: Samples, y: Samples) -> float:
-    """Squared distance correlation, corrected for its bias (Székely and Rizzo 2014)."""
-
-    def centred(side: Samples) -> Samples:
-        a = squareform(pdist(side))
-        n = len(a)
-        rows = a.sum(0) / (n - 2)
-        a += a.sum() / ((n - 1) * (n - 2)) - rows - rows[:, None]
-        np.fill_diagonal(a, 0)
-        return a
-
-    a, b = centred(x), centred(y)
-    return float((a * b).sum() / np.sqrt((a * a).sum() * (b * b).sum()))
-
-
-def hsic(x: Samples, y: Samples) -> float:
-    """Hilbert-Schmidt independence criterion (Gretton et al. 2005), Gaussian kernels.
-
-    Their width is the median distance. Centred kernels, normalised as a correlation is.
-    """
-
-    def centred(side: Samples) -> Samples:
-        squared = pdist(side, "sqeuclidean")
-        kernel = squareform(np.exp(-squared / (2 * np.median(squared))))
-        np.fill_diagonal(kernel, 1)
-        means = kernel.mean(0)
-        return kernel - means - means[:, None] + means.mean()
-
-    a, b = centred(x), centred(y)
-    return float((a * b).sum() / np.sqrt((a * a).sum() * (b * b).sum()))
+        axes.set_title(f"n = {n}", color=INK, fontsize=12, loc="left")
+        axes.set_xlabel("nats", color=QUIET, fontsize=9)
+        axes.tick_params(axis="y", length=0)
+    panels[0].set_yticks(range(len(ticks)), list(ticks.values()), fontsize=8.5)
+    panels[0].set_ylim(len(ticks) - 0.5, -0.5)
+    truth_legend(figure, colour)
+    return figure

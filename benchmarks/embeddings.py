@@ -1,7 +1,7 @@
 """Sensitivity to noise on real 384-dimensional embeddings, in slices of five and of one dimension.
 
-    python benchmarks/applications/embeddings.py         # -> benchmarks/results/embeddings.*
-    python benchmarks/applications/embeddings.py --quick --out build/results
+    python -m benchmarks.embeddings         # -> benchmarks/results/embeddings.*
+    python -m benchmarks.embeddings --quick --out build/results
 
 After the InfoAtlas paper (Fig. 4), which pairs images with captions: here documentation and code of
 functions, and Gaussian noise on one side in five levels. A good score separates the levels.
@@ -14,15 +14,20 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from common import Samples, Score, distance_correlation, options, pick, report, sliced
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from peers import gaussian_copula
-from report import GRID, INK, OURS, QUIET, number, table
-from texts import embeddings
 
 from infoatlas_rt import Estimator
-from infoatlas_rt.console import progress
+
+from . import drawing, report
+from .drawing import BLUE, GRID, INK, NAVY, QUIET, RED, SAND, SKY
+from .measure import OURS, pick
+from .peers import Score
+from .peers.distance_correlation import distance_correlation
+from .peers.gaussian_copula import gaussian_copula
+from .peers.sliced import sliced
+from .report import number, progress, table
+from .tasks import Array
+from .tasks.texts import embeddings
 
 PAIRS = 2500
 NOISE = (0.0, 0.5, 1.0, 1.5, 2.0)  # standard deviation over that of the embedding's coordinates
@@ -30,16 +35,16 @@ SIZES = (250, 500, 1000, 2000)
 FIVE, ONE = f"{OURS}, k = 5, S = 25", f"{OURS}, k = 1, S = 128"
 COPULA, DISTANCE = "Gaussian copula, k = 5, S = 25", "distance correlation"
 NAMES = (FIVE, ONE, COPULA, DISTANCE)
-SHADES = ("#0c2f52", "#1f5f99", "#5b93c4", "#e0a458", "#b5495b")
+SHADES = (NAVY, BLUE, SKY, SAND, RED)
 
 
-def noisy(side: Samples, level: float, rng: np.random.Generator) -> Samples:
+def noisy(side: Array, level: float, rng: np.random.Generator) -> Array:
     scale = np.sqrt(side.var(axis=0).mean())
     return side + level * scale * rng.standard_normal(side.shape)
 
 
 def measure(
-    model: str, sides: tuple[Samples, Samples], sizes: Sequence[int], repeats: int
+    model: str, sides: tuple[Array, Array], sizes: Sequence[int], repeats: int
 ) -> list[dict[str, Any]]:
     """A row for each size, noise and score: repeats have pairs, noise and slices of their own."""
     values: dict[tuple[int, float, str], list[float]] = {}
@@ -81,7 +86,7 @@ def measure(
     ]
 
 
-def gaps(rows: list[dict[str, Any]], n: int, name: str) -> Samples:
+def gaps(rows: list[dict[str, Any]], n: int, name: str) -> Array:
     """Distance of the means of neighbouring levels, over the sum of their spreads."""
     own = pick(rows, n=n, score=name)
     mean, spread = (np.array([row[key] for row in own]) for key in ("mean", "spread"))
@@ -101,9 +106,9 @@ def page(
         f"deviation over that of a coordinate is the level. {repeats} repeats, each with its own "
         "noise and slices, and pairs drawn without replacement: at large n two repeats share most "
         "of theirs, so the spread over repeats is too small, for all scores alike. No truth is "
-        "known: what can be judged is whether levels are told apart.",
+        "known: what can be judged is whether levels are distinguished.",
         report.byline(about),
-        "![Readings over the number of samples, five levels of noise](embeddings.png)",
+        "![Estimates over the number of samples, five levels of noise](embeddings.png)",
         "## Separation",
         "Difference of the means of neighbouring levels over the sum of their standard deviations: "
         "above 1, bands of one standard deviation do not touch. Smallest and mean of the four; in "
@@ -135,7 +140,7 @@ def page(
         ]
         head = ["score", *(f"noise {level:g}" for level in NOISE), "time"]
         parts += [
-            f"## Readings, n = {n}",
+            f"## Estimates, n = {n}",
             "Mean over repeats ± standard deviation.",
             table(head, lines),
         ]
@@ -144,11 +149,11 @@ def page(
 
 def picture(rows: list[dict[str, Any]], sizes: Sequence[int]) -> Figure:
     """Reading over n, a band for each level of noise, a panel for each score."""
-    figure = Figure(figsize=(12, 4.6), dpi=150, facecolor="white")
+    figure = drawing.canvas(12, 4.6)
     panels = figure.subplots(1, len(NAMES), sharex=True)
     figure.subplots_adjust(left=0.045, right=0.99, top=0.75, bottom=0.12, wspace=0.24)
     for axes, name in zip(panels, NAMES, strict=True):
-        report.quiet(axes)
+        drawing.quiet(axes)
         axes.grid(axis="y", color=GRID, linewidth=0.8)
         for level, shade in zip(NOISE, SHADES, strict=True):
             own = pick(rows, noise=level, score=name)
@@ -160,40 +165,29 @@ def picture(rows: list[dict[str, Any]], sizes: Sequence[int]) -> Figure:
         weight = "bold" if name == FIVE else "normal"
         axes.set_title(name, color=INK, fontsize=10, fontweight=weight)
         axes.set_xlabel("pairs", color=QUIET, fontsize=9)
-    title = "Noise on embeddings of 384 dimensions"
-    figure.text(0.012, 0.935, title, color=INK, fontsize=14, fontweight="bold")
-    figure.text(
-        0.012,
-        0.875,
+    drawing.heading(
+        figure,
+        "Noise on embeddings of 384 dimensions",
         "documentation against code of functions: sliced mutual information in nats (the last: "
         "squared distance correlation), band: one standard deviation of a repeat",
-        color=QUIET,
-        fontsize=9.5,
     )
-    figure.legend(
-        handles=[
-            Line2D([], [], color=shade, marker="o", markersize=4, lw=2, label=f"noise {level:g}")
-            for level, shade in zip(NOISE, SHADES, strict=True)
-        ],
-        loc="upper right",
-        bbox_to_anchor=(0.995, 1.0),
-        ncols=len(NOISE),
-        frameon=False,
-        fontsize=9,
-        labelcolor=INK,
+    drawing.line_legend(
+        figure, {f"noise {level:g}": shade for level, shade in zip(NOISE, SHADES, strict=True)}
     )
     return figure
 
 
-def main() -> None:
-    parser = options(__doc__, "150 pairs, 2 repeats, n = 50 and 100")
+def main(arguments: Sequence[Any] | None = None) -> None:
+    parser = report.Options(
+        __spec__.name, __doc__, "150 pairs, 2 repeats, n = 50 and 100", several=False
+    )
     parser.add_argument("--repeats", type=int, default=20, help="of each level (%(default)s)")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     pairs, sizes, repeats = PAIRS, SIZES, chosen.repeats
     if chosen.quick:
         pairs, sizes, repeats = 150, (50, 100), 2
     sides = embeddings(pairs)
-    about = report.provenance(Estimator(chosen.model))
+    about = report.provenance(chosen.command, Estimator(chosen.model))
     rows = measure(chosen.model, sides, sizes, repeats)
     text = page(about, rows, sizes, len(sides[0]))
     report.save(chosen.out, "embeddings", about, rows, text, picture(rows, sizes))

@@ -1,7 +1,7 @@
 """Accuracy on Gaussians of known mutual information, beside two classical estimators.
 
-    python benchmarks/accuracy/gaussian.py           # -> benchmarks/results/gaussian.*
-    python benchmarks/accuracy/gaussian.py --quick --out build/results
+    python -m benchmarks.gaussian           # -> benchmarks/results/gaussian.*
+    python -m benchmarks.gaussian --quick --out build/results
 
 The d coordinates of x and y correlate pair by pair, all alike: I = -d/2 log(1 - rho^2).
 """
@@ -13,16 +13,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import report
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from report import COPULA, GRID, INK, QUIET, Case, Row, names, number, ours, pick, table
+
+from . import drawing, report
+from .drawing import GRID, INK, QUIET
+from .measure import Row, load_models, mean_seconds, measure, names, ours, pick
+from .peers import COPULA
+from .report import number, table
+from .tasks import Case
 
 TRUTHS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 4.0)
 DIMS = (1, 2, 3, 5)
 SIZES = (50, 100, 500, 1000, 5000)
-STRONG = 0.5  # nats; below it a relative error says little
-SHADES = ("#b9d0e6", "#8db4d8", "#5b93c4", "#1f5f99", "#0c2f52")  # of the sizes, ascending
+STRONG = 0.5  # nats; below it a relative error means little
 
 
 def gaussian(truth: float, d: int, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -56,7 +59,7 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
         return number(float(np.mean([row.spread for row in strong(own)])))
 
     def seconds(own: list[Row]) -> str:
-        return report.duration(report.mean_seconds(own))
+        return report.duration(mean_seconds(own))
 
     def independent(own: list[Row]) -> str:
         (row,) = pick(own, truth=0.0)
@@ -109,15 +112,15 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
     """Bias over truth: a row of panels for each estimator, a column for each dimension."""
     shown = names(rows)
     height = 1.1 + 2.3 * len(shown)
-    figure = Figure(figsize=(12, height), dpi=150, facecolor="white")
+    figure = drawing.canvas(12, height)
     panels = figure.subplots(len(shown), len(DIMS), sharex=True, sharey=True)
     figure.subplots_adjust(
         left=0.075, right=0.985, top=1 - 1.08 / height, bottom=0.56 / height, wspace=0.06
     )
-    shades = dict(zip(sizes, SHADES[-len(sizes) :], strict=True))
+    shades = dict(zip(sizes, drawing.SHADES[-len(sizes) :], strict=True))
     for line, name in zip(panels, shown, strict=True):
         for axes, d in zip(line, DIMS, strict=True):
-            report.quiet(axes)
+            drawing.quiet(axes)
             axes.grid(axis="y", color=GRID, linewidth=0.8)
             axes.plot([0, TRUTHS[-1]], [0, 0], color=INK, linewidth=1)
             for n, shade in shades.items():
@@ -137,51 +140,30 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
         weight = "bold" if ours(name) else "normal"
         line[0].set_ylabel(title, color=INK, fontsize=10, fontweight=weight)
     panels[0, 0].set_ylim(-1.6, 0.6)
-    figure.text(
-        0.012,
-        1 - 0.28 / height,
-        "Gaussians: bias over truth",
-        color=INK,
-        fontsize=14,
-        fontweight="bold",
-    )
     draws = max(len(row.estimates) for row in rows)
-    figure.text(
-        0.012,
-        1 - 0.56 / height,
+    drawing.heading(
+        figure,
+        "Gaussians: bias over truth",
         f"estimate - truth in nats: mean over {draws} draws, band: one standard deviation of a "
         "draw; what lies below -1.6 is cut off",
-        color=QUIET,
-        fontsize=9.5,
     )
-    figure.legend(
-        handles=[
-            Line2D([], [], color=shade, marker="o", markersize=4, lw=2, label=f"n = {n}")
-            for n, shade in shades.items()
-        ],
-        loc="upper right",
-        bbox_to_anchor=(0.99, 0.995),
-        ncols=len(sizes),
-        frameon=False,
-        fontsize=9,
-        labelcolor=INK,
-    )
+    drawing.line_legend(figure, {f"n = {n}": shade for n, shade in shades.items()})
     return figure
 
 
-def main() -> None:
-    parser = report.options(__doc__, "3 draws, n = 50 and 100")
+def main(arguments: Sequence[Any] | None = None) -> None:
+    parser = report.Options(__spec__.name, __doc__, "3 draws, n = 50 and 100")
     parser.add_argument("--draws", type=int, default=24)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
-    options = parser.parse_args()
-    sizes, draws = sorted(options.sizes), options.draws
-    if options.quick:
+    chosen = parser.parse_args(arguments)
+    sizes, draws = sorted(chosen.sizes), chosen.draws
+    if chosen.quick:
         sizes, draws = [50, 100], 3
-    estimators = report.load(options.model)
-    about = report.provenance(*estimators.values())
-    rows = report.measure("Gaussians", cases(sizes, draws), estimators)
+    estimators = load_models(chosen.model)
+    about = report.provenance(chosen.command, *estimators.values())
+    rows = measure("Gaussians", cases(sizes, draws), estimators)
     text = page(about, rows, sizes)
-    report.write(options.out, "gaussian", about, rows, text, draw(rows, sizes))
+    report.write(chosen.out, "gaussian", about, rows, text, draw(rows, sizes))
 
 
 if __name__ == "__main__":

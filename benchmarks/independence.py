@@ -1,10 +1,10 @@
 """Independence testing in 16 to 128 dimensions, beside kernel, distance and sliced peers.
 
-    python benchmarks/applications/independence.py       # -> benchmarks/results/independence.*
-    python benchmarks/applications/independence.py --quick --out build/results
+    python -m benchmarks.independence       # -> benchmarks/results/independence.*
+    python -m benchmarks.independence --quick --out build/results
 
 The three relations of the InfoAtlas paper (Fig. 3; after Goldfeld et al. 2022), where a score has
-to tell samples of a dependent pair from samples of the same marginals without dependence.
+to separate samples of a dependent pair from samples of the same marginals without dependence.
 """
 
 from __future__ import annotations
@@ -14,27 +14,24 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from common import (
-    Samples,
-    Score,
-    distance_correlation,
-    gaussian_information,
-    hsic,
-    options,
-    pick,
-    projections,
-    report,
-    shrunk_copula,
-    sliced,
-)
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from peers import gaussian_copula, ksg
-from report import GRID, INK, OURS, QUIET, number, table
 from sklearn.metrics import roc_auc_score
 
 from infoatlas_rt import Estimator
-from infoatlas_rt.console import progress
+
+from . import drawing, report
+from .drawing import BLUE, GREEN, GREY, GRID, INK, ORANGE, PURPLE, QUIET, RED
+from .measure import OURS, pick
+from .peers import Score
+from .peers.distance_correlation import distance_correlation
+from .peers.gaussian_copula import gaussian_copula
+from .peers.hsic import hsic
+from .peers.ksg import ksg
+from .peers.shrunk_copula import shrunk_copula
+from .peers.sliced import projections, sliced
+from .report import number, progress, table
+from .tasks import Array
+from .tasks.truths import gaussian_information
 
 DIMS = (16, 64, 128)
 SIZES = (100, 200, 500, 1000, 2000)
@@ -48,17 +45,15 @@ PEERS: dict[str, Score] = {
     "HSIC": hsic,
 }
 NAMES = (OURS, *PEERS)
-COLOURS = dict(
-    zip(NAMES, ("#1f5f99", "#e08a00", "#8a95a1", "#b5495b", "#3d9970", "#8e63b5"), strict=True)
-)
+COLOURS = dict(zip(NAMES, (BLUE, ORANGE, GREY, RED, GREEN, PURPLE), strict=True))
 
 
-def one_feature(d: int) -> Samples:
+def one_feature(d: int) -> Array:
     """Every coordinate of y has the mean of x: M of y = (M x + noise) / sqrt(2)."""
     return np.full((d, d), d**-0.5)
 
 
-def two_features(d: int) -> Samples:
+def two_features(d: int) -> Array:
     """Half of y has 1/d of the sum over half of x, the other half that of the rest."""
     half = d // 2
     mixing = np.zeros((d, d))
@@ -66,14 +61,14 @@ def two_features(d: int) -> Samples:
     return mixing
 
 
-RELATIONS: dict[str, Callable[[int], Samples]] = {
+RELATIONS: dict[str, Callable[[int], Array]] = {
     "one feature": one_feature,
     "two features": two_features,
     "independent coordinates": np.eye,
 }
 
 
-def draw(mixing: Samples, n: int, dependent: bool, seed: Sequence[int]) -> tuple[Samples, Samples]:
+def draw(mixing: Array, n: int, dependent: bool, seed: Sequence[int]) -> tuple[Array, Array]:
     """Draw x, y [n, d]; without dependence, y comes from an x of its own."""
     rng = np.random.default_rng([*seed, dependent])
     d = len(mixing)
@@ -81,7 +76,7 @@ def draw(mixing: Samples, n: int, dependent: bool, seed: Sequence[int]) -> tuple
     return x, ((x if dependent else source) @ mixing.T + noise) / np.sqrt(2)
 
 
-def truths(mixing: Samples, draws: int = 1000) -> tuple[float, float]:
+def truths(mixing: Array, draws: int = 1000) -> tuple[float, float]:
     """Mutual information, and its mean over slices, in closed form (nats)."""
     d = len(mixing)
     xx, yy, xy = np.eye(d), (mixing @ mixing.T + np.eye(d)) / 2, mixing.T / np.sqrt(2)
@@ -154,7 +149,7 @@ def page(
     parts = [
         "# Independence testing",
         f"Area under the ROC curve of each score, over {trials} samples{above} of a dependent pair "
-        "and as many of an independent one with the same marginals: 1 tells them apart without an "
+        "and as many of an independent one with the same marginals: 1 separates them without an "
         "error, 0.5 is a coin. Its standard error is about "
         f"{number(np.sqrt(1 / (6 * trials)), 2)} at 0.5{coarse}, and vanishes towards 1. "
         f"{OURS}: k = {K}, {SLICES} slices. The same samples for each score, and the same slices "
@@ -172,7 +167,7 @@ def page(
         ),
         "## What there is to see",
         "Mutual information of a pair, and the mean over its 5-dimensional slices, both in closed "
-        "form; and the mean reading of ours with dependence and without. Nats.",
+        "form; and the mean estimate of ours with dependence and without. Nats.",
         table(
             ["relation", "d", "truth", "truth, sliced", *(f"n = {n}" for n in sizes)],
             [
@@ -226,7 +221,7 @@ def mean_auc(rows: list[dict[str, Any]]) -> float:
 
 def picture(rows: list[dict[str, Any]], dims: Sequence[int]) -> Figure:
     """ROC-AUC over n: a row of panels for each dimension, a column for each relation."""
-    figure = Figure(figsize=(12, 1.6 + 2.3 * len(dims)), dpi=150, facecolor="white")
+    figure = drawing.canvas(12, 1.6 + 2.3 * len(dims))
     panels = figure.subplots(len(dims), len(RELATIONS), sharex=True, sharey=True, squeeze=False)
     height = figure.get_figheight()
     figure.subplots_adjust(
@@ -234,7 +229,7 @@ def picture(rows: list[dict[str, Any]], dims: Sequence[int]) -> Figure:
     )
     for line, d in zip(panels, dims, strict=True):
         for axes, relation in zip(line, RELATIONS, strict=True):
-            report.quiet(axes)
+            drawing.quiet(axes)
             axes.grid(axis="y", color=GRID, linewidth=0.8)
             axes.axhline(0.5, color=QUIET, linewidth=1, linestyle=(0, (4, 3)))
             for name in reversed(NAMES):  # ours on top
@@ -257,42 +252,30 @@ def picture(rows: list[dict[str, Any]], dims: Sequence[int]) -> Figure:
                 axes.set_xlabel("samples", color=QUIET, fontsize=9)
         line[0].set_ylabel(f"d = {d}", color=INK, fontsize=10)
     panels[0, 0].set_ylim(0.3, 1.04)
-    figure.text(
-        0.012, 1 - 0.3 / height, "Independence testing", color=INK, fontsize=14, fontweight="bold"
-    )
-    figure.text(
-        0.012,
-        1 - 0.55 / height,
+    drawing.heading(
+        figure,
+        "Independence testing",
         f"area under the ROC curve, {rows[0]['trials']} dependent and as many independent samples "
         "of each pair (half as many above n = 500); dashed: a coin",
-        color=QUIET,
-        fontsize=9.5,
     )
-    figure.legend(
-        handles=[
-            Line2D([], [], color=COLOURS[name], marker="o", markersize=4, lw=2, label=name)
-            for name in NAMES
-        ],
-        loc="upper left",
-        bbox_to_anchor=(0.005, 1 - 0.6 / height),
-        ncols=len(NAMES),
-        frameon=False,
-        fontsize=9,
-        labelcolor=INK,
+    drawing.line_legend(
+        figure, COLOURS, loc="upper left", bbox_to_anchor=(0.005, 1 - 0.68 / height)
     )
     return figure
 
 
-def main() -> None:
-    parser = options(__doc__, "6 trials, d = 16, n = 100 and 300")
+def main(arguments: Sequence[Any] | None = None) -> None:
+    parser = report.Options(
+        __spec__.name, __doc__, "6 trials, d = 16, n = 100 and 300", several=False
+    )
     parser.add_argument("--trials", type=int, default=24, help="of each kind (%(default)s)")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     dims, sizes, trials = DIMS, sorted(chosen.sizes), chosen.trials
     if chosen.quick:
         dims, sizes, trials = (16,), (100, 300), 6
     estimator = Estimator(chosen.model, k=K, slices=SLICES)
-    about = report.provenance(estimator)
+    about = report.provenance(chosen.command, estimator)
     rows = measure(estimator, dims, sizes, trials)
     report.save(
         chosen.out, "independence", about, rows, page(about, rows, dims, sizes), picture(rows, dims)

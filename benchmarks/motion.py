@@ -1,7 +1,7 @@
 """Which points move as one body? Segmentation by the mutual information of trajectories.
 
-    python benchmarks/applications/motion.py              # -> benchmarks/results/motion.*
-    python benchmarks/applications/motion.py --quick --out build/results
+    python -m benchmarks.motion              # -> benchmarks/results/motion.*
+    python -m benchmarks.motion --quick --out build/results
 
 After the InfoAtlas paper (Fig. 5), on simulated bodies: a reference point on each body, I(its
 trajectory; trajectory of a point) for every other point, and the area under the precision-recall
@@ -15,29 +15,33 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from common import Samples, Score, options, pick, report
 from matplotlib.figure import Figure
-from peers import gaussian_copula, ksg
-from report import GRID, INK, OURS, QUIET, number, table
-from scenes import FRAMES, POINTS, SCENES, Recording, camera, record
 from sklearn.metrics import average_precision_score
 
 from infoatlas_rt import Estimator
-from infoatlas_rt.console import progress
+
+from . import drawing, report
+from .drawing import BLUE, GREY, GRID, INK, QUIET
+from .measure import OURS, pick
+from .peers import Score
+from .peers.gaussian_copula import gaussian_copula
+from .peers.ksg import ksg
+from .report import number, progress, table
+from .tasks import Array
+from .tasks.scenes import FRAMES, POINTS, SCENES, Recording, camera, record
 
 # Standard deviation of what a tracker errs by, in the units of the view.
 VIEWS = {"positions (3-D)": 0.002, "image (2-D)": 0.5}
-PALETTE = ("#1f5f99", "#e08a00", "#3d9970", "#b5495b", "#8e63b5", "#5aa7a7", "#8a95a1", "#2b2b2b")
 
 
-def velocity(x: Samples, y: Samples) -> float:
+def velocity(x: Array, y: Array) -> float:
     """Correlation of velocities, as vectors."""
     u, v = np.diff(x, axis=0), np.diff(y, axis=0)
     u, v = u - u.mean(0), v - v.mean(0)
     return float((u * v).sum() / np.sqrt((u * u).sum() * (v * v).sum()))
 
 
-def constancy(x: Samples, y: Samples) -> float:
+def constancy(x: Array, y: Array) -> float:
     """How constant the distance is: what defines a rigid body, if distances are seen."""
     return -float(np.linalg.norm(x - y, axis=1).std())
 
@@ -51,7 +55,7 @@ PEERS: dict[str, Score] = {
 NAMES = (OURS, *PEERS)
 
 
-def seen(recording: Recording, view: str, seed: int) -> Samples:
+def seen(recording: Recording, view: str, seed: int) -> Array:
     """What a tracker reports: [points, frames, 2 or 3]."""
     tracks = camera(recording.tracks) if "2-D" in view else recording.tracks
     rng = np.random.default_rng(seed)
@@ -63,7 +67,7 @@ def references(recording: Recording) -> list[int]:
     return [int(np.flatnonzero(recording.bodies == b)[0]) for b in np.unique(recording.bodies)]
 
 
-def affinities(tracks: Samples, reference: int, score: Score) -> Samples:
+def affinities(tracks: Array, reference: int, score: Score) -> Array:
     """Score of each point [points] with the reference; NaN at the reference itself."""
     values = [
         np.nan if i == reference else score(tracks[reference], track)
@@ -74,7 +78,7 @@ def affinities(tracks: Samples, reference: int, score: Score) -> Samples:
 
 def measure(
     estimator: Estimator, recordings: Sequence[Recording]
-) -> tuple[list[dict[str, Any]], dict[str, Samples]]:
+) -> tuple[list[dict[str, Any]], dict[str, Array]]:
     """A row for each scene, view and score; and our affinities, for the picture.
 
     Recordings of the same scene are put together.
@@ -85,7 +89,7 @@ def measure(
     }
     areas: dict[tuple[str, str, str], list[float]] = {}
     seconds: dict[tuple[str, str, str], list[float]] = {}
-    shown: dict[str, Samples] = {}
+    shown: dict[str, Array] = {}
     total, done = sum(len(references(r)) for r in recordings) * len(VIEWS), 0
     with progress("motion") as advance:
         for seed, recording in enumerate(recordings):
@@ -138,7 +142,7 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]], recordings: list[Rec
         "under the precision-recall curve, mean over bodies and recordings ± standard deviation. "
         "No score knows the number of bodies. Frames follow each other, so the values are no "
         "mutual information of independent samples; they rank.",
-        "Distance constancy is the definition of a rigid body, which no other score is told. It "
+        "Distance constancy is the definition of a rigid body, which no other score is given. It "
         "needs positions: in an image distances change with the view.",
         report.byline(about),
         "![Points by their body and by mutual information; AUC-PR](motion.png)",
@@ -169,10 +173,10 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]], recordings: list[Rec
 
 
 def picture(
-    rows: list[dict[str, Any]], shown: dict[str, Samples], recordings: list[Recording]
+    rows: list[dict[str, Any]], shown: dict[str, Array], recordings: list[Recording]
 ) -> Figure:
     """Each scene's points in the image: by body, by our mutual information; and AUC-PR."""
-    figure = Figure(figsize=(12, 9.4), dpi=150, facecolor="white")
+    figure = drawing.canvas(12, 9.4)
     place = {"top": 0.875, "bottom": 0.045, "hspace": 0.16}
     left = figure.add_gridspec(len(SCENES), 2, left=0.015, right=0.655, wspace=0.04, **place)
     right = figure.add_gridspec(len(SCENES), 1, left=0.79, right=0.985, **place)
@@ -184,7 +188,7 @@ def picture(
         image = camera(recording.tracks)[:, frame]
         values = shown[f"{scene} {reference}"]
         for axes, colours in zip(
-            line, ([PALETTE[b - 1] for b in recording.bodies], values), strict=False
+            line, ([drawing.SERIES[b - 1] for b in recording.bodies], values), strict=False
         ):
             axes.set(xticks=[], yticks=[])
             axes.spines[:].set_color(GRID)
@@ -214,26 +218,23 @@ def picture(
         panels[0], ("the bodies", f"I with the star, {OURS} (nats)", "AUC-PR"), strict=True
     ):
         axes.set_title(title, color=INK, fontsize=11)
-    figure.text(0.012, 0.965, "Bodies from trajectories", color=INK, fontsize=14, fontweight="bold")
-    figure.text(
-        0.012,
-        0.935,
+    drawing.heading(
+        figure,
+        "Bodies from trajectories",
         "mutual information of each point's track in the image with that of the star; one frame of "
         "each video is shown",
-        color=QUIET,
-        fontsize=9.5,
     )
     return figure
 
 
 def bars(axes: Any, rows: list[dict[str, Any]], scene: str) -> None:
     """AUC-PR of each score: positions above, image below."""
-    report.quiet(axes)
+    drawing.quiet(axes)
     axes.grid(axis="x", color=GRID, linewidth=0.8)
     for i, name in enumerate(NAMES):
         for view, offset, alpha in zip(VIEWS, (-0.19, 0.19), (0.45, 1.0), strict=True):
             (row,) = pick(rows, scene=scene, view=view, score=name)
-            colour = "#1f5f99" if name == OURS else "#8a95a1"
+            colour = BLUE if name == OURS else GREY
             axes.barh(i + offset, row["auc_pr"], 0.34, color=colour, alpha=alpha)
             axes.text(
                 row["auc_pr"] + 0.02, i + offset, f"{row['auc_pr']:.2f}", va="center", fontsize=7.5
@@ -245,15 +246,20 @@ def bars(axes: Any, rows: list[dict[str, Any]], scene: str) -> None:
     axes.invert_yaxis()
 
 
-def main() -> None:
-    parser = options(__doc__, "one recording of each scene, 100 frames, 3 points on each body")
+def main(arguments: Sequence[Any] | None = None) -> None:
+    parser = report.Options(
+        __spec__.name,
+        __doc__,
+        "one recording of each scene, 100 frames, 3 points on each body",
+        several=False,
+    )
     parser.add_argument("--recordings", type=int, default=2, help="of each scene (%(default)s)")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     repeats, frames, points = chosen.recordings, FRAMES, POINTS
     if chosen.quick:
         repeats, frames, points = 1, 100, 3
     estimator = Estimator(chosen.model)
-    about = report.provenance(estimator)
+    about = report.provenance(chosen.command, estimator)
     recordings = [record(s, frames, points, seed) for seed in range(repeats) for s in SCENES]
     rows, shown = measure(estimator, recordings)
     figure = picture(rows, shown, recordings)

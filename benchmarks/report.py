@@ -1,7 +1,4 @@
-"""What the accuracy benchmarks share: running the estimators, and writing down what came out.
-
-The library is used through its public interface alone.
-"""
+"""What a benchmark was asked for, on which machine and models, and the pages that it writes."""
 
 from __future__ import annotations
 
@@ -11,214 +8,70 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import onnxruntime
-from numpy.typing import NDArray
-from peers import gaussian_copula, kde, ksg
 
 from infoatlas_rt import Estimator
-from infoatlas_rt.console import progress
+from infoatlas_rt.cli.console import progress as progress  # the bar of the command line
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from .measure import Row
+
 RESULTS = Path("benchmarks/results")
-OURS, COPULA, KSG, KDE = "infoatlas-rt", "Gaussian copula", "KSG (k=5)", "KDE"
-Peer = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
-PEERS: dict[str, Peer] = {COPULA: gaussian_copula, KSG: ksg}
-FOUR: dict[str, Peer] = {**PEERS, KDE: kde}
-
-INK, QUIET, GRID = "#1c2733", "#6b7785", "#e6e9ed"
-# Told apart by the colour-blind; a second model of ours is darker.
-BLUES = ("#1f5f99", "#0c2f52", "#5b93c4")
-COLOURS = {COPULA: "#e08a00", KSG: "#8a95a1", KDE: "#b5495b"}
 
 
-@dataclass(frozen=True)
-class Case:
-    """Samples of known mutual information.
+class Options(argparse.ArgumentParser):
+    """Command line of a benchmark; what was typed is kept as `command` of what is parsed.
 
-    Attributes
+    Parameters
     ----------
-    label : dict
-        What tells it from other cases.
-    truth : float, nats
-    n : int
-        Samples of a draw.
-    draws : int
-    draw : callable
-        Number of the draw -> (x [n, dx], y [n, dy]).
-    time_series : bool
-        The samples are states of one path in order of time, and we say so to our estimator.
+    module : str
+        Name of the benchmark's module, such as "benchmarks.families".
+    doc : str
+        Its docstring, the first line of which is shown.
+    quick : str
+        What --quick does.
+    several : bool
+        --model takes more than one model.
     """
 
-    label: dict[str, Any]
-    truth: float
-    n: int
-    draws: int
-    draw: Callable[[int], tuple[NDArray[np.floating], NDArray[np.floating]]]
-    time_series: bool = False
+    def __init__(self, module: str, doc: str, quick: str, several: bool = True) -> None:
+        super().__init__(prog=f"python -m {module}", description=doc.splitlines()[0])
+        self.add_argument("--out", type=Path, default=RESULTS, help="folder (%(default)s)")
+        self.add_argument(
+            "--model",
+            nargs="+" if several else None,
+            default=["edge"] if several else "edge",
+            help=f"shipped model{'s' if several else ''} or .onnx file (edge)",
+        )
+        self.add_argument("--quick", action="store_true", help=quick)
+
+    def parse_args(self, arguments: Sequence[Any] | None = None) -> Any:  # type: ignore[override]
+        words = sys.argv[1:] if arguments is None else list(map(str, arguments))
+        chosen = super().parse_args(words)
+        chosen.command = shlex.join([*self.prog.split(), *words])
+        return chosen
 
 
-@dataclass(frozen=True)
-class Row:
-    """One estimator on all draws of one case, nats; `seconds` is the median of an estimate."""
-
-    label: dict[str, Any]
-    n: int
-    truth: float
-    estimator: str
-    estimates: tuple[float, ...]
-    seconds: float
-    stderr: float | None = None  # the mean of what the estimator said; peers say nothing
-
-    @property
-    def mean(self) -> float:
-        return float(np.mean(self.estimates))
-
-    @property
-    def bias(self) -> float:
-        return self.mean - self.truth
-
-    @property
-    def spread(self) -> float:
-        """Standard deviation over draws; zero for a single one."""
-        return float(np.std(self.estimates, ddof=1)) if len(self.estimates) > 1 else 0.0
-
-
-def options(doc: str, quick: str) -> argparse.ArgumentParser:
-    """The options that all of the benchmarks have; `quick` says what --quick does."""
-    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=RESULTS, help=f"folder ({RESULTS})")
-    parser.add_argument(
-        "--model", nargs="+", default=["edge"], help="shipped models or .onnx files (edge)"
-    )
-    parser.add_argument("--quick", action="store_true", help=quick)
-    return parser
-
-
-def load(models: Sequence[str]) -> dict[str, Estimator]:
-    """Estimators by the name they have in the tables: the library's, and the model's if several."""
-    if len(models) == 1:
-        return {OURS: Estimator(models[0])}
-    return {f"{OURS} {Path(model).stem}": Estimator(model) for model in models}
-
-
-def measure(
-    what: str,
-    cases: Sequence[Case],
-    estimators: Mapping[str, Estimator],
-    peers: Mapping[str, Peer] = PEERS,
-    draws: Mapping[str, int] | None = None,
-) -> list[Row]:
-    """Every estimator on the same draws, in the same process, with the time of each.
-
-    `draws` limits the draws of slow peers to the first few, by name.
-    """
-    rows = []
-    names = [*estimators, *peers]
-    most = {name: (draws or {}).get(name, sys.maxsize) for name in names}
-    total, done = sum(case.n * case.draws for case in cases), 0
-    with progress(what) as advance:
-        for case in cases:
-            values: dict[str, list[float]] = {name: [] for name in names}
-            seconds: dict[str, list[float]] = {name: [] for name in names}
-            stderr: dict[str, list[float]] = {name: [] for name in estimators}
-            for i in range(case.draws):
-                x, y = (np.asarray(side, np.float64) for side in case.draw(i))
-                for name in names:
-                    if i >= most[name]:
-                        continue
-                    start = perf_counter()
-                    if name in estimators:
-                        estimate = estimators[name].estimate(x, y, time_series=case.time_series)
-                        value = estimate.mi
-                        stderr[name].append(estimate.stderr)
-                    else:
-                        value = peers[name](x, y)
-                    seconds[name].append(perf_counter() - start)
-                    values[name].append(value)
-                done += case.n
-                advance(done / total)
-            for name in names:
-                rows.append(
-                    Row(
-                        case.label,
-                        case.n,
-                        case.truth,
-                        name,
-                        tuple(values[name]),
-                        float(np.median(seconds[name])),
-                        float(np.mean(stderr[name])) if name in estimators else None,
-                    )
-                )
-    return rows
-
-
-def names(rows: Iterable[Row]) -> list[str]:
-    """The estimators, ours first."""
-    return list(dict.fromkeys(row.estimator for row in rows))
-
-
-def ours(name: str) -> bool:
-    return name.startswith(OURS)
-
-
-def colours(names: Sequence[str]) -> dict[str, str]:
-    blues = iter(BLUES)
-    return {name: next(blues) if ours(name) else COLOURS[name] for name in names}
-
-
-def mean_seconds(rows: Iterable[Row]) -> float:
-    return float(np.mean([row.seconds for row in rows]))
-
-
-def nearest(rows: Iterable[Row], by: str) -> dict[str, Row]:
-    """By a label, the row with the smallest absolute bias."""
-    best: dict[str, Row] = {}
-    for row in rows:
-        name = row.label[by]
-        if name not in best or abs(row.bias) < abs(best[name].bias):
-            best[name] = row
-    return best
-
-
-def pick(rows: Iterable[Row], **wanted: Any) -> list[Row]:
-    """Rows whose attributes or labels have these values."""
-    return [
-        row
-        for row in rows
-        if all(row.label.get(key, getattr(row, key, None)) == v for key, v in wanted.items())
-    ]
-
-
-def mean_absolute_bias(rows: Sequence[Row]) -> float:
-    return float(np.mean([abs(row.bias) for row in rows]))
-
-
-def provenance(*estimators: Estimator) -> dict[str, Any]:
+def provenance(command: str, *estimators: Estimator) -> dict[str, Any]:
     """What has to be known to measure the same again."""
     models = []
     for estimator in estimators:
-        bundle = estimator.bundle
-        models.append({f.name: getattr(bundle, f.name) for f in fields(bundle)})
+        model_file = estimator.model_file
+        models.append({f.name: getattr(model_file, f.name) for f in fields(model_file)})
         del models[-1]["bytes"], models[-1]["path"]
-    script = Path(sys.argv[0]).resolve()
     optional = [name for name in ("torch", "sklearn") if name in sys.modules]
     return {
         "date": datetime.now(timezone.utc).date().isoformat(),
-        "command": shlex.join(
-            ["python", f"benchmarks/{script.parent.name}/{script.name}", *sys.argv[1:]]
-        ),
+        "command": command,
         "machine": {
             "cpu": _cpu(),
             "cores_used": estimators[0].backend.threads,
@@ -329,41 +182,3 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _rounded(v) for key, v in value.items()}
     return [_rounded(v) for v in value] if isinstance(value, tuple) else value
-
-
-def quiet(axes: Axes) -> None:
-    """Take what is not data off a plot."""
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(QUIET)
-    axes.tick_params(colors=QUIET, labelsize=9, length=3)
-    axes.set_axisbelow(True)
-
-
-def heading(figure: Figure, title: str, words: str) -> None:
-    """A title and a line under it, at the same distance from the top of any figure."""
-    height = figure.get_figheight()
-    figure.text(
-        0.012, 1 - 0.3 / height, title, color=INK, fontsize=14, fontweight="bold", va="center"
-    )
-    figure.text(0.012, 1 - 0.58 / height, words, color=QUIET, fontsize=9.5, va="center")
-
-
-def truth_legend(figure: Figure, colours: dict[str, str]) -> None:
-    """The mark of the truth and a dot for each estimator, on a line under the heading."""
-    from matplotlib.lines import Line2D
-
-    figure.legend(
-        handles=[Line2D([], [], color=INK, marker="|", ms=13, mew=2.2, ls="", label="truth")]
-        + [
-            Line2D([], [], color=colour, marker="o", linestyle="", label=name)
-            for name, colour in colours.items()
-        ],
-        loc="upper right",
-        bbox_to_anchor=(0.988, 1 - 0.62 / figure.get_figheight()),
-        ncols=1 + len(colours),
-        frameon=False,
-        fontsize=9,
-        labelcolor=INK,
-        handletextpad=0.2,
-        columnspacing=1.2,
-    )

@@ -1,6 +1,6 @@
 """Feeds the ROS 2 node at a steady rate for minutes, and watches its memory and latency.
 
-python benchmarks/ros2_soak.py --minutes 10 --rate 200 --out benchmarks/results/ros2_soak.json
+python -m benchmarks.ros2_soak --minutes 10 --rate 200 --out benchmarks/results/ros2_soak.json
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
-from infoatlas_rt.console import progress
+from infoatlas_rt.cli.console import progress
 
 JOINTS = 7
 
 
 class Soak:
-    """A robot that publishes, and a listener that notes what the node says and takes."""
+    """A robot that publishes, and a listener that notes what the node publishes, and when."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -179,7 +179,7 @@ def main() -> int:
         "cores": len(os.sched_getaffinity(0)),
         "python": platform.python_version(),
         "note": arguments.note,
-        "command": f"python benchmarks/ros2_soak.py --minutes {arguments.minutes:g} "
+        "command": f"python -m benchmarks.ros2_soak --minutes {arguments.minutes:g} "
         f"--rate {arguments.rate:g} --slices {arguments.slices}",
     }
     text = json.dumps(result, indent=2)

@@ -1,7 +1,7 @@
 """When a number should not be trusted: slices, small samples, windows of one robot.
 
-    python benchmarks/applications/slicing.py            # -> benchmarks/results/slicing.*
-    python benchmarks/applications/slicing.py --quick --out build/results
+    python -m benchmarks.slicing            # -> benchmarks/results/slicing.*
+    python -m benchmarks.slicing --quick --out build/results
 
 k and S, and the two failure cases of slicing, are those of the InfoAtlas paper (appendices A.6 and
 A.7). What is measured, and the truths: :mod:`slicing_studies`.
@@ -13,10 +13,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from common import options, report
 from matplotlib.figure import Figure
-from report import GRID, INK, OURS, QUIET, number, table
-from slicing_studies import (
+
+from infoatlas_rt import Estimator
+
+from . import drawing, report
+from .drawing import BLUE, GREY, GRID, INK, ORANGE, QUIET
+from .measure import OURS, pick
+from .report import number, progress, table
+from .slicing_studies import (
     COUNTS,
     MOST,
     RADII,
@@ -26,18 +31,12 @@ from slicing_studies import (
     WIDTHS,
     WINDOWS,
     Row,
-    pick,
     samples,
     slices,
     structures,
     vanishing,
     windows,
 )
-
-from infoatlas_rt import Estimator
-from infoatlas_rt.console import progress
-
-BLUE, ORANGE, GREY = "#1f5f99", "#e08a00", "#8a95a1"
 
 
 def reading(row: Row) -> str:
@@ -47,9 +46,9 @@ def reading(row: Row) -> str:
 def page(about: dict[str, Any], rows: list[Row]) -> str:
     """Everything that was measured, as Markdown."""
     repeats = len(rows[0]["values"])
-    first = pick(rows, "slices")[0]
-    sizes = list(dict.fromkeys(row["n"] for row in pick(rows, "samples")))
-    lengths = list(dict.fromkeys(row["n"] for row in pick(rows, "windows")))
+    first = pick(rows, study="slices")[0]
+    sizes = list(dict.fromkeys(row["n"] for row in pick(rows, study="samples")))
+    lengths = list(dict.fromkeys(row["n"] for row in pick(rows, study="windows")))
     parts = [
         "# When not to trust a number",
         f"Mean over {repeats} repeats ± standard deviation, nats. What it means for users: "
@@ -57,23 +56,24 @@ def page(about: dict[str, Any], rows: list[Row]) -> str:
         report.byline(about),
         "![Six ways to be misled](slicing.png)",
         "## k and S",
-        f"A Gaussian of {WIDE} + {WIDE} coordinates, {number(first['whole'], 1)} nats as a whole, "
-        f"n = {first['n']}; each repeat has samples and slices of its own. Wider slices hold more "
-        "of it, more slices narrow the spread, and no S brings back what a slice leaves out.",
+        f"A Gaussian of {WIDE} + {WIDE} coordinates, {number(first['unsliced_truth'], 1)} nats "
+        f"unsliced, n = {first['n']}; each repeat has samples and slices of its own. Wider slices "
+        "hold more of it, more slices narrow the spread, "
+        "and no S brings back what a slice leaves out.",
         table(
             ["k", "truth of slices", *(f"S = {count}" for count in COUNTS)],
             [
                 [str(k), number(own[0]["truth"]), *(reading(row) for row in own)]
                 for k in WIDTHS
-                for own in [pick(rows, "slices", k=k)]
+                for own in [pick(rows, study="slices", k=k)]
             ],
         ),
         "## Sparse or dense: the same in slices",
         "Two coordinates a side. Sparse: one pair correlates by rho; dense: both by rho', chosen "
         "so that one-dimensional slices have the same mean. "
-        f"n = {pick(rows, 'structures')[0]['n']}, S = {MOST}.",
+        f"n = {pick(rows, study='structures')[0]['n']}, S = {MOST}.",
         table(
-            ["", "truth, slices", "reading, slices", "truth, whole", "reading, whole"],
+            ["", "truth, slices", "estimate, slices", "truth, unsliced", "estimate, unsliced"],
             [
                 [
                     f"{kind}, {number(s['rho'])}",
@@ -81,25 +81,32 @@ def page(about: dict[str, Any], rows: list[Row]) -> str:
                 ]
                 for rho in SPARSE
                 for kind in ("sparse", "dense")
-                for s, w in [pick(rows, "structures", kind=kind, of=rho)]
+                for s, w in [pick(rows, study="structures", kind=kind, of=rho)]
             ],
         ),
         "## A common radius vanishes",
         "Two independent directions in d dimensions with a common length, 1 or `ratio`: 0.693 nats "
-        f"as a whole, always. n = {pick(rows, 'vanishing')[0]['n']}, 25 slices.",
+        f"unsliced, always. n = {pick(rows, study='vanishing')[0]['n']}, 25 slices.",
         table(
-            ["d, ratio", "k", "truth, slices", "reading, slices", "truth, whole", "reading, whole"],
+            [
+                "d, ratio",
+                "k",
+                "truth, slices",
+                "estimate, slices",
+                "truth, unsliced",
+                "estimate, unsliced",
+            ],
             [
                 [
                     f"{d}, {ratio:g}",
                     str(k),
                     number(own[0]["truth"], 4),
                     reading(own[0]),
-                    number(own[0]["whole"]),
+                    number(own[0]["unsliced_truth"]),
                     reading(own[1]) if len(own) > 1 else "too wide",
                 ]
                 for d, k, ratio in RADII
-                for own in [pick(rows, "vanishing", d=d, ratio=ratio)]
+                for own in [pick(rows, study="vanishing", d=d, ratio=ratio)]
             ],
         ),
         "## Few samples",
@@ -109,7 +116,7 @@ def page(about: dict[str, Any], rows: list[Row]) -> str:
             [
                 [f"{square:g}", number(own[0]["truth"]), *(reading(row) for row in own)]
                 for square in (0.0, 0.1, 0.5)
-                for own in [pick(rows, "samples", **{"rho^2": square})]
+                for own in [pick(rows, study="samples", **{"rho^2": square})]
             ],
         ),
         "## One window of two independent robots",
@@ -117,8 +124,8 @@ def page(about: dict[str, Any], rows: list[Row]) -> str:
         table(
             ["motion", *(f"{n} steps" for n in lengths)],
             [
-                [motion, *(reading(row) for row in pick(rows, "windows", motion=motion))]
-                for motion in dict.fromkeys(row["motion"] for row in pick(rows, "windows"))
+                [motion, *(reading(row) for row in pick(rows, study="windows", motion=motion))]
+                for motion in dict.fromkeys(row["motion"] for row in pick(rows, study="windows"))
             ],
         ),
     ]
@@ -127,7 +134,7 @@ def page(about: dict[str, Any], rows: list[Row]) -> str:
 
 def picture(rows: list[Row]) -> Figure:
     """A panel for each study; dashed: the truth of what is estimated."""
-    figure = Figure(figsize=(12, 7.6), dpi=150, facecolor="white")
+    figure = drawing.canvas(12, 7.6)
     panels = figure.subplots(2, 3).ravel()
     figure.subplots_adjust(left=0.05, right=0.985, top=0.845, bottom=0.07, wspace=0.2, hspace=0.36)
     titles: tuple[tuple[str, Callable[[Any, list[Row]], None]], ...] = (
@@ -139,22 +146,17 @@ def picture(rows: list[Row]) -> Figure:
         ("Independent robots, one window", draw_windows),
     )
     for axes, (title, draw) in zip(panels, titles, strict=True):
-        report.quiet(axes)
+        drawing.quiet(axes)
         axes.grid(axis="y", color=GRID, linewidth=0.8)
         axes.set_title(title, color=INK, fontsize=10.5, loc="left")
         draw(axes, rows)
         axes.legend(frameon=False, fontsize=8, labelcolor=INK)
-    figure.text(
-        0.012, 0.955, "When not to trust a number", color=INK, fontsize=14, fontweight="bold"
-    )
     repeats = len(rows[0]["values"])
-    figure.text(
-        0.012,
-        0.915,
-        f"readings of {OURS} in nats, mean and standard deviation of {repeats} repeats; "
-        "dashed: the truth of what is read",
-        color=QUIET,
-        fontsize=9.5,
+    drawing.heading(
+        figure,
+        "When not to trust a number",
+        f"estimates of {OURS} in nats, mean and standard deviation of {repeats} repeats; "
+        "dashed: the truth of what is estimated",
     )
     return figure
 
@@ -175,16 +177,16 @@ def steps(axes: Any, values: Sequence[float], name: str) -> None:
 
 def draw_slices(axes: Any, rows: list[Row]) -> None:
     for count, colour in zip(COUNTS, (ORANGE, GREY, BLUE), strict=True):
-        curve(axes, WIDTHS, pick(rows, "slices", S=count), colour, f"S = {count}")
+        curve(axes, WIDTHS, pick(rows, study="slices", S=count), colour, f"S = {count}")
     axes.set_xticks(WIDTHS)
     axes.set_xlabel("k, dimensions of a slice", color=QUIET, fontsize=9)
-    whole = f"the whole: {pick(rows, 'slices')[0]['whole']:.1f} nats"
+    whole = f"unsliced: {pick(rows, study='slices')[0]['unsliced_truth']:.1f} nats"
     axes.text(0.97, 0.05, whole, transform=axes.transAxes, ha="right", color=QUIET, fontsize=8.5)
 
 
 def draw_spread(axes: Any, rows: list[Row]) -> None:
     for k, colour in zip((1, 5), (ORANGE, BLUE), strict=True):
-        own = pick(rows, "slices", k=k)
+        own = pick(rows, study="slices", k=k)
         relative = [row["spread"] / row["truth"] for row in own]
         axes.plot(COUNTS, relative, color=colour, linewidth=2, marker="o", ms=4, label=f"k = {k}")
     axes.set_ylim(bottom=0)
@@ -195,8 +197,8 @@ def draw_spread(axes: Any, rows: list[Row]) -> None:
 def draw_structures(axes: Any, rows: list[Row]) -> None:
     places = range(len(SPARSE))
     for kind, colour in (("sparse", BLUE), ("dense", ORANGE)):
-        for how, marker in (("whole", "o"), ("sliced", "s")):
-            own = pick(rows, "structures", kind=kind, how=how)
+        for how, marker in (("unsliced", "o"), ("sliced", "s")):
+            own = pick(rows, study="structures", kind=kind, how=how)
             axes.plot(places, [row["truth"] for row in own], color=colour, lw=1.2, ls=(0, (4, 3)))
             axes.errorbar(
                 places,
@@ -207,7 +209,7 @@ def draw_structures(axes: Any, rows: list[Row]) -> None:
                 ms=5,
                 lw=0,
                 elinewidth=1.5,
-                mfc=colour if how == "whole" else "white",
+                mfc=colour if how == "unsliced" else "white",
                 label=f"{kind}, {how}",
             )
     axes.set_xticks(places, [f"{rho:g}" for rho in SPARSE])
@@ -216,17 +218,19 @@ def draw_structures(axes: Any, rows: list[Row]) -> None:
 
 def draw_vanishing(axes: Any, rows: list[Row]) -> None:
     for place, (d, _, ratio) in enumerate(RADII):
-        for row in pick(rows, "vanishing", d=d, ratio=ratio):
-            whole = row["how"] == "whole"
+        for row in pick(rows, study="vanishing", d=d, ratio=ratio):
+            whole = row["how"] == "unsliced"
             offset, colour = (0.2, GREY) if whole else (-0.2, BLUE)
-            label = {0: "whole" if whole else "slices"}.get(place)
+            label = {0: "unsliced" if whole else "slices"}.get(place)
             axes.bar(
                 place + offset, row["mean"], 0.36, yerr=row["spread"], color=colour, label=label
             )
             if not whole:
                 ends = [place + offset - 0.2, place + offset + 0.2]
                 axes.plot(ends, [row["truth"]] * 2, color=INK, lw=1.3, ls=(0, (3, 2)))
-    axes.axhline(np.log(2), color=INK, linewidth=1.3, linestyle=(0, (3, 2)), label="whole, truth")
+    axes.axhline(
+        np.log(2), color=INK, linewidth=1.3, linestyle=(0, (3, 2)), label="unsliced, truth"
+    )
     axes.set_ylim(top=1.02)
     axes.set_xticks(
         range(len(RADII)), [f"{d}-D, k={k}\n1 or {ratio:g}" for d, k, ratio in RADII], fontsize=8
@@ -235,28 +239,28 @@ def draw_vanishing(axes: Any, rows: list[Row]) -> None:
 
 def draw_samples(axes: Any, rows: list[Row]) -> None:
     for square, colour in ((0.5, BLUE), (0.1, ORANGE), (0.0, GREY)):
-        own = pick(rows, "samples", **{"rho^2": square})
+        own = pick(rows, study="samples", **{"rho^2": square})
         label = f"rho² = {square:g}" if square else "independent"
         curve(axes, [row["n"] for row in own], own, colour, label)
     steps(axes, [row["n"] for row in own], "samples")
 
 
 def draw_windows(axes: Any, rows: list[Row]) -> None:
-    motions = dict.fromkeys(row["motion"] for row in pick(rows, "windows"))
+    motions = dict.fromkeys(row["motion"] for row in pick(rows, study="windows"))
     for motion, colour in zip(motions, (BLUE, ORANGE), strict=True):
-        own = pick(rows, "windows", motion=motion)
+        own = pick(rows, study="windows", motion=motion)
         curve(axes, [row["n"] for row in own], own, colour, motion)
     steps(axes, [row["n"] for row in own], "steps in the window")
 
 
-def main() -> None:
-    parser = options(__doc__, "2 repeats of small samples")
+def main(arguments: Sequence[Any] | None = None) -> None:
+    parser = report.Options(__spec__.name, __doc__, "2 repeats of small samples", several=False)
     parser.add_argument("--repeats", type=int, default=12, help="of each case (%(default)s)")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     repeats, n, sizes, lengths = chosen.repeats, 1000, SIZES, WINDOWS
     if chosen.quick:
         repeats, n, sizes, lengths = 2, 100, (32, 100), (50, 100)
-    about = report.provenance(Estimator(chosen.model))
+    about = report.provenance(chosen.command, Estimator(chosen.model))
     studies = (
         slices(chosen.model, repeats, n),
         structures(chosen.model, repeats, n),

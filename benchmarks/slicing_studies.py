@@ -9,10 +9,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from common import Samples, projections
 from scipy.special import betaincinv
 
 from infoatlas_rt import Estimator, estimate
+
+from .peers.sliced import projections
+from .tasks import Array
 
 WIDTHS, COUNTS, MOST = (1, 2, 3, 5), (5, 25, 100), 100  # k, S and the largest S
 WIDE = 64  # coordinates of the Gaussian that is sliced
@@ -35,21 +37,16 @@ def summary(study: str, label: Row, truth: float, values: Sequence[float]) -> Ro
     }
 
 
-def pick(rows: list[Row], study: str, **wanted: Any) -> list[Row]:
-    rows = [row for row in rows if row["study"] == study]
-    return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
-
-
 # --- k and S ---------------------------------------------------------------------------------
 
 
-def gaussian(n: int, rho: Samples, rng: np.random.Generator) -> tuple[Samples, Samples]:
+def gaussian(n: int, rho: Array, rng: np.random.Generator) -> tuple[Array, Array]:
     """x, y [n, d] whose coordinates correlate pair by pair, by rho [d]."""
     x, noise = rng.standard_normal((2, n, len(rho)))
     return x, rho * x + np.sqrt(1 - rho**2) * noise
 
 
-def sliced_truth(rho: Samples, k: int, draws: int = 4000) -> float:
+def sliced_truth(rho: Array, k: int, draws: int = 4000) -> float:
     """Mean over slices of the mutual information of `gaussian`, nats."""
     rng = np.random.default_rng(0)
     left, right = (projections(len(rho), k, draws, rng) for _ in range(2))
@@ -71,10 +68,12 @@ def slices(model: str, repeats: int, n: int) -> Iterator[Row]:
         truth = sliced_truth(rho, k)
         for count in COUNTS:
             values = [float(own[:count].mean()) for own in per_slice]
-            yield summary("slices", {"k": k, "S": count, "n": n, "whole": whole}, truth, values)
+            yield summary(
+                "slices", {"k": k, "S": count, "n": n, "unsliced_truth": whole}, truth, values
+            )
 
 
-# --- slices cannot tell sparse from dense ----------------------------------------------------
+# --- sparse and dense are alike in slices ----------------------------------------------------
 
 
 def dense(rho: float) -> float:
@@ -105,7 +104,7 @@ def structures(model: str, repeats: int, n: int) -> Iterator[Row]:
             truth = -0.5 * float(np.log1p(-np.square(own)).sum())
             for how, chosen, exact in (
                 ("sliced", {"k": 1, "slices": MOST}, circle(rho)),
-                ("whole", {}, truth),
+                ("unsliced", {}, truth),
             ):
                 values = [estimate(x, y, model=model, **chosen).mi for x, y in sides]
                 label = {"kind": kind, "rho": own[0], "of": rho, "how": how, "n": n}
@@ -115,9 +114,7 @@ def structures(model: str, repeats: int, n: int) -> Iterator[Row]:
 # --- dependence that vanishes in slices ------------------------------------------------------
 
 
-def radius(
-    n: int, d: int, ratio: float, rng: np.random.Generator
-) -> tuple[Samples, Samples, Samples]:
+def radius(n: int, d: int, ratio: float, rng: np.random.Generator) -> tuple[Array, Array, Array]:
     """Independent directions x, y [n, d] with a common length of 1 or `ratio` [n, 1]."""
     length = np.where(rng.random((n, 1)) < 0.5, 1.0, ratio)
     x, y = rng.standard_normal((2, n, d))
@@ -144,24 +141,24 @@ def radius_truth(d: int, k: int, ratio: float, points: int = 2000) -> float:
 
 
 def vanishing(model: str, repeats: int, n: int) -> Iterator[Row]:
-    """A common radius: log 2 nats as a whole, however near the two lengths are."""
+    """A common radius: log 2 nats unsliced, however near the two lengths are."""
     for d, k, ratio in RADII:
         sides = [
             radius(n, d, ratio, np.random.default_rng([repeat, 2]))[:2] for repeat in range(repeats)
         ]
-        label = {"d": d, "k": k, "ratio": ratio, "n": n, "whole": float(np.log(2))}
+        label = {"d": d, "k": k, "ratio": ratio, "n": n, "unsliced_truth": float(np.log(2))}
         values = [estimate(x, y, model=model, k=k, slices=25).mi for x, y in sides]
         yield summary("vanishing", {**label, "how": "sliced"}, radius_truth(d, k, ratio), values)
-        if d <= Estimator(model).bundle.dim:
+        if d <= Estimator(model).model_file.dim:
             values = [estimate(x, y, model=model).mi for x, y in sides]
-            yield summary("vanishing", {**label, "how": "whole"}, float(np.log(2)), values)
+            yield summary("vanishing", {**label, "how": "unsliced"}, float(np.log(2)), values)
 
 
 # --- few samples, and windows of one robot ----------------------------------------------------
 
 
 def samples(model: str, repeats: int, sizes: Sequence[int]) -> Iterator[Row]:
-    """5-sliced readings of 20 coordinates, with weak dependence, with more, and without."""
+    """5-sliced estimates of 20 coordinates, with weak dependence, with more, and without."""
     for square in (0.0, 0.1, 0.5):
         rho = np.full(20, np.sqrt(square))
         truth = sliced_truth(rho, 5)
@@ -175,7 +172,7 @@ def samples(model: str, repeats: int, sizes: Sequence[int]) -> Iterator[Row]:
             yield summary("samples", {"rho^2": square, "n": n}, truth, values)
 
 
-def walk(steps: int, keep: float, rng: np.random.Generator) -> Samples:
+def walk(steps: int, keep: float, rng: np.random.Generator) -> Array:
     """Three coordinates [steps, 3] of an autoregression; keep = 1 is a random walk."""
     path = np.zeros((steps, 3))
     for step in range(1, steps):

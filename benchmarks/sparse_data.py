@@ -1,7 +1,7 @@
 """Bounds and accuracy where values repeat: sparse, rare-event, few-level and tied data.
 
-    python benchmarks/accuracy/sparse_data.py --model edge base wide   # results/sparse.*
-    python benchmarks/accuracy/sparse_data.py --quick --out build/results
+    python -m benchmarks.sparse_data --model edge base wide   # results/sparse.*
+    python -m benchmarks.sparse_data --quick --out build/results
 
 Each draw has a distribution of its own and a closed-form mutual information, and where a side is
 discrete, a closed-form entropy. No estimate may be below -0.1 nats, and none above the entropy by
@@ -15,13 +15,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import report
 from numpy.typing import NDArray
-from report import byline, number, table
 from scipy.special import ndtr
 
 from infoatlas_rt import Estimator
-from infoatlas_rt.console import progress
+
+from . import report
+from .measure import load_models
+from .report import byline, number, progress, table
 
 Array = NDArray[np.float64]
 Draw = tuple[Array, Array, float, float]  # x, y [n, d], information and least entropy in nats
@@ -159,7 +160,7 @@ def measure(name: str, estimator: Estimator, draws: int) -> list[dict[str, Any]]
         for kind in KINDS:
             values = np.empty((each, 5))
             for i in range(each):
-                x, y, truth, least = draw(kind, i, estimator.bundle.n_min)
+                x, y, truth, least = draw(kind, i, estimator.model_file.n_min)
                 found = estimator.estimate(x, y)
                 values[i] = found.mi, truth, found.stderr, least, found.limited
                 done += 1
@@ -229,16 +230,16 @@ the share of estimates of which a value was replaced by a bound (`Estimate.limit
 """
 
 
-def main() -> None:
-    parser = report.options(__doc__, "100 draws")
+def main(arguments: Sequence[Any] | None = None) -> None:
+    parser = report.Options(__spec__.name, __doc__, "100 draws")
     parser.add_argument("--draws", type=int, default=10_000, help="of each model")
-    options = parser.parse_args()
-    estimators = report.load(options.model)
-    about = report.provenance(*estimators.values())
+    chosen = parser.parse_args(arguments)
+    estimators = load_models(chosen.model)
+    about = report.provenance(chosen.command, *estimators.values())
     rows: list[dict[str, Any]] = []
     for name, estimator in estimators.items():
-        rows += measure(name, estimator, 100 if options.quick else options.draws)
-    report.save(options.out, "sparse", about, rows, page(about, rows))
+        rows += measure(name, estimator, 100 if chosen.quick else chosen.draws)
+    report.save(chosen.out, "sparse", about, rows, page(about, rows))
 
 
 if __name__ == "__main__":

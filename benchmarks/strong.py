@@ -1,8 +1,8 @@
 """Accuracy where dependence is strong, 1 to 5 nats, beside two classical estimators.
 
-    python benchmarks/accuracy/strong.py             # -> benchmarks/results/strong.*
-    python benchmarks/accuracy/strong.py --model wide --dims 5 10 20 --out benchmarks/results/wide
-    python benchmarks/accuracy/strong.py --quick --out build/results
+    python -m benchmarks.strong             # -> benchmarks/results/strong.*
+    python -m benchmarks.strong --model wide --dims 5 10 20 --out benchmarks/results/wide
+    python -m benchmarks.strong --quick --out build/results
 
 Every kind is Gaussian at its core, with canonical correlations whose information falls off as 1,
 1/2, 1/3, ... and random rotations of both sides, so that the truth is a closed form. On the way it
@@ -16,13 +16,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import report
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from numpy.typing import NDArray
-from report import GRID, INK, QUIET, Case, Row, names, number, ours, pick, table
 from scipy.stats import ortho_group
-from truths import student_excess
+
+from . import drawing, report
+from .drawing import GRID, INK, QUIET
+from .measure import Row, load_models, mean_seconds, measure, names, ours, pick
+from .report import number, table
+from .tasks import Case
+from .tasks.truths import student_excess
 
 Array = NDArray[np.float64]
 
@@ -177,7 +180,7 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
             own = [r for r in pick(rows, n=n, estimator=name) if r.label["kind"] != PATH]
             cells = [relative(pick(own, d=d)) for d in dims]
             cells += [relative(pick(own, truth=truth)) for truth in TRUTHS]
-            lines.append([str(n), name, *cells, report.duration(report.mean_seconds(own))])
+            lines.append([str(n), name, *cells, report.duration(mean_seconds(own))])
     heads = [*(f"d = {d}" for d in dims), *(f"{truth:g} nats" for truth in TRUTHS), "time"]
     parts += [
         f'The same without "{PATH}", by dimension and by level; time of one estimate.',
@@ -200,16 +203,16 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
 def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
     """Estimate over truth: a column for each kind, a row for each n."""
     estimators = names(rows)
-    colours = report.colours(estimators)
+    colours = drawing.colours(estimators)
     height = 1.25 + 2.7 * len(sizes)
-    figure = Figure(figsize=(14, height), dpi=150, facecolor="white")
+    figure = drawing.canvas(14, height)
     panels = figure.subplots(len(sizes), len(SAYS), sharex=True, sharey=True, squeeze=False)
     figure.subplots_adjust(
         left=0.055, right=0.99, top=1 - 1.15 / height, bottom=0.5 / height, wspace=0.07, hspace=0.1
     )
     for line, n in zip(panels, sizes, strict=True):
         for axes, kind in zip(line, SAYS, strict=True):
-            report.quiet(axes)
+            drawing.quiet(axes)
             axes.grid(color=GRID, linewidth=0.8)
             axes.plot([0, TRUTHS[-1]], [0, TRUTHS[-1]], color=INK, linewidth=1.2)
             for name in reversed(estimators):
@@ -232,40 +235,30 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
     panels[0, 0].set_xlim(TRUTHS[0] - 0.4, TRUTHS[-1] + 0.3)
     draws = max(len(row.estimates) for row in rows)
     dims = sorted({row.label["d"] for row in rows})
-    report.heading(
+    drawing.heading(
         figure,
         "Strong dependence: estimate over truth",
         f"mean over {draws} draws and d = {', '.join(map(str, dims))}; band: from the lowest to "
         "the highest of the dimensions; black: the truth",
     )
-    figure.legend(
-        handles=[
-            Line2D([], [], color=colours[name], marker="o", markersize=4, lw=2, label=name)
-            for name in estimators
-        ],
-        loc="upper right",
-        bbox_to_anchor=(0.995, 1 - 0.05 / height),
-        ncols=len(estimators),
-        frameon=False,
-        fontsize=9,
-        labelcolor=INK,
-    )
+    drawing.line_legend(figure, colours)
     return figure
 
 
-def main() -> None:
-    parser = report.options(__doc__, "2 draws, n = 100, d = 1 and 3")
+def main(arguments: Sequence[Any] | None = None) -> None:
+    parser = report.Options(__spec__.name, __doc__, "2 draws, n = 100, d = 1 and 3")
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--dims", type=int, nargs="+", default=DIMS)
-    options = parser.parse_args()
-    sizes, draws, dims = sorted(options.sizes), options.draws, options.dims
-    if options.quick:
-        sizes, draws, dims = [100], 2, (1, 3)
-    estimators = report.load(options.model)
-    about = report.provenance(*estimators.values())
-    rows = report.measure("Strong dependence", cases(sizes, draws, dims), estimators)
-    report.write(options.out, "strong", about, rows, page(about, rows, sizes), draw(rows, sizes))
+    chosen = parser.parse_args(arguments)
+    sizes, draws, dims = sorted(chosen.sizes), chosen.draws, chosen.dims
+    if chosen.quick:
+        sizes, draws = [100], 2
+        dims = (1, 3) if dims is DIMS else dims[:2]
+    estimators = load_models(chosen.model)
+    about = report.provenance(chosen.command, *estimators.values())
+    rows = measure("Strong dependence", cases(sizes, draws, dims), estimators)
+    report.write(chosen.out, "strong", about, rows, page(about, rows, sizes), draw(rows, sizes))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The paper's Table 1: eight BMI tasks, n = 5000, each estimator with the time it takes.
 
-    python benchmarks/accuracy/table1.py             # build/bmi -> benchmarks/results/table1.*
-    python benchmarks/accuracy/table1.py --quick --out build/results
+    python -m benchmarks.table1             # build/bmi -> benchmarks/results/table1.*
+    python -m benchmarks.table1 --quick --out build/results
 
 Beside the model: the classical estimators and those that are trained for each data set, all in this
 process, one after another. Reads what bmi_samples.py wrote.
@@ -9,28 +9,35 @@ process, one after another. Reads what bmi_samples.py wrote.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import report
 import torch
-from bmi import EIGHT, PUBLISHED, PUBLISHED_TRUTH, load
 from matplotlib.figure import Figure
-from neural_peers import infonce, knife, mine
-from report import GRID, INK, QUIET, Peer, Row, names, number, ours, pick, table
+
+from . import drawing, report
+from .drawing import GRID, INK, ORANGE, QUIET
+from .measure import Row, load_models, mean_absolute_bias, mean_seconds, measure, names, ours, pick
+from .peers import CLASSICAL, Score
+from .peers.infonce import infonce
+from .peers.knife import knife
+from .peers.mine import mine
+from .peers.published import PUBLISHED, PUBLISHED_TRUTH
+from .report import number, table
+from .tasks.bmi_files import EIGHT, load_cases
 
 SIZE = 5000
-TRAINED: dict[str, Peer] = {
+TRAINED: dict[str, Score] = {
     "MINE, 100 steps": partial(mine, steps=100),
     "MINE, 1000 steps": partial(mine, steps=1000),
     "MINE, 5 s": partial(mine, steps=None, seconds=5.0),
     "InfoNCE": infonce,
     "KNIFE": knife,
 }
-SHORT: dict[str, Peer] = {
+SHORT: dict[str, Score] = {
     "MINE, 100 steps": partial(mine, steps=100),
     "MINE, 1000 steps": partial(mine, steps=120),
     "MINE, 5 s": partial(mine, steps=None, seconds=0.2),
@@ -48,8 +55,9 @@ REPEATS = {
 NOTE = (
     "KSG is that of npeet-plus. KDE leaves out the sample that it is evaluated at, which the "
     "published one does not seem to do. MINE, InfoNCE and KNIFE are short implementations from "
-    "their papers, trained on one half of the samples and read on the other; Adam, 1e-3. MINDE is "
-    "quoted as published only: no implementation of it is kept on the package index (one alpha "
+    "their papers, trained on one half of the samples and evaluated on the other; Adam, 1e-3. "
+    "MINDE is quoted as published only: "
+    "no implementation of it is kept on the package index (one alpha "
     "release of a third party). MIST is missing: its package there comes without weights."
 )
 
@@ -92,7 +100,7 @@ def measured(rows: list[Row], tasks: list[str]) -> str:
             f"**{cell}**" if best[task] is row else cell
             for cell, row, task in zip(cells, own, tasks, strict=True)
         ]
-        bias, seconds = number(report.mean_absolute_bias(own)), report.mean_seconds(own)
+        bias, seconds = number(mean_absolute_bias(own)), mean_seconds(own)
         lines.append([name, *cells, bias, report.duration(seconds)])
     return table(["", *(EIGHT[task] for task in tasks), "mean abs. bias", "time"], lines)
 
@@ -111,11 +119,11 @@ def published_bias(name: str) -> float:
 
 def draw(rows: list[Row]) -> Figure:
     """Mean absolute bias over time, both measured here."""
-    figure = Figure(figsize=(9, 5.6), dpi=150, facecolor="white")
+    figure = drawing.canvas(9, 5.6)
     height = figure.get_figheight()
     axes = figure.subplots()
     figure.subplots_adjust(left=0.085, right=0.97, top=1 - 1.0 / height, bottom=0.6 / height)
-    report.quiet(axes)
+    drawing.quiet(axes)
     axes.grid(color=GRID, linewidth=0.8)
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -125,9 +133,9 @@ def draw(rows: list[Row]) -> Figure:
     points = {}
     for name in names(rows):
         own = pick(rows, estimator=name)
-        points[name] = report.mean_seconds(own), report.mean_absolute_bias(own)
+        points[name] = mean_seconds(own), mean_absolute_bias(own)
     for name, (x, y) in points.items():
-        colour = report.BLUES[0] if ours(name) else "#e08a00" if name in TRAINED else "#6b7785"
+        colour = drawing.BLUES[0] if ours(name) else ORANGE if name in TRAINED else QUIET
         axes.plot(x, y, "o", color=colour, markersize=10 if ours(name) else 7)
         axes.annotate(
             name,
@@ -146,7 +154,7 @@ def draw(rows: list[Row]) -> Figure:
     axes.margins(x=0.22, y=0.12)
     axes.set_xlabel("time of one estimate (s)", color=QUIET, fontsize=10)
     axes.set_ylabel("mean absolute bias (nats)", color=QUIET, fontsize=10)
-    report.heading(
+    drawing.heading(
         figure,
         f"BMI, the paper's tasks, n = {rows[0].n}: accuracy and time",
         "blue: zero-shot; grey: classical; orange: trained for each data set"
@@ -164,27 +172,27 @@ def placed(x: float, y: float, points: Iterable[tuple[float, float]]) -> dict[st
     return {"xytext": (0, 10), "ha": "center"} if near else {"xytext": (9, 5)}
 
 
-def main() -> None:
-    parser = report.options(__doc__, "1 seed, n = 500, training cut short")
+def main(arguments: Sequence[Any] | None = None) -> None:
+    parser = report.Options(__spec__.name, __doc__, "1 seed, n = 500, training cut short")
     parser.add_argument("samples", nargs="?", type=Path, default=Path("build/bmi"))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--trained-seeds", type=int, default=3, help="of the trained peers (3)")
-    options = parser.parse_args()
-    n, seeds, few, trained = SIZE, options.seeds, options.trained_seeds, TRAINED
-    if options.quick:
+    chosen = parser.parse_args(arguments)
+    n, seeds, few, trained = SIZE, chosen.seeds, chosen.trained_seeds, TRAINED
+    if chosen.quick:
         n, seeds, few, trained = 500, 1, 1, SHORT
-    cases = [case for case in load(options.samples, [n], seeds) if case.label["task"] in EIGHT]
+    cases = [case for case in load_cases(chosen.samples, [n], seeds) if case.label["task"] in EIGHT]
     if not cases:
-        parser.error(f"none of the eight tasks is in {options.samples}")
-    estimators = report.load(options.model)
-    about = report.provenance(*estimators.values())
+        parser.error(f"none of the eight tasks is in {chosen.samples}")
+    estimators = load_models(chosen.model)
+    about = report.provenance(chosen.command, *estimators.values())
     about["torch_threads"] = torch.get_num_threads()
-    rows = report.measure(
-        "Table 1", cases, estimators, {**report.FOUR, **trained}, dict.fromkeys(trained, few)
+    rows = measure(
+        "Table 1", cases, estimators, {**CLASSICAL, **trained}, dict.fromkeys(trained, few)
     )
     print(measured(rows, [task for task in EIGHT if pick(rows, task=task)]))
-    text = page(about, rows, options.quick)
-    report.write(options.out, "table1", about, rows, text, draw(rows))
+    text = page(about, rows, chosen.quick)
+    report.write(chosen.out, "table1", about, rows, text, draw(rows))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""A robot's stream, read as it comes: a reading for every new state, and what stands out in it.
+"""A robot's stream in a sliding window: an estimate for every new state, and its extrema.
 
-The robot here is simulated: three joints that tremble, until at 6 s something takes hold of them
-and they swing together. The past then says more about the present.
+The robot is simulated: three joints move at random, and swing together between 6 s and 14 s. The
+past is then more informative about the present.
 """
 
 import numpy as np

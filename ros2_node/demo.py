@@ -3,7 +3,7 @@
 The poses of the tool and of the cube are two topics, over DDS, at the 20 Hz of the recording. Each
 demonstration is played forwards, and then backwards: the cube is put back, let go, and the arm
 retreats. The node publishes when the two begin to move together ("coupled") and when they stop
-("decoupled"); the simulator's own flag says when the cube was held. Run it as `make ros-demo`, or
+("decoupled"); the simulator's own flag marks when the cube was held. Run it as `make ros-demo`, or
 where the workspace is sourced:
 
     python ros2_node/demo.py --demonstrations 4 --plot ros2.png
@@ -36,9 +36,10 @@ from rclpy.qos import qos_profile_sensor_data
 from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 
-from infoatlas_rt.bags import StreamCurve
+from infoatlas_rt.cli.curve_plots import stream_figure
+from infoatlas_rt.cli.drawing import EVENTS, QUIET, check_file
 from infoatlas_rt.coupling import CouplingEvent
-from infoatlas_rt.plots import EVENTS, QUIET, check_file, stream_figure
+from infoatlas_rt.messages.bag_curve import StreamCurve
 
 ROOT = Path(__file__).parents[1]
 RATE = 20
@@ -65,7 +66,7 @@ def seconds(stamp: Time) -> float:
 
 
 class Robot:
-    """Publishes two poses, and keeps what the node says of them."""
+    """Publishes two poses, and keeps the messages of the node."""
 
     def __init__(self) -> None:
         self.node = rclpy.create_node("robot")
@@ -130,25 +131,25 @@ class Robot:
 
 
 def report(number: int, stamps: np.ndarray, held: np.ndarray, events: list[KeyState]) -> list[int]:
-    """Say in words what the simulator and the node say; delays in steps."""
+    """Print the simulator's flags and the node's events; returns delays in steps."""
     print(f"Demonstration {number}, and back again: {len(stamps) / RATE:.1f} s")
     delays = []
     flags = np.diff(np.r_[False, held, False].astype(int))
-    for kind, told, change in (
+    for kind, action, change in (
         (KeyState.COUPLED, "taken", 1),
         (KeyState.DECOUPLED, "let go", -1),
     ):
         true = int(np.flatnonzero(flags == change)[0])
-        said = f"  the simulator: cube {told} at step {true} ({true / RATE:.2f} s); the node: "
+        line = f"  the simulator: cube {action} at step {true} ({true / RATE:.2f} s); the node: "
         found = [event for event in events if event.kind == kind]
         if not found:
-            print(said + "nothing")
+            print(line + "nothing")
             continue
         detected = int(np.abs(stamps - seconds(found[0].detected_stamp)).argmin())
         begun = int(np.abs(stamps - seconds(found[0].header.stamp)).argmin())
         delays.append(detected - true)
         print(
-            f"{said}{kind}, reported at step {detected}, {detected - true} steps "
+            f"{line}{kind}, reported at step {detected}, {detected - true} steps "
             f"({1000 * (detected - true) // RATE} ms) after it, dated to step {begun}; "
             f"{found[0].value:.2f} nats"
         )
@@ -159,7 +160,7 @@ def report(number: int, stamps: np.ndarray, held: np.ndarray, events: list[KeySt
 
 
 def picture(robot: Robot, played: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Figure:
-    """What was published, above what it was read from; bands where the simulator says "held"."""
+    """The curve that was published, above its states; bands where the simulator's flag is set."""
     start = played[0][0][0]
     stamps = np.concatenate([stamps for stamps, _, _ in played])
     states = np.concatenate([states for _, states, _ in played])
@@ -194,7 +195,7 @@ def picture(robot: Robot, played: list[tuple[np.ndarray, np.ndarray, np.ndarray]
     figure.texts[0].set_text("Live: when do the tool and the cube move together?")
     figure.texts[1].set_text(
         f"mutual information of their motions over {WINDOW} steps (band: ± noise), from a ROS 2 "
-        "node · lines: when it said so"
+        "node · lines: when it reported"
     )
     for stamps, _, held in played:
         first, last = stamps[held][[0, -1]] - start
@@ -203,7 +204,7 @@ def picture(robot: Robot, played: list[tuple[np.ndarray, np.ndarray, np.ndarray]
     figure.text(
         0.975,
         0.885,
-        "shaded: the simulator says that the cube is held",
+        "shaded: the cube is held (the simulator's flag)",
         color=QUIET,
         fontsize=9,
         ha="right",
@@ -237,7 +238,7 @@ def main() -> int:
             before = len(robot.events)
             path, held = np.r_[there, there[-2::-1]], np.r_[flag, flag[-2::-1]]
             stamps = robot.replay(path)
-            time.sleep(0.5)  # until it has said what it has to say
+            time.sleep(0.5)  # until its last messages are here
             played.append((stamps, path, held))
             new = robot.events[before:]
             delays += report(number, stamps, held, [event for _, event in new])

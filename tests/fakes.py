@@ -13,8 +13,8 @@ class RecordingEstimator:
     """Keeps what it is given; answers with the size of the samples."""
 
     def __init__(self, n_min: int = 8, per_slice=(1.0,)) -> None:
-        self.bundle = SimpleNamespace(n_min=n_min, name="recording")
-        self.backend = SimpleNamespace(threads=1)
+        self.model_file = SimpleNamespace(n_min=n_min, name="recording")
+        self.backend = SimpleNamespace(threads=1, milliseconds={})
         self.seconds = {"slicing": 1e-4, "preprocessing": 2e-4, "inference": 3e-4, "total": 6e-4}
         self.per_slice = np.array(per_slice)
         self.calls: list[SimpleNamespace] = []

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import infoatlas_rt
+from infoatlas_rt import model_file
 
 ROOT = Path(__file__).parents[1]
 
@@ -26,11 +33,44 @@ def run(*arguments):
 
 
 def test_readme():
-    discover, estimate = blocks("README.md")
+    estimate, discover = blocks("README.md")
+    printed = re.match(r"I = ([\d.]+) ± ([\d.]+) nats", run("-c", estimate))
+    mi, stderr = map(float, printed.groups())
+    assert abs(mi - 1.99) < 1.645 * stderr
     text = run("-c", discover)
     assert "5 key states of 100 trajectories" in text and "key state 1 at step" in text
-    mi, stderr = map(float, run("-c", estimate).split())
-    assert abs(mi - 1.99) < 1.645 * stderr
+
+
+def test_true_value_in_the_readme():
+    """x and y = exp(x + 0.6 noise): a monotone map of three Gaussian channels."""
+    assert "# the true value is 1.99 nats" in blocks("README.md")[0]
+    assert round(3 * 0.5 * np.log(1 + 1 / 0.6**2), 2) == 1.99
+
+
+def summary():
+    """The script of the figures; the file that it wrote."""
+    from benchmarks import summary as module
+
+    return module, json.loads((ROOT / "benchmarks/results/summary.json").read_text("utf-8"))
+
+
+def test_figures_of_the_readme_come_from_the_results():
+    module, found = summary()
+    assert found == module.figures(), "run python -m benchmarks.summary"
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    section = text[text.index("## How good is it") : text.index("## Before you trust")]
+    shown = set(re.findall(r"(?<![\w.])\d+\.\d+|\d+(?= ms)", section))
+    assert len(shown) > 15
+    assert shown - {figure["value"] for figure in found} == {"0.05"}  # of the definition of recall
+
+
+def test_models_in_the_readme():
+    """The widest side that enters unsliced, and the fewest samples."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for name in ("edge", "base", "wide"):
+        assert re.search(rf"^\| `{name}` \| [^|]+ \| {model_file.load(name).dim} \|", text, re.M)
+    assert "below 32 (`wide`: 60) the estimator refuses" in text
+    assert [model_file.load(name).n_min for name in ("edge", "base", "wide")] == [32, 32, 60]
 
 
 def test_key_states_page():
@@ -42,16 +82,90 @@ def test_key_states_page():
         path.unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize("name", ["keystates.py", "online.py"])
+def test_trust_page():
+    """The comment behind a print is what it prints."""
+    code = "\n".join(blocks("docs/when-to-trust.md"))
+    said = re.findall(r"^print.*?# (\d\.\d+):", code, re.M)
+    printed = re.findall(r"^I = (\S+) ±", run("-c", code), re.M)
+    assert len(said) == 5
+    assert np.allclose(np.array(printed, float), np.array(said, float), atol=0.03)
+
+
+def test_every_example_is_run():
+    """Here, as a part of bag.py, or in tests/ros2/test_example.py."""
+    scripts = {path.name for path in (ROOT / "examples").glob("*.py")}
+    assert scripts == {*EXAMPLES, "make_bag.py", "ros_client.py"}
+
+
+EXAMPLES = {  # what each prints
+    "estimate.py": r"in groups: I = -?0\.",
+    "independence.py": r"dependent: +I = \S+ nats, p = 0\.01(.|\n)*independent:.* p = 0\.[1-9]",
+    "online.py": r"filling: (.|\n)*I = (.|\n)*(maximum|change) at",
+    "curve.py": r"1\.00: \S+ ± \S+ nats\nmaximum at 0\.\d+",
+    "keystates.py": r"columns .* change most(.|\n)*unseen episode, step \d+: key state 3",
+    "bag.py": r"coupled +\d+(.|\n)*201 paired",
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_examples(name):
-    assert len(run(f"examples/{name}").splitlines()) > 1
+    assert re.search(EXAMPLES[name], run(f"examples/{name}"))
 
 
-def test_links_of_the_documentation():
-    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
-        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-            if "://" not in target:
-                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+def stage():
+    """The script that copies the pages for the site."""
+    spec = importlib.util.spec_from_file_location("stage", ROOT / "docs/site/stage.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_page_and_example_is_reached_from_the_readme():
+    reached = stage().reachable(ROOT / "README.md")  # raises where a link leads to nothing
+    for file in [*(ROOT / "docs").glob("*"), *(ROOT / "examples").glob("*.py")]:
+        assert file in reached or file.is_dir(), f"no page links to {file.relative_to(ROOT)}"
+
+
+def test_a_dead_link_is_an_error(tmp_path):
+    module = stage()
+    module.ROOT = tmp_path
+    (tmp_path / "README.md").write_text("[page](page.md)", encoding="utf-8")
+    (tmp_path / "page.md").write_text("[gone](folder/gone.md#part)", encoding="utf-8")
+    with pytest.raises(FileNotFoundError, match=r"page\.md links to .*gone\.md"):
+        module.reachable(tmp_path / "README.md")
+
+
+def test_the_api_page_names_everything_public():
+    text = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^::: infoatlas_rt\.(\w+)$", text, re.M)) == sorted(
+        infoatlas_rt.__all__
+    )
+
+
+def test_the_walk_of_a_stranger():
+    """Folder names and one docstring each answer the three questions of CONTRIBUTING.md."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = re.findall(r'^\| .*\? \| `(.+)` \| `(.+)` \| "(.+)" \|$', text, re.M)
+    assert len(rows) == 3
+    for folder, module, answer in rows:
+        docstring = ast.get_docstring(ast.parse((ROOT / folder / module).read_text("utf-8")))
+        assert answer.lower() in " ".join(docstring.lower().split()), f"{module}: {answer}"
+
+
+def test_one_version_everywhere():
+    for file, line in [
+        ("pyproject.toml", f'version = "{infoatlas_rt.__version__}"'),
+        ("CITATION.cff", f"version: {infoatlas_rt.__version__}"),
+        ("CHANGELOG.md", f"## {infoatlas_rt.__version__}"),
+    ]:
+        assert line in (ROOT / file).read_text(encoding="utf-8"), file
+
+
+def test_versions_of_the_models_in_the_changelog():
+    versions = [model_file.load(name).version for name in ("edge", "base", "wide")]
+    row = " | ".join([infoatlas_rt.__version__ + " (unreleased)", *versions, model_file.FORMAT])
+    row = f"| {row} | {model_file.PREPROCESS} |"
+    assert row in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 def test_the_readme_is_short():

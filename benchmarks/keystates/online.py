@@ -9,8 +9,8 @@ import numpy as np
 
 from infoatlas_rt import KeyStateTracker, discover_keystates
 
+from ..tasks.demonstrations import Demonstrations
 from .scoring import STEPS
-from .tasks import Demonstrations
 
 SEEN = 15  # demonstrations
 
@@ -68,9 +68,9 @@ def follow(demos: Demonstrations, k: int = 5, seen: int = SEEN, seed: int = 0) -
         column = int(np.nanmean(apart, axis=0).argmin())
         truth = unseen.times[:, e]
         there = ~np.isnan(truth)
-        told = [report.get(column) for report in reports]
-        step = np.array([np.nan if event is None else event.step for event in told])
-        at = np.array([np.nan if event is None else event.detected_at for event in told])
+        events = [report.get(column) for report in reports]
+        step = np.array([np.nan if event is None else event.step for event in events])
+        at = np.array([np.nan if event is None else event.detected_at for event in events])
         delay = (at - truth)[there]
         reported = delay[~np.isnan(delay)]
         results[name] = Online(

@@ -7,13 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from infoatlas_rt import Estimate, Estimator, InputError, KeyStates, discover_keystates
-from infoatlas_rt.curve import mi_curve
-from infoatlas_rt.data import Trajectories
-from infoatlas_rt.extrema import find
+from infoatlas_rt import (
+    Estimate,
+    Estimator,
+    InputError,
+    KeyStates,
+    Trajectories,
+    discover_keystates,
+    find,
+    mi_curve,
+)
 
-from .peers import Found, K, NotOffered
-from .tasks import Demonstrations
+from ..peers.keystate_finders import Found, K, NotOffered
+from ..tasks.demonstrations import Demonstrations
 
 PHASE, POINTWISE, CURVE = "phase", "pointwise", "ensemble curve"
 SLICES = {POINTWISE: 10, CURVE: 40}  # the defaults of `discover_keystates` and of the paper

@@ -6,40 +6,47 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import report
 from matplotlib.figure import Figure
-from report import GRID, INK, QUIET, number, table
 
+from .. import drawing, report
+from ..drawing import (
+    BLUE,
+    GREEN,
+    GREY,
+    GRID,
+    INK,
+    LILAC,
+    ORANGE,
+    PALE,
+    PURPLE,
+    QUIET,
+    RED,
+    SAND,
+    SKY,
+    TEAL,
+)
+from ..measure import one, pick
+from ..peers.keystate_finders import PEERS
+from ..report import number, table
+from ..tasks.demonstrations import TASKS, Demonstrations
 from .ours import CURVE, PHASE, POINTWISE
-from .peers import PEERS
-from .tasks import TASKS, Demonstrations
 
 Rows = list[dict[str, Any]]
 MAIN = "tasks"
 OURS = (PHASE, POINTWISE)
 COLOURS = {
-    PHASE: "#1f5f99",
-    POINTWISE: "#5b93c4",
-    CURVE: "#9fb8cf",
-    "evenly spaced": "#8a95a1",
-    "ruptures, states": "#e08a00",
-    "ruptures, increments": "#f2b950",
-    "copula curve": "#b5495b",
-    "velocity minima": "#3d9970",
-    "gripper rule": "#8e63b5",
-    "PerAct's rule": "#c08ad8",
-    "AWE's criterion": "#5aa7a7",
+    PHASE: BLUE,
+    POINTWISE: SKY,
+    CURVE: PALE,
+    "evenly spaced": GREY,
+    "ruptures, states": ORANGE,
+    "ruptures, increments": SAND,
+    "copula curve": RED,
+    "velocity minima": GREEN,
+    "gripper rule": PURPLE,
+    "PerAct's rule": LILAC,
+    "AWE's criterion": TEAL,
 }
-
-
-def pick(rows: Rows, **wanted: Any) -> Rows:
-    """Rows that have these values."""
-    return [row for row in rows if all(row.get(key) == v for key, v in wanted.items())]
-
-
-def one(rows: Rows, **wanted: Any) -> dict[str, Any] | None:
-    """The row that has these values, if there is one."""
-    return next(iter(pick(rows, **wanted)), None)
 
 
 def text(about: dict[str, Any], rows: Rows, tasks: dict[str, Demonstrations]) -> str:
@@ -52,7 +59,7 @@ def text(about: dict[str, Any], rows: Rows, tasks: dict[str, Demonstrations]) ->
         "to every method and counts for none. Distances are to each trajectory's own events, as "
         "fractions of the trajectory; `recall` and `precision` are within 0.05 of it, `2 steps` "
         f"within two steps. Settings of all methods were chosen on {', '.join(chosen)}; the other "
-        "tasks were only read. Methods marked * know columns by their names.",
+        "tasks were only evaluated. Methods marked * use the names of columns.",
         report.byline(about).replace(" All in nats.", ""),
         "![Errors and recalls by task and method](keystates.png)",
         "## Events",
@@ -250,17 +257,17 @@ def criteria(rows: Rows, tasks: Sequence[str]) -> str:
 
 def picture(rows: Rows, tasks: Sequence[str]) -> Figure:
     """Error and recall at K = 5, and recall against precision where the method chooses K."""
-    figure = Figure(figsize=(13, 1.9 + 0.62 * len(tasks)), dpi=150, facecolor="white")
+    figure = drawing.canvas(13, 1.9 + 0.62 * len(tasks))
     height = figure.get_figheight()
     panels = figure.subplots(1, 3, gridspec_kw={"width_ratios": (1, 1, 0.9)})
     figure.subplots_adjust(
         left=0.125, right=0.99, top=1 - 1.45 / height, bottom=0.62 / height, wspace=0.13
     )
-    report.heading(
+    drawing.heading(
         figure,
         "Key states against true events",
         "five key states of each demonstration by each method; large dots: this package; hollow "
-        "dots know columns by their names",
+        "dots use the names of columns",
     )
     for axes, name, title, limit in (
         (panels[0], "error", "mean error, fraction of the trajectory", 0.025),
@@ -273,7 +280,7 @@ def picture(rows: Rows, tasks: Sequence[str]) -> Figure:
             for row in sorted(own, key=lambda r: r["method"] in OURS):
                 mark(axes, row["method"], min(row[name], 0.2) if name == "error" else row[name], i)
         axes.set_title(title, color=INK, fontsize=10.5, loc="left")
-        report.quiet(axes)
+        drawing.quiet(axes)
         axes.set_ylim(len(tasks) - 0.5, -0.5)
         axes.spines["left"].set_visible(False)
     panels[0].set(xlim=(-0.005, 0.205), xticks=(0, 0.05, 0.1, 0.15, 0.2))
@@ -286,7 +293,7 @@ def picture(rows: Rows, tasks: Sequence[str]) -> Figure:
     )
     panels[1].set(xlim=(-0.03, 1.03), yticks=())
     last = panels[2]
-    report.quiet(last)
+    drawing.quiet(last)
     last.grid(color=GRID, linewidth=0.8)
     for row in sorted(pick(rows, study=MAIN, k="auto"), key=lambda r: r["method"] in OURS):
         if row["precision"] is not None:
@@ -299,7 +306,7 @@ def picture(rows: Rows, tasks: Sequence[str]) -> Figure:
 
 
 def mark(axes: Any, method: str, x: float, y: float) -> None:
-    """A dot; hollow for a method that knows columns by name."""
+    """A dot; hollow for a method that uses the names of columns."""
     knows = method in PEERS and PEERS[method].knows_columns
     axes.scatter(
         x,

@@ -5,33 +5,27 @@
 
 Nine sets of demonstrations: seven tasks of motion planners in ManiSkill, two that people
 teleoperated. No method sees the simulator's flags, from which the true events come (`tasks.py`).
-Settings of all methods were chosen on three tasks and only read on the others.
+Settings of all methods were chosen on three tasks and only evaluated on the others.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "accuracy"))
-
-import report
-
-from infoatlas_rt.console import progress
-
-from . import page, variants
+from .. import report
+from ..peers.keystate_finders import PEERS, Found, K, NotOffered
+from ..report import progress
+from ..tasks import changed_demonstrations as changed
+from ..tasks.demonstrations import TASKS, Demonstrations, load
+from . import page
 from .online import SEEN, follow
 from .ours import CURVE, PHASE, POINTWISE, Ours
-from .peers import PEERS, Found, K, NotOffered
 from .scoring import score
-from .tasks import TASKS, Demonstrations, load
 
 Method = Callable[[Demonstrations, K], Found]
 Job = tuple[str, str, str, K, Demonstrations]  # study, task, method, K, data
@@ -45,7 +39,7 @@ FEW = (
     "gripper rule",
 )
 MAIN = "tasks"
-SUBSETS = f"{variants.OF} demonstrations"
+SUBSETS = f"{changed.OF} demonstrations"
 
 
 def studies(tasks: dict[str, Demonstrations], quick: bool) -> Iterator[Job]:
@@ -59,15 +53,15 @@ def studies(tasks: dict[str, Demonstrations], quick: bool) -> Iterator[Job]:
     for task, demos in tasks.items():
         if TASKS[task].people:
             continue  # too few to take some away
-        changed = {name: make(demos) for name, make in variants.VARIANTS.items()}
-        for name in ("time-warped",) if quick else changed:
+        variants = {name: make(demos) for name, make in changed.VARIANTS.items()}
+        for name in ("time-warped",) if quick else variants:
             for method in (PHASE, *FEW):
-                yield name, task, method, 5, changed[name]
+                yield name, task, method, 5, variants[name]
             if name == "noise 0.3%":
-                yield name, task, POINTWISE, 5, changed[name]
-                yield name, task, PHASE, "auto", changed[name]
-        for seed in range(1 if quick else variants.SUBSETS):
-            few = variants.sample(demos, variants.OF, seed)
+                yield name, task, POINTWISE, 5, variants[name]
+                yield name, task, PHASE, "auto", variants[name]
+        for seed in range(1 if quick else changed.SUBSETS):
+            few = changed.sample(demos, changed.OF, seed)
             for method in (PHASE, *FEW):
                 yield SUBSETS, task, method, 5, few
             yield SUBSETS, task, PHASE, "auto", few
@@ -141,19 +135,13 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and np.isnan(value) else value
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=report.RESULTS, help="folder (%(default)s)")
-    parser.add_argument("--model", default="edge", help="shipped model or .onnx file (%(default)s)")
-    parser.add_argument(
-        "--quick", action="store_true", help="two tasks, 12 demonstrations, few variants"
+def main(arguments: Sequence[Any] | None = None) -> None:
+    parser = report.Options(
+        __spec__.name, __doc__, "two tasks, 12 demonstrations, few variants", several=False
     )
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     ours = Ours(chosen.model)
-    about = report.provenance(*list(ours.estimators.values())[:1])
-    about["command"] = about["command"].replace(
-        "python benchmarks/keystates/run.py", "python -m benchmarks.keystates.run"
-    )
+    about = report.provenance(chosen.command, *list(ours.estimators.values())[:1])
     names = ("push", "stack") if chosen.quick else tuple(TASKS)
     tasks = {name: load(name, 12 if chosen.quick else None) for name in names}
     rows, refused = measure(tasks, ours, chosen.quick)

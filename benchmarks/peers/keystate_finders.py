@@ -15,11 +15,9 @@ import ruptures
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 from scipy.signal import find_peaks
-from scipy.special import ndtri
-from scipy.stats import rankdata
-from sklearn.covariance import ledoit_wolf
 
-from .tasks import Array, Demonstrations
+from ..tasks.demonstrations import Array, Demonstrations
+from .shrunk_copula import shrunk_copula
 
 K = int | str
 Found = list[NDArray[np.int64]]
@@ -33,7 +31,7 @@ class NotOffered(Exception):
 
 @dataclass(frozen=True)
 class Peer:
-    """A method and what it knows of the columns."""
+    """A method, and whether it uses the names of columns."""
 
     find: Callable[[Demonstrations, K], Found]
     knows_columns: bool
@@ -202,18 +200,9 @@ def copula_curve(demos: Demonstrations, k: K) -> Found:
         at = [LAG + int(np.rint(moment * (len(s) - 1 - LAG))) for s in trajectories]
         now = np.array([s[t] for s, t in zip(trajectories, at, strict=True)])
         past = np.array([s[t - LAG] for s, t in zip(trajectories, at, strict=True)])
-        curve.append(_shrunk_copula(now, past))
+        curve.append(shrunk_copula(now, past, ridge=1e-9))
     peaks = moments[extrema(gaussian_filter1d(np.array(curve), 1.0), k, 0.1)]
     return [np.rint(peaks * (n - 1)).astype(np.int64) for n in demos.lengths]
-
-
-def _shrunk_copula(x: Array, y: Array) -> float:
-    scores = ndtri(rankdata(np.hstack([x, y]), axis=0) / (len(x) + 1))
-    covariance = ledoit_wolf(scores, assume_centered=True)[0] + 1e-9 * np.eye(2 * x.shape[1])
-    d = x.shape[1]
-    blocks = covariance[:d, :d], covariance[d:, d:], covariance
-    one, other, both = (np.linalg.slogdet(block)[1] for block in blocks)
-    return float(one + other - both) / 2
 
 
 PEERS = {

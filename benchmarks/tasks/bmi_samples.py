@@ -2,18 +2,17 @@
 
 Runs in an environment of its own (old jax, numpy < 2), which the Makefile makes:
 
-    python benchmarks/accuracy/bmi_samples.py build/bmi
+    python -m benchmarks.tasks.bmi_samples build/bmi
 
 One file per task with x, y [seeds, samples, d] float32 and the true mutual information in nats.
 The tasks of 25 and 50 dimensions go into a folder large/, and each comes in five strengths, made by
 the benchmark's own constructors, since a rank order needs several.
 """
 
+import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-
-sys.path.pop(0)  # this folder's bmi.py is not the package of that name
 
 import bmi
 import numpy as np
@@ -21,7 +20,7 @@ from bmi.benchmark import tasks
 
 SEEDS, LARGE_SEEDS = 10, 3
 SAMPLES = 5000
-LARGEST = 5  # dimension of a side that enters the model whole
+LARGEST = 5  # dimension of a side that enters the model unsliced
 DENSE = (0.02, 0.05, 0.15, 0.5, 0.8)  # correlation of any two coordinates; the benchmark's is 0.5
 SPARSE = (0.25, 0.5, 1.0, 2.0, 5.0)  # of two shared factors; the benchmark's is 2
 
@@ -46,7 +45,10 @@ def save(task: "bmi.benchmark.Task", name: str, folder: Path, seeds: range, **mo
     print(f"{name}: {x.shape[2]} + {y.shape[2]}, {task.mutual_information:.3f} nats")
 
 
-def main(out: Path) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out", nargs="?", type=Path, default=Path("build/bmi"), help="folder")
+    out = parser.parse_args().out
     (out / "large").mkdir(parents=True, exist_ok=True)
     listed = bmi.benchmark.BENCHMARK_TASKS
     for name, task in listed.items():
@@ -63,4 +65,4 @@ def main(out: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "build/bmi"))
+    main()

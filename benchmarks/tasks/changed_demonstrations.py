@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .tasks import Array, Demonstrations
+from .demonstrations import Array, Demonstrations
 
 
 def sample(demos: Demonstrations, number: int, seed: int) -> Demonstrations:

@@ -2,7 +2,7 @@
 
     make keystates-data
     pip download --no-deps robosuite==1.4.1 --dest build/robosuite
-    python benchmarks/keystates/collect_people.py build/robosuite/*.whl
+    python -m benchmarks.tasks.collect_people build/robosuite/*.whl
 
 Two people hand a hammer from arm to arm (7 episodes); one lifts a cube (3). The recorded states
 are played back in MuJoCo, without simulating, for tool poses and for contacts: an arm grasps when
@@ -27,7 +27,7 @@ from tqdm import tqdm
 
 OUT = Path(__file__).parent / "data"
 DEMONSTRATIONS = "robosuite/models/assets/demonstrations"
-MOVED = 0.003  # metres, as in collect.py
+MOVED = 0.003  # metres, as in collect_planned.py
 POSE = ("x", "y", "z", "qw", "qx", "qy", "qz")
 JOINTS = (*(f"joint{i}" for i in range(1, 8)), "finger1", "finger2")
 

@@ -1,7 +1,7 @@
 """Collect the demonstrations of the key-state benchmark from ManiSkill's planners.
 
     make keystates-data            # all tasks; the environment that it needs is made as well
-    .venv-maniskill/bin/python benchmarks/keystates/collect.py push --number 5 --out build/demos
+    .venv-maniskill/bin/python -m benchmarks.tasks.collect_planned push --number 5 --out build/demos
 
 Each task becomes one .npz: successful episodes of the motion planner that ManiSkill brings along
 (`pd_joint_pos`, 20 steps a second, physx on the CPU), from seed 0 upwards. States are what the
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import headless  # isort: skip  (first: it makes mani_skill importable)
+from . import headless  # isort: skip  (first: it makes mani_skill importable)
 import gymnasium
 import mani_skill.envs  # noqa: F401  (registers the tasks)
 import numpy as np

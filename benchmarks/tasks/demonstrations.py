@@ -49,7 +49,7 @@ class Task:
     events : tuple of Event
         In order of time.
     chosen_on : bool
-        Settings of methods, ours and peers, were chosen on this task. The others were only read.
+        Settings of methods, ours and peers, were chosen on this task, and on no other.
     people : bool
         Teleoperated by people; the others are by motion planners.
     """

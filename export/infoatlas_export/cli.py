@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
+from infoatlas_export import fp16
 from infoatlas_export.critic import export_critic
-from infoatlas_export.onnx import TOLERANCE, export, read_calibration, recalibrate
+from infoatlas_export.onnx import TOLERANCE, content, read_calibration, recalibrated
 from infoatlas_rt import __version__
-from infoatlas_rt.bundle import OUTPUTS
-from infoatlas_rt.console import table, write_json
+from infoatlas_rt.cli.console import table, write_json
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.model_file import OUTPUTS, available, load
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -22,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     p.add_argument(
         "checkpoint",
         help="best.pt, as python -m infoatlas_train.pretrain wrote it; "
-        "or an .onnx file, to write again with --calibration",
+        "or a model (a name or an .onnx file), to write again with --calibration or --precision",
     )
     p.add_argument("--out", required=True, help="the .onnx file to write")
     p.add_argument("--name", default="edge", help="name of the model, in its metadata")
@@ -33,6 +35,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         help="constants of the standard error, as python -m infoatlas_train.calibrate wrote them",
     )
     p.add_argument(
+        "--precision",
+        choices=("fp32", "fp16"),
+        default="fp32",
+        help="fp16: the layers' products in FP16, the rest in FP32, for GPUs",
+    )
+    p.add_argument(
         "--critic",
         action="store_true",
         help="write the graph that returns a critic to keep, instead of the estimator's",
@@ -40,34 +48,39 @@ def main(argv: Sequence[str] | None = None) -> None:
     p.add_argument("--json", nargs="?", const="-", metavar="FILE", help="parity figures as JSON")
     arguments = p.parse_args(argv)
     calibration = read_calibration(arguments.calibration) if arguments.calibration else None
-    if arguments.checkpoint.endswith(".onnx"):
-        if calibration is None:
-            raise InputError("an .onnx file is written again with --calibration: pass it")
-        recalibrate(arguments.checkpoint, arguments.out, calibration)
-        print(f"wrote {arguments.out}")
-        return
+    labels = {"name": arguments.name, "version": arguments.version}
+    half = arguments.precision == "fp16"
     if arguments.critic:
-        worst = export_critic(
-            arguments.checkpoint, arguments.out, name=arguments.name, version=arguments.version
-        )
+        if half:
+            raise InputError("a critic to keep is FP32: leave out --precision, or --critic")
+        worst = export_critic(arguments.checkpoint, arguments.out, **labels)
         print(f"wrote {arguments.out}; largest difference to torch {worst:.1e} nats")
         return
-    rows = export(
-        arguments.checkpoint,
-        arguments.out,
-        name=arguments.name,
-        version=arguments.version,
-        calibration=calibration,
-    )
-    if not write_json(arguments.json, {"parity": rows, "tolerance": TOLERANCE}):
-        sizes = "slices", "samples"
+    rows: list[dict[str, float]] = []
+    if Path(arguments.checkpoint).suffix == ".onnx" or arguments.checkpoint in available():
+        if calibration is None and not half:
+            raise InputError(
+                "a model is written again with --calibration or --precision fp16: pass one"
+            )
+        made = load(arguments.checkpoint).bytes
+        if calibration is not None:
+            made = recalibrated(made, calibration)
+    else:
+        made, rows = content(arguments.checkpoint, **labels, calibration=calibration)
+    what, tolerance = "ONNX Runtime against torch with the exact solve", TOLERANCE
+    if half:
+        made, rows = fp16.halved(made)
+        what, tolerance = "FP16, emulated, against FP32", fp16.TOLERANCE
+    Path(arguments.out).write_bytes(made)
+    if rows and not write_json(arguments.json, {"parity": rows, "tolerance": tolerance}):
+        sizes = "slices", "samples", "coordinates"
         table(
-            f"ONNX Runtime against torch with the exact solve: largest difference in nats "
-            f"(tolerance {TOLERANCE} on mi)",
+            f"{what}: largest difference in nats (tolerance {tolerance} on mi)",
             (*sizes, *OUTPUTS),
             [
                 (*(str(row[key]) for key in sizes), *(f"{row[key]:.1e}" for key in OUTPUTS))
                 for row in rows
             ],
         )
+    if arguments.json != "-":
         print(f"wrote {arguments.out}")

@@ -10,14 +10,15 @@ neighbours: on new trajectories they cost more than they give (docs/key-states.m
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
-from infoatlas_export.onnx import OPSET, clean, example, metadata, sealed
+from infoatlas_export.onnx import clean, example, metadata, sealed, traced
 from infoatlas_rt.errors import ModelError
-from infoatlas_rt.written import FORMAT, PARAMETERS, Weights, start_session
-from infoatlas_train.critic import (
+from infoatlas_rt.written_critic import FORMAT, PARAMETERS, Weights, start_session
+from infoatlas_train.model.critic import (
     anchor,
     best_share,
     critic_share,
@@ -29,7 +30,7 @@ from infoatlas_train.critic import (
     side_inputs,
     solve_readout,
 )
-from infoatlas_train.model import InfoAtlas
+from infoatlas_train.model.infoatlas import InfoAtlas
 from infoatlas_train.pretrain import load
 
 TOLERANCE = 0.05  # nats of a single pair on new samples, ONNX Runtime and NumPy against torch
@@ -42,28 +43,28 @@ class Writer(torch.nn.Module):
         super().__init__()
         self.model, self.exact = model, exact
 
-    def forward(self, x: torch.Tensor, y: torch.Tensor, shifts: torch.Tensor):
+    def forward(self, x: torch.Tensor, y: torch.Tensor, shifts: torch.Tensor) -> Any:
         c = self.model.config
         theta = self.model.hypernetwork(x, y)
         sx, sy = side(theta.side_x, side_inputs(x)) + theta.bias, side(theta.side_y, side_inputs(y))
-        partner = shift_index(shifts, x.shape[1])
-        psi = features(theta, sx, sy)
-        psi_product = features(theta, sx[:, None], partners(sy, partner))
-        z = theta.shrunk_z[:, None]
-        t0, t0_product = anchor(z, x, y), anchor(z[:, None], x[:, None], partners(y, partner))
+        everyone = torch.cat([torch.zeros_like(shifts[:1]), shifts])  # the joint pairs first
+        partner = shift_index(everyone, x.shape[1])
+        psi = features(theta, sx[:, None], partners(sy, partner))  # [B, M+1, n, F]
+        t0 = anchor(theta.shrunk_z, x, y, partner)
+        some = c.solved_pairs
         a = solve_readout(
-            psi,
-            psi_product[:, : c.solve_shifts].flatten(1, 2),
-            t0_product[:, : c.solve_shifts].flatten(1),
+            psi[:, some].flatten(1, 2),
+            t0[:, some].flatten(1),
             theta.ridge[:, : c.features],
+            x.shape[1],
             newton_steps=c.newton_steps,
-            cg_steps=0 if self.exact else c.cg_steps,
+            exact=self.exact,
         )
-        joint = (psi @ a[..., None]).squeeze(-1)
-        product = (psi_product @ a[:, None, :, None]).squeeze(-1)
-        share = best_share(t0, joint, t0_product.flatten(1), product.flatten(1))[:, None]
-        a, joint = share * a, t0 + share * joint
-        product = (t0_product + share[..., None] * product).flatten(1)
+        step = (psi @ a[:, None, :, None]).squeeze(-1)
+        share = best_share(t0[:, 0], step[:, 0], t0[:, 1:].flatten(1), step[:, 1:].flatten(1))
+        a = share[:, None] * a
+        t = t0 + share[:, None, None] * step
+        joint, product = t[:, 0], t[:, 1:].flatten(1)
         whole = critic_share(joint, product)
         mi, log_z = donsker_varadhan(whole[:, None] * joint, whole[:, None] * product)
         sizes = [values.square().sum(-1).mean(1) for values in (x, y)]
@@ -95,23 +96,11 @@ def export_critic(checkpoint: str | Path, out: str | Path, *, name: str, version
     inputs = example(3, 64, model.config.dim)
     del inputs["sequence"]
     slices, samples, m = (torch.export.Dim(axis, min=1) for axis in ("slices", "samples", "shifts"))
-    program = torch.onnx.export(
-        Writer(model, exact=False).eval(),
-        tuple(torch.from_numpy(values) for values in inputs.values()),
-        input_names=list(inputs),
-        output_names=list(PARAMETERS),
-        dynamic_shapes={
-            "x": {0: slices, 1: samples},
-            "y": {0: slices, 1: samples},
-            "shifts": {0: m},
-        },
-        opset_version=OPSET,
-        dynamo=True,
-        external_data=False,
-        verbose=False,
-    )
+    tensors = {name: torch.from_numpy(values) for name, values in inputs.items()}
+    dynamic = {"x": {0: slices, 1: samples}, "y": {0: slices, 1: samples}, "shifts": {0: m}}
+    proto = traced(Writer(model, exact=False), tensors, PARAMETERS, dynamic)
     properties = metadata(model, run, name, version) | {"infoatlas.format": FORMAT}
-    content = sealed(clean(program.model_proto, properties))
+    content = sealed(clean(proto, properties))
     worst = difference(model, content)
     if not worst <= TOLERANCE:
         raise ModelError(f"graph and torch differ by {worst:.2g} nats, more than {TOLERANCE}")

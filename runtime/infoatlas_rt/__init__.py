@@ -10,65 +10,80 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .coupling import CouplingDetector, CouplingEvent
-    from .data import load_trajectories
-    from .errors import InfoAtlasError, InputError, ModelError, ProviderError
+    from .data_files import load_trajectories
+    from .discovery import discover_keystates
+    from .ensemble_curve import MICurve, mi_curve
+    from .errors import InfoAtlasError, InputError, ModelError, OutputError, ProviderError
     from .estimator import Estimator, estimate
-    from .extrema import KeyStateDetector
+    from .explanation import CoordinateChange, GroupChange, Information
+    from .extrema import KeyState, KeyStateDetector, find
     from .independence import TestResult, independence_test
-    from .keystates import KeyStates, discover_keystates
-    from .online import OnlineEstimator
-    from .pairs import PooledPairs
+    from .keystates import KeyStates
+    from .lagged_pairs import Pairs, PooledPairs, ensemble_pairs
     from .preprocess import canonical_quaternion
-    from .result import Estimate
-    from .tracker import KeyStateTracker
-    from .written import Critic
+    from .result import Estimate, WindowEstimate
+    from .sliding_window import OnlineEstimator
+    from .tracker import KeyStateEvent, KeyStateTracker
+    from .trajectories import Trajectories
+    from .written_critic import Critic
 
 __version__ = "0.1.0"
 __all__ = [
+    "CoordinateChange",
     "CouplingDetector",
     "CouplingEvent",
     "Critic",
     "Estimate",
     "Estimator",
+    "GroupChange",
     "InfoAtlasError",
+    "Information",
     "InputError",
+    "KeyState",
     "KeyStateDetector",
+    "KeyStateEvent",
     "KeyStateTracker",
     "KeyStates",
+    "MICurve",
     "ModelError",
     "OnlineEstimator",
+    "OutputError",
+    "Pairs",
     "PooledPairs",
     "ProviderError",
     "TestResult",
+    "Trajectories",
+    "WindowEstimate",
     "canonical_quaternion",
     "discover_keystates",
+    "ensemble_pairs",
     "estimate",
+    "find",
     "independence_test",
     "load_trajectories",
+    "mi_curve",
 ]
 
-_HOME = {
-    "KeyStates": "keystates",
-    "discover_keystates": "keystates",
-    "KeyStateTracker": "tracker",
-    "load_trajectories": "data",
-    "CouplingDetector": "coupling",
-    "CouplingEvent": "coupling",
-    "Critic": "written",
-    "Estimate": "result",
-    "Estimator": "estimator",
-    "estimate": "estimator",
-    "TestResult": "independence",
-    "independence_test": "independence",
-    "KeyStateDetector": "extrema",
-    "OnlineEstimator": "online",
-    "PooledPairs": "pairs",
-    "canonical_quaternion": "preprocess",
-    "InfoAtlasError": "errors",
-    "InputError": "errors",
-    "ModelError": "errors",
-    "ProviderError": "errors",
+_MODULES = {  # of each public name
+    "coupling": ("CouplingDetector", "CouplingEvent"),
+    "data_files": ("load_trajectories",),
+    "discovery": ("discover_keystates",),
+    "ensemble_curve": ("MICurve", "mi_curve"),
+    "errors": ("InfoAtlasError", "InputError", "ModelError", "OutputError", "ProviderError"),
+    "estimator": ("Estimator", "estimate"),
+    "explanation": ("CoordinateChange", "GroupChange", "Information"),
+    "extrema": ("KeyState", "KeyStateDetector", "find"),
+    "independence": ("TestResult", "independence_test"),
+    "keystates": ("KeyStates",),
+    "lagged_pairs": ("Pairs", "PooledPairs", "ensemble_pairs"),
+    "preprocess": ("canonical_quaternion",),
+    "result": ("Estimate", "WindowEstimate"),
+    "sliding_window": ("OnlineEstimator",),
+    "tracker": ("KeyStateEvent", "KeyStateTracker"),
+    "trajectories": ("Trajectories",),
+    "written_critic": ("Critic",),
 }
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

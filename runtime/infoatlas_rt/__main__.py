@@ -34,7 +34,7 @@ def main() -> int:
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as for jobs in the background
             signal.signal(signal.SIGINT, interrupt)
         sys.unraisablehook = unraisable
-        from .cli import main as run
+        from .cli.main import main as run
 
         code = run()
     except KeyboardInterrupt:

@@ -1,23 +1,25 @@
-"""When two things begin to move together, and when they stop: tool and object, torque and velocity.
+"""Detection of coupling: when two groups of coordinates begin and stop to move together.
 
-The mutual information of their motions, I(a_t - a_t-1; b_t - b_t-1), over a short sliding window:
-zero-shot, causal, without demonstrations. Four things make so short a window usable:
+The groups are a tool and an object, or torques and velocities. The detector follows the mutual
+information of their motions, I(a_t - a_t-1; b_t - b_t-1), over a short sliding window: zero-shot,
+causal, without demonstrations. Four rules make so short a window usable:
 
 1. *Rest is not ranked.* An object at rest has increments that are exactly zero, or numerical noise
-   at whatever scale. Both sides get seeded noise of `JITTER` of their (third) largest increment
-   in the window, and at least of `resolution`. So motions below it count for nothing, and the zeros
-   become a plain independent half of the sample instead of one big tie.
-2. *What counts as certain.* An estimate has to exceed `enter` nats, and `z` times its own noise of
-   samples and slices, at two steps in a row. (`Estimate.stderr`, calibrated over all kinds of
-   data, is above 1 nat at 32 samples. It would say nothing for a second; each event carries it.)
-3. *Hysteresis.* "decoupled" when an estimate falls below `leave` at two steps in a row, once half
-   of the window is newer than the coupling, and unless less than half of it moves at all, or
-4. *a side at rest*: for `REST` steps one side has not moved while the other one has. A constant
-   side has no information, whatever the window still remembers, so nothing has to be estimated.
-   The next coupling begins when the window has forgotten the last one.
+   of any scale. Both sides get seeded noise of `JITTER` times their third largest increment in
+   the window, and at least of `resolution`. So smaller motions have no effect, and the zeros become
+   an independent part of the sample instead of one large tie.
+2. *Threshold.* A coupling begins when the estimate exceeds `enter` nats, and `z` times its own
+noise
+   of samples and slices, at two steps in a row. (`Estimate.stderr`, calibrated over all kinds of
+   data, is above 1 nat at 32 samples, too large for a decision within a second. Each event has it.)
+3. *Hysteresis.* A coupling ends when the estimate is below `leave` at two steps in a row, at least
+   half of the window is newer than the coupling, and at least half of it moves; or
+4. *A side at rest* ends it: for `REST` steps one side has not moved while the other one has. A
+   constant side has no information, so no estimate is needed. The next coupling can begin when the
+   window holds no step of the last one, or the estimate has been below `leave`.
 
-A window is as blind as it is short: two things that start to move at the same time, in smooth
-curves of their own, look coupled at first.
+Limit: two things that start to move at the same time, in smooth curves of their own, look coupled
+at first, because the window is short.
 """
 
 from __future__ import annotations
@@ -29,11 +31,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .checks import as_resolution
 from .errors import InputError
 from .estimator import Estimator
-from .inputs import as_resolution
-from .online import OnlineEstimator
-from .result import Estimate, Reading
+from .result import Estimate, WindowEstimate
+from .sliding_window import OnlineEstimator
 
 WINDOW = 32
 RESOLUTION = 1e-5
@@ -50,7 +52,7 @@ class CouplingEvent:
     ----------
     kind : {"coupled", "decoupled"}
     index : int
-        Step since the last reset at which it happened, as far as the window says.
+        Step that it is dated to, counted from the last reset.
     stamp : float
         Of that step: seconds, or its number.
     value : float
@@ -82,16 +84,17 @@ class CouplingDetector:
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
     window : int
-        Steps; at least the model's n_min (32). A longer one is slower and surer.
+        Steps; at least the model's n_min (32). A longer window is slower and has fewer false
+        events.
     resolution : float or (float or [d], float or [d'])
-        Smallest motion within a step that means anything, in the units of the states; one for
-        both groups, or a pair. Give what the sensors resolve.
+        Smallest motion within a step that the sensors resolve, in the units of the states; one for
+        both groups, or a pair.
     enter, leave : float
         Nats of the estimate at which a coupling begins and ends.
     z : float
         An estimate has to exceed so many times its noise for a coupling to begin.
     reset_after : float
-        Seconds. A stamp older than the newest by more is a restart: everything is forgotten.
+        Seconds. A stamp older than the newest by more is a restart: the window is emptied.
 
     Attributes
     ----------
@@ -99,7 +102,7 @@ class CouplingDetector:
         The window. `reason` and `counts` are in it.
     coupled : bool
         The present state.
-    reading : Reading or None
+    reading : WindowEstimate or None
         The newest one.
 
     Raises
@@ -142,22 +145,22 @@ class CouplingDetector:
         self._forget()
 
     def reset(self) -> None:
-        """Forget everything, for a new episode."""
+        """Empty the window, for a new episode."""
         self.online.reset()
         self._forget()
 
     def _forget(self) -> None:
         self._resets = self.online.counts["resets"]
         self.coupled = False
-        self.reading: Reading | None = None
-        self._doubted = False  # the last reading spoke for the other state
+        self.reading: WindowEstimate | None = None
+        self._doubted = False  # the last reading indicated the other state
         self._since = 0  # no event is dated before the last one
-        self._armed = True  # the window is done with the coupling before
+        self._armed = True  # the window is free of the last coupling
 
     def push(
         self, a: ArrayLike, b: ArrayLike, stamp: float | None = None, *, read: bool = True
     ) -> list[CouplingEvent]:
-        """Take a state of both groups; return what it made certain, mostly nothing.
+        """Take a state of both groups; return the events detected with it, mostly none.
 
         Parameters
         ----------
@@ -166,7 +169,7 @@ class CouplingDetector:
         stamp : float, optional
             Seconds; as in `OnlineEstimator.push`.
         read : bool
-            False estimates nothing, for when states come faster than they can be read; `read`
+            False: make no estimate, for states that come faster than estimates can be made; `read`
             catches up.
         """
         return self._judge(self.online.push(a, stamp, b, read=read))
@@ -175,7 +178,7 @@ class CouplingDetector:
         """Judge the window as it is, where `push` was called with read=False."""
         return self._judge(self.online.read())
 
-    def _judge(self, reading: Reading | None) -> list[CouplingEvent]:
+    def _judge(self, reading: WindowEstimate | None) -> list[CouplingEvent]:
         if self.online.counts["resets"] != self._resets:
             self._forget()
         if reading is None:
@@ -186,11 +189,11 @@ class CouplingDetector:
         if self.coupled and rest >= REST:
             return [self._change(reading, int(steps[-rest]))]
         if self.coupled:
-            # At first the window is full of what was before the coupling. And held still, they are
-            # as coupled as they were: too little moves to say otherwise.
+            # At first most of the window is from before the coupling. And when both are held still,
+            # too little moves for a decision.
             half = estimate.samples / 2
-            known = (steps >= self._since).sum() >= half and self._motions.active >= half
-            doubted = known and estimate.mi < self.leave
+            decidable = (steps >= self._since).sum() >= half and self._motions.active >= half
+            doubted = decidable and estimate.mi < self.leave
         else:
             self._armed |= estimate.mi < self.leave or bool(steps[0] >= self._since)
             high = estimate.mi > max(self.enter, self.z * estimate.noise)
@@ -198,7 +201,7 @@ class CouplingDetector:
         certain, self._doubted = doubted and self._doubted, doubted
         return [self._change(reading, self._split(estimate, steps))] if certain else []
 
-    def _change(self, reading: Reading, step: int) -> CouplingEvent:
+    def _change(self, reading: WindowEstimate, step: int) -> CouplingEvent:
         self.coupled, self._doubted, self._armed = not self.coupled, False, False
         step, newest = max(step, self._since), int(reading.steps[-1])
         self._since = newest + 1
@@ -215,7 +218,7 @@ class CouplingDetector:
         )
 
     def _split(self, estimate: Estimate, steps: NDArray[np.int64]) -> int:
-        """The step from which on local information is highest above the rest, or lowest below."""
+        """The step from which on the local information exceeds its mean most, or falls below it."""
         excess = estimate.pointwise - estimate.pointwise.mean()
         later = excess[::-1].cumsum()[::-1]
         if self.coupled:
@@ -225,7 +228,7 @@ class CouplingDetector:
 
 
 class _Motions:
-    """An estimator of increments: what is too small to mean anything drowns in seeded noise."""
+    """An estimator of increments, which adds seeded noise of the size of the smallest motion."""
 
     def __init__(self, estimator: Estimator, resolution: Any) -> None:
         pair = resolution if isinstance(resolution, tuple) else (resolution, resolution)
@@ -233,7 +236,7 @@ class _Motions:
             raise InputError(f"resolution is {resolution!r}: pass one, or a pair, one for each")
         for value in pair:
             as_resolution(value, np.size(value), "resolution")
-        self.bundle, self.resolution = estimator.bundle, pair
+        self.model_file, self.resolution = estimator.model_file, pair
         self.rest = 0  # newest pairs in a row in which one side moved and the other did not
         self.active = 0  # pairs in which anything moved
         self.both: NDArray[np.bool_] = np.zeros(0, bool)  # pairs in which both sides moved
@@ -248,12 +251,13 @@ class _Motions:
             floor = as_resolution(resolution, side.shape[1], "resolution")
             size = np.abs(side)
             assert floor is not None
-            # Of the third largest: a robot that is put back jumps once, and hides nothing.
+            # Of the third largest, so that the single jump of a robot that is put back has no
+            # effect.
             step = np.maximum(JITTER * np.sort(size.max(axis=1))[-3], floor)
             still.append(np.asarray((size <= floor).all(axis=1)))
             moves.append(np.asarray((size > step).any(axis=1)))
             jitter = step * noise.standard_normal(side.shape)
-            # Nothing moves in the window: it is degenerate, and nothing has to be estimated.
+            # A side that rests through the window is constant, and the estimate degenerate.
             entered.append(np.zeros_like(side) if still[-1].all() else side + jitter)
         self.both = np.logical_not(still[0] | still[1])
         self.active = int((~(still[0] & still[1])).sum())

@@ -1,10 +1,9 @@
-"""Bounds of an estimate that hold whatever a model makes of the samples.
+"""Bounds of an estimate that hold for any output of a model.
 
-Mutual information is not negative. Where values repeat (flags, counts, contacts, a robot at rest),
-it is also not larger than the entropy of either side, and the sample's own table of values says how
-much can have been seen of it. Estimates scatter, also around independence, so the lower bound
-leaves room for that: cutting at 0 would make the mean of many estimates of independent samples too
-large.
+Mutual information is not negative. If values repeat (flags, counts, contacts, a robot at rest), it
+is also at most the entropy of either side, and at most what the table of observed pairs of values
+allows. Estimates of independent samples scatter around 0. A lower bound of 0 would bias their mean
+upwards, so the bound is `FLOOR`.
 """
 
 from __future__ import annotations
@@ -17,26 +16,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 FLOOR = -0.1  # nats
-# Nats by which samples that are alone with their values on both sides, as continuous ones are, can
-# exceed log n: as far as models read copies at the least n, see `docs/when-to-trust.md`.
+# Nats by which an estimate of samples with unique values on both sides, as continuous samples have,
+# can exceed log n: the largest excess of models on copies at the smallest n, see
+# `docs/when-to-trust.md`.
 BEYOND = 3.5
 
 
 @dataclass(frozen=True, eq=False)
 class Repeats:
-    """Which rows of a side are equal: labels [n], 0, 1, ..., the same for equal rows."""
+    """Labels [n] of the rows of both sides, 0, 1, ...; equal rows have the same label."""
 
     x: NDArray[np.int64]
     y: NDArray[np.int64]
 
     def ceiling(self, pairing: NDArray[np.int64] | None = None) -> float:
-        """The most that an estimate of samples with these values can be, nats.
+        """Upper bound of an estimate of samples with these values, nats.
 
-        The least of three: the entropy of each side, and the information of the table of pairs. The
-        latter is estimated by the observed frequencies, which is too large on average where a table
-        has more cells than its sides explain, and corrected by Miller and Madow's term (1955) only
-        where that is positive (as of copies). `BEYOND` is added for the share of samples that are
-        alone with their values on both sides.
+        The smallest of three values: the entropy of each side, and the mutual information of the
+        table of pairs. The latter is estimated from the observed frequencies, which is too large on
+        average if the table has more cells than its sides explain. The correction of Miller and
+        Madow (1955) is added only if it is positive (as for copies). `BEYOND` is added for the
+        share of samples with unique values on both sides.
 
         Parameters
         ----------
@@ -55,9 +55,9 @@ class Repeats:
 
 
 def repeats(x: NDArray[np.float64], y: NDArray[np.float64]) -> Repeats | None:
-    """Equal rows of paired samples [n, d]; None if no row of either side repeats.
+    """Find equal rows of paired samples [n, d]; None if no row of either side repeats.
 
-    Projections of a side have as many distinct rows, so what it bounds holds for all of them.
+    A projection of a side has as many distinct rows, so the bounds hold for all slices.
     """
     if _distinct(x) and _distinct(y):
         return None
@@ -67,10 +67,10 @@ def repeats(x: NDArray[np.float64], y: NDArray[np.float64]) -> Repeats | None:
 
 
 def entropy(counts: NDArray[np.int64]) -> float:
-    """Entropy of a distribution whose values were observed so many times: nats.
+    """Entropy of a distribution from the counts of its observed values, nats.
 
-    Chao and Shen's estimate (2003): values that were observed once show what share of the
-    distribution was not observed at all. Infinite if all were.
+    Estimator of Chao and Shen (2003): the share of values that were observed once estimates the
+    share of the distribution that was not observed. Infinite if all values were observed once.
     """
     n = counts.sum()
     coverage = 1 - (counts == 1).sum() / n
@@ -83,7 +83,7 @@ def entropy(counts: NDArray[np.int64]) -> float:
 
 
 def bounded(values: NDArray[np.floating[Any]], ceiling: Any) -> NDArray[np.float64]:
-    """Values between `FLOOR` and a ceiling (one, or one each): nats, in float64."""
+    """Clip values to `FLOOR` and a ceiling (one, or one for each), nats, in float64."""
     return np.clip(values.astype(np.float64), FLOOR, ceiling)
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .data import Trajectories
+from .checks import as_count, as_flag
 from .errors import InputError
 from .estimator import Estimator, as_estimator
-from .inputs import as_count, as_flag
-from .pairs import ensemble_pairs
+from .lagged_pairs import ensemble_pairs
+from .parallel import run_jobs
+from .result import Estimate
+from .trajectories import Trajectories, as_trajectories
 
 MODES = ("auto", "raw", "normalised")
 
@@ -26,16 +30,16 @@ class MICurve:
     position : [T] float64
         Step t (raw), or fraction of the trajectory (normalised; mean over trajectories).
     mi, stderr, noise : [T] float64
-        Nats; of each point alone, as in `Estimate`. Points share the model's errors, so `noise` is
-        what they are compared by; they share trajectories too, so differences between them are
-        known better (see `extrema.py`).
+        Nats; of each point alone, as in `Estimate`. Points share the model's errors, so compare
+        them by `noise`. They share trajectories too, so the standard error of a difference is
+        smaller (see `extrema.py`).
     samples : [T] int64
         Trajectories behind each point.
     per_slice : [T, S] float64
     influence : [T, N] float64
-        Influence of each trajectory on the point; NaN where it has no part.
+        Influence of each trajectory on the point; NaN for trajectories that do not reach it.
     saturated : [T] bool
-        The dependence is stronger than the samples can tell.
+        As in `Estimate`: the true value may be much larger.
     mode : {"raw", "normalised"}
     lag, history : int
         In original steps.
@@ -61,7 +65,7 @@ class MICurve:
 
 
 def mi_curve(
-    trajectories: Trajectories,
+    trajectories: Trajectories | Sequence[Any],
     estimator: Estimator,
     *,
     lag: int = 2,
@@ -69,31 +73,34 @@ def mi_curve(
     mode: str = "auto",
     points: int = 100,
     drop_constant: bool = True,
+    executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> MICurve:
     """I(s_t; s_<t-Δt) over trajectories, at every moment (the paper's Section 4.4).
 
-    The projections are the same at every moment, and so are the trajectories behind neighbouring
-    points, so the points differ by what the robot does.
+    All moments have the same projections, and neighbouring moments have the same trajectories, so
+    the points differ by the data alone.
 
     Parameters
     ----------
-    trajectories : Trajectories
+    trajectories : Trajectories, or sequence of [T_i, d] array-like
     estimator : Estimator
     lag, history : int
         Steps between a state and its past, and how many past states are stacked.
     mode : {"auto", "raw", "normalised"}
         "raw": original steps, while as many trajectories reach them as the model needs (n_min).
-        The number of trajectories falls towards the end then, and with it what can be told.
+        Fewer trajectories reach the later steps, so the noise grows towards the end.
         "normalised": `points` moments from the start to the end of each trajectory, which aligns
-        trajectories of different length; it needs to know where they end, so it is for
+        trajectories of different length; it needs the ends of trajectories, so it is for
         recordings. Pairs are `lag` original steps apart either way. "auto": "raw" if all
         trajectories have the same length.
     points : int
         T in normalised time.
     drop_constant : bool
         Leave out coordinates that are constant within every trajectory (goals, sizes): they are
-        copies of their own past by construction and say nothing about the moment.
+        copies of their own past by construction, at every moment alike.
+    executor : concurrent.futures.Executor, optional
+        Spreads the points over its workers; the result has the same bits. See `parallel.py`.
     progress : callable, optional
         Called with (points done, points in all).
 
@@ -109,10 +116,7 @@ def mi_curve(
     """
     reach = as_count(lag, "lag", 1) + as_count(history, "history", 1) - 1
     points = as_count(points, "points", 2, 10**5)
-    if not isinstance(trajectories, Trajectories):
-        raise InputError(
-            f"trajectories are {type(trajectories).__name__}: pass Trajectories(states, lengths)"
-        )
+    trajectories = as_trajectories(trajectories)
     estimator = as_estimator(estimator)
     drop_constant = as_flag(drop_constant, "drop_constant")
     if not isinstance(mode, str) or mode not in MODES:
@@ -120,13 +124,13 @@ def mi_curve(
     states, lengths = trajectories.states, trajectories.lengths
     if mode == "auto":
         mode = "raw" if (lengths == lengths[0]).all() else "normalised"
-    least = estimator.bundle.n_min
+    least = estimator.model_file.n_min
     enough = int((lengths > reach).sum())
     if enough < least:
         raise InputError(
             f"{enough} trajectories are longer than {reach} steps, but model "
-            f"{estimator.bundle.name} needs {least} samples at each moment: record more of them, "
-            "or read one robot's stream with OnlineEstimator"
+            f"{estimator.model_file.name} needs {least} samples at each moment: record more of "
+            "them, or read one robot's stream with OnlineEstimator"
         )
     dropped: tuple[int, ...] = ()
     if drop_constant:
@@ -146,14 +150,21 @@ def mi_curve(
         present = lengths[lengths > reach]
         step = reach + np.rint(moments[:, None] * (present - 1 - reach))
         position = (step / (present - 1)).mean(axis=1)
-    estimates = []
+    members: list[NDArray[np.int64]] = []  # trajectories of each point
+
+    def jobs() -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+        for at in moments:
+            x, y, who = ensemble_pairs(
+                states, lengths, at, lag=lag, history=history, normalised=mode == "normalised"
+            )
+            members.append(who)
+            yield x, y
+
+    estimates: list[Estimate] = []
     influence = np.full((len(moments), len(lengths)), np.nan)
-    for i, at in enumerate(moments):
-        x, y, who = ensemble_pairs(
-            states, lengths, at, lag=lag, history=history, normalised=mode == "normalised"
-        )
-        estimates.append(estimator.estimate(x, y))
-        influence[i, who] = estimates[-1].influence
+    for i, estimate in enumerate(run_jobs(_estimate, estimator, jobs(), executor)):
+        estimates.append(estimate)
+        influence[i, members[i]] = estimate.influence
         if progress is not None:
             progress(i + 1, len(moments))
     one = estimates[0]
@@ -175,8 +186,12 @@ def mi_curve(
     )
 
 
+def _estimate(estimator: Estimator, x: NDArray[Any], y: NDArray[Any]) -> Estimate:
+    return estimator.estimate(x, y)
+
+
 def _constant_within(states: NDArray[np.floating], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which coordinates [d] never move within any trajectory."""
-    moved = states[1:] != states[:-1]
+    """Which coordinates [d] are constant within every trajectory."""
+    moved: NDArray[np.bool_] = states[1:] != states[:-1]
     moved[np.cumsum(lengths)[:-1] - 1] = False  # from one trajectory to the next
-    return ~moved.any(axis=0)
+    return np.asarray(~moved.any(axis=0))

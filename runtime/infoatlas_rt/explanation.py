@@ -1,12 +1,13 @@
-"""What a key state means: information in nats before, at and after it.
+"""Annotations of key states: information in nats before, at and after them, and what changes.
 
-Everything here annotates key states that were found before; nothing moves or removes one.
+Key states are found before, and stay as they are.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -15,22 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError
-from .phases import SHRINKAGE, STILL
+from .increments import Float, increments, rest_limits
+from .parallel import run_jobs
+from .segmentation import SHRINKAGE
 
 if TYPE_CHECKING:
     from .estimator import Estimator
     from .keystates import KeyStates
 
 PAIRS = 400  # samples of one estimate, drawn from all trajectories
-Z = 1.645  # standard errors: information counts as present if it is above 0 by so many
+Z = 1.645  # information counts as present if it is above 0 by so many standard errors
 SEED = 0
-SLICES = 10  # where a side is wider than the model; more change it by less than its error
-Float = NDArray[np.float64]
+SLICES = 10  # of sides wider than the model; more change an estimate by less than its error
 
 
 @dataclass(frozen=True)
 class Information:
-    """The model's information at one key state.
+    """Estimates of the information at one key state.
 
     Attributes
     ----------
@@ -70,8 +72,9 @@ class GroupChange:
         I(increments of one; increments of the other) in the phase before and after it, nats.
     before_stderr, after_stderr : float
     change : {"made", "broken", "unchanged"}
-        "made": after it the information is above 0 by 1.645 standard errors, before it is not, and
-        the difference is as certain. "broken": the reverse.
+        "made": the information after it is above 0 by 1.645 standard errors, the information
+        before it is not, and the difference exceeds 1.645 of its standard errors. "broken": the
+        reverse.
     """
 
     keystate: int
@@ -105,7 +108,9 @@ class CoordinateChange:
     nats: tuple[float, ...]
 
 
-def information(keystates: KeyStates, estimator: Estimator | None) -> list[Information]:
+def information(
+    keystates: KeyStates, estimator: Estimator | None, executor: Executor | None
+) -> list[Information]:
     """See `KeyStates.information`."""
     from .pointwise import local_information
 
@@ -113,20 +118,19 @@ def information(keystates: KeyStates, estimator: Estimator | None) -> list[Infor
     local = keystates.local
     if estimator is None:
         estimator = _estimator()
-    if local is None and sum(len(s) - 2 * lag for s in states) >= estimator.bundle.n_min:
-        local = tuple(local_information(states, estimator, lag))
+    if local is None and sum(len(s) - 2 * lag for s in states) >= estimator.model_file.n_min:
+        local = tuple(local_information(states, estimator, lag, executor))
     if local is None:  # fewer pairs than the model takes
         local = tuple(np.full(len(s), np.nan) for s in states)
     moving = np.any([(s[1:] != s[:-1]).any(axis=0) for s in states], axis=0)
     states = tuple(s[:, moving] for s in states)  # goals and sizes are copies of their own past
-    found = []
-    sides = [_around(keystates, phase) for phase in range(keystates.steps.shape[1] + 1)]
-    phases = []
-    for rows in sides:
+    jobs = []
+    for phase in range(keystates.steps.shape[1] + 1):
+        rows = _around(keystates, phase)
         past = [(which, rows_of - lag) for which, rows_of in rows]
-        phases.append(
-            _estimate(estimator, _gather(states, rows), _gather(states, past), _labels(rows))
-        )
+        jobs.append((_gather(states, rows), _gather(states, past), _labels(rows)))
+    phases = list(run_jobs(_estimate, estimator, jobs, executor))
+    found = []
     for column in range(keystates.steps.shape[1]):
         own = [curve[step] for curve, step in zip(local, keystates.steps[:, column], strict=True)]
         below = [
@@ -146,33 +150,29 @@ def information(keystates: KeyStates, estimator: Estimator | None) -> list[Infor
 
 
 def group_changes(
-    keystates: KeyStates, groups: Mapping[str, Sequence[int]], estimator: Estimator | None
+    keystates: KeyStates,
+    groups: Mapping[str, Sequence[int]],
+    estimator: Estimator | None,
+    executor: Executor | None,
 ) -> list[GroupChange]:
     """See `KeyStates.explain`."""
     states, lag = trajectories(keystates), keystates.lag
     columns = _columns(groups, states[0].shape[1])
-    still = STILL * np.ptp(np.concatenate(states), axis=0)
-    if keystates.resolution is not None:
-        still = np.maximum(still, keystates.resolution)
-    motion = []
-    for s in states:
-        increments = np.zeros_like(s)
-        increments[lag:] = s[lag:] - s[:-lag]
-        motion.append(np.where(np.abs(increments) < still, 0.0, increments))
+    limits = rest_limits(states, keystates.resolution)
+    motion = [np.pad(increments(s, lag, limits), ((lag, 0), (0, 0))) for s in states]
     if estimator is None:
         estimator = _estimator()
     sides = [_around(keystates, phase) for phase in range(keystates.steps.shape[1] + 1)]
+    pairs = list(combinations(columns, 2))
+    jobs = (
+        (*(_gather(motion, rows)[:, columns[group]] for group in pair), _labels(rows))
+        for pair in pairs
+        for rows in sides
+    )
+    estimates = list(run_jobs(_estimate, estimator, jobs, executor))
     found = []
-    for a, b in combinations(columns, 2):
-        phases = [
-            _estimate(
-                estimator,
-                _gather(motion, rows)[:, columns[a]],
-                _gather(motion, rows)[:, columns[b]],
-                _labels(rows),
-            )
-            for rows in sides
-        ]
+    for number, (a, b) in enumerate(pairs):
+        phases = estimates[number * len(sides) : (number + 1) * len(sides)]
         for column in range(keystates.steps.shape[1]):
             before, after = phases[column], phases[column + 1]
             found.append(
@@ -190,9 +190,9 @@ def coordinate_changes(keystates: KeyStates) -> list[CoordinateChange]:
     moments = []
     for phase in range(keystates.steps.shape[1] + 1):
         rows = _around(keystates, phase, most=None)
-        increments = _gather(states, rows) - _gather(states, [(w, r - lag) for w, r in rows])
-        increments = increments[:, moving] / scale[moving]
-        moments.append((increments.mean(axis=0), increments.var(axis=0) + SHRINKAGE))
+        steps = _gather(states, rows) - _gather(states, [(w, r - lag) for w, r in rows])
+        steps = steps[:, moving] / scale[moving]
+        moments.append((steps.mean(axis=0), steps.var(axis=0) + SHRINKAGE))
     found = []
     for column in range(keystates.steps.shape[1]):
         (m0, v0), (m1, v1) = moments[column], moments[column + 1]
@@ -252,9 +252,9 @@ def _estimate(
     estimator: Estimator, x: Float, y: Float, labels: NDArray[np.int64]
 ) -> tuple[float, float]:
     """Information and standard error; NaN where a phase has fewer samples than the model takes."""
-    if len(x) < estimator.bundle.n_min:
+    if len(x) < estimator.model_file.n_min:
         return float("nan"), float("nan")
-    # Steps of one trajectory are not independent; a trajectory of half the samples is all there is.
+    # Steps of one trajectory are not independent. Groups cannot hold half of the samples or more.
     several = np.bincount(labels).max() < len(labels) / 2
     found = estimator.estimate(x, y, groups=labels if several else None, time_series=not several)
     return found.mi, found.stderr

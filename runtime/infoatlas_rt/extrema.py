@@ -1,31 +1,30 @@
-"""Key states: the moments at which the mutual information of a state with its past stands out.
+"""Extrema of a curve of mutual information: moments at which I(s_t; s_<t-Δt) stands out.
 
-The paper's criterion (Section 4.4, after MaxMI) is a **maximum** of I(s_t; s_t-Δt) over t.
-Told apart from it, because they often mean something on a robot too: a **minimum** (the moment at
-which the past says least about the present) and a **change** (the curve is steepest).
+The criterion of the paper (Section 4.4, after MaxMI) is a **maximum** over t. Two more kinds often
+have a meaning on a robot: a **minimum** (the past is least informative about the present) and a
+**change** (the curve is steepest).
 
-The detector is causal, reads the curve once, and reports a key state at most `delay` after it
-happened, or never. It has three ideas:
+The detector is causal and goes through the curve once. It reports an extremum at most `delay` after
+it happened, or never:
 
-1. *Is a difference real?* Readings share their samples: the same trajectories a step later, or
-   the same window but for its ends. So a difference of two readings is judged by the standard
-   error of the **paired** difference: the influences of each sample on the two readings are
-   subtracted first, and so are the slices, which share their projections. It is often a third of
-   what two separate error bars would suggest.
-2. *Hysteresis.* After a minimum only a maximum can follow, and it is one when the curve has come
-   down from it for certain, by `z` standard errors of the paired difference. Wiggles below that
-   are no turns. A top that stays flat for longer than `delay` is dated to its last highest
-   reading; a decline so slow that no two readings within `delay` differ for certain has no moment.
-3. *Time, not numbers of readings.* `delay` is in the unit of the stamps, and of a stream (`push`)
-   one reading counts in each twentieth of it, the first: those are on the same grid of the
-   stream's time however many others there are. So key states do not depend on how many readings
-   a machine has the time for, as long as it has it for these; with fewer, the detector goes on
-   with those that there are, and dates are as coarse as they are.
+1. *Significant differences.* Neighbouring estimates share their samples: the same trajectories a
+   step later, or the same window except for its ends. So a difference of two estimates is judged by
+   the standard error of the **paired** difference: the influences of each sample on the two
+   estimates are subtracted first, and so are the slices, which share their projections. The result
+   is often a third of what two separate standard errors would suggest.
+2. *Hysteresis.* After a minimum only a maximum can follow. It is reported when the curve has come
+   down from it by `z` standard errors of the paired difference; smaller variations are no extrema.
+   A top that stays flat for longer than `delay` is dated to its last highest estimate. A decline so
+   slow that no two estimates within `delay` differ significantly has no moment.
+3. *Time, not numbers of estimates.* `delay` is in the unit of the stamps. Of a stream (`push`) the
+   first estimate in each twentieth of `delay` counts, on a fixed grid of the stream's time. So the
+   extrema do not depend on how many estimates a machine has the time for, as long as it makes
+   these; with fewer, the detector uses those that there are, and dates are as coarse as they are.
 
-`z` is set by what noise does, not by any data set: among 200 structureless curves of 100 readings
-from 100 samples each, 2% show an extremum at z = 3.5 if neighbouring readings are correlated by
+`z` is set by what noise does, not by any data set: among 200 structureless curves of 100 estimates
+from 100 samples each, 2% show an extremum at z = 3.5 if neighbouring estimates are correlated by
 0.9, as they are in ensembles and windows, and 24% if they are independent; at z = 4, 1% and 5%.
-`tests/test_extrema.py` repeats that.
+`tests/runtime/test_extrema.py` repeats that.
 """
 
 from __future__ import annotations
@@ -39,40 +38,40 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .curve import MICurve
+from .checks import as_number
+from .ensemble_curve import MICurve
 from .errors import InputError
-from .inputs import as_number
-from .result import Reading
-from .turns import LEAST_ERROR, SLACK, Level, Turns, make_level
+from .extremum_search import LEAST_ERROR, SLACK, CurvePoint, ExtremumSearch, curve_point
+from .result import WindowEstimate
 
 KINDS = ("maximum", "minimum", "change")
 Z = 3.5
 DELAY = 2.0  # seconds of a stream
-POINTS = 20  # of a recorded curve, or readings of a stream, within the delay
+POINTS = 20  # estimates of a curve or a stream within the delay
 
 
 @dataclass(frozen=True)
 class KeyState:
-    """A moment that stands out.
+    """A moment at which a curve of mutual information stands out.
 
     Attributes
     ----------
     kind : {"maximum", "minimum", "change"}
     index : int
-        Number of the reading, from 0, among those that counted.
+        Number of the estimate, from 0, among those that counted.
     stamp : float
-        Of that reading: seconds, step, or fraction of the trajectory, as the readings have it.
+        Of that estimate: seconds, step, or fraction of the trajectory, as the curve has it.
     value : float
         Mutual information there, nats.
     prominence : float
-        Nats. Maximum: how far the curve rose to it since the last turn; minimum: how far it fell
-        (negative); change: by how much it rose or fell (negative) within `delay` / 5.
+        Nats. Maximum: rise of the curve since the last extremum; minimum: fall (negative); change:
+        rise or fall (negative) within `delay` / 5.
     z : float
-        What was compared with the detector's `z`, and exceeds it: by how many standard errors of
-        the paired difference the curve has left the extremum again when it was reported. For a
-        change, by how many its steepness has, or differs from zero: the smaller of the two.
+        Exceeds the detector's `z`: standard errors of the paired difference by which the curve had
+        left the extremum when it was reported. For a change, the smaller of two: standard errors by
+        which the slope had left its extremum, and by which it differs from zero.
     detected_at : int
-        Number of the reading that made it certain.
+        Number of the estimate with which it became significant.
     detected_stamp : float
         Its stamp: at most `delay` after `stamp`.
     """
@@ -88,25 +87,24 @@ class KeyState:
 
 
 class KeyStateDetector:
-    """Turns a stream of readings into key states.
+    """Finds extrema in a stream of estimates.
 
     Parameters
     ----------
     kinds : iterable of {"maximum", "minimum", "change"}
         What to report.
     z : float
-        Standard errors of the paired difference above which a difference counts as certain.
+        Standard errors of the paired difference above which a difference is significant.
     delay : float
-        In the unit of the stamps (seconds of a stream, steps of a curve): after this a key state
-        is reported at the latest. Also the scale of what counts as a moment: a fifth of it is the
-        span over which steepness is measured.
+        In the unit of the stamps (seconds of a stream, steps of a curve): latest report of a key
+        state. It is also the time scale of a moment: slopes are measured over a fifth of it.
 
     Attributes
     ----------
-    readings : int
-        That counted so far.
+    count : int
+        Estimates that counted so far.
     period : float
-        Of a stream, the first reading in each period counts: `delay` / 20, until `coarsen`.
+        Of a stream, the first estimate in each period counts: `delay` / 20, until `coarsen`.
 
     Raises
     ------
@@ -132,7 +130,7 @@ class KeyStateDetector:
         self.reset()
 
     def coarsen(self) -> None:
-        """Count half as many readings of a stream: for a machine that cannot keep up."""
+        """Count half as many estimates of a stream: for a machine that cannot keep up."""
         self.period *= 2
 
     def refine(self) -> None:
@@ -140,7 +138,7 @@ class KeyStateDetector:
         self.period = max(self.period / 2, self.delay / POINTS)
 
     def due(self, stamp: float) -> bool:
-        """Whether a reading of a stream with this stamp would count: the first in its period."""
+        """Whether an estimate of a stream with this stamp would count: the first in its period."""
         return self._cell_of(stamp) != self._cell_of(self._stamp)
 
     def _cell_of(self, stamp: float) -> float:
@@ -148,30 +146,39 @@ class KeyStateDetector:
         return math.floor(stamp / self.period + SLACK) if math.isfinite(stamp) else stamp
 
     def reset(self) -> None:
-        """Forget all readings, for a new episode or stream."""
-        self.readings = 0
-        self._levels: deque[Level] = deque()  # of the last span
-        self._turns = Turns(self.z, self.delay)
-        self._slopes = Turns(self.z, self.delay - self._span / 2)
+        """Forget all estimates, for a new episode or stream."""
+        self.count = 0
+        self._points: deque[CurvePoint] = deque()  # of the last span
+        self._extrema = ExtremumSearch(self.z, self.delay)
+        self._slopes = ExtremumSearch(self.z, self.delay - self._span / 2)
         self._dated = self._step = -1
         self._stamp = -math.inf
 
-    def push(self, reading: Reading) -> list[KeyState]:
-        """Take a reading of an `OnlineEstimator`; one that goes back in steps starts anew.
+    def push(self, found: WindowEstimate) -> list[KeyState]:
+        """Take an estimate of an `OnlineEstimator`; one that goes back in steps starts anew.
 
-        All but the first in each `period` are passed over.
+        All but the first estimate in each `period` are ignored.
+
+        Parameters
+        ----------
+        found : WindowEstimate
+
+        Returns
+        -------
+        list of KeyState
+            Those that became significant with this estimate.
         """
-        if reading.steps[-1] <= self._step or reading.stamp <= self._stamp:
+        if found.steps[-1] <= self._step or found.stamp <= self._stamp:
             self.reset()
-        if not self.due(reading.stamp):
+        if not self.due(found.stamp):
             return []
-        self._step, self._stamp = int(reading.steps[-1]), reading.stamp
+        self._step, self._stamp = int(found.steps[-1]), found.stamp
         return self.update(
-            reading.estimate.mi,
-            influence=reading.estimate.influence,
-            per_slice=reading.estimate.per_slice,
-            samples=reading.steps,
-            stamp=reading.stamp,
+            found.estimate.mi,
+            influence=found.estimate.influence,
+            per_slice=found.estimate.per_slice,
+            samples=found.steps,
+            stamp=found.stamp,
             time_series=True,
         )
 
@@ -186,7 +193,7 @@ class KeyStateDetector:
         stamp: float | None = None,
         time_series: bool = False,
     ) -> list[KeyState]:
-        """Take a reading, return the key states that it made certain (mostly none).
+        """Take an estimate of a curve; return the key states that became significant with it.
 
         Parameters
         ----------
@@ -195,16 +202,16 @@ class KeyStateDetector:
         influence : [n], optional
             Influence of each sample on `mi` (`Estimate.influence`).
         per_slice : [S], optional
-            Estimate of each slice; the projections have to be the same in all readings.
+            Estimate of each slice; the projections have to be the same in all estimates.
         noise : float, optional
             If there is no influence: the part of the standard error of `mi` from samples and
-            slices (`Estimate.noise`). Readings then count as independent, which misses much where
+            slices (`Estimate.noise`). Estimates then count as independent, which misses much if
             they share samples.
         samples : [n] int, optional
-            Who each sample is, distinct numbers: trajectories, environments and steps, or (as a
-            time series) steps. 0..n-1 unless given.
+            Distinct number of each sample: its trajectory, its environment and step, or (of a time
+            series) its step. 0..n-1 unless given.
         stamp : float, optional
-            Larger than before; the number of the reading unless given.
+            Larger than before; the number of the estimate unless given.
         time_series : bool
             The samples are steps of one robot, and neighbours depend on each other.
 
@@ -218,40 +225,42 @@ class KeyStateDetector:
             Neither influence nor noise, values that are no numbers or not finite, negative noise,
             samples that are not distinct, stamps that do not increase, or sizes that do not match.
         """
-        level = make_level(
-            self.readings, mi, influence, per_slice, noise, samples, stamp, time_series
+        level = curve_point(
+            self.count, mi, influence, per_slice, noise, samples, stamp, time_series
         )
-        if self._levels and len(level.per_slice) != len(self._levels[-1].per_slice):
+        if self._points and len(level.per_slice) != len(self._points[-1].per_slice):
             raise InputError(
-                f"a reading with {len(level.per_slice)} slices after one with "
-                f"{len(self._levels[-1].per_slice)}: keep the estimator, or reset the detector"
+                f"an estimate with {len(level.per_slice)} slices after one with "
+                f"{len(self._points[-1].per_slice)}: keep the estimator, or reset the detector"
             )
-        if self._levels and not level.stamp > self._levels[-1].stamp:
+        if self._points and not level.stamp > self._points[-1].stamp:
             raise InputError(
-                f"a reading at {level.stamp} after one at {self._levels[-1].stamp}: pass them in "
+                f"an estimate at {level.stamp} after one at {self._points[-1].stamp}: pass them in "
                 "order, or reset the detector"
             )
-        self.readings += 1
+        self.count += 1
         found = []
-        turn = self._turns.update(level)
-        if turn is not None:
-            kind = "maximum" if turn.sign > 0 else "minimum"
-            by = turn.at.value - turn.base.value
-            found.append(self._tell(kind, turn.at, by, turn.z, level.stamp))
+        extremum = self._extrema.update(level)
+        if extremum is not None:
+            kind = "maximum" if extremum.sign > 0 else "minimum"
+            by = extremum.at.value - extremum.base.value
+            found.append(self._report(kind, extremum.at, by, extremum.z, level.stamp))
         slope = self._slope(level)
         if slope is not None:
-            turn = self._slopes.update(slope)
+            extremum = self._slopes.update(slope)
             # Steepest, and steep at all: the least steep moment of a rise is no change.
-            if turn is not None:
-                steep = turn.sign * turn.at.value / max(turn.at.se(), LEAST_ERROR)
+            if extremum is not None:
+                steep = extremum.sign * extremum.at.value / max(extremum.at.se(), LEAST_ERROR)
                 if steep > self.z:
-                    z = min(steep, turn.z)
-                    found.append(self._tell("change", turn.at, turn.at.value, z, level.stamp))
+                    z = min(steep, extremum.z)
+                    found.append(
+                        self._report("change", extremum.at, extremum.at.value, z, level.stamp)
+                    )
         return [state for state in found if state.kind in self.kinds]
 
-    def _slope(self, level: Level) -> Level | None:
+    def _slope(self, level: CurvePoint) -> CurvePoint | None:
         """Difference to the level a span before, dated to the middle; None if there is none."""
-        levels = self._levels
+        levels = self._points
         levels.append(level)
         start = level.stamp - self._span * (1 - SLACK)
         while len(levels) > 1 and levels[1].stamp <= start:
@@ -265,8 +274,8 @@ class KeyStateDetector:
         self._dated = at.index
         return level.minus(base, at=at)
 
-    def _tell(self, kind: str, at: Level, by: float, z: float, now: float) -> KeyState:
-        return KeyState(kind, at.index, at.stamp, at.mi, by, z, self.readings - 1, now)
+    def _report(self, kind: str, at: CurvePoint, by: float, z: float, now: float) -> KeyState:
+        return KeyState(kind, at.index, at.stamp, at.mi, by, z, self.count - 1, now)
 
 
 def find(curve: MICurve, delay: float | None = None, **options: Any) -> list[KeyState]:

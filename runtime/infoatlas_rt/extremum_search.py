@@ -1,6 +1,6 @@
-"""Turns of a noisy series, certain by the standard error of paired differences.
+"""Extrema of a noisy series, significant by the standard error of paired differences.
 
-The numerics of `extrema.py`, which says what they are for.
+The numerics of `extrema.py`, whose docstring has the method.
 """
 
 from __future__ import annotations
@@ -12,26 +12,27 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .checks import LARGEST_STATE, as_number
 from .errors import InputError
-from .estimator import long_run_variance
-from .inputs import LARGEST_STATE, as_number, as_reals
+from .reals import as_reals
+from .uncertainty import long_run_variance
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
-    """A reading, or a difference of readings, with what its standard error is made of."""
+class CurvePoint:
+    """An estimate of a curve, or a difference of two, with the parts of its standard error."""
 
     index: int
     stamp: float
-    mi: float  # of the reading it is dated to
-    value: float
+    mi: float  # of the estimate that it is dated to, nats
+    value: float  # nats
     samples: NDArray[np.int64]  # [n] ascending
-    share: NDArray[np.float64]  # [n] what each sample adds to `value`, beyond the mean
+    share: NDArray[np.float64]  # [n] contribution of each sample to `value`, less the mean
     per_slice: NDArray[np.float64]  # [S]
-    variance: float  # what is known of the variance without samples
+    variance: float  # part of the variance that was given, not computed from samples
     time_series: bool
 
-    def minus(self, other: Level, at: Level | None = None) -> Level:
+    def minus(self, other: CurvePoint, at: CurvePoint | None = None) -> CurvePoint:
         """Difference, sample by sample and slice by slice, dated to `at` (or to itself)."""
         at = self if at is None else at
         samples, share = self.samples, self.share - 0.0
@@ -42,7 +43,7 @@ class Level:
             share = np.zeros(len(samples))
             share[np.searchsorted(samples, self.samples)] = self.share
             share[np.searchsorted(samples, other.samples)] -= other.share
-        return Level(
+        return CurvePoint(
             at.index,
             at.stamp,
             at.mi,
@@ -70,7 +71,7 @@ class Level:
         return math.sqrt(variance)
 
 
-def make_level(
+def curve_point(
     index: int,
     mi: float,
     influence: ArrayLike | None,
@@ -79,17 +80,19 @@ def make_level(
     samples: ArrayLike | None,
     stamp: float | None,
     time_series: bool,
-) -> Level:
-    """A reading, checked; `KeyStateDetector.update` says what the arguments are."""
+) -> CurvePoint:
+    """Check an estimate of a curve; the arguments are those of `KeyStateDetector.update`."""
     if influence is None and noise is None:
-        raise InputError("a reading without influence or noise: pass one, to judge differences by")
+        raise InputError(
+            "an estimate without influence or noise: pass one of them, to judge differences"
+        )
     value = as_number(mi, "mi", "nats")
     effect = _numbers(influence, "influence")
     slices = _numbers(per_slice, "per_slice")
     own = as_number(noise, "noise", "nats") if influence is None else 0.0
     if not (abs(value) <= LARGEST_STATE and 0 <= own <= LARGEST_STATE):
         raise InputError(
-            f"a reading of {value} nats with noise {own}: pass finite nats (up to "
+            f"an estimate of {value} nats with noise {own}: pass finite nats (up to "
             f"{LARGEST_STATE:.0e}) and noise that is not negative, or leave it out"
         )
     when = float(index) if stamp is None else as_number(stamp, "stamp")
@@ -106,11 +109,11 @@ def make_level(
     if len(who) and (not (who[1:] > who[:-1]).all() or max(-who[0], who[-1]) > 2**62):
         raise InputError("samples are not distinct, or beyond 2^62: number each of them once")
     share = (effect - effect.mean())[order] / len(effect) if len(effect) else effect
-    return Level(index, when, value, value, who, share, slices, own**2, bool(time_series))
+    return CurvePoint(index, when, value, value, who, share, slices, own**2, bool(time_series))
 
 
 def _numbers(values: ArrayLike | None, name: str) -> NDArray[np.float64]:
-    """What a reading says of each sample or slice [n], finite; empty if it says nothing."""
+    """Values of each sample or slice [n], finite nats; empty if None."""
     numbers = np.zeros(0) if values is None else as_reals(values, name).high
     if numbers.ndim != 1 or not (np.abs(numbers) <= LARGEST_STATE).all():
         raise InputError(
@@ -121,32 +124,32 @@ def _numbers(values: ArrayLike | None, name: str) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class Turn:
-    """A turn of the series."""
+class Extremum:
+    """An extremum of the series."""
 
     sign: int  # 1: maximum, -1: minimum
-    at: Level
-    base: Level  # the turn before
-    z: float  # of what came after it, in standard errors of the paired difference: above Turns.z
+    at: CurvePoint
+    base: CurvePoint  # the extremum before
+    z: float  # standard errors by which the series has left it; above `ExtremumSearch.z`
 
 
-SLACK = 1e-3  # stamps a whole delay apart are so but for rounding
-LEAST_ERROR = 1e-12  # nats: readings without any noise differ for certain, by a finite `z`
+SLACK = 1e-3  # relative: stamps that are one delay apart except for rounding
+LEAST_ERROR = 1e-12  # nats: estimates without noise differ significantly, by a finite `z`
 
 
-class Turns:
+class ExtremumSearch:
     """Alternating extrema of a noisy series, each reported at most `delay` (of stamps) later."""
 
     def __init__(self, z: float, delay: float) -> None:
         self.z, self.delay = z, delay * (1 + SLACK)
-        self.recent: deque[Level] = deque()  # since the last turn, and within the delay
+        self.recent: deque[CurvePoint] = deque()  # since the last extremum, and within the delay
         self.sign = 0  # 1: a maximum comes next, -1: a minimum, 0: not known yet
-        self.base: Level | None = None  # the last turn
-        self.top: Level | None = None  # the farthest since then
-        self.ends: dict[int, Level] = {}  # before the first turn: highest (1), lowest (-1)
+        self.base: CurvePoint | None = None  # the last extremum
+        self.top: CurvePoint | None = None  # the farthest since then
+        self.ends: dict[int, CurvePoint] = {}  # before the first extremum: highest (1), lowest (-1)
 
-    def update(self, level: Level) -> Turn | None:
-        """Take an entry; return the turn that it made certain, if it did."""
+    def update(self, level: CurvePoint) -> Extremum | None:
+        """Take a point; return the extremum that became significant with it, if one did."""
         self.recent.append(level)
         while self.recent[0].stamp < level.stamp - self.delay:
             self.recent.popleft()
@@ -158,42 +161,39 @@ class Turns:
         if sign * level.value >= sign * self.top.value:
             self.top = level
         candidate = self._extreme(sign)
-        on_top = candidate is self.top or not self._certain(sign, self.top, candidate)
+        on_top = candidate is self.top or not self._significant(sign, self.top, candidate)
         fallen = self._errors(sign, candidate, level)
         if on_top and not fallen > self.z:
             return None
-        # Off the top without a fall within `delay`: it went down too slowly for a moment.
-        self._turn(-sign, candidate if on_top else self.top)
-        return Turn(sign, candidate, base, fallen) if on_top else None
+        # It left the top without a significant fall within `delay`: too slow to have a moment.
+        self._pass(-sign, candidate if on_top else self.top)
+        return Extremum(sign, candidate, base, fallen) if on_top else None
 
-    def _start(self, level: Level) -> None:
-        """Wait for the first certain rise or fall.
-
-        The start of the curve may be its end, so it is no turn, but what follows is.
-        """
+    def _start(self, level: CurvePoint) -> None:
+        """Wait for the first significant rise or fall; where it starts is no extremum yet."""
         for sign in (1, -1):
             end = self.ends.setdefault(sign, level)
             if sign * level.value >= sign * end.value:
                 self.ends[sign] = end = level
-            # A near one shares more samples than the farthest, so less can be certain with it.
+            # A near point shares more samples than the farthest, so a smaller difference counts.
             for extreme in (end, self._extreme(sign)):
-                if self._certain(sign, extreme, level):
-                    self._turn(-sign, extreme)
+                if self._significant(sign, extreme, level):
+                    self._pass(-sign, extreme)
                     return
 
-    def _extreme(self, sign: int) -> Level:
+    def _extreme(self, sign: int) -> CurvePoint:
         return max(self.recent, key=lambda entry: (sign * entry.value, entry.index))
 
-    def _turn(self, sign: int, base: Level) -> None:
+    def _pass(self, sign: int, base: CurvePoint) -> None:
         while self.recent[0].index <= base.index:
             self.recent.popleft()
         self.sign, self.base = sign, base
         self.top = self._extreme(sign)
 
-    def _certain(self, sign: int, high: Level, low: Level) -> bool:
+    def _significant(self, sign: int, high: CurvePoint, low: CurvePoint) -> bool:
         return self._errors(sign, high, low) > self.z
 
-    def _errors(self, sign: int, high: Level, low: Level) -> float:
+    def _errors(self, sign: int, high: CurvePoint, low: CurvePoint) -> float:
         """By how many standard errors of the paired difference `high` exceeds `low`."""
         difference = sign * (high.value - low.value)
         if difference <= 0:

@@ -1,19 +1,13 @@
-"""Reading recorded trajectories and samples from .npy, .npz and .csv files.
-
-A simulator's flags (`is_grasped`, `success`, ...) are not read here but in `events.py`, and only to
-be compared with: what `load_trajectories` returns has no room for them.
-"""
+"""Arrays from .npy and .npz files and tables from .csv files, checked before they are read."""
 
 from __future__ import annotations
 
 import csv
 import math
-import os
 import stat
 import warnings
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 from zipfile import ZipFile, ZipInfo
@@ -22,170 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError
-from .inputs import EXACT, Reals, as_lengths, as_reals, merge
+from .reals import EXACT, Reals, merge
 
-EPISODE = "episode"  # the CSV column that tells trajectories apart
+EPISODE = "episode"  # the CSV column that separates trajectories
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "?"})  # in lower case
 LARGEST = 10**8  # numbers in a file (0.8 GB): a small archive can hold any number of zeros
 LONGEST_LINE = 10**7  # characters
 LONGEST_HEADER = 10_000  # bytes, of an .npy
-
-
-@dataclass(frozen=True, eq=False)
-class Trajectories:
-    """Recorded trajectories, end to end.
-
-    Parameters
-    ----------
-    states : array-like [sum(lengths), d]
-        Real numbers; kept as they are if they are an array of floats. Integers that float64 would
-        round are moved (see `inputs.merge`).
-    lengths : array-like [N] int
-    names : sequence of str, d of them, or empty
-        What each coordinate is.
-
-    Raises
-    ------
-    InputError
-        They do not fit together, or states are no numbers, masked, NaN or infinite.
-    """
-
-    states: NDArray[np.floating]
-    lengths: NDArray[np.int64]
-    names: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        given = self.states
-        states = as_reals(given, "states")
-        high = states.high
-        if high.ndim != 2 or high.size == 0:
-            raise InputError(f"states have shape {high.shape}: store numbers [n, d]")
-        bad = np.argwhere(~np.isfinite(high))
-        if len(bad):
-            row, column = bad[0]
-            raise InputError(
-                f"{len(bad)} states are NaN, masked or infinite, the first at row {row}, column "
-                f"{column}: cut those trajectories, or fill the gaps"
-            )
-        lengths, names = as_lengths(self.lengths, len(high)), self.names
-        if not isinstance(names, list | tuple):
-            raise InputError(f"names are {names!r}: pass a tuple of str, or none at all: ()")
-        if names and len(names) != high.shape[1]:
-            raise InputError(
-                f"{len(names)} names for {high.shape[1]} coordinates: store one for each"
-            )
-        short = type(given) is np.ndarray and given.dtype in (np.float16, np.float32)
-        object.__setattr__(self, "states", given if short else merge(states))
-        object.__setattr__(self, "lengths", lengths)
-        object.__setattr__(self, "names", tuple(names))
-
-
-def load_trajectories(path: str | os.PathLike[str]) -> Trajectories:
-    """Read trajectories.
-
-    Parameters
-    ----------
-    path : path
-        .npz: `states` [sum, d] and `lengths` [N] (one trajectory without them), optional `names`
-        [d]. .npy: [n, d], one trajectory. .csv: numbers, with an optional header; a column
-        called `episode` tells trajectories apart.
-
-    Returns
-    -------
-    Trajectories
-
-    Raises
-    ------
-    InputError
-        The file is missing, damaged, pickled, of another kind, or its arrays do not fit together
-        or hold NaN or infinite values. The message names the file and the way out.
-    """
-    path = Path(path)
-    names: tuple[str, ...] = ()
-    lengths: Any = None
-    if path.suffix == ".csv":
-        states, names, episodes = _read_csv(path)
-        if episodes is not None:
-            starts = np.flatnonzero(np.r_[True, episodes[1:] != episodes[:-1]])
-            if len(np.unique(episodes)) != len(starts):
-                raise InputError(f"{path}: rows of an episode are not together: sort them")
-            lengths = np.diff(np.r_[starts, len(episodes)])
-    else:
-        arrays = read_numpy(path, only=("states", "lengths", "names"))
-        if "states" not in arrays:
-            raise InputError(f"{path} has no array `states` [sum(lengths), d]: add it")
-        states = arrays["states"]
-        lengths = arrays.get("lengths")
-        names = tuple(str(name) for name in np.atleast_1d(arrays.get("names", ())))
-    if states.dtype.kind not in "buif":
-        raise InputError(
-            f"{path}: states have shape {states.shape}, dtype {states.dtype}: store numbers [n, d]"
-        )
-    states = states[:, None] if states.ndim == 1 else states
-    try:
-        lengths = np.array([len(states)]) if lengths is None else lengths
-        return Trajectories(states, lengths, names)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
-
-
-def load_samples(path: str | os.PathLike[str], *, missing: bool = False) -> NDArray[Any]:
-    """Samples [n, d] of one variable, from .npy, .csv, or an .npz with a single array.
-
-    Parameters
-    ----------
-    path : path
-    missing : bool
-        Read missing values (NaN, and in a .csv blank rows, empty cells, NA and the like) as NaN
-        instead of refusing those of a .csv: for `drop_missing`.
-
-    Raises
-    ------
-    InputError
-        As `load_trajectories`; whether the numbers can be used is the estimator's to say.
-    """
-    path = Path(path)
-    if path.suffix == ".csv":
-        return _read_csv(path, episodes=False, missing=missing)[0]
-    arrays = read_numpy(path)
-    if len(arrays) != 1:
-        raise InputError(f"{path} has {sorted(arrays)}: pass a file with one array [n, d]")
-    return next(iter(arrays.values()))
-
-
-def load_pairs(
-    x_path: str | os.PathLike[str], y_path: str | os.PathLike[str], *, drop_missing: bool = False
-) -> tuple[NDArray[Any], NDArray[Any], int]:
-    """Samples of two variables, and how many pairs were dropped because a value is missing.
-
-    Parameters
-    ----------
-    x_path, y_path : path
-        As in `load_samples`, row by row.
-    drop_missing : bool
-        Leave out pairs in which a value of either side is missing, instead of refusing the files.
-
-    Returns
-    -------
-    x, y : [n, dx], [n, dy]
-    dropped : int
-
-    Raises
-    ------
-    InputError
-        As `load_samples`; or values are missing and there are not as many samples of each side, so
-        which of them are pairs is not known.
-    """
-    x, y = (load_samples(path, missing=drop_missing) for path in (x_path, y_path))
-    if not drop_missing:
-        return x, y, 0
-    if x.shape[:1] != y.shape[:1] or not x.ndim:
-        raise InputError(f"x has shape {x.shape} and y {y.shape}: pass pairs, as many of each")
-    there = np.ones(len(x), bool)
-    for side in (x, y):
-        if side.dtype.kind == "f":
-            there &= ~np.isnan(side.reshape(len(side), -1)).any(axis=1)
-    return x[there], y[there], int((~there).sum())
 
 
 def check_regular(path: Path) -> int:
@@ -271,10 +108,16 @@ def _read_array(file: IO[bytes], size: int) -> NDArray[Any]:
     return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 
-def _read_csv(
+def read_csv(
     path: Path, episodes: bool = True, missing: bool = False
 ) -> tuple[NDArray[np.float64], tuple[str, ...], NDArray[Any] | None]:
-    """Numbers [n, d], names (empty without a header), and the episode of each row if told."""
+    """Numbers [n, d], names (empty without a header), and episodes of rows if given.
+
+    Raises
+    ------
+    InputError
+        The file is missing, no table of numbers, or holds missing values without `missing`.
+    """
     check_regular(path)
     table = _Table(path, missing)
     try:

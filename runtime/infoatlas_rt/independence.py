@@ -1,32 +1,34 @@
 """Are x and y independent? A permutation test with the mutual information as its statistic.
 
-Samples of y are dealt out anew, which keeps both sides as they are and breaks every dependence
-between them, and the model reads each of the new pairings like the given one: same slices, same
-shuffle, same shifts. Under independence the given pairing is one among equals, so its rank is
-uniform and the level of the test holds exactly, whatever the model is worth and however few the
-samples are; a better model makes it more powerful. (With ties, as between discrete sides, the level
-is held and not used up.)
+The samples of y are permuted, which keeps both sides and removes every dependence between them. The
+model estimates each permuted pairing like the given one: same slices, same shuffle, same shifts.
+Under independence all pairings are equally likely, so the rank of the given one is uniform and the
+level of the test is exact for every model and every sample size. A better model has more power.
+(With ties, as between discrete sides, the test is conservative.)
 
-Ranks and whitening of a side do not depend on the pairing, so they are computed once; what is done
-again is the canonical rotation and the reading, a batch of pairings in one call of the backend.
+Ranks and whitening of a side do not depend on the pairing, so they are computed once. The canonical
+rotation and the estimate are computed for each pairing, a batch of pairings in one call of the
+backend.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .checks import as_count
 from .discrete import bounded
-from .entry import Entry
 from .errors import ModelError
 from .estimator import Estimator, as_estimator
-from .inputs import as_count
+from .parallel import run_jobs
+from .prepare import Prepared
 from .preprocess import Side, pair, whiten
 
 PERMUTATIONS = 199
@@ -34,24 +36,24 @@ PERMUTATIONS = 199
 
 @dataclass(frozen=True, eq=False)
 class TestResult:
-    """What a test of independence found.
+    """Result of a test of independence.
 
     Attributes
     ----------
     mi : float
-        Nats; of the given pairing, as `Estimator.estimate` reads it.
+        Nats; the estimate of the given pairing, as of `Estimator.estimate`.
     p_value : float
-        Share of pairings, the given one included, that read at least as much: (1 + #{null >= mi})
-        / (1 + B). It cannot be below 1 / (1 + B).
+        Share of pairings, the given one included, with an estimate at least as large:
+        (1 + #{null >= mi}) / (1 + B). It cannot be below 1 / (1 + B).
     null : [B] float64
-        Nats; the readings of B pairings without dependence, in the order in which they were drawn.
+        Nats; the estimates of B permuted pairings, in the order in which they were drawn.
     method : {"permutation", "circular shift"}
     samples : int
         n.
     slices : int
-        S; 1 if both sides entered whole.
+        S; 1 if both sides are unsliced.
     k : int or None
-        Dimensions of a slice; None if both sides entered whole.
+        Dimensions of a slice; None if both sides are unsliced.
     seed : int
         Of the pairings, the projections, the shuffle and the shifts.
     provider, model : str
@@ -59,7 +61,7 @@ class TestResult:
         A side is constant, so there is no dependence: `mi` and `null` are exactly 0, `p_value` 1.
     """
 
-    __test__ = False  # no test case of pytest's
+    __test__ = False  # pytest collects classes with this name
 
     mi: float
     p_value: float
@@ -97,6 +99,7 @@ def independence_test(
     time_series: bool = False,
     resolution_x: Any = None,
     resolution_y: Any = None,
+    executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> TestResult:
     """Test whether x and y are independent, by permutations of y.
@@ -108,20 +111,22 @@ def independence_test(
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
     permutations : int
-        B, pairings without dependence. 199 tell p-values down to 0.005.
+        B, permuted pairings. With 199 the smallest p-value is 0.005.
     time_series : bool
-        The samples are in time order and neighbours depend on each other. Then y is shifted in a
-        circle, which keeps its memory; so there are n - 1 pairings, and fewer are used than asked
-        for if n is small. Small shifts count too: without them the given pairing would not be
-        one among equals, for where it reads much by chance, so do its neighbours. Both series
-        have to be stationary, and the series long beside their memory: where they drift (random
-        walks) or are short, the seam of the circle tells, and independent series are called
-        dependent too often. It is a test of two series; that a series depends on its own past
-        needs none.
+        The samples are in time order and neighbours depend on each other. Then y is shifted
+        cyclically, which keeps its autocorrelation. There are n - 1 shifts, so fewer pairings than
+        asked for are used if n is small. Small shifts are included: estimates of neighbouring
+        shifts are similar, so without them the given pairing would not be exchangeable with the
+        others. Both series have to be stationary, and much longer than their autocorrelation.
+        Where they drift (random walks) or are short, the seam of the shift matters, and
+        independent series are called dependent too often. It is a test of two different series;
+        it does not test whether a series depends on its own past.
     resolution_x, resolution_y : float or [d], optional
         As in `Estimator.estimate`.
+    executor : concurrent.futures.Executor, optional
+        Spreads the pairings over its workers; the result has the same bits. See `parallel.py`.
     progress : callable, optional
-        Called with (readings done, readings in all).
+        Called with (slices done, slices in all), over all pairings.
 
     Returns
     -------
@@ -134,14 +139,14 @@ def independence_test(
     """
     count = as_count(permutations, "permutations", 1, 10**7)
     estimator = as_estimator(estimator)
-    entry = estimator.enter(x, y, time_series, resolution_x, resolution_y)
-    pairings = _Pairings(entry, count, time_series, estimator.seed)
+    prepared = estimator.prepare(x, y, time_series, resolution_x, resolution_y)
+    pairings = _Pairings(prepared, count, time_series, estimator.seed)
     values = np.zeros(len(pairings))
-    if not entry.degenerate:
-        _read(estimator, entry, pairings, values, progress)
+    if not prepared.degenerate:
+        values = _mean_over_slices(estimator, prepared, pairings, executor, progress)
     if not np.isfinite(values).all():
         raise ModelError(
-            f"model {estimator.bundle.name} gave values that are not finite on "
+            f"model {estimator.model_file.name} gave values that are not finite on "
             f"{estimator.backend.provider}: use provider='cpu' or another model, and please report"
         )
     mi, null = values[0], values[1:]
@@ -150,26 +155,26 @@ def independence_test(
         p_value=float((1 + (null >= mi).sum()) / (1 + len(null))),
         null=null,
         method=pairings.method,
-        samples=len(entry.order),
-        slices=entry.plan.slices,
-        k=entry.plan.k,
+        samples=len(prepared.order),
+        slices=prepared.plan.slices,
+        k=prepared.plan.k,
         seed=estimator.seed,
         provider=estimator.backend.provider,
-        model=estimator.bundle.name,
-        degenerate=entry.degenerate,
+        model=estimator.model_file.name,
+        degenerate=prepared.degenerate,
     )
 
 
 class _Pairings:
     """Which sample of y goes to which of x: pairing 0 is the given one.
 
-    Indices are positions in the shuffled samples. Each pairing is drawn anew when it is asked for,
-    from a stream of its own: all of them at once could be much larger than the samples.
+    Indices are positions in the shuffled samples. Each pairing is drawn when it is asked for, from
+    a random stream of its own: all of them at once could need much more memory than the samples.
     """
 
-    def __init__(self, entry: Entry, count: int, time_series: bool, seed: int) -> None:
+    def __init__(self, prepared: Prepared, count: int, time_series: bool, seed: int) -> None:
         self.method = "circular shift" if time_series else "permutation"
-        self._order, self._place = entry.order, entry.sequence
+        self._order, self._place = prepared.order, prepared.sequence
         self._seed, self._count = seed, count
         if time_series:
             drawn = np.random.default_rng([seed, 1])
@@ -185,40 +190,62 @@ class _Pairings:
             return np.arange(n)
         if self.method == "permutation":
             return np.random.default_rng([self._seed, 0, number]).permutation(n)
-        return self._place[(self._order - self._shifts[number - 1]) % n]
+        return np.asarray(self._place[(self._order - self._shifts[number - 1]) % n])
 
 
-def _read(
+def _mean_over_slices(
     estimator: Estimator,
-    entry: Entry,
+    prepared: Prepared,
     pairings: _Pairings,
-    values: NDArray[np.float64],
+    executor: Executor | None,
     progress: Callable[[int, int], None] | None,
-) -> None:
-    """Add up the readings of all slices for each pairing, and divide: `values` [1 + B]."""
-    slices, done = entry.plan.slices, 0
-    for part in entry.parts():
-        x, y = (whiten(side) for side in entry.slices(part))
-        width = part.stop - part.start
-        size = max(1, entry.chunk // width)
-        for first in range(0, len(values), size):
-            batch = range(first, min(first + size, len(values)))
-            data = pair(
-                _rearranged(x, [slice(None)] * len(batch)),
-                _rearranged(y, [pairings[i] for i in batch]),
-                estimator.bundle.dim,
-            )
-            inputs = np.ascontiguousarray(data.x), np.ascontiguousarray(data.y)
-            mi, *_ = estimator.backend.run(*inputs, entry.shifts, entry.sequence)
-            ceilings: Any = math.inf
-            if entry.repeats is not None:  # (of slices of one pairing, one after the other)
-                each = [entry.repeats.ceiling(pairings[i]) for i in batch]
-                ceilings = np.repeat(each, width)
-            of_slices = bounded(mi, ceilings).reshape(len(batch), width)
-            values[batch.start : batch.stop] += of_slices.sum(axis=1) / slices
-            done += len(batch) * width
-            if progress is not None:
-                progress(done, len(values) * slices)
+) -> NDArray[np.float64]:
+    """Estimates of all pairings, means over slices [1 + B]; nats."""
+    values, slices = np.zeros(len(pairings)), prepared.plan.slices
+    batches: list[tuple[range, int]] = []  # pairings, and slices of each
+
+    def jobs() -> Iterator[tuple[Any, ...]]:
+        for part in prepared.chunks():
+            x, y = (whiten(side) for side in prepared.slices(part))
+            width = part.stop - part.start
+            size = max(1, prepared.chunk_size // width)
+            for first in range(0, len(values), size):
+                batch = range(first, min(first + size, len(values)))
+                batches.append((batch, width))
+                orders = [pairings[i] for i in batch]
+                yield x, y, orders, prepared.shifts, prepared.sequence
+
+    done = 0
+    for number, mi in enumerate(run_jobs(_estimate_batch, estimator, jobs(), executor)):
+        batch, width = batches[number]
+        ceilings: Any = math.inf
+        if prepared.repeats is not None:  # (of slices of one pairing, one after the other)
+            each = [prepared.repeats.ceiling(pairings[i]) for i in batch]
+            ceilings = np.repeat(each, width)
+        of_slices = bounded(mi, ceilings).reshape(len(batch), width)
+        values[batch.start : batch.stop] += of_slices.sum(axis=1) / slices
+        done += len(batch) * width
+        if progress is not None:
+            progress(done, len(values) * slices)
+    return values
+
+
+def _estimate_batch(
+    estimator: Estimator,
+    x: Side,
+    y: Side,
+    orders: Sequence[NDArray[np.int64]],
+    shifts: NDArray[np.int64],
+    sequence: NDArray[np.int64],
+) -> NDArray[np.float32]:
+    """Estimates of some pairings and slices: [len(orders) S], not bounded yet."""
+    data = pair(
+        _rearranged(x, [slice(None)] * len(orders)),
+        _rearranged(y, orders),
+        estimator.model_file.dim,
+    )
+    inputs = np.ascontiguousarray(data.x), np.ascontiguousarray(data.y)
+    return estimator.backend.run(*inputs, shifts, sequence)[0]
 
 
 def _rearranged(side: Side, orders: Iterable[Any]) -> Side:

@@ -1,7 +1,8 @@
 """Pairs (s_t, s_<t-Δt) from recorded trajectories and from parallel environments.
 
 Both are ensembles: samples of the same moment, which is what the paper's I(s_t; s_<t-Δt) at t is
-about (Section 4.4, robotic manipulation concept discovery). For a single robot see `online.py`.
+about (Section 4.4, robotic manipulation concept discovery). For a single robot see
+`sliding_window.py`.
 
 Pairs are formed `lag` steps apart on the original steps, before any resampling of time, and never
 across the end of an episode.
@@ -14,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .checks import as_count, as_flag, as_lengths, as_number
 from .errors import InputError
-from .inputs import Reals, as_count, as_flag, as_lengths, as_number, as_reals, merge
+from .reals import Reals, as_reals, merge
 
 LARGEST = 10**7  # states of a pool
 
@@ -30,9 +32,9 @@ class Pairs(NamedTuple):
     y : [n, history * d]
         s_(t-lag), s_(t-lag-1), ... side by side.
     samples : [n] int64
-        Who each sample is: the same number in two sets of pairs is the same trajectory
+        Identity of each sample: the same number in two sets of pairs is the same trajectory
         (`ensemble_pairs`) or the same environment and step (`PooledPairs`). The key-state
-        detector takes differences between readings sample by sample with it.
+        detector matches the samples of two estimates by it.
     """
 
     x: NDArray[Any]
@@ -178,11 +180,11 @@ class PooledPairs:
         steps = np.arange(max(0, self._step - self.window), self._step)
         steps = steps[steps >= self._offsets[-1]]
         slots = (steps[:, None] - self._offsets) % reach  # [w, 1 + history]
-        whole = self._usable[slots].all(1)
-        whole &= (self._episode[slots] == self._episode[slots[:, :1]]).all(1)
-        which, env = np.nonzero(whole)
+        usable = self._usable[slots].all(1)
+        usable &= (self._episode[slots] == self._episode[slots[:, :1]]).all(1)
+        which, env = np.nonzero(usable)
         rows = self._states[:, slots[which], env[:, None]]  # [2, n, 1 + history, d]
-        # Both sides are merged as one, so that their differences mean something.
+        # Both sides are merged together, so that both have the same origin.
         merged = merge(Reals(*rows.reshape(2, -1, now.shape[1]))).reshape(rows.shape[1:])
         samples = steps[which] * self.envs + env
         width = self.history * now.shape[1]

@@ -1,12 +1,8 @@
 """A model file: one .onnx that describes itself in its metadata, checked before it is used.
 
-The metadata is read from the file's protocol-buffer framing, of which four message types are
-needed. So a model can be described, and a wrong file refused with a reason, without an inference
-session (which is made once, by the backend) and without any engine installed.
-
-No file is used whose content has changed since it was written, because an engine would read changed
-weights as willingly as the right ones. A shipped file is checked against `models/SHA256SUMS`, any
-other against the checksum in its own metadata, which `infoatlas-rt export` writes.
+No file is used whose content has changed since it was written, because an engine would accept
+changed weights without an error. A shipped file is checked against `models/SHA256SUMS`, any other
+file against the checksum in its own metadata, which `infoatlas-rt export` writes.
 """
 
 from __future__ import annotations
@@ -16,17 +12,17 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from . import engine_file
 from .errors import ModelError
+from .onnx_content import CHECKSUM, checksum, describe
 from .uncertainty import check_constants
 
 MODELS = Path(__file__).parent / "models"
 CHECKSUMS = "SHA256SUMS"  # in MODELS; `sha256sum *.onnx` writes it, and `sha256sum -c` checks it
-CHECKSUM = "infoatlas.checksum"  # metadata key: SHA-256 of everything in the file but this entry
 FORMAT = "2"  # interface of the graph: names, shapes and meaning of inputs and outputs
 PREPROCESS = "1"  # version of preprocess.py that a model was trained with
 INPUTS = ("x", "y", "shifts", "sequence")
@@ -40,14 +36,9 @@ LARGEST = {
 }  # fmt: skip
 LONGEST_TEXT = 200  # characters of a name, a version, a licence, ...
 
-# Field numbers of onnx.proto.
-_MODEL_GRAPH, _MODEL_METADATA = 7, 14
-_GRAPH_INPUT, _GRAPH_OUTPUT = 11, 12
-_NAME, _VALUE = 1, 2  # of ValueInfoProto and StringStringEntryProto
-
 
 @dataclass(frozen=True)
-class Bundle:
+class ModelFile:
     """A checked model file.
 
     Attributes
@@ -73,6 +64,10 @@ class Bundle:
         Checksum of the file.
     bytes : bytes
         The file's content, from which engines are made: what was checked is what runs.
+    metadata : dict of str
+        What the fields above were read from.
+    engine : EngineFile, optional
+        What the file was built from and for, if it is a TensorRT engine.
     """
 
     path: Path
@@ -95,6 +90,8 @@ class Bundle:
     calibration: dict[str, dict[str, float]] = field(hash=False)
     sha256: str
     bytes: builtins.bytes = field(repr=False)
+    metadata: dict[str, str] = field(repr=False, hash=False)
+    engine: engine_file.EngineFile | None = field(default=None, hash=False)
 
     def shift_count(self, n: int, slices: int = 1) -> int:
         """Return the default number M of cyclic shifts for n samples, at most n-1."""
@@ -106,17 +103,18 @@ def available() -> list[str]:
     return sorted(path.stem for path in MODELS.glob("*.onnx"))
 
 
-def load(model: str | os.PathLike[str] = "edge") -> Bundle:
+def load(model: str | os.PathLike[str] = "edge") -> ModelFile:
     """Read and check a model file.
 
     Parameters
     ----------
     model : str or path
-        The name of a shipped model, or the path of an .onnx file.
+        The name of a shipped model, or the path of an .onnx file, or of a TensorRT .engine file
+        that `infoatlas-rt build` wrote.
 
     Returns
     -------
-    Bundle
+    ModelFile
 
     Raises
     ------
@@ -138,12 +136,17 @@ def load(model: str | os.PathLike[str] = "edge") -> Bundle:
             f"{model} does not fit into memory: free some, or use a smaller model"
         ) from error
     digest = hashlib.sha256(content).hexdigest()
+    if path.suffix == engine_file.SUFFIX:
+        return _load_engine(path, content, digest)
     if shipped and digest != _shipped_checksums().get(path.name):
         raise ModelError(
             f"{path} is not the file that was shipped (its SHA-256 is {digest}, and "
             f"{CHECKSUMS} beside it has another one): install infoatlas-rt again"
         )
-    metadata, inputs, outputs = _read(path, content)
+    try:
+        metadata, inputs, outputs = describe(content)
+    except ValueError as error:
+        raise ModelError(_not_onnx(path, content)) from error
     keys = {
         key.removeprefix("infoatlas."): value
         for key, value in metadata.items()
@@ -154,12 +157,7 @@ def load(model: str | os.PathLike[str] = "edge") -> Bundle:
             f"{path} is an ONNX file without infoatlas metadata, so nothing says how to feed it: "
             "export a checkpoint with 'infoatlas-rt export', or use a shipped model"
         )
-    for key, known in (("format", FORMAT), ("preprocess", PREPROCESS), ("padding", "zeros")):
-        if keys.get(key) != known:
-            raise ModelError(
-                f"{path} has infoatlas.{key} {keys.get(key)!r}, and this version of infoatlas-rt "
-                f"reads {known!r}: export the model again, or install the version it was made for"
-            )
+    _check_versions(path, keys)
     if set(inputs) != set(INPUTS) or set(outputs) != set(OUTPUTS):
         raise ModelError(
             f"{path} has inputs {inputs} and outputs {outputs} instead of {list(INPUTS)} and "
@@ -174,20 +172,36 @@ def load(model: str | os.PathLike[str] = "edge") -> Bundle:
     return _describe(path, content, digest, keys)
 
 
-def checksum(content: bytes) -> str:
-    """SHA-256 of the fields of an ONNX file, except the checksum in its metadata.
+def _check_versions(path: Path, keys: dict[str, str]) -> None:
+    """Raise ModelError for metadata of another version of infoatlas-rt."""
+    for key, known in (("format", FORMAT), ("preprocess", PREPROCESS), ("padding", "zeros")):
+        if keys.get(key) != known:
+            raise ModelError(
+                f"{path} has infoatlas.{key} {keys.get(key)!r}, and this version of infoatlas-rt "
+                f"reads {known!r}: export the model again, or install the version it was made for"
+            )
 
-    Raises ValueError where the framing is broken.
+
+def _load_engine(path: Path, content: bytes, digest: str) -> ModelFile:
+    """A TensorRT engine, which is described beside it; ModelError if its model has changed since.
+
+    Whether it fits this machine is checked by the backend.
     """
-    found = hashlib.sha256()
-    for number, value in _fields(memoryview(content)):
-        if number == _MODEL_METADATA and dict(_fields(value)).get(_NAME) == CHECKSUM.encode():
-            continue
-        size = value if isinstance(value, int) else len(value)
-        found.update(f"{number}:{size}:".encode())
-        if not isinstance(value, int):
-            found.update(value)
-    return found.hexdigest()
+    engine = engine_file.read(path, content)
+    _check_versions(path, engine.metadata)
+    try:
+        if engine.model in available():
+            now = _shipped_checksums().get(f"{engine.model}.onnx")
+        else:
+            now = hashlib.sha256(Path(engine.model).read_bytes()).hexdigest()
+    except OSError:  # a robot need not have it
+        now = None
+    if now not in (None, engine.model_sha256):
+        raise ModelError(
+            f"{path} was built from another file than {engine.model} is now (SHA-256 "
+            f"{engine.model_sha256[:12]}, and now {str(now)[:12]}): {engine_file.REBUILD}"
+        )
+    return replace(_describe(path, content, digest, engine.metadata), engine=engine)
 
 
 def _content(path: Path) -> bytes:
@@ -219,7 +233,7 @@ def _choices() -> str:
     )
 
 
-def _describe(path: Path, content: bytes, digest: str, keys: dict[str, str]) -> Bundle:
+def _describe(path: Path, content: bytes, digest: str, keys: dict[str, str]) -> ModelFile:
     """Convert the metadata's strings."""
     key = ""
 
@@ -241,7 +255,7 @@ def _describe(path: Path, content: bytes, digest: str, keys: dict[str, str]) -> 
         return found
 
     try:
-        bundle = Bundle(
+        found = ModelFile(
             path=path,
             name=text("name"),
             version=text("version"),
@@ -262,6 +276,7 @@ def _describe(path: Path, content: bytes, digest: str, keys: dict[str, str]) -> 
             calibration=_calibration(value("calibration")) if "calibration" in keys else {},
             sha256=digest,
             bytes=content,
+            metadata=keys,
         )
     except KeyError as error:
         raise ModelError(
@@ -274,12 +289,12 @@ def _describe(path: Path, content: bytes, digest: str, keys: dict[str, str]) -> 
             f"{path} has infoatlas.{key} {shown!r} in its metadata, which cannot be read "
             f"({error}): export the checkpoint again with 'infoatlas-rt export'"
         ) from error
-    if not (bundle.shifts >= 4 and bundle.dim >= 1 and 2 <= bundle.n_min <= bundle.n_max):
+    if not (found.shifts >= 4 and found.dim >= 1 and 2 <= found.n_min <= found.n_max):
         raise ModelError(
-            f"{path} has limits that cannot be: dim={bundle.dim}, n_min={bundle.n_min}, "
-            f"n_max={bundle.n_max}, shifts={bundle.shifts}: export the checkpoint again"
+            f"{path} has limits that cannot be: dim={found.dim}, n_min={found.n_min}, "
+            f"n_max={found.n_max}, shifts={found.shifts}: export the checkpoint again"
         )
-    return bundle
+    return found
 
 
 def _accuracy(text: str) -> dict[str, Any]:
@@ -296,30 +311,6 @@ def _calibration(text: str) -> dict[str, dict[str, float]]:
         raise ValueError(f"{error} is missing") from error
 
 
-def _read(path: Path, content: bytes) -> tuple[dict[str, str], list[str], list[str]]:
-    """Metadata, input names and output names of an ONNX file."""
-    metadata: dict[str, str] = {}
-    inputs: list[str] = []
-    outputs: list[str] = []
-    graphs = 0
-    try:
-        for number, message in _fields(memoryview(content)):
-            if number == _MODEL_METADATA:
-                entry = dict(_fields(message))
-                metadata[str(entry[_NAME], "utf-8")] = str(entry[_VALUE], "utf-8")
-            elif number == _MODEL_GRAPH:
-                graphs += 1
-                for part, value in _fields(message):
-                    if part in (_GRAPH_INPUT, _GRAPH_OUTPUT):
-                        names = inputs if part == _GRAPH_INPUT else outputs
-                        names.append(str(dict(_fields(value))[_NAME], "utf-8"))
-    except (ValueError, KeyError, TypeError) as error:
-        raise ModelError(_not_onnx(path, content)) from error
-    if graphs != 1:
-        raise ModelError(_not_onnx(path, content))
-    return metadata, inputs, outputs
-
-
 def _not_onnx(path: Path, content: bytes) -> str:
     if content.startswith(b"version https://git-lfs"):
         return f"{path} is a Git LFS pointer, not the model itself: run 'git lfs pull'"
@@ -327,38 +318,3 @@ def _not_onnx(path: Path, content: bytes) -> str:
         f"{path} ({len(content)} bytes) is truncated or not an ONNX file: "
         f"copy it again, or use a shipped model: {', '.join(available()) or 'none found'}"
     )
-
-
-def _fields(message: Any) -> Iterator[tuple[int, Any]]:
-    """Fields of a protocol-buffer message: (number, bytes), or (number, value) for integers.
-
-    Raises ValueError where the framing is broken, as in a truncated file.
-    """
-    if not isinstance(message, memoryview):
-        raise ValueError("a message was expected")
-    at, end = 0, len(message)
-
-    def varint() -> int:
-        nonlocal at
-        value = shift = 0
-        while at < end and shift < 64:
-            byte = message[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-            shift += 7
-        raise ValueError("broken integer")
-
-    while at < end:
-        number, kind = divmod(varint(), 8)
-        if kind == 0:
-            yield number, varint()
-        elif kind in (1, 2, 5):
-            size = varint() if kind == 2 else {1: 8, 5: 4}[kind]
-            if size > end - at:
-                raise ValueError("a field reaches beyond the end")
-            at += size
-            yield number, message[at - size : at]
-        else:
-            raise ValueError(f"wire type {kind}")

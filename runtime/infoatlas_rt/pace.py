@@ -1,11 +1,11 @@
-"""How often states come, from their stamps: what decides how far off a past state may be."""
+"""The step of a stream from its stamps, which decides the tolerance for past states."""
 
 from __future__ import annotations
 
 from collections import deque
 
-RECENT = 50  # steps that are looked at
-LEAST = 10  # steps before anything is said
+RECENT = 50  # newest steps that count
+LEAST = 10  # fewest steps for an estimate
 SLOWER = 1.25  # times longer than the lag's step is another rate, not jitter
 WIDE = 0.75  # of such a step: the nearest state is within it, with uneven steps too
 
@@ -13,8 +13,8 @@ WIDE = 0.75  # of such a step: the nearest state is within it, with uneven steps
 class Pace:
     """The time from one state to the next, over the last of them.
 
-    It is the 10th percentile: lost messages make some steps longer, and a few stamps that lie
-    close together make some shorter; neither moves it.
+    It is the 10th percentile. Lost messages make some steps longer, and a few close stamps make
+    some shorter; neither changes the percentile much.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Pace:
         return 0.0 if self._newest is None else self._newest - self._oldest
 
     def tolerance(self, lag_seconds: float, lag: int) -> float:
-        """Seconds by which a past state may be off, where nobody has said so.
+        """Default of the seconds by which the age of a past state may differ.
 
         Half a step of the lag. Where states come slower than that, three quarters of their step,
         so that a lag between two states finds the nearer one, and a lost message is mostly a

@@ -1,36 +1,36 @@
-"""Key states by the model alone: where its local information with the past has a minimum.
+"""Key states by the model alone: minima of the local information of a state with its past.
 
-At a contact, a release or a change of plan, the past says least about the present: the local mutual
-information of a state with its past falls. All (trajectory, step) pairs are pooled, and the shipped
-model evaluates them in one forward pass each for two views of the same moment:
+At a contact, a release or a change of plan, the past is least informative about the present: the
+local mutual information of a state with its past falls. All (trajectory, step) pairs are pooled,
+and the shipped model evaluates them in one forward pass for each of two views of the same moment:
 
 - states: I(s_t+lag/2 ; s_t-lag/2), which falls where the state is rare given where it was,
 - increments: I(s_t+lag - s_t ; s_t - s_t-lag), which falls where the motion is rare given the last.
 
-Their mean in nats, dated to the middle of its lag and smoothed over `lag` steps, finds more than
-either: states alone miss the contact of a push, increments alone miss grasps.
+Their mean in nats, dated to the middle of its lag and smoothed over `lag` steps, detects more
+events than either: states alone miss the contact of a push, increments alone miss grasps.
 
-A minimum of a single trajectory can be an accident, but an event happens in all of them. So the
-K places (fractions of a trajectory) at which most minima gather are sought first, and each
+A minimum of a single trajectory can be noise, but an event happens in all of them. So the K places
+(fractions of a trajectory) with the deepest minima over trajectories are found first, and each
 trajectory then chooses its own minima near those places, in the same order (dynamic programming).
 
-Pooled local values rank the steps of what was pooled. They are not calibrated information: pairs
-of one trajectory are not independent (see `Estimator.estimate`, `groups`).
+Pooled local values rank the pooled steps. They are not calibrated information: pairs of one
+trajectory are not independent (see `Estimator.estimate`, `groups`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .checks import as_count
 from .errors import InputError
 from .estimator import Estimator
-from .inputs import as_count
-from .phases import STILL
-
-Floats = NDArray[np.float64]
+from .increments import Float, increments, rest_limits
+from .parallel import run_jobs
 
 # Chosen on three tasks of scripted demonstrations; docs/key-states.md has what else was tried.
 K_SLICE, SLICES = 5, 10  # of each view; 20 found no more
@@ -39,8 +39,13 @@ ROUNDS = 20
 
 
 def discover(
-    states: Sequence[Floats], *, k: int, lag: int = 2, estimator: Estimator | None = None
-) -> tuple[NDArray[np.int64], list[Floats], Floats]:
+    states: Sequence[Float],
+    *,
+    k: int,
+    lag: int = 2,
+    estimator: Estimator | None = None,
+    executor: Executor | None = None,
+) -> tuple[NDArray[np.int64], list[Float], Float]:
     """Find K key states in each trajectory.
 
     Parameters
@@ -53,23 +58,26 @@ def discover(
         Steps between a state and its past.
     estimator : Estimator, optional
         One that slices; by default "edge" with 10 slices of 5 dimensions.
+    executor : concurrent.futures.Executor, optional
+        Evaluates the two views side by side.
 
     Returns
     -------
     steps : [N, K] int64
         Ascending; neither the first nor the last step of a trajectory is among them. Column j is
-        the same event in all trajectories as far as its place says so. A trajectory without a
-        minimum there gets the step at the usual place of the event.
+        the same event in all trajectories, by its place. A trajectory without a minimum there gets
+        the step at the median place of the event.
     local : list of N arrays [T_i] float64
         Local information in nats, not smoothed; see `local_information`.
-    gain : [K] float64
+    depth : [K] float64
         How far the smoothed local information at an event falls below the median of its
-        trajectory, mean over trajectories, in nats. gain[j] belongs to column j.
+        trajectory, mean over trajectories, in nats. depth[j] belongs to column j.
 
     Raises
     ------
     InputError
-        A trajectory that is too short, fewer pairs than the model takes, or no coordinate moves.
+        A trajectory that is too short, fewer pairs than the model takes, or constant coordinates
+        alone.
     """
     k = as_count(k, "k", 1)
     shortest = min(map(len, states), default=0)
@@ -78,7 +86,7 @@ def discover(
             f"the shortest trajectory has {shortest} steps, and {k} key states between its first "
             f"and last step take {k + 2}: pass a smaller k, or leave that trajectory out"
         )
-    local = local_information(states, estimator, lag)
+    local = local_information(states, estimator, lag, executor)
     curves = [smooth(values, lag) for values in local]
     steps = minima(curves, k, 2 * lag)
     depth = [np.median(curve) - curve[own] for curve, own in zip(curves, steps, strict=True)]
@@ -86,8 +94,11 @@ def discover(
 
 
 def local_information(
-    trajectories: Sequence[Floats], estimator: Estimator | None = None, lag: int = 2
-) -> list[Floats]:
+    trajectories: Sequence[Float],
+    estimator: Estimator | None = None,
+    lag: int = 2,
+    executor: Executor | None = None,
+) -> list[Float]:
     """Local information of each step with its past, pooled over all trajectories.
 
     Parameters
@@ -96,13 +107,15 @@ def local_information(
     estimator : Estimator, optional
         As in `discover`.
     lag : int
+    executor : concurrent.futures.Executor, optional
+        As in `discover`.
 
     Returns
     -------
     list of N arrays [T_i] float64
-        Nats: the mean of the two views. The value of step t compares what lies up to `lag` steps
-        after it with what lies up to `lag` steps before it. The first and last steps, which lack
-        one of them, repeat their neighbour.
+        Nats: the mean of the two views. The value of step t compares the `lag` steps after it with
+        the `lag` steps before it. The first and last steps, which lack one of them, repeat their
+        neighbour.
 
     Raises
     ------
@@ -117,20 +130,28 @@ def local_information(
             f"the shortest of {len(lengths)} trajectories has {shortest} steps, and lag {lag} "
             f"takes {2 * lag + 1}: pass a smaller lag, or leave that trajectory out"
         )
-    pooled = np.concatenate(trajectories)
-    span = np.ptp(pooled, axis=0)
-    columns = np.flatnonzero(span > 0)
+    limits = rest_limits(trajectories)
+    columns = np.flatnonzero(limits > 0)
     if len(columns) == 0:
-        raise InputError("no coordinate moves in any trajectory: there is nothing to find")
+        raise InputError(
+            "all coordinates are constant in these trajectories: record states that move"
+        )
     if estimator is None:
         estimator = Estimator(k=min(K_SLICE, len(columns)), slices=SLICES)
     moving = [states[:, columns] for states in trajectories]
-    motion = [_increments(states, lag, STILL * span[columns]) for states in moving]
+    motion = [increments(states, lag, limits[columns]) for states in moving]
+    jobs = [
+        (np.concatenate([s[lag:] for s in sides]), np.concatenate([s[:-lag] for s in sides]))
+        for sides in (moving, motion)
+    ]
     views = []
-    for sides, middle in ((moving, lag / 2), (motion, float(lag))):
-        now, past = ([side[part] for side in sides] for part in (slice(lag, None), slice(-lag)))
-        found = estimator.estimate(np.concatenate(now), np.concatenate(past)).pointwise
-        rows = np.split(found, np.cumsum([len(side) for side in now])[:-1])
+    for found, sides, middle in zip(
+        run_jobs(_pointwise, estimator, jobs, executor),
+        (moving, motion),
+        (lag / 2, float(lag)),
+        strict=True,
+    ):
+        rows = np.split(found, np.cumsum([len(s) - lag for s in sides])[:-1])
         views.append(
             [
                 np.interp(np.arange(steps), np.arange(len(row)) + middle, row)
@@ -140,8 +161,8 @@ def local_information(
     return [(first + second) / 2 for first, second in zip(*views, strict=True)]
 
 
-def minima(local: Sequence[Floats], k: int, apart: int = 1) -> NDArray[np.int64]:
-    """K steps of each trajectory: minima of its curve, at places where those of others are too.
+def minima(local: Sequence[Float], k: int, apart: int = 1) -> NDArray[np.int64]:
+    """K steps of each trajectory: minima of its curve, at places that trajectories share.
 
     Parameters
     ----------
@@ -168,22 +189,19 @@ def minima(local: Sequence[Floats], k: int, apart: int = 1) -> NDArray[np.int64]
     return steps
 
 
-def smooth(values: Floats, width: float) -> Floats:
+def smooth(values: Float, width: float) -> Float:
     """A curve [T] under a Gaussian of `width` steps, mirrored at its ends."""
     reach = min(int(np.ceil(4 * width)), len(values) - 1)
     weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
     return np.convolve(np.pad(values, reach, mode="reflect"), weights / weights.sum(), "valid")
 
 
-def _increments(states: Floats, lag: int, rest: Floats) -> Floats:
-    """States minus those `lag` steps before, [T - lag, d]; small ones are exactly 0."""
-    moved = states[lag:] - states[:-lag]
-    moved[np.abs(moved) < rest] = 0  # ranks would blow numerical noise up to full scale
-    return moved
+def _pointwise(estimator: Estimator, x: Float, y: Float) -> Float:
+    return estimator.estimate(x, y).pointwise
 
 
-def _depths(curve: Floats) -> Floats:
-    """How far each minimum lies below the curve's median [T]; 0 elsewhere and above the median."""
+def _depths(curve: Float) -> Float:
+    """Depths of minima below the curve's median [T]; 0 elsewhere and above the median."""
     depth = np.zeros(len(curve))
     inner = curve[1:-1]
     lowest = (inner < curve[:-2]) & (inner <= curve[2:])
@@ -191,8 +209,8 @@ def _depths(curve: Floats) -> Floats:
     return depth
 
 
-def _places(scores: list[Floats], k: int, apart: int) -> Floats:
-    """Fractions [K] of a trajectory, ascending, at which the minima of most are deepest."""
+def _places(scores: list[Float], k: int, apart: int) -> Float:
+    """Fractions [K] of a trajectory, ascending, with the largest sum of depths of minima."""
     grid = np.linspace(0, 1, 201)
     left = [score.copy() for score in scores]
     places = []
@@ -200,7 +218,7 @@ def _places(scores: list[Floats], k: int, apart: int) -> Floats:
         near = [_near(score, grid) for score in left]  # each [201, T_i]
         place = grid[np.argmax(sum(weighted.max(axis=1) for weighted in near))]
         places.append(place)
-        for score in left:  # what explains this place explains no other
+        for score in left:  # a minimum counts for one place only
             weighted = _near(score, np.array([place]))[0]
             best = int(weighted.argmax())
             if weighted[best] > 0:
@@ -208,14 +226,14 @@ def _places(scores: list[Floats], k: int, apart: int) -> Floats:
     return np.sort(places)
 
 
-def _near(score: Floats, places: Floats) -> Floats:
+def _near(score: Float, places: Float) -> Float:
     """Depths [T] weighed by their distance to places [P]: [P, T]; half of `WIDTH`."""
     at = np.arange(len(score)) / (len(score) - 1)
     return score * np.exp(-0.5 * ((at - places[:, None]) / (WIDTH / 2)) ** 2)
 
 
-def _assign(score: Floats, places: Floats, apart: int) -> NDArray[np.int64]:
-    """Steps [K] of one trajectory, one for each place and in their order: the deepest in sum."""
+def _assign(score: Float, places: Float, apart: int) -> NDArray[np.int64]:
+    """Steps [K] of one trajectory, one for each place, in order, with the largest sum of depths."""
     last, k = len(score) - 1, len(places)
     apart = max(1, min(apart, (last - 1) // k))
     off = (np.arange(1, last) / last) - places[:, None]

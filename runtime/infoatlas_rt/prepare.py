@@ -1,4 +1,4 @@
-"""From checked samples to the slices that are read: preparation, shuffle and shifts."""
+"""From checked samples to slices: rounding, constant coordinates, order, shifts, projections."""
 
 from __future__ import annotations
 
@@ -6,46 +6,47 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import slicing
-from .bundle import Bundle
 from .discrete import Repeats, repeats
 from .errors import InputError
-from .inputs import as_resolution
+from .model_file import ModelFile
 from .preprocess import clip_outliers, rounded, standardise
 
 MAX_SAMPLES = 1_000_000
-# Pairs of samples (slices x samples x shifts) evaluated at once; more slices run one after another.
+# Pairs of samples (slices x samples x shifts) in one call of the backend, which bounds its memory.
 CHUNK_PAIRS = 1_000_000
-LEAST_SHIFTS = 4  # that the graph takes
+LEAST_SHIFTS = 4  # fewest that the graph takes
+ALIKE = 0.25  # product of the autocorrelations of both sides; about 1 / n if rows are independent
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
-    """Samples on their way into the graph.
+class Prepared:
+    """Checked samples, shuffled and ready to be sliced.
 
     Attributes
     ----------
     plan : Slicing
     x, y : [n, dx], [n, dy] float64
-        Prepared and shuffled; without constant coordinates, unless there are no others.
+        Shuffled samples without their constant coordinates (with them if there are no others). A
+        side that is projected is standardised.
     order : [n] int64
         Position i holds sample order[i] of the input.
     shifts : [M] int64
+        Cyclic shifts of y that give the product of marginals; distinct, each in 1..n-1.
     sequence : [n] int64
-        Position sequence[t] holds the sample of time t; 0..n-1 unless they are a time series.
+        Position sequence[t] holds the sample of time t; 0..n-1 if there is no order of time.
     groups : [n] int64, or None
         Group of each sample, 0..G-1, in the order of the input.
     constant_x, constant_y : tuple of int
         Constant coordinates of the input.
     degenerate : bool
-        Whether a whole side is constant.
+        All coordinates of a side are constant.
     repeats : Repeats or None
-        Which rows are equal, in the order of `x` and `y`; None if none are.
+        Equal rows, in the order of `x` and `y`; None if there are none.
     """
 
     plan: slicing.Slicing
@@ -62,39 +63,61 @@ class Entry:
 
     @property
     def ceiling(self) -> float:
-        """The most that an estimate of these samples can be, nats; infinite if no row repeats."""
+        """Upper bound of an estimate of these samples, nats; infinite if no row repeats."""
         return math.inf if self.repeats is None else self.repeats.ceiling()
 
     @property
-    def chunk(self) -> int:
-        """How many slices fit into one call of the backend."""
+    def chunk_size(self) -> int:
+        """Slices in one call of the backend."""
         return max(1, CHUNK_PAIRS // (len(self.order) * len(self.shifts)))
 
-    def parts(self) -> Iterator[slice]:
-        """All slices, a chunk at a time."""
-        for first in range(0, self.plan.slices, self.chunk):
-            yield slice(first, min(first + self.chunk, self.plan.slices))
+    def chunks(self) -> Iterator[slice]:
+        """Ranges of at most `chunk_size` slices that cover all slices."""
+        for first in range(0, self.plan.slices, self.chunk_size):
+            yield slice(first, min(first + self.chunk_size, self.plan.slices))
 
-    def slices(self, part: slice) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Slices [S, n, k] of both sides; one without projections enters each of them whole."""
+    def slices(self, chunk: slice) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Slices of both sides, [S, n, k] each; a side without projections is repeated S times."""
         sides = (self.x, self.plan.x), (self.y, self.plan.y)
         x, y = (
-            np.broadcast_to(samples, (part.stop - part.start, *samples.shape))
+            np.broadcast_to(samples, (chunk.stop - chunk.start, *samples.shape))
             if projections is None
-            else slicing.project(samples, projections[part])
+            else slicing.project(samples, projections[chunk])
             for samples, projections in sides
         )
         return x, y
 
+    def neighbours_alike(self) -> bool:
+        """Whether the lag-1 autocorrelations of both sides have a product above `ALIKE`.
 
-def check_lengths(nx: int, ny: int, bundle: Bundle) -> None:
-    """Raise InputError unless there are as many samples of each side, and not too few or many."""
+        The autocorrelation of a side is the mean over its coordinates, in the order of the input.
+        """
+        if self.degenerate:
+            return False
+        place = np.argsort(self.order)
+        product = 1.0
+        for side in (self.x, self.y):
+            with np.errstate(all="ignore"):
+                z = (side - side.mean(axis=0)) / side.std(axis=0)
+                own = (z[place[1:]] * z[place[:-1]]).mean(axis=0)
+            product *= float(np.nan_to_num(own, posinf=0.0, neginf=0.0).mean())
+        return product > ALIKE
+
+
+def check_lengths(nx: int, ny: int, model_file: ModelFile) -> None:
+    """Check that both sides have the same number of samples, and that a model can use it.
+
+    Raises
+    ------
+    InputError
+        Different numbers, fewer than the model's `n_min`, or more than `MAX_SAMPLES`.
+    """
     if nx != ny:
         raise InputError(f"x has {nx} samples and y has {ny}: pass pairs, as many of each")
-    if nx < bundle.n_min:
+    if nx < model_file.n_min:
         raise InputError(
-            f"{nx} samples are fewer than the {bundle.n_min} that model "
-            f"{bundle.name} was trained for: collect more, or use a longer window"
+            f"{nx} samples are fewer than the {model_file.n_min} that model "
+            f"{model_file.name} was trained for: collect more, or use a longer window"
         )
     if nx > MAX_SAMPLES:
         raise InputError(
@@ -103,62 +126,108 @@ def check_lengths(nx: int, ny: int, bundle: Bundle) -> None:
         )
 
 
-def make_entry(
+def prepare(
     x: NDArray[np.float64],
     y: NDArray[np.float64],
     plan: slicing.Slicing,
+    *,
     shifts: int,
     seed: int,
-    time_series: bool,
-    resolution_x: Any,
-    resolution_y: Any,
+    time_series: bool = False,
+    resolution_x: NDArray[np.float64] | None = None,
+    resolution_y: NDArray[np.float64] | None = None,
     groups: NDArray[np.int64] | None = None,
-) -> Entry:
-    """Shuffle samples [n, d], and prepare the sides that are projected.
+) -> Prepared:
+    """Round, drop constant coordinates, standardise what is projected, and shuffle.
 
-    Constant coordinates are left out before anything depends on how many coordinates there are.
+    Constant coordinates are dropped first, so that no later step depends on how many there are.
+
+    Parameters
+    ----------
+    x, y : [n, dx], [n, dy] float64, finite
+        Checked samples; they are not written to.
+    plan : Slicing
+        For the widths dx and dy.
+    shifts : int
+        Cyclic shifts; fewer are used if n is small, or so large that memory is short.
+    seed : int
+    time_series : bool
+        The samples are in order of time.
+    resolution_x, resolution_y : [dx], [dy] float64, optional
+        Rounding steps in the units of the data.
+    groups : [n] int64, optional
+        0..G-1.
+
+    Returns
+    -------
+    Prepared
+
+    Raises
+    ------
+    InputError
+        A resolution is too small for the values, or one of `groups` is too large.
     """
     n = len(x)
-    # Fewer pairs in all keep huge samples within memory.
     shifts = min(shifts, n - 1, max(LEAST_SHIFTS, CHUNK_PAIRS // n))
     order, place, offsets = shuffle(n, shifts, seed, groups)
-    sequence = place if time_series else np.arange(n)
-    x, constant_x = _varying(_rounded(x, resolution_x, "x"))
-    y, constant_y = _varying(_rounded(y, resolution_y, "y"))
-    degenerate = bool((x == x[0]).all() or (y == y[0]).all())
+    x, constant_x = _varying(_round_to(resolution_x, x, "x"))
+    y, constant_y = _varying(_round_to(resolution_y, y, "y"))
     if constant_x or constant_y:
-        plan = slicing.of_what_moves(plan, x.shape[1], y.shape[1], seed)
+        plan = slicing.without_constants(plan, x.shape[1], y.shape[1], seed)
+    degenerate = bool((x == x[0]).all() or (y == y[0]).all())
     equal = repeats(x[order], y[order])
-    # For a projection; a side that enters whole is left as it is, because only its ranks count, and
-    # those are exact for any scale and any heavy tail.
-    with np.errstate(over="ignore"):  # deviations beyond the range of floats limit nothing
+    # Only the ranks of an unsliced side count, and they are exact at any scale and any heavy tail.
+    with np.errstate(over="ignore"):  # an infinite deviation limits nothing
         x = x if plan.x is None else standardise(clip_outliers(x))
         y = y if plan.y is None else standardise(clip_outliers(y))
     if groups is not None:
         streams = np.random.SeedSequence(seed).spawn(5)[3:]
         x, y = (
-            samples if sliced is not None else _untied(samples, groups, np.random.default_rng(own))
-            for samples, sliced, own in ((x, plan.x, streams[0]), (y, plan.y, streams[1]))
+            side if sliced is not None else _untied(side, groups, np.random.default_rng(stream))
+            for side, sliced, stream in ((x, plan.x, streams[0]), (y, plan.y, streams[1]))
         )
-    return Entry(
-        plan,
-        x[order],
-        y[order],
-        order,
-        offsets,
-        sequence,
-        groups,
-        constant_x,
-        constant_y,
-        degenerate,
-        equal,
+    return Prepared(
+        plan=plan,
+        x=x[order],
+        y=y[order],
+        order=order,
+        shifts=offsets,
+        sequence=place if time_series else np.arange(n),
+        groups=groups,
+        constant_x=constant_x,
+        constant_y=constant_y,
+        degenerate=degenerate,
+        repeats=equal,
     )
 
 
 def shuffle(
     n: int, shifts: int, seed: int, groups: NDArray[np.int64] | None = None
 ) -> tuple[NDArray[np.int64], ...]:
-    """The order in which pairs enter the graph [n], where each then is [n], and the shifts [M]."""
+    """Draw the order in which pairs enter the graph, and the cyclic shifts.
+
+    Neighbours in time are alike. After a shuffle, a cyclic shift pairs any two samples.
+
+    Parameters
+    ----------
+    n, shifts, seed : int
+    groups : [n] int64, optional
+        0..G-1. No shift pairs two samples of one group then.
+
+    Returns
+    -------
+    order : [n] int64
+        Position i holds sample order[i].
+    place : [n] int64
+        Sample j is at position place[j].
+    offsets : [M] int64
+        Shifts; with groups, M may be smaller than `shifts`.
+
+    Raises
+    ------
+    InputError
+        A group is so large that too few shifts leave all groups.
+    """
     if groups is None:
         return _shuffle(n, shifts, seed)
     return _shuffle_groups(groups, shifts, seed)
@@ -166,10 +235,7 @@ def shuffle(
 
 @lru_cache(maxsize=8)
 def _shuffle(n: int, shifts: int, seed: int) -> tuple[NDArray[np.int64], ...]:
-    """As `shuffle`, of independent samples.
-
-    Neighbours in time are alike; shuffled, a cyclic shift pairs any two samples.
-    """
+    """`shuffle` without groups."""
     rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(3)[2])
     order = rng.permutation(n)
     offsets = rng.choice(n - 1, shifts, replace=False) + 1
@@ -181,10 +247,10 @@ def _shuffle(n: int, shifts: int, seed: int) -> tuple[NDArray[np.int64], ...]:
 def _shuffle_groups(
     groups: NDArray[np.int64], shifts: int, seed: int
 ) -> tuple[NDArray[np.int64], ...]:
-    """As `shuffle`; no shift pairs samples of one group; groups [n], 0..G-1.
+    """`shuffle` with groups.
 
-    Groups enter one after the other, in random order. A cyclic shift by at least the size of the
-    largest group, forward and backward, then leaves every group.
+    The groups follow each other in random order, so a cyclic shift by at least the size of the
+    largest group, forward and backward, leaves every group.
     """
     n, largest = len(groups), int(np.bincount(groups).max())
     allowed = n - 2 * largest + 1
@@ -202,16 +268,17 @@ def _shuffle_groups(
     return order, np.argsort(order), offsets
 
 
-def _rounded(samples: NDArray[np.float64], resolution: Any, name: str) -> NDArray[np.float64]:
-    """Samples [n, d] as multiples of their resolution, where one is given."""
-    step = as_resolution(resolution, samples.shape[1], f"resolution_{name}")
+def _round_to(
+    step: NDArray[np.float64] | None, samples: NDArray[np.float64], name: str
+) -> NDArray[np.float64]:
+    """Samples [n, d] rounded to multiples of their steps [d]; unchanged if there are none."""
     if step is None:
         return samples
     with np.errstate(over="ignore", invalid="ignore"):
         found: NDArray[np.float64] = rounded(samples, step)
     if not np.isfinite(found).all():
         raise InputError(
-            f"resolution_{name} {resolution!r} is too small for values up to "
+            f"resolution_{name} {step[step > 0].min():g} is too small for values up to "
             f"{np.abs(samples).max():.3g}: give it in the units of {name}"
         )
     return found
@@ -220,18 +287,18 @@ def _rounded(samples: NDArray[np.float64], resolution: Any, name: str) -> NDArra
 def _untied(
     samples: NDArray[np.float64], groups: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Samples [n, d] of a side that is not projected, coordinates constant within groups as ranks.
+    """Unsliced samples [n, d] with coordinates that are constant within groups replaced by ranks.
 
-    Such a coordinate has as many independent values as there are groups. Average ranks would place
-    each of them as exactly as n samples do, and where both sides have it, no pair of different
-    groups comes near the given ones: the bound has no limit then. So its ties are broken at random,
-    in each side on its own.
+    Such a coordinate has as many independent values as there are groups. Average ranks would
+    resolve each value as finely as n samples do. If both sides had the coordinate, no pair of
+    different groups would be close to a given pair, and the bound would have no limit. Therefore
+    the ties are broken at random, independently in each side.
     """
     first = np.unique(groups, return_index=True)[1]
     tied = (samples == samples[first][groups]).all(axis=0) & (samples != samples[0]).any(axis=0)
     if not tied.any():
         return samples
-    found = samples.copy()
+    found: NDArray[np.float64] = samples.copy()
     for column in np.flatnonzero(tied):
         order = np.lexsort((rng.random(len(samples)), samples[:, column]))
         found[order, column] = np.arange(len(samples))
@@ -239,7 +306,7 @@ def _untied(
 
 
 def _varying(samples: NDArray[np.float64]) -> tuple[NDArray[np.float64], tuple[int, ...]]:
-    """Samples [n, d] without constant coordinates (all, if there are no others), and which."""
+    """Samples [n, d] without constant coordinates, and which those are; all if all are constant."""
     same = (samples == samples[0]).all(axis=0)
     constant = tuple(np.flatnonzero(same).tolist())
     if not constant or len(constant) == len(same):

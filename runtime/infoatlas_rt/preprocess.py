@@ -1,6 +1,6 @@
-"""From raw samples to the canonical form that the hypernetwork reads.
+"""From raw samples to the canonical form that enters the hypernetwork.
 
-Every step is a bijection of one side alone, so it leaves the mutual information as it is:
+Every step is a bijection of one side, so the mutual information is unchanged:
 
 1. ranks -> normal scores (the copula transform of the paper, section 3.2, with Gaussian margins),
 2. whitening of each side,
@@ -8,9 +8,8 @@ Every step is a bijection of one side alone, so it leaves the mutual information
    cross-covariance), so that linear dependence arrives diagonal and sorted,
 4. zero padding to the width D of the model.
 
-The code is written once against the array API: NumPy on the robot, torch on the training device,
-so training and use cannot drift apart. (Integer-array assignment is used for scattering; NumPy,
-torch and CuPy have it.)
+The code uses the array API: NumPy on the robot, torch on the training device. So training and use
+share the same lines. (It also scatters by integer-array assignment, as NumPy, torch and CuPy can.)
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ class Canonical(NamedTuple):
     x: Array  # [S, n, D] float32
     y: Array  # [S, n, D] float32
     correlations: Array  # [S, D] float64, canonical correlations, descending
-    rank_x: Array  # [S] int, dimensions of x that survived the whitening
+    rank_x: Array  # [S] int, dimensions of x that whitening kept
     rank_y: Array  # [S]
-    saturated: Array  # [S] bool, a correlation reached the bound that n samples can tell
+    saturated: Array  # [S] bool, a correlation reached the bound that n samples can resolve
 
 
 def rounded(x: Array, resolution: Array) -> Array:
-    """Readings as multiples of the resolution, so that the jitter of a sensor at rest is no data.
+    """Round samples to multiples of the resolution, which removes the jitter of a robot at rest.
 
     Parameters
     ----------
@@ -59,7 +58,7 @@ def rounded(x: Array, resolution: Array) -> Array:
 
 
 def clip_outliers(x: Array) -> Array:
-    """Limit what a glitch can do to the scale of a coordinate.
+    """Limit the effect of single outliers on the scale of a coordinate.
 
     In each coordinate, deviations from the median are limited to `OUTLIER` times the largest one
     that remains without the c largest, c = 1 + n // 100. So a coordinate without outliers stays as
@@ -107,7 +106,7 @@ def standardise(x: Array) -> Array:
 
 
 def canonical_quaternion(q: Array) -> Array:
-    """Choose between q and -q, which are one rotation: the largest component becomes positive.
+    """Choose between the quaternions q and -q of one rotation: the largest component is positive.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What an estimate consists of, and a reading of a stream."""
+"""Results: an estimate, and the estimate of a window of a stream."""
 
 from __future__ import annotations
 
@@ -33,46 +33,47 @@ class Estimate:
     influence : [n] float64
         Nats; influence of each pair on `mi`, in the order of the input.
     noise : float
-        Nats; the part of `stderr` that samples and slices alone make. Estimates of one model share
-        its errors, so this is what their differences are to be judged by.
+        Nats; the part of `stderr` from samples and slices alone. Estimates of one model share its
+        errors, so the difference of two estimates is judged by their noise.
     spread : float
-        Nats; how far the model takes itself to be off, told from what it has seen of the samples,
-        mean over slices. Before calibration.
+        Nats; predicted error of the model, from diagnostic features of the samples, mean over
+        slices. Before calibration.
     gaussian : float
-        Nats; what Gaussians with the canonical correlations of the normal scores would have, mean
-        over slices. The rest of `mi` is curved dependence.
+        Nats; mutual information of Gaussians with the canonical correlations of the normal scores,
+        mean over slices. The rest of `mi` is dependence that is not Gaussian.
     rank_noise : float
-        From 0 to 1: how far the strongest correlations are beyond what the ranks of n samples can
-        tell, mean over slices. From about 0.1 on the truth may be much larger than `mi`.
+        From 0 to 1: how close the strongest canonical correlations are to what the ranks of n
+        samples can resolve, mean over slices. From about 0.1 on, the true value may be much larger
+        than `mi`.
     samples : int
         n.
     effective_samples : float
-        Independent samples that would give the same spread; n, unless a time series or groups were
-        announced.
+        Independent samples that would give the same variance; n unless a time series or groups are
+        given.
     slices : int
-        S; 1 if both sides entered whole.
+        S; 1 if unsliced.
     k : int or None
-        Dimensions of a slice; None if both sides entered whole.
+        Dimensions of a slice; None if unsliced.
     seed : int
         Of the projections, the shuffle and the shifts.
     provider, model : str
     saturated : bool
-        A linear combination of one side determines one of the other as far as n samples can tell
-        (a copy, or x = y): the true value may be much larger, up to infinity.
+        A linear combination of one side determines one of the other, as far as n samples can
+        resolve (a copy, or x = y): the true value may be much larger, up to infinity.
     degenerate : bool
-        A side is constant, so there is no information: `mi` and `stderr` are exactly 0.
+        All coordinates of a side are constant: `mi` and `stderr` are exactly 0.
     limited : bool
         The model's value of a slice was below -0.1 nats, or above what the entropies and the table
         of repeated rows allow, and was replaced by that bound.
     rank_x, rank_y : float
-        Dimensions that survived the whitening of a side, mean over slices.
+        Dimensions of a side that whitening kept, mean over slices.
     neighbours_alike : bool
-        Rows that follow each other are alike, in both sides, and no time series was announced. If
-        the rows are in order of time, `mi` is much too high: pass `time_series=True`.
+        Neighbouring rows are alike in both sides, and `time_series` is not set. If the rows are in
+        order of time, `mi` is much too high: pass `time_series=True`.
     beyond_n_max : bool
         n is larger than anything the model was trained on.
     constant_x, constant_y : tuple of int
-        Constant coordinates; they count as nothing, and slices are of the others.
+        Constant coordinates; they are left out.
     """
 
     mi: float
@@ -132,22 +133,22 @@ class Estimate:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
-    """The mutual information of a robot's last steps with their past.
+class WindowEstimate:
+    """The mutual information of the last steps of a robot with their past.
 
     Attributes
     ----------
     stamp : float
-        Of the window's newest state, in seconds; its step number where no stamps are given.
+        Of the window's newest state, seconds; its step number if there are no stamps.
     estimate : Estimate
-        Of the pairs in the window. Its standard error counts that neighbouring pairs of a robot
-        depend on each other; the part that comes from the projections is common to all readings
-        of a stream.
+        Of the pairs in the window. Its standard error counts that neighbouring pairs depend on
+        each other. The part that comes from the projections is common to all estimates of a
+        stream.
     local : float
-        Local mutual information of the newest pair, nats: how expected the newest state was
-        given its past, by what the window has seen. Noisier than the estimate, and immediate.
+        Local mutual information of the newest pair, nats: how expected the newest state was given
+        its past, by the pairs of the window. It is noisier than the estimate, and immediate.
     fill : float
-        Pairs in the window as a share of its steps; below 1 where states were refused or lost.
+        Pairs in the window as a share of its steps; below 1 if states were refused or lost.
     lag : int
         Steps between a state and its past.
     steps : [n] int64

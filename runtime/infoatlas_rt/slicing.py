@@ -1,8 +1,8 @@
-"""k-sliced mutual information: random projections of sides that are too wide for the model.
+"""Random projections of sides that are too wide for the model: k-sliced mutual information.
 
 The paper, section 3.4 ("Scaling to High Dimensions via Slicing"): the average over S slices of
-I(P_j x; P'_j y), with P_j and P'_j drawn independently and uniformly from Stiefel manifolds; or of
-I(P_j x; y), if one side is sliced alone.
+I(P_j x; P'_j y), where P_j and P'_j are drawn independently and uniformly from Stiefel manifolds;
+or of I(P_j x; y) if only one side is sliced.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from .errors import InputError
 SLICES = 40  # S of the paper's key-state experiment
 SIDES = ("auto", "both", "x", "y")
 
-# Step of the grid that projected samples are put on. Standardised samples have unit scale, so
-# nothing is lost; but repeated samples stay exact ties, where a matrix product may give equal rows
-# results that differ in the last bit, and ranks would blow that up to full scale.
+# Step of the grid to which projected samples are rounded. Standardised samples have unit scale, so
+# no information is lost. A matrix product may give equal rows results that differ in the last bit,
+# and ranks would amplify that to full scale; on the grid, equal rows stay exact ties.
 GRID = 2.0**-30
 
 LARGEST = 10**8  # numbers in the projections of one side (0.8 GB)
@@ -28,17 +28,17 @@ LARGEST = 10**8  # numbers in the projections of one side (0.8 GB)
 
 @dataclass(frozen=True, eq=False)
 class Slicing:
-    """How a pair of sides enters the model.
+    """How a pair of sides is sliced.
 
     Attributes
     ----------
     slices : int
-        S; 1 if nothing is projected.
+        S; 1 if neither side is projected.
     k : int or None
-        Dimensions of a projected side (fewer, if fewer of its coordinates move); None if nothing
-        is projected.
+        Dimensions of a projected side (fewer if it has fewer non-constant coordinates); None if
+        neither side is projected.
     x, y : [S, d, k] float64, or None
-        Projections with orthonormal columns; None for a side that enters whole.
+        Projections with orthonormal columns; None for an unsliced side.
     """
 
     slices: int
@@ -63,17 +63,17 @@ def plan(
     Parameters
     ----------
     dx, dy : int
-        Coordinates of each side, constant ones included: what is constant changes from window to
-        window of a stream, and the number of slices must not.
+        Coordinates of each side, constant ones included: which are constant changes from window
+        to window of a stream, and the number of slices must not.
     dim : int
         D, the widest side that the model takes.
     k : int, optional
         Dimensions of a slice; `dim` unless given.
     slices : int, optional
-        Number of slices, where there are any; 40 unless given.
+        Number of slices if a side is projected; 40 unless given.
     sides : {"auto", "both", "x", "y"}
-        Which sides are projected. "auto": both, if `k` is given; otherwise those with more than
-        `dim` coordinates, and none if there are none.
+        Which sides are projected. "auto": both if `k` is given, else those with more than `dim`
+        coordinates.
     seed : int
         The two sides have random streams of their own, so the projections of one side do not
         depend on the width of the other.
@@ -85,7 +85,7 @@ def plan(
     Raises
     ------
     InputError
-        A slice wider than the side it is taken from, or a side that is too wide to enter whole.
+        A slice is wider than its side, or an unsliced side is wider than the model.
     """
     if sides == "auto":
         slice_x, slice_y = k is not None or dx > dim, k is not None or dy > dim
@@ -108,7 +108,7 @@ def plan(
             raise InputError(
                 f"{given} cannot be taken from {name}, which has {d} coordinates: pass k <= {d}, "
                 "slice the other side alone with sides='x' or sides='y', "
-                "or leave out k to use small sides whole"
+                "or leave out k, so that small sides are not sliced"
             )
         if sliced and count * d * width > LARGEST:
             raise InputError(
@@ -120,7 +120,7 @@ def plan(
 
 
 def stiefel(d: int, k: int, slices: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Draw projections uniformly (Haar measure) from the Stiefel manifold St(d, k).
+    """Draw projections uniformly (Haar measure) from the Stiefel manifold St(d, k); Section 3.4.
 
     Parameters
     ----------
@@ -147,18 +147,30 @@ def stiefel(d: int, k: int, slices: int, rng: np.random.Generator) -> NDArray[np
 
 
 @lru_cache(maxsize=16)
-def of_what_moves(plan: Slicing, moving_x: int, moving_y: int, seed: int) -> Slicing:
-    """The same slices, of sides of which so many coordinates are not constant.
+def without_constants(plan: Slicing, dx: int, dy: int, seed: int) -> Slicing:
+    """The same number of slices, of the non-constant coordinates of both sides.
 
-    They are the slices of these coordinates alone, so that a constant one changes nothing. A slice
-    of three such coordinates has three dimensions at most: five combinations of three are collinear
-    but for their ranks, and whitening would blow that difference up.
+    The projections are those of a side that never had the constant coordinates, so a constant
+    coordinate changes nothing. A slice of three coordinates has at most three dimensions: five
+    combinations of three coordinates are collinear except for their ranks, and whitening would
+    amplify that difference.
+
+    Parameters
+    ----------
+    plan : Slicing
+    dx, dy : int
+        Non-constant coordinates of each side.
+    seed : int
+        Of `plan`.
+
+    Returns
+    -------
+    Slicing
     """
     sides = []
-    for side, projections, moving in ((0, plan.x, moving_x), (1, plan.y, moving_y)):
-        if projections is not None and moving < projections.shape[1]:
-            width = min(projections.shape[2], moving)
-            projections = _side(moving, width, plan.slices, seed, side)
+    for side, projections, d in ((0, plan.x, dx), (1, plan.y, dy)):
+        if projections is not None and d < projections.shape[1]:
+            projections = _side(d, min(projections.shape[2], d), plan.slices, seed, side)
         sides.append(projections)
     return replace(plan, x=sides[0], y=sides[1])
 
@@ -177,7 +189,7 @@ def _orthonormal(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _stored(projections: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Read-only, in memory as [slices, k, d], so that `project` can read all as one matrix."""
+    """Read-only projections [slices, d, k], stored as [slices, k, d], as `project` needs them."""
     stored = np.ascontiguousarray(np.swapaxes(projections, -1, -2))
     stored.flags.writeable = False
     return np.swapaxes(stored, -1, -2)

@@ -1,17 +1,14 @@
-"""A reading of I(s_t; s_<t-Δt) for every new state of one robot, from the last steps of its past.
+"""Estimates of I(s_t; s_<t-Δt) over the last steps of one robot, state by state.
 
-**A reading is a time average over the window, not the mutual information at an instant**: it equals
-I(s_t; s_<t-Δt) only while the process is stationary over the window and the window is long beside
-the memory of the process. Two independent random walks look dependent in any short window, and so
-do two joints that drift. Choose a window about as long as one phase of the task, and read changes
-rather than levels. (Over many trajectories or parallel environments it can be had at an instant:
-`pairs.py`.)
+**Such an estimate is a time average over the window, not the mutual information at an instant**: it
+equals I(s_t; s_<t-Δt) only while the process is stationary over the window, and the window is long
+beside the memory of the process. Two independent random walks look dependent in any short window,
+and so do two joints that drift. Choose a window about as long as one phase of the task, and use
+changes rather than levels. (Many trajectories or parallel environments give the mutual information
+at an instant: `lagged_pairs.py`.)
 
-A lag is never mispaired: a state that was refused leaves a hole, and states that get lost unseen
-are what `lag_seconds` is for.
-
-Two streams are read the same way, as I(a_t; b_<t-Δt), where Δt may be 0; `sync.py` finds which of
-their states belong together.
+`pair_window.py` forms the pairs. Two streams are estimated in the same way, as I(a_t; b_<t-Δt),
+where Δt may be 0; `messages/sync.py` pairs their states.
 """
 
 from __future__ import annotations
@@ -20,74 +17,73 @@ import os
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from .errors import InputError
-from .estimator import Estimator, as_estimator
-from .inputs import (
+from .checks import (
     LARGEST_STATE,
-    Reals,
     as_count,
     as_flag,
     as_number,
-    as_reals,
     as_resolution,
     as_seconds,
-    merge,
 )
-from .pace import Pace
-from .result import Reading
+from .errors import InputError
+from .estimator import Estimator, as_estimator
+from .pair_window import PairWindow
+from .reals import Reals, as_reals
+from .result import WindowEstimate
 
 LONGEST = 10**6  # steps
 
 
 class OnlineEstimator:
-    """I(s_t; s_<t-Δt) over the last steps of one robot, state by state.
+    """Estimates I(s_t; s_<t-Δt) over the last steps of one robot, state by state.
 
-    A time average over the window; see the module's text on what that means and what it assumes.
+    The estimate is a time average over the window; the module's docstring says what that assumes.
     Memory is bounded by the window, and the projections are fixed for a stream.
 
     Parameters
     ----------
     estimator : Estimator or str or path, optional
-        The estimator to use, or a model to make one of; the shipped model unless given.
+        The estimator to use, or a model to load; the default model unless given.
     lag : int
-        Δt in steps; 0 is for two streams.
+        Δt in steps; 0 is for two streams only.
     lag_seconds : float, optional
-        What `lag` steps last when no message is lost. If given, a past state is found by its
-        stamp instead of by counting steps (h of `history` steps back: lag_seconds * h / lag
-        further), which is right also when messages get lost unseen.
+        Duration of `lag` steps when no message is lost. If given, a past state is found by its
+        stamp (state h of `history`: lag_seconds * h / lag further back), which also holds when
+        messages are lost unseen. Otherwise steps are counted.
     tolerance : float, optional
-        Seconds by which a past state may be off, with `lag_seconds`. Unless given: half a step of
-        the lag; where states come slower than that, three quarters of their own step (states each
-        0.03 s do not meet a lag of 0.1 s, so the nearest counts), but at most half the lag.
+        Seconds by which the age of a past state may differ, with `lag_seconds`. Unless given: half
+        a step of the lag; if states come slower than that, three quarters of their own step
+        (states 0.03 s apart do not meet a lag of 0.1 s, so the nearest counts), but at most half
+        the lag.
     history : int
-        How many past states are stacked into s_<t-Δt>; 1 is the paper's.
+        Number of past states that are stacked into s_<t-Δt>; 1 in the paper.
     window : int
         Steps; also the largest number of pairs.
     every : int
-        A reading for each new pair, or for every second one, ...
+        Estimate for every nth new pair.
     reset_after : float
-        Seconds. A stamp older than the newest by more than this is a restart (a bag that loops):
-        everything is forgotten. Less than this, it is a straggler, and refused.
+        Seconds. A stamp that is older than the newest by more than this is a restart (a bag that
+        loops), and the window starts anew. A stamp that is older by less is refused.
     two_streams : bool
-        Each state comes with that of another stream, and it is the other stream's past that
-        counts.
+        Each state comes with a state of another stream, and the past of the other stream counts.
     resolution : float or [d], optional
-        Smallest difference between states that means anything, in their units (the step of an
-        encoder): keeps the jitter of a robot at rest from being ranked to full scale.
+        Smallest difference between states that has a meaning, in their units (the step of an
+        encoder, for example): the jitter of a robot at rest is then not ranked to full scale.
     increments : bool
-        Read the changes of the states since the step before instead of the states: I of the
-        motions. The step after a hole has none.
+        Use the changes of the states since the step before instead of the states. The step after a
+        hole has no change.
 
     Attributes
     ----------
     reason : str
-        Why the last `push` returned what it did: "ok", "degenerate" (a reading, of a window in
-        which nothing moves), "filling: ...", "waiting: ...", "hole: ...", "refused: ...".
+        Why the last `push` returned what it did: "ok", "degenerate" (an estimate of a window in
+        which a side is constant), "filling: ...", "waiting: ...", "hole: ...", "refused: ...".
     counts : dict of int
-        States since the start, by fate: "accepted", refused for "NaN", "dtype", "dimension",
+        States since the start: "accepted", refused for "NaN", "dtype", "dimension",
         "repeated stamp", "older stamp", "bad stamp"; and "resets".
+    resolution : [1] or [d] float64, or None
 
     Raises
     ------
@@ -123,22 +119,19 @@ class OnlineEstimator:
         if lag_seconds is not None and not self.lag:
             raise InputError("lag_seconds is what lag steps last: let lag be at least 1, not 0")
         self.lag_seconds, self.reset_after = lag_seconds, as_seconds(reset_after, "reset_after")
+        if lag_seconds is not None and tolerance is not None and tolerance >= lag_seconds:
+            raise InputError(
+                f"tolerance={tolerance} would pair a state with itself: keep it below "
+                f"lag_seconds={lag_seconds}"
+            )
         self._tolerance = tolerance
-        if lag_seconds is not None:
-            if tolerance is not None and tolerance >= lag_seconds:
-                raise InputError(
-                    f"tolerance={tolerance} would pair a state with itself: keep it below "
-                    f"lag_seconds={lag_seconds}"
-                )
-            self._ages = lag_seconds / self.lag * (self.lag + np.arange(self.history))
-        as_resolution(resolution, None, "resolution")  # for how many is not known yet
-        self.resolution = resolution
+        self.resolution = as_resolution(resolution, None, "resolution")
         self.estimator = as_estimator(estimator)
-        least = self.estimator.bundle.n_min
+        least = self.estimator.model_file.n_min
         if self.window < least:
             raise InputError(
                 f"window={window} is below the {least} samples that model "
-                f"{self.estimator.bundle.name} was trained for: use at least that many steps"
+                f"{self.estimator.model_file.name} was trained for: use at least that many steps"
             )
         kinds = "accepted,NaN,dtype,dimension,repeated stamp,older stamp,bad stamp,resets"
         self.counts = dict.fromkeys(kinds.split(","), 0)
@@ -150,16 +143,12 @@ class OnlineEstimator:
         self._forget()
 
     def _forget(self) -> None:
-        self._states: NDArray[np.float64] | None = None  # [2, reach, d], as `Reals`
-        self._newest: float | None = None
-        self._stamped = self._counted = False
-        self._pace = Pace()
-        self._step = 0  # number of the next step
-        self._since = 0  # no pair reaches back beyond this step
-        self._first: int | None = None  # step of the first pair
-        self._before: tuple[int, Reals, Reals] | None = None  # newest step with its states
-        self._fresh = 0  # pairs since the last reading that `every` let pass
-        self._unread = False  # there is a pair since the last reading of any kind
+        self._window = PairWindow(
+            self.lag, self.lag_seconds, self._tolerance, self.history, self.window, self.increments
+        )
+        self._stamped = False
+        self._fresh = 0  # pairs since the last estimate that `every` let pass
+        self._pending = False  # there is a pair since the last estimate of any kind
         self.reason = "filling: no states yet"
 
     def push(
@@ -170,8 +159,8 @@ class OnlineEstimator:
         *,
         read: bool = True,
         counted: bool = False,
-    ) -> Reading | None:
-        """Take a state; return a reading when there is one, and say in `reason` why not.
+    ) -> WindowEstimate | None:
+        """Take a state, and estimate if the window allows it; `reason` says why it does not.
 
         Parameters
         ----------
@@ -179,41 +168,43 @@ class OnlineEstimator:
             The first accepted state fixes d until a reset. A state with NaN or masked entries, or
             of another size, is refused and leaves a hole of one step.
         stamp : float, optional
-            Seconds. A repeated stamp is taken for a copy of a message: refused, and no step. A
-            slightly older one is refused, and as a step has gone missing then, no pair is formed
-            across it (unless pairs are found by stamp). Without stamps steps are counted.
+            Seconds. A repeated stamp is a copy of a message: it is refused, and is no step. A
+            slightly older stamp is refused; a step is missing then, so no pair is formed across it
+            (unless pairs are found by stamp). Without stamps, steps are counted.
         other : [d'], optional
-            The other stream's state at that time, if there are two.
+            State of the other stream at that time, with `two_streams`.
         read : bool
-            False takes the state into the window and estimates nothing, for when states come
-            faster than they can be read; `read` catches up.
+            If False, the state enters the window and nothing is estimated, for states that come
+            faster than they can be evaluated; `read` estimates later.
         counted : bool
             The stamp is the time of arrival, too uneven to find a past state by: steps are counted
-            also with `lag_seconds`, and no pair reaches across `reset_after` without a state.
+            even with `lag_seconds`, and no pair reaches across `reset_after` without a state.
 
         Returns
         -------
-        Reading or None
+        WindowEstimate or None
 
         Raises
         ------
         InputError
-            Stamps that are no numbers, are missing with `lag_seconds`, or come and go; one stream
-            where two were announced, or two for one; or an estimator whose settings do not fit the
-            states (say k larger than d).
+            Stamps are not numbers, are missing with `lag_seconds`, or come and go; the number of
+            streams is not the announced one; `resolution` does not fit the first state; or the
+            settings of the estimator do not fit the states (k larger than d, for example).
         """
+        window = self._window
         if self.two_streams != (other is not None):
             raise InputError("pass `other` with every state if two_streams is set, else never")
         if stamp is None and self.lag_seconds is not None:
             raise InputError("lag_seconds finds past states by their stamps: pass a stamp")
-        if self._newest is not None and self._stamped != (stamp is not None):
+        if window.newest is not None and self._stamped != (stamp is not None):
             raise InputError("stamps come and go: pass one with every state, or with none")
-        time = float(self._step) if stamp is None else as_number(stamp, "stamp", "seconds")
-        if self._newest is not None and -np.inf < time < self._newest - self.reset_after:
+        time = float(window.step) if stamp is None else as_number(stamp, "stamp", "seconds")
+        if window.newest is not None and -np.inf < time < window.newest - self.reset_after:
             self.reset()
-        self._stamped, self._counted = stamp is not None, counted
-        if counted and self._newest is not None and time > self._newest + self.reset_after:
-            self.lost()
+            window = self._window
+        self._stamped, window.counted = stamp is not None, counted
+        if counted and window.newest is not None and time > window.newest + self.reset_after:
+            window.lost()
         now = _reals(state)
         then = now if other is None else _reals(other)
         fault = self._fault(now, then, time)
@@ -221,64 +212,78 @@ class OnlineEstimator:
             self._refuse(*fault, time)
             return None
         assert now is not None and then is not None
-        self._accept(now, then, time)
-        self.reason = "waiting: told not to read"
-        return self._read(time) if read else None
+        if window.sizes == (None, None):
+            self._fit_resolution(now.high.size, then.high.size)
+        self.counts["accepted"] += 1
+        if window.add(now, then, time):
+            self._fresh += 1
+            self._pending = True
+        self.reason = "waiting: read=False"
+        return self._estimate(time) if read else None
 
     def lost(self) -> None:
-        """States have been lost before the next one, and nobody knows how many.
+        """Forbid pairs across this point: an unknown number of states has been lost.
 
-        No pair is formed across them, unless pairs are found by stamp.
+        Pairs that are found by stamp are not affected.
         """
-        self._since = self._step
+        self._window.lost()
 
-    def read(self, *, anyway: bool = False) -> Reading | None:
-        """A reading of the window as it is, where `push` was told not to read.
+    def read(self, *, anyway: bool = False) -> WindowEstimate | None:
+        """Estimate from the window as it is, after `push` with read=False.
 
         Parameters
         ----------
         anyway : bool
-            Also where `every` says to wait, and without counting as one of its readings.
+            Also if `every` says to wait; the estimate then does not count for `every`.
 
         Returns
         -------
-        Reading or None
-            None if there is no pair since the last reading, or for any reason that `push` has.
+        WindowEstimate or None
+            None if there is no pair since the last estimate, or for any reason that `push` has.
         """
-        if self._newest is None or self._states is None:
+        window = self._window
+        if window.newest is None or window.sizes == (None, None):
             return None
-        if not self._unread and self._paired[(self._step - 1) % self.window]:
+        if not self._pending and window.newest_is_paired:
             return None
-        return self._read(self._newest, anyway)
+        return self._estimate(window.newest, anyway)
 
     @property
     def newest(self) -> float | None:
-        """Stamp of the newest state; None before there is one."""
-        return self._newest
+        """Stamp of the newest state, seconds; None before there is one."""
+        return self._window.newest
 
     @property
     def tolerance(self) -> float:
-        """Seconds by which a past state may be off now, with `lag_seconds`."""
-        if self._tolerance is not None or self.lag_seconds is None:
-            return self._tolerance or 0.0
-        return self._pace.tolerance(self.lag_seconds, self.lag)
+        """Seconds by which the age of a past state may differ at present, with `lag_seconds`."""
+        return self._window.tolerance
 
     @property
     def due(self) -> bool:
-        """Whether `every` lets a reading pass."""
+        """Whether `every` lets an estimate pass."""
         return self._fresh >= self.every
 
+    def stamp(self, step: int) -> float:
+        """Stamp of a step of the window (counted from the last reset), seconds; NaN of a hole."""
+        return self._window.stamp(step)
+
+    def _fit_resolution(self, d: int, past: int) -> None:
+        """Resolutions of both sides, [d] and [history past], once the dimensions are known."""
+        self._resolution_x = as_resolution(self.resolution, d, "resolution")
+        step = as_resolution(self.resolution, past, "resolution")
+        self._resolution_y = None if step is None else np.tile(step, self.history)
+
     def _fault(self, now: Reals | None, then: Reals | None, time: float) -> tuple[str, str] | None:
-        """Why a state cannot be used: the count it goes to, and the reason; None if it can."""
+        """Why a state cannot be used: the key of `counts`, and the reason; None if it can."""
+        newest = self._window.newest
         if not np.isfinite(time):
             return "bad stamp", f"bad stamp {time}"
-        if self._newest is not None and time <= self._newest:
-            kind = "repeated stamp" if time == self._newest else "older stamp"
+        if newest is not None and time <= newest:
+            kind = "repeated stamp" if time == newest else "older stamp"
             return kind, kind
         if now is None or then is None:
             return "dtype", "not real numbers"
-        known = (None, None) if self._states is None else (self._x.shape[2], self._states.shape[2])
-        for (state, _), size in zip((now, then), known, strict=True):
+        for (state, _), size in zip((now, then), self._window.sizes, strict=True):
             expected = max(state.size, 1) if size is None else size
             if state.ndim > 1 or state.size != expected:
                 found = state.size if state.ndim < 2 else state.shape
@@ -294,103 +299,39 @@ class OnlineEstimator:
         self.counts[kind] += 1
         self.reason = f"refused: {why}"
         if kind == "older stamp":
-            self.lost()  # the step that it belonged to
-        elif kind != "repeated stamp" and self._states is not None:
-            self._stamps[self._step % len(self._stamps)] = np.nan
-            self._paired[self._step % self.window] = False
-            self._step += 1
-            # The step has had its message: another one with this stamp is no new step.
-            self._newest = time if np.isfinite(time) else self._newest
+            self._window.lost()  # the step that it belonged to
+        elif kind != "repeated stamp":
+            self._window.hole(time)
 
-    def _accept(self, now: Reals, then: Reals, time: float) -> None:
-        """Store a state, and its pair if its past is there; `then` is what becomes a past."""
-        if self._states is None:
-            reach = self.window + self.lag + self.history
-            self._states = np.zeros((2, reach, then.high.size))  # a ring over steps, as all below
-            self._stamps = np.full(reach, np.nan)  # NaN: a hole
-            self._x = np.zeros((2, self.window, now.high.size))
-            self._y = np.zeros((2, self.window, self.history * then.high.size))
-            self._paired = np.zeros(self.window, bool)
-        self.counts["accepted"] += 1
-        self._newest = time
-        if self.lag_seconds is not None:
-            self._pace.add(time)
-        reach, slot = len(self._stamps), self._step % self.window
-        known = True
-        if self.increments:
-            before, self._before = self._before, (self._step, now, then)
-            known = before is not None and before[0] == self._step - 1 >= self._since
-            if before is not None and known:
-                now, then = _change(before[1], now), _change(before[2], then)
-        _store(self._states[:, self._step % reach], then)
-        self._stamps[self._step % reach] = time if known else np.nan
-        past = self._past(time) if known else None
-        self._paired[slot] = past is not None
-        if past is not None:
-            _store(self._x[:, slot], now)
-            self._y[:, slot] = self._states[:, past].reshape(2, -1)
-            self._first = self._step if self._first is None else self._first
-            self._fresh += 1
-            self._unread = True
-        self._step += 1
-
-    def stamp(self, step: int) -> float:
-        """Stamp of a step (counted from the last reset) of the window; NaN of a hole."""
-        return float(self._stamps[step % len(self._stamps)])
-
-    def _past(self, time: float) -> NDArray[np.intp] | None:
-        """Slots of s_<t-Δt>, newest first; None if one is a hole, or further back than memory."""
-        reach = len(self._stamps)
-        if self.lag_seconds is None or self._counted:
-            steps = self._step - self.lag - np.arange(self.history)
-            slots = steps % reach
-            whole = steps[-1] >= self._since and not np.isnan(self._stamps[slots]).any()
-            return slots if whole else None
-        tolerance = self.tolerance
-        off = np.abs(self._stamps - (time - self._ages)[:, None])  # [history, reach]
-        slots = np.where(np.isnan(off), np.inf, off).argmin(1)
-        return slots if (off[np.arange(self.history), slots] <= tolerance).all() else None
-
-    def _read(self, time: float, anyway: bool = False) -> Reading | None:
-        newest = (self._step - 1) % self.window
-        pairs = int(self._paired.sum())
-        if self._first is None:
-            why = None
-            if self.lag_seconds is not None and not self._counted:
-                furthest, memory = float(self._ages[-1]), len(self._stamps)
-                why = self._pace.why_no_past(self.lag_seconds, self.tolerance, furthest, memory)
-            self.reason = why or f"filling: 0 of {self.window} pairs"
+    def _estimate(self, time: float, anyway: bool = False) -> WindowEstimate | None:
+        """Estimate from the window, or say in `reason` why not."""
+        window, pairs = self._window, self._window.pairs
+        if window.first is None:
+            self.reason = window.why_no_pair() or f"filling: 0 of {self.window} pairs"
             return None
-        least = self.estimator.bundle.n_min
-        if self._step - self._first < self.window or pairs < least:
+        if not window.full or pairs < self.estimator.model_file.n_min:
             self.reason = f"filling: {pairs} of {self.window} pairs"
             return None
-        if not self._paired[newest]:
+        if not window.newest_is_paired:
             self.reason = "hole: no past state to pair with"
             return None
         if not self.due and not anyway:
-            self.reason = f"waiting: {self._fresh} of {self.every} pairs since the last reading"
+            self.reason = f"waiting: {self._fresh} of {self.every} pairs since the last estimate"
             return None
         if self.due:
             self._fresh = 0
-        self._unread = False
-        # Oldest first, as a standard error of a time series needs it.
-        steps = np.arange(self._step - self.window, self._step)
-        steps = steps[self._paired[steps % self.window]]
-        slots = steps % self.window
-        x, y = merge(Reals(*self._x[:, slots])), merge(Reals(*self._y[:, slots]))
-        step = as_resolution(self.resolution, x.shape[1], "resolution")
-        past = as_resolution(self.resolution, y.shape[1] // self.history, "resolution")
+        self._pending = False
+        x, y, steps = window.samples()
         estimate = self.estimator.estimate(
             x,
             y,
             time_series=True,
-            resolution_x=step,
-            resolution_y=None if past is None else np.tile(past, self.history),
+            resolution_x=self._resolution_x,
+            resolution_y=self._resolution_y,
         )
         self.reason = "degenerate" if estimate.degenerate else "ok"
         local = float(estimate.pointwise[-1])
-        return Reading(time, estimate, local, pairs / self.window, self.lag, steps)
+        return WindowEstimate(time, estimate, local, pairs / self.window, self.lag, steps)
 
 
 def _reals(state: ArrayLike) -> Reals | None:
@@ -399,14 +340,3 @@ def _reals(state: ArrayLike) -> Reals | None:
         return as_reals(state, "state")
     except InputError:
         return None
-
-
-def _change(before: Reals, now: Reals) -> Reals:
-    """What is added to a state; the high parts cancel, so the low ones count."""
-    low = (0.0 if now.low is None else now.low) - (0.0 if before.low is None else before.low)
-    return Reals(now.high - before.high + low, None)
-
-
-def _store(row: NDArray[np.float64], state: Reals) -> None:
-    """Write a state into a row [2, d] of a ring."""
-    row[0], row[1] = state.high, 0.0 if state.low is None else state.low

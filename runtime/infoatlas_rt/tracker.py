@@ -1,4 +1,4 @@
-"""Detects key states in a running episode: a forward filter over the phases of demonstrations.
+"""Detection of key states in a running episode: a forward filter over phases of demonstrations.
 
 The phases come from `discover_keystates(demonstrations)`. They follow each other from left to
 right; a phase ends with a probability of one over its mean length at every step, and emits motion
@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .checks import as_number, as_samples
 from .errors import InputError
-from .inputs import as_number, as_samples
 from .keystates import KeyStates
 from .phases import SPANS
+from .tables import state_names
 
-SURPRISE = 12.0  # nats that one state can speak against a phase
+SURPRISE = 12.0  # nats: largest log-ratio of two phases that one state contributes
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,9 @@ class KeyStateEvent:
     step : int
         Most likely step, counted from the episode's first state, 0.
     detected_at : int
-        Step of the state that made it certain.
+        Step of the detection.
     posterior : float
-        Probability that the episode has passed it, as the phases have it.
+        Probability that the episode has passed it, under the fitted phases.
     """
 
     keystate: int
@@ -118,12 +119,13 @@ class KeyStateTracker:
         Parameters
         ----------
         state : array-like [d]
-            The coordinates of the demonstrations, in their order.
+            The coordinates of the demonstrations, in their order. Names of a pandas Series are
+            compared with those of the demonstrations.
 
         Returns
         -------
         list of KeyStateEvent
-            Key states that this state made certain, mostly none. Each is reported once.
+            Key states detected with this state, mostly none. Each is reported once.
 
         Raises
         ------
@@ -131,6 +133,12 @@ class KeyStateTracker:
             Another number of coordinates, NaN or infinite values; the episode stays as it is.
         """
         width = self._phases.motion.width
+        own, names = self.keystates.names, state_names(state)
+        if own and names and own != names:
+            raise InputError(
+                f"state has the coordinates {names}, and the key states were found with {own}: "
+                "pass the same ones in the same order"
+            )
         given = np.atleast_1d(np.asarray(state))
         if given.shape != (width,):
             raise InputError(
@@ -147,7 +155,7 @@ class KeyStateTracker:
             self._phases.motion.columns
         ]
         density = self._phases.log_density(self._phases.motion.score(increments[None]))[0]
-        # A Gaussian is too sure of itself far out; no single state may decide beyond this.
+        # The tails of a Gaussian are too light: no single state may decide by more than this.
         self._advance(np.maximum(density, density.max() - SURPRISE))
         return self._events()
 

@@ -1,32 +1,138 @@
-"""The standard error of an estimate: sampling and slices, and what a model is known to miss.
+"""The standard error of an estimate: sampling noise, predicted error and noise of ranks.
 
-Sampling noise is known from the estimate itself (its influences and slices). How far the model is
-off it tells itself, from what it has seen of the samples: its graph was fitted to that
-(`infoatlas_train.fit_gap`). And beyond what the ranks of n samples can tell, dependence may be much
-stronger than it looks. Four constants for sides that enter whole and four for slices weigh the
-three; `infoatlas_train.calibrate` fits them and the model file carries them.
+- **Sampling noise** follows from the estimate itself: from the influence of each sample, and from
+  the differences between slices.
+- **The predicted error** is an output of the graph. A small network estimates from diagnostic
+  features how far the estimate is from the true value; `infoatlas_train.fit_correction` fits it.
+- **The noise of ranks** limits what n samples can resolve: near a deterministic relation the true
+  value may be much larger than the estimate.
+
+`standard_error` weighs the three by four constants, one set for unsliced and one for sliced
+estimates. `infoatlas_train.calibrate` fits the constants, and the model file carries them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-KINDS = ("whole", "sliced")
-# Factors on sampling noise and on the model's own spread; error in nats per unit of rank noise; how
-# much wider (or, negative, narrower) few samples make it all: 1 + few / sqrt(n).
+KINDS = ("whole", "sliced")  # metadata keys: constants of unsliced and of sliced estimates
+# Factors on sampling noise and on predicted error; nats of error per unit of rank noise; and how
+# much small samples widen (or, negative, narrow) the result: 1 + few / sqrt(n).
 CONSTANTS = ("noise", "spread", "ceiling", "few")
 
 LARGEST_CONSTANT = 1000.0
-LEAST_FACTOR = 0.5  # of few samples
-MOST_RANK_NOISE = 1.0  # beyond it the direction is lost altogether
+LEAST_FACTOR = 0.5  # of `few`
+MOST_RANK_NOISE = 1.0  # at 1 the ranks of n samples cannot tell rho from 1
+
+
+class SamplingNoise(NamedTuple):
+    """The sampling part of a standard error.
+
+    Attributes
+    ----------
+    noise : float
+        Standard error of the mean over samples and slices, nats.
+    effective_samples : float
+        Independent samples that would give the same variance over samples, at most n.
+    """
+
+    noise: float
+    effective_samples: float
+
+
+def sampling_noise(
+    influence: NDArray[np.float64],
+    per_slice: NDArray[np.float64],
+    *,
+    time_series: bool = False,
+    groups: NDArray[np.int64] | None = None,
+) -> SamplingNoise:
+    """Standard error from the samples and the slices of one estimate.
+
+    Parameters
+    ----------
+    influence : [n] float64
+        Influence of each sample on the estimate, nats, mean over slices, in the order of the input.
+    per_slice : [S] float64
+        Estimate of each slice, nats.
+    time_series : bool
+        The samples are in order of time and depend on their neighbours: the long-run variance is
+        used where it is larger than the plain one.
+    groups : [n] int64, optional
+        Samples depend on each other within groups 0..G-1: the clustered variance is used where it
+        is larger than the plain one.
+
+    Returns
+    -------
+    SamplingNoise
+    """
+    n, slices = len(influence), len(per_slice)
+    plain = float(influence.var(ddof=1))
+    variance = plain
+    if groups is not None:
+        variance = max(plain, clustered_variance(influence, groups))
+    elif time_series:
+        variance = max(plain, long_run_variance(influence))
+    between = float(per_slice.var(ddof=1)) / slices if slices > 1 else 0.0
+    effective = n * (plain / variance) if variance > 0 else float(n)
+    return SamplingNoise(math.sqrt(variance / n + between), effective)
+
+
+def long_run_variance(values: NDArray[np.float64]) -> float:
+    """Variance of the mean of a time series, times n (Newey and West, 1987; Bartlett weights).
+
+    The bandwidth is the larger one of floor(4 (n/100)^(2/9)) and the rule of Andrews (1991) for an
+    AR(1) process, because the states of a robot are strongly dependent.
+
+    Parameters
+    ----------
+    values : [n] float64, in order of time
+
+    Returns
+    -------
+    float, not negative; in the squared unit of `values`
+    """
+    n = len(values)
+    deviation = values - values.mean()
+    variance = float(deviation @ deviation) / (n - 1)
+    if variance == 0:
+        return 0.0
+    rho = float(deviation[1:] @ deviation[:-1]) / (variance * (n - 1))
+    rho = min(abs(rho), 0.97)  # bound of Andrews: near a unit root the rule would take all lags
+    alpha = 4 * rho**2 / (1 - rho**2) ** 2
+    bandwidth = max(4 * (n / 100) ** (2 / 9), 1.1447 * (alpha * n) ** (1 / 3))
+    lags = min(math.floor(bandwidth), n - 1)
+    total = variance
+    for lag in range(1, lags + 1):
+        weight = 1 - lag / (lags + 1)
+        total += 2 * weight * float(deviation[lag:] @ deviation[:-lag]) / (n - 1)
+    return max(total, 0.0)
+
+
+def clustered_variance(values: NDArray[np.float64], groups: NDArray[np.int64]) -> float:
+    """Variance of the mean of values that depend on each other within groups, times n.
+
+    Parameters
+    ----------
+    values : [n] float64
+    groups : [n] int64
+        0..G-1; each group has samples.
+
+    Returns
+    -------
+    float, not negative; in the squared unit of `values`
+    """
+    sums = np.bincount(groups, weights=values - values.mean())
+    return float(sums @ sums) / len(values) * len(sums) / (len(sums) - 1)
 
 
 def gaussian_part(correlations: Any, rank_x: Any, rank_y: Any, n: int) -> NDArray[np.float64]:
-    """Mutual information of Gaussians with these canonical correlations, its bias taken off.
+    """Mutual information of Gaussians with given canonical correlations, corrected for its bias.
 
     Parameters
     ----------
@@ -42,54 +148,50 @@ def gaussian_part(correlations: Any, rank_x: Any, rank_y: Any, n: int) -> NDArra
     """
     unexplained = np.maximum(1 - np.square(correlations), 1 / n**2)
     found = -0.5 * np.log(unexplained).sum(axis=-1)
-    return np.maximum(found - np.multiply(rank_x, rank_y) / (2 * n), 0.0)
+    return np.asarray(np.maximum(found - np.multiply(rank_x, rank_y) / (2 * n), 0.0))
 
 
 def rank_noise(correlations: Any, n: int) -> NDArray[np.float64]:
-    """How crowded the strongest correlations are by the noise of ranks: [S] float64.
+    """How close the strongest canonical correlations are to what n ranks can resolve.
 
-    Ranks place a sample to about 1 / n in variance; a direction of which 1 - rho^2 is unexplained
-    is told from a perfectly correlated one while n (1 - rho^2) is large. The sum of the inverse,
-    times rho^2, over the directions; correlations [S, D].
-    """
-    squared = np.square(correlations)
-    unexplained = np.maximum(1 - squared, 1 / n**2)
-    return np.minimum((squared / unexplained).sum(axis=-1) / n, MOST_RANK_NOISE)
-
-
-def clustered_variance(values: NDArray[np.float64], groups: NDArray[np.int64]) -> float:
-    """Variance of the mean of values that depend on each other within groups, times n.
+    The variance of a sample's rank is about 1 / n. A canonical direction with unexplained variance
+    1 - rho^2 can be distinguished from a deterministic one only if n (1 - rho^2) is large. The
+    result is the sum of rho^2 / (n (1 - rho^2)) over the directions.
 
     Parameters
     ----------
-    values : [n] float64
-    groups : [n] int64
-        0..G-1, each of which has samples.
+    correlations : [S, D] float
+    n : int
 
     Returns
     -------
-    float, not negative; in the squared units of `values`
+    [S] float64, from 0 to `MOST_RANK_NOISE`
     """
-    sums = np.bincount(groups, weights=values - values.mean())
-    return float(sums @ sums) / len(values) * len(sums) / (len(sums) - 1)
+    squared = np.square(correlations)
+    unexplained = np.maximum(1 - squared, 1 / n**2)
+    return np.asarray(np.minimum((squared / unexplained).sum(axis=-1) / n, MOST_RANK_NOISE))
 
 
 def standard_error(
     constants: Mapping[str, Any] | None, noise: Any, spread: Any, rank_noise: Any, samples: Any
 ) -> Any:
-    """Standard error in nats; the arguments are numbers, or arrays (NumPy, torch) of one shape.
+    """Calibrated standard error.
 
     Parameters
     ----------
     constants : mapping or None
-        Of `CONSTANTS`; without them it is the noise alone.
-    noise : nats
-        Sampling and slices.
-    spread : nats
-        What the model takes its errors to be.
-    rank_noise : float
-    samples : float
-        Effective ones.
+        Values of `CONSTANTS`; if None, the result is `noise`.
+    noise : float or array (NumPy or torch) of one shape with the next three
+        Standard error from samples and slices, nats.
+    spread : float or array
+        Predicted error, nats.
+    rank_noise : float or array
+    samples : float or array
+        Effective samples.
+
+    Returns
+    -------
+    float or array, nats
     """
     if constants is None:
         return noise
@@ -99,17 +201,26 @@ def standard_error(
         constants["ceiling"] * rank_noise,
     )
     above = 1 + constants["few"] / samples**0.5 - LEAST_FACTOR
-    factor = LEAST_FACTOR + (above + abs(above)) / 2  # no less, however few
+    factor = LEAST_FACTOR + (above + abs(above)) / 2  # at least LEAST_FACTOR
     return factor * sum(part**2 for part in parts) ** 0.5
 
 
 def check_constants(values: Any) -> dict[str, dict[str, float]]:
-    """The constants of a model file's metadata, as numbers.
+    """Convert the calibration constants in the metadata of a model file to numbers.
+
+    Parameters
+    ----------
+    values : mapping
+        As `infoatlas_train.calibrate` writes it: {kind: {constant: number}}.
+
+    Returns
+    -------
+    dict of `KINDS` of dict of `CONSTANTS`
 
     Raises
     ------
     ValueError, TypeError, KeyError
-        Not what `infoatlas_train.calibrate` writes.
+        A constant is missing, is not a number, or is out of range.
     """
     found = {kind: {name: float(values[kind][name]) for name in CONSTANTS} for kind in KINDS}
     numbers = [value for kind in found.values() for value in kind.values()]

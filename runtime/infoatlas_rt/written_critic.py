@@ -1,15 +1,15 @@
 """A critic that is written once and kept: local information of new pairs, one at a time.
 
-The estimator writes a critic for every sample and evaluates it there. Here the critic stays: the
-slices, the ranks (as a table), whitening, rotation and weights of the sample it was written from
-are frozen, and a new pair goes through the same maps. That gives a robot the local information of
-each new state with its past, at the rate of its sensors, by what its demonstrations have shown.
+The estimator writes a critic for every sample and evaluates it on that sample. Here the critic is
+kept: slices, ranks (as a table), whitening, rotation and weights of the sample are frozen, and new
+pairs go through the same maps. So a robot gets the local information of each new state with its
+past at the rate of its sensors, from a critic that was written for its demonstrations.
 
-The critic has no features of neighbours. With them it recognises the trajectories it was written
-from, and reads far too low on new ones; without them it reads nearly the same on both, whether or
-not it is written with groups (trajectories).
+The critic has no neighbour features. With them it fits the trajectories that it was written from,
+and its values on new ones are far too low. Without them both have nearly the same values, whether
+or not it is written with groups (trajectories).
 
-It is evaluated in NumPy; only writing takes an engine.
+Evaluation is NumPy alone; writing needs an engine.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from . import bundle, slicing
-from .entry import shuffle
+from . import model_file, onnx_content, slicing
+from .checks import as_groups, as_samples
 from .errors import InputError, ModelError, ProviderError
-from .inputs import as_groups, as_samples
+from .prepare import shuffle
 from .preprocess import rotate, score_table, standardise, whiten
 
 Floats = NDArray[np.float64]
 
-FOLDER = bundle.MODELS / "critics"
+FOLDER = model_file.MODELS / "critics"
 FORMAT = "critic-1"
 PARAMETERS = (
     "z", "x1", "x2", "x3", "y1", "y2", "y3", "bias", "mix",
@@ -51,7 +51,7 @@ class Weights(NamedTuple):
     bias: NDArray[Any]  # [S, 1, F]
     mix: NDArray[Any]  # [S, F+1, F]
     readout: NDArray[Any]  # [S, F]
-    share: NDArray[Any]  # [S] of the critic as a whole
+    share: NDArray[Any]  # [S] factor of the critic's values
     size_x: NDArray[Any]  # [S] mean square of the sample
     size_y: NDArray[Any]
     log_z: NDArray[Any]  # [S] of the product pairs
@@ -62,8 +62,8 @@ class Weights(NamedTuple):
         sx = _side((self.x1, self.x2, self.x3), x, self.size_x) + self.bias
         h = _gelu(sx + _side((self.y1, self.y2, self.y3), y, self.size_y))
         psi = h + _gelu(_affine(h, self.mix))
-        gap = 2 / (np.exp(2 * self.z) + 1)[:, None]  # 1 - rho
-        rho, variance = 1 - gap, gap * (2 - gap)
+        rest = 2 / (np.exp(2 * self.z) + 1)[:, None]  # 1 - rho, exact near rho = 1
+        rho, variance = 1 - rest, rest * (2 - rest)
         anchor = (
             -0.5 * np.log(variance)
             - rho / (2 * variance) * (x - y) ** 2
@@ -124,7 +124,7 @@ class Critic:
 
     @property
     def mi(self) -> float:
-        """The bound on the sample that it was written from, nats; without bias correction."""
+        """The bound on the sample that it was written from, nats, without bias correction."""
         return float(self.weights.mi.mean())
 
     def pointwise(self, x: Any, y: Any) -> Floats:
@@ -172,8 +172,8 @@ class Critic:
         try:
             with np.load(path, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
-            whole = {"x.projections": None, "y.projections": None}  # where they are not sliced
-            named: dict[str, Any] = whole | arrays
+            unsliced = {"x.projections": None, "y.projections": None}
+            named: dict[str, Any] = unsliced | arrays
             x, y = (Side(*(named[f"{name}.{part.name}"] for part in fields(Side))) for name in "xy")
             weights = Weights(*(arrays[f"weights.{name}"] for name in Weights._fields))
             return cls(x, y, weights, str(arrays["model"]))
@@ -186,10 +186,10 @@ class Critic:
 def write(estimator: Any, x: Any, y: Any, groups: Any = None) -> Critic:
     """Write a critic; see `Estimator.write`."""
     x, y = as_samples(x, "x"), as_samples(y, "y")
-    if not len(x) == len(y) >= estimator.bundle.n_min:
+    if not len(x) == len(y) >= estimator.model_file.n_min:
         raise InputError(
             f"x has {len(x)} samples and y has {len(y)}: pass pairs, "
-            f"at least {estimator.bundle.n_min}"
+            f"at least {estimator.model_file.n_min}"
         )
     labels = None if groups is None else as_groups(groups, len(x))
     if len(x) > MOST:
@@ -198,13 +198,15 @@ def write(estimator: Any, x: Any, y: Any, groups: Any = None) -> Critic:
         labels = None if labels is None else np.unique(labels[rows], return_inverse=True)[1]
     for name, samples in (("x", x), ("y", y)):
         if (samples == samples[0]).all():
-            raise InputError(f"{name} is constant: a critic of it has nothing to say")
-    dim = estimator.bundle.dim
+            raise InputError(
+                f"{name} is constant, so there is no information: pass samples that vary"
+            )
+    dim = estimator.model_file.dim
     plan = slicing.plan(
         x.shape[1], y.shape[1], dim,
         k=estimator.k, slices=estimator.slices, sides=estimator.sides, seed=estimator.seed,
     )  # fmt: skip
-    shifts = estimator.shifts or estimator.bundle.shift_count(len(x), plan.slices)
+    shifts = estimator.shifts or estimator.model_file.shift_count(len(x), plan.slices)
     order, _, offsets = shuffle(len(x), shifts, estimator.seed, labels)
     sides, whitened = [], []
     for samples, projections in ((x[order], plan.x), (y[order], plan.y)):
@@ -222,10 +224,12 @@ def write(estimator: Any, x: Any, y: Any, groups: Any = None) -> Critic:
         "y": np.ascontiguousarray(side_y(y[order])),
         "shifts": offsets,
     }
-    written = Weights(*_session(estimator.bundle.name).run(PARAMETERS, inputs))
+    written = Weights(*_session(estimator.model_file.name).run(PARAMETERS, inputs))
     if not all(np.isfinite(values).all() for values in written):
         raise ModelError("the critic has values that are not finite: please report")
-    return Critic(side_x, side_y, written, f"{estimator.bundle.name} {estimator.bundle.version}")
+    return Critic(
+        side_x, side_y, written, f"{estimator.model_file.name} {estimator.model_file.version}"
+    )
 
 
 def start_session(content: bytes) -> Any:
@@ -256,14 +260,14 @@ def _session(model: str) -> Any:
     session = start_session(content)
     metadata = session.get_modelmeta().custom_metadata_map
     if metadata.get("infoatlas.format") != FORMAT or (
-        metadata.get(bundle.CHECKSUM) != bundle.checksum(content)
+        metadata.get(onnx_content.CHECKSUM) != onnx_content.checksum(content)
     ):
         raise ModelError(f"{path} is not the file that was shipped: install infoatlas-rt again")
     return session
 
 
 def _standard(samples: Floats) -> tuple[Floats, Floats]:
-    """What `standardise` does to samples [n, d], as a shift and a scale [d]."""
+    """The map of `standardise` for samples [n, d], as a shift and a scale [d]."""
     standard = standardise(samples)
     low, high = samples.argmin(axis=0), samples.argmax(axis=0)
     column = np.arange(samples.shape[1])
@@ -297,12 +301,12 @@ def _side(layers: tuple[NDArray[Any], ...], x: NDArray[Any], size: NDArray[Any])
     first, second, last = layers
     u = _gelu(_affine(inputs, first))
     u = u + _gelu(_affine(u, second))
-    return np.concatenate([u, inputs], axis=-1) @ last
+    return np.asarray(np.concatenate([u, inputs], axis=-1) @ last)
 
 
 def _affine(x: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
     """x [S, q, i] times weight [S, i+1, o], whose last row is the bias."""
-    return x @ weight[:, :-1] + weight[:, -1:]
+    return np.asarray(x @ weight[:, :-1] + weight[:, -1:])
 
 
 def _gelu(x: NDArray[Any]) -> NDArray[Any]:
@@ -313,4 +317,4 @@ def _gelu(x: NDArray[Any]) -> NDArray[Any]:
     for coefficient in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
         series = np.float32(coefficient) + t * series
     tail = 0.5 * t * series * np.exp(-size * size)  # Phi(-|x|)
-    return x * np.where(x < 0, tail, 1 - tail)
+    return np.asarray(x * np.where(x < 0, tail, 1 - tail))

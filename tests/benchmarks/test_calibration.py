@@ -1,9 +1,10 @@
 """The truths of the calibration benchmark, and what it counts."""
 
-import calibration as benchmark
 import numpy as np
 import pytest
 from scipy.special import gammaln
+
+from benchmarks import calibration as benchmark
 
 
 def test_truth_of_a_student_t():

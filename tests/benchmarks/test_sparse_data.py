@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-import sparse_data
 
+from benchmarks import sparse_data
 from infoatlas_rt import Estimator
 
 
@@ -52,7 +52,7 @@ def test_truth_of_flag_and_level():
 def test_quick_form_stays_within_its_bounds(kind):
     estimator = Estimator(threads=1, slices=8)
     for number in range(12):
-        x, y, truth, least = sparse_data.draw(kind, number, estimator.bundle.n_min)
+        x, y, truth, least = sparse_data.draw(kind, number, estimator.model_file.n_min)
         found = estimator.estimate(x, y)
         assert found.mi >= sparse_data.FLOOR
         assert found.mi <= least + sparse_data.Z90 * found.stderr

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
-import strong
-from peers import ksg
 from scipy.stats import multivariate_t
+
+from benchmarks import strong
+from benchmarks.peers import ksg
 
 KINDS = list(strong.SAYS)
 

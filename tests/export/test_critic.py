@@ -8,7 +8,7 @@ import pytest
 from infoatlas_export.cli import main
 from infoatlas_export.critic import TOLERANCE, difference, export_critic
 from infoatlas_rt.errors import ModelError
-from infoatlas_rt.written import FOLDER
+from infoatlas_rt.written_critic import FOLDER
 from infoatlas_train.pretrain import load
 
 CHECKPOINTS = Path(__file__).parents[2] / "train" / "checkpoints"

@@ -12,7 +12,7 @@ import numpy as np
 from calls import check, counts, dependent, sliced, unsliced
 from values import NOW, Rng, broken, clothes, pick
 
-from infoatlas_rt import cli
+from infoatlas_rt.cli import main
 
 QUICK = ["--threads", "1"]
 
@@ -22,7 +22,7 @@ def run(arguments: list[str]) -> tuple[int, str, str]:
     out, error = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
         try:
-            code = cli.main(arguments)
+            code = main.main(arguments)
         except SystemExit as usage:
             code = usage.code if isinstance(usage.code, int) else 1
     return code, out.getvalue(), error.getvalue()

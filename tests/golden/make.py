@@ -1,25 +1,30 @@
-"""Write what the shipped model says of a handful of seeded inputs:
+"""Write what each shipped model answers to a handful of seeded inputs:
 
-    python tests/golden/make.py
+    python tests/golden/make.py [MODEL ...]
 
-To be run when the model changes, never to make a failing test pass: test_golden.py tells the two
-apart by the checksum of the model.
+Run it when a model changes, never to make a failing test pass: tests/runtime/models/test_golden.py
+distinguishes the two by the checksum of the graph.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from infoatlas_rt import Estimator, bundle
+from infoatlas_rt import Estimator, model_file, onnx_content
 
-FILE = Path(__file__).with_name("edge.json")
-MODEL = "edge"
+MODELS = ("edge", "base", "wide")
+
+
+def file(model: str) -> Path:
+    """Where the outputs of a model are kept."""
+    return Path(__file__).with_name(f"{model}.json")
 
 
 def cases() -> Iterator[tuple[str, dict[str, Any], dict[str, Any], np.ndarray, np.ndarray]]:
@@ -50,27 +55,27 @@ def cases() -> Iterator[tuple[str, dict[str, Any], dict[str, Any], np.ndarray, n
     yield "independent 3 + 1, n=1000", {}, {}, rng.random((1000, 3)), rng.standard_normal(1000)
 
 
-def graph_checksum(model: bundle.Bundle) -> str:
+def graph_checksum(model: model_file.ModelFile) -> str:
     """Of the graph alone: metadata (accuracy, calibration) may change without it."""
-    fields = bundle._fields(memoryview(model.bytes))
-    return hashlib.sha256(dict(fields)[bundle._MODEL_GRAPH]).hexdigest()
+    fields = onnx_content.fields(memoryview(model.bytes))
+    return hashlib.sha256(dict(fields)[onnx_content.GRAPH]).hexdigest()
 
 
-def outputs() -> dict[str, Any]:
-    """What the shipped model says: mi, noise and the first five pointwise values, nats."""
-    found, checksum = {}, ""
+def outputs(model: str) -> dict[str, Any]:
+    """What a shipped model answers: mi, noise and the first five pointwise values, nats."""
+    found = {}
     for name, options, call, x, y in cases():
-        estimator = Estimator(MODEL, threads=1, **options)
-        checksum = graph_checksum(estimator.bundle)
+        estimator = Estimator(model, threads=1, **options)
         estimate = estimator.estimate(x, y, **call)
         found[name] = {
             "mi": round(estimate.mi, 6),
             "noise": round(estimate.noise, 6),
             "pointwise": [round(float(v), 6) for v in estimate.pointwise[:5]],
         }
-    return {"model": MODEL, "sha256": checksum, "outputs": found}
+    return {"model": model, "sha256": graph_checksum(model_file.load(model)), "outputs": found}
 
 
 if __name__ == "__main__":
-    FILE.write_text(json.dumps(outputs(), indent=1) + "\n", encoding="utf-8")
-    print(FILE)
+    for model in sys.argv[1:] or MODELS:
+        file(model).write_text(json.dumps(outputs(model), indent=1) + "\n", encoding="utf-8")
+        print(file(model))

@@ -14,7 +14,7 @@ from infoatlas_msgs.msg import MutualInformation
 from std_msgs.msg import Header
 
 from infoatlas_rt import CouplingDetector, Estimator, discover_keystates
-from infoatlas_rt.bags import Bag
+from infoatlas_rt.messages.bags import Bag
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 from make_bag import STORE, make_bag

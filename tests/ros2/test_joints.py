@@ -5,9 +5,9 @@ from harness import feed, joint_states, seconds, values, walk
 from sensor_msgs.msg import JointState
 
 from infoatlas_rt import Estimator, KeyStateDetector, OnlineEstimator
-from infoatlas_rt.fields import Extractor
-from infoatlas_rt.schema import Schema
-from infoatlas_rt.stream import Stream
+from infoatlas_rt.messages.fields import Extractor
+from infoatlas_rt.messages.schema import Schema
+from infoatlas_rt.messages.stream import Stream
 
 NAMES = ("shoulder", "elbow", "wrist", "tip")
 

@@ -14,9 +14,9 @@ from rosbags.typesys import Stores, get_typestore
 from sensor_msgs.msg import JointState, MultiDOFJointState
 from std_msgs.msg import UInt8MultiArray
 
-from infoatlas_rt.bags import Bag
-from infoatlas_rt.fields import Extractor, stamp
-from infoatlas_rt.schema import Schema
+from infoatlas_rt.messages.bags import Bag
+from infoatlas_rt.messages.fields import Extractor, stamp
+from infoatlas_rt.messages.schema import Schema
 
 STORE = get_typestore(Stores.ROS2_KILTED)
 NUMERIC = {

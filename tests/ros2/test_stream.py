@@ -30,11 +30,11 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float32MultiArray, Header
 
 from infoatlas_rt import Estimator, KeyStateDetector, OnlineEstimator
-from infoatlas_rt.bags import Bag
-from infoatlas_rt.fields import Extractor
-from infoatlas_rt.schema import Schema
-from infoatlas_rt.stream import Stream
-from infoatlas_rt.sync import Synchroniser
+from infoatlas_rt.messages.bags import Bag
+from infoatlas_rt.messages.fields import Extractor
+from infoatlas_rt.messages.schema import Schema
+from infoatlas_rt.messages.stream import Stream
+from infoatlas_rt.messages.sync import Synchroniser
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 from make_bag import STORE, make_bag
@@ -52,7 +52,13 @@ def test_twenty_seconds_at_100_hz(bench, capsys):
     publisher = bench.publisher(topic=LIVE, qos=qos_profile_sensor_data)
     states = walk(20 * RATE, dim=7, seed=1)
     messages = feed_live(publisher, states, RATE)
-    status = values(bench.diagnosis(lambda s: s.message.startswith("stalled")))
+
+    def at_rest(status):
+        """A busy machine may stall in between: then what was sent since is still on its way."""
+        every = int(values(status)["readings"]) == len(bench.readings)
+        return every and status.message.startswith("stalled")
+
+    status = values(bench.diagnosis(at_rest, seconds=30))
 
     sent = {nanoseconds(m.header.stamp): i for i, m in enumerate(messages)}
     estimator = Estimator(k=5, slices=20, threads=1)
@@ -76,7 +82,6 @@ def test_twenty_seconds_at_100_hz(bench, capsys):
 
     count = {key: int(status[key]) for key in ("received", "readings", "dropped: newer came")}
     received, readings, dropped = count.values()
-    assert readings == len(bench.readings)
     # Each message was read, or overtaken, or came while the window was filling.
     assert 0 <= received - readings - dropped <= WINDOW + LAG + 5
     assert int(status["dropped: queue full"]) == 0
@@ -87,7 +92,10 @@ def test_twenty_seconds_at_100_hz(bench, capsys):
             f"stamp to publication p50 {status['latency p50 (ms)']} ms, "
             f"p99 {status['latency p99 (ms)']} ms, inference {status['inference (ms)']} ms"
         )
-    assert 0 < float(status["latency p50 (ms)"]) <= float(status["latency p99 (ms)"]) < 1000
+    # Published before it arrived here: the same unit, and the same clock.
+    longest = 1e3 * max(at - seconds(m.header.stamp) for at, m in bench.readings)
+    p50, p99 = (float(status[f"latency {p} (ms)"]) for p in ("p50", "p99"))
+    assert 0 < p50 <= p99 <= longest + 0.1  # a digit is printed
 
 
 def offline(messages, extractor_of=JointState, detector=None, **options):
@@ -315,7 +323,7 @@ def test_simulated_time(bench):
         time.sleep(0.01)
     bench.wait(lambda: bench.readings)
     assert {m.header.stamp.sec for _, m in bench.readings} == {50}
-    assert float(values(bench.diagnosis())["latency p99 (ms)"]) < 1000
+    assert float(values(bench.diagnosis())["latency p99 (ms)"]) <= 800  # all that the clock ran
     bench.node.destroy_publisher(clock)
 
 

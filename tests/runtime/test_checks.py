@@ -7,8 +7,8 @@ import pytest
 
 from infoatlas_rt import Estimator, InputError, ModelError, ProviderError, estimate
 from infoatlas_rt import slicing as slicing_module
-from infoatlas_rt.entry import MAX_SAMPLES
-from infoatlas_rt.inputs import as_count, as_resolution, as_samples
+from infoatlas_rt.checks import as_count, as_resolution, as_samples
+from infoatlas_rt.prepare import MAX_SAMPLES
 from infoatlas_rt.preprocess import clip_outliers
 
 N = 100
@@ -83,7 +83,7 @@ def test_lengths_differ(estimator):
 
 
 def test_too_few(estimator):
-    least = estimator.bundle.n_min
+    least = estimator.model_file.n_min
     x, y = pairs(least)
     assert_sound(estimator.estimate(x, y), least)
     with pytest.raises(InputError, match=f"{least - 1} samples are fewer than the {least}.*longer"):
@@ -190,7 +190,7 @@ def test_engine_errors_are_model_errors(estimator, monkeypatch):
 
 
 def test_k_beyond_the_model_names_its_width(estimator):
-    dim = estimator.bundle.dim
+    dim = estimator.model_file.dim
     with pytest.raises(InputError, match=f"k is {dim + 1}.*1 to {dim}"):
         Estimator(k=dim + 1)
 
@@ -210,7 +210,7 @@ def test_unknown_provider_and_model(tmp_path):
 
 @pytest.mark.parametrize("damage", ["truncated", "foreign", "bare"])
 def test_damaged_model_files(estimator, tmp_path, damage):
-    content = estimator.bundle.bytes
+    content = estimator.model_file.bytes
     path = tmp_path / "model.onnx"
     if damage == "truncated":
         content = content[: len(content) // 2]

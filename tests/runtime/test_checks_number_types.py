@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import copy
-import multiprocessing
-import pickle
 import warnings
 
 import numpy as np
 import pytest
 
 from fakes import RecordingEstimator
-from infoatlas_rt import Estimator, InputError, ModelError
-from infoatlas_rt.inputs import as_samples
-from infoatlas_rt.online import OnlineEstimator
-from infoatlas_rt.pairs import PooledPairs
+from infoatlas_rt import Estimator, InputError
+from infoatlas_rt.checks import as_samples
+from infoatlas_rt.lagged_pairs import PooledPairs
+from infoatlas_rt.sliding_window import OnlineEstimator
 
 N = 100
 NOW = 1_763_800_000_123_456_789  # nanoseconds since 1970, which floats hold to 256
@@ -209,67 +206,3 @@ def test_short_floats_are_pushed_without_warnings_and_infinities_refused(estimat
             expected = wide.push(state.astype(float))
     assert online.counts["NaN"] == 3
     assert reading.estimate.mi == expected.estimate.mi
-
-
-# ---- processes and copies -----------------------------------------------------------------------
-
-
-def sliced():
-    return Estimator(k=3, slices=8, threads=2)
-
-
-def answer(estimator, queue):
-    x = np.random.default_rng(1).standard_normal((N, 6))
-    queue.put(estimator.estimate(x, x[:, ::-1] + 1).per_slice)
-
-
-@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
-def test_a_forked_process_estimates_like_its_parent():
-    context = multiprocessing.get_context("fork")
-    estimator, queue = sliced(), context.SimpleQueue()
-    answer(estimator, queue)  # starts the threads, which the child will lack
-    child = context.Process(target=answer, args=(estimator, queue), daemon=True)
-    child.start()
-    child.join(60)
-    hangs = child.is_alive()
-    child.kill()
-    assert not hangs
-    np.testing.assert_array_equal(queue.get(), queue.get())
-
-
-@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda e: pickle.loads(pickle.dumps(e))])
-def test_estimators_are_copied_by_model_and_settings(way, tmp_path):
-    path = tmp_path / "my.onnx"
-    path.write_bytes(Estimator().bundle.bytes)
-    x = rng.standard_normal((N, 6))
-    for model in ("edge", path):
-        one = Estimator(model, k=2, slices=3, sides="x", shifts=9, seed=4, threads=1)
-        other = way(one)
-        assert other.backend is not one.backend and other.backend.threads == 1
-        assert other.bundle == one.bundle
-        assert other.estimate(x, x[:, :2]).to_dict(True) == one.estimate(x, x[:, :2]).to_dict(True)
-
-
-def test_a_pickle_is_small_and_knows_its_model(tmp_path):
-    path = tmp_path / "my.onnx"
-    path.write_bytes(Estimator("edge").bundle.bytes)
-    stored = pickle.dumps(Estimator(path))
-    assert len(stored) < 1000
-    path.write_bytes(Estimator("base").bundle.bytes)
-    with pytest.raises(ModelError, match="not the file that this estimator was pickled with"):
-        pickle.loads(stored)
-    path.unlink()
-    with pytest.raises(ModelError, match=r"my\.onnx"):
-        pickle.loads(stored)
-
-
-def test_a_stream_goes_on_where_it_was_pickled(estimator):
-    states = rng.standard_normal((90, 3))
-    online = OnlineEstimator(estimator, window=50, resolution=0.01)
-    for state in states[:70]:
-        online.push(state)
-    again = pickle.loads(pickle.dumps(online))
-    for state in states[70:]:
-        one, other = online.push(state), again.push(state)
-        assert one.estimate.mi == other.estimate.mi
-    assert again.counts == online.counts

@@ -12,7 +12,7 @@ from infoatlas_rt.coupling import CouplingDetector
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimator import Estimator
 
-PICK = Path(__file__).parents[1] / "examples" / "data" / "pickcube.npz"
+PICK = Path(__file__).parents[2] / "examples" / "data" / "pickcube.npz"
 TAKEN, LEFT = 60, 110
 
 

@@ -12,11 +12,12 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import numpy as np
 import pytest
 
-from infoatlas_rt.data import Trajectories, load_pairs, load_samples, load_trajectories
+from infoatlas_rt.cli.events import Event, compare, event, load_flags
+from infoatlas_rt.data_files import load_pairs, load_samples, load_trajectories
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.events import Event, compare, event, load_flags
+from infoatlas_rt.trajectories import Trajectories
 
-PICKCUBE = Path(__file__).parents[1] / "examples" / "data" / "pickcube.npz"
+PICKCUBE = Path(__file__).parents[2] / "examples" / "data" / "pickcube.npz"
 FLAGS = ("is_grasped", "is_obj_placed", "success")
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from infoatlas_rt import Estimator, bundle, independence_test
+from infoatlas_rt import Estimator, independence_test, model_file
 from infoatlas_rt.discrete import FLOOR, bounded, entropy, repeats
 
 
@@ -85,7 +85,7 @@ def test_bounded():
     np.testing.assert_array_equal(bounded(x, math.inf), x)
 
 
-@pytest.fixture(scope="module", params=bundle.available())
+@pytest.fixture(scope="module", params=model_file.available())
 def estimator(request):
     return Estimator(request.param, threads=1)
 
@@ -125,6 +125,6 @@ def test_slices_of_rare_events(estimator):
     rng = np.random.default_rng(4)
     for d in (6, 24):
         x = (rng.random((100, d)) < 0.02).astype(float)
-        found = Estimator(estimator.bundle.name, threads=1, k=3, slices=6).estimate(x, x)
+        found = Estimator(estimator.model_file.name, threads=1, k=3, slices=6).estimate(x, x)
         assert FLOOR <= found.per_slice.min() and found.per_slice.max() <= repeats(x, x).ceiling()
         assert found.mi > 0

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from fakes import RecordingEstimator
-from infoatlas_rt.curve import mi_curve
-from infoatlas_rt.data import Trajectories
+from infoatlas_rt.ensemble_curve import mi_curve
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimator import Estimator
+from infoatlas_rt.trajectories import Trajectories
 
 
 def recorded(lengths, goals=True) -> Trajectories:
@@ -101,8 +101,8 @@ def test_the_curve_is_made_of_the_estimates_of_its_moments():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"trajectories": np.zeros((40, 2))}, "trajectories are ndarray: pass Trajectories"),
-        ({"trajectories": None}, "trajectories are NoneType"),
+        ({"trajectories": np.zeros((40, 2))}, r"one array of shape \(40, 2\): pass a list"),
+        ({"trajectories": None}, "trajectories cannot be iterated"),
         ({"estimator": 5}, "estimator is 5"),
         ({"mode": 1}, "mode is 1"),
         ({"mode": ["raw"]}, "mode is"),

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import infoatlas_rt
-from infoatlas_rt import Estimate, Estimator, ModelError, entry, estimate
+from infoatlas_rt import Estimate, Estimator, ModelError, estimate, prepare
 from infoatlas_rt import estimator as module
-from infoatlas_rt.estimator import long_run_variance
+from infoatlas_rt.uncertainty import long_run_variance
 
 N = 100
 
@@ -83,7 +83,7 @@ def test_shifts(estimator, echo, n):
     estimator.estimate(*pairs(n))
     shifts = echo.calls[0][2]
     assert shifts.dtype == np.int64
-    assert len(shifts) == estimator.bundle.shift_count(n) == len(set(shifts.tolist()))
+    assert len(shifts) == estimator.model_file.shift_count(n) == len(set(shifts.tolist()))
     assert shifts.min() >= 1
     assert shifts.max() <= n - 1
 
@@ -105,7 +105,7 @@ def test_slices_reach_the_graph(monkeypatch):
     monkeypatch.setattr(estimator, "backend", backend)
     result = estimator.estimate(*pairs(dx=30, dy=2))
     x, y, *_ = backend.calls[0]
-    assert x.shape == y.shape == (6, N, estimator.bundle.dim)
+    assert x.shape == y.shape == (6, N, estimator.model_file.dim)
     assert (np.ptp(x, axis=1) > 0).sum(axis=1).tolist() == [3] * 6
     assert (np.ptp(y, axis=1) > 0).sum(axis=1).tolist() == [2] * 6
     assert len(np.unique(x[:, 0, 0])) == 6
@@ -113,7 +113,7 @@ def test_slices_reach_the_graph(monkeypatch):
 
 
 def test_wide_sides_are_sliced_unasked(estimator, echo):
-    dim = estimator.bundle.dim
+    dim = estimator.model_file.dim
     result = estimator.estimate(*pairs(n=200, dx=dim + 1, dy=1))
     assert (result.slices, result.k) == (40, dim)
     assert (result.rank_x, result.rank_y) == (dim, 1)
@@ -152,7 +152,7 @@ def test_large_jobs_run_in_chunks(monkeypatch):
     monkeypatch.setattr(
         estimator.backend, "run", lambda x, *rest: (sizes.append(len(x)), run(x, *rest))[1]
     )
-    monkeypatch.setattr(entry, "CHUNK_PAIRS", 3 * N * estimator.bundle.shift_count(N, 7))
+    monkeypatch.setattr(prepare, "CHUNK_PAIRS", 3 * N * estimator.model_file.shift_count(N, 7))
     parts = estimator.estimate(x, y)
     assert sizes == [3, 3, 1]
     assert parts.mi == pytest.approx(whole.mi, abs=1e-5)
@@ -162,10 +162,10 @@ def test_large_jobs_run_in_chunks(monkeypatch):
 
 
 def test_huge_samples_use_fewer_shifts(estimator, echo, monkeypatch):
-    monkeypatch.setattr(entry, "CHUNK_PAIRS", 5 * N)
+    monkeypatch.setattr(prepare, "CHUNK_PAIRS", 5 * N)
     estimator.estimate(*pairs())
     assert len(echo.calls[0][2]) == 5
-    monkeypatch.setattr(entry, "CHUNK_PAIRS", N)
+    monkeypatch.setattr(prepare, "CHUNK_PAIRS", N)
     estimator.estimate(*pairs())
     assert len(echo.calls[1][2]) == 4
 
@@ -208,7 +208,7 @@ def test_result_is_consistent():
     assert math.isfinite(result.stderr) and result.stderr > 0
     assert (result.samples, result.effective_samples) == (N, N)
     assert (result.slices, result.k, result.seed) == (10, 3, 5)
-    assert (result.provider, result.model) == ("cpu", estimator.bundle.name)
+    assert (result.provider, result.model) == ("cpu", estimator.model_file.name)
     assert not (result.saturated or result.degenerate or result.beyond_n_max)
     assert set(estimator.seconds) == {"slicing", "preprocessing", "inference", "total"}
     parts = sum(v for key, v in estimator.seconds.items() if key != "total")
@@ -216,7 +216,7 @@ def test_result_is_consistent():
 
 
 def test_beyond_n_max_is_flagged(estimator, echo):
-    most = estimator.bundle.n_max
+    most = estimator.model_file.n_max
     assert not estimator.estimate(*pairs(most)).beyond_n_max
     result = estimator.estimate(*pairs(most + 1))
     assert result.beyond_n_max
@@ -311,7 +311,7 @@ def test_coordinates_that_do_not_move_count_as_nothing(moving):
     assert found.per_slice.std() < 0.1  # each slice is all that moves
 
 
-def test_a_series_that_was_not_announced_is_told(estimator, echo):
+def test_a_series_that_was_not_announced_is_reported(estimator, echo):
     rng = np.random.default_rng(3)
     x, y = (ar1(0.9, 300, rng)[0] for _ in range(2))
     found = estimator.estimate(x, y)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from infoatlas_rt import Estimator, InputError, entry
+from infoatlas_rt import Estimator, InputError, prepare
 from infoatlas_rt.uncertainty import clustered_variance
 
 
@@ -64,8 +64,8 @@ def test_no_product_pair_within_a_group(estimator, monkeypatch, sizes):
 def test_nothing_changes_without_groups(estimator):
     rng = np.random.default_rng(1)
     x, y = rng.standard_normal((2, 100, 2))
-    entered = estimator.enter(x, y)
-    order, _, shifts = entry._shuffle(100, len(entered.shifts), estimator.seed)
+    entered = estimator.prepare(x, y)
+    order, _, shifts = prepare._shuffle(100, len(entered.shifts), estimator.seed)
     assert entered.groups is None
     np.testing.assert_array_equal(entered.order, order)
     np.testing.assert_array_equal(entered.shifts, shifts)
@@ -156,8 +156,8 @@ def test_labels_are_only_names(estimator):
 def test_a_time_series_in_groups(estimator, monkeypatch):
     """The order of time reaches the graph, and the error is clustered all the same."""
     x, y, groups = pooled(4)
-    plain = estimator.enter(x, y, groups=groups)
-    series = estimator.enter(x, y, time_series=True, groups=groups)
+    plain = estimator.prepare(x, y, groups=groups)
+    series = estimator.prepare(x, y, time_series=True, groups=groups)
     np.testing.assert_array_equal(series.order[series.sequence], np.arange(len(x)))
     np.testing.assert_array_equal(series.order, plain.order)
     monkeypatch.setattr(estimator, "backend", Identity())

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from infoatlas_rt import Estimator, bundle
+from infoatlas_rt import Estimator, model_file
 
 N = 100
 QUICK = settings(
@@ -107,7 +107,7 @@ def test_order_of_samples_does_not_matter_on_average(estimator, monkeypatch):
 
 # What a trained model keeps to, in nats, with all n-1 shifts, at n = 100 and about 0.4 nats.
 TOLERANCE = 0.15
-trained = pytest.mark.skipif(bundle.load().steps == 0, reason="the shipped model is untrained")
+trained = pytest.mark.skipif(model_file.load().steps == 0, reason="the shipped model is untrained")
 
 
 @trained
@@ -149,7 +149,7 @@ ELEMENTS = st.one_of(
 @settings(QUICK, max_examples=60)
 @given(data=st.data(), n=st.integers(32, 40), dx=st.integers(1, 3), dy=st.integers(1, 3))
 def test_never_nan(estimator, sliced, data, n, dx, dy):
-    n = max(n, estimator.bundle.n_min)
+    n = max(n, estimator.model_file.n_min)
     x = data.draw(
         arrays(float, (n, dx), elements=ELEMENTS, fill=st.nothing() if n < 40 else ELEMENTS)
     )

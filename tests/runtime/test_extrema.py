@@ -9,7 +9,7 @@ import pytest
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.extrema import KeyStateDetector, find
-from infoatlas_rt.online import Reading
+from infoatlas_rt.sliding_window import WindowEstimate
 
 N = 100
 SHARED = np.random.default_rng(5).standard_normal(N)  # what each sample adds, all the time
@@ -57,7 +57,7 @@ def test_two_hills_and_the_valley_between_alternate():
 
 
 @pytest.mark.parametrize(("kinds", "expected"), [(["minimum"], 1), (["change"], 4)])
-def test_only_what_is_asked_for_is_told(kinds, expected):
+def test_only_what_is_asked_for_is_reported(kinds, expected):
     states = detect(hill(25, width=5) + hill(75, width=5) - 1, kinds=kinds)
     assert [s.kind for s in states] == kinds * expected
 
@@ -197,11 +197,11 @@ def test_trajectories_that_end_are_left_out_of_the_pairing():
     assert len(find(curve_of(values, influence), delay=10 / 59)) == 1
 
 
-def reading(step: int, mi: float, effect: np.ndarray) -> Reading:
+def reading(step: int, mi: float, effect: np.ndarray) -> WindowEstimate:
     """A reading of a window of 50 steps; each step keeps its influence while it stays."""
     steps = np.arange(step - 49, step + 1)
     estimate = SimpleNamespace(mi=mi, influence=effect[steps], per_slice=np.array([mi]))
-    return Reading(step / 10, estimate, 0.0, 1.0, 2, steps)
+    return WindowEstimate(step / 10, estimate, 0.0, 1.0, 2, steps)
 
 
 def test_windows_of_a_stream_are_paired_by_step():
@@ -214,7 +214,7 @@ def test_windows_of_a_stream_are_paired_by_step():
         for t in range(60, 300):
             now = reading(t, values[t], effect)
             if shift:  # as if no two windows had a step in common
-                now = Reading(now.stamp, now.estimate, 0.0, 1.0, 2, now.steps + 60 * t)
+                now = WindowEstimate(now.stamp, now.estimate, 0.0, 1.0, 2, now.steps + 60 * t)
             found += detector.push(now)
         return found
 
@@ -228,16 +228,16 @@ def test_a_stream_that_starts_anew_resets_the_detector():
     detector = KeyStateDetector(delay=2.0)
     for t in range(60, 100):
         detector.push(reading(t, 1.0, effect))
-    assert detector.readings == 40
+    assert detector.count == 40
     detector.push(reading(60, 1.0, effect))
-    assert detector.readings == 1
+    assert detector.count == 1
 
 
 def test_memory_is_bounded():
     detector = KeyStateDetector(delay=10)
     for t in range(1000):
         detector.update(np.sin(t / 7), influence=np.zeros(N))
-    kept = len(detector._levels) + len(detector._turns.recent) + len(detector._slopes.recent)
+    kept = len(detector._points) + len(detector._extrema.recent) + len(detector._slopes.recent)
     assert kept <= 3 * 11
 
 
@@ -253,7 +253,7 @@ def new():
         (lambda: KeyStateDetector(z=0, delay=1), "z is 0"),
         (lambda: KeyStateDetector(delay=0), "delay is 0"),
         (lambda: new().update(1.0), "without influence or noise"),
-        (lambda: new().update(np.nan, noise=0.1), "a reading of nan nats"),
+        (lambda: new().update(np.nan, noise=0.1), "an estimate of nan nats"),
         (lambda: new().update(1.0, noise=np.nan), "with noise nan"),
         (lambda: new().update(1.0, noise=-0.1), "noise that is not negative"),
         (lambda: new().update(1.0, noise=1e200), "up to 1e"),

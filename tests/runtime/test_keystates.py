@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import InputError, KeyStates, discover_keystates, load_trajectories
-from infoatlas_rt.data import Trajectories
-from infoatlas_rt.phases import Segmentation, fit_motion
+from infoatlas_rt.phases import fit_motion
+from infoatlas_rt.segmentation import Segmentation
+from infoatlas_rt.trajectories import Trajectories
 from regimes import demonstrations
 
-PICKCUBE = Path(__file__).parents[1] / "examples/data/pickcube.npz"
+PICKCUBE = Path(__file__).parents[2] / "examples/data/pickcube.npz"
 
 
 def test_known_phases_are_found_to_within_a_step():
@@ -42,7 +43,7 @@ def test_steps_ascend_and_leave_out_the_ends():
     assert (found.steps > 0).all()
     assert (found.steps[:, -1] < [len(s) - 1 for s in states]).all()
     assert sorted(found.order) == list(range(5))
-    assert (np.diff(found.gain) <= 0).all()
+    assert (np.diff(found.strength) <= 0).all()
 
 
 def test_order_is_nested():
@@ -50,7 +51,7 @@ def test_order_is_nested():
     states, _ = demonstrations()
     few, many = discover_keystates(states, k=2), discover_keystates(states, k=4)
     np.testing.assert_array_equal(many.steps[:, np.sort(many.order[:2])], few.steps)
-    np.testing.assert_array_equal(many.gain[:2], few.gain)
+    np.testing.assert_array_equal(many.strength[:2], few.strength)
 
 
 def test_auto_finds_both_events_and_none_in_shuffled_steps():
@@ -89,7 +90,7 @@ def test_importance_is_the_geometric_mean_of_gain_and_contrast():
     ):
         contrast += (ratio[own - 4 : own].sum() - ratio[own : own + 4].sum()) / (8 * len(cut))
     expected = np.sqrt(segmentation.gain[0] * contrast)
-    np.testing.assert_allclose(segmentation.importance[0], expected, rtol=1e-4)
+    np.testing.assert_allclose(segmentation.strength[0], expected, rtol=1e-4)
 
 
 def test_increments_below_the_resolution_are_rest():
@@ -109,7 +110,7 @@ def test_units_and_constant_coordinates_change_nothing():
     scale = 10.0 ** np.arange(-3, 3)
     other = discover_keystates([np.c_[s * scale + 5, np.full(len(s), 7.0)] for s in states], k=3)
     np.testing.assert_array_equal(found.steps, other.steps)
-    np.testing.assert_allclose(found.gain, other.gain, rtol=1e-6)
+    np.testing.assert_allclose(found.strength, other.strength, rtol=1e-6)
 
 
 def test_noise_of_a_third_of_a_percent():
@@ -122,9 +123,9 @@ def test_saved_key_states_are_the_same(tmp_path):
     found = discover_keystates(states, k=2)
     found.save(tmp_path / "task.json")
     again = KeyStates.load(tmp_path / "task.json")
-    assert again.known_p_value is None
+    assert again.computed_p_value is None
     assert np.isnan(again.p_value).all()
-    for name in ("steps", "gain", "order"):
+    for name in ("steps", "strength", "order"):
         np.testing.assert_array_equal(getattr(found, name), getattr(again, name))
     np.testing.assert_array_equal(found.phases.whitening, again.phases.whitening)
     assert str(again) == str(found)
@@ -208,7 +209,7 @@ def test_trajectories_that_cannot_be_used():
         discover_keystates("demos.npz")
     with pytest.raises(InputError, match="trajectory 1 has 2 coordinates"):
         discover_keystates([states[0], states[1][:, :2]])
-    with pytest.raises(InputError, match="nothing moves"):
+    with pytest.raises(InputError, match="coordinates are constant"):
         discover_keystates([np.ones((50, 3))] * 4)
     broken = states[3].copy()
     broken[4, 2] = np.nan

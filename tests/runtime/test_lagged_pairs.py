@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.pairs import PooledPairs, ensemble_pairs
+from infoatlas_rt.lagged_pairs import PooledPairs, ensemble_pairs
 
 LENGTHS = np.array([5, 9, 3, 20])
 

@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pytest
 
-from infoatlas_rt import bundle
+from infoatlas_rt import model_file, onnx_content
 from infoatlas_rt.errors import ModelError
 
 METADATA = {
@@ -48,7 +48,7 @@ def field(number, content):
     return varint(number << 3 | 2) + varint(len(content)) + content
 
 
-def onnx_file(metadata, inputs=bundle.INPUTS, outputs=bundle.OUTPUTS):
+def onnx_file(metadata, inputs=model_file.INPUTS, outputs=model_file.OUTPUTS):
     """An ONNX file with an empty graph, written field by field (numbers from onnx.proto).
 
     Its checksum is right, unless the metadata has none of this project's.
@@ -61,7 +61,9 @@ def onnx_file(metadata, inputs=bundle.INPUTS, outputs=bundle.OUTPUTS):
     for key, value in metadata.items():
         content += field(14, field(1, key) + field(2, value))
     if any(key.startswith("infoatlas.") for key in metadata):
-        content += field(14, field(1, bundle.CHECKSUM) + field(2, bundle.checksum(content)))
+        content += field(
+            14, field(1, onnx_content.CHECKSUM) + field(2, onnx_content.checksum(content))
+        )
     return content
 
 
@@ -82,7 +84,7 @@ def write(tmp_path):
 
 def test_reads_everything(write):
     content = onnx_file({"other.tool": "ignored", **infoatlas()})
-    model = bundle.load(write(content))
+    model = model_file.load(write(content))
     assert (model.name, model.version, model.dim) == ("small", "3", 4)
     assert (model.n_min, model.n_max) == (32, 2000)
     assert (model.steps, model.datasets, model.seed) == (120, 7680, 11)
@@ -99,33 +101,33 @@ CALIBRATION = {
 
 
 def test_calibration_is_read_where_there_is_one(write):
-    assert bundle.load(write(onnx_file(infoatlas()))).calibration == {}
+    assert model_file.load(write(onnx_file(infoatlas()))).calibration == {}
     content = onnx_file(infoatlas(calibration=json.dumps({**CALIBRATION, "seed": 3})))
-    assert bundle.load(write(content)).calibration == CALIBRATION
+    assert model_file.load(write(content)).calibration == CALIBRATION
 
 
 def test_shift_count(write):
-    model = bundle.load(write(onnx_file(infoatlas())))
+    model = model_file.load(write(onnx_file(infoatlas())))
     assert [model.shift_count(n) for n in (10, 100, 500, 5000, 10**7)] == [9, 99, 32, 8, 8]
     assert [model.shift_count(100, slices) for slices in (2, 10, 40)] == [80, 16, 8]
 
 
 def test_shipped_models_load():
-    assert "edge" in bundle.available()
-    for name in bundle.available():
-        model = bundle.load(name)
-        assert model.path == bundle.MODELS / f"{name}.onnx"
+    assert "edge" in model_file.available()
+    for name in model_file.available():
+        model = model_file.load(name)
+        assert model.path == model_file.MODELS / f"{name}.onnx"
         assert model.name
         assert json.dumps(model.accuracy)
 
 
 def test_reading_agrees_with_onnxruntime():
     onnxruntime = pytest.importorskip("onnxruntime")
-    model = bundle.load("edge")
+    model = model_file.load("edge")
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(model.bytes, options, providers=["CPUExecutionProvider"])
-    metadata, inputs, outputs = bundle._read(model.path, model.bytes)
+    metadata, inputs, outputs = onnx_content.describe(model.bytes)
     assert metadata == session.get_modelmeta().custom_metadata_map
     assert inputs == [i.name for i in session.get_inputs()]
     assert outputs == [o.name for o in session.get_outputs()]
@@ -134,27 +136,27 @@ def test_reading_agrees_with_onnxruntime():
 def test_missing_file_names_the_shipped_models(tmp_path):
     for path in (tmp_path / "none.onnx", "none", tmp_path):
         with pytest.raises(ModelError, match=r"no model .*shipped model: .*edge"):
-            bundle.load(path)
+            model_file.load(path)
 
 
 def test_what_is_no_path_is_refused():
     for model in (None, 3, ["edge"], "~nobody-has-this-name/model.onnx", "a\0b", "/dev/zero"):
         with pytest.raises(ModelError, match=r"shipped model: .*edge"):
-            bundle.load(model)
+            model_file.load(model)
 
 
 def test_a_fifo_is_refused(tmp_path):
     os.mkfifo(tmp_path / "model.onnx")
     with pytest.raises(ModelError, match="not a regular file"):
-        bundle.load(tmp_path / "model.onnx")
+        model_file.load(tmp_path / "model.onnx")
 
 
 def test_checksums_of_the_shipped_models():
     """As `sha256sum -c SHA256SUMS` would find."""
-    listed = bundle._shipped_checksums()
+    listed = model_file._shipped_checksums()
     found = {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in bundle.MODELS.glob("*.onnx")
+        for path in model_file.MODELS.glob("*.onnx")
     }
     assert listed == found
 
@@ -171,43 +173,43 @@ def flipped(content, seed, count):
 
 
 def test_every_flipped_bit_of_a_shipped_model_is_found(tmp_path, monkeypatch):
-    for name in bundle.available():
-        shutil.copy(bundle.MODELS / f"{name}.onnx", tmp_path)
-    shutil.copy(bundle.MODELS / bundle.CHECKSUMS, tmp_path)
-    monkeypatch.setattr(bundle, "MODELS", tmp_path)
+    for name in model_file.available():
+        shutil.copy(model_file.MODELS / f"{name}.onnx", tmp_path)
+    shutil.copy(model_file.MODELS / model_file.CHECKSUMS, tmp_path)
+    monkeypatch.setattr(model_file, "MODELS", tmp_path)
     content = (tmp_path / "edge.onnx").read_bytes()
     for changed in flipped(content, 0, 30):
         (tmp_path / "edge.onnx").write_bytes(changed)
         with pytest.raises(ModelError, match="not the file that was shipped"):
-            bundle.load("edge")
+            model_file.load("edge")
     (tmp_path / "edge.onnx").write_bytes(content)
-    assert bundle.load("edge").bytes == content
-    (tmp_path / bundle.CHECKSUMS).unlink()
+    assert model_file.load("edge").bytes == content
+    (tmp_path / model_file.CHECKSUMS).unlink()
     with pytest.raises(ModelError, match="cannot be checked"):
-        bundle.load("edge")
+        model_file.load("edge")
 
 
 def test_every_flipped_bit_of_an_own_model_is_found(write):
     """A shipped file under another path is one: its own checksum decides."""
-    content = bundle.load("edge").bytes
-    assert bundle.load(write(content)).bytes == content
+    content = model_file.load("edge").bytes
+    assert model_file.load(write(content)).bytes == content
     for changed in flipped(content, 1, 30):
         with pytest.raises(ModelError):
-            bundle.load(write(changed))
+            model_file.load(write(changed))
     small = onnx_file(infoatlas())
     for at in range(len(small)):
         for bit in range(8):
             changed = bytearray(small)
             changed[at] ^= 1 << bit
             with pytest.raises(ModelError):
-                bundle.load(write(bytes(changed)))
+                model_file.load(write(bytes(changed)))
 
 
 def test_a_file_without_checksum_is_refused(write):
     content = onnx_file(infoatlas())
-    last = len(field(14, field(1, bundle.CHECKSUM) + field(2, "0" * 64)))
+    last = len(field(14, field(1, onnx_content.CHECKSUM) + field(2, "0" * 64)))
     with pytest.raises(ModelError, match=r"has no checksum.*export"):
-        bundle.load(write(content[:-last]))
+        model_file.load(write(content[:-last]))
 
 
 @pytest.mark.parametrize("keep", [0, 1, 3, 20, 0.5, 0.9, -1])
@@ -215,14 +217,14 @@ def test_truncated_file(write, keep):
     content = onnx_file(infoatlas())
     end = int(keep * len(content)) if isinstance(keep, float) else keep
     with pytest.raises(ModelError):
-        bundle.load(write(content[:end]))
+        model_file.load(write(content[:end]))
 
 
 def test_every_truncation_of_a_file_is_refused(write):
     content = onnx_file(infoatlas(), inputs=("x",), outputs=())
     for end in range(len(content)):
         with pytest.raises(ModelError):
-            bundle.load(write(content[:end]))
+            model_file.load(write(content[:end]))
 
 
 @pytest.mark.parametrize(
@@ -241,25 +243,25 @@ def test_every_truncation_of_a_file_is_refused(write):
 )
 def test_foreign_file(write, content):
     with pytest.raises(ModelError, match=r"truncated or not an ONNX file.*copy it again"):
-        bundle.load(write(content))
+        model_file.load(write(content))
 
 
 def test_lfs_pointer(write):
     pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
     with pytest.raises(ModelError, match="git lfs pull"):
-        bundle.load(write(pointer))
+        model_file.load(write(pointer))
 
 
 def test_onnx_without_our_metadata(write):
     for metadata in ({}, {"author": "someone"}):
         with pytest.raises(ModelError, match=r"without infoatlas metadata.*export"):
-            bundle.load(write(onnx_file(metadata)))
+            model_file.load(write(onnx_file(metadata)))
 
 
 @pytest.mark.parametrize("key", METADATA)
 def test_every_key_is_needed(write, key):
     with pytest.raises(ModelError, match=rf"infoatlas\.{key}"):
-        bundle.load(write(onnx_file(infoatlas(**{key: None}))))
+        model_file.load(write(onnx_file(infoatlas(**{key: None}))))
 
 
 @pytest.mark.parametrize(
@@ -300,7 +302,7 @@ def test_every_key_is_needed(write, key):
 )
 def test_unreadable_values_are_named(write, key, value):
     with pytest.raises(ModelError, match=rf"infoatlas\.{key} "):
-        bundle.load(write(onnx_file(infoatlas(**{key: value}))))
+        model_file.load(write(onnx_file(infoatlas(**{key: value}))))
 
 
 @pytest.mark.parametrize(
@@ -308,7 +310,7 @@ def test_unreadable_values_are_named(write, key, value):
 )
 def test_impossible_limits(write, changes):
     with pytest.raises(ModelError, match="limits that cannot be"):
-        bundle.load(write(onnx_file(infoatlas(**changes))))
+        model_file.load(write(onnx_file(infoatlas(**changes))))
 
 
 @pytest.mark.parametrize(
@@ -316,4 +318,4 @@ def test_impossible_limits(write, changes):
 )
 def test_another_interface(write, names):
     with pytest.raises(ModelError, match=r"instead of \['x', 'y', 'shifts', 'sequence'\]"):
-        bundle.load(write(onnx_file(infoatlas(), **names)))
+        model_file.load(write(onnx_file(infoatlas(), **names)))

@@ -29,12 +29,12 @@ def curve(steps, *dips):
 
 def test_turns_of_a_motion_are_found():
     states, turns = switching()
-    steps, local, gain = pointwise.discover(states, k=3)
+    steps, local, depth = pointwise.discover(states, k=3)
     assert steps.shape == (16, 3)
     assert steps.dtype == np.int64
     assert (np.diff(steps, axis=1) > 0).all()
     assert [len(values) for values in local] == [len(own) for own in states]
-    column = int(np.argmax(gain))
+    column = int(np.argmax(depth))
     assert (np.abs(steps[:, column] - turns) <= 2).mean() >= 0.9
 
 
@@ -124,8 +124,8 @@ def test_what_cannot_be_searched(lengths, options, expected):
         pointwise.discover(states, **options)
 
 
-def test_nothing_moves():
-    with pytest.raises(InputError, match="no coordinate moves"):
+def test_constant_coordinates_alone():
+    with pytest.raises(InputError, match="coordinates are constant"):
         pointwise.local_information([np.ones((30, 2))] * 3)
 
 

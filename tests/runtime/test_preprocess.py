@@ -85,15 +85,6 @@ def test_standardise_at_any_scale(size):
     assert np.abs(z[:, 1]).max() == 0
 
 
-def test_torch_gives_the_same():
-    torch = pytest.importorskip("torch")
-    x, y = samples(dx=4, dy=2)
-    x[..., 1] = x[..., 1].round()
-    a, b = canonicalise(x, y, 5), canonicalise(torch.tensor(x), torch.tensor(y), 5)
-    np.testing.assert_allclose(a.x, b.x.numpy(), atol=1e-5)
-    np.testing.assert_allclose(a.y, b.y.numpy(), atol=1e-5)
-
-
 def test_a_quaternion_and_its_negative_are_one_rotation():
     q = np.random.default_rng(0).standard_normal((3, 20, 4))
     found = canonical_quaternion(q)

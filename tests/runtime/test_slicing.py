@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.slicing import of_what_moves, plan, project, stiefel
+from infoatlas_rt.slicing import plan, project, stiefel, without_constants
 
 
 @pytest.mark.parametrize(("d", "k", "slices"), [(41, 5, 40), (7, 7, 3), (1, 1, 8), (300, 2, 4)])
@@ -41,7 +41,7 @@ def test_same_seed_same_projections():
     assert not np.array_equal(a, stiefel(6, 2, 5, np.random.default_rng(4)))
 
 
-def test_plan_leaves_small_sides_whole():
+def test_plan_leaves_small_sides_unsliced():
     for slices in (None, 4):
         p = plan(3, 10, 10, slices=slices)
         assert (p.slices, p.k, p.x, p.y) == (1, None, None, None)
@@ -97,19 +97,19 @@ def test_plan_is_the_same_for_the_same_widths_and_independent_across_sides():
         p.x[0, 0, 0] = 1
 
 
-def test_slices_of_what_moves():
+def test_slices_without_constants():
     """Those of a side that has the non-constant coordinates alone, as narrow as there are few."""
     p = plan(9, 7, 10, k=5, slices=40, seed=3)
-    q = of_what_moves(p, 7, 2, 3)
+    q = without_constants(p, 7, 2, 3)
     assert (q.slices, q.k, q.x.shape, q.y.shape) == (40, 5, (40, 7, 5), (40, 2, 2))
     np.testing.assert_array_equal(q.x, plan(7, 7, 10, k=5, slices=40, seed=3).x)
     np.testing.assert_array_equal(q.y, plan(7, 2, 10, k=2, slices=40, seed=3, sides="both").y)
 
 
-def test_what_moves_altogether_and_what_enters_whole_stay():
+def test_non_constant_coordinates_and_unsliced_sides_stay():
     p = plan(12, 3, 10)
-    assert of_what_moves(p, 12, 2, 0).x is p.x
-    assert of_what_moves(p, 12, 2, 0).y is None
+    assert without_constants(p, 12, 2, 0).x is p.x
+    assert without_constants(p, 12, 2, 0).y is None
 
 
 def test_project_is_the_projection():

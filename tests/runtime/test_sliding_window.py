@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fakes import RecordingEstimator
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimator import Estimator
-from infoatlas_rt.online import OnlineEstimator
+from infoatlas_rt.sliding_window import OnlineEstimator
 
 
 def state(step: float, d: int = 3) -> np.ndarray:
@@ -196,7 +196,7 @@ def test_lag_counted_in_steps_is_wrong_when_messages_are_lost_unseen(fake):
     assert (fake.calls[-1].x - fake.calls[-1].y).max() == 3
 
 
-def test_lag_seconds_beyond_memory_is_told(fake):
+def test_lag_seconds_beyond_memory_is_reported(fake):
     online = OnlineEstimator(fake, window=10, lag=2, lag_seconds=5.0)
     for t in range(100):
         assert online.push(state(t), t / 100) is None
@@ -246,7 +246,7 @@ def test_a_stream_at_the_steps_of_its_lag_keeps_half_a_step(fake):
         (0.5, None, "every 0.5 s: let lag_seconds be 0.5 or more"),
     ],
 )
-def test_a_lag_that_no_state_meets_is_told_with_the_way_out(fake, step, tolerance, way):
+def test_a_lag_that_no_state_meets_is_reported_with_the_way_out(fake, step, tolerance, way):
     online = OnlineEstimator(fake, window=10, lag=10, lag_seconds=0.1, tolerance=tolerance)
     for t in range(12):  # long before the window would be full
         assert online.push(state(t), t * step) is None
@@ -269,6 +269,13 @@ def test_too_many_holes_for_the_model(fake):
     for t in range(60, 80):
         reading = online.push(state(t))
     assert reading is not None
+
+
+def test_a_resolution_that_does_not_fit_is_reported_with_the_first_state(fake):
+    online = OnlineEstimator(fake, window=10, resolution=[0.1, 0.2])
+    with pytest.raises(InputError, match="each of the 3 coordinates"):
+        online.push([0.0, 1.0, 2.0])
+    assert online.counts["accepted"] == 0 and online.newest is None
 
 
 def test_resolution_goes_to_both_sides(fake):

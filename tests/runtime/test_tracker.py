@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from infoatlas_rt import InputError, KeyStateTracker, discover_keystates
-from infoatlas_rt.data import load_trajectories
+from infoatlas_rt.data_files import load_trajectories
 from regimes import demonstrations
-from test_keystates import PICKCUBE
+
+PICKCUBE = Path(__file__).parents[2] / "examples" / "data" / "pickcube.npz"
 
 
 def follow(tracker, states):

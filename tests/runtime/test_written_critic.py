@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from infoatlas_rt import Estimator, InputError, ModelError, entry, preprocess, written
-from infoatlas_rt.written import FOLDER, Critic, Side, _gelu, start_session
+from infoatlas_rt import Estimator, InputError, ModelError, prepare, preprocess, written_critic
+from infoatlas_rt.written_critic import FOLDER, Critic, Side, _gelu, start_session
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_the_sample_itself_enters_as_the_estimator_has_it(options):
     x = np.round(rng.standard_normal((200, 4)), 1)  # with ties
     y = x[:, :3] ** 3 + rng.standard_normal((200, 3))
     estimator = Estimator(threads=1, **options)
-    entered = estimator.enter(x, y)
+    entered = estimator.prepare(x, y)
     expected = preprocess.canonicalise(*entered.slices(slice(0, entered.plan.slices)), 5)
     critic = estimator.write(x, y)
     for side, samples, wanted in ((critic.x, x, expected.x), (critic.y, y, expected.y)):
@@ -84,11 +84,11 @@ def test_no_product_pair_within_a_group(estimator, monkeypatch):
     seen = {}
 
     def shuffle(n, shifts, seed, labels):
-        order, place, offsets = entry.shuffle(n, shifts, seed, labels)
+        order, place, offsets = prepare.shuffle(n, shifts, seed, labels)
         seen.update(owner=labels[order], shifts=offsets)
         return order, place, offsets
 
-    monkeypatch.setattr(written, "shuffle", shuffle)
+    monkeypatch.setattr(written_critic, "shuffle", shuffle)
     estimator.write(x, y, groups=groups)
     assert len(seen["owner"]) == 1500
     for shift in seen["shifts"]:
@@ -149,8 +149,8 @@ def test_a_model_without_such_a_graph():
 
 def test_the_shipped_graph_is_of_the_shipped_model(estimator):
     metadata = start_session((FOLDER / "edge.onnx").read_bytes()).get_modelmeta()
-    assert metadata.custom_metadata_map["infoatlas.version"] == estimator.bundle.version
-    assert metadata.custom_metadata_map["infoatlas.dim"] == str(estimator.bundle.dim)
+    assert metadata.custom_metadata_map["infoatlas.version"] == estimator.model_file.version
+    assert metadata.custom_metadata_map["infoatlas.dim"] == str(estimator.model_file.dim)
 
 
 def test_gelu():

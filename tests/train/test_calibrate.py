@@ -9,7 +9,8 @@ import pytest
 import torch
 from scipy import special, stats
 
-from infoatlas_rt import Estimator, bundle, cli
+from infoatlas_rt import Estimator, model_file
+from infoatlas_rt.cli import main
 from infoatlas_rt.uncertainty import gaussian_part, rank_noise, standard_error
 from infoatlas_train import calibrate as module
 from infoatlas_train.calibrate import (
@@ -22,7 +23,7 @@ from infoatlas_train.calibrate import (
     standard_errors,
     whole,
 )
-from infoatlas_train.mixtures import Mixture
+from infoatlas_train.data.mixtures import Mixture
 
 CONSTANTS = {"noise": 1.4, "spread": 1.2, "ceiling": 2.0, "few": 3.0}
 
@@ -30,7 +31,7 @@ CONSTANTS = {"noise": 1.4, "spread": 1.2, "ceiling": 2.0, "few": 3.0}
 # ---- labels --------------------------------------------------------------------------------------
 
 
-def test_whole_draws_are_the_atlas_and_straight_ones():
+def test_unsliced_draws_are_the_atlas_and_elliptical_ones():
     draws = list(whole(6, seed=1, samples=40))
     assert [d.family == "straight" for d in draws] == [False, False, True] * 2
     for d in draws:
@@ -42,7 +43,7 @@ def test_whole_draws_are_the_atlas_and_straight_ones():
     assert not np.array_equal(next(whole(1, seed=2, samples=40)).x, draws[0].x)
 
 
-def test_labels_of_straight_gaussians_are_those_of_their_samples():
+def test_labels_of_gaussians_are_those_of_their_samples():
     straight = (d for d in whole(12, seed=3, samples=4000) if d.family == "straight")
     exact = [d for d in straight if d.mi_error == 0]
     assert exact
@@ -93,7 +94,7 @@ def test_labels_of_sliced_mixtures():
     assert mi == pytest.approx(2 * entropy(k) - entropy(2 * k), abs=5 * error)
 
 
-# ---- evidence and law ----------------------------------------------------------------------------
+# ---- diagnostics and law ----------------------------------------------------------------------
 
 
 def test_gaussian_part_takes_its_bias_off():
@@ -110,7 +111,7 @@ def test_gaussian_part_takes_its_bias_off():
     assert np.isfinite(gaussian_part(np.ones((1, 3)), [3], [3], 100)).all()
 
 
-def test_rank_noise_tells_when_ranks_are_too_coarse():
+def test_rank_noise_indicates_when_ranks_are_too_coarse():
     assert float(rank_noise(np.array([0.5, 0.0]), 1000)) < 0.001
     assert float(rank_noise(np.array([0.999, 0.0]), 100)) == 1.0  # lost altogether
     assert rank_noise(np.ones((2, 5)), 50).tolist() == [1.0, 1.0]
@@ -172,7 +173,7 @@ def test_read_goes_through_the_public_estimator():
     assert data["mi"][-1] == e.mi and data["truth"][-1] == last.mi
     values = dict(noise=e.noise, spread=e.spread, rank_noise=e.rank_noise)
     values["samples"] = e.effective_samples
-    constants = estimator.bundle.calibration.get("whole")
+    constants = estimator.model_file.calibration.get("whole")
     assert e.stderr == pytest.approx(float(standard_error(constants, **values)), rel=1e-9)
 
 
@@ -185,10 +186,10 @@ def test_constants_reach_the_model_file_and_the_estimate(tmp_path, monkeypatch, 
     module.main()
     torch.set_num_threads(threads)
 
-    shipped = bundle.load("edge")
+    shipped = model_file.load("edge")
     command = ["export", str(shipped.path), "--out", str(model)]
-    assert cli.main([*command, "--calibration", str(out)]) == 0
-    changed = bundle.load(model)
+    assert main.main([*command, "--calibration", str(out)]) == 0
+    changed = model_file.load(model)
     assert changed.calibration == constants and changed.sha256 != shipped.sha256
     assert (changed.steps, changed.accuracy) == (shipped.steps, shipped.accuracy)
     x = np.random.default_rng(0).standard_normal((60, 3))
@@ -201,8 +202,8 @@ def test_constants_reach_the_model_file_and_the_estimate(tmp_path, monkeypatch, 
     assert same.mi == estimates[0].mi and same.noise == estimates[0].noise
 
     capsys.readouterr()
-    assert cli.main(command) == 2
+    assert main.main(command) == 2
     assert "--calibration" in capsys.readouterr().err
     out.write_text(json.dumps({"whole": CONSTANTS}))
-    assert cli.main([*command, "--calibration", str(out)]) == 2
+    assert main.main([*command, "--calibration", str(out)]) == 2
     assert "cannot read the calibration" in capsys.readouterr().err

@@ -8,7 +8,7 @@ import torch
 
 from infoatlas_train import compare, pretrain
 from infoatlas_train.config import PRESETS
-from infoatlas_train.model import InfoAtlas
+from infoatlas_train.model.infoatlas import InfoAtlas
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ def test_sizes_are_those_of_pretraining():
     assert curves.SIZES == pretrain.HELD_OUT_SIZES
 
 
-def test_picture_of_a_real_run(tmp_path, monkeypatch, capsys):
+def test_picture_of_a_real_run(tmp_path, monkeypatch, capsys, figures):
     options = "--quiet --steps 4 --evaluate 2 --batch 8 --tokens 256 --warmup 1 --accelerator cpu"
     monkeypatch.setattr(pretrain, "SIZES", {32: 1.0})
     few = functools.partial(pretrain.held_out_batches, per_size=8)
@@ -41,7 +41,13 @@ def test_picture_of_a_real_run(tmp_path, monkeypatch, capsys):
     assert run["step"].tolist() == [2, 4] and run["datasets"].tolist() == [16, 32]
     for out in (tmp_path / "new" / "curves.png", tmp_path / "curves.svg"):
         call(monkeypatch, tmp_path / "tiny", f"again={tmp_path / 'tiny'}", "--out", out)
-        assert out.stat().st_size > 10_000 and f"wrote {out}" in capsys.readouterr().out
+        assert out.stat().st_size and f"wrote {out}" in capsys.readouterr().out
+        loss = figures[-1].axes[0]
+        lines = [line for line in loss.lines if len(line.get_xdata()) == 2]
+        assert len(lines) == 2  # the run, and the run again
+        for drawn in lines:
+            assert drawn.get_xdata().tolist() == [16, 32]
+            assert drawn.get_ydata().tolist() == run["held_out"].tolist()
 
 
 def test_every_run_is_in_every_panel(tmp_path):

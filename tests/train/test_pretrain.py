@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from infoatlas_train import pretrain
-from infoatlas_train.model import InfoAtlas
+from infoatlas_train.model.infoatlas import InfoAtlas
 
 
 def run(monkeypatch, out, *args):

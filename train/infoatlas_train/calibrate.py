@@ -27,11 +27,11 @@ import numpy as np
 import torch
 
 from infoatlas_rt import Estimator
-from infoatlas_rt.console import progress, table
+from infoatlas_rt.cli.console import progress, table
 from infoatlas_rt.slicing import SLICES, stiefel
 from infoatlas_rt.uncertainty import CONSTANTS, standard_error
-from infoatlas_train.atlas import Atlas
-from infoatlas_train.mixtures import Mixture, low_rank_correlation, prescribed_correlation
+from infoatlas_train.data.atlas import Atlas
+from infoatlas_train.data.mixtures import Mixture, component, label, low_rank_correlation
 
 SIZES = (50, 100, 200, 500, 1000, 2000, 5000)
 SEED, HELD_OUT_SEED = 20_260_301, 20_260_401
@@ -44,7 +44,7 @@ Z90 = 1.645
 SHARE = 0.91
 LEAST_FEW = -0.5 * math.sqrt(min(SIZES))  # the part from noise never grows with the samples
 # What a standard error is made of: columns of the readings, in the order of `standard_error`.
-EVIDENCE = ("noise", "spread", "rank_noise", "samples")
+DIAGNOSTICS = ("noise", "spread", "rank_noise", "samples")
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Dataset:
 def whole(count: int, seed: int, samples: int = max(SIZES), dim: int = 5) -> Iterator[Dataset]:
     """Datasets that enter whole: two of the atlas, one component without flows, and so on."""
     torch.manual_seed(seed)
-    atlas = Atlas(dim=dim, queries=QUERIES, draws=2 * QUERIES, group=1)
+    atlas = Atlas(dim=dim, queries=QUERIES, draws=2 * QUERIES, group=1, in_order=True)
     for i in range(count):
         if i % 3 < 2:
             d = atlas.sample(1, samples)
@@ -81,31 +81,6 @@ def whole(count: int, seed: int, samples: int = max(SIZES), dim: int = 5) -> Ite
 def _used(side: np.ndarray) -> np.ndarray:
     """Without the coordinates that only pad; one at least."""
     return side[:, : max(1, int((side != 0).any(0).sum()))]
-
-
-def component(dx: int, dy: int) -> Mixture:
-    """One Gaussian or, as often, Student-t component of a prescribed strength."""
-    half = max(dx, dy)
-    mx, my = ((torch.arange(half) < d).float()[None] for d in (dx, dy))
-    nu = torch.full((1, 1), math.inf)
-    if torch.rand(()) < 0.5:
-        nu = 2.1 + 28 * torch.rand(1, 1) ** 3
-    scale, mean = prescribed_correlation(mx, my), torch.zeros(1, 1, 2 * half)
-    return Mixture(torch.zeros(1, 1), mean, scale, nu, torch.cat([mx, my], 1))
-
-
-def label(m: Mixture, half: int, queries: int) -> tuple[float, float]:
-    """Mutual information, mean over the mixtures of a batch, and its standard error."""
-    batch, components = m.log_weight.shape
-    if components == 1 and not m.freedom.isfinite().any():
-        each = m.gaussian_mi().double()
-    else:
-        z = m.sample(queries)
-        each = m.log_ratio(z[..., :half], z[..., half:]).double()
-        each = each.mean(1) if batch > 1 else each[0]
-    if len(each) == 1:
-        return float(each), 0.0
-    return float(each.mean()), float(each.std()) / math.sqrt(len(each))
 
 
 def sliced(count: int, seed: int, samples: int = max(SIZES), k: int = 5) -> Iterator[Dataset]:
@@ -179,12 +154,12 @@ def coverage(data: Readings, stderr: np.ndarray, z: float = Z90) -> float:
 
 def standard_errors(data: Readings, constants: dict[str, float]) -> np.ndarray:
     """What the runtime would say with these constants."""
-    return standard_error(constants, *(data[name] for name in EVIDENCE))
+    return standard_error(constants, *(data[name] for name in DIAGNOSTICS))
 
 
 def fit(data: Readings, share: float = SHARE, freedom: float = 2.0) -> dict[str, float]:
     """The constants of `infoatlas_rt.uncertainty` by which `share` of the truths are covered."""
-    evidence = [torch.from_numpy(data[name].astype(np.float64)) for name in EVIDENCE]
+    diagnostics = [torch.from_numpy(data[name].astype(np.float64)) for name in DIAGNOSTICS]
     error = torch.from_numpy(data["mi"] - data["truth"])
     label = torch.from_numpy(data["truth_error"].astype(np.float64))
     shape, datasets = CONSTANTS[:3], len(np.unique(data["dataset"]))  # the fourth is found below
@@ -195,7 +170,7 @@ def fit(data: Readings, share: float = SHARE, freedom: float = 2.0) -> dict[str,
     def loss() -> torch.Tensor:
         optimiser.zero_grad()
         constants = dict(zip(shape, logs.exp(), strict=True)) | {"few": 0.0}
-        variance = standard_error(constants, *evidence) ** 2 + label**2 + 1e-12
+        variance = standard_error(constants, *diagnostics) ** 2 + label**2 + 1e-12
         t = torch.log1p(error**2 / variance / freedom) * (freedom + 1) / 2 + variance.log() / 2
         # A constant of which the data tell nothing stays where it was: a prior, worth a dataset.
         total = t.mean() + (logs - start).square().sum() / 2 / datasets
@@ -233,9 +208,9 @@ def calibrate(
 ) -> tuple[dict, list]:
     """Constants for a model file, and the coverage on the data they were fitted to, by size."""
     unsliced = Estimator(model, threads=threads)
-    dim = unsliced.bundle.dim
+    dim = unsliced.model_file.dim
     slicing = Estimator(model, threads=threads, k=dim, slices=SLICES)
-    usable = tuple(n for n in SIZES if n >= unsliced.bundle.n_min)
+    usable = tuple(n for n in SIZES if n >= unsliced.model_file.n_min)
     # Slices are 40 readings each, and few sizes tell how they fare: every other, the largest first.
     kinds = {
         "whole": (unsliced, whole(count, seed, dim=dim), usable, count),

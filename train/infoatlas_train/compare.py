@@ -22,10 +22,10 @@ from torch import Tensor, nn
 
 from infoatlas_rt.preprocess import canonicalise
 from infoatlas_train import pretrain
-from infoatlas_train.atlas import Atlas, Datasets
 from infoatlas_train.config import PRESETS
-from infoatlas_train.model import InfoAtlas
-from infoatlas_train.objective import noise_padded
+from infoatlas_train.data.atlas import Atlas, Datasets
+from infoatlas_train.model.infoatlas import InfoAtlas
+from infoatlas_train.model.objective import noise_padded
 
 BMI_SIZES = (100, 1000)
 BMI_SEEDS = 3
@@ -180,9 +180,7 @@ def main() -> None:
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0], formatter_class=style)
     p.add_argument("--out", default="train/comparisons.md")
     p.add_argument("--runs", default="runs/compare", help="folder for the checkpoints")
-    p.add_argument(
-        "--bmi", default="build/bmi", help="what benchmarks/accuracy/bmi_samples.py wrote"
-    )
+    p.add_argument("--bmi", default="build/bmi", help="what benchmarks/tasks/bmi_samples.py wrote")
     p.add_argument("--preset", choices=PRESETS, default="tiny")
     p.add_argument("--steps", type=int, default=200)
     p.add_argument("--seeds", type=int, default=2)

@@ -35,19 +35,28 @@ class HypernetworkConfig:
     rounds: int = 1  # readings of the data after the fusion
     features: int = 64  # F, a multiple of units
     readout: str = "solved"  # or "generated", as in the paper
-    metrics: int = 0  # of train/infoatlas_train/kernels.py; the features of neighbours
+    metrics: int = 0  # of neighbour_features.py; the features of neighbours
     widths: int = 3  # of kernels, of each metric
+    shared: bool = False  # the bias correction counts neighbours in the critic's first metric
     newton_steps: int = 2
-    solve_shifts: int = 4  # product pairs of the solve: the first of the shifts
+    solve_shifts: int = 4  # product pairs of the solve: the first of the shifts; 0: all
     refinements: int = 0  # rounds of train/infoatlas_train/refinement.py
     refine_shifts: int = 2  # product pairs there
-    refine_cg_steps: int = 48  # there: 8 are 1 nat off, 16 0.03, 32 0.01, 48 0.002
     ridge_floor: float = 5e-4  # bounds the condition number of the solve
-    cg_steps: int = 24  # in the graph; training solves exactly
     padding: str = "zeros"  # of coordinates that a side lacks; or "noise", as in the paper
     generator_layers: int = 0  # of one MLP that writes all parameters; 0: each token writes its own
     generator_width: int = 0  # of those layers
-    gap: int = 0  # metrics of train/infoatlas_train/gap.py, which is fitted after pretraining
+    gap: int = 0  # metrics of bias_correction.py, which is fitted after pretraining
+
+    @property
+    def solved_pairs(self) -> slice:
+        """Rows of all shifts, of which the first is 0, that the solve sees."""
+        return slice(self.solve_shifts + 1) if self.solve_shifts else slice(None)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> HypernetworkConfig:
+        """Of a checkpoint, whose older ones have settings of a solver that is gone."""
+        return cls(**{k: v for k, v in values.items() if k not in ("cg_steps", "refine_cg_steps")})
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -56,11 +65,13 @@ class HypernetworkConfig:
 PRESETS = {
     # something useful in three minutes on two cores
     "tiny": HypernetworkConfig(width=32, heads=2, joint_latents=8, units=16, features=32),
-    # shipped: small enough for a control loop
-    "edge": HypernetworkConfig(metrics=1, widths=2),
+    # small enough for a control loop: 30 features and 2 of neighbours, a solve of 32
+    "edge": HypernetworkConfig(
+        heads=2, units=30, features=30, metrics=1, widths=2, shared=True, solve_shifts=0
+    ),
     # shipped: accuracy first, offline and on a GPU
     "base": HypernetworkConfig(
-        refinements=6, metrics=2, newton_steps=3, solve_shifts=6, ridge_floor=2e-4, cg_steps=32
+        refinements=6, metrics=2, newton_steps=3, solve_shifts=6, ridge_floor=2e-4
     ),
     # unsliced to twenty dimensions a side
     "wide": HypernetworkConfig(dim=20),

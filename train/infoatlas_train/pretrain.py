@@ -24,16 +24,17 @@ from typing import Any
 import torch
 from lightning_fabric import Fabric
 
-from infoatlas_rt.console import table
-from infoatlas_train.atlas import Atlas, Datasets
+from infoatlas_rt.cli.console import table
 from infoatlas_train.config import PRESETS, HypernetworkConfig
-from infoatlas_train.model import InfoAtlas, parameters, parameters_by_part
-from infoatlas_train.objective import OBJECTIVES, losses
+from infoatlas_train.data.atlas import Atlas, Datasets
+from infoatlas_train.model.infoatlas import InfoAtlas, parameters, parameters_by_part
+from infoatlas_train.model.objective import OBJECTIVES, losses
 
 # A short list of sample sizes: kernels are built per shape. Small ones more often.
 SIZES = {32: 2, 48: 2, 64: 3, 100: 4, 128: 3, 192: 3, 256: 4, 384: 3, 512: 4, 768: 2, 1024: 2,
          2048: 1, 5000: 0.4}  # fmt: skip
-LOCAL = ("out", "init", "quiet", "threads", "describe")
+LOCAL = ("out", "init", "quiet", "threads", "describe", "resume")
+SAVE_EVERY = 180.0  # seconds between checkpoints to resume from
 HELD_OUT_SIZES = (50, 100, 500, 2000)
 
 
@@ -52,8 +53,8 @@ def batch_at(
     """
     seed = (args.seed * 1_000_003 + step) * 4096
     torch.manual_seed(seed)
-    sizes = torch.tensor(list(SIZES))
-    n = int(sizes[torch.multinomial(torch.tensor(list(SIZES.values())), 1)])
+    sizes = args.sizes or SIZES
+    n = list(sizes)[int(torch.multinomial(torch.tensor([*sizes.values()]).double(), 1))]
     if index:
         torch.manual_seed(seed + index)
     batch = max(atlas.group, min(args.batch, args.tokens // n // atlas.group * atlas.group))
@@ -110,13 +111,13 @@ def checkpoint(model: InfoAtlas, run: dict[str, Any]) -> dict[str, Any]:
 def load(path: str | Path) -> tuple[InfoAtlas, dict[str, Any]]:
     """Model and run record of a checkpoint (last.pt or best.pt)."""
     saved = torch.load(path, map_location="cpu", weights_only=True)
-    model = InfoAtlas(HypernetworkConfig(**saved["config"]))
+    model = InfoAtlas(HypernetworkConfig.from_dict(saved["config"]))
     model.load_state_dict(saved["model"])
     return model.eval(), saved["run"]
 
 
 def hypernetwork_only(weights: dict[str, Any]) -> dict[str, Any]:
-    """Without the gap, which belongs to the critics that it was fitted to."""
+    """Without the bias correction, which belongs to the critics that it was fitted to."""
     name = "hypernetwork."
     return {k.removeprefix(name): v for k, v in weights.items() if k.startswith(name)}
 
@@ -163,7 +164,7 @@ def pretrain(
     out.mkdir(parents=True, exist_ok=True)
     fabric.seed_everything(args.seed, verbose=False)
     model = InfoAtlas(config or PRESETS[args.preset]).to(fabric.device)
-    atlas = Atlas(dim=model.config.dim)
+    atlas = Atlas(dim=model.config.dim, **(args.atlas or {}))
     average = Average(model, args.average)
     optimizer = make_optimizer(model, args.lr)
     run: dict[str, Any] = {
@@ -206,6 +207,7 @@ def pretrain(
 
     progress = Progress(args.steps, enabled=first and not args.quiet)
     started, smooth = time.monotonic(), None
+    saved_at = started
     before = run["seconds"]
     with progress:
         for step in range(run["step"], args.steps):
@@ -248,6 +250,10 @@ def pretrain(
                 with open(out / "metrics.jsonl", "a") as file:
                     file.write(json.dumps(line) + "\n")
                 progress.held_out(figures)
+                saved_at = time.monotonic()
+            elif first and time.monotonic() - saved_at > SAVE_EVERY:
+                save()
+                saved_at = time.monotonic()
     fabric.barrier()
     return model
 
@@ -321,6 +327,7 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     p.add_argument("--devices", default="auto", help="how many; torchrun knows for itself")
     p.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's choice")
     p.add_argument("--quiet", action="store_true", help="no progress bar")
+    p.set_defaults(sizes=None, atlas=None)  # a recipe's: weights of sample sizes, fields of Atlas
     args = p.parse_args(argv)
     if args.accumulate < 1:
         p.error(f"--accumulate {args.accumulate}: a step takes one batch at least")

@@ -1,4 +1,4 @@
-"""What the node says of itself on /diagnostics."""
+"""The status of the node on /diagnostics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ LATENCIES = 1000  # readings over which the percentiles are taken
 
 
 class Health:
-    """Counts what happens; each count is written by one thread, and read by the report."""
+    """Counts of messages, readings and faults. One thread writes each count; the report reads
+    it."""
 
     def __init__(self) -> None:
         self.received = 0
@@ -79,15 +80,16 @@ class Health:
         stall : float
             Seconds without a message that are a stall.
         about : dict
-            What else to report: provider, model, ...
+            Further values: provider, model, ...
         misfits : dict of str
-            By topic: why its publishers are not heard, or "".
+            By topic: why its publishers do not match, or "".
         running : float
             Seconds since the present inference began; 0 if there is none.
         """
         now = time.monotonic()
         period, self._at = max(now - self._at, 1e-9), now
-        total = Counter(counts, received=self.received, readings=self.readings)
+        total = Counter(counts)
+        total.update(received=self.received, readings=self.readings)
         total["queue full"] = self.overflown
         new = Counter({key: count - self._before[key] for key, count in total.items()})
         self._before = total

@@ -1,4 +1,4 @@
-"""What the node publishes, from what the library says."""
+"""The node's messages, made from the library's results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def reading(found: Any, header: Any, lag_seconds: float = 0.0) -> MutualInformat
 
 
 def keystate(found: Any, header: Any, detected: Any) -> KeyState:
-    """A key state of any kind, with the header of the state at which it happened."""
+    """A key state of any kind, with the header of the state that it is dated to."""
     message = KeyState(
         header=header,
         kind=found.kind,

@@ -36,10 +36,10 @@ DONE, REFUSED = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILU
 
 
 class InfoAtlasNode(LifecycleNode):
-    """Reads I(s_t; s_<t-lag) of a topic, or I(A; B) of two, as the messages come.
+    """Estimates I(s_t; s_<t-lag) of a topic, or I(A; B) of two, message by message.
 
-    Configure resolves types and fields, loads the model and warms it up; activate starts an empty
-    window. Everything slow is done by a thread of its own (`worker.py`).
+    Configure resolves types and fields, loads the model and warms it up. Activate starts an empty
+    window. A thread of its own does everything slow (`worker.py`).
     """
 
     def __init__(self, **options: Any) -> None:
@@ -59,7 +59,7 @@ class InfoAtlasNode(LifecycleNode):
         self._keystates = self.create_lifecycle_publisher(KeyState, "~/key_states", 10)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.create_service(Trigger, "~/reset", self._on_reset)
-        # Steady: a simulation that stands still is to be reported too.
+        # Steady, because a simulation that stands still has to be reported too.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         period = parameters.read(self).diagnostics_period
         self._timer = self.create_timer(period, self._report, clock=steady)
@@ -79,13 +79,15 @@ class InfoAtlasNode(LifecycleNode):
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         self._health = Health()  # all counts start anew, those of the stream too
+        maker = self._maker
+        assert maker is not None  # made by on_configure
         try:
             settings = parameters.read(self)
-            settings.check(self._maker.estimator)
-            for extractor in self._maker.extractors:
-                extractor.forget()  # what comes now may be another robot
+            settings.check(maker.estimator)
+            for extractor in maker.extractors:
+                extractor.forget()  # the next messages may be another robot's
             self._worker = Worker(
-                self._maker, partial(parameters.read, self), self._publish, self._health
+                maker, partial(parameters.read, self), self._publish, self._health
             )
         except Exception as error:
             return self._refuse("activate", error)
@@ -119,8 +121,8 @@ class InfoAtlasNode(LifecycleNode):
             sides.append((settings.topic_b, settings.message_type_b, settings.fields_b, ()))
         kinds = [topics.message_class(kind) for _, kind, *_ in sides]
         extractors = [
-            topics.extractor(kind, *what, settings.stamp_field)
-            for kind, (_, _, *what) in zip(kinds, sides, strict=True)
+            topics.extractor(kind, fields, joints, settings.stamp_field)
+            for kind, (_, _, fields, joints) in zip(kinds, sides, strict=True)
         ]
         self._maker = Maker(settings, extractors)
         settings.check(self._maker.estimator)
@@ -135,10 +137,10 @@ class InfoAtlasNode(LifecycleNode):
             )
             for side, (kind, (topic, *_)) in enumerate(zip(kinds, sides, strict=True))
         ]
-        bundle = self._maker.estimator.bundle
+        model_file = self._maker.estimator.model_file
         self.get_logger().info(
             f"configured: {' and '.join(f'{t} ({k})' for t, k, *_ in sides)}, model "
-            f"{bundle.name} {bundle.version} on {self._maker.estimator.backend.provider}"
+            f"{model_file.name} {model_file.version} on {self._maker.estimator.backend.provider}"
         )
 
     def _warm_up(self, maker: Maker, settings: parameters.Settings) -> None:
@@ -155,8 +157,8 @@ class InfoAtlasNode(LifecycleNode):
             took, period = time.monotonic() - start, settings.key_state_delay / 20
             if took > period:
                 health.warn(
-                    f"the first reading took {took:.2f} s, but key states want one every "
-                    f"{period:.2f} s: let window or slices be smaller, or key_state_delay longer"
+                    f"the first reading took {took:.2f} s, but key states need one every "
+                    f"{period:.2f} s: use a smaller window, fewer slices, or a longer delay"
                 )
                 if rclpy.ok():
                     self.get_logger().warning(health.warning)
@@ -196,31 +198,34 @@ class InfoAtlasNode(LifecycleNode):
     # Messages
 
     def _on_message(self, side: int, message: Any) -> None:
-        """Copy the state out of a message and hand it over: all that a subscription does."""
-        if self._worker is None:
+        """Copy the state out of a message and hand it to the worker; all else is the worker's."""
+        worker = self._worker
+        if worker is None:
             return
         now = self.get_clock().now()
         self._health.heard[self._inputs[side].topic_name] = time.monotonic()
         self._health.received += 1
         try:
-            sample = self._worker.stream.extract(message, now.nanoseconds * 1e-9, side)
-        except Exception as error:  # whatever a message holds, it must not end the node
+            sample = worker.stream.extract(message, now.nanoseconds * 1e-9, side)
+        except Exception as error:  # no message may end the node
             self._health.fail(f"{type(error).__name__}: {error}")
             return
         if sample.notice:
             self.get_logger().warning(sample.notice)
             self._health.warn(sample.notice)
-        dated = self._worker.stream.extractors[side].stamp_field and not sample.arrived
+        dated = worker.stream.extractors[side].stamp_field and not sample.arrived
         own = sample.stamp if dated and not sample.fault else None
-        self._worker.offer(sample, topics.header(message, now, own))
+        worker.offer(sample, topics.header(message, now, own))
 
     def _publish(
         self, reading: Any, motions: Any, header: Any, found: list[tuple[Any, Any]]
     ) -> None:
-        """Publish readings, and what became certain (from the worker's thread)."""
+        """Publish readings and detected key states (from the worker's thread)."""
         latency = self.get_clock().now() - Time.from_msg(header.stamp)
+        maker, worker = self._maker, self._worker
+        assert maker is not None and worker is not None  # only a worker calls this
         if reading is not None:
-            timed = self._worker.stream.online.lag_seconds or 0.0
+            timed = worker.stream.online.lag_seconds or 0.0
             self._readings.publish(messages.reading(reading, header, timed))
         if motions is not None:
             self._motions.publish(messages.reading(motions, header))
@@ -228,13 +233,13 @@ class InfoAtlasNode(LifecycleNode):
             self._keystates.publish(messages.keystate(state, its, header.stamp))
         self._health.keystates += len(found)
         if reading is not None:
-            seconds = self._maker.estimator.seconds["total"]
+            seconds = maker.estimator.seconds["total"]
             self._health.took(latency.nanoseconds * 1e-9, seconds, reading.fill)
 
     # Parameters and diagnostics
 
     def _on_parameters(self, changes: list[Any]) -> SetParametersResult:
-        """Say whether a change can work. It takes effect when the worker next reads them."""
+        """Accept or refuse a change. It takes effect when the worker next reads the parameters."""
         try:
             now = parameters.read(self)
             new = parameters.changed(now, changes)
@@ -268,7 +273,7 @@ class InfoAtlasNode(LifecycleNode):
             about["coordinates"] = " and ".join(dims)
             about["names"] = " and ".join(", ".join(e.names) for e in self._maker.extractors)
             about["provider"] = estimator.backend.provider
-            about["model"] = f"{estimator.bundle.name} {estimator.bundle.version}"
+            about["model"] = f"{estimator.model_file.name} {estimator.model_file.version}"
         since = None if self._maker is None else self._maker.since
         status = self._health.status(
             self._state,
@@ -292,9 +297,9 @@ class InfoAtlasNode(LifecycleNode):
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until it is told to stop."""
-    # rclpy closes the context at a signal, which ends `spin`. Python's own answer to Ctrl-C, an
-    # exception anywhere, could come in the middle of the clean-up; launch sends the signal twice.
+    """Run the node until a signal stops it."""
+    # rclpy closes the context at a signal, which ends `spin`. KeyboardInterrupt could come in the
+    # middle of the clean-up, because launch sends the signal twice.
     signal.signal(signal.SIGINT, lambda *_: None)
     rclpy.init(args=args)
     node = None
@@ -315,7 +320,7 @@ def main(args: list[str] | None = None) -> int:
         rclpy.try_shutdown()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     if any(thread.name in ("infoatlas", "warm-up") for thread in threading.enumerate()):
-        # Within an inference, which nothing can stop but the end of the process.
+        # It is within an inference, which only the end of the process can stop.
         sys.stdout.flush()
         os._exit(0)
     return 0

@@ -1,4 +1,4 @@
-"""The parameters of the node: their table, and what is made of them."""
+"""The parameters of the node: their table, and the objects that are made from them."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from infoatlas_rt import (
     KeyStateTracker,
     OnlineEstimator,
 )
+from infoatlas_rt.checks import as_resolution
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.inputs import as_resolution
 
 MOST = 1_000_000
 
 
 def setting(default: Any, text: str, low: Any = None, high: Any = MOST, live: bool = True) -> Any:
-    """A parameter: its default, what it means, its range, and whether it may change at run time."""
+    """A parameter: default, description, range, and whether it may change at run time."""
     return field(default=default, metadata={"text": text, "low": low, "high": high, "live": live})
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Values of all parameters. Empty strings and zeros stand for what is not given."""
+    """Values of all parameters. Empty strings and zeros mean: not given."""
 
     topic: str = setting("joint_states", "topic of the states", live=False)
     message_type: str = setting("sensor_msgs/msg/JointState", "its message type", live=False)
@@ -39,7 +39,9 @@ class Settings:
         ("",), "coordinates of a state, as position[:]; the type's usual ones if empty", live=False
     )
     joints: tuple[str, ...] = setting(
-        ("",), "joints to take out of position[:], velocity[:], by name; all if empty", live=False
+        ("",),
+        "names of joints to take out of position[:] and velocity[:]; all if empty",
+        live=False,
     )
     stamp_field: str = setting(
         "", "time of a message, and its unit, as timestamp us; the header's if empty", live=False
@@ -53,25 +55,29 @@ class Settings:
 
     lag: int = setting(10, "steps from a state to its past; 0 for two topics at once", 0, 10_000)
     lag_seconds: float = setting(
-        0.1, "what lag steps last; finds the past by stamps. 0: count messages", 0.0, 3600.0
+        0.1,
+        "duration of lag steps, seconds; finds the past by stamps. 0: count messages",
+        0.0,
+        3600.0,
     )
     lag_tolerance: float = setting(
         0.0,
-        "seconds by which a past state may be off; 0: half a step, more if states come slower",
+        "tolerance of a past state's stamp, seconds; 0: half a step, more if states come slower",
         0.0,
         3600.0,
     )
     history: int = setting(1, "past states stacked into s_<t-lag>", 1, 1000)
     window: int = setting(100, "steps of the sliding window", 1)
     reset_after: float = setting(
-        1.0, "seconds by which stamps jump back for everything to be forgotten", 1e-3, 3600.0
+        1.0, "empty the window when stamps jump back by more than so many seconds", 1e-3, 3600.0
     )
     resolution: tuple[float, ...] = setting(
-        (0.0,), "smallest difference that means anything, for all coordinates or for each; 0: none"
+        (0.0,),
+        "smallest difference that the sensors resolve, for all coordinates or for each; 0: none",
     )
 
     k: int = setting(
-        0, "dimensions of a slice; 0: slice only what is wider than the model", 0, 1000
+        0, "dimensions of a slice; 0: slice only sides that are wider than the model", 0, 1000
     )
     slices: int = setting(0, "random projections averaged; 0: 40 if anything is sliced", 0, 100_000)
     seed: int = setting(0, "of projections and shuffle", 0, 2**31 - 1)
@@ -84,22 +90,32 @@ class Settings:
     )
     key_state_z: float = setting(3.5, "standard errors for a difference to count", 1e-3, 1e3)
     key_state_delay: float = setting(
-        2.0, "seconds within which they are reported; read every twentieth of it", 0.01, 3600.0
+        2.0,
+        "seconds within which they are reported; an estimate is made each twentieth of it",
+        0.01,
+        3600.0,
     )
 
     coupling: bool = setting(
-        False, "detect when two topics begin to move together, and when they stop", live=False
+        False, "detect when two topics begin and stop to move together", live=False
     )
     coupling_resolution: tuple[float, ...] = setting(
-        (1e-5,), "smallest motion within a step that means anything, for both topics or for each"
+        (1e-5,),
+        "smallest motion within a step that the sensors resolve, for both topics or for each",
     )
     keystates_file: str = setting(
-        "", "key states of demonstrations to follow, of `infoatlas-rt keystates --save`", live=False
+        "",
+        "key states of demonstrations to detect, a file of `infoatlas-rt keystates --save`",
+        live=False,
     )
 
-    rate_limit: float = setting(0.0, "readings per second of stamps at most; 0: no limit", 0.0, 1e4)
+    rate_limit: float = setting(
+        0.0, "estimates published per second of stamps at most; 0: no limit", 0.0, 1e4
+    )
     queue: int = setting(1000, "messages kept while inference runs", 1, MOST, live=False)
-    stall_after: float = setting(1.0, "seconds without a message to report a stall", 1e-3, 3600.0)
+    stall_after: float = setting(
+        1.0, "seconds without a message that are reported as a stall", 1e-3, 3600.0
+    )
     diagnostics_period: float = setting(1.0, "seconds between reports on /diagnostics", 0.05, 60.0)
 
     def check(self, estimator: Estimator | None = None, dims: Sequence[int | None] = ()) -> None:
@@ -119,10 +135,10 @@ class Settings:
         if estimator is not None:
             self.couplings(estimator)
             self.tracker()
-            if self.k > estimator.bundle.dim:
+            if self.k > estimator.model_file.dim:
                 raise InputError(
-                    f"k is {self.k}, but model {estimator.bundle.name} takes "
-                    f"{estimator.bundle.dim} dimensions at most"
+                    f"k is {self.k}, but model {estimator.model_file.name} takes "
+                    f"{estimator.model_file.dim} dimensions at most"
                 )
             online = self.online(estimator)
             for dim in dims:

@@ -11,8 +11,8 @@ from rclpy.time import Time
 from std_msgs.msg import Header
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.fields import Extractor
-from infoatlas_rt.schema import Schema
+from infoatlas_rt.messages.fields import Extractor
+from infoatlas_rt.messages.schema import Schema
 
 
 def message_class(name: str) -> Any:
@@ -40,14 +40,14 @@ def message_class(name: str) -> Any:
 def extractor(
     kind: Any, fields: Sequence[str], joints: Sequence[str] = (), stamp_field: str = ""
 ) -> Extractor:
-    """Reads states out of messages of a class; fields are checked here, not per message."""
+    """An extractor of states from messages of a class; fields are checked here, not per message."""
     chosen = [field for field in fields if field] or None
     named = [joint for joint in joints if joint]
     return Extractor(chosen, Schema.of_class(kind), named, stamp_field)
 
 
 def misfit(subscription: Any, publishers: list[Any]) -> str:
-    """Why publishers of a topic are not heard, if types or reliability say so; else ""."""
+    """Why publishers of a topic do not match a subscription, by type or reliability; else ""."""
     wanted = (
         f"{subscription.msg_type.__module__.split('.')[0]}/msg/{subscription.msg_type.__name__}"
     )

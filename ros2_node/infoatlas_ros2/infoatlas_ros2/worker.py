@@ -1,4 +1,4 @@
-"""The thread that reads the stream, so that no subscription ever waits for an inference."""
+"""The thread that runs inference, so that no subscription waits for it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ import numpy as np
 
 from infoatlas_rt import Estimator
 from infoatlas_rt.errors import InfoAtlasError
-from infoatlas_rt.fields import Extractor
-from infoatlas_rt.stream import Output, Stream
-from infoatlas_rt.sync import Synchroniser
+from infoatlas_rt.messages.fields import Extractor
+from infoatlas_rt.messages.records import Output
+from infoatlas_rt.messages.stream import Stream
+from infoatlas_rt.messages.sync import Synchroniser
 
 from .health import Health
 from .parameters import Settings, differ
 
-# Parameters that leave the window as it is.
+# Parameters whose change keeps the window.
 DETECTOR = {"key_state_kinds", "key_state_z", "key_state_delay"}
 RATE = {"rate_limit"}
 ASIDE = RATE | {"stall_after", "diagnostics_period"}
@@ -29,11 +30,11 @@ HEADERS = 2000  # of states that may still wait for their partner
 
 
 class Maker:
-    """Makes streams from settings; holds the model, and loads it again only if it has to."""
+    """Makes streams from settings; keeps the model loaded while its settings stay the same."""
 
     def __init__(self, settings: Settings, extractors: list[Extractor]) -> None:
         self.extractors = extractors
-        # Of those that estimate: a stopped worker ends with its inference, and the next one waits.
+        # One worker estimates at a time: a stopped one finishes its inference, and the next waits.
         self.turn = threading.Lock()
         self.since: float | None = None  # time.monotonic() at which the present turn began
         self._load(settings)
@@ -64,9 +65,9 @@ class Maker:
         )
 
     def warm_up(self, settings: Settings) -> None:
-        """Estimate once on noise of the right size, so that the first reading is not a slow one."""
+        """Estimate once on noise of the right size, so that the first reading is not slow."""
         rng = np.random.default_rng(0)
-        dims = [e.dim or max(settings.k, self.estimator.bundle.dim) for e in self.extractors]
+        dims = [e.dim or max(settings.k, self.estimator.model_file.dim) for e in self.extractors]
         x, y = (rng.standard_normal((settings.window, d)) for d in (dims[0], dims[-1]))
         with self.timed():
             self.estimator.estimate(x, y, time_series=True)
@@ -83,11 +84,11 @@ class Maker:
 
 
 class Worker:
-    """Takes messages' states from the subscriptions, and reads at the newest.
+    """Takes states from the subscriptions, and estimates at the newest.
 
-    All that has come enters the window, so that pairs stay exactly a lag apart (none is formed
-    across what a full queue has dropped); inference is for the newest alone. What got no reading
-    of its own is counted.
+    Every state enters the window, so that pairs stay exactly a lag apart (none is formed across
+    states that a full queue has dropped). Inference is for the newest state alone. States without
+    a reading of their own are counted.
     """
 
     def __init__(
@@ -110,7 +111,7 @@ class Worker:
         self._resetting = False  # before the next batch
         self._round = 0  # of messages between two resets; the thread publishes of its own alone
         self._headers: dict[float, Any] = {}
-        self._told: deque[tuple[float, Any]] = deque()  # headers that key states may need
+        self._sent: deque[tuple[float, Any]] = deque()  # headers that key states may need
         self._motions: Any = None  # the last reading of a coupling that was published
         self._behind = 0.0  # seconds of stamps, of the last batch
         self._took: deque[float] = deque(maxlen=5)  # seconds of the last readings
@@ -133,7 +134,7 @@ class Worker:
             self._ready.notify()
 
     def reset(self) -> None:
-        """Forget all messages; what came before is in nothing that is published after this."""
+        """Drop all messages; nothing that is published after this depends on them."""
         with self._ready:
             self.stream.forget()
             self._ring.clear()
@@ -143,7 +144,7 @@ class Worker:
             self._ready.notify()
 
     def stop(self) -> None:
-        """Nothing is published after this; the thread ends with the inference that it is in."""
+        """Publish nothing more; the thread ends with its present inference."""
         with self._ready:
             self._stopping = True
             self._ready.notify()
@@ -168,7 +169,7 @@ class Worker:
                         self._turn(batch, overflown, number)
             except InfoAtlasError as error:
                 self._health.fail(str(error))
-            except Exception as error:  # whatever it is, it must not end the node
+            except Exception as error:  # no error may end the node
                 self._health.fail(f"{type(error).__name__}: {error}")
 
     def _turn(self, batch: list[tuple[Any, Any]], overflown: bool, number: int) -> None:
@@ -194,24 +195,25 @@ class Worker:
             newest = place == len(batch) and not count
             for output in self.stream.take(sample, read=newest):
                 count += output.reading is not None
-                self._tell(output, header, number)
-            self._tell_motions(number)
+                self._publish_output(output, header, number)
+            self._publish_motions(number)
         self.reason = self.stream.reason
         self._health.superseded += len(batch) - max(count, 1)
-        if count and not self._ring:  # nothing newer has come meanwhile
+        if count and not self._ring:  # no newer state has arrived
             for output in self.stream.read():
                 self._health.superseded -= output.reading is not None
-                self._tell(output, batch[-1][1], number)
-            self._tell_motions(number)
+                self._publish_output(output, batch[-1][1], number)
+            self._publish_motions(number)
         self._health.limited += self.stream.limited - limited
         while len(self._headers) > HEADERS:
             del self._headers[next(iter(self._headers))]
 
     def _keep_up(self, stamps: list[float]) -> None:
-        """Let the detector have fewer readings while they take too long, and then more again.
+        """Give the detector fewer readings while they take too long, and more again afterwards.
 
-        It reads all that it is due, in order, so a stall is caught up with. A machine that is too
-        slow for that would fall behind ever more: a batch is what came while the last one was read.
+        The detector gets all readings that it is due, in order, so it catches up after a stall. A
+        machine that is too slow for that would fall behind more and more: a batch holds the states
+        that arrived during the last one.
         """
         behind = max(stamps) - min(stamps) if stamps else 0.0
         detector, took = self.stream.detector, float(np.median(self._took)) if self._took else 0.0
@@ -223,30 +225,32 @@ class Worker:
                 detector.coarsen()
             self._health.warn(
                 f"inference ({took:.3f} s) is too slow for key states with key_state_delay "
-                f"{detector.delay:g} s: a reading every {detector.period:g} s counts, and they may "
-                "differ from those of a faster machine; let the delay be longer, or slices fewer"
+                f"{detector.delay:g} s: they use a reading every {detector.period:g} s, and may "
+                "differ from those of a faster machine: raise the delay, or use fewer slices"
             )
         elif took < 0.2 * detector.period and behind < detector.period:
             detector.refine()
 
-    def _tell(self, output: Output, newest: Any, number: int) -> None:
+    def _publish_output(self, output: Output, newest: Any, number: int) -> None:
         """Publish, with the headers that the states came with."""
         reading = output.reading
         if reading is not None:
             self._took.append(self._maker.estimator.seconds["total"])
             newest = self._headers[reading.stamp]
-            self._told.append((reading.stamp, newest))
+            self._sent.append((reading.stamp, newest))
             start = reading.stamp - 1.1 * self.stream.detector.delay
-            while not start <= self._told[0][0] <= reading.stamp:  # too old, or before a jump back
-                self._told.popleft()
-        headers = self._headers | dict(self._told) if output.keystates else {}
+            while not start <= self._sent[0][0] <= reading.stamp:  # too old, or before a jump back
+                self._sent.popleft()
+        headers: dict[float | None, Any] = {}
+        if output.keystates:
+            headers.update([*self._headers.items(), *self._sent])
         found = [(state, headers.get(state.stamp, newest)) for state in output.keystates]
         with self._ready:
             if number == self._round and not self._stopping:
                 self._publish(reading if output.shown else None, None, newest, found)
 
-    def _tell_motions(self, number: int) -> None:
-        """Publish what couplings are detected in."""
+    def _publish_motions(self, number: int) -> None:
+        """Publish the information of the motions, from which couplings are detected."""
         motions = None if self.stream.coupling is None else self.stream.coupling.reading
         if motions is None or motions is self._motions:
             return

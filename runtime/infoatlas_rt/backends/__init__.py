@@ -1,50 +1,55 @@
-"""Engines that evaluate the graph, one module each, behind one protocol."""
+"""Engines that evaluate the graph, one module each, behind the protocol in `protocol.py`.
+
+`provider` says what computes: "cpu", "cuda" or "tensorrt". The model's file says what drives it: an
+.onnx file goes through ONNX Runtime and its provider of that name, a TensorRT .engine file goes to
+TensorRT directly.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+from ..engine_file import CONTROL, Profile, shift_range
+from ..errors import ProviderError
+from .protocol import Backend
 
-Floats: TypeAlias = NDArray[np.float32]
-Indices: TypeAlias = NDArray[np.int64]
+if TYPE_CHECKING:
+    from ..model_file import ModelFile
 
 
-class Backend(Protocol):
-    """An engine with the model loaded.
+def make_backend(model: ModelFile, provider: str = "cpu", threads: int | None = None) -> Backend:
+    """Load a model into the engine that `provider` and the file's kind ask for.
 
-    Attributes
+    Parameters
     ----------
-    provider : str
-        Where it computes: "cpu", "cuda" or "tensorrt".
-    threads : int
-        Among which the slices are shared out, on the CPU.
+    model : ModelFile
+    provider : {"cpu", "cuda", "tensorrt", "auto"}
+        Used or refused, never replaced silently. A TensorRT engine takes "tensorrt" or "auto".
+    threads : int, optional
+        On the CPU.
+
+    Returns
+    -------
+    Backend
+
+    Raises
+    ------
+    ProviderError, ModelError, InputError
     """
+    # Here and not at the top: an engine is imported where it is used.
+    if model.engine is None:
+        from .onnxruntime import OnnxRuntimeBackend, profile_options
 
-    provider: str
-    threads: int
+        options = None
+        if provider == "tensorrt":
+            control = Profile("control", *CONTROL, shift_range(model, *CONTROL))
+            options = profile_options(control.shapes(model.dim))
+        return OnnxRuntimeBackend(model.bytes, provider, threads, options)
+    if provider not in ("tensorrt", "auto"):
+        raise ProviderError(
+            f"{model.path} is a TensorRT engine, and provider is {provider!r}: pass "
+            f"provider='tensorrt', or the model that it was built from ({model.engine.model})"
+        )
+    from .tensorrt import TensorRTBackend
 
-    def run(
-        self, x: Floats, y: Floats, shifts: Indices, sequence: Indices
-    ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Evaluate the graph.
-
-        Parameters
-        ----------
-        x, y : [S, n, D] float32
-            Shuffled pairs in canonical form.
-        shifts : [M] int64
-            Distinct, each in 1..n-1.
-        sequence : [n] int64
-            Positions of the pairs in order of time; 0..n-1 where they have none.
-
-        Returns
-        -------
-        mi : [S] float32, nats
-        pointwise : [S, n] float32, nats
-        influence : [S, n] float32, nats
-        spread : [S] float32, nats
-            How far `mi` is off, as the model knows it: one standard error.
-        """
-        ...
+    return TensorRTBackend(model)

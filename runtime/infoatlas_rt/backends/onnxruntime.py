@@ -5,27 +5,25 @@ from __future__ import annotations
 import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from time import perf_counter
+from typing import Any
 
 import numpy as np
 
-from ..bundle import OUTPUTS
+from ..checks import as_count
 from ..errors import ModelError, ProviderError
-from ..inputs import as_count
-from . import Floats, Indices
+from ..model_file import OUTPUTS
+from .protocol import Floats, Indices
 
 log = logging.getLogger(__name__)
 
-# What to ask ONNX Runtime for. TF32 costs accuracy in the covariances and in the solved read-out.
-PROVIDERS: dict[str, list[tuple[str, dict[str, str]]]] = {
-    "cpu": [("CPUExecutionProvider", {})],
-    "cuda": [("CUDAExecutionProvider", {"use_tf32": "0"}), ("CPUExecutionProvider", {})],
-    "tensorrt": [
-        ("TensorrtExecutionProvider", {}),
-        ("CUDAExecutionProvider", {"use_tf32": "0"}),
-        ("CPUExecutionProvider", {}),
-    ],
+PROVIDERS = ("auto", "cpu", "cuda", "tensorrt")
+EXECUTION = {
+    "cpu": "CPUExecutionProvider",
+    "cuda": "CUDAExecutionProvider",
+    "tensorrt": "TensorrtExecutionProvider",
 }
-
 
 # Pairs of samples in one call on the CPU: their tensors stay in the cache, and the rest of the
 # slices go to the other threads. Twice as fast as one call for all slices on two cores.
@@ -48,11 +46,23 @@ class OnnxRuntimeBackend:
     ----------
     model : bytes
         Content of the .onnx file.
-    provider : {"cpu", "cuda", "tensorrt"}
-        It is used or refused; there is no silent fall-back to the CPU.
+    provider : {"cpu", "cuda", "tensorrt", "auto"}
+        "auto" takes "cuda" where it starts, else "cpu", and logs which and why. Any other one is
+        used or refused; there is no silent fall-back to the CPU.
     threads : int, optional
         On the CPU: slices are shared out among this many threads, so one slice uses one. They
         sleep between calls. Two by default, for the robot has other work to do.
+    profiles : dict of str, optional
+        For "tensorrt": the provider options `trt_profile_{min,opt,max}_shapes`. Without them
+        ONNX Runtime builds an engine again, for a minute or more, whenever a shape is new.
+
+    Attributes
+    ----------
+    provider : str
+        The one that runs: never "auto".
+    milliseconds : dict of float
+        On a GPU, where the time of the last call went: "copy_in", "compute", "copy_out", by the
+        host's clock around synchronised steps. Empty on the CPU.
 
     Raises
     ------
@@ -64,13 +74,19 @@ class OnnxRuntimeBackend:
         `threads` is not a positive integer.
     """
 
-    def __init__(self, model: bytes, provider: str = "cpu", threads: int | None = None) -> None:
+    def __init__(
+        self,
+        model: bytes,
+        provider: str = "cpu",
+        threads: int | None = None,
+        profiles: dict[str, str] | None = None,
+    ) -> None:
         if not isinstance(provider, str) or provider not in PROVIDERS:
             raise ProviderError(f"unknown provider {provider!r}: use one of {list(PROVIDERS)}")
-        self.provider = provider
         self.threads = (
             default_threads() if threads is None else as_count(threads, "threads", 1, 4096)
         )
+        self.milliseconds: dict[str, float] = {}
         # Here and not at the top: the core installs no engine, and importing one takes a while.
         try:
             import onnxruntime
@@ -80,54 +96,26 @@ class OnnxRuntimeBackend:
                 "'infoatlas-rt[gpu]' (one of them: they share an import name)"
             ) from error
 
-        wanted = PROVIDERS[provider]
-        offered = onnxruntime.get_available_providers()
-        if wanted[0][0] not in offered:
-            raise ProviderError(
-                f"provider {provider!r} needs {wanted[0][0]}, and onnxruntime "
-                f"{onnxruntime.__version__} as installed offers {offered}: uninstall onnxruntime "
-                "and pip install 'infoatlas-rt[gpu]' (they share an import name), "
-                "or use provider='cpu'"
-            )
-        options = onnxruntime.SessionOptions()
-        # One thread a call: threads over slices never wait for each other, threads within an
-        # operator do after every one of a thousand small ones.
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.use_deterministic_compute = True
-        options.log_severity_level = 3  # errors; the fall-backs it would warn about are raised here
-        try:
-            self._session = onnxruntime.InferenceSession(model, options, providers=wanted)
-        except Exception as error:  # its exceptions share no base class
-            if provider == "cpu":
-                raise ModelError(
-                    f"ONNX Runtime {onnxruntime.__version__} cannot load the model: {error}; "
-                    "copy the file again, or update onnxruntime if it is older than the model"
-                ) from error
-            raise ProviderError(
-                f"provider {provider!r} did not start: {error}; check the driver and the CUDA "
-                "libraries, or use provider='cpu'"
-            ) from error
-        # ONNX Runtime drops a provider whose libraries are missing, and goes on without it.
-        running = self._session.get_providers()
-        if running[0] != wanted[0][0]:
-            raise ProviderError(
-                f"provider {provider!r} did not start; ONNX Runtime would use {running} instead: "
-                "check the driver and the CUDA libraries, or use provider='cpu'"
-            )
-        self._session.disable_fallback()
+        self._onnxruntime = onnxruntime
+        if provider == "auto":
+            provider, self._session = _automatic(onnxruntime, model)
+        else:
+            self._session = _session(onnxruntime, model, provider, profiles or {})
+        self.provider = provider
+        self._device = "cpu" if provider == "cpu" else "cuda"
         self._pool: ThreadPoolExecutor | None = None
         self._process = 0  # whose pool it is
-        log.info("ONNX Runtime %s on %s", onnxruntime.__version__, running)
+        log.info("ONNX Runtime %s on %s", onnxruntime.__version__, self._session.get_providers())
 
     def run(
         self, x: Floats, y: Floats, shifts: Indices, sequence: Indices
     ) -> tuple[Floats, Floats, Floats, Floats]:
         """Evaluate the graph; see `Backend.run`."""
+        if self.provider != "cpu":
+            return self._on_device(x, y, shifts, sequence)
         slices, n = x.shape[:2]
-        size = slices
-        if self.provider == "cpu":
-            size = max(1, min(CALL_PAIRS // (n * len(shifts)), -(-slices // self.threads)))
-        if size == slices:
+        size = max(1, min(CALL_PAIRS // (n * len(shifts)), -(-slices // self.threads)))
+        if size >= slices:
             mi, pointwise, influence, spread = self._call(x, y, shifts, sequence)
             return mi, pointwise, influence, spread
         parts = [slice(first, first + size) for first in range(0, slices, size)]
@@ -146,11 +134,180 @@ class OnnxRuntimeBackend:
     def _call(self, x: Floats, y: Floats, shifts: Indices, sequence: Indices) -> list[Floats]:
         inputs = {"x": x, "y": y, "shifts": shifts, "sequence": sequence}
         try:
-            return self._session.run(OUTPUTS, inputs)
+            outputs: list[Floats] = self._session.run(OUTPUTS, inputs)
+            return outputs
         except Exception as error:  # its exceptions share no base class
-            first = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise self._failure(error, x.shape) from error
+
+    def _on_device(
+        self, x: Floats, y: Floats, shifts: Indices, sequence: Indices
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Evaluate the graph on a GPU; sides that lie there already are read where they lie."""
+        begin = perf_counter()
+        binding = self._session.io_binding()
+        inputs: dict[str, Any] = {"x": x, "y": y, "shifts": shifts, "sequence": sequence}
+        kept = []  # what is bound has to live until the call is over
+        try:
+            for name, values in inputs.items():
+                pointer = device_pointer(values)
+                if pointer is None:
+                    copied = self._onnxruntime.OrtValue.ortvalue_from_numpy(values, self._device, 0)
+                    binding.bind_ortvalue_input(name, copied)
+                    kept.append(copied)
+                else:
+                    kind = np.float32 if name in ("x", "y") else np.int64
+                    shape = tuple(values.shape)
+                    binding.bind_input(name, self._device, 0, kind, shape, pointer)
+            for name in OUTPUTS:
+                binding.bind_output(name, self._device, 0)
+            binding.synchronize_inputs()
+            copied_in = perf_counter()
+            self._session.run_with_iobinding(binding)
+            binding.synchronize_outputs()
+            computed = perf_counter()
+            mi, pointwise, influence, spread = binding.copy_outputs_to_cpu()
+        except Exception as error:  # its exceptions share no base class
+            raise self._failure(error, x.shape) from error
+        end = perf_counter()
+        self.milliseconds = {
+            "copy_in": 1e3 * (copied_in - begin),
+            "compute": 1e3 * (computed - copied_in),
+            "copy_out": 1e3 * (end - computed),
+        }
+        return mi, pointwise, influence, spread
+
+    def _failure(self, error: Exception, shape: tuple[int, ...]) -> ModelError:
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        return ModelError(
+            f"ONNX Runtime cannot evaluate the model for {shape[1]} samples in {shape[0]} slices "
+            f"on {self.provider}: {first}; if memory is short, pass fewer samples, slices or "
+            "shifts; else export the model again, and please report"
+        )
+
+
+def device_pointer(values: Any) -> int | None:
+    """Address of a GPU array's data, or None of a NumPy array.
+
+    Work on the array that its library has started is waited for: ONNX Runtime computes on a stream
+    of its own.
+
+    Parameters
+    ----------
+    values : numpy.ndarray, or an array with `__cuda_array_interface__` (torch, CuPy)
+
+    Raises
+    ------
+    ProviderError
+        The array is not contiguous.
+    """
+    if isinstance(values, np.ndarray):
+        return None
+    interface = values.__cuda_array_interface__
+    if interface.get("strides") is not None:
+        raise ProviderError("an array on the GPU has to be contiguous: pass a contiguous copy")
+    library = type(values).__module__.partition(".")[0]
+    if library == "torch":
+        import torch
+
+        torch.cuda.current_stream(values.device).synchronize()
+    elif library == "cupy":
+        import cupy
+
+        cupy.cuda.get_current_stream().synchronize()
+    return int(interface["data"][0])
+
+
+def _automatic(onnxruntime: Any, model: bytes) -> tuple[str, Any]:
+    """The first provider that starts, and its session."""
+    if EXECUTION["cuda"] in onnxruntime.get_available_providers():
+        try:
+            session = _session(onnxruntime, model, "cuda", {})
+        except ProviderError as error:
+            log.warning("provider 'auto' takes 'cpu': %s", error)
+        else:
+            log.info("provider 'auto' takes 'cuda'")
+            return "cuda", session
+    else:
+        log.info("provider 'auto' takes 'cpu': this ONNX Runtime has no CUDA provider")
+    return "cpu", _session(onnxruntime, model, "cpu", {})
+
+
+def _session(onnxruntime: Any, model: bytes, provider: str, profiles: dict[str, str]) -> Any:
+    """A session that runs on the provider, or an error."""
+    wanted = _requests(provider, profiles)
+    offered = onnxruntime.get_available_providers()
+    if wanted[0][0] not in offered:
+        raise ProviderError(
+            f"provider {provider!r} needs {wanted[0][0]}, and onnxruntime "
+            f"{onnxruntime.__version__} as installed offers {offered}: uninstall onnxruntime "
+            "and pip install 'infoatlas-rt[gpu]' (they share an import name), "
+            "or use provider='cpu'"
+        )
+    if provider != "cpu" and hasattr(onnxruntime, "preload_dlls"):
+        # The wheels of CUDA and cuDNN are not on the loader's path: load them, or torch's, by name.
+        onnxruntime.preload_dlls()
+    options = onnxruntime.SessionOptions()
+    # One thread a call: threads over slices never wait for each other, threads within an
+    # operator do after every one of a thousand small ones.
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.use_deterministic_compute = True
+    options.log_severity_level = 3  # errors; the fall-backs it would warn about are raised here
+    try:
+        session = onnxruntime.InferenceSession(model, options, providers=wanted)
+    except Exception as error:  # its exceptions share no base class
+        if provider == "cpu":
             raise ModelError(
-                f"ONNX Runtime cannot evaluate the model for {x.shape[1]} samples in "
-                f"{x.shape[0]} slices on {self.provider}: {first}; if memory is short, pass fewer "
-                "samples, slices or shifts; else export the model again, and please report"
+                f"ONNX Runtime {onnxruntime.__version__} cannot load the model: {error}; "
+                "copy the file again, or update onnxruntime if it is older than the model"
             ) from error
+        raise ProviderError(
+            f"provider {provider!r} did not start: {error}; check the driver and the CUDA "
+            "libraries, or use provider='cpu'"
+        ) from error
+    # ONNX Runtime drops a provider whose libraries are missing, and goes on without it.
+    running = session.get_providers()
+    if running[0] != wanted[0][0]:
+        raise ProviderError(
+            f"provider {provider!r} did not start; ONNX Runtime would use {running} instead: "
+            "check the driver and the CUDA libraries, or use provider='cpu'"
+        )
+    session.disable_fallback()
+    return session
+
+
+def _requests(provider: str, profiles: dict[str, str]) -> list[tuple[str, dict[str, str]]]:
+    """What to ask ONNX Runtime for: the provider, and those that take what it leaves."""
+    # TF32 costs accuracy in the covariances and in the solved read-out.
+    cuda = EXECUTION["cuda"], {"use_tf32": "0"}
+    cpu: tuple[str, dict[str, str]] = EXECUTION["cpu"], {}
+    if provider == "cpu":
+        return [cpu]
+    if provider == "cuda":
+        return [cuda, cpu]
+    folder = str(cache_folder())
+    tensorrt = {
+        "trt_engine_cache_enable": "1",
+        "trt_engine_cache_path": folder,
+        "trt_timing_cache_enable": "1",
+        "trt_timing_cache_path": folder,
+        **profiles,
+    }
+    return [(EXECUTION["tensorrt"], tensorrt), cuda, cpu]
+
+
+def profile_options(shapes: dict[str, tuple[tuple[int, ...], ...]]) -> dict[str, str]:
+    """Provider options of TensorRT for shapes (smallest, optimal, largest) of each input."""
+    return {
+        f"trt_profile_{size}_shapes": ",".join(
+            f"{name}:{'x'.join(map(str, shape[i]))}" for name, shape in shapes.items()
+        )
+        for i, size in enumerate(("min", "opt", "max"))
+    }
+
+
+def cache_folder() -> Path:
+    """Folder for the engines that ONNX Runtime builds: of this user, since engines are code."""
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(root) / "infoatlas-rt" / "tensorrt"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .errors import InputError, OutputError
+from ..errors import InputError, OutputError
 
 # What the language of a terminal may lack.
 PLAIN = {"±": "+-", "·": "-", "µ": "u", "Δ": "D", "−": "-", "…": "...", "–": "-"}

@@ -1,58 +1,43 @@
-"""Pictures of curves and their key states."""
+"""Pictures of curves and their extrema: of trajectories, and of a robot's stream."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .console import check_target
-from .curve import MICurve
-from .errors import InputError
+from ..ensemble_curve import MICurve
+from ..extrema import KeyState
+from .drawing import (
+    COUPLED,
+    CURVE,
+    EVENTS,
+    GRID,
+    INK,
+    QUIET,
+    RED,
+    draw_heading,
+    new_figure,
+    style_axes,
+)
 from .events import Event
-from .extrema import KeyState
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .bags import StreamCurve
+    from ..messages.bag_curve import StreamCurve
 
-INK, QUIET, GRID = "#1c2733", "#6b7785", "#e6e9ed"
-CURVE = "#1f5f99"
-EVENTS = ("#e08a00", "#00936b", "#a8538f", "#7a6a00", "#c2452d")  # told apart by the colour-blind
-RED = "#c2262d"
-COUPLED = "#2e8b57"
 # Of each kind: label, face, edge, colour of the number in it, and of the time beside it.
 MARKS = {
     "maximum": ("maximum", RED, "white", "white", RED),
     "minimum": ("minimum", "white", RED, RED, RED),
     "change": ("steepest change", "#8a95a1", "white", "white", QUIET),
 }
-CROWD = 20  # key states that can be told by number in one picture
-FORMATS = (".png", ".pdf", ".svg")
-
-
-def check_file(path: str | os.PathLike[str]) -> None:
-    """Raise InputError if a picture cannot be written there, before anything long is computed."""
-    check_matplotlib()
-    path = Path(path)
-    if path.suffix not in FORMATS:
-        raise InputError(f"picture {path}: end its name in one of {', '.join(FORMATS)}")
-    check_target(path)
-
-
-def check_matplotlib() -> None:
-    """Raise InputError if matplotlib is not installed."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise InputError("a picture needs matplotlib: pip install 'infoatlas-rt[plot]'") from error
+CROWD = 20  # key states that can be numbered in one picture
 
 
 def keystates_figure(
@@ -63,7 +48,7 @@ def keystates_figure(
     title: str = "",
     lengths: Sequence[int] = (),
 ) -> Figure:
-    """The curve with its noise, key states, and when things truly happened.
+    """The curve with its noise, its extrema, and the times of the simulator's flags.
 
     Parameters
     ----------
@@ -74,7 +59,7 @@ def keystates_figure(
         Drawn as bands (interquartile range) with a line (median), in the units of the curve.
     title : str
     lengths : sequence of int
-        Steps of the trajectories, to be told in the picture.
+        Steps of the trajectories, for the label of the time axis.
 
     Returns
     -------
@@ -85,10 +70,7 @@ def keystates_figure(
     InputError
         matplotlib is not installed.
     """
-    check_matplotlib()
-    from matplotlib.figure import Figure  # no pyplot: no window, no global state
-
-    figure = Figure(figsize=(10, 5.8), dpi=160, facecolor="white")
+    figure = new_figure(10, 5.8)
     main, below = _draw_axes(figure, (6, 1), top=0.775)
     _draw_events(main, events)
     _draw_curve(main, curve.position, curve.mi, curve.noise)
@@ -115,7 +97,7 @@ def keystates_figure(
     below.set_xlim(min(0.0, curve.position[0]) - edge, curve.position[-1] + edge)
 
     heading = f"{title}:  " if title else ""
-    _draw_heading(
+    draw_heading(
         figure,
         f"{heading}information of a state with its past,  "
         f"$I(s_t\\,;\\,{_past('s', curve.lag, curve.history)})$",
@@ -134,7 +116,7 @@ def stream_figure(
     history: int = 1,
     window: int,
 ) -> Figure:
-    """The curve of a robot's stream with its key states, above the states that it was read from.
+    """The curve of a robot's stream with its extrema, above the states that it was made from.
 
     Parameters
     ----------
@@ -153,11 +135,8 @@ def stream_figure(
     InputError
         matplotlib is not installed.
     """
-    check_matplotlib()
-    from matplotlib.figure import Figure
-
     two = len(topics) == 2
-    figure = Figure(figsize=(10, 6.6 if two else 5.8), dpi=160, facecolor="white")
+    figure = new_figure(10, 6.6 if two else 5.8)
     main, *below = _draw_axes(figure, (5, 1.5, 1.5) if two else (5, 1.7), top=0.83)
     time = curve.stamp - curve.start
     broken = _breaks(time)
@@ -186,7 +165,7 @@ def stream_figure(
     end = max(float(stamps[-1]) for stamps, _ in curve.states) - curve.start
     below[-1].set_xlim(-0.015 * end, 1.015 * end)
     what = "information between two topics" if two else "information of a state with its past"
-    _draw_heading(
+    draw_heading(
         figure,
         f"{title}:  {what},  $I({names[0]}_t\\,;\\,{_past(names[-1], lag, history)})$",
         f"time average over windows of {window} steps · lag {lag} steps · {curve.how} "
@@ -213,8 +192,8 @@ def _draw_coupling(axes: Axes, below: Sequence[Axes], curve: StreamCurve) -> Non
             panel.axvline(
                 event.stamp - curve.start,
                 color=COUPLED,
-                linewidth=1.2,
-                linestyle="-" if begins else (0, (2, 2)),
+                lw=1.2,
+                ls="-" if begins else (0, (2, 2)),
                 zorder=1,
             )
         axes.text(
@@ -235,7 +214,7 @@ def _past(name: str, lag: int, history: int) -> str:
 
 
 def _breaks(time: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Where a line would be a lie: after a pause, or where a recording starts anew."""
+    """Where a line has to be interrupted: after a pause, or where a recording starts anew."""
     step = np.diff(time, prepend=time[0])
     return np.flatnonzero((step < 0) | (step > 5 * np.median(np.abs(step))))
 
@@ -255,9 +234,8 @@ def _draw_axes(figure: Figure, heights: Sequence[float], top: float) -> list[Axe
     all_axes: list[Axes] = []
     for cell in range(len(heights)):
         axes = figure.add_subplot(grid[cell], sharex=all_axes[0] if all_axes else None)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.spines[["left", "bottom"]].set_color(QUIET)
-        axes.tick_params(colors=QUIET, labelsize=9, length=3, labelbottom=cell == len(heights) - 1)
+        style_axes(axes)
+        axes.tick_params(labelbottom=cell == len(heights) - 1)
         all_axes.append(axes)
     return all_axes
 
@@ -289,11 +267,6 @@ def _draw_legend(figure: Figure, height: float) -> None:
     )
 
 
-def _draw_heading(figure: Figure, heading: str, note: str) -> None:
-    figure.text(0.075, 0.962, heading, color=INK, fontsize=13, fontweight="bold", va="center")
-    figure.text(0.075, 0.92, note, color=QUIET, fontsize=9, va="center")
-
-
 def _draw_events(axes: Axes, events: Sequence[Event]) -> None:
     """Bands and lines, with labels above the axes: those that are close take turns in height."""
     blend = axes.get_xaxis_transform()
@@ -315,7 +288,7 @@ def _draw_events(axes: Axes, events: Sequence[Event]) -> None:
 
 
 def _draw_states(axes: Axes, states: Sequence[KeyState], form: str) -> None:
-    """Numbered discs with their times, or dots if there are many; a legend tells the kinds."""
+    """Numbered discs with their times, or dots if there are many; labels are for a legend."""
     from matplotlib.patheffects import withStroke
 
     crowded = len(states) > CROWD
@@ -368,6 +341,4 @@ def _draw_states(axes: Axes, states: Sequence[KeyState], form: str) -> None:
             zorder=6,
         )
     if not states:
-        axes.text(
-            0.5, 0.03, "no extremum stands out", transform=axes.transAxes, color=QUIET, ha="center"
-        )
+        axes.text(0.5, 0.03, "no extremum", transform=axes.transAxes, color=QUIET, ha="center")

@@ -1,4 +1,4 @@
-"""The command keystates for recorded trajectories: discover, compare with flags, draw, save."""
+"""The command keystates for demonstrations: discover, compare with flags, draw, save."""
 
 from __future__ import annotations
 
@@ -11,17 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from .console import finite, progress, table, write_json
-from .data import Trajectories, load_trajectories
-from .demonstrations import bags_in, load_demonstrations
-from .errors import InputError
+from ..data_files import load_trajectories
+from ..discovery import LEVEL, discover_keystates
+from ..errors import InputError
+from ..explanation import SLICES
+from ..keystates import KeyStates
+from ..messages.demonstrations import bags_in, load_demonstrations
+from ..trajectories import Trajectories
+from .console import check_json, finite, progress, table, write_json
 from .events import distances, evenly_spaced, event_steps, load_flags, slowest
-from .explanation import SLICES
-from .keystates import LEVEL, KeyStates, discover_keystates
 
 
 def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> None:
     """Run the command."""
+    check_json(arguments.save)
+    count = "5" if arguments.count is None else arguments.count
+    if count != "auto" and not count.isdecimal():
+        raise InputError(f"--count is {count!r}: pass a number of key states, or auto")
+    lag = 2 if arguments.lag is None else arguments.lag
     if bags_in(arguments.data):
         trajectories = load_demonstrations(
             arguments.data, arguments.topic, arguments.field, arguments.joints or ()
@@ -35,8 +42,8 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
     with progress("key states") as advance:
         found = discover_keystates(
             trajectories,
-            arguments.count,
-            arguments.lag,
+            count if count == "auto" else int(count),
+            lag,
             arguments.method,
             resolution=arguments.resolution,
             estimator=estimator,
@@ -55,13 +62,13 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
 
         title = Path(arguments.data).stem
         raster_figure(found, events, information, title=title).savefig(arguments.plot)
-    rank = found.importance
-    p_value = found.known_p_value
+    rank = found.rank
+    p_value = found.computed_p_value
     keystates = [
         {
             "steps": found.steps[:, column].tolist(),
             "rank": int(rank[column]),
-            "gain": float(found.gain[rank[column] - 1]),
+            "strength": float(found.strength[rank[column] - 1]),
             "p_value": None if p_value is None else float(p_value[rank[column] - 1]),
             "information": finite(asdict(information[column])),
             "coordinates": asdict(changes[column]),
@@ -76,7 +83,7 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
         "trajectories": len(found.steps),
         "keystates": keystates,
         "events": events,
-        "model": estimator.bundle.name,
+        "model": estimator.model_file.name,
         "slices": arguments.slices,
         "seed": arguments.seed,
         "groups": groups,
@@ -88,7 +95,7 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
 def compare(
     found: KeyStates, trajectories: Trajectories, times: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    """How near key states come to each event, beside guesses that are as many.
+    """Distances of events to the nearest key state, beside as many baseline steps.
 
     Returns
     -------
@@ -166,7 +173,7 @@ def _print(found: KeyStates, result: dict[str, Any], arguments: Namespace) -> No
                 str(number),
                 f"{middle:.0f} ({low:.0f} to {high:.0f})",
                 str(state["rank"]),
-                f"{state['gain']:.1f}",
+                f"{state['strength']:.1f}",
                 *([] if state["p_value"] is None else [f"{state['p_value']:.2f}"]),
                 "-" if i["local"] is None else f"{i['local']:.1f} ({i['percentile']:.0f}%)",
                 change,
@@ -178,18 +185,20 @@ def _print(found: KeyStates, result: dict[str, Any], arguments: Namespace) -> No
         f"(method {found.method}, lag {found.lag})",
         (
             *("", "step", "rank", unit),
-            *([] if found.known_p_value is None else ["p"]),
-            *("local nats", "I before → after", "what changes most"),
+            *([] if found.computed_p_value is None else ["p"]),
+            *("local nats", "I before → after", "coordinates that change most"),
         ),
         rows,
     )
-    if found.known_p_value is not None and found.known_p_value[0] > LEVEL:
-        print(f"No boundary is certain (p = {found.known_p_value[0]:.2f}).")
+    if found.computed_p_value is not None and found.computed_p_value[0] > LEVEL:
+        print(f"No boundary is significant (p = {found.computed_p_value[0]:.2f}).")
     for name, columns in result["groups"].items():
         print(
             f"Group {name}: {', '.join(found.names[c] if found.names else str(c) for c in columns)}"
         )
-    print("step: median (quartiles) over trajectories; rank: by gain. local: information of the")
+    print(
+        "step: median (quartiles) over trajectories; rank: by strength. local: information of the"
+    )
     print(
         "step with its past, and the share of steps with less of it. I: of states with their past."
     )
@@ -207,7 +216,7 @@ def _print(found: KeyStates, result: dict[str, Any], arguments: Namespace) -> No
         headers += ["found", "within 2", "evenly spaced", "within 2", "slowest", "within 2"]
         table(
             "Distance of each event to the nearest key state, in steps "
-            "(the simulator's flags; the end counts as found)",
+            "(flags; the end counts as a key state)",
             headers,
             [
                 (

@@ -1,7 +1,7 @@
-"""When things truly happened, by a simulator's flags, and how near key states come to them.
+"""Times of true events, by a simulator's flags, and distances of key states to them.
 
-This is the only module that reads flags, and nothing in it or behind it estimates anything: flags
-are compared with, never an input.
+This is the only module that reads flags. They are compared with key states, and are no input of any
+estimate.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .data import read_numpy
+from ..file_readers import read_numpy
 
 
 @dataclass(frozen=True)
 class Event:
-    """When something truly happened, over trajectories.
+    """Time of a true event, over trajectories.
 
     Attributes
     ----------
@@ -39,10 +39,7 @@ class Event:
 
 
 def load_flags(path: str | os.PathLike[str]) -> dict[str, NDArray[np.bool_]]:
-    """Boolean arrays [sum] of an .npz: what truly happened, to compare key states with.
-
-    They are never an input of an estimate. Files of other kinds have none.
-    """
+    """Boolean arrays [sum] of an .npz: a simulator's flags. Files of other kinds have none."""
     path = Path(path)
     if path.suffix != ".npz":
         return {}
@@ -80,7 +77,7 @@ def event(
 def compare(
     events: Sequence[Event], moments: Sequence[float], start: float, end: float
 ) -> dict[str, Any]:
-    """How near moments come to the events, beside as many that are evenly spaced.
+    """Distances of events to the nearest moment, beside as many evenly spaced moments.
 
     Parameters
     ----------
@@ -88,19 +85,19 @@ def compare(
     moments : sequence of float, at least one
         In the units of the events.
     start, end : float
-        Where the curve starts and ends: the guesses are the middles of equal parts of it.
+        Of the curve; the evenly spaced moments are the middles of equal parts of it.
 
     Returns
     -------
     dict
         "count" of the moments; "distance" and "uniform": for each event, from its median to the
-        nearest moment, and to the nearest guess.
+        nearest moment, and to the nearest evenly spaced one.
     """
-    guesses = start + (np.arange(len(moments)) + 0.5) / len(moments) * (end - start)
+    uniform = start + (np.arange(len(moments)) + 0.5) / len(moments) * (end - start)
     return {
         "count": len(moments),
         "distance": [float(np.abs(e.median - np.asarray(moments)).min()) for e in events],
-        "uniform": [float(np.abs(e.median - guesses).min()) for e in events],
+        "uniform": [float(np.abs(e.median - uniform).min()) for e in events],
     }
 
 

@@ -11,24 +11,25 @@ from .console import progress, table, write_json
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from .independence import TestResult
+    from ..independence import TestResult
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What the command has of its own."""
+    """Arguments of this command alone."""
     parser.add_argument("x", help=".npy or .csv [n, d] (or .npz with one array)")
     parser.add_argument("y", help="the same, row by row")
     parser.add_argument(
         "--permutations",
         type=int,
         default=199,
-        help="pairings without dependence (199: p-values down to 0.005)",
+        help="permuted pairings (199: the smallest p-value is 0.005)",
     )
     parser.add_argument(
         "--time-series",
         action="store_true",
-        help="rows are in time order and depend on their neighbours: y is shifted in a circle "
-        "instead; both series have to be stationary, and long beside their memory",
+        help="rows are in time order and depend on their neighbours: y is shifted "
+        "cyclically instead; both series have to be stationary, and much longer than their "
+        "autocorrelation",
     )
     parser.add_argument("--plot", metavar="FILE", help="picture of the null (.png, .pdf or .svg)")
 
@@ -37,11 +38,11 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
     """Run the command; `make_estimator` makes what the arguments ask for."""
     import numpy as np
 
-    from .data import load_pairs
-    from .independence import independence_test
+    from ..data_files import load_pairs
+    from ..independence import independence_test
 
     if arguments.plot is not None:
-        from .plots import check_file
+        from .drawing import check_file
 
         check_file(arguments.plot)  # before minutes of computing, not after
     x, y, dropped = load_pairs(arguments.x, arguments.y, drop_missing=arguments.drop_missing)
@@ -80,13 +81,13 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
     if count < arguments.permutations:
         print(f"A series of {result.samples} has {count} circular shifts.")
     if reached == 0:
-        print(f"No pairing reached it: p is at most {result.p_value:.3g}; more tell more.")
+        print(f"No pairing reached it: p is at most {result.p_value:.3g}.")
     if arguments.plot:
         print(f"Picture: {arguments.plot}")
 
 
 def null_figure(result: TestResult) -> Figure:
-    """Histogram of the readings without dependence, and where the given pairing lies.
+    """Histogram of the estimates of permuted pairings, and where the given pairing lies.
 
     Raises
     ------
@@ -95,19 +96,16 @@ def null_figure(result: TestResult) -> Figure:
     """
     import numpy as np
 
-    from .plots import CURVE, INK, QUIET, RED, check_matplotlib
+    from .drawing import CURVE, INK, RED, new_figure, style_axes
 
-    check_matplotlib()
-    from matplotlib.figure import Figure  # no pyplot: no window, no global state
-
-    figure = Figure(figsize=(8, 4), dpi=160, facecolor="white", layout="constrained")
+    figure = new_figure(8, 4)
+    figure.set_layout_engine("constrained")
     axes = figure.add_subplot()
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.spines["bottom"].set_color(QUIET)
-    axes.tick_params(colors=QUIET, labelsize=9, length=3)
+    style_axes(axes)
+    axes.spines["left"].set_visible(False)
     axes.set_yticks([])
     axes.hist(result.null, bins="auto", color=CURVE, alpha=0.45)
-    axes.set_ylim(top=1.3 * axes.get_ylim()[1])  # room for the words
+    axes.set_ylim(top=1.3 * axes.get_ylim()[1])  # room for the annotation
     axes.axvline(result.mi, color=RED, linewidth=2)
     right = result.mi > np.mean(axes.get_xlim())
     axes.annotate(
@@ -124,7 +122,7 @@ def null_figure(result: TestResult) -> Figure:
     )
     axes.set_xlabel("mutual information (nats)", color=INK, fontsize=10)
     axes.set_title(
-        f"{len(result.null)} {result.method}s of {result.samples} samples: what independence reads",
+        f"{len(result.null)} {result.method}s of {result.samples} samples: the null",
         color=INK,
         fontsize=11,
         loc="left",

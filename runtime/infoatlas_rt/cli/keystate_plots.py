@@ -1,4 +1,4 @@
-"""Pictures of key states: every trajectory with what was found and what truly happened."""
+"""Picture of key states: every trajectory with its key states and the simulator's flags."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .explanation import Information, trajectories
-from .keystates import KeyStates
-from .plots import GRID, INK, QUIET, check_matplotlib
+from ..explanation import Information, trajectories
+from ..keystates import KeyStates
+from .drawing import GRID, INK, QUIET, draw_heading, new_figure, style_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,14 +28,14 @@ def raster_figure(
     *,
     title: str = "",
 ) -> Figure:
-    """One line for each trajectory: its key states, its true events, and a film strip of one.
+    """One line for each trajectory with its key states and true events, and a film strip of one.
 
     Parameters
     ----------
     found : KeyStates
         With its trajectories.
     events : sequence of dict
-        Of `discovery_command.compare`: drawn as marks, and their errors beside those of guesses.
+        Of `demonstrations.compare`: drawn as marks, and their errors beside those of baselines.
     information : sequence of Information
         Of `KeyStates.information`: local information in nats, written into the film strip, or into
         the legend where coordinates have no names of bodies.
@@ -50,20 +50,17 @@ def raster_figure(
     InputError
         matplotlib is not installed, or the key states were loaded from a file.
     """
-    check_matplotlib()
-    from matplotlib.figure import Figure  # no pyplot: no window, no global state
-
     trajectories(found)
     nats = [f"{i.local:.1f} nats ({i.percentile:.0f}%)" for i in information]
     bodies = _bodies(found.names)
     count = found.steps.shape[1]
-    figure = Figure(figsize=(10, 7.4 if bodies else 5.4), dpi=160, facecolor="white")
+    figure = new_figure(10, 7.4 if bodies else 5.4)
     grid = figure.add_gridspec(
         2 if bodies else 1,
         2 if events else 1,
         height_ratios=(3.0, 1.5) if bodies else (1,),
         width_ratios=(3.2, 1) if events else (1,),
-        left=0.07, right=0.975, top=0.84, bottom=0.07 if bodies else 0.11,
+        left=0.075, right=0.975, top=0.84, bottom=0.07 if bodies else 0.11,
         hspace=0.32, wspace=0.28,
     )  # fmt: skip
     main = figure.add_subplot(grid[0, 0])
@@ -78,12 +75,11 @@ def raster_figure(
     heading += f"{count} key states"
     if best is not None:
         heading += f"; {best['name']} found best, {best['found']['error']:.1f} steps off on average"
-    figure.text(0.07, 0.955, heading, color=INK, fontsize=13, fontweight="bold", va="center")
     note = (
         f"{len(found.steps)} demonstrations, method {found.method}, lag {found.lag} steps; black "
-        "marks: the simulator's flags, never an input"
+        "marks: the simulator's flags, which are no input"
     )
-    figure.text(0.07, 0.915, note, color=QUIET, fontsize=9, va="center")
+    draw_heading(figure, heading, note)
     return figure
 
 
@@ -123,7 +119,7 @@ def _draw_raster(
     axes.set_yticks([])
     axes.set_xlabel("step", color=INK, fontsize=10)
     axes.set_ylabel(f"{len(rows)} trajectories", color=INK, fontsize=10)
-    _quiet(axes)
+    style_axes(axes)
     axes.legend(
         loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=4, frameon=False, fontsize=8,
         labelcolor=INK, handletextpad=0.1, columnspacing=1.0, borderpad=0.2,
@@ -145,7 +141,7 @@ def _draw_errors(axes: Axes, events: Sequence[dict[str, Any]]) -> None:
     axes.set_ylim(len(events) - 0.45, -0.55)
     axes.margins(x=0.18)
     axes.set_xlabel("mean error (steps)", color=INK, fontsize=10)
-    _quiet(axes)
+    style_axes(axes)
     axes.tick_params(axis="y", length=0, labelsize=8, colors=INK)
     axes.legend(
         loc="lower left", bbox_to_anchor=(-0.25, 1.0), frameon=False, fontsize=8, labelcolor=INK,
@@ -204,9 +200,3 @@ def _bodies(names: Sequence[str]) -> dict[str, list[int]]:
         if name.endswith(".x") and "_to_" not in body and all(t in place for t in triple):
             found[body] = [place[t] for t in triple]
     return dict(list(found.items())[: len(BODIES)])
-
-
-def _quiet(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(QUIET)
-    axes.tick_params(colors=QUIET, labelsize=9, length=3)

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InputError
-from .estimator import Estimator
-from .inputs import as_count
+from ..checks import as_count
+from ..errors import InputError
+from ..estimator import Estimator
+from .board import Board
 
 WARM_UP = 0.2  # seconds
 DURATION = 3.0  # seconds, at least
@@ -54,9 +55,17 @@ class Report:
     k : int or None
     provider, model : str
     threads : int
+    transfers : dict of Times
+        On a GPU, the parts of "inference": "copy_in", "compute", "copy_out"; by CUDA events in a
+        TensorRT engine, by the host's clock in ONNX Runtime. Empty on the CPU.
     peak_memory_mb : float or None
-        Of the whole process, Python and libraries too; None where the system does not tell.
+        Of the whole process, Python and libraries too; None where the system does not report it.
+    gpu_memory_mb : float or None
+        In use on the GPU by all processes, after the last update.
+    millijoules : float or None
+        Per update: of the GPU, or of a Jetson's input rail. The rest of the board counts too.
     machine : str
+    gpu : str or None
     versions : dict of str
     """
 
@@ -70,8 +79,12 @@ class Report:
     provider: str
     model: str
     threads: int
+    transfers: dict[str, Times]
     peak_memory_mb: float | None
+    gpu_memory_mb: float | None
+    millijoules: float | None
     machine: str
+    gpu: str | None
     versions: dict[str, str]
 
     @property
@@ -152,16 +165,22 @@ def measure(
         estimator.estimate(x, y, time_series=True)
 
     record: dict[str, list[float]] = {stage: [] for stage in STAGES}
+    transfers: dict[str, list[float]] = {}
+    board = Board()
     start = perf_counter()
-    while len(record["total"]) < ITERATIONS or perf_counter() - start < duration:
-        begin = perf_counter()
-        estimator.estimate(x, y, time_series=True)
-        took = perf_counter() - begin
-        for stage in STAGES[:-1]:
-            record[stage].append(estimator.seconds[stage])
-        record["total"].append(took)
-        if progress is not None:
-            progress(min((perf_counter() - start) / duration, 1.0))
+    energy = board.energy()
+    with energy:
+        while len(record["total"]) < ITERATIONS or perf_counter() - start < duration:
+            begin = perf_counter()
+            estimator.estimate(x, y, time_series=True)
+            took = perf_counter() - begin
+            for stage in STAGES[:-1]:
+                record[stage].append(estimator.seconds[stage])
+            record["total"].append(took)
+            for part, milliseconds in estimator.backend.milliseconds.items():
+                transfers.setdefault(part, []).append(milliseconds / 1e3)
+            if progress is not None:
+                progress(min((perf_counter() - start) / duration, 1.0))
     stages = {stage: statistics(times) for stage, times in record.items()}
     return Report(
         stages=stages,
@@ -174,8 +193,12 @@ def measure(
         provider=estimate.provider,
         model=estimate.model,
         threads=estimator.backend.threads,
+        transfers={part: statistics(times) for part, times in transfers.items()},
         peak_memory_mb=_peak_memory_mb(),
+        gpu_memory_mb=board.memory_mb(),
+        millijoules=None if energy.joules is None else 1e3 * energy.joules / len(record["total"]),
         machine=_machine(),
+        gpu=board.name,
         versions=_versions(),
     )
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ..errors import InputError
+from ..trajectories import Trajectories
 from .bags import SUFFIXES, Bag
-from .data import Trajectories
-from .errors import InputError
 from .fields import Extractor
 
 
@@ -46,7 +46,7 @@ def load_demonstrations(
     Returns
     -------
     Trajectories
-        States in the order of arrival. A step is a message, so all should come at one rate.
+        States in the order of arrival. A step is a message, so all bags should have one rate.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def load_demonstrations(
     for bag_path in bags_in(path):
         with Bag(bag_path) as bag:
             if topic is None:
-                raise InputError(f"say which topic to read, with --topic. {bag.listing()}")
+                raise InputError(f"name the topic to read, with --topic. {bag.listing()}")
             extractor = Extractor(fields, bag.schema(topic), joints)
             # The extractor returns the same array each time.
             rows = [extractor(message).copy() for _, _, message in bag.messages(topic)]

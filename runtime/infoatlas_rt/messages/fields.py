@@ -1,12 +1,12 @@
 """Numbers out of ROS messages: which fields make up a state, checked once against a message type.
 
 A field is written as in `position[:]`, `position[0:6]`, `position[2]`, `position[elbow]`, `data`,
-`pose.pose.position.x` or `transforms[0].transform.translation`. An array without brackets is the
-whole array; a nested message stands for all its numbers, in the order in which it declares them,
-if it has nothing but numbers. Coordinates come in the order in which the fields are listed.
+`pose.pose.position.x` or `transforms[0].transform.translation`. An array without brackets means all
+its elements. A nested message means all its numbers, in the order of its definition, if it has
+nothing but numbers. Coordinates come in the order in which the fields are listed.
 
 Where messages name the elements of their arrays (JointState), the order is that of the names in
-the first message, or of the joints that are asked for, however later messages order theirs.
+the first message, or of the joints that are asked for; later messages may have another order.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError
+from ..errors import InputError
 from .paths import Leaf, has_names, resolve, together
 from .schema import HEADER, Schema
 from .stamps import stamp_of
 
-# Layouts of the last RECENT messages are remembered. Another one than the present takes over when
-# it is that of WIDER of them and has more coordinates, or of NARROWER of them. So a few odd
-# messages at the start are got over, and an arm wins against its gripper at the same rate.
+# Layouts of the last RECENT messages are kept. Another layout takes over when WIDER of them have it
+# and it has more coordinates, or when NARROWER of them have it. So a few odd messages at the start
+# do not matter, and an arm wins against its gripper at the same rate.
 RECENT, WIDER, NARROWER = 20, 10, 15
 _ARRAYS = "Float32 Float64 Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64".split()
 DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
@@ -53,7 +53,7 @@ def default_fields(schema: Schema) -> tuple[str, ...]:
         return DEFAULT_FIELDS[schema.name]
     fields = {name: kind for name, kind in schema.fields().items() if kind.base != HEADER}
     if not fields or not all(schema.numeric(kind) for kind in fields.values()):
-        raise InputError(f"say which fields make up the state: {schema}")
+        raise InputError(f"name the fields that make up the state: {schema}")
     return tuple(fields)
 
 
@@ -84,8 +84,8 @@ class Extractor:
     schema : Schema
         Of the message type.
     joints : sequence of str
-        Which elements of whole arrays, by the message's names, and in which order; all of them,
-        as the first message orders them, if empty.
+        Names of the elements to take out of arrays, in this order; all of them, in the order of
+        the first message, if empty.
     stamp_field : str
         A field with the time of a message, and its unit, as in "timestamp us"; the header's stamp
         if empty.
@@ -96,18 +96,17 @@ class Extractor:
     stamp : callable
         From a message to its stamp in seconds; None if it has none.
     dim : int or None
-        d; None while it hangs on a first message (the open end of an array of any length).
+        d; None until a first message, if an array of any length decides it.
     names : tuple of str
-        What each coordinate is, d of them; empty while `dim` is None. By joint where messages have
-        names.
+        Names of the d coordinates; empty while `dim` is None. By joint where messages have names.
     notice : str
-        What has just changed: another layout took over with the last message. The caller clears it.
+        Set when another layout took over with the last message. The caller clears it.
 
     Raises
     ------
     InputError
         A field that does not exist, is no number, or lies beyond the end of an array. The message
-        names the path and the type, and says which fields there are.
+        names the path and the type, and lists the fields that there are.
     """
 
     def __init__(
@@ -142,11 +141,11 @@ class Extractor:
         for leaf in self._leaves:
             if leaf.named and not leaf.open and not leaf.joint:
                 raise InputError(
-                    f"joints are taken out of whole arrays: write {leaf.path}[:], or leave them out"
+                    f"joints are taken out of open arrays: write {leaf.path}[:], or leave them out"
                 )
 
     def forget(self) -> None:
-        """Learn the layout of the messages anew, from the next one."""
+        """Take the layout of the messages from the next one."""
         self.dim: int | None = None
         self.names: tuple[str, ...] = ()
         self._laid_out = False
@@ -154,7 +153,7 @@ class Extractor:
         self._learns = not self.joints and any(leaf.open for leaf in self._leaves)
         if not self._learns and not any(leaf.open and not leaf.named for leaf in self._leaves):
             self._lay_out((), [0] * len(self._leaves))
-            # What is first and second of the names, only a message can tell.
+            # The order of the names is known from a message only.
             numbered = any(leaf.named and not leaf.joint for leaf in self._leaves)
             self._laid_out = bool(self.joints) or not numbered
 
@@ -177,7 +176,7 @@ class Extractor:
         InputError
             Other joints than before, or arrays that are longer or shorter, so that the dimension
             would change; or the message is of another type. If most of the last messages are like
-            this one, it is taken instead, and `notice` says so.
+            this one, its layout takes over, and `notice` is set.
         """
         try:
             try:
@@ -213,8 +212,8 @@ class Extractor:
                 continue
             if found != length and (leaf.open or found < length):
                 raise self._changed(leaf, found, length)
-            whole = stop - start == found
-            state[start:stop] = values if whole else values[leaf.start : leaf.stop]
+            complete = stop - start == found
+            state[start:stop] = values if complete else values[leaf.start : leaf.stop]
         return state
 
     def _lay_out(self, given: Sequence[str], lengths: Sequence[int]) -> None:
@@ -277,7 +276,7 @@ class Extractor:
         self._given = given
 
     def _layout_of(self, message: Any) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """Names and lengths of open arrays: what decides what the coordinates are."""
+        """Names and lengths of open arrays, which decide the coordinates."""
         names = tuple(sorted(message.name)) if self._has_names else ()
         return names, tuple(len(x.get(message)) if x.open else 0 for x in self._leaves)
 

@@ -9,14 +9,14 @@ from functools import reduce
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from .errors import InputError
+from ..errors import InputError
 from .schema import NUMBERS, FieldType, Schema
 
 NAMES = "name"  # of joints, in the order of the arrays beside it
 
 
 def has_names(schema: Schema) -> bool:
-    """Whether messages say which element of their arrays is whose, as JointState does."""
+    """Whether messages name the elements of their arrays, as JointState does."""
     return schema.fields().get(NAMES) == FieldType("string", 0)
 
 
@@ -34,7 +34,7 @@ class Leaf:
 
     @property
     def open(self) -> bool:
-        """Whether only a message can tell how many they are."""
+        """Whether the number of elements is known from a message only."""
         return self.length == 0 and self.stop is None and not self.joint
 
 

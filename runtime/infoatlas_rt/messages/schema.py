@@ -1,4 +1,4 @@
-"""What a ROS message type looks like, told by rclpy's classes or by the definitions inside a bag.
+"""The definition of a ROS message type, from rclpy's classes or from the definitions in a bag.
 
 Nothing here imports ROS: rclpy's classes describe themselves, and rosbags' typestores are tables.
 """
@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 HEADER = "std_msgs/msg/Header"
-# rclpy's words for what message definitions call otherwise.
+# rclpy's names of types, where message definitions have others.
 _ROS = {"double": "float64", "float": "float32", "boolean": "bool"}
 _SIZES = ("8", "16", "32", "64")
 NUMBERS = {"bool", "float32", "float64"} | {f"{u}int{n}" for u in ("", "u") for n in _SIZES}
@@ -32,7 +32,7 @@ class FieldType:
 
 
 class Schema:
-    """What a message type looks like.
+    """The definition of a message type.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Schema:
     def numeric(self, field: FieldType | None = None) -> bool:
         """Whether the message, or one of its fields, is made of numbers and nothing else.
 
-        An array of messages is not: which of them are meant has to be said.
+        An array of messages is not: a field has to name one of them.
         """
         if field is None:
             return all(self.numeric(field) for field in self.fields().values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .errors import InputError
+from ..errors import InputError
 from .paths import resolve
 from .schema import Schema
 

@@ -1,106 +1,30 @@
 """Messages in, readings and key states out.
 
-A recording and a robot go through the same lines here, so both give the same numbers to the last
-bit. The work comes in two halves for those who must not keep a callback waiting: `extract` takes
-the numbers out of a message, `take` does everything else.
+Recordings and robots use the same code, so both give the same bits. The work has two halves,
+because a subscription's callback must not wait: `extract` takes the numbers out of a message, and
+`take` does everything else.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .coupling import CouplingDetector, CouplingEvent
-from .errors import InputError
-from .extrema import KeyState, KeyStateDetector
+from ..coupling import CouplingDetector
+from ..errors import InputError
+from ..extrema import KeyStateDetector
+from ..sliding_window import OnlineEstimator
+from ..tracker import KeyStateTracker
 from .fields import Extractor, OtherJoints
-from .online import OnlineEstimator
-from .result import Reading
+from .records import Output, Sample, TrackedKeyState
 from .sync import Synchroniser
-from .tracker import KeyStateTracker
 
 _NOTHING = np.zeros(0)
 TICK = 1e-6  # seconds between messages that arrive at once
 REMEMBERED = 2000  # stamps of an episode's newest states
-
-
-class Sample(NamedTuple):
-    """What was in a message.
-
-    Attributes
-    ----------
-    side : {0, 1}
-        Which topic it came from.
-    stamp : float or None
-        Seconds: of its header, else of its arrival.
-    state : [d] float64
-        Empty if the message could not be used.
-    fault : str
-        Why it could not; empty if it could.
-    skip : bool
-        It is another robot's message: no step of this one.
-    notice : str
-        The coordinates are others from here on, and why; mostly empty.
-    arrived : bool
-        The message has no stamp of its own, and `stamp` is the time of its arrival.
-    """
-
-    side: int
-    stamp: float | None
-    state: NDArray[np.float64]
-    fault: str
-    skip: bool = False
-    notice: str = ""
-    arrived: bool = False
-
-
-@dataclass(frozen=True)
-class TrackedKeyState:
-    """A key state of the running episode, as `KeyStateTracker` reports it, with its stamps.
-
-    Attributes
-    ----------
-    kind : "phase"
-    keystate : int
-        Its number in order of time, from 0: column of `KeyStates.steps`.
-    posterior : float
-        Probability that the episode has passed it.
-    index, detected_at : int
-        Most likely step, and the step that made it certain; the episode's first state is 0.
-    stamp, detected_stamp : float or None
-        Of those steps, seconds.
-    """
-
-    kind: str
-    keystate: int
-    posterior: float
-    index: int
-    stamp: float | None
-    detected_at: int
-    detected_stamp: float | None
-
-
-class Output(NamedTuple):
-    """What came of a message.
-
-    Attributes
-    ----------
-    reading : Reading or None
-        None where there is none, but a tracker or a coupling detector has an event.
-    keystates : list of KeyState, CouplingEvent or TrackedKeyState
-        What became certain with it, mostly nothing.
-    shown : bool
-        The reading is one that was asked for, and within the rate limit; or it is for key states
-        alone.
-    """
-
-    reading: Reading | None
-    keystates: list[KeyState | CouplingEvent | TrackedKeyState]
-    shown: bool
 
 
 class Stream:
@@ -116,19 +40,19 @@ class Stream:
     sync : Synchroniser, optional
         Pairs the messages of two topics.
     coupling : CouplingDetector, optional
-        Sees the states of two topics too; its newest reading is `coupling.reading`.
+        Gets the states of two topics too; its newest reading is `coupling.reading`.
     tracker : KeyStateTracker, optional
-        Sees every accepted state too, of two topics one after the other.
+        Gets every accepted state too; of two topics, both side by side.
     rate_limit : float
-        Readings per second of stamps that are shown at most; 0: no limit. Those that the detector
-        wants are taken besides, so it changes no key state.
+        Largest number of readings shown per second of stamps; 0: no limit. Readings that the
+        detector needs are made in any case, so the limit changes no key state.
 
     Attributes
     ----------
     limited : int
         States that the rate limit left without a reading.
     reason : str
-        Why the last message gave what it did, as `OnlineEstimator.reason`.
+        Why the last message had no reading, or "ok"; as `OnlineEstimator.reason`.
 
     Raises
     ------
@@ -164,7 +88,7 @@ class Stream:
         self._shown = -np.inf  # stamp of the last reading that was
         self.reason = online.reason
         self._resets = online.counts["resets"]
-        # Messages of joints that were asked for, or not, by name, are nobody's fault.
+        # Messages without the joints that were asked for are passed over, and are no faults.
         self._passed = "not asked for" if extractors[0].joints else "other joints"
         self._skipped = 0
         self._newest = [-np.inf] * topics  # stamps, by topic; of `extract` alone
@@ -176,7 +100,7 @@ class Stream:
         return self.online.counts | (self.sync.counts if self.sync else {}) | skipped
 
     def forget(self) -> None:
-        """Forget what `extract` has learned of the messages; for the thread that calls it."""
+        """Forget the layout of the messages that `extract` found; for the thread that calls it."""
         for extractor in self.extractors:
             extractor.forget()
         self._newest = [-np.inf] * len(self.extractors)
@@ -198,7 +122,7 @@ class Stream:
             self.coupling.online.lost()
 
     def _restart(self) -> None:
-        """What follows the window starts anew with it."""
+        """Restart the detector and the tracker with the window."""
         self._resets = self.online.counts["resets"]
         self.detector.reset()
         self._stamps.clear()
@@ -212,8 +136,8 @@ class Stream:
     def extract(self, message: Any, received: float | None = None, side: int = 0) -> Sample:
         """Take the numbers out of a message.
 
-        Touches nothing that `take` does, so each may have a thread of its own. A message that
-        cannot be used makes a sample with a fault, which leaves a hole in the stream.
+        It shares no state with `take`, so each may have a thread of its own. A message that cannot
+        be used makes a sample with a fault, which leaves a hole in the stream.
 
         Parameters
         ----------
@@ -234,7 +158,7 @@ class Stream:
             if arrived and before - self.online.reset_after <= time <= before:
                 time = before + TICK  # a coarse clock: no copy of the message before
             if time < self._newest[side] - self.online.reset_after:
-                extractor.forget()  # a restart: what comes now may be another robot
+                extractor.forget()  # a restart: the next messages may be another robot's
                 self._newest[side] = time
             self._newest[side] = max(self._newest[side], time)
         try:
@@ -249,20 +173,19 @@ class Stream:
     def take(self, sample: Sample, *, read: bool = True) -> list[Output]:
         """Take a sample into the window, and read it.
 
-        A reading that the detector is due is taken in any case: which those are hangs on the
-        stamps alone.
+        Readings that the detector is due are made in any case; the stamps alone decide which.
 
         Parameters
         ----------
         sample : Sample
         read : bool
-            False asks for no reading, for when messages come faster than they can be read: pairs
-            stay what they are, and the next sample with True is read as if nothing had happened.
+            False: make no reading. For messages that come faster than readings can be made. The
+            pairs in the window are the same, and so is the next reading.
 
         Returns
         -------
         list of Output
-            Mostly none or one. With two topics a message can complete two pairs.
+            Mostly none or one; of two topics a message can complete two pairs.
 
         Raises
         ------
@@ -290,7 +213,7 @@ class Stream:
         return [output for output in outputs if output.reading is not None or output.keystates]
 
     def read(self) -> list[Output]:
-        """Read the window as it is, unless its newest state has been."""
+        """Read the window, unless a reading of its newest state was made."""
         output = self._catch_up(True)
         return [output] if output.reading is not None or output.keystates else []
 
@@ -325,7 +248,7 @@ class Stream:
         return output
 
     def _read(self, asked: bool) -> Output:
-        """Read the window as it is, if that is asked for or the detector is due."""
+        """Read the window if that is asked for, or if the detector is due."""
         now, nothing = self.online.newest, Output(None, [], False)
         if now is None:
             return nothing

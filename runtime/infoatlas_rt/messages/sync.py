@@ -1,10 +1,9 @@
 """Two streams paired by time: each state of one with the nearest of the other.
 
-What is paired with what depends on the stamps alone, not on how the messages of the two streams
-interleave on their way here, so a recording gives the pairs that the robot gave. Causal: a pair is
-told as soon as no nearer partner is to be expected. That is at once if the stamps are equal, or if
-the stream of the older state has never been fast enough to bring a nearer one; else when that
-stream's next message is there.
+The pairs depend on the stamps alone, not on the order in which messages of the two streams arrive,
+so a recording has the pairs that the robot had. Causal: a pair is returned as soon as no nearer
+partner can be expected. That is at once if the stamps are equal, or if the stream of the older
+state has never been fast enough for a nearer one; else at the next message of that stream.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .inputs import as_count, as_seconds
+from ..checks import as_count, as_seconds
 
 
 class Pair(NamedTuple):
@@ -37,7 +36,7 @@ class Pair(NamedTuple):
 class _Waiting(NamedTuple):
     stamp: float
     state: NDArray[np.float64]
-    gap: float  # the shortest step of its stream up to here; 0 before there is one
+    shortest: float  # step of its stream up to here, seconds; 0 before there is one
 
 
 class Synchroniser:
@@ -51,7 +50,7 @@ class Synchroniser:
         States of a stream that may wait for the other one; the oldest go first.
     reset_after : float
         Seconds. A stamp older than the newest of its stream by more than this is a restart:
-        everything that waits is forgotten. Less than this, the state is refused.
+        everything that waits is dropped. Less than this, the state is refused.
 
     Attributes
     ----------
@@ -73,17 +72,17 @@ class Synchroniser:
         self._forget()
 
     def reset(self) -> None:
-        """Forget everything that waits; the counts go on."""
+        """Drop everything that waits; the counts go on."""
         self.counts["pairing resets"] += 1
         self._forget()
 
     def _forget(self) -> None:
         self._queues: tuple[deque[_Waiting], deque[_Waiting]] = (deque(), deque())
         self._newest = [-np.inf, -np.inf]
-        self._gaps = [np.inf, np.inf]
+        self._shortest = [np.inf, np.inf]
 
     def add(self, side: int, stamp: float, state: NDArray[np.float64]) -> list[Pair]:
-        """Take a state of stream 0 or 1; return the pairs that are certain now, mostly none or one.
+        """Take a state of stream 0 or 1; return the pairs that it completes, mostly none or one.
 
         Parameters
         ----------
@@ -98,11 +97,11 @@ class Synchroniser:
         if not self._newest[side] < stamp < np.inf:
             self.counts["out of order"] += 1
             return []
-        self._gaps[side] = min(self._gaps[side], stamp - self._newest[side])
+        self._shortest[side] = min(self._shortest[side], stamp - self._newest[side])
         self._newest[side] = stamp
-        gap = self._gaps[side] if self._gaps[side] < np.inf else 0.0
+        shortest = self._shortest[side] if self._shortest[side] < np.inf else 0.0
         waiting = self._queues[side]
-        waiting.append(_Waiting(stamp, state, gap))
+        waiting.append(_Waiting(stamp, state, shortest))
         pairs = self._match()
         if len(waiting) > self.queue:
             waiting.popleft()
@@ -120,7 +119,7 @@ class Synchroniser:
                 older.popleft()
                 self.counts["unpaired"] += 1
                 continue
-            if 0 < apart and older[0].gap < 2 * apart:  # its successor may be nearer
+            if 0 < apart and older[0].shortest < 2 * apart:  # its successor may be nearer
                 if len(older) == 1:
                     break
                 if abs(older[1].stamp - newer[0].stamp) < apart:

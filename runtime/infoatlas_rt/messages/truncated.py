@@ -6,7 +6,7 @@ import os
 import struct
 from pathlib import Path
 
-from .errors import InputError
+from ..errors import InputError
 
 MAGIC = b"\x89MCAP0\r\n"
 _DATA = range(0x03, 0x0E)  # opcodes: schemas, channels, messages, chunks and what goes with them
@@ -16,9 +16,9 @@ _END = b"\x02" + struct.pack("<QQQI", 20, 0, 0, 0) + MAGIC
 
 
 def copy_intact(path: Path, target: Path) -> int:
-    """Copy the whole records at the start of an MCAP file, and end them as a file has to.
+    """Copy the complete records at the start of an MCAP file, and end the copy with a footer.
 
-    Whole chunks count; messages within the one that was cut are left out.
+    A chunk is a record; messages within the chunk that was cut are left out.
 
     Parameters
     ----------
@@ -34,25 +34,25 @@ def copy_intact(path: Path, target: Path) -> int:
     Raises
     ------
     InputError
-        No MCAP file, or nothing in it is whole.
+        No MCAP file, or no record in it is complete.
     """
     size = os.path.getsize(path)
     with path.open("rb") as file:
-        whole = 0
+        intact = 0
         if file.read(len(MAGIC)) == MAGIC:
             while len(head := file.read(9)) == 9:
                 opcode, length = struct.unpack("<BQ", head)
-                if opcode not in _DATA and (whole or opcode != 0x01):
+                if opcode not in _DATA and (intact or opcode != 0x01):
                     break  # the end of the data, or no record
                 if file.tell() + length > size:
                     break
-                whole = file.seek(length, os.SEEK_CUR)
-        if not whole:
+                intact = file.seek(length, os.SEEK_CUR)
+        if not intact:
             raise InputError(f"{path} has no intact part: it is no MCAP file, or cut at its start")
         file.seek(0)
         with target.open("wb") as copy:
-            left = whole
+            left = intact
             while left:
                 left -= copy.write(file.read(min(left, _BLOCK)))
             copy.write(_END)
-    return size - whole
+    return size - intact

@@ -4,18 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from peers import gaussian_copula, kde, ksg
+from draws import gaussian
 from scipy.stats import gaussian_kde
 from sklearn.feature_selection import mutual_info_regression
 
+from benchmarks.peers import gaussian_copula, kde, ksg
+
 DRAWS = 8
-
-
-def gaussian(truth, d, n, seed):
-    rng = np.random.default_rng(seed)
-    rho = math.sqrt(1 - math.exp(-2 * truth / d))
-    x, noise = rng.standard_normal((2, n, d))
-    return x, rho * x + math.sqrt(1 - rho**2) * noise
 
 
 def mean_over_draws(estimate, truth, d, n):

@@ -1,21 +1,12 @@
-"""The key-state benchmark: its peers by construction, and one quick run."""
-
-import json
-import subprocess
-import sys
-from pathlib import Path
+"""The peers of the key-state benchmark, on trajectories made so that the answer is known."""
 
 import numpy as np
 import pytest
 
 pytest.importorskip("ruptures", reason="the extra 'bench' is not installed")
 
-from benchmarks.keystates import page, peers, tasks, variants
-from benchmarks.keystates.ours import Ours
-
-from infoatlas_rt import discover_keystates
-
-ROOT = Path(__file__).parents[2]
+from benchmarks.peers import keystate_finders as peers
+from benchmarks.tasks import demonstrations as tasks
 
 
 def made(corners, steps=61):
@@ -117,36 +108,3 @@ def test_peers_see_no_events():
             continue
         again = peer.find(other, 5)
         assert all(np.array_equal(a, b) for a, b in zip(found, again, strict=True))
-
-
-def test_fewer_phases_are_the_most_important_of_five():
-    """What the benchmark takes from one call is what calls for each K would give."""
-    demos = variants.sample(tasks.load("push"), 5, 0)
-    ours = Ours("edge")
-    for k in (5, 2):
-        alone = discover_keystates(demos.trajectories, k=k)
-        assert np.array_equal(np.array(ours.phase(demos, k)), alone.steps)
-
-
-def test_quick(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.keystates.run", "--quick", "--out", tmp_path],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-    )
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "keystates.png").read_bytes().startswith(b"\x89PNG")
-    report = json.loads((tmp_path / "keystates.json").read_text(encoding="utf-8"))
-    assert report["command"].startswith("python -m benchmarks.keystates.run --quick")
-    rows = report["rows"]
-    assert {row["study"] for row in rows} == {"tasks", "time-warped", "10 demonstrations", "online"}
-    for task in ("push", "stack"):
-        mine = page.one(rows, study="tasks", task=task, method="phase", k=5)
-        even = page.one(rows, study="tasks", task=task, method="evenly spaced", k=5)
-        assert mine["recall"] >= 0.85 and mine["error"] < even["error"]
-    grasp = page.one(rows, study="online", task="stack", event="grasp")
-    assert grasp["recall"] >= 0.75 and grasp["episodes"] == 4
-    text = (tmp_path / "keystates.md").read_text(encoding="utf-8")
-    assert "](keystates.png)" in text and "nan" not in text and "| phase |" in text

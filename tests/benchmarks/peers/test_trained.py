@@ -6,8 +6,11 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from neural_peers import _log_mixture, infonce, knife, mine
-from test_peers import gaussian
+from draws import gaussian
+
+from benchmarks.peers.infonce import infonce
+from benchmarks.peers.knife import _log_mixture, knife
+from benchmarks.peers.mine import mine
 
 # Short: what is tested is that they learn the right thing.
 SHORT = {

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from more_families import MORE
-from unseen import UNSEEN
+
+from benchmarks.tasks.more_families import MORE
+from benchmarks.tasks.unseen import UNSEEN
 
 # Of x and y, in order.
 WIDTHS = (
@@ -12,7 +13,7 @@ WIDTHS = (
 )
 FAMILIES = [
     pytest.param(family, widths, id=family.name)
-    for family, widths in zip([*MORE, *UNSEEN], WIDTHS.split(), strict=True)
+    for family, widths in zip([*MORE.families, *UNSEEN.families], WIDTHS.split(), strict=True)
 ]
 
 

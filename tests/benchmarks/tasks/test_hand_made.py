@@ -7,17 +7,18 @@ mean over samples of log p(y|x) / p(y), and p(y) a mean over other samples.
 import math
 from types import SimpleNamespace
 
-import families
 import numpy as np
 import pytest
-import report
-import truths
-from hand_made import FAMILIES
 from scipy.special import i0e, log_ndtr, ndtr
 from scipy.stats import gamma, laplace, logistic, lognorm, norm, poisson
 
+from benchmarks import families
+from benchmarks.measure import measure
+from benchmarks.tasks import truths
+from benchmarks.tasks.hand_made import HAND_MADE
+
 N, INNER = 2000, 1200  # samples; those of them behind p(y)
-BY_NAME = {family.name: family for family in FAMILIES}
+BY_NAME = {family.name: family for family in HAND_MADE.families}
 
 
 def log_mean(table, axis):
@@ -174,9 +175,9 @@ def test_each_truth_is_checked():
 
 
 def test_families_are_what_the_benchmark_promises():
-    assert 15 <= len(FAMILIES) <= 25
-    assert all(0.1 < family.truth < 3 for family in FAMILIES)
-    widths = [side.shape[1] for family in FAMILIES for side in family.draw(10, 0)]
+    assert 15 <= len(HAND_MADE.families) <= 25
+    assert all(0.1 < family.truth < 3 for family in HAND_MADE.families)
+    widths = [side.shape[1] for family in HAND_MADE.families for side in family.draw(10, 0)]
     assert set(widths) == {1, 2, 3, 4, 5}
 
 
@@ -228,7 +229,7 @@ def test_copula_samples(name, cdf):
 
 def test_only_processes_are_announced_as_series():
     """And what a case announces is what our estimator is told."""
-    made = families.cases(FAMILIES, (32,), 1)
+    made = families.cases(HAND_MADE, (32,), 1)
     told = []
 
     class Listening:
@@ -236,7 +237,7 @@ def test_only_processes_are_announced_as_series():
             told.append(options)
             return SimpleNamespace(mi=1.0, stderr=0.1)
 
-    report.measure("", made, {"ours": Listening()}, {})
+    measure("", made, {"ours": Listening()}, {})
     assert {case.label["family"] for case in made if case.time_series} == {
         "second order",
         "magnitudes",

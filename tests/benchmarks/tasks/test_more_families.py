@@ -9,13 +9,14 @@ import math
 import numpy as np
 import pytest
 from densities import bell, log_ratios
-from more_families import MORE
 from scipy.special import expit, ndtri, stdtrit
 from scipy.stats import beta, dirichlet_multinomial, multivariate_t
-from truths import grid_information
+
+from benchmarks.tasks.more_families import MORE
+from benchmarks.tasks.truths import grid_information
 
 N, INNER = 30_000, 1000  # samples; those of them behind p(y)
-BY_NAME = {family.name: family for family in MORE}
+BY_NAME = {family.name: family for family in MORE.families}
 page = dirichlet_multinomial.logpmf
 
 
@@ -120,6 +121,6 @@ def test_truth_of_the_beds_by_counting():
 
 def test_families_are_what_the_benchmark_promises():
     assert {*GIVEN, *RATIO, "beds"} == set(BY_NAME)
-    truths = sorted(family.truth for family in MORE)
+    truths = sorted(family.truth for family in MORE.families)
     assert 0.15 <= truths[0] < truths[-1] < 2.55
     assert np.diff(truths).max() < 0.25

@@ -10,14 +10,15 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-import unseen
 from densities import bell, log_ratios
 from scipy.special import expit, gammainc, gammaln, i0e, i1e, logsumexp, ndtr, polygamma, psi
 from scipy.stats import dirichlet, expon, gamma
-from truths import grid_information
+
+from benchmarks.tasks import unseen
+from benchmarks.tasks.truths import grid_information
 
 N, INNER = 20_000, 1000  # samples; those of them behind p(y)
-BY_NAME = {family.name: family for family in unseen.UNSEEN}
+BY_NAME = {family.name: family for family in unseen.UNSEEN.families}
 TURN = 2 * math.pi
 
 
@@ -366,7 +367,7 @@ def test_samples_are_what_the_truth_assumes(name):
 
 def test_families_are_what_the_benchmark_promises():
     assert {*GIVEN, *RATIO, "islands"} == {*RESIDUALS} == {*BY_NAME}
-    truths = sorted(family.truth for family in unseen.UNSEEN)
+    truths = sorted(family.truth for family in unseen.UNSEEN.families)
     assert truths[0] == 0  # calls
     assert 0.05 <= truths[1] < truths[-1] < 2.5
     assert np.diff(truths).max() < 0.45

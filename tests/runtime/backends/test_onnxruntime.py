@@ -6,9 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from infoatlas_rt import bundle
+from infoatlas_rt import model_file
+from infoatlas_rt.backends import make_backend
 from infoatlas_rt.backends import onnxruntime as onnxruntime_backend
-from infoatlas_rt.backends.onnxruntime import OnnxRuntimeBackend, default_threads
+from infoatlas_rt.backends.onnxruntime import OnnxRuntimeBackend, default_threads, device_pointer
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
 from infoatlas_rt.preprocess import canonicalise
 
@@ -17,7 +18,7 @@ onnxruntime = pytest.importorskip("onnxruntime")
 
 @pytest.fixture(scope="module")
 def model():
-    return bundle.load("edge")
+    return model_file.load("edge")
 
 
 @pytest.fixture(scope="module")
@@ -174,3 +175,75 @@ def test_without_onnxruntime(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(ProviderError, match=r"infoatlas-rt\[cpu\]"):
         OnnxRuntimeBackend(model.bytes)
+
+
+class OnDevice:
+    """An array in device memory, as torch and CuPy show theirs; the device here is the host."""
+
+    def __init__(self, values):
+        self._values = values  # keeps the memory
+        self.shape = values.shape
+        self.__cuda_array_interface__ = {
+            "shape": values.shape,
+            "typestr": values.dtype.str,
+            "data": (values.ctypes.data, False),
+            "strides": None if values.flags.c_contiguous else values.strides,
+            "version": 3,
+        }
+
+
+@pytest.mark.parametrize("place", [np.asarray, OnDevice])
+def test_bound_inputs_give_the_same_outputs(model, place):
+    rng = np.random.default_rng(0)
+    data = canonicalise(*rng.standard_normal((2, 3, 40, 3)), model.dim)
+    shifts, sequence = np.arange(1, 9), np.arange(40)
+    backend = OnnxRuntimeBackend(model.bytes, threads=1)
+    assert backend.milliseconds == {}
+    x, y = (np.ascontiguousarray(side) for side in (data.x, data.y))
+    bound = backend._on_device(place(x), place(y), shifts, sequence)
+    for found, expected in zip(bound, backend.run(x, y, shifts, sequence), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+    assert list(backend.milliseconds) == ["copy_in", "compute", "copy_out"]
+    assert all(value > 0 for value in backend.milliseconds.values())
+
+
+def test_an_array_on_the_gpu_has_to_be_contiguous():
+    values = np.zeros((4, 6), np.float32)
+    assert device_pointer(OnDevice(values)) == values.ctypes.data
+    with pytest.raises(ProviderError, match="contiguous"):
+        device_pointer(OnDevice(values.T))
+
+
+def test_auto_takes_the_cpu_where_there_is_no_gpu(model, caplog):
+    with caplog.at_level("INFO"):
+        backend = OnnxRuntimeBackend(model.bytes, "auto")
+    assert backend.provider == "cpu"
+    assert "'auto' takes 'cpu'" in caplog.text
+
+
+def test_auto_says_why_cuda_does_not_start(recorder, caplog):
+    # (the CPU's session starts, because the recorder says CPUExecutionProvider)
+    assert OnnxRuntimeBackend(b"", "auto").provider == "cpu"
+    assert "takes 'cpu'" in caplog.text and "did not start" in caplog.text
+
+
+def test_auto_takes_cuda(recorder, monkeypatch):
+    monkeypatch.setattr(recorder, "starts", ("CUDAExecutionProvider", "CPUExecutionProvider"))
+    assert OnnxRuntimeBackend(b"", "auto").provider == "cuda"
+
+
+def test_tensorrt_provider_keeps_its_engines(model, recorder, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    everything = tuple(f"{name}ExecutionProvider" for name in ("Tensorrt", "CUDA", "CPU"))
+    monkeypatch.setattr(recorder, "starts", everything)
+    make_backend(model, "tensorrt")
+    name, options = recorder.providers[0]
+    assert name == "TensorrtExecutionProvider"
+    assert options["trt_engine_cache_enable"] == options["trt_timing_cache_enable"] == "1"
+    assert options["trt_engine_cache_path"] == str(tmp_path / "infoatlas-rt" / "tensorrt")
+    assert options["trt_profile_min_shapes"] == "x:1x32x5,y:1x32x5,shifts:4,sequence:32"
+    assert options["trt_profile_opt_shapes"] == "x:40x100x5,y:40x100x5,shifts:5,sequence:100"
+    assert options["trt_profile_max_shapes"].startswith("x:64x512x5,y:64x512x5,shifts:")
+    assert not any("fp16" in option for option in options)  # precision is in the graph
+    assert ("CUDAExecutionProvider", {"use_tf32": "0"}) in recorder.providers
+    assert (tmp_path / "infoatlas-rt" / "tensorrt").stat().st_mode & 0o077 == 0

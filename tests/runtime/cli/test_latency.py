@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 
 import numpy as np
 import pytest
 
 from fakes import RecordingEstimator
-from infoatlas_rt import bench
+from infoatlas_rt.cli import latency
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimator import Estimator
 
@@ -17,7 +16,7 @@ from infoatlas_rt.estimator import Estimator
 @pytest.mark.parametrize("n", [1, 7, 100, 333])
 def test_statistics(n):
     seconds = np.random.default_rng(n).permutation(np.arange(1, n + 1)) / 1e3
-    times = bench.statistics(seconds)
+    times = latency.statistics(seconds)
     in_order = list(range(1, n + 1))  # milliseconds
     for p in (90, 95, 99):
         expected = in_order[max(n - 1 - int((1 - p / 100) * n), 0)]
@@ -27,35 +26,44 @@ def test_statistics(n):
     assert times.cv == pytest.approx(np.std(in_order) / np.mean(in_order))
 
 
-def test_measure_warms_up_and_runs_long_enough():
-    class Slow(RecordingEstimator):
-        def estimate(self, x, y, **options):
-            time.sleep(0.03)
-            return super().estimate(x, y, **options)
+class Clock(RecordingEstimator):
+    """An estimator that takes 30 ms a call, by the clock that it is."""
 
-    estimator, shares = Slow(), []
-    report = bench.measure(
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def estimate(self, x, y, **options):
+        self.now += 0.03
+        return super().estimate(x, y, **options)
+
+
+def test_measure_warms_up_and_runs_long_enough(monkeypatch):
+    estimator, shares = Clock(), []
+    monkeypatch.setattr(latency, "perf_counter", estimator)
+    report = latency.measure(
         estimator, samples=50, dims=(7, 3), duration=0.01, progress=shares.append
     )
     assert report.iterations == 10  # at least, however short the duration
-    assert len(estimator.calls) >= 10 + bench.WARM_UP / 0.1
+    assert len(estimator.calls) == 10 + 7  # a warm-up of 0.2 s
     assert {(c.x.shape, c.y.shape) for c in estimator.calls} == {((50, 7), (50, 3))}
     assert np.isfinite(estimator.calls[0].x).all()
-    assert report.stages["total"].min >= 30 and report.throughput < 34
+    total = report.stages["total"]
+    assert (total.min, total.max) == pytest.approx((30, 30)) and not report.unstable
+    assert report.throughput == pytest.approx(1000 / 30)
     assert report.stages["inference"].median == pytest.approx(0.3)  # as the estimator says
     assert shares == sorted(shares) and shares[-1] == 1.0
     assert report.dims == (7, 3) and report.samples == 50
-
-    report = bench.measure(estimator, samples=50, dims=(3, 7), duration=0.6)
-    assert report.iterations * report.stages["total"].mean >= 0.9 * 600
-    assert report.iterations > 10 or report.stages["total"].mean > 50  # a very busy machine
+    report = latency.measure(estimator, samples=50, dims=(3, 7), duration=0.59)
+    assert report.iterations == 20
 
 
 def test_stages_of_a_real_update():
-    report = bench.measure(Estimator(k=2, slices=2, threads=1), dims=(6, 9), duration=0.2)
+    report = latency.measure(Estimator(k=2, slices=2, threads=1), dims=(6, 9), duration=0.2)
     stages = report.stages
     parts = sum(stages[name].mean for name in ("slicing", "preprocessing", "inference"))
-    assert 0.5 * stages["total"].mean < parts <= 1.01 * stages["total"].mean
+    assert 0 < parts <= stages["total"].mean  # each stage is a part of the whole
     assert report.slices == 2 and report.k == 2 and report.threads == 1
     assert report.peak_memory_mb is None or 20 < report.peak_memory_mb < 100_000
     assert {"python", "numpy", "infoatlas-rt", "onnxruntime"} <= set(report.versions)
@@ -68,4 +76,4 @@ def test_stages_of_a_real_update():
 @pytest.mark.parametrize("options", [{"duration": 0}, {"samples": 0}, {"dims": (3, 0)}])
 def test_refusals(options):
     with pytest.raises(InputError):
-        bench.measure(RecordingEstimator(), **options)
+        latency.measure(RecordingEstimator(), **options)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from infoatlas_rt import cli
+from infoatlas_rt.cli import main
 from infoatlas_rt.estimator import Estimator
 
 
@@ -100,8 +100,8 @@ def test_targets_are_checked_before_computing(capsys, tmp_path, monkeypatch, opt
     monkeypatch.chdir(tmp_path)
     Path("folder.png").mkdir()
     np.save("x.npy", np.arange(80.0))
-    monkeypatch.setattr(Estimator, "enter", lambda *a, **b: pytest.fail("it has computed"))
-    assert cli.main(["test", "x.npy", "x.npy", option, target]) == 2
+    monkeypatch.setattr(Estimator, "prepare", lambda *a, **b: pytest.fail("it has computed"))
+    assert main.main(["test", "x.npy", "x.npy", option, target]) == 2
     error = capsys.readouterr().err
     assert "cannot be written" in error and error.count("\n") == 1
 
@@ -115,21 +115,21 @@ def test_missing_values(capsys, tmp_path, monkeypatch):
         cells = [repr(v) for v in values.tolist()]
         cells[at] = "NA" if name == "x" else ""
         Path(f"{name}.csv").write_text("\n".join(cells) + "\n")
-    assert cli.main(["estimate", "x.csv", "y.csv"]) == 2
+    assert main.main(["estimate", "x.csv", "y.csv"]) == 2
     assert "x.csv, line 1: 'NA' is a missing value" in capsys.readouterr().err
     there = np.delete(np.arange(90), [0, 40])
     expected = Estimator().estimate(x[there], y[there]).mi
-    assert cli.main(["estimate", "x.csv", "y.csv", "--drop-missing", "--json"]) == 0
+    assert main.main(["estimate", "x.csv", "y.csv", "--drop-missing", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["mi"] == expected > 1 and found["dropped"] == 2 and found["samples"] == 88
     quick = ["--permutations", "3", "--drop-missing"]
-    assert cli.main(["test", "x.csv", "y.csv", *quick]) == 0
+    assert main.main(["test", "x.csv", "y.csv", *quick]) == 0
     assert "Dropped: 2 pairs with a missing value" in capsys.readouterr().out
 
 
 def test_errors_are_one_line(capsys, tmp_path):
     path = tmp_path / "a\nb.npy"
-    assert cli.main(["estimate", str(path), str(path)]) == 2
+    assert main.main(["estimate", str(path), str(path)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
@@ -156,7 +156,7 @@ LATER = "threading.Timer(moment, os.kill, (os.getpid(), signal.SIGINT)).start()"
 @pytest.mark.parametrize(
     "name",
     [
-        "infoatlas_rt.cli",
+        "infoatlas_rt.cli.main",
         "argparse",
         "infoatlas_rt.errors",
         "infoatlas_rt.estimator",

@@ -18,19 +18,21 @@ from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, W
 from rosbags.typesys import Stores, get_typestore
 
 from fakes import RecordingEstimator
-from infoatlas_rt import bags as bags_module
-from infoatlas_rt import cli
-from infoatlas_rt.bags import Bag, read
+from infoatlas_rt.cli import main
 from infoatlas_rt.coupling import CouplingDetector
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimator import Estimator
 from infoatlas_rt.extrema import KeyStateDetector
-from infoatlas_rt.fields import Extractor
-from infoatlas_rt.online import OnlineEstimator
-from infoatlas_rt.stream import Stream
-from infoatlas_rt.sync import Synchroniser
+from infoatlas_rt.messages import bag_curve
+from infoatlas_rt.messages.bag_curve import read
+from infoatlas_rt.messages.bags import Bag
+from infoatlas_rt.messages.fields import Extractor
+from infoatlas_rt.messages.stream import Stream
+from infoatlas_rt.messages.sync import Synchroniser
+from infoatlas_rt.sliding_window import OnlineEstimator
+from pictures import drawn, series, words
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "examples"))
 from make_bag import STORE, TYPES, header, make_bag  # noqa: E402
 
@@ -225,7 +227,7 @@ def test_a_bag_that_loops_starts_anew_even_as_another_robot(tmp_path):
     assert stream.counts["resets"] == 1 and stream.counts["accepted"] == 60
     assert [call.x.shape[1] for call in fake.calls] == [2] * 19 + [3] * 19
     assert (fake.calls[19].x[:, 0] >= 30).all()
-    assert stream.detector.readings == 19 and len(curve.mi) == 38
+    assert stream.detector.count == 19 and len(curve.mi) == 38
 
 
 def test_streams_and_their_parts_have_to_fit(bags):
@@ -240,7 +242,7 @@ def test_streams_and_their_parts_have_to_fit(bags):
 @pytest.mark.parametrize("storage", STORAGES)
 def test_memory_is_that_of_the_curve(tmp_path, monkeypatch, storage):
     """Messages of 12 MB go through the window one by one."""
-    monkeypatch.setattr(bags_module, "_KEPT", 10)
+    monkeypatch.setattr(bag_curve, "KEPT", 10)
     rows = np.random.default_rng(0).standard_normal((1500, 1000))
     with Bag(write_arrays(tmp_path / "bag", rows, STORAGES[storage])) as bag:
         fake = RecordingEstimator(n_min=8)
@@ -281,7 +283,7 @@ def test_a_bag_without_definitions_is_read_by_the_types_that_everybody_has(bags,
     head, _, tail = text.partition("name: /tool_pose")
     tail = tail.replace("geometry_msgs/msg/PoseStamped", "lab_msgs/msg/Grip", 1)
     (folder / "metadata.yaml").write_text(f"{head}name: /tool_pose{tail}")
-    with Bag(folder) as bag, pytest.raises(InputError, match=r"look like \(lab_msgs/msg/Grip\)"):
+    with Bag(folder) as bag, pytest.raises(InputError, match=r"definition of .*lab_msgs/msg/Grip"):
         bag.schema("/tool_pose")
 
 
@@ -314,7 +316,7 @@ def test_a_bag_of_ros_1(tmp_path):
 
 
 def run(*arguments) -> int:
-    return cli.main(["keystates", *map(str, arguments)])
+    return main.main(["keystates", *map(str, arguments)])
 
 
 QUICK = ("--window", "40", "--every", "4", "--threads", "1")
@@ -328,7 +330,7 @@ def test_joints_by_name(bags, tmp_path):
     assert topic["coordinates"] == ["position[joint5]", "position[joint1]"]
 
 
-def test_command(bags, tmp_path, capsys, recorded, estimator):
+def test_command(bags, tmp_path, capsys, recorded, estimator, figures):
     picture, target = tmp_path / "a.png", tmp_path / "a.json"
     options = ("--topic", "/joint_states", "--field", "position[0:2]", "--field", "position[4]")
     rest = ("--lag-seconds", "0.1", "--plot", picture, "--json", target)
@@ -339,7 +341,7 @@ def test_command(bags, tmp_path, capsys, recorded, estimator):
         in text
     )
     assert "accepted" in text and f"Picture: {picture}" in text
-    assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size > 20_000
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
     result = json.loads(target.read_text())
     online = OnlineEstimator(estimator, window=40, every=4, lag_seconds=0.1)
@@ -350,6 +352,13 @@ def test_command(bags, tmp_path, capsys, recorded, estimator):
     assert result["curve"]["mi"] == [r.estimate.mi for r in readings if r is not None]
     assert result["topics"][0]["fields"] == ["position[0:2]", "position[4]"]
     assert result["lag"] == 2 and result["counts"]["accepted"] == len(readings)
+    ((main_axes, below),) = (figure.axes for figure in figures)
+    assert main_axes.get_ylabel() == "mutual information (nats)"
+    mi = result["curve"]["mi"]
+    assert series(main_axes, len(mi))[1] == mi
+    assert below.get_ylabel() == "/joint_states" and below.get_xlabel().startswith("seconds")
+    states = [drawn(line)[1] for line in below.lines]
+    assert len(states) == 3 and all((min(line), max(line)) == (0, 1) for line in states)
 
 
 def test_command_with_two_topics(bags, tmp_path, capsys):
@@ -366,7 +375,7 @@ def test_command_with_two_topics(bags, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "say which topic to read.*It has /cube_pose .geometry_msgs/msg/PoseStamped, 1"),
+        ((), "name the topic to read.*It has /cube_pose .geometry_msgs/msg/PoseStamped, 1"),
         (("--topic", "/x"), "has no topic '/x'. It has .*/joint_states .sensor_msgs/msg/JointS"),
         (("--topic", "/joint_states", "--field", "x"), "there is no 'x'.*position .float64"),
         (("--topic", "/joint_states", "--points", "3"), "--points is for trajectories"),
@@ -385,7 +394,7 @@ def test_command_with_two_topics(bags, tmp_path, capsys):
         ),
     ],
 )
-def test_wrong_usage_is_told(bags, capsys, arguments, message):
+def test_wrong_usage_is_reported(bags, capsys, arguments, message):
     import re
 
     assert run(bags / "mcap", *arguments) == 2
@@ -424,7 +433,7 @@ def damaged(bags, folder):
     return [*folder.glob("*.*"), folder / "metadata"]
 
 
-def test_damaged_and_foreign_files_are_told(bags, tmp_path, capsys):
+def test_damaged_and_foreign_files_are_reported(bags, tmp_path, capsys):
     """One line with the file and a way out; never a traceback, never part of the data."""
     paths = damaged(bags, tmp_path / "damaged")
     assert len(paths) == 8
@@ -440,7 +449,7 @@ def test_the_intact_part_of_a_truncated_mcap(bags, tmp_path, capsys, monkeypatch
     """Messages up to the cut, each what it was; the copy is gone afterwards."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
-    rows = np.random.default_rng(0).standard_normal((30_000, 9))
+    rows = np.random.default_rng(0).standard_normal((3_000, 90))
     whole = next(write_arrays(tmp_path / "bag", rows).glob("*.mcap"))
     cut = tmp_path / "cut.mcap"
     cut.write_bytes(whole.read_bytes()[: whole.stat().st_size * 2 // 3])
@@ -448,13 +457,13 @@ def test_the_intact_part_of_a_truncated_mcap(bags, tmp_path, capsys, monkeypatch
         Bag(cut)
     with Bag(cut, partial=True) as bag:
         found = [message.data for _, _, message in bag.messages("/array")]
-        assert 10_000 < len(found) == bag.topics["/array"].messages < 20_000
+        assert 1_000 < len(found) == bag.topics["/array"].messages < 2_500
         np.testing.assert_array_equal(found, rows[: len(found)])
         [notice] = bag.notices
         assert "bytes at the end are left out" in notice
     with Bag(whole, partial=True) as bag:  # nothing is missing
-        assert bag.topics["/array"].messages == 30_000
-    assert run(cut, "--topic", "/array", "--partial", *QUICK[:2], "--every", "2000") == 0
+        assert bag.topics["/array"].messages == 3_000
+    assert run(cut, "--topic", "/array", "--partial", *QUICK[:2], "--every", "500") == 0
     assert "left out" in "".join(capsys.readouterr())
     cut.write_bytes(whole.read_bytes()[:20])
     assert run(cut, "--topic", "/array", "--partial", *QUICK) == 2
@@ -489,14 +498,16 @@ def test_empty_bags(tmp_path, capsys):
 def test_rosbags_missing(bags):
     code = (
         "import sys; sys.modules['rosbags'] = None; sys.modules['rosbags.highlevel'] = None;"
-        "from infoatlas_rt.cli import main; sys.exit(main(sys.argv[1:]))"
+        "from infoatlas_rt.cli.main import main; sys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", code, "keystates", bags / "mcap", "--topic", "/x"]
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 2 and "pip install 'infoatlas-rt[bags]'" in run.stderr
 
 
-def test_two_topics_report_when_they_begin_to_move_together(bags, recorded, estimator, capsys):
+def test_two_topics_report_when_they_begin_to_move_together(
+    bags, recorded, estimator, capsys, figures
+):
     """As the detector says of the same states, and in the command's JSON, table and picture."""
     states, stamps = recorded
     detector, expected = CouplingDetector(estimator), []
@@ -507,14 +518,19 @@ def test_two_topics_report_when_they_begin_to_move_together(bags, recorded, esti
     fields = "--topic /tool_pose --field pose.position --with-topic /cube_pose"
     options = f"{fields} --with-field pose.position --window 40 --every 5 --threads 1"
     command = ["keystates", str(bags / "mcap"), *options.split()]
-    assert cli.main([*command, "--json"]) == 0
+    assert main.main([*command, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["coupling"] == [vars(event) for event in expected]
     assert result["motions"]["stamp"] == stamps[32:].tolist()
     picture = bags / "coupling.png"
-    assert cli.main([*command, "--plot", str(picture)]) == 0
+    assert main.main([*command, "--plot", str(picture)]) == 0
     assert f"{expected[0].stamp - stamps[0]:.2f}" in capsys.readouterr().out
-    assert picture.stat().st_size > 10_000
+    main_axes, *below = figures[-1].axes
+    assert [axes.get_ylabel() for axes in below] == ["$a$: /tool_pose", "$b$: /cube_pose"]
+    begins = [f"{event.kind} {event.stamp - stamps[0]:.1f}" for event in expected]
+    assert [text for text in words(main_axes) if "coupled" in text] == begins
+    (motions,) = [line for line in main_axes.lines if line.get_label() == "of the motions"]
+    assert drawn(motions)[1] == result["motions"]["mi"]
 
 
 def test_pipes_are_no_bags(tmp_path):
@@ -529,7 +545,7 @@ def test_pipes_are_no_bags(tmp_path):
 
 
 def test_stamps_of_another_field(bags, tmp_path, capsys):
-    """The same stamps as in the header give the same readings; a wrong unit is told."""
+    """The same stamps as in the header give the same readings; a wrong unit is reported."""
     out = {}
     for name, more in {"header": (), "field": ("--stamp-field", "header.stamp.sec s")}.items():
         out[name] = tmp_path / f"{name}.json"

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
 
-from infoatlas_rt import InputError, cli, discover_keystates
-from infoatlas_rt.demonstrations import bags_in, load_demonstrations
+from infoatlas_rt import InputError, discover_keystates
+from infoatlas_rt.cli import main
+from infoatlas_rt.messages.demonstrations import bags_in, load_demonstrations
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "examples"))
 from make_bag import STORE, TYPES, joint_state  # noqa: E402
 
@@ -50,7 +51,7 @@ def test_the_command_discovers_and_saves(folder, capsys, tmp_path):
     path, states = folder
     saved = tmp_path / "task.json"
     options = ["--topic", "/joint_states", "--count", "2", "--slices", "3", "--save", str(saved)]
-    assert cli.main(["keystates", str(path), *options, "--json"]) == 0
+    assert main.main(["keystates", str(path), *options, "--json"]) == 0
     steps = [state["steps"] for state in json.loads(capsys.readouterr().out)["keystates"]]
     np.testing.assert_array_equal(np.transpose(steps), discover_keystates(states, k=2).steps)
     assert saved.exists()
@@ -59,7 +60,7 @@ def test_the_command_discovers_and_saves(folder, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "say which topic.*joint_states"),
+        ([], "name the topic.*joint_states"),
         (["--topic", "/x"], "no topic '/x'"),
         (["--topic", "/joint_states", "--window", "9"], "--window is for bags"),
         (["--topic", "/joint_states", "--method", "curve"], "folder of bags"),
@@ -68,7 +69,7 @@ def test_the_command_discovers_and_saves(folder, capsys, tmp_path):
 def test_what_cannot_be_read(folder, options, message, capsys):
     import re
 
-    assert cli.main(["keystates", str(folder[0]), *options]) == 2
+    assert main.main(["keystates", str(folder[0]), *options]) == 2
     assert re.search(message, capsys.readouterr().err)
 
 

@@ -11,8 +11,8 @@ import pytest
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.fields import Extractor, OtherJoints, default_fields, stamp
-from infoatlas_rt.schema import FieldType, Schema, _from_rclpy
+from infoatlas_rt.messages.fields import Extractor, OtherJoints, default_fields, stamp
+from infoatlas_rt.messages.schema import FieldType, Schema, _from_rclpy
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 STORE.register(
@@ -135,7 +135,7 @@ def test_defaults(name, fields, dim):
 
 @pytest.mark.parametrize("name", ["tf2_msgs/msg/TFMessage", "std_msgs/msg/String"])
 def test_no_default_where_there_is_more_than_numbers(name):
-    with pytest.raises(InputError, match=f"say which fields make up the state: {name} has "):
+    with pytest.raises(InputError, match=f"name the fields that make up the state: {name} has "):
         default_fields(schema(name))
 
 
@@ -354,7 +354,7 @@ def test_words_of_rclpy(text, base, length):
 
 def test_importing_the_package_loads_nothing_heavy():
     code = (
-        "import sys, infoatlas_rt, infoatlas_rt.fields, infoatlas_rt.stream, infoatlas_rt.bags;"
+        "import sys, infoatlas_rt; from infoatlas_rt.messages import bags, fields, stream;"
         "print([m for m in ('torch','scipy','matplotlib','rosbags','rclpy') if m in sys.modules])"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -11,8 +11,9 @@ from fakes import RecordingEstimator
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimator import Estimator
 from infoatlas_rt.extrema import KeyStateDetector
-from infoatlas_rt.online import OnlineEstimator
-from infoatlas_rt.stream import Sample, Stream
+from infoatlas_rt.messages.records import Sample
+from infoatlas_rt.messages.stream import Stream
+from infoatlas_rt.sliding_window import OnlineEstimator
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def test_reading_later_reads_the_window_as_it_is(fake):
     assert online.read() is None
     for t in range(20):
         assert online.push([float(t)], t / 10, read=False) is None
-    assert online.reason == "waiting: told not to read" and not fake.calls
+    assert online.reason == "waiting: read=False" and not fake.calls
     assert online.read().stamp == 1.9
     np.testing.assert_array_equal(fake.calls[0].x[:, 0], range(10, 20))
     assert online.read() is None  # nothing has come since
@@ -139,7 +140,7 @@ def test_a_detector_that_is_too_dear_has_fewer_readings(swinging):
             detector.coarsen()
         stream.take(Sample(0, i / 100, swinging[i], ""), read=False)
     assert detector.period == 0.1
-    assert detector.readings == len(online.estimator.calls) == pytest.approx(57 + 30, abs=1)
+    assert detector.count == len(online.estimator.calls) == pytest.approx(57 + 30, abs=1)
 
 
 def test_memory_of_the_readings_in_time():
@@ -147,7 +148,7 @@ def test_memory_of_the_readings_in_time():
     detector = KeyStateDetector(delay=2.0)
     for t in range(3000):
         detector.update(np.sin(t / 70), influence=np.zeros(8), stamp=t / 100)
-    assert len(detector._turns.recent) <= 201 and len(detector._levels) <= 42
+    assert len(detector._extrema.recent) <= 201 and len(detector._points) <= 42
 
 
 def test_a_rate_limit_that_is_none():

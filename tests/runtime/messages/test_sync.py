@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.sync import Synchroniser
+from infoatlas_rt.messages.sync import Synchroniser
 
 
 def feed(sync, events):

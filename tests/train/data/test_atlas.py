@@ -7,11 +7,11 @@ import pytest
 import torch
 from scipy import integrate, stats
 
-from infoatlas_train import families as module
-from infoatlas_train import mixtures
-from infoatlas_train.atlas import Atlas
-from infoatlas_train.mixtures import Mixture, low_rank_correlation, prescribed_correlation
-from infoatlas_train.objective import HIGHEST_MI
+from infoatlas_train.data import families as module
+from infoatlas_train.data import mixtures
+from infoatlas_train.data.atlas import Atlas
+from infoatlas_train.data.mixtures import Mixture, low_rank_correlation, prescribed_correlation
+from infoatlas_train.model.objective import HIGHEST_MI
 
 FAMILIES = list(Atlas().families)
 
@@ -126,7 +126,7 @@ def test_ratio_averages_to_one_over_independent_pairs(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_twenty_dimensions_hold_what_samples_can_tell(family):
+def test_twenty_dimensions_hold_what_samples_can_show(family):
     """Labels are right where the ratio is tame, and most datasets are no more dependent than that
     the objective uses their truth.
     """
@@ -210,7 +210,7 @@ def plain(monkeypatch):
     monkeypatch.setattr(module, "RandomFunction", Linear)
     monkeypatch.setattr(mixtures, "random_flow", lambda x, mask: x)
     monkeypatch.setattr(module, "source", normal)
-    return lambda x, y: monkeypatch.setattr(module, "_sides", sides(x, y))
+    return lambda x, y: monkeypatch.setattr(module, "masks", sides(x, y))
 
 
 def gaussian_ratio(rho, x, y):

@@ -1,7 +1,7 @@
 """The page: a row for each family, each with its examples and its histogram."""
 
-from infoatlas_train import atlas_page
-from infoatlas_train.atlas import Atlas
+from infoatlas_train.data import atlas_page
+from infoatlas_train.data.atlas import Atlas
 
 
 def test_page_shows_every_family(tmp_path):

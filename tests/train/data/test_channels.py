@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from infoatlas_train import channels
-from infoatlas_train.channels import (
+from infoatlas_train.data import channels
+from infoatlas_train.data.channels import (
     NOISE,
     by_coordinate,
     formula,
@@ -16,7 +16,7 @@ from infoatlas_train.channels import (
     seen,
     waves,
 )
-from infoatlas_train.sensors import sensors
+from infoatlas_train.data.sensors import sensors
 
 N = 20_000
 
@@ -73,7 +73,7 @@ def test_gaussian_channels_know_what_the_closed_form_says(hidden, monkeypatch):
     torch.testing.assert_close(found, torch.full((4, 2), rho), atol=0.06, rtol=0)
 
 
-def test_noise_that_swings_tells_of_its_source(monkeypatch):
+def test_noise_that_swings_is_informative_about_its_source(monkeypatch):
     """y = s(u) e, u one of two: no function of u, its scale alone tells; some do not swing."""
 
     class Itself:
@@ -177,7 +177,7 @@ def test_likelihoods_are_those_of_the_draw_beside(monkeypatch):
     assert (table.diagonal() >= table.quantile(0.7, dim=1)).float().mean() > 0.7
 
 
-def test_what_draws_cannot_tell_is_left_out():
+def test_what_draws_cannot_show_is_left_out():
     torch.manual_seed(5)
     u = torch.randn(2, 100 + channels.DRAWS, 1)
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from infoatlas_train import families, mixtures, plain
+from infoatlas_train.data import closed_form, families, mixtures
 
 N, D = 5000, 3
 
@@ -26,7 +26,9 @@ def unbent(x, mask):
     return x
 
 
-@pytest.mark.parametrize("kind", [plain.straight, plain.products, plain.codes, plain.paths])
+@pytest.mark.parametrize(
+    "kind", [closed_form.straight, closed_form.products, closed_form.codes, closed_form.paths]
+)
 @pytest.mark.parametrize("dim", [1, 5, 20])
 def test_shapes_and_ranges(kind, dim):
     torch.manual_seed(0)
@@ -40,10 +42,10 @@ def test_products_know_the_sum_of_what_their_pairs_know(monkeypatch):
     monkeypatch.setattr(mixtures, "random_flow", unbent)
     normal = families.DRAWS["canonical"]
     monkeypatch.setattr(families, "_freedom", lambda b, k, dev: torch.full((b, k), torch.inf))
-    monkeypatch.setattr("infoatlas_train.atlas.DRAWS", dict.fromkeys(families.DRAWS, normal))
+    monkeypatch.setattr("infoatlas_train.data.atlas.DRAWS", dict.fromkeys(families.DRAWS, normal))
     torch.manual_seed(1)
     for _ in range(3):
-        d = plain.products(8, N, 128, D)
+        d = closed_form.products(8, N, 128, D)
         assert (d.x.square().mean(1) > 0).sum(1).min() >= 2  # coordinates
         torch.testing.assert_close(gaussian_mi(d.x, d.y).float(), d.mi, atol=0.05, rtol=0.05)
 
@@ -53,14 +55,14 @@ def test_codes_know_the_sum_of_what_counts_say():
     n, truths = 100_000, []
     for seed in range(6):
         torch.manual_seed(seed)
-        d = plain.codes(2, n, 0, D)
+        d = closed_form.codes(2, n, 0, D)
         for x, y, mi in zip(d.x, d.y, d.mi, strict=True):
             found = 0.0
             for j in range(D):
                 a, b = (v[:, j].unique(return_inverse=True)[1] for v in (x, y))
                 counts = torch.zeros(int(a.max()) + 1, int(b.max()) + 1)
                 counts.index_put_((a, b), torch.ones(n), accumulate=True)
-                found += float(plain.information(counts[None] / n))
+                found += float(closed_form.information(counts[None] / n))
             assert found == pytest.approx(float(mi), abs=0.015)
             truths.append(found)
     assert min(truths) < 0.1 and max(truths) > 0.9
@@ -69,20 +71,20 @@ def test_codes_know_the_sum_of_what_counts_say():
 def test_information_of_an_erasure_and_of_a_symmetric_channel():
     erasure = torch.cat([0.7 * torch.eye(4), torch.full((4, 1), 0.3)], 1) / 4
     symmetric = torch.tensor([[0.45, 0.05], [0.05, 0.45]])
-    found = [float(plain.information(table[None])) for table in (erasure, symmetric)]
+    found = [float(closed_form.information(table[None])) for table in (erasure, symmetric)]
     flipped = -0.9 * math.log(0.9) - 0.1 * math.log(0.1)
     assert found == pytest.approx([0.7 * math.log(4), math.log(2) - flipped])
 
 
 def test_paths_know_what_their_law_says(monkeypatch):
     """On paths that forget fast: the others' samples are too few to show their law."""
-    slow = plain.smooth
-    monkeypatch.setattr(plain, "random_flow", unbent)
-    monkeypatch.setattr(plain, "smooth", lambda s, n, lag: slow(s.clamp(max=2), n, lag))
+    slow = closed_form.smooth
+    monkeypatch.setattr(closed_form, "random_flow", unbent)
+    monkeypatch.setattr(closed_form, "smooth", lambda s, n, lag: slow(s.clamp(max=2), n, lag))
     torch.manual_seed(2)
     truths = []
     for _ in range(12):
-        d = plain.paths(8, N, 0, D)
+        d = closed_form.paths(8, N, 0, D)
         torch.testing.assert_close(gaussian_mi(d.x, d.y).float(), d.mi, atol=0.08, rtol=0.05)
         truths.append(d.mi)
     truth = torch.cat(truths)
@@ -92,7 +94,7 @@ def test_paths_know_what_their_law_says(monkeypatch):
 @pytest.mark.parametrize("lag", [0, 1, 7])
 def test_smooth_paths_have_unit_variance_and_the_correlation_that_they_say(lag):
     torch.manual_seed(3)
-    z, rho = plain.smooth(torch.full((6, 400), 4.0), 2048, lag)
+    z, rho = closed_form.smooth(torch.full((6, 400), 4.0), 2048, lag)
     assert z.shape == (6, 2048, 400)
     torch.testing.assert_close(z.square().mean((1, 2)), torch.ones(6), atol=0.02, rtol=0)
     found = (z * z.roll(-lag, 1)).mean((1, 2))

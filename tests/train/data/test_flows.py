@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from infoatlas_train import flows
+from infoatlas_train.data import flows
 
 MASK = (torch.arange(5) < torch.tensor([[1], [2], [3], [5]])).float()
 

@@ -8,8 +8,8 @@ import torch
 from scipy.special import i0, i1
 from scipy.stats import binom, poisson
 
-from infoatlas_train import channels, sensors
-from infoatlas_train.sensors import FUNCTIONS
+from infoatlas_train.data import channels, sensors
+from infoatlas_train.data.sensors import FUNCTIONS
 
 QUERIES = 4096
 
@@ -145,7 +145,7 @@ def test_kinds_know_what_sums_over_counts_say(d):
 
 
 @pytest.mark.parametrize("within", [False, True])
-def test_parts_of_a_whole_know_what_their_logits_do(within):
+def test_parts_of_a_sum_hold_what_their_logits_hold(within):
     torch.manual_seed(7)
     centre, mask = torch.randn(4, channels.DRAWS, 2), torch.ones(4, 2)
     with pytest.MonkeyPatch.context() as patch:

@@ -1,28 +1,27 @@
-"""The gap: evidence as defined, what is added where, and a fit that finds what is to be found."""
+"""The bias correction: its diagnostics, what is added, and a fit that finds a known error."""
 
 import dataclasses
-import sys
 
 import pytest
 import torch
 
-from infoatlas_train import fit_gap
+from infoatlas_train import fit_correction
 from infoatlas_train.config import PRESETS
-from infoatlas_train.gap import (
+from infoatlas_train.data.closed_form import straight
+from infoatlas_train.model.bias_correction import (
     BOUND,
     LAGS,
-    WIDTHS,
-    Gap,
+    BiasCorrection,
     Heads,
     deviation,
     moments,
     neighbours,
+    own_counts,
     persistence,
     unit_columns,
 )
-from infoatlas_train.model import InfoAtlas
-from infoatlas_train.plain import straight
-from infoatlas_train.pretrain import checkpoint, load
+from infoatlas_train.model.infoatlas import InfoAtlas
+from infoatlas_train.model.neighbour_features import COUNTED, default_width
 
 N, D = 40, 5
 SHIFTS = torch.tensor([3, 7, 11, 20, 31])
@@ -48,9 +47,9 @@ def model():
 def test_neighbours_by_hand(fall):
     x, y = sample()
     joint = torch.randn(3, N)
-    found = torch.stack(neighbours(x, y, joint, fall), 1)
-    assert found.shape == (3, 3 * WIDTHS, N)
-    for b, level in ((0, 0), (1, 2), (2, WIDTHS - 1)):
+    found = neighbours(own_counts(x, y, fall), joint).mT
+    assert found.shape == (3, 3 * COUNTED, N)
+    for b, level in ((0, 0), (1, 2), (2, COUNTED - 1)):
         width = 2 * N ** (-1 / 14) / 2**level
         scale = torch.exp(-fall * torch.arange(D)).clamp(min=torch.e**-3) / width
         kx, ky = (torch.exp(-0.5 * torch.cdist(v[b] * scale, v[b] * scale) ** 2) for v in (x, y))
@@ -71,7 +70,7 @@ def test_moments_tell_a_common_factor_from_independence():
     z = torch.randn(2, 1, 4000, D)
     for x, y, low, high in ((*z, 0.0, 0.01), (*(z * factor), 0.3, 1.0)):
         x, y = (v / v.square().mean(1, keepdim=True).sqrt() for v in (x, y))
-        together = float(moments(x, y)[0])  # of the log-norms
+        together = float(moments(x, y)[0, 0])  # of the log-norms
         assert low <= together <= high
 
 
@@ -120,13 +119,13 @@ def test_the_gap_is_added_to_reading_and_local_values_alike(model):
     x, y = sample()
     with torch.no_grad():
         mi, pointwise, influence, spread = model(x, y, SHIFTS, ORDER)
-        gap, model.gap = model.gap, None
+        correction, model.gap = model.gap, None
         bound, local, effect, none = model(x, y, SHIFTS, ORDER)
-        model.gap = gap
-        found = gap(x, y, model.critic(x, y, SHIFTS), ORDER)
-    assert found.gap.abs().min() > 1e-3 and not none.any()
-    torch.testing.assert_close(mi, bound + found.gap)
-    torch.testing.assert_close(pointwise, local + found.gap[:, None])
+        model.gap = correction
+        found = correction(x, y, model.critic(x, y, SHIFTS), ORDER)
+    assert found.correction.abs().min() > 1e-3 and not none.any()
+    torch.testing.assert_close(mi, bound + found.correction)
+    torch.testing.assert_close(pointwise, local + found.correction[:, None])
     torch.testing.assert_close(spread, found.spread)
     torch.testing.assert_close(pointwise.mean(1), mi, atol=1e-4, rtol=1e-4)
     torch.testing.assert_close(influence, (1 + found.slope[:, None]) * effect + found.effect)
@@ -135,45 +134,45 @@ def test_the_gap_is_added_to_reading_and_local_values_alike(model):
 
 def test_slope_is_that_of_autograd(model):
     torch.manual_seed(5)
-    evidence = (2 * torch.randn(6, len(model.gap.mean))).requires_grad_()
-    (expected,) = torch.autograd.grad(model.gap.of(evidence).sum(), evidence)
-    torch.testing.assert_close(model.gap.slope(evidence), expected)
-    far = torch.full_like(evidence, 1e4)
+    diagnostics = (2 * torch.randn(6, len(model.gap.mean))).requires_grad_()
+    (expected,) = torch.autograd.grad(model.gap.correction(diagnostics).sum(), diagnostics)
+    torch.testing.assert_close(model.gap.slope(diagnostics), expected)
+    far = torch.full_like(diagnostics, 1e4)
     assert not model.gap.slope(far).any()
 
 
 def test_each_sample_has_its_share_of_the_gap(model):
-    """By how far its terms lie from their means, which are evidence, and the slope on these."""
+    """By how far its terms lie from their means, which are diagnostics, and the slope on these."""
     x, y = sample()
     with torch.no_grad():
         e = model.critic(x, y, SHIFTS)
-        evidence, terms = model.gap.evidence(x, y, e, ORDER)
+        diagnostics, terms = model.gap.diagnostics(x, y, e, ORDER)
         found = model.gap(x, y, e, ORDER)
-        each = model.gap.slope(evidence)
+        each = model.gap.slope(diagnostics)
     count = terms.shape[-1]
-    assert count == 2 + 3 * WIDTHS * 2
-    torch.testing.assert_close(evidence[:, -count:], terms.mean(1))
+    assert count == 2 + 3 * COUNTED * 2
+    torch.testing.assert_close(diagnostics[:, -count:], terms.mean(1))
     torch.testing.assert_close(found.slope, each[:, 0])
     expected = ((terms - terms.mean(1, keepdim=True)) * each[:, None, -count:]).sum(-1)
     assert expected.abs().max() > 1e-3
     torch.testing.assert_close(found.effect, expected, atol=1e-5, rtol=1e-4)
 
 
-def test_spread_is_positive_and_finite_whatever_the_evidence(model):
-    evidence = torch.randn(6, len(model.gap.mean))
+def test_spread_is_positive_and_finite_whatever_the_diagnostics(model):
+    diagnostics = torch.randn(6, len(model.gap.mean))
     for scale in (0, 1, 1e30):
-        spread = model.gap.spread(scale * evidence)
+        spread = model.gap.spread(scale * diagnostics)
         assert (spread > 0).all() and torch.isfinite(spread).all()
 
 
 def test_an_unfitted_gap_adds_nothing():
-    assert not Gap(1).of(torch.randn(4, len(Gap(1).mean))).any()
+    assert not BiasCorrection(1).correction(torch.randn(4, len(BiasCorrection(1).mean))).any()
 
 
-def test_beyond_what_was_fitted_evidence_says_no_more(model):
+def test_diagnostics_beyond_what_was_fitted_are_clipped(model):
     far = torch.sinh(torch.full((1, len(model.gap.mean)), 2 * BOUND))
-    assert torch.equal(model.gap.of(far), model.gap.of(1e3 * far))
-    assert torch.isfinite(model.gap.of(1e30 * far)).all()
+    assert torch.equal(model.gap.correction(far), model.gap.correction(1e3 * far))
+    assert torch.isfinite(model.gap.correction(1e30 * far)).all()
 
 
 def test_copies_and_constants_stay_finite(model):
@@ -182,34 +181,36 @@ def test_copies_and_constants_stay_finite(model):
     for a, b in ((x, x), (x, none), (none, none)):
         with torch.no_grad():
             assert all(torch.isfinite(v).all() for v in model(a, b, SHIFTS))
-            assert model.gap.evidence(a, b, model.critic(a, b, SHIFTS), ORDER)[0].isfinite().all()
+            assert (
+                model.gap.diagnostics(a, b, model.critic(a, b, SHIFTS), ORDER)[0].isfinite().all()
+            )
 
 
 # ---- fit -----------------------------------------------------------------------------------------
 
 
-def test_fit_finds_a_gap_that_evidence_tells(monkeypatch):
-    monkeypatch.setattr(fit_gap, "BATCH", 128)
+def test_fit_finds_an_error_that_diagnostics_indicate(monkeypatch):
+    monkeypatch.setattr(fit_correction, "BATCH", 128)
     torch.manual_seed(3)
-    gap = Gap(1)
-    evidence = torch.randn(4000, len(gap.mean))
-    truth = 1 + 0.3 * torch.tanh(evidence[:, 5])
+    correction = BiasCorrection(1)
+    diagnostics = torch.randn(4000, len(correction.mean))
+    truth = 1 + 0.3 * torch.tanh(diagnostics[:, 5])
     data = {
-        "evidence": evidence,
+        "diagnostics": diagnostics,
         "truth": truth,
         "bound": torch.ones(4000),
         "batch": batch_of(4000),
     }
-    fit_gap.fit(gap, {k: v[:3000] for k, v in data.items()}, seed=0, steps=300)
+    fit_correction.fit(correction, {k: v[:3000] for k, v in data.items()}, seed=0, steps=300)
     with torch.no_grad():
-        left = (1 + gap.of(evidence[3000:]) - truth[3000:]).abs().mean()
+        left = (1 + correction.correction(diagnostics[3000:]) - truth[3000:]).abs().mean()
     assert left < 0.3 * (1 - truth[3000:]).abs().mean()
 
 
 def test_units_are_dropped_only_while_heads_are_fitted():
     torch.manual_seed(3)
     heads, z = Heads(5), torch.randn(8, 5)
-    fit_gap.descend(
+    fit_correction.descend(
         heads, lambda h, rows: (h(z[rows]) - z[rows].sum(1)).square(), torch.arange(8), 3
     )
     with torch.no_grad():
@@ -219,97 +220,133 @@ def test_units_are_dropped_only_while_heads_are_fitted():
 
 
 def test_the_spread_is_that_of_readings_which_the_fit_has_not_seen():
-    """Errors that no evidence tells, three times as large where one column is above zero."""
+    """Errors that no diagnostic indicates, three times as large where one column is above zero."""
     torch.manual_seed(4)
-    gap = Gap(1)
-    evidence = torch.randn(6000, len(gap.mean))
-    sigma = torch.where(evidence[:, 3] > 0, 0.3, 0.1)
+    correction = BiasCorrection(1)
+    diagnostics = torch.randn(6000, len(correction.mean))
+    sigma = torch.where(diagnostics[:, 3] > 0, 0.3, 0.1)
     truth = 1 + sigma * torch.randn(6000)
     data = {
-        "evidence": evidence,
+        "diagnostics": diagnostics,
         "truth": truth,
         "bound": torch.ones(6000),
         "batch": batch_of(6000),
     }
-    fit_gap.fit(gap, {k: v[:4000] for k, v in data.items()}, seed=0, steps=300)
+    fit_correction.fit(correction, {k: v[:4000] for k, v in data.items()}, seed=0, steps=300)
     with torch.no_grad():
-        spread = gap.spread(evidence[4000:])
-        error = (1 + gap.of(evidence[4000:]) - truth[4000:]).abs()
-    wide = evidence[4000:, 3] > 0
+        spread = correction.spread(diagnostics[4000:])
+        error = (1 + correction.correction(diagnostics[4000:]) - truth[4000:]).abs()
+    wide = diagnostics[4000:, 3] > 0
     assert spread[wide].median() > 1.6 * spread[~wide].median()
     for part in (wide, ~wide):
-        assert 0.84 < float((error[part] <= fit_gap.Z90 * spread[part]).float().mean()) < 0.96
+        assert (
+            0.84 < float((error[part] <= fit_correction.Z90 * spread[part]).float().mean()) < 0.96
+        )
 
 
 def test_what_is_beyond_reach_counts_in_the_spread(monkeypatch):
-    """Of truths above 6.5 nats the gap has not to tell how far; the spread has."""
-    monkeypatch.setattr(fit_gap, "BATCH", 128)
+    """Of truths above 6.5 nats the correction need not be the whole error; the spread covers it."""
+    monkeypatch.setattr(fit_correction, "BATCH", 128)
     torch.manual_seed(5)
-    gap = Gap(1)
-    evidence = torch.randn(2000, len(gap.mean))
-    strong = evidence[:, 3] > 0
+    correction = BiasCorrection(1)
+    diagnostics = torch.randn(2000, len(correction.mean))
+    strong = diagnostics[:, 3] > 0
     truth = torch.where(strong, 10.0, 1.0) + 0.1 * torch.randn(2000)
-    data = {"evidence": evidence, "truth": truth, "bound": torch.where(strong, 6.0, 1.0)}
+    data = {"diagnostics": diagnostics, "truth": truth, "bound": torch.where(strong, 6.0, 1.0)}
     data["batch"] = batch_of(2000)
-    fit_gap.fit(gap, data, seed=0, steps=120)
+    fit_correction.fit(correction, data, seed=0, steps=120)
     with torch.no_grad():
-        spread = gap.spread(evidence)
+        spread = correction.spread(diagnostics)
     assert spread[strong].median() > 1
 
 
 def batch_of(count):
-    return torch.arange(count) // fit_gap.TOGETHER
+    return torch.arange(count) // fit_correction.TOGETHER
 
 
-def test_four_of_twenty_batches_are_the_atlas_s(monkeypatch):
-    monkeypatch.setattr(fit_gap, "UP_TO", 40)
-    monkeypatch.setattr(fit_gap, "QUERIES", 16)
-    drawn = [next(fit_gap.batches(2, 1, number)).family for number in range(11, 31)]
-    assert [int(family.max()) >= 0 for family in drawn] == [False] * 5 + [True] * 4 + [False] * 11
+def plan(batches, **options):
+    return fit_correction.Plan(batches=batches, seed=1, largest=50, up_to=40, **options)
+
+
+def test_batches_are_of_the_kinds_of_the_recipe(monkeypatch):
+    monkeypatch.setattr(fit_correction, "QUERIES", 16)
+    p = plan(8, kinds={"straight": 1, "codes": 1, "events": 1, "atlas": 1})
+    families = [p.draw(number, 2).family for number in range(8)]
+    assert [int(f.max()) >= 0 for f in families] == [False, False, True, True] * 2
+    again = p.draw(2, 2)
+    assert torch.equal(again.x, p.draw(2, 2).x) and not torch.equal(again.x, p.draw(6, 2).x)
+
+
+@pytest.mark.parametrize("kinds, match", [({"strait": 1}, "no kind strait"), ({"atlas": 3}, "sum")])
+def test_a_plan_of_no_use_is_refused(kinds, match):
+    with pytest.raises(ValueError, match=match):
+        plan(8, kinds=kinds)
 
 
 def test_a_dataset_is_read_in_parts_too():
     torch.manual_seed(6)
     data = straight(8, 130, 16, 2)
-    whole, *others = fit_gap.parts(data)
+    whole, *others = fit_correction.parts(data)
     assert whole.x.shape[1] == 130
     for part, size in zip(others, (65, 32), strict=True):
         assert torch.equal(part.x, data.x[:, :size]) and torch.equal(part.mi, data.mi)
         assert torch.equal(part.y, data.y[:, :size])
-    assert len(list(fit_gap.parts(straight(8, 63, 16, 2)))) == 1
+    assert len(list(fit_correction.parts(straight(8, 63, 16, 2)))) == 1
 
 
-def test_readings_are_kept_and_resumed(model, tmp_path, monkeypatch):
-    monkeypatch.setattr(fit_gap, "UP_TO", 40)
-    monkeypatch.setattr(fit_gap, "LARGEST", 50)
-    at_once = fit_gap.gather(model, model.gap, 56, 1, tmp_path / "a.pt")
-    fit_gap.gather(model, model.gap, 16, 1, tmp_path / "b.pt")
-    resumed = fit_gap.gather(model, model.gap, 56, 1, tmp_path / "b.pt")
-    assert len(at_once["truth"]) == 56 and (at_once["n"] >= fit_gap.LEAST).all()
+def test_examples_are_kept_and_resumed(model, tmp_path):
+    at_once = fit_correction.gather(model, model.gap, plan(7), tmp_path / "a.pt")
+    fit_correction.gather(model, model.gap, plan(2), tmp_path / "b.pt")
+    resumed = fit_correction.gather(model, model.gap, plan(7), tmp_path / "b.pt")
+    assert len(at_once["truth"]) == 56 and (at_once["n"] >= fit_correction.LEAST).all()
     assert at_once["batch"].tolist() == batch_of(56).tolist()
     for name, value in at_once.items():
         torch.testing.assert_close(resumed[name], value)
-    other = Gap(1)
     with pytest.raises(SystemExit, match="of another model"):
-        fit_gap.gather(model, other, 64, 1, tmp_path / "b.pt")
+        fit_correction.gather(model, BiasCorrection(1), plan(8), tmp_path / "b.pt")
 
 
-def test_command_writes_a_checkpoint_with_the_gap(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(fit_gap, "UP_TO", 40)
-    monkeypatch.setattr(fit_gap, "LARGEST", 50)
-    monkeypatch.setattr(fit_gap, "STEPS", 20)
+def test_shards_are_merged_to_what_one_process_has(model, tmp_path):
+    shards = [
+        fit_correction.gather(model, model.gap, plan(5), tmp_path / f"{i}.pt", (i, 2))
+        for i in range(2)
+    ]
+    assert [set(shard["batch"].tolist()) for shard in shards] == [{0, 2, 4}, {1, 3}]
+    whole = fit_correction.gather(model, model.gap, plan(5), tmp_path / "whole.pt")
+    merged = fit_correction.merged(shards)
+    assert all(torch.equal(merged[name], value) for name, value in whole.items())
+
+
+def test_a_correction_is_fitted_to_the_model(tmp_path, capsys):
     torch.manual_seed(0)
-    plain = InfoAtlas(PRESETS["tiny"])
-    torch.save(checkpoint(plain, {"step": 3}), tmp_path / "tiny.pt")
-    files = ["--out", str(tmp_path / "gap.pt"), "--evidence", str(tmp_path / "e.pt")]
-    monkeypatch.setattr(
-        sys, "argv", ["fit_gap", str(tmp_path / "tiny.pt"), *files, "--readings", "96"]
-    )
-    fit_gap.main()
+    plain = InfoAtlas(PRESETS["tiny"]).eval()
+    p = plan(12)
+    data = fit_correction.gather(plain, BiasCorrection(1), p, tmp_path / "e.pt")
+    fitted, about = fit_correction.corrected(plain, data, 1, p, seed=1, steps=20)
     out = capsys.readouterr().out
     assert "samples" in out and "32 to 69" in out
-    fitted, run = load(tmp_path / "gap.pt")
-    assert fitted.config.gap == 1 and run["step"] == 3 and run["gap"]["datasets"] == 80
+    assert fitted.config.gap == 1 and about["datasets"] == 80
     x, y = sample()
     with torch.no_grad():
-        assert (fitted(x, y, SHIFTS)[0] != plain.eval()(x, y, SHIFTS)[0]).all()
+        assert (fitted(x, y, SHIFTS)[0] != plain(x, y, SHIFTS)[0]).all()
+
+
+def test_a_shared_metric_is_counted_once_and_alike():
+    """Neighbours that the critic has counted are those that the correction would count itself."""
+    torch.manual_seed(0)
+    config = dataclasses.replace(PRESETS["tiny"], metrics=1, widths=2, shared=True)
+    model = InfoAtlas(config).eval()
+    x, y = sample()
+    with torch.no_grad():
+        found = model.critic(x, y, SHIFTS).counts
+        scale = torch.exp(model.hypernetwork(x, y).metric[:, 0])  # [B, 2, D]
+    assert scale.amax((1, 2)).allclose(torch.ones(3))  # widths cannot drift
+    half = scale[:, :, None] / (2 * default_width(x, y)[:, None, None])
+    kept = [torch.exp(-0.5 * torch.cdist(v * s, v * s) ** 2) for v, s in
+            ((x, half[:, 0]), (y, half[:, 1]))]  # fmt: skip
+    for k in kept:
+        k.diagonal(dim1=1, dim2=2).zero_()
+    for level in range(COUNTED):
+        kx, ky = (k**4.0**level for k in kept)
+        torch.testing.assert_close(found.both[..., level], (kx * ky).sum(-1), atol=1e-4, rtol=1e-3)
+        torch.testing.assert_close(found.x[..., level], kx.sum(-1), atol=1e-4, rtol=1e-3)

@@ -3,9 +3,14 @@
 import pytest
 import torch
 
-from infoatlas_train import kernels
-from infoatlas_train.critic import donsker_varadhan, shift_index
-from infoatlas_train.kernels import PSEUDO_COUNT, Kernels, context_size, default_width
+from infoatlas_train.model import neighbour_features
+from infoatlas_train.model.critic import donsker_varadhan, shift_index
+from infoatlas_train.model.neighbour_features import (
+    PSEUDO_COUNT,
+    Kernels,
+    context_size,
+    default_width,
+)
 
 B, N, D, METRICS, WIDTHS = 2, 30, 3, 2, 3
 
@@ -31,7 +36,7 @@ def by_hand(x, y, metric, width, pair, context, b, i=None, j=None):
 def test_features_are_the_sums_over_neighbours(context):
     x, y, metric = drawn()
     partner = shift_index(torch.tensor([0, 4, 9]), N)
-    got = Kernels.of(x, y, metric, WIDTHS, context).inside(partner)
+    got = Kernels.of(x, y, metric, WIDTHS, context).inside(partner)[0]
     assert got.shape == (B, 3, N, METRICS * WIDTHS)
     for b, m, i, h, w in ((0, 0, 3, 0, 0), (1, 1, 28, 1, 2), (0, 2, 10, 0, 1), (1, 0, 5, 1, 1)):
         j = int(partner[m, i])
@@ -58,7 +63,7 @@ def test_independent_sides_read_nothing_and_a_ring_its_information():
     partner = shift_index(torch.arange(9), 1000)
     for (x, y), low, high in ((ring, 0.5, 1.6), (noise, -0.05, 0.05)):
         x, y = (side / side.std() for side in (x, y))
-        features = Kernels.of(x, y, torch.zeros(1, 1, 2, 1), 2).inside(partner)
+        features = Kernels.of(x, y, torch.zeros(1, 1, 2, 1), 2).inside(partner)[0]
         mi, _ = donsker_varadhan(features[:, 0, :, 1], features[:, 1:, :, 1].flatten(1))
         assert low < float(mi) < high
 
@@ -67,14 +72,16 @@ def test_metrics_learn_from_pairs_outside_alone():
     x, y, metric = drawn()
     metric.requires_grad_()
     k = Kernels.of(x, y, metric, WIDTHS)
-    assert not k.inside(torch.arange(N)[None]).requires_grad
+    assert not k.inside(torch.arange(N)[None])[0].requires_grad
     k.outside(*drawn(seed=5)[:2]).sum().backward()
     assert metric.grad.abs().min() > 0
 
 
 def test_context_is_bounded_and_memory_grows_with_n_alone():
     assert [context_size(n) for n in (17, 1024, 5000)] == [17, 1024, 1024]
-    assert all(n * context_size(n) <= kernels.BUDGET + n for n in (10_000, 100_000, 1_000_000))
+    assert all(
+        n * context_size(n) <= neighbour_features.BUDGET + n for n in (10_000, 100_000, 1_000_000)
+    )
 
 
 def test_coordinates_that_a_side_lacks_do_not_narrow_the_kernels():
@@ -88,9 +95,9 @@ def test_coordinates_that_a_side_lacks_do_not_narrow_the_kernels():
 def test_no_kernel_value_or_product_is_denormal():
     """Arithmetic with numbers below 1.2e-38 is many times slower."""
     far = torch.linspace(0, 100, 50)[None, :, None]
-    k = kernels.gaussian(far, far)
+    k = neighbour_features.gaussian(far, far)
     least = k.min()
     for _ in range(3):
-        k = kernels.fourth_power(k)
+        k = neighbour_features.fourth_power(k)
         least = torch.minimum(least, k.min())
     assert least * least >= torch.finfo(torch.float32).tiny

@@ -6,11 +6,11 @@ import math
 import pytest
 import torch
 
-from infoatlas_train.atlas import Atlas
 from infoatlas_train.config import PRESETS
-from infoatlas_train.critic import donsker_varadhan
-from infoatlas_train.model import InfoAtlas
-from infoatlas_train.objective import OBJECTIVES, canonical_datasets, held_out_dv, losses
+from infoatlas_train.data.atlas import Atlas
+from infoatlas_train.model.critic import donsker_varadhan
+from infoatlas_train.model.infoatlas import InfoAtlas
+from infoatlas_train.model.objective import OBJECTIVES, canonical_datasets, held_out_dv, losses
 
 SHIFTS = torch.arange(1, 7)
 # The paper's generator, padding and readout, in the smallest size.

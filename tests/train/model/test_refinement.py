@@ -7,9 +7,9 @@ import torch
 from torch.nn.functional import gelu
 
 from infoatlas_train.config import PRESETS
-from infoatlas_train.critic import Theta, affine, donsker_varadhan, shift_index, side
-from infoatlas_train.model import InfoAtlas
-from infoatlas_train.refinement import gelu_slope, moved, pair_slopes, side_slope
+from infoatlas_train.model.critic import Theta, affine, donsker_varadhan, shift_index, side
+from infoatlas_train.model.infoatlas import InfoAtlas
+from infoatlas_train.model.refinement import gelu_slope, moved, pair_slopes, side_slope
 
 B, N, D, H, F = 2, 20, 11, 4, 8
 SHIFTS = torch.tensor([0, 3, 7])  # the joint pairs, and two shifts
@@ -121,7 +121,7 @@ def test_each_round_gets_the_velocity_of_the_last(monkeypatch):
         returned.append(speeds)
         return theta, speeds
 
-    monkeypatch.setattr("infoatlas_train.model.moved", watched)
+    monkeypatch.setattr("infoatlas_train.model.infoatlas.moved", watched)
     torch.manual_seed(0)
     config = replace(PRESETS["tiny"], refinements=3)
     x, y = (torch.randn(1, 60, config.dim) for _ in range(2))

@@ -2,7 +2,7 @@
 
 Each dataset comes with the exact (or Monte Carlo exact) pointwise log-ratio log p(x,y)/p(x)p(y) on
 query pairs, so that a critic can be taught what it should say. Families
-(:mod:`infoatlas_train.families`):
+(:mod:`infoatlas_train.data.families`):
 
 * ``mixture``     up to 60 Gaussian or Student-t components (paper, Algorithm 1 and 2); a
   quarter has a few components, each with prescribed canonical correlations
@@ -11,9 +11,11 @@ query pairs, so that a critic can be taught what it should say. Families
 * ``latent``      x = f(u) + noise, y = g(u) + noise, u of dimension 1 to 3
 * ``autoregressive``  consecutive states of a stationary VAR(1): dependent samples
 * ``discrete``    a noisy channel between labels, seen through codes
+* ``events``      flags, levels and values that are mostly zero, as contacts (module `switches`)
+* ``signs``       products of signs of both sides, and nothing else in common (the same module)
 
-Random invertible flows per side (:mod:`infoatlas_train.flows`) then change the margins and leave
-the log-ratio as it is.
+Random invertible flows per side (:mod:`infoatlas_train.data.flows`) then change the margins and
+leave the log-ratio as it is.
 
 Shapes: B datasets, N samples, Q queries, D the width of a side; a side of dimension d < D has its
 last D - d coordinates at zero.
@@ -27,9 +29,10 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from infoatlas_train.families import DRAWS
-from infoatlas_train.mixtures import Pairs
+from infoatlas_train.data import families, switches
+from infoatlas_train.data.mixtures import Pairs
 
+DRAWS = families.DRAWS | {"events": switches.events, "signs": switches.signs}
 LOG_RATIO_BOUND = 12.0  # guards the teacher against the far tails
 
 
@@ -66,6 +69,7 @@ class Atlas:
     max_components: int = 60
     independent: float = 0.06
     group: int = 8  # datasets that share a family (their parameters differ)
+    in_order: bool = False  # whether time series come in order of time, for the runtime to shuffle
     families: dict[str, float] = field(
         default_factory=lambda: {
             "mixture": 0.22,
@@ -78,6 +82,11 @@ class Atlas:
     )
 
     def __post_init__(self) -> None:
+        unknown = set(self.families) - set(DRAWS)
+        if unknown:
+            raise ValueError(
+                f"no family {', '.join(sorted(unknown))}: there are {', '.join(DRAWS)}"
+            )
         self._names = list(self.families)
         self._shares = torch.tensor(list(self.families.values()))
 

@@ -1,4 +1,6 @@
-"""What the atlas looks like, on one page: python -m infoatlas_train.atlas_page --out docs/atlas.png
+"""What the atlas looks like, on one page.
+
+    python -m infoatlas_train.data.atlas_page --out docs/atlas.png
 
 A row for each family: datasets of rising mutual information, each point coloured by its own share
 of it (the log-ratio that the critic is taught), and how often the family draws which total.
@@ -16,7 +18,7 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from infoatlas_train.atlas import Atlas, Datasets
+from infoatlas_train.data.atlas import Atlas, Datasets
 
 ABOUT = {
     "mixture": "up to 60 Gaussian and\nStudent-t components",

@@ -1,11 +1,11 @@
 """Noisy channels of known mutual information: random functions of a source, and noise.
 
-The atlas has such too, drawn by the thousand for a training step, with labels from a few hundred
-draws of the source. The gap (:mod:`infoatlas_train.fit_gap`) needs fewer and sees them once, so
-these have labels from thousands of draws, noise of three shapes, plane waves, short formulas
-(products, lengths, switches, as mechanics and sensors have them), functions of few terms and of
-functions, and at times a source or an output that is cut into levels, as counts and contacts are.
-Half of the batches are clean: flows bend nothing, and little is hidden or cut.
+The atlas has noisy channels too: thousands for each training step, with labels from a few hundred
+draws of the source. The bias correction (:mod:`infoatlas_train.fit_correction`) needs fewer and
+sees each once. So these have labels from thousands of draws, noise of three shapes, plane waves,
+short formulas (products, lengths, switches, as in mechanics and sensors), functions of few terms
+and of functions, and sometimes a source or an output that is quantised, as counts and contacts
+are. Half of the batches have no flows, and few hidden or quantised coordinates.
 
 Shapes: B datasets, N samples, Q queries, R draws behind a label, D the width of a side.
 """
@@ -20,11 +20,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from infoatlas_train.atlas import Datasets
-from infoatlas_train.families import mean_density, source
-from infoatlas_train.flows import RandomFunction, random_flow, standardise, uniform
-from infoatlas_train.mixtures import excess
-from infoatlas_train.plain import CPU, sides, without_queries
+from infoatlas_train.data.atlas import Datasets
+from infoatlas_train.data.closed_form import CPU, sides, without_queries
+from infoatlas_train.data.families import mean_density, source
+from infoatlas_train.data.flows import RandomFunction, random_flow, standardise, uniform
+from infoatlas_train.data.mixtures import excess
 
 DRAWS = 4096  # of the source, behind a label
 ATTEMPTS = 100  # at as many datasets, until enough of their labels are sure; few take three

@@ -1,9 +1,9 @@
-"""Plain datasets of known mutual information: what the atlas, which bends most, has little of.
+"""Datasets whose mutual information has a closed form, which are rare in the atlas.
 
-The gap (:mod:`infoatlas_train.fit_gap`) is fitted to them beside the atlas's own:
+The bias correction (:mod:`infoatlas_train.fit_correction`) is fitted to them and to the atlas's:
 
 * ``straight``  one Gaussian or Student-t component, and no flow
-* ``products``  pairs of single coordinates that know nothing of the other pairs
+* ``products``  pairs of single coordinates, independent of the other pairs
 * ``codes``     pairs of letters, each pair with a noisy channel between them
 * ``paths``     two smooth paths, at the same time or one behind the other: few independent samples
 
@@ -18,10 +18,9 @@ import math
 import torch
 from torch import Tensor
 
-from infoatlas_train.atlas import Atlas, Datasets
-from infoatlas_train.calibrate import component, label
-from infoatlas_train.flows import orthogonal, random_flow, uniform
-from infoatlas_train.mixtures import Mixture, prescribed_correlation
+from infoatlas_train.data.atlas import Atlas, Datasets
+from infoatlas_train.data.flows import orthogonal, random_flow, uniform
+from infoatlas_train.data.mixtures import Mixture, component, label, prescribed_correlation
 
 CPU = torch.device("cpu")
 MOST_FACTORS = 6

@@ -1,7 +1,8 @@
 """The families of the atlas: each draws datasets of its kind, with their pointwise log-ratios.
 
 A family is called with the atlas, the number of datasets B, that of samples N and the device. It
-returns the truth on the last Q = `a.queries` samples. What they are: :mod:`infoatlas_train.atlas`.
+returns the truth on the last Q = `a.queries` samples. What they are:
+:mod:`infoatlas_train.data.atlas`.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from infoatlas_train.flows import RandomFunction, orthogonal, uniform
-from infoatlas_train.mixtures import (
+from infoatlas_train.data.flows import RandomFunction, orthogonal, uniform
+from infoatlas_train.data.mixtures import (
     WIDE,
     Mixture,
     Pairs,
@@ -25,10 +26,10 @@ from infoatlas_train.mixtures import (
 )
 
 if TYPE_CHECKING:
-    from infoatlas_train.atlas import Atlas
+    from infoatlas_train.data.atlas import Atlas
 
 
-def _sides(a: Atlas, b: int, dev: torch.device, equal: bool = False) -> tuple[Tensor, Tensor]:
+def masks(a: Atlas, b: int, dev: torch.device, equal: bool = False) -> tuple[Tensor, Tensor]:
     """Masks [B, D] of the coordinates in use; low dimensions a little more often."""
 
     def draw() -> Tensor:
@@ -55,7 +56,7 @@ def _freedom(b: int, k: int, dev: torch.device) -> Tensor:
 
 def mixture(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     """Mixtures of 1 to `max_components` components; small numbers more often."""
-    mx, my = _sides(a, b, dev)
+    mx, my = masks(a, b, dev)
     mask = torch.cat([mx, my], 1)
     strong = bool(torch.rand(()) < 0.25)  # a few components, each as dependent as `canonical`
     most = round(min(a.max_components, 5 if strong else math.inf) ** float(torch.rand(()) ** 1.7))
@@ -79,7 +80,7 @@ def mixture(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
 
 def canonical(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     """One Gaussian or Student-t component of a chosen strength: robots live at 1 to 5 nats."""
-    mx, my = _sides(a, b, dev)
+    mx, my = masks(a, b, dev)
     log_weight, mean = torch.zeros(b, 1, device=dev), torch.zeros(b, 1, 2 * a.dim, device=dev)
     scale, freedom = prescribed_correlation(mx, my), _freedom(b, 1, dev)
     m = Mixture(log_weight, mean, scale, freedom, torch.cat([mx, my], 1))
@@ -88,7 +89,7 @@ def canonical(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
 
 def autoregressive(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     """(s_t, s_{t+lag}) along one path of a stationary VAR(1); the queries are independent draws."""
-    mx, _ = _sides(a, b, dev, equal=True)
+    mx, _ = masks(a, b, dev, equal=True)
     r = 1 - 10 ** -(uniform((b, a.dim), 0.05, 3.0, dev) / excess(mx)[:, None])
     step = (orthogonal(mx) @ torch.diag_embed(r * mx) @ orthogonal(mx).mT).double()
     step = step * mx[:, :, None] * mx[:, None]
@@ -113,8 +114,9 @@ def autoregressive(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
         state = (state[:, None] @ transition)[:, 0] + e
         path.append(state)
     path = torch.stack(path, 1)
-    # In any order, as the runtime shuffles: shifts along the path would pair neighbours.
-    chain = torch.cat([path[:, :n], path[:, lag:]], -1)[:, torch.randperm(n, device=dev)]
+    chain = torch.cat([path[:, :n], path[:, lag:]], -1)
+    if not a.in_order:  # as the runtime shuffles: shifts along the path would pair neighbours
+        chain = chain[:, torch.randperm(n, device=dev)]
     return m.pairs(torch.cat([chain, m.sample(a.queries)], 1), a.queries)
 
 
@@ -184,7 +186,7 @@ def _marginal(table: Tensor, own: Tensor) -> Tensor:
 def functional(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     """y = f(x) + s(x) e, e Gaussian or uniform; p(y) averages over draws of x."""
     q = a.queries
-    mx, my = _sides(a, b, dev)
+    mx, my = masks(a, b, dev)
     x = source(mx, samples + a.draws - q)
     f, s = RandomFunction(mx, a.dim, smooth=False), RandomFunction(mx, a.dim, smooth=True)
     centre = f.standardised(x) * my[:, None]
@@ -221,7 +223,7 @@ def functional(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
 def latent(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     """x = f(u) + noise, y = g(u) + noise; all densities by averaging over the same draws of u."""
     q = a.queries
-    mx, my = _sides(a, b, dev)
+    mx, my = masks(a, b, dev)
     du = torch.randint(1, 4, (b, 1), device=dev)  # whatever D: no draws would fill more
     mu = (torch.arange(3, device=dev) < du).float()
     u = source(mu, samples + a.draws - q)
@@ -248,7 +250,7 @@ def latent(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
 def discrete(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     """Labels through a noisy channel, seen as codes; in half of the datasets noise blurs y."""
     q = a.queries
-    mx, my = _sides(a, b, dev)
+    mx, my = masks(a, b, dev)
     m = 8
     used = torch.arange(m, device=dev) < torch.randint(2, m + 1, (b, 1), device=dev)
     table = torch._standard_gamma(torch.full((b, m, m), 0.5, device=dev)) + 1e-3

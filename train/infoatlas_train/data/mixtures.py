@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from infoatlas_train.flows import orthogonal, random_flow, uniform
+from infoatlas_train.data.flows import orthogonal, random_flow, uniform
 
 # Sides wider than this are not more dependent for it: what adds up over coordinates is made weaker
 # there. Else most wide datasets hold more than any sample, or the draws behind a label, can tell.
@@ -161,3 +161,28 @@ class Mixture:
         gauss = (self.log_weight.exp()[:, 0] > 1 - 1e-6) & self.freedom[:, 0].isinf()
         mi = torch.where(gauss, self.gaussian_mi(), joint.mean(1))
         return finish(self.mask[:, :dim], self.mask[:, dim:], x, y, joint, product, mi)
+
+
+def component(dx: int, dy: int) -> Mixture:
+    """One Gaussian or, as often, Student-t component of a prescribed strength."""
+    half = max(dx, dy)
+    mx, my = ((torch.arange(half) < d).float()[None] for d in (dx, dy))
+    nu = torch.full((1, 1), math.inf)
+    if torch.rand(()) < 0.5:
+        nu = 2.1 + 28 * torch.rand(1, 1) ** 3
+    scale, mean = prescribed_correlation(mx, my), torch.zeros(1, 1, 2 * half)
+    return Mixture(torch.zeros(1, 1), mean, scale, nu, torch.cat([mx, my], 1))
+
+
+def label(m: Mixture, half: int, queries: int) -> tuple[float, float]:
+    """Mutual information, mean over the mixtures of a batch, and its standard error."""
+    batch, components = m.log_weight.shape
+    if components == 1 and not m.freedom.isfinite().any():
+        each = m.gaussian_mi().double()
+    else:
+        z = m.sample(queries)
+        each = m.log_ratio(z[..., :half], z[..., half:]).double()
+        each = each.mean(1) if batch > 1 else each[0]
+    if len(each) == 1:
+        return float(each), 0.0
+    return float(each.mean()), float(each.std()) / math.sqrt(len(each))

@@ -1,7 +1,7 @@
 """What sensors show of a body, with known mutual information: geometry, directions and counts.
 
-Noisy channels (:mod:`infoatlas_train.channels`) are functions in general; these are the particular
-ones that robots are full of, and sides that no noise can be added to:
+Noisy channels (:mod:`infoatlas_train.data.channels`) are functions in general; these are the
+particular ones that robots are full of, and sides that no noise can be added to:
 
 * functions   linear maps, distances from beacons, turned frames, chains of links
 * sources     as the channels have them, or of length one, or shares of a whole
@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from infoatlas_train.atlas import Datasets
-from infoatlas_train.channels import (
+from infoatlas_train.data.atlas import Datasets
+from infoatlas_train.data.channels import (
     DRAWS,
     HIDDEN,
     Seen,
@@ -34,9 +34,9 @@ from infoatlas_train.channels import (
     term,
     with_sure_labels,
 )
-from infoatlas_train.families import source
-from infoatlas_train.flows import orthogonal, standardise, uniform
-from infoatlas_train.plain import CPU, sides
+from infoatlas_train.data.closed_form import CPU, sides
+from infoatlas_train.data.families import source
+from infoatlas_train.data.flows import orthogonal, standardise, uniform
 
 ANGLES = 4096  # of a direction to its centre
 MOST_COUNTED = 60

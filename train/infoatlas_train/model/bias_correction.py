@@ -1,47 +1,44 @@
-"""The gap: what the Donsker-Varadhan bound misses, told from how the reading came about.
+"""The learned bias correction: an estimate of what the Donsker-Varadhan bound misses.
 
-A critic that falls short reads too little, and much of what it missed leaves traces: neighbours
-that agree more than it says, norms that depend on each other, ratios that vary over product pairs,
-states that last. They are gathered as *evidence*, and small networks, fitted after pretraining to
-datasets of known mutual information (:mod:`infoatlas_train.fit_gap`), say how much is to be added,
-and how far the sum may still be off. (At small n the gap can be less than nothing: the readout,
-solved on the sample that it reads, reads too much there.) The paper has the bound alone.
+A critic that falls short reads too little, and much of what it misses can be seen in the sample:
+neighbours agree more than the critic does, norms depend on each other, ratios vary over product
+pairs, states last. These *diagnostic features* enter small networks, which are fitted after
+pretraining to datasets of known mutual information (:mod:`infoatlas_train.fit_correction`). They
+give the correction, which is added, and the predicted error of the sum. (At small n the correction
+can be negative: the readout, solved on the sample that it reads, reads too much there.) The paper
+has the bound alone. Checkpoints call this module `gap`.
 
-Shapes: B datasets (or slices), n samples, C context samples, M shifts, D inputs a side, E evidence.
+Shapes: B datasets (or slices), n samples, C context samples, M shifts, D inputs a side, E
+diagnostic features.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout, gelu
 
-from infoatlas_train.critic import donsker_varadhan, partners, sample_size, side_inputs
-from infoatlas_train.kernels import (
-    context_size,
-    default_width,
-    fourth_power,
-    gaussian,
-    log_ratio,
+from infoatlas_train.model.critic import (
+    Evaluation,
+    donsker_varadhan,
+    partners,
+    sample_size,
+    side_inputs,
 )
-from infoatlas_train.refinement import gelu_slope
+from infoatlas_train.model.neighbour_features import COUNTED, Counts, counts, default_width
+from infoatlas_train.model.refinement import gelu_slope
 
-if TYPE_CHECKING:
-    from infoatlas_train.model import Evaluation
-
-WIDTHS = 5  # of the kernels: twice the default, and each half of the one before
 FALL = 0.7  # of log-scales from one direction to the next, in the second metric
 LOCAL = 2  # terms of the local values
 LAGS = 1, 3, 9, 27, 81, 243  # of autocorrelations
 HEADS, UNITS, DROPOUT = 4, 128, 0.1
-BOUND = 4.0  # standard deviations: beyond what the fit has seen, evidence says no more
+BOUND = 4.0  # standard deviations: diagnostics beyond what the fit has seen are clipped
 
 
 class Heads(nn.Module):
-    """Networks that differ in where they started alone; what counts is their mean."""
+    """Networks that differ only in their initial weights; their mean is used."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -52,7 +49,7 @@ class Heads(nn.Module):
         self.constant = nn.Parameter(torch.zeros(HEADS, 1, 1))
 
     def forward(self, z: Tensor) -> Tensor:
-        """What each of them says of [B, E]: [HEADS, B]."""
+        """The output of each network for [B, E]: [HEADS, B]."""
         h = dropout(gelu(self.by_head(self.first(z))), DROPOUT, self.training)
         h = dropout(gelu(h @ self.second + self.bias), DROPOUT, self.training)
         return (h @ self.last + self.constant)[..., 0]
@@ -71,23 +68,23 @@ class Heads(nn.Module):
 
 @dataclass
 class Found:
-    """What the gap makes of a reading."""
+    """The correction of an estimate."""
 
-    gap: Tensor  # [B] nats, to be added to the bound
+    correction: Tensor  # [B] nats, to be added to the bound
     spread: Tensor  # [B] nats: 1.645 times it is met or exceeded by a tenth of the errors
-    slope: Tensor  # [B] of the gap on the bound
-    effect: Tensor  # [B, n] of each sample on the gap beside it, zero mean
+    slope: Tensor  # [B] of the correction on the bound
+    effect: Tensor  # [B, n] of each sample on the correction beside it, zero mean
 
 
-class Gap(nn.Module):
-    """What is to be added to the bound, how sure that is, and how it hangs on each sample."""
+class BiasCorrection(nn.Module):
+    """What is added to the bound, its predicted error, and its dependence on each sample."""
 
     mean: Tensor
     scale: Tensor
 
     def __init__(self, metrics: int) -> None:
         super().__init__()
-        size = 11 + 9 + 2 * len(LAGS) + 1 + LOCAL + 3 * WIDTHS * metrics
+        size = 11 + 9 + 2 * len(LAGS) + 1 + LOCAL + 3 * COUNTED * metrics
         self.metrics = metrics
         self.register_buffer("mean", torch.zeros(size))
         self.register_buffer("scale", torch.ones(size))
@@ -97,55 +94,57 @@ class Gap(nn.Module):
     def forward(self, x: Tensor, y: Tensor, e: Evaluation, sequence: Tensor) -> Found:
         """Canonical x, y [B, n, D], the critic on them, and where the samples in order of time are.
 
-        Of the evidence, what is a mean over samples counts in their effects; autocorrelations do
-        not.
+        Diagnostics that are means over samples count in the effects of samples; autocorrelations
+        do not.
         """
-        evidence, terms = self.evidence(x, y, e, sequence)
-        slope = self.slope(evidence)
+        diagnostics, terms = self.diagnostics(x, y, e, sequence)
+        slope = self.slope(diagnostics)
         own = slope[:, -terms.shape[-1] :]
         effect = ((terms - terms.mean(1, keepdim=True)) @ own[..., None])[..., 0]
-        return Found(self.of(evidence), self.spread(evidence), slope[:, 0], effect)
+        return Found(self.correction(diagnostics), self.spread(diagnostics), slope[:, 0], effect)
 
-    def evidence(
+    def diagnostics(
         self, x: Tensor, y: Tensor, e: Evaluation, sequence: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """What tells of the gap [B, E], of which the last T are means of terms [B, n, T]."""
+        """Diagnostic features [B, E]; the last T are means of terms [B, n, T]."""
         mi, log_z = donsker_varadhan(e.joint, e.product.flatten(1))
         local, ratio = e.joint - log_z[:, None], e.product.flatten(1) - log_z[:, None]
-        terms = [torch.tanh(local), torch.tanh(local / 3)]
+        terms = [torch.tanh(local)[..., None], torch.tanh(local / 3)[..., None]]
         for metric in range(self.metrics):
-            terms += neighbours(x, y, local, FALL * metric)
-        each = torch.stack(terms, -1)
-        traces = torch.stack([mi, *reading(x, y, e, local, ratio), *moments(x, y)], 1)
-        return torch.cat([traces, persistence(x, y, sequence), each.mean(1)], 1), each
+            shared = e.counts if metric == 0 else None
+            terms.append(neighbours(shared or own_counts(x, y, FALL * metric), local))
+        each = torch.cat(terms, -1)
+        levels = torch.stack([mi, *ratios(x, y, e, local, ratio)], 1)
+        columns = [levels, moments(x, y), persistence(x, y, sequence), each.mean(1)]
+        return torch.cat(columns, 1), each
 
-    def of(self, evidence: Tensor) -> Tensor:
-        """Evidence [B, E] -> gap [B], nats."""
-        return self.missing(self.bounded(evidence)).mean(0)
+    def correction(self, diagnostics: Tensor) -> Tensor:
+        """Diagnostics [B, E] -> correction [B], nats."""
+        return self.missing(self.bounded(diagnostics)).mean(0)
 
-    def spread(self, evidence: Tensor) -> Tensor:
-        """Evidence [B, E] -> spread of the errors of bound and gap [B], nats."""
-        return torch.exp(self.doubt(self.bounded(evidence)).mean(0))
+    def spread(self, diagnostics: Tensor) -> Tensor:
+        """Diagnostics [B, E] -> predicted error of bound and correction together [B], nats."""
+        return torch.exp(self.doubt(self.bounded(diagnostics)).mean(0))
 
-    def slope(self, evidence: Tensor) -> Tensor:
-        """Slope of the gap on the evidence: [B, E]."""
-        z = self.standardised(evidence)
+    def slope(self, diagnostics: Tensor) -> Tensor:
+        """Slope of the correction on the diagnostics: [B, E]."""
+        z = self.standardised(diagnostics)
         d = self.missing.slope(z.clamp(-BOUND, BOUND))
-        d = d * self.scale * (1 + evidence * evidence).rsqrt()
+        d = d * self.scale * (1 + diagnostics * diagnostics).rsqrt()
         return torch.where(z.abs() < BOUND, d, torch.zeros_like(d))
 
-    def bounded(self, evidence: Tensor) -> Tensor:
-        return self.standardised(evidence).clamp(-BOUND, BOUND)
+    def bounded(self, diagnostics: Tensor) -> Tensor:
+        return self.standardised(diagnostics).clamp(-BOUND, BOUND)
 
-    def standardised(self, evidence: Tensor) -> Tensor:
-        return (torch.asinh(evidence) - self.mean) * self.scale
+    def standardised(self, diagnostics: Tensor) -> Tensor:
+        return (torch.asinh(diagnostics) - self.mean) * self.scale
 
 
-def reading(x: Tensor, y: Tensor, e: Evaluation, local: Tensor, ratio: Tensor) -> list[Tensor]:
-    """The reading of the anchor, the size of the sample, and how the ratios spread.
+def ratios(x: Tensor, y: Tensor, e: Evaluation, local: Tensor, ratio: Tensor) -> list[Tensor]:
+    """The estimate of the anchor, the size of the sample, and the spread of the ratios.
 
-    local [B, n] and ratio [B, P] are what the critic says of joint and of product pairs. Bounded
-    where it can be: what two nearly equal solves differ in must not tell.
+    local [B, n] and ratio [B, P] are log-ratios of the critic on joint and on product pairs.
+    Bounded where possible: two nearly equal solves must not give different diagnostics.
     """
     log_n = torch.log(sample_size(x))[:, 0]
     log_shifts = torch.log(torch.ones_like(ratio).sum(1)) - log_n
@@ -157,69 +156,66 @@ def reading(x: Tensor, y: Tensor, e: Evaluation, local: Tensor, ratio: Tensor) -
     ]
 
 
-def moments(x: Tensor, y: Tensor) -> list[Tensor]:
-    """How norms and squares of the sides go together, and how heavy the tails are."""
+def moments(x: Tensor, y: Tensor) -> Tensor:
+    """Correlations of norms and squares of the two sides, and weight of the tails: [B, 9]."""
     d = x.shape[-1]
-    (a, x2), (b, y2) = (
-        (unit_columns(torch.cat([side_inputs(v), v * v], -1)), v * v) for v in (x, y)
-    )
+    both = torch.cat([x, y])  # one pass for both sides: [2B, n, D]
+    squares = both * both
+    columns, count = unit_columns(torch.cat([side_inputs(both), squares], -1)), x.shape[0]
+    a, b = columns[:count], columns[count:]
     together = (a.mT @ b / sample_size(x)[:, :, None]).square()  # of all inputs: [B, 3D+1, 3D+1]
-    own, norm = slice(d), slice(d, d + 1)
-    product, square = slice(d + 1, 2 * d + 1), slice(2 * d + 1, None)
-    blocks = (
+    own, norm, product, square = range(4)
+    of_input = torch.tensor([own] * d + [norm] + [product] * d + [square] * d, device=x.device)
+    member = (of_input[:, None] == torch.arange(4, device=x.device)).to(x.dtype)  # [3D+1, 4]
+    blocks = (member.mT @ together @ member).flatten(1)  # sums over the blocks: [B, 16]
+    wanted = (
         (norm, norm), (own, norm), (norm, own), (product, product),
         (own, product), (product, own), (square, square),
     )  # fmt: skip
-    tails = [
-        torch.log((q * q).sum((1, 2)).clamp(min=1) / q.sum((1, 2)).clamp(min=1)) for q in (x2, y2)
-    ]
-    return [together[:, i, j].sum((1, 2)) for i, j in blocks] + tails
+    chosen = blocks[:, torch.tensor([4 * i + j for i, j in wanted], device=x.device)]
+    fourth, second = (v.sum((1, 2)).clamp(min=1) for v in (squares * squares, squares))
+    tails = torch.log(fourth / second)[:, None]
+    return torch.cat([chosen, tails[:count], tails[count:]], 1)
 
 
 def persistence(x: Tensor, y: Tensor, sequence: Tensor) -> Tensor:
-    """How long states last: autocorrelations of x, of y, log of the samples' worth: [B, 2L + 1].
+    """Autocorrelations of x and of y, and the log of the effective sample size: [B, 2L + 1].
 
-    What lasts looks dependent, however little the sides have to do with each other: their
-    correlation spreads as that of n / (1 + 2 sum_k rho_x(k) rho_y(k)) independent samples.
+    Slow series look dependent even where the sides are independent: their correlation varies as
+    that of n / (1 + 2 sum_k rho_x(k) rho_y(k)) independent samples.
     `sequence` [n] has the positions of the samples in order of time; in any other order, as that
-    of independent samples, nothing lasts.
+    of independent samples, autocorrelations vanish.
     """
     n = x.shape[1]
     lags = torch.tensor(LAGS, device=x.device)
     then = torch.arange(n, device=x.device) + lags[:, None]  # [L, n]
-    within = (then < n).to(x.dtype)
-    both = []
-    for v in (x, y):
-        v = v.index_select(1, sequence)
-        v = v - v.mean(1, keepdim=True)
-        products = (v[:, None] * partners(v, then.clamp(max=n - 1))).sum(-1)  # [B, L, n]
-        both.append((products * within).sum(-1) / (v * v).sum((1, 2)).clamp(min=1e-6)[:, None])
+    within = then < n
+    then = torch.where(within, then, 0)  # (a minimum of integers is an operator that engines lack)
+    v = torch.cat([x, y]).index_select(1, sequence)  # one pass for both sides: [2B, n, D]
+    v = v - v.mean(1, keepdim=True)
+    products = torch.where(within, (v[:, None] * partners(v, then)).sum(-1), 0.0)  # [2B, L, n]
+    both = products.sum(-1) / (v * v).sum((1, 2)).clamp(min=1e-6)[:, None]
+    both = both[: x.shape[0]], both[x.shape[0] :]
     # A lag stands for those nearest to it; the lags are powers of three.
     worth = 1 + 2 * ((4 / 3 * lags) * (both[0] * both[1]).clamp(min=0)).sum(1, keepdim=True)
     return torch.cat([*both, -torch.log(worth)], 1)
 
 
-def neighbours(x: Tensor, y: Tensor, local: Tensor, fall: float) -> list[Tensor]:
-    """Of each sample, at each width of a kernel: the log-ratio, how many are near, what is missed.
-
-    `local` is what the critic says. The first metric is even, the second looks at the first
-    directions, by exp(-fall) a direction.
-    """
-    c = context_size(x.shape[1])
-    position = torch.arange(x.shape[1], device=x.device)
-    others = (position[:, None] != position[None, :c]).to(x.dtype)
+def own_counts(x: Tensor, y: Tensor, fall: float) -> Counts:
+    """Neighbours in a metric that falls by exp(-fall) a direction; 0: it is even."""
     direction = torch.arange(x.shape[-1], device=x.device)
     scale = torch.exp((-fall * direction).clamp(min=-3)) / (2 * default_width(x, y)[:, :, None])
-    kx, ky = (gaussian(v * scale, v[:, :c] * scale) * others for v in (x, y))
-    out = []
-    for i in range(WIDTHS):
-        if i:
-            kx, ky = fourth_power(kx), fourth_power(ky)
-        both = (kx * ky).sum(-1)  # [B, n]
-        ratio = log_ratio(both, kx.sum(-1), ky.sum(-1), c)
-        seen = both / (both + 1)
-        out += [ratio, torch.log1p(both), seen * (ratio - local)]
-    return out
+    return counts(x, y, scale)
+
+
+def neighbours(near: Counts, local: Tensor) -> Tensor:
+    """For each sample and width of a kernel: log-ratio, number of neighbours, and what is missed.
+
+    `local` [B, n] are the log-ratios of the critic: -> [B, n, 3 COUNTED].
+    """
+    ratio = near.log_ratio()  # [B, n, COUNTED]
+    missed = near.both / (near.both + 1) * (ratio - local[..., None])
+    return torch.stack([ratio, torch.log1p(near.both), missed], -1).flatten(2)
 
 
 def deviation(v: Tensor) -> Tensor:

@@ -5,24 +5,43 @@
 T0 is the Gaussian anchor, the closed-form log-ratio of a Gaussian copula with the (shrunk)
 canonical correlations. psi are F features from generated layers: each side has a network of its
 own, run once per sample, and the two meet in a layer that is run once per pair; and K of what
-neighbours say (train/infoatlas_train/kernels.py). The coefficients a are solved, not guessed:
-damped Newton steps of the DV objective, inside the forward pass.
+neighbours say (train/infoatlas_train/model/neighbour_features.py). The coefficients a are solved,
+not guessed: damped Newton steps of the DV objective, inside the forward pass.
 
 Shapes: B datasets (or slices), n samples, M shifts, D inputs a side, H units a side, F features.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 from torch.nn.functional import gelu
 
+if TYPE_CHECKING:
+    from infoatlas_train.model.neighbour_features import Counts
+
 LOG_2 = 0.6931471805599453
 SHARES = (1.0, 0.9, 0.8, 0.65, 0.5, 0.3, 0.0)  # of the solved part
-CRITIC_SHARES = (0.08, 0.15, 0.25, 0.4, 0.6, 0.8, 1.0)  # of the critic as a whole; or 0
-TINY = 1e-30  # (as a bound, not a summand: graph optimisers drop summands that small)
+CRITIC_SHARES = (1.0, 0.8, 0.6, 0.4, 0.25, 0.15, 0.08, 0.0)  # of the critic as a whole
+BLOCK = 36  # rows of a matrix that is inverted in one piece
+LEAST_EIGENVALUE = 1e-4  # of a matrix of unit diagonal; ridges keep it above
+FAR_BELOW = -1e9  # a critic of no weight
+
+
+@dataclass
+class Evaluation:
+    """A critic on the sample that it was written from."""
+
+    joint: Tensor  # [B, n] T on the joint pairs
+    product: Tensor  # [B, M, n] T on the product pairs
+    anchor_joint: Tensor  # [B, n] the anchor alone
+    anchor_product: Tensor  # [B, M, n]
+    counts: Counts | None  # neighbours, where the bias correction shares the critic's
+    elsewhere: Callable[[Tensor, Tensor], Tensor]  # T on other pairs: [B, q, D] x 2 -> [B, q]
 
 
 @dataclass
@@ -40,7 +59,7 @@ class Theta:
     bias: Tensor  # [B, 1, F]
     mix: Tensor  # [B, F+1, F] the layer that is run per pair
     ridge: Tensor  # [B, F+K]
-    metric: Tensor | None = None  # [B, metrics, 2, D] log-scales of train/.../kernels.py
+    metric: Tensor | None = None  # [B, metrics, 2, D] log-scales of neighbour_features.py
     rate: Tensor | None = None  # [B, layers, F] how far the rows of each layer move in a round
 
 
@@ -85,18 +104,26 @@ def capped(z: Tensor, n: Tensor) -> Tensor:
     return z * (1 + (information / (torch.log(n) + 1.5)).pow(4)).pow(-0.25)
 
 
-def anchor(z: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Log-ratio of the Gaussian copula of correlations tanh(z): z [B, 1.., D], x, y [B, .., D]."""
+def anchor(z: Tensor, x: Tensor, y: Tensor, partner: Tensor | None = None) -> Tensor:
+    """Log-ratio of the Gaussian copula of correlations tanh(z), z [B, D], of pairs.
+
+    x, y [B, n, D] -> [B, n]; with partners [M, n], of x_i and y_partner: [B, M, n]. Per sample but
+    for one squared difference; multiplied out it would lose its digits where rho is nearly 1.
+    """
     gap = 2 / (torch.exp(2 * z) + 1)  # 1 - rho
-    rho = 1 - gap
+    rho = (1 - gap).clamp(min=0)  # (canonical correlations are not negative)
     variance = gap * (2 - gap)  # 1 - rho^2
-    apart = x - y
-    each = (
-        -0.5 * torch.log(variance)
-        - (rho / (2 * variance)) * apart * apart  # (products: squares are slow as powers)
-        + (rho / (2 * (1 + rho))) * (x * x + y * y)
-    )
-    return each.sum(-1)
+    constant = -0.5 * torch.log(variance).sum(-1)[:, None]
+    # (the slope of a root at zero is infinite)
+    weight = (rho / (2 * variance)).clamp(min=1e-12).sqrt()[:, None]
+    own = (rho / (2 * (1 + rho)))[:, :, None]
+    u, v = weight * x, weight * y
+    qx, qy = ((w * w @ own)[..., 0] for w in (x, y))  # (products: squares are slow as powers)
+    if partner is not None:
+        u, v, qy = u[:, None], partners(v, partner), qy[:, partner]
+        qx, constant = qx[:, None], constant[:, None]
+    apart = u - v
+    return constant + qx + qy - (apart * apart).sum(-1)
 
 
 def side(theta: list[Tensor], x: Tensor) -> Tensor:
@@ -120,93 +147,136 @@ def features(theta: Theta, sx: Tensor, sy: Tensor) -> Tensor:
     return (h + gelu(affine(h, theta.mix))).reshape(shape)
 
 
-def identity(like: Tensor) -> Tensor:
-    """The identity matrix of the size of the last axis: [.., F] -> [F, F].
+def identity(size: int, like: Tensor) -> Tensor:
+    """The identity matrix [size, size]: a constant of the graph, not an operator."""
+    return torch.tensor([[float(i == j) for j in range(size)] for i in range(size)]).to(like)
 
-    Compared, because torch.eye and torch.diagonal become an ONNX operator that few engines have.
+
+def inverse(a: Tensor) -> Tensor:
+    """Inverse of symmetric positive definite matrices [B, F, F], by products alone.
+
+    The graph has no solver. Blocks of at most `BLOCK` are inverted iteratively and put together by
+    Schur complements, so that a few dozen products of matrices do what conjugate gradients do in
+    a thousand steps on vectors.
     """
-    number = torch.arange(like.shape[-1], device=like.device)
-    return (number[:, None] == number).to(like.dtype)
+    size = a.shape[-1]
+    if size <= BLOCK:
+        return block_inverse(a)
+    half = (size + 1) // 2
+    p, q, r = a[:, :half, :half], a[:, :half, half:], a[:, half:, half:]
+    of_p = inverse(p)
+    w = of_p @ q
+    for _ in range(2):  # else the complement is off by more than its least eigenvalue
+        w = w + of_p @ (q - p @ w)
+    of_s = inverse(r - q.mT @ w)
+    v = w @ of_s
+    upper = torch.cat([of_p + v @ w.mT, -v], 2)
+    return torch.cat([upper, torch.cat([-v.mT, of_s], 2)], 1)
 
 
-def conjugate_gradients(a: Tensor, b: Tensor, steps: int) -> Tensor:
-    """Solve a x = b for symmetric positive definite a [B, F, F], b [B, F], Jacobi preconditioned.
+def block_inverse(a: Tensor) -> Tensor:
+    """The same by Newton's iteration q <- q (2 - a q), scaled so that it converges as Chebyshev's.
 
-    A fixed number of steps of plain products, because the graph has no solver. Once the residual
-    has vanished, further steps change nothing.
+    For eigenvalues of the matrix of unit diagonal between `LEAST_EIGENVALUE` and its size.
     """
-    scale = (a * identity(b)).sum(-1, keepdim=True).rsqrt()  # [B, F, 1]
-    a = scale * a * scale.mT  # the preconditioner, once for all steps
-    p = r = scale * b[..., None]
-    x = torch.zeros_like(r)
-    rr = r.mT @ r
-    for _ in range(steps):
-        ap = a @ p
-        alpha = rr / (p.mT @ ap).clamp(min=TINY)
-        x, r = x + alpha * p, r - alpha * ap
-        new = r.mT @ r
-        p, rr = r + new / rr.clamp(min=TINY) * p, new
-    return (scale * x).squeeze(-1)
+    eye = identity(a.shape[-1], a)
+    d = (a * eye).sum(-1, keepdim=True).rsqrt()
+    a = d * a * d.mT
+    low, high = LEAST_EIGENVALUE, float(a.shape[-1])
+    tau, step = (high + low) / (high - low), 2 / (high + low)
+    q = None
+    while True:
+        rho = 2 * tau * tau / (2 * tau * tau - 1)
+        if q is None:  # from step times the identity
+            q = (2 * step * rho) * eye - (step * step * rho) * a
+        else:
+            q = q @ ((2 * rho) * eye - a @ (rho * q))
+        if tau > 30:  # the next residual is below 1 / (2 tau^2)
+            return d * q * d.mT
+        tau = 2 * tau * tau - 1
 
 
 def solve_readout(
-    joint: Tensor,
-    product: Tensor,
+    psi: Tensor,
     t0: Tensor,
     ridge: Tensor,
+    n: int,
     *,
     newton_steps: int,
-    cg_steps: int,
+    exact: bool,
     natural: int = 0,
     start: Tensor | None = None,
 ) -> Tensor:
     """Coefficients of the features that maximise the DV objective around the anchor: [B, F].
 
-    joint [B, n, F] features of the joint pairs (F counts those of neighbours too); product
-    [B, P, F] and t0 [B, P] features and anchor of product pairs; ridge [B, F], in units of
+    psi [B, R, F] features (F counts those of neighbours too) and t0 [B, R] anchor of R pairs, of
+    which the first n are the joint ones and the others product pairs; ridge [B, F], in units of
     standardised features. The last `natural` features have a scale of their own: coefficients and
     ridge are in it. Between the damped Newton steps lies a chord step each, which takes the new
     gradient with the old curvature: nearly as good as one Newton step more, and nearly free. The
     result is the highest of all steps, because a step can overshoot. `start` [B, F] is a first
-    guess, from features little different. `cg_steps` 0 solves exactly (for training, where
-    factorisations exist); the graph takes a fixed number of conjugate-gradient steps, and tests
-    hold one to the other.
+    guess, from features little different. `exact` solves by factorisation, as training does; the
+    graph has products of matrices alone, and tests hold one to the other.
     """
-    n = joint.shape[1]
-    mean = product.mean(1, keepdim=True)
-    joint, product = joint - mean, product - mean
-    scale = (product.square().mean(1) + 1e-6).rsqrt()  # [B, F]
+    is_joint = torch.arange(t0.shape[1], device=psi.device) < n
+    joint = is_joint.to(psi.dtype) / is_joint.to(psi.dtype).sum()  # [R] weights of a mean
+    others = (~is_joint).to(psi.dtype)
+    others = others / others.sum()
+    mean_joint, mean = (torch.stack([joint, others]) @ psi).split(1, 1)  # [B, 1, F]
+    psi, mean_joint = psi - mean, mean_joint - mean
+    scale = (others @ (psi * psi) + 1e-6).rsqrt()  # [B, F]
     if natural:
         scale = torch.cat([scale[:, :-natural], torch.ones_like(scale[:, -natural:])], 1)
-    mean_joint = joint.mean(1)
-    cov_joint = joint.mT @ joint / n - mean_joint[:, :, None] * mean_joint[:, None]
-    scales = scale[:, :, None] * scale[:, None]
-    damping = ridge[:, :, None] * identity(ridge)
-    best, best_t, highest = torch.zeros_like(ridge), t0, -torch.logsumexp(t0, -1)
+    scales, damping = (
+        scale[:, :, None] * scale[:, None],
+        ridge[:, :, None] * identity(ridge.shape[1], ridge),
+    )
+    t0 = torch.where(is_joint, FAR_BELOW, t0)  # no weight in the mean over product pairs
+    weight, log_sum = softmax(t0)
+    best, best_t, highest = torch.zeros_like(ridge), t0, -log_sum
     a, steps = best if start is None else start / scale, 2 * newton_steps - 1
     for step in range(steps + 1):
-        untouched = step == 0 and start is None
-        t = t0 if untouched else t0 + (product @ (a * scale)[..., None]).squeeze(-1)
-        value = (mean_joint * scale * a - 0.5 * ridge * a.square()).sum(-1)
-        value = value - torch.logsumexp(t, -1)
-        higher = (value >= highest)[:, None]
-        best, best_t = torch.where(higher, a, best), torch.where(higher, t, best_t)
-        if step == steps:
-            break
-        highest = torch.maximum(value, highest)
-        if step > 0 or start is not None:  # half of a step that overshot
-            a, t = (a + best) / 2, (t + best_t) / 2
-        weighted = torch.softmax(t, -1)[..., None] * product  # [B, P, F]
-        mean_w = weighted.sum(1)
-        gradient = (mean_joint - mean_w) * scale - ridge * a
-        if step % 2 == 0:
-            cov_w = product.mT @ weighted - mean_w[:, :, None] * mean_w[:, None]
-            curvature = (cov_w + cov_joint) * 0.5 * scales + damping
-        if cg_steps:
-            a = a + conjugate_gradients(curvature, gradient, cg_steps)
-        else:
-            a = a + torch.linalg.solve(curvature, gradient)
+        t = t0
+        if step > 0 or start is not None:
+            t = t0 + (psi @ (a * scale)[..., None]).squeeze(-1)
+            value = (mean_joint[:, 0] * scale * a - 0.5 * ridge * a.square()).sum(-1)
+            value = value - torch.logsumexp(t, -1)
+            higher = (value >= highest)[:, None]
+            best, best_t = torch.where(higher, a, best), torch.where(higher, t, best_t)
+            if step == steps:
+                break
+            highest = torch.maximum(value, highest)
+            a, t = (a + best) / 2, (t + best_t) / 2  # half of a step that overshot
+            weight, _ = softmax(t)
+        mean_product = weight @ psi
+        gradient = (mean_joint - mean_product)[:, 0] * scale - ridge * a
+        if step % 2 == 0:  # the mean of both covariances
+            means = torch.cat([mean_joint, mean_product], 1)
+            covariance = psi.mT @ ((weight + joint).mT * psi) - means.mT @ means
+            curvature = 0.5 * covariance * scales + damping
+            inverted = None if exact else inverse(curvature)
+        a = a + solved(curvature, inverted, gradient[..., None])[..., 0]
     return best * scale
+
+
+def softmax(t: Tensor) -> tuple[Tensor, Tensor]:
+    """Weights [B, 1, R] of the values t [B, R], and the logarithm of the sum of exponentials [B].
+
+    No weight is below exp(-60) of the largest: denormal ones would make products of matrices thirty
+    times slower.
+    """
+    top = t.amax(-1, keepdim=True)
+    e = torch.exp((t - top).clamp(min=-60))
+    total = e.sum(-1, keepdim=True)
+    return (e / total)[:, None], (top + torch.log(total))[:, 0]
+
+
+def solved(a: Tensor, inverted: Tensor | None, b: Tensor) -> Tensor:
+    """a x = b for a [B, F, F], b [B, F, 1]; the inverse, if there is one, with one correction."""
+    if inverted is None:
+        return torch.linalg.solve(a, b)
+    x = inverted @ b
+    return x + inverted @ (b - a @ x)
 
 
 def best_share(t0: Tensor, step: Tensor, t0_product: Tensor, step_product: Tensor) -> Tensor:
@@ -216,15 +286,15 @@ def best_share(t0: Tensor, step: Tensor, t0_product: Tensor, step_product: Tenso
     the joint ones: one pair more can show that it went too far. t0, step [B, n] anchor and solved
     features on the joint pairs; t0_product, step_product [B, P] on all product pairs.
     """
-    highest, best = None, None
-    for share in SHARES:
-        value = (t0 + share * step).mean(1) - torch.logsumexp(t0_product + share * step_product, 1)
-        if highest is None:
-            highest, best = value, torch.full_like(value, share)
-        else:
-            best = torch.where(value > highest, share, best)
-            highest = torch.maximum(value, highest)
-    return best
+    share = torch.tensor(SHARES, dtype=t0.dtype, device=t0.device)
+    value = t0.mean(1, keepdim=True) + share * step.mean(1, keepdim=True)
+    product = t0_product[:, None] + share[:, None] * step_product[:, None]  # [B, K, P]
+    return largest_of_best(value - torch.logsumexp(product, -1), share)
+
+
+def largest_of_best(value: Tensor, share: Tensor) -> Tensor:
+    """The share [K] of the highest value [B, K], of several the largest: [B]."""
+    return torch.where(value >= value.amax(-1, keepdim=True), share, 0.0).amax(-1)
 
 
 def critic_share(joint: Tensor, product: Tensor) -> Tensor:
@@ -235,13 +305,11 @@ def critic_share(joint: Tensor, product: Tensor) -> Tensor:
     meet outweigh all others in the log-mean-exp. Among the shares is 0, whose bound is 0, so no
     bound falls below 0. Elsewhere the share is 1. joint [B, n], product [B, P] values of T.
     """
-    mean, pairs = joint.mean(1), torch.log(torch.ones_like(product).sum(1))
-    best, highest = torch.zeros_like(mean), -pairs  # of the share 0
-    for share in CRITIC_SHARES:
-        value = share * mean - torch.logsumexp(share * product, 1)
-        best = torch.where(value >= highest, share, best)
-        highest = torch.maximum(value, highest)
-    return best
+    share = torch.tensor(CRITIC_SHARES, dtype=joint.dtype, device=joint.device)
+    top = product.amax(1, keepdim=True)
+    log_sum = torch.log(torch.exp(share[:, None] * (product - top)[:, None]).sum(-1))
+    value = share * (joint.mean(1, keepdim=True) - top) - log_sum
+    return largest_of_best(value, share)
 
 
 def shift_index(shifts: Tensor, n: int) -> Tensor:

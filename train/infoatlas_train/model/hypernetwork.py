@@ -15,14 +15,20 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from infoatlas_train.config import HypernetworkConfig
-from infoatlas_train.critic import Theta, anchor, capped, fisher_z, sample_size, side_inputs
-from infoatlas_train.refinement import LAYERS
+from infoatlas_train.model.critic import Theta, anchor, capped, fisher_z, sample_size, side_inputs
+from infoatlas_train.model.refinement import LAYERS
 
 
 class Attention(nn.Module):
-    """Tokens attend to keys and values that are already projected."""
+    """Tokens attend to samples through keys and values, both linear in the samples.
+
+    The projection of the keys is applied to the queries, and that of the values after the mean, so
+    that the samples enter two products as they are: no [B, n, 2W] keys and values, and nothing of
+    length n is transposed.
+    """
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -30,18 +36,36 @@ class Attention(nn.Module):
         self.norm = nn.LayerNorm(width)
         self.query = nn.Linear(width, width)
         self.out = nn.Linear(width, width)
+        self.fixed: tuple[Tensor, ...] | None = None  # merged weights, where they are constants
 
-    def forward(self, tokens: Tensor, kv: Tensor) -> Tensor:
-        """tokens [B, U, W], kv [B, n, 2W] -> update of the tokens [B, U, W]."""
-        q = self._split(self.query(self.norm(tokens)))
-        k, v = (self._split(part) for part in kv.chunk(2, -1))
+    def forward(self, tokens: Tensor, samples: Tensor, kv: nn.Linear) -> Tensor:
+        """tokens [B, U, W], samples [B, n, W] -> update of the tokens [B, U, W].
+
+        kv holds the projections of the keys and of the values, one above the other.
+        """
+        units, width = tokens.shape[1:]
+        query, query_bias, out, out_bias = self.fixed or self.merged(kv)
+        q = linear(self.norm(tokens), query, query_bias).reshape(-1, units * self.heads, width)
         # Plain products: on a CPU the fused attention is ten times slower backward.
-        score = (q @ k.mT) * (q.shape[-1] ** -0.5)
-        y = (torch.softmax(score, -1) @ v).transpose(1, 2).flatten(2)
-        return self.out(y)
+        y = torch.softmax(q @ samples.mT, -1) @ samples  # [B, U heads, W]
+        return linear(y.reshape(-1, units, self.heads * width), out, out_bias)
 
-    def _split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # [B, heads, n, W / heads]
+    def merged(self, kv: nn.Linear) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Weight and bias [heads W, W] of queries in terms of samples, and [W, heads W] of outputs.
+
+        The bias of the keys is missing: it adds the same to the scores of all samples.
+        """
+        k, v = (part.unflatten(0, (self.heads, -1)) for part in kv.weight.chunk(2))  # [h, W/h, W]
+        q = self.query.weight.unflatten(0, (self.heads, -1))
+        bias = self.query.bias.unflatten(0, (self.heads, -1, 1))
+        scale = k.shape[1] ** -0.5
+        out = self.out.weight.unflatten(1, (self.heads, -1)).transpose(0, 1)  # [h, W, W/h]
+        return (
+            (scale * (k.mT @ q)).flatten(0, 1),
+            (scale * (k.mT @ bias)).flatten(),
+            (out @ v).transpose(0, 1).flatten(1),
+            self.out.bias + self.out.weight @ kv.bias.chunk(2)[1],
+        )
 
 
 class MLP(nn.Sequential):
@@ -62,7 +86,7 @@ class SelfAttention(nn.Module):
         self.mlp = MLP(width)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        tokens = tokens + self.attention(tokens, self.kv(self.norm(tokens)))
+        tokens = tokens + self.attention(tokens, self.norm(tokens), self.kv)
         return tokens + self.mlp(tokens)
 
 
@@ -76,7 +100,7 @@ class Reading(nn.Module):
         self.mlp = MLP(width)
 
     def forward(self, tokens: Tensor, samples: Tensor) -> Tensor:
-        tokens = tokens + self.attention(tokens, self.kv(samples))
+        tokens = tokens + self.attention(tokens, samples, self.kv)
         return tokens + self.mlp(tokens)
 
 
@@ -183,6 +207,15 @@ class Hypernetwork(nn.Module):
                     torch.cat([falling, falling, torch.zeros(c.metrics, c.widths)], 1).flatten()
                 )
 
+    def fix(self) -> None:
+        """Merge the weights of attention once, for a graph that need not compute them."""
+        with torch.no_grad():
+            for part in self.modules():
+                if isinstance(part, (Reading, SelfAttention)):
+                    part.attention.fixed = part.attention.merged(part.kv)
+            self.attend_x.fixed = self.attend_x.merged(self.f_x[2])
+            self.attend_y.fixed = self.attend_y.merged(self.f_y[2])
+
     def forward(self, x: Tensor, y: Tensor) -> Theta:
         """Canonical samples x, y [B, n, D] -> the parameters of one critic per dataset."""
         c = self.config
@@ -195,7 +228,7 @@ class Hypernetwork(nn.Module):
         moments = moments.flatten(1).clamp(-3, 3)
         fact = torch.cat([torch.log(n) / 4 - 1.5, torch.tanh(z), z / 3, used, moments], -1)
         condition = self.condition(fact)[:, None]  # [B, 1, W]
-        t0 = torch.tanh(anchor(capped(z, n)[:, None], x, y) / 8)
+        t0 = torch.tanh(anchor(capped(z, n), x, y) / 8)
         pairs = self.pair_embedding(torch.cat([xn, yn, x * y, t0[..., None]], -1))  # [B, n, W]
 
         h_joint = self.joint_reading(self.q_joint + condition, pairs)
@@ -204,7 +237,11 @@ class Hypernetwork(nn.Module):
 
         # Queries that speak of x attend to y, and the other way round; no pairing is seen here.
         q_x, q_y = self.q_x_to_y + condition, self.q_y_to_x + condition
-        h_marginal = q_x + self.attend_y(q_x, self.f_y(yn)) + self.attend_x(q_y, self.f_x(xn))
+        h_marginal = (
+            q_x
+            + self.attend_y(q_x, self.f_y[:2](yn), self.f_y[2])
+            + self.attend_x(q_y, self.f_x[:2](xn), self.f_x[2])
+        )
         for layer in self.marginal_layers:
             h_marginal = layer(h_marginal)
 
@@ -219,6 +256,10 @@ class Hypernetwork(nn.Module):
         if c.metrics:
             written = self.kernels(tokens.mean(1)).float().unflatten(1, (c.metrics, -1))
             metric = written[..., : -c.widths].unflatten(-1, (2, c.dim)).clamp(-4, 3)
+            if c.shared:  # in units of the sharpest direction in use, so that widths cannot drift
+                there = used.unflatten(-1, (1, 2, c.dim)) > 0.5
+                sharpest = torch.where(there, metric, -4.0).amax((2, 3), keepdim=True)
+                metric = (metric - sharpest).clamp(min=-3)
             own = written[..., -c.widths :].flatten(1)
             scale = torch.cat([scale.expand_as(ridge), n.rsqrt().expand_as(own)], 1)
             ridge = torch.cat([ridge, own], 1)

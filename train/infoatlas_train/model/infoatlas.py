@@ -8,16 +8,16 @@ Shapes: B datasets (or slices), n samples, D inputs a side, M shifts, F features
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu
 
 from infoatlas_train.config import HypernetworkConfig
-from infoatlas_train.critic import (
+from infoatlas_train.model.bias_correction import BiasCorrection
+from infoatlas_train.model.critic import (
+    Evaluation,
     Theta,
     affine,
     anchor,
@@ -32,10 +32,9 @@ from infoatlas_train.critic import (
     side_inputs,
     solve_readout,
 )
-from infoatlas_train.gap import Gap
-from infoatlas_train.hypernetwork import Hypernetwork
-from infoatlas_train.kernels import CONTEXT, TRAINING_CONTEXT, Kernels
-from infoatlas_train.refinement import detached, moved, pair_slopes, side_slope
+from infoatlas_train.model.hypernetwork import Hypernetwork
+from infoatlas_train.model.neighbour_features import CONTEXT, TRAINING_CONTEXT, Kernels
+from infoatlas_train.model.refinement import detached, moved, pair_slopes, side_slope
 
 
 def float32_only(x: Tensor) -> AbstractContextManager[None]:
@@ -47,25 +46,14 @@ def float32_only(x: Tensor) -> AbstractContextManager[None]:
     return torch.autocast(x.device.type, enabled=False) if on else nullcontext()
 
 
-@dataclass
-class Evaluation:
-    """A critic on the sample that it was written from."""
-
-    joint: Tensor  # [B, n] T on the joint pairs
-    product: Tensor  # [B, M, n] T on the product pairs
-    anchor_joint: Tensor  # [B, n] the anchor alone
-    anchor_product: Tensor  # [B, M, n]
-    elsewhere: Callable[[Tensor, Tensor], Tensor]  # T on other pairs: [B, q, D] x 2 -> [B, q]
-
-
 class InfoAtlas(nn.Module):
-    """Hypernetwork, critic, DV readout and its gap: a sample in, mutual information out."""
+    """Hypernetwork, critic, DV readout and bias correction: a sample in, mutual information out."""
 
     def __init__(self, config: HypernetworkConfig) -> None:
         super().__init__()
         self.config = config
         self.hypernetwork = Hypernetwork(config)
-        self.gap = Gap(config.gap) if config.gap else None
+        self.gap = BiasCorrection(config.gap) if config.gap else None
 
     def critic(self, x: Tensor, y: Tensor, shifts: Tensor, *, exact: bool = True) -> Evaluation:
         """Write the critic of a sample, and evaluate it there."""
@@ -73,51 +61,48 @@ class InfoAtlas(nn.Module):
         theta = self.hypernetwork(x, y)
         xn, yn = side_inputs(x), side_inputs(y)
         everyone = torch.cat([torch.zeros_like(shifts[:1]), shifts])  # the joint pairs first
-        index = shift_index(everyone, x.shape[1])
-        kernels, near = None, None
+        n, partner = x.shape[1], shift_index(everyone, x.shape[1])  # [M+1, n]
+        kernels, near, counts = None, None, None
         if c.metrics:
             with float32_only(x):
                 context = TRAINING_CONTEXT if self.training else CONTEXT
                 kernels = Kernels.of(x, y, theta.metric, c.widths, context)
-                near = kernels.inside(index)  # [B, M+1, n, K]
+                near, counts = kernels.inside(partner, c.shared and not self.training)
         theta, start = self.refined(theta, x, y, everyone, near, exact)
         sx, sy = side(theta.side_x, xn) + theta.bias, side(theta.side_y, yn)
-        partner = index[1:]  # [M, n]
 
-        psi = features(theta, sx, sy)
-        psi_product = features(theta, sx[:, None], partners(sy, partner))  # [B, M, n, F]
-        z = theta.shrunk_z[:, None]
-        t0 = anchor(z, x, y)
-        t0_product = anchor(z[:, None], x[:, None], partners(y, partner))
+        psi = features(theta, sx[:, None], partners(sy, partner))  # [B, M+1, n, F]
+        t0 = anchor(theta.shrunk_z, x, y, partner)  # [B, M+1, n]
         with float32_only(x):
-            psi, psi_product = psi.float(), psi_product.float()
+            psi = psi.float()
             if near is not None:
-                psi = torch.cat([psi, near[:, 0]], -1)
-                psi_product = torch.cat([psi_product, near[:, 1:]], -1)
+                psi = torch.cat([psi, near], -1)
             if c.readout == "solved":
+                some = c.solved_pairs
                 a = solve_readout(
-                    psi,
-                    psi_product[:, : c.solve_shifts].flatten(1, 2),
-                    t0_product[:, : c.solve_shifts].flatten(1),
+                    psi[:, some].flatten(1, 2),
+                    t0[:, some].flatten(1),
                     theta.ridge,
+                    n,
                     newton_steps=c.newton_steps,
-                    cg_steps=0 if exact else c.cg_steps,
+                    exact=exact,
                     natural=c.metrics * c.widths,
                     start=start,
                 )
             else:
                 a = theta.ridge
-            joint = (psi @ a[..., None]).squeeze(-1)
-            product = (psi_product @ a[:, None, :, None]).squeeze(-1)
-            if c.readout == "solved":
-                share = best_share(t0, joint, t0_product.flatten(1), product.flatten(1))[:, None]
-                a, joint, product = share * a, share * joint, share[..., None] * product
+            step = (psi @ a[:, None, :, None]).squeeze(-1)
+            if c.readout == "solved" and c.solve_shifts:
+                share = best_share(
+                    t0[:, 0], step[:, 0], t0[:, 1:].flatten(1), step[:, 1:].flatten(1)
+                )
+                a, step = share[:, None] * a, share[:, None, None] * step
             a = a[..., None]
-            joint, product = t0 + joint, t0_product + product
-            whole = torch.ones_like(joint[:, :1])
+            t = t0 + step
+            whole = torch.ones_like(t[:, :1, 0])
             if c.readout == "solved":
-                whole = critic_share(joint, product.flatten(1))[:, None]
-                joint, product = whole * joint, whole[..., None] * product
+                whole = critic_share(t[:, 0], t[:, 1:].flatten(1))[:, None]
+                t = whole[..., None] * t
 
         def elsewhere(xq: Tensor, yq: Tensor) -> Tensor:
             qx = side(theta.side_x, side_inputs(xq, x)) + theta.bias
@@ -126,9 +111,9 @@ class InfoAtlas(nn.Module):
                 psi = psi.float()
                 if kernels is not None:
                     psi = torch.cat([psi, kernels.outside(xq, yq)], -1)
-                return whole * (anchor(z, xq, yq) + (psi @ a)[..., 0])
+                return whole * (anchor(theta.shrunk_z, xq, yq) + (psi @ a)[..., 0])
 
-        return Evaluation(joint, product, t0, t0_product, elsewhere)
+        return Evaluation(t[:, 0], t[:, 1:], t0[:, 0], t0[:, 1:], counts, elsewhere)
 
     def refined(
         self,
@@ -152,8 +137,7 @@ class InfoAtlas(nn.Module):
         partner = shift_index(shifts, x.shape[1])
 
         xn, yn = side_inputs(x), side_inputs(y)
-        z = theta.shrunk_z.detach()[:, None, None]
-        t0 = anchor(z, x[:, None], partners(y, partner))  # [B, M, n]
+        t0 = anchor(theta.shrunk_z.detach(), x, y, partner)  # [B, M, n]
         if near is not None:
             near = near[:, : c.refine_shifts + 1].detach()
         a = velocity = None
@@ -168,12 +152,12 @@ class InfoAtlas(nn.Module):
                 if near is not None:
                     psi = torch.cat([psi, near], -1)
                 a = solve_readout(
-                    psi[:, 0],
-                    psi[:, 1:].flatten(1, 2),
-                    t0[:, 1:].flatten(1),
+                    psi.flatten(1, 2),
+                    t0.flatten(1),
                     fixed.ridge,
+                    x.shape[1],
                     newton_steps=1,
-                    cg_steps=0 if exact else c.refine_cg_steps,
+                    exact=exact,
                     natural=c.metrics * c.widths,
                     start=a,
                 )
@@ -206,7 +190,7 @@ class InfoAtlas(nn.Module):
         if sequence is None:
             sequence = torch.arange(x.shape[1], device=x.device)
         found = self.gap(x, y, e, sequence)
-        mi, pointwise = mi + found.gap, pointwise + found.gap[:, None]
+        mi, pointwise = mi + found.correction, pointwise + found.correction[:, None]
         return mi, pointwise, (1 + found.slope[:, None]) * each + found.effect, found.spread
 
 

@@ -18,12 +18,13 @@ Shapes: B datasets (or slices), n samples, C context samples, M shifts, D inputs
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from infoatlas_train.critic import partners, sample_size
+from infoatlas_train.model.critic import partners, sample_size
 
 PSEUDO_COUNT = 0.3
 # Context samples times samples, at most: beyond it the first samples stand for all (they enter
@@ -31,6 +32,7 @@ PSEUDO_COUNT = 0.3
 # neighbours can tell.
 BUDGET = 5_120_000
 CONTEXT, TRAINING_CONTEXT = 1024, 320
+COUNTED = 5  # widths at which the bias correction counts neighbours
 # Kernel values and products of two of them stay above the smallest normal float32 number, 1.2e-38:
 # arithmetic with denormal ones is many times slower, and nothing depends on sums that small.
 FARTHEST = 43.0  # exp(-43) = 2.1e-19
@@ -46,6 +48,19 @@ def default_width(x: Tensor, y: Tensor) -> Tensor:
     """n^(-1/(d+4)), d the dimensions of both canonical sides: [B, 1]. As a rule of thumb has it."""
     used = (torch.cat([x, y], -1).square().mean(1) > 0.5).float().sum(-1, keepdim=True)
     return torch.exp(-torch.log(sample_size(x)) / (used + 4))
+
+
+@dataclass
+class Counts:
+    """Neighbours of the samples themselves, as sums of kernel values at L widths: [B, n, L]."""
+
+    both: Tensor  # near in both sides
+    x: Tensor
+    y: Tensor
+    context: int
+
+    def log_ratio(self) -> Tensor:
+        return log_ratio(self.both, self.x, self.y, self.context)
 
 
 @dataclass
@@ -67,28 +82,32 @@ class Kernels:
         scale = torch.exp(metric) / default_width(x, y)[:, :, None, None]
         return cls(*_scaled(x, y, scale), scale, context_size(x.shape[1], most), widths)
 
-    def inside(self, partner: Tensor) -> Tensor:
+    def inside(self, partner: Tensor, counted: bool = False) -> tuple[Tensor, Counts | None]:
         """Features of the pairs (i, partner[m, i]) of the sample itself: [B, M, n, K].
 
         They are constants in training: the metrics learn from pairs outside, where the same sums
-        take no gather and a fraction of the time.
+        take no gather and a fraction of the time. If `counted`, the neighbours of the samples in
+        the first metric too, at `COUNTED` widths of which the first is twice the widest kernel;
+        the first partners must be the samples' own.
         """
-        n, c = self.x[0].shape[1], self.context
-        position = torch.arange(n, device=partner.device)
-        others = (position[:, None] != position[None, :c]).to(self.x[0].dtype)  # [n, C]
-        rows = partner.mT  # [n, M]
-        out = []
-        for x, y in zip(self.x, self.y, strict=True):
-            x, y = x.detach(), y.detach()
-            kx, ky = gaussian(x, x[:, :c]) * others, gaussian(y, y[:, :c]) * others
-            for width in range(self.widths):
-                if width:
-                    kx, ky = fourth_power(kx), fourth_power(ky)
-                theirs = partners(ky, rows)  # [B, n, M, C]
-                both = (theirs @ kx[..., None])[..., 0]
-                near_y = partners(ky.sum(-1, keepdim=True), rows)[..., 0]
-                out.append(log_ratio(both, kx.sum(-1, keepdim=True), near_y, c))
-        return torch.stack(out, -1).transpose(1, 2)
+        features, counts = [], []
+        for metric, (x, y) in enumerate(zip(self.x, self.y, strict=True)):
+            count_these = counted and metric == 0
+            wider = int(count_these)
+            x, y = x.detach() / 2**wider, y.detach() / 2**wider
+            widths = COUNTED if count_these else self.widths
+            for level, (kx, ky) in enumerate(levels(x, y, self.context, widths), -wider):
+                near_x, near_y = kx.sum(-1, keepdim=True), ky.sum(-1, keepdim=True)
+                both = None
+                if 0 <= level < self.widths:
+                    both = (partners(ky, partner.mT) @ kx[..., None])[..., 0]  # [B, n, M]
+                    theirs = partners(near_y, partner.mT)[..., 0]
+                    features.append(log_ratio(both, near_x, theirs, self.context))
+                if count_these:  # (the joint pairs are the first)
+                    both = (kx * ky).sum(-1, keepdim=True) if both is None else both[..., :1]
+                    counts.append((both, near_x, near_y))
+        features = torch.stack(features, -1).transpose(1, 2)
+        return features, together(counts, self.context) if counted else None
 
     def outside(self, xq: Tensor, yq: Tensor) -> Tensor:
         """Features of other pairs: [B, q, D] x 2 -> [B, q, K]."""
@@ -108,10 +127,45 @@ def _scaled(x: Tensor, y: Tensor, scale: Tensor) -> tuple[list[Tensor], list[Ten
     return tuple([s * w[:, None] for w in scale[:, :, i].unbind(1)] for i, s in enumerate(sides))
 
 
+def levels(x: Tensor, y: Tensor, c: int, widths: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Kernel values of a scaled sample, [B, n, C] of each side, each width half the one before.
+
+    No sample is a neighbour of its own.
+    """
+    position = torch.arange(x.shape[1], device=x.device)
+    others = (position[:, None] != position[None, :c]).to(x.dtype)  # [n, C]
+    kx, ky = (gaussian(v, v[:, :c]) * others for v in (x, y))
+    for width in range(widths):
+        if width:
+            kx, ky = fourth_power(kx), fourth_power(ky)
+        yield kx, ky
+
+
+def count(kx: Tensor, ky: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Sums [B, n, 1] over the neighbours of each sample: near in both sides, in x, in y."""
+    return (kx * ky).sum(-1, keepdim=True), kx.sum(-1, keepdim=True), ky.sum(-1, keepdim=True)
+
+
+def counts(x: Tensor, y: Tensor, scale: Tensor) -> Counts:
+    """Neighbours of canonical samples [B, n, D] x 2, in units of scale [B, 1, D] or broadcast."""
+    c = context_size(x.shape[1])
+    return together([count(*each) for each in levels(x * scale, y * scale, c, COUNTED)], c)
+
+
+def together(found: list[tuple[Tensor, Tensor, Tensor]], c: int) -> Counts:
+    """Of several widths."""
+    return Counts(*(torch.cat(sums, -1) for sums in zip(*found, strict=True)), c)
+
+
 def gaussian(a: Tensor, b: Tensor) -> Tensor:
-    """exp(-|a - b|^2 / 2) of all pairs: [B, n, D], [B, C, D] -> [B, n, C]."""
-    half = 0.5 * b.square().sum(-1)[:, None] - a @ b.mT + 0.5 * a.square().sum(-1, keepdim=True)
-    return torch.exp(-half.clamp(min=0.0, max=FARTHEST))
+    """exp(-|a - b|^2 / 2) of all pairs: [B, n, D], [B, C, D] -> [B, n, C].
+
+    The squares are two more coordinates of the product, not two more passes over its result.
+    """
+    one = torch.ones_like(b[..., :1])
+    left = torch.cat([a, -0.5 * (a * a).sum(-1, keepdim=True), torch.ones_like(a[..., :1])], -1)
+    right = torch.cat([b, one, -0.5 * (b * b).sum(-1, keepdim=True)], -1)
+    return torch.exp((left @ right.mT).clamp(min=-FARTHEST, max=0.0))
 
 
 def log_ratio(both: Tensor, near_x: Tensor, near_y: Tensor, c: int) -> Tensor:

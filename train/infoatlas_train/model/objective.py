@@ -16,9 +16,9 @@ from torch import Tensor
 from torch.nn.functional import smooth_l1_loss, softplus
 
 from infoatlas_rt.preprocess import rotate, whiten
-from infoatlas_train.atlas import Datasets
-from infoatlas_train.critic import donsker_varadhan
-from infoatlas_train.model import InfoAtlas
+from infoatlas_train.data.atlas import Datasets
+from infoatlas_train.model.critic import donsker_varadhan
+from infoatlas_train.model.infoatlas import InfoAtlas
 
 OBJECTIVES = ("distilled", "held-out-dv", "in-sample-dv")
 HIGHEST_MI = 6.5  # nats; above it a sample cannot tell, and the model must only not overshoot

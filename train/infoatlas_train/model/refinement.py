@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import gelu
 
-from infoatlas_train.critic import Theta, affine, shift_index
+from infoatlas_train.model.critic import Theta, affine, shift_index
 
 LAYERS = 8  # three a side, the bias, the layer of the pairs
 MOMENTUM = 0.5

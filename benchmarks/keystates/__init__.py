@@ -1,0 +1,1 @@
+"""Are key states where the events are? `python -m benchmarks.keystates.run`."""

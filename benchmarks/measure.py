@@ -1,0 +1,153 @@
+"""Every estimator on the same samples, and rows of what they estimated.
+
+Models are read through the public interface of the library alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any, TypeVar
+
+import numpy as np
+
+from infoatlas_rt import Estimator
+
+from .peers import PEERS, Score
+from .report import progress
+from .tasks import Case
+
+OURS = "infoatlas-rt"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One estimator on all draws of one case, nats; `seconds` is the median of an estimate."""
+
+    label: dict[str, Any]
+    n: int
+    truth: float
+    estimator: str
+    estimates: tuple[float, ...]
+    seconds: float
+    stderr: float | None = None  # mean of what the estimator reports; peers report none
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.estimates))
+
+    @property
+    def bias(self) -> float:
+        return self.mean - self.truth
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation over draws; zero for a single one."""
+        return float(np.std(self.estimates, ddof=1)) if len(self.estimates) > 1 else 0.0
+
+
+AnyRow = TypeVar("AnyRow", Row, dict[str, Any])
+
+
+def load_models(models: Sequence[str]) -> dict[str, Estimator]:
+    """Estimators by the name they have in the tables: the library's, and the model's if several."""
+    if len(models) == 1:
+        return {OURS: Estimator(models[0])}
+    return {f"{OURS} {Path(model).stem}": Estimator(model) for model in models}
+
+
+def measure(
+    what: str,
+    cases: Sequence[Case],
+    estimators: Mapping[str, Estimator],
+    peers: Mapping[str, Score] = PEERS,
+    draws: Mapping[str, int] | None = None,
+) -> list[Row]:
+    """Every estimator on the same draws, in the same process, with the time of each.
+
+    `draws` limits the draws of slow peers to the first few, by name.
+    """
+    rows = []
+    names = [*estimators, *peers]
+    most = {name: (draws or {}).get(name, sys.maxsize) for name in names}
+    total, done = sum(case.n * case.draws for case in cases), 0
+    with progress(what) as advance:
+        for case in cases:
+            values: dict[str, list[float]] = {name: [] for name in names}
+            seconds: dict[str, list[float]] = {name: [] for name in names}
+            stderr: dict[str, list[float]] = {name: [] for name in estimators}
+            for i in range(case.draws):
+                x, y = (np.asarray(side, np.float64) for side in case.draw(i))
+                for name in names:
+                    if i >= most[name]:
+                        continue
+                    start = perf_counter()
+                    if name in estimators:
+                        estimate = estimators[name].estimate(x, y, time_series=case.time_series)
+                        value = estimate.mi
+                        stderr[name].append(estimate.stderr)
+                    else:
+                        value = peers[name](x, y)
+                    seconds[name].append(perf_counter() - start)
+                    values[name].append(value)
+                done += case.n
+                advance(done / total)
+            for name in names:
+                rows.append(
+                    Row(
+                        case.label,
+                        case.n,
+                        case.truth,
+                        name,
+                        tuple(values[name]),
+                        float(np.median(seconds[name])),
+                        float(np.mean(stderr[name])) if name in estimators else None,
+                    )
+                )
+    return rows
+
+
+def names(rows: Iterable[Row]) -> list[str]:
+    """The estimators, ours first."""
+    return list(dict.fromkeys(row.estimator for row in rows))
+
+
+def ours(name: str) -> bool:
+    return name.startswith(OURS)
+
+
+def mean_seconds(rows: Iterable[Row]) -> float:
+    return float(np.mean([row.seconds for row in rows]))
+
+
+def nearest(rows: Iterable[Row], by: str) -> dict[str, Row]:
+    """By a label, the row with the smallest absolute bias."""
+    best: dict[str, Row] = {}
+    for row in rows:
+        name = row.label[by]
+        if name not in best or abs(row.bias) < abs(best[name].bias):
+            best[name] = row
+    return best
+
+
+def pick(rows: Iterable[AnyRow], **wanted: Any) -> list[AnyRow]:
+    """Rows that have these values, be it as labels, attributes or entries of a dict."""
+
+    def value(row: AnyRow, key: str) -> Any:
+        if isinstance(row, dict):
+            return row.get(key)
+        return row.label.get(key, getattr(row, key, None))
+
+    return [row for row in rows if all(value(row, key) == v for key, v in wanted.items())]
+
+
+def one(rows: Iterable[AnyRow], **wanted: Any) -> AnyRow | None:
+    """The first row that has these values; None without any."""
+    return next(iter(pick(rows, **wanted)), None)
+
+
+def mean_absolute_bias(rows: Sequence[Row]) -> float:
+    return float(np.mean([abs(row.bias) for row in rows]))

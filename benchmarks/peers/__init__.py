@@ -1,0 +1,23 @@
+"""What the models are compared with, one module each; it shares no code with the library.
+
+Estimators of mutual information and scores of dependence are functions of x [n, dx] and y [n, dy].
+Those that are trained for each data set (`mine`, `infonce`, `knife`) need torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .gaussian_copula import gaussian_copula
+from .kde import kde
+from .ksg import ksg
+
+Array = NDArray[np.float64]
+Score = Callable[[Array, Array], float]
+
+COPULA, KSG, KDE = "Gaussian copula", "KSG (k=5)", "KDE"
+PEERS: dict[str, Score] = {COPULA: gaussian_copula, KSG: ksg}
+CLASSICAL: dict[str, Score] = {**PEERS, KDE: kde}

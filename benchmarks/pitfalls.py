@@ -1,0 +1,132 @@
+"""What a wrong call reads: steps of a motion as independent samples, quaternions of either sign.
+
+python -m benchmarks.pitfalls
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.signal import lfilter
+
+from infoatlas_rt import Estimator, canonical_quaternion
+
+from . import report
+from .measure import load_models
+from .report import number
+from .tasks import Array, Generator
+from .tasks.more_families import MORE
+
+MOTIONS = {"random walks": 1.0, "autoregressions of 0.98": 0.98, "autoregressions of 0.9": 0.9}
+WINDOWS = (50, 100, 200, 500, 1000)
+SIZES = (100, 1000)
+REPEATS = 12
+ATTITUDE = next(family for family in MORE.families if family.name == "attitude")
+
+Row = dict[str, Any]
+
+
+def motion(memory: float, n: int, rng: Generator) -> Array:
+    """Steps [n, 3] of a process whose states last; begun in its stationary state, if it has one."""
+    noise = rng.standard_normal((n, 3))
+    if memory < 1:
+        noise[0] /= np.sqrt(1 - memory**2)
+    return np.asarray(lfilter([1.0], [1.0, -memory], noise, axis=0))
+
+
+def windows(name: str, estimator: Estimator, repeats: int) -> list[Row]:
+    """Two independent robots: the estimate with and without their order in time. Truth: 0."""
+    rows = []
+    for kind, memory in MOTIONS.items():
+        for n in WINDOWS:
+            values: dict[bool, list[float]] = {False: [], True: []}
+            for seed in range(repeats):
+                rng = np.random.default_rng([seed, n])
+                x, y = motion(memory, n, rng), motion(memory, n, rng)
+                for ordered, found in values.items():
+                    found.append(estimator.estimate(x, y, time_series=ordered).mi)
+            for ordered, found in values.items():
+                label = {"study": "windows", "kind": kind, "n": n, "time_series": ordered}
+                rows.append(summary(label, name, found))
+    return rows
+
+
+def attitudes(name: str, estimator: Estimator, repeats: int) -> list[Row]:
+    """Two attitudes as quaternions of either sign, and of one sign: the same information."""
+    rows = []
+    for n in SIZES:
+        values: dict[bool, list[float]] = {False: [], True: []}
+        for seed in range(repeats):
+            x, y = ATTITUDE.sample(np.random.default_rng([seed, n]), n)
+            for one_sign, found in values.items():
+                sides = [canonical_quaternion(q) if one_sign else q for q in (x, y)]
+                found.append(estimator.estimate(*sides).mi)
+        for one_sign, found in values.items():
+            label = {"study": "attitudes", "n": n, "one_sign": one_sign}
+            rows.append(summary(label | {"truth": ATTITUDE.truth}, name, found))
+    return rows
+
+
+def summary(label: Row, name: str, values: Sequence[float]) -> Row:
+    mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
+    return {**label, "estimator": name, "mean": mean, "spread": spread, "values": tuple(values)}
+
+
+def page(about: dict[str, Any], rows: Sequence[Row]) -> str:
+    def cell(**wanted: Any) -> str:
+        (row,) = [row for row in rows if wanted.items() <= row.items()]
+        return f"{number(row['mean'], 2)} ± {number(row['spread'], 2)}"
+
+    names = list(dict.fromkeys(row["estimator"] for row in rows))
+    sequences = [
+        [f"{kind}, {'in order of time' if ordered else 'as independent samples'}, {name}"]
+        + [cell(kind=kind, n=n, time_series=ordered, estimator=name) for n in WINDOWS]
+        for name in names
+        for kind in MOTIONS
+        for ordered in (False, True)
+    ]
+    signs = [
+        [f"{'one sign' if one_sign else 'either sign'}, {name}"]
+        + [cell(study="attitudes", n=n, one_sign=one_sign, estimator=name) for n in SIZES]
+        for name in names
+        for one_sign in (False, True)
+    ]
+    steps = [f"{n} steps" for n in WINDOWS]
+    return f"""# What a wrong call reads
+
+Mean of {len(rows[0]["values"])} draws ± standard deviation, nats. For users:
+[when to trust a number](../../docs/when-to-trust.md).
+
+## Two independent robots
+
+Three coordinates each, unsliced. The truth is 0. "In order of time" passes `time_series=True`.
+
+{report.table(["motion", *steps], sequences)}
+
+## Two attitudes as unit quaternions
+
+The truth is {number(ATTITUDE.truth)} in both rows: the sign of a quaternion means nothing.
+"One sign" passes `canonical_quaternion` of each.
+
+{report.table(["quaternions", *(f"n = {n}" for n in SIZES)], signs)}
+
+{report.byline(about)}
+"""
+
+
+def main(arguments: Sequence[Any] | None = None) -> None:
+    parser = report.Options(__spec__.name, __doc__, "2 draws")
+    chosen = parser.parse_args(arguments)
+    estimators = load_models(chosen.model)
+    about = report.provenance(chosen.command, *estimators.values())
+    repeats = 2 if chosen.quick else REPEATS
+    rows: list[Row] = []
+    for name, estimator in estimators.items():
+        rows += windows(name, estimator, repeats) + attitudes(name, estimator, repeats)
+    report.save(chosen.out, "pitfalls", about, rows, page(about, rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""The figures and the chart of the README, from the results that the other benchmarks wrote.
+
+    python -m benchmarks.summary
+
+Nothing is measured here. `summary.json` maps each figure to its file, and `summary.md` shows the
+command that wrote that file. A test holds the README to it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from .drawing import BLUE, GREY, GRID, NAVY, ORANGE, RED, SKY
+from .peers import COPULA, KDE, KSG
+
+RESULTS = Path(__file__).parent / "results"
+MODELS = ("edge", "base", "wide")
+UNSEEN_KEY_STATES = ("pull", "plug", "stack", "peg")  # no setting was chosen on them
+SETS = {  # benchmark: what it is, smaller n, larger n
+    "bmi": ("33 tasks of BMI", 100, 5000),
+    "unseen": ("18 unseen families", 100, 1000),
+    "strong": ("strong dependence, 1 to 5 nats", 100, 1000),
+}
+
+
+def load(name: str) -> dict[str, Any]:
+    """One file of results."""
+    content: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    return content
+
+
+def bias(rows: list[dict[str, Any]], estimator: str, n: int) -> float | None:
+    """Mean over tasks of the absolute bias, nats; None if it was not measured."""
+    found = [abs(row["bias"]) for row in rows if (row["estimator"], row["n"]) == (estimator, n)]
+    return mean(found) if found else None
+
+
+def figures() -> list[dict[str, str]]:
+    """All figures: value as it is shown, what it is, file, and the command that wrote the file."""
+    found: list[dict[str, str]] = []
+
+    def add(value: float | None, digits: int, what: str, name: str, command: str) -> None:
+        if value is not None:
+            entry = {"value": f"{value:.{digits}f}", "what": what, "file": f"{name}.json"}
+            found.append(entry | {"command": command})
+
+    for name, (title, few, many) in SETS.items():
+        data = load(name)
+        for estimator in [*(f"infoatlas-rt {model}" for model in MODELS), KSG, COPULA]:
+            for n in (many, few):
+                what = f"mean absolute bias in nats, {title}, {estimator}, n = {n}"
+                add(bias(data["rows"], estimator, n), 3, what, name, data["command"])
+
+    data = load("keystates")
+    for method, k in (("phase", 5), ("evenly spaced", 5), ("PerAct's rule", "auto")):
+        rows = [
+            row
+            for row in data["rows"]
+            if row["study"] == "tasks" and row["task"] in UNSEEN_KEY_STATES
+            if (row["method"], row["k"]) == (method, k)
+        ]
+        for measure, what in (
+            ("error", "error, fraction of a demonstration"),
+            ("recall", "recall"),
+        ):
+            what = f"key states, four tasks, {method}, K = {k}: mean {what}"
+            digits = 3 if measure == "error" else 2
+            add(mean(row[measure] for row in rows), digits, what, "keystates", data["command"])
+
+    data = load("bench")
+    shape = f"n = {data['samples']}, {data['dims'][0]} + {data['dims'][1]} coordinates"
+    what = f"one update of {data['model']}, {shape}, {data['slices']} slices: median ms"
+    add(data["stages"]["total"]["median"], 0, what, "bench", "infoatlas-rt bench --json")
+    return found
+
+
+def draw(path: Path) -> None:
+    """The chart: absolute bias against n, beside the peers, in three benchmarks."""
+    styles = {
+        "infoatlas-rt edge": (BLUE, "o", "-"),
+        "infoatlas-rt base": (NAVY, "s", "-"),
+        "infoatlas-rt wide": (SKY, "^", "-"),
+        KSG: (GREY, "D", "--"),
+        KDE: (RED, "v", "--"),
+        COPULA: (ORANGE, "x", "--"),
+    }
+    figure = Figure(figsize=(10, 3.9), dpi=120, layout="constrained", facecolor="white")
+    panels = figure.subplots(1, len(SETS), sharey=True)
+    for axes, (name, (title, *_)) in zip(panels, SETS.items(), strict=True):
+        rows = load(name)["rows"]
+        for estimator, (colour, marker, line) in styles.items():
+            ns = sorted({row["n"] for row in rows if row["estimator"] == estimator})
+            values = [bias(rows, estimator, n) for n in ns]
+            if ns:
+                axes.plot(ns, values, color=colour, marker=marker, ls=line, label=estimator)
+        axes.set(title=title, xlabel="samples", xscale="log", yscale="log")
+        ticks = sorted({row["n"] for row in rows})
+        axes.set_xticks(ticks, [str(n) for n in ticks])
+        axes.minorticks_off()
+        axes.set_xlim(70, 8000)
+        axes.grid(axis="y", color=GRID)
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0].set_ylabel("mean absolute bias, nats")
+    panels[0].set_yticks([0.02, 0.05, 0.1, 0.2, 0.5, 1], ["0.02", "0.05", "0.1", "0.2", "0.5", "1"])
+    handles = {}
+    for axes in panels:
+        handles |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    figure.legend(
+        handles.values(), handles.keys(), loc="outside upper center", ncols=6, frameon=False
+    )
+    figure.savefig(path)
+
+
+def main() -> None:
+    found = figures()
+    (RESULTS / "summary.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    lines = [
+        "# Figures of the README",
+        "",
+        "`python -m benchmarks.summary` reads them from the files below and draws the chart.",
+        "",
+        "![Absolute bias against the number of samples, beside the peers](summary.png)",
+        "",
+        "| figure | what | file | written by |",
+        "|---:|---|---|---|",
+    ]
+    lines += [
+        f"| {figure['value']} | {figure['what']} | [{figure['file']}]({figure['file']}) "
+        f"| `{figure['command']}` |"
+        for figure in found
+    ]
+    (RESULTS / "summary.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    draw(RESULTS / "summary.png")
+
+
+if __name__ == "__main__":
+    main()

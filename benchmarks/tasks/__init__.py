@@ -1,0 +1,114 @@
+"""What is estimated: samples of known mutual information, and demonstrations with known events.
+
+All families of distributions have one format, :class:`Family`. A :class:`Collection` of them is a
+development set, if results on it have led to changes of the models, or a test set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Generator = np.random.Generator
+Set = Literal["development", "test"]
+Sampler = Callable[..., tuple[Array, Array]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Samples of known mutual information.
+
+    Attributes
+    ----------
+    label : dict
+        What distinguishes it from other cases.
+    truth : float, nats
+    n : int
+        Samples of a draw.
+    draws : int
+    draw : callable
+        Number of the draw -> (x [n, dx], y [n, dy]).
+    time_series : bool
+        The samples are states of one path in order of time; only our estimator is given this.
+    """
+
+    label: dict[str, Any]
+    truth: float
+    n: int
+    draws: int
+    draw: Callable[[int], tuple[NDArray[np.floating], NDArray[np.floating]]]
+    time_series: bool = False
+
+
+@dataclass(frozen=True)
+class Family:
+    """A distribution of pairs.
+
+    Attributes
+    ----------
+    name, kind, description : str
+        `description`: how y comes from x, in a line.
+    sample : callable
+        (generator, n) -> x [n, dx], y [n, dy].
+    compute : callable
+        -> truth in nats.
+    """
+
+    name: str
+    kind: str
+    description: str
+    sample: Callable[[Generator, int], tuple[Array, Array]]
+    compute: Callable[[], float]
+
+    @cached_property
+    def truth(self) -> float:
+        """Mutual information, nats."""
+        return self.compute()
+
+    def draw(self, n: int, seed: int) -> tuple[Array, Array]:
+        """Draw x [n, dx], y [n, dy]; each family has a stream of its own."""
+        rng = np.random.default_rng([seed, n, *self.name.encode()])
+        x, y = self.sample(rng, n)
+        return x.reshape(n, -1), y.reshape(n, -1)
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Families that were written down together.
+
+    Attributes
+    ----------
+    name, title : str
+        Of the page of results.
+    set : {"development", "test"}
+        Whether results on them have led to changes of the models.
+    about : str
+        Where they come from, and what they have led to.
+    families : list of Family
+        In order of their definition.
+    """
+
+    name: str
+    title: str
+    set: Set
+    about: str
+    families: list[Family] = field(default_factory=list)
+
+    def family(self, kind: str, truth: Callable[[], float]) -> Callable[[Sampler], Sampler]:
+        """Decorator: a sampler becomes a family under its own name.
+
+        The first line of its docstring is the description.
+        """
+
+        def enter(sample: Sampler) -> Sampler:
+            name = sample.__name__.replace("_", " ")
+            self.families.append(Family(name, kind, sample.__doc__ or "", sample, truth))
+            return sample
+
+        return enter

@@ -1,0 +1,19 @@
+"""Are two samples independent? A p-value that holds at any number of samples."""
+
+import numpy as np
+
+from infoatlas_rt import independence_test
+
+rng = np.random.default_rng(0)
+x = rng.standard_normal((80, 2))
+radius = np.linalg.norm(x, axis=1, keepdims=True)
+noisy = radius + 0.1 * rng.standard_normal((80, 1))
+print("dependent:  ", independence_test(x, noisy, permutations=99))
+other = rng.standard_normal((80, 2))
+print("independent:", independence_test(x, other, permutations=99))
+
+# Two series: y is shifted in a circle, which keeps the memory of each.
+noise = rng.standard_normal((2, 300, 2))
+for t in range(1, 300):
+    noise[:, t] += 0.8 * noise[:, t - 1]
+print("series:     ", independence_test(*noise, time_series=True, permutations=99))

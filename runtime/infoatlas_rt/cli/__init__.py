@@ -1,0 +1,1 @@
+"""The command `infoatlas-rt`: one module per subcommand, and what they share."""

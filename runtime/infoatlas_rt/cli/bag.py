@@ -1,0 +1,173 @@
+"""The command keystates for a robot's stream in a ROS bag: extrema of its curve, and couplings."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..coupling import CouplingDetector
+from ..errors import InputError
+from ..extrema import DELAY, KeyStateDetector
+from ..messages.bag_curve import read
+from ..messages.bags import Bag
+from ..messages.fields import Extractor
+from ..messages.stream import Stream
+from ..messages.sync import Synchroniser
+from ..sliding_window import OnlineEstimator
+from .console import progress, table, write_json
+
+
+def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> None:
+    """Run the command."""
+    two = arguments.with_topic is not None
+    if arguments.with_field is not None and not two:
+        raise InputError("--with-field is for the topic of --with-topic: give both")
+    with Bag(arguments.data, partial=arguments.partial) as bag:
+        if arguments.topic is None:
+            raise InputError(f"name the topic to read, with --topic. {bag.listing()}")
+        topics = [arguments.topic, arguments.with_topic] if two else [arguments.topic]
+        if two and topics[0] == topics[1]:
+            raise InputError(f"--with-topic is --topic, {topics[0]}: leave it out, or take another")
+        joints, dated = arguments.joints or (), arguments.stamp_field
+        extractors = [Extractor(arguments.field, bag.schema(topics[0]), joints, dated)]
+        if two:
+            extractors.append(Extractor(arguments.with_field, bag.schema(topics[1]), (), dated))
+        delay = DELAY if arguments.delay is None else arguments.delay
+        detector = KeyStateDetector(z=arguments.z, delay=delay)
+        again = arguments.reset_after
+        sync = Synchroniser(arguments.pair_tolerance, reset_after=again) if two else None
+        online = OnlineEstimator(
+            make_estimator(arguments),
+            lag=(0 if two else 2) if arguments.lag is None else arguments.lag,
+            lag_seconds=arguments.lag_seconds,
+            tolerance=arguments.tolerance,
+            history=arguments.history,
+            window=arguments.window,
+            every=arguments.every,
+            reset_after=again,
+            two_streams=two,
+            resolution=arguments.resolution,
+        )
+        coupling = None
+        if two:
+            sizes = arguments.coupling_resolution
+            coupling = CouplingDetector(
+                online.estimator,
+                resolution=sizes[0] if len(sizes) == 1 else tuple(sizes),
+                reset_after=again,
+            )
+        stream = Stream(
+            online,
+            detector,
+            *extractors,
+            sync=sync,
+            rate_limit=arguments.rate_limit,
+            coupling=coupling,
+        )
+        with progress("bag") as advance:
+            curve = read(bag, topics, stream, advance)
+        kinds = [bag.topics[topic].type for topic in topics]
+    if arguments.plot:
+        from .curve_plots import stream_figure
+
+        figure = stream_figure(
+            curve,
+            title=Path(arguments.data).stem,
+            topics=topics,
+            lag=online.lag,
+            history=online.history,
+            window=online.window,
+        )
+        figure.savefig(arguments.plot)
+    result = {
+        "data": str(arguments.data),
+        "topics": [
+            {"name": name, "type": kind, "fields": list(e.fields), "coordinates": list(names)}
+            for name, kind, e, names in zip(topics, kinds, extractors, curve.names, strict=True)
+        ],
+        "lag": online.lag,
+        "lag_seconds": online.lag_seconds,
+        "history": online.history,
+        "window": online.window,
+        "every": online.every,
+        "z": arguments.z,
+        "rate_limit": arguments.rate_limit,
+        "delay": delay,
+        "how": curve.how,
+        "counts": stream.counts,
+        "notices": curve.notices,
+        "start": curve.start,
+        "curve": {
+            name: getattr(curve, name).tolist()
+            for name in ("stamp", "mi", "stderr", "noise", "local", "fill", "saturated")
+        },
+        "keystates": [asdict(state) for state in curve.keystates],
+    }
+    if two:
+        stamps, mi = curve.motions
+        result["motions"] = {"stamp": stamps.tolist(), "mi": mi.tolist()}
+        result["coupling"] = [asdict(event) for event in curve.coupling]
+    if not write_json(arguments.json, result):
+        _print(result, arguments.plot)
+
+
+def _print(result: dict[str, Any], plot: str | None) -> None:
+    stamps, start = result["curve"]["stamp"], result["start"]
+    table(
+        f"Extrema of the curve of {result['data']} (times: seconds since the first message)",
+        ("", "kind", "time", "MI (nats)", "prominence", "reported at"),
+        [
+            (
+                str(number),
+                state["kind"],
+                f"{state['stamp'] - start:.2f}",
+                f"{state['value']:.3f}",
+                f"{state['prominence']:+.3f} ({state['z']:.1f} s.e.)",
+                f"{state['detected_stamp'] - start:.2f}",
+            )
+            for number, state in enumerate(result["keystates"], start=1)
+        ],
+        empty="none above the noise",
+    )
+    if "coupling" in result:
+        table(
+            "Coupling: when the two topics begin and stop to move together",
+            ("", "event", "time", "MI of the motions (nats)", "detected at"),
+            [
+                (
+                    str(number),
+                    event["kind"],
+                    f"{event['stamp'] - start:.2f}",
+                    f"{event['value']:.3f} ({event['z']:.1f} times its noise)",
+                    f"{event['detected_stamp'] - start:.2f}",
+                )
+                for number, event in enumerate(result["coupling"], start=1)
+            ],
+            empty="none above the noise",
+        )
+    for topic in result["topics"]:
+        names = topic["coordinates"]
+        shown = names if len(names) < 5 else [*names[:2], "...", names[-1]]
+        print(f"{topic['name']}: {len(names)} coordinates ({', '.join(shown)})")
+    fates = ", ".join(f"{n} {kind}" for kind, n in result["counts"].items() if n)
+    print(f"Messages by fate: {fates}")
+    for notice in result["notices"]:
+        print(f"Notice: {notice}")
+    mi = np.array(result["curve"]["mi"])
+    print(
+        f"Estimates: {len(mi)}, {stamps[0] - start:.2f} to {stamps[-1] - start:.2f} s, "
+        f"{mi.min():.2f} to {mi.max():.2f} nats (median {np.median(mi):.2f}); each is an average "
+        f"over {result['window']} steps"
+    )
+    saturated = sum(result["curve"]["saturated"])
+    if saturated:
+        print(
+            f"Saturated: {saturated} (one side determines the other; the true value may be larger)"
+        )
+    if plot:
+        print(f"Picture: {plot}")

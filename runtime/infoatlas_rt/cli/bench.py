@@ -1,0 +1,192 @@
+"""The command `infoatlas-rt bench`: time of one update, by stage, on one provider or on all."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, ProviderError
+from . import latency
+from .console import progress, table, write_json
+
+SHOWN = ("mean", "median", "p90", "p95", "p99", "min", "max")
+PROVIDERS = ("cpu", "cuda", "tensorrt")  # that "all" stands for
+# What has to be equal for a ratio of times to be one of speed.
+SETTINGS = ("samples", "dims", "slices", "k", "model", "provider", "threads", "machine", "gpu")
+HEADER = (
+    "| device | model | on | n, coordinates, slices | median ms | p99 ms | memory MB | mJ |\n"
+    "|---|---|---|---|---|---|---|---|"
+)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Arguments besides those of every estimate."""
+    parser.add_argument("--samples", type=int, default=100, help="n (100)")
+    parser.add_argument(
+        "--dims", type=int, nargs=2, default=(41, 41), metavar=("DX", "DY"), help="(41 41)"
+    )
+    parser.add_argument("--duration", type=float, default=3.0, help="seconds, at least (3)")
+    parser.add_argument(
+        "--compare",
+        nargs=2,
+        metavar=("OLD", "NEW"),
+        help="measure nothing; print the ratios of two files that --json wrote",
+    )
+    parser.add_argument("--markdown", action="store_true", help="print rows for a table of devices")
+
+
+def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> None:
+    """Measure and print, or compare two results.
+
+    Raises
+    ------
+    InputError, ModelError, ProviderError
+        Also ProviderError if `--provider all` finds none that starts.
+    """
+    if arguments.compare:
+        compare(arguments)
+        return
+    names = PROVIDERS if arguments.provider == "all" else (arguments.provider,)
+    reports, refused = [], {}
+    for name in names:
+        try:
+            estimator = make_estimator(Namespace(**{**vars(arguments), "provider": name}))
+        except ProviderError as error:
+            if len(names) == 1:
+                raise
+            refused[name] = str(error)
+            continue
+        with progress(f"bench {name}") as advance:
+            reports.append(
+                latency.measure(
+                    estimator,
+                    samples=arguments.samples,
+                    dims=tuple(arguments.dims),
+                    duration=arguments.duration,
+                    progress=advance,
+                )
+            )
+    if not reports:
+        raise ProviderError("; ".join(f"{name}: {why}" for name, why in refused.items()))
+    found: dict[str, Any] = reports[0].to_dict()
+    if len(names) > 1:
+        found = {"reports": [report.to_dict() for report in reports], "refused": refused}
+    if write_json(arguments.json, found):
+        return
+    if arguments.markdown:
+        print(HEADER)
+        for report in reports:
+            print(row(report.to_dict()))
+        return
+    for report in reports:
+        _print(report)
+    for name, why in refused.items():
+        print(f"Not measured on {name}: {why}")
+
+
+def row(report: Mapping[str, Any]) -> str:
+    """One report as a row of a Markdown table of devices."""
+    total, memory = report["stages"]["total"], report["peak_memory_mb"]
+    energy, gpu = report["millijoules"], report["gpu"]
+    sliced = "unsliced" if report["k"] is None else f"{report['slices']} of {report['k']}"
+    cells = (
+        report["machine"] if report["provider"] == "cpu" else gpu or report["machine"],
+        report["model"],
+        report["provider"] + (f", {report['threads']} threads" * (report["provider"] == "cpu")),
+        f"{report['samples']}, {report['dims'][0]} + {report['dims'][1]}, {sliced}",
+        f"{total['median']:.2f}",
+        f"{total['p99']:.2f}",
+        "" if memory is None else f"{memory:.0f}",
+        "" if energy is None else f"{energy:.0f}",
+    )
+    return "| " + " | ".join(cells) + " |"
+
+
+def compare(arguments: Namespace) -> None:
+    """Print ratios of two results, and in which settings they differ.
+
+    Raises
+    ------
+    InputError
+        A file is no result of `bench --json` with a single provider.
+    """
+    old, new = (_read(path) for path in arguments.compare)
+    ratios = {
+        stage: {
+            name: times[name] / old["stages"][stage][name] if old["stages"][stage][name] else None
+            for name in ("median", "p99")
+        }
+        for stage, times in new["stages"].items()
+        if stage in old["stages"]
+    }
+    differ = {
+        name: [old.get(name), new.get(name)] for name in SETTINGS if old.get(name) != new.get(name)
+    }
+    unstable = [
+        path for path, r in zip(arguments.compare, (old, new), strict=True) if r["unstable"]
+    ]
+    found = {"ratios": ratios, "differ": differ, "unstable": unstable}
+    if write_json(arguments.json, found):
+        return
+    table(
+        f"{arguments.compare[1]} over {arguments.compare[0]}; below 1 is faster",
+        ("", "old median", "new median", "ratio", "ratio of p99"),
+        [
+            (
+                stage,
+                f"{old['stages'][stage]['median']:.2f} ms",
+                f"{new['stages'][stage]['median']:.2f} ms",
+                *("-" if value is None else f"{value:.3f}" for value in ratio.values()),
+            )
+            for stage, ratio in ratios.items()
+        ],
+    )
+    for name, (before, after) in differ.items():
+        print(f"Not the same {name}: {before} / {after}")
+    for path in unstable:
+        print(f"Warning: the times in {path} vary too much; measure again on a quiet machine")
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        stages = found["stages"]
+        for times in stages.values():
+            float(times["median"]), float(times["p99"])
+        bool(found["unstable"]), stages["total"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{path} is no result of one provider ({type(error).__name__}: {error}): write one "
+            "with 'infoatlas-rt bench --json FILE'"
+        ) from error
+    return dict(found)
+
+
+def _print(report: latency.Report) -> None:
+    how = "unsliced" if report.k is None else f"{report.slices} slices of {report.k}"
+    stages = {**report.stages, **{f"  {name}": t for name, t in report.transfers.items()}}
+    table(
+        f"One update: n={report.samples}, {report.dims[0]} + {report.dims[1]} coordinates, {how}",
+        ("milliseconds", *SHOWN),
+        [
+            (stage, *(f"{getattr(times, name):.2f}" for name in SHOWN))
+            for stage, times in stages.items()
+        ],
+    )
+    memory, gpu_memory, energy = report.peak_memory_mb, report.gpu_memory_mb, report.millijoules
+    print(f"Throughput: {report.throughput:.1f} updates/s over {report.iterations} updates")
+    print(f"Model {report.model} on {report.provider}, {report.threads} threads")
+    print(f"Peak memory: {'unknown' if memory is None else f'{memory:.0f} MB'}")
+    if report.gpu is not None:
+        print(f"GPU: {report.gpu}" + ("" if gpu_memory is None else f", {gpu_memory:.0f} MB used"))
+    if energy is not None:
+        print(f"Energy: {energy:.1f} mJ per update")
+    print(f"Machine: {report.machine}; {', '.join(map(' '.join, report.versions.items()))}")
+    if report.unstable:
+        print(
+            f"Warning: the total varies by {report.stages['total'].cv:.1%} (coefficient of "
+            "variation, limit 2.5%): is something else using this machine?"
+        )

@@ -1,0 +1,128 @@
+"""The command keystates --method curve: the paper's I(s_t; s_t-lag) over trajectories."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..data_files import load_trajectories
+from ..ensemble_curve import mi_curve
+from ..extrema import KINDS, KeyStateDetector, find
+from .console import progress, table, write_json
+from .events import compare, event, load_flags
+
+
+def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> None:
+    """Run the command."""
+    options = {"z": arguments.z, "delay": arguments.delay}
+    KeyStateDetector(z=arguments.z, delay=1.0 if arguments.delay is None else arguments.delay)
+    trajectories = load_trajectories(arguments.data)
+    flags = load_flags(arguments.data)
+    estimator = make_estimator(arguments)
+    with progress("curve") as advance:
+        curve = mi_curve(
+            trajectories,
+            estimator,
+            lag=2 if arguments.lag is None else arguments.lag,
+            history=arguments.history,
+            mode=arguments.time,
+            points=arguments.points,
+            drop_constant=not arguments.keep_constant,
+            progress=lambda done, total: advance(done / total),
+        )
+    states = find(curve, **options)
+    normalised = curve.mode == "normalised"
+    found = (event(name, flag, trajectories.lengths, normalised) for name, flag in flags.items())
+    events = sorted((e for e in found if e is not None), key=lambda e: e.median)
+    if arguments.plot:
+        from .curve_plots import keystates_figure
+
+        figure = keystates_figure(
+            curve,
+            states,
+            events,
+            title=Path(arguments.data).stem,
+            lengths=trajectories.lengths.tolist(),
+        )
+        figure.savefig(arguments.plot)
+    timing = []
+    for what, kinds in (("maximum", ("maximum",)), ("of any kind", KINDS)):
+        moments = [state.stamp for state in states if state.kind in kinds]
+        if moments and events:
+            start, end = float(curve.position[0]), float(curve.position[-1])
+            timing.append({"of": what, **compare(events, moments, start, end)})
+    result = {
+        "data": str(arguments.data),
+        "lag": curve.lag,
+        "history": curve.history,
+        "time": curve.mode,
+        "dropped": list(curve.dropped),
+        "z": arguments.z,
+        "delay": arguments.delay,
+        "how": curve.how,
+        "curve": {
+            "position": curve.position.tolist(),
+            "mi": curve.mi.tolist(),
+            "stderr": curve.stderr.tolist(),
+            "noise": curve.noise.tolist(),
+            "samples": curve.samples.tolist(),
+        },
+        "keystates": [asdict(state) for state in states],
+        "events": [asdict(e) for e in events],
+        "timing": timing,
+    }
+    if not write_json(arguments.json, result):
+        _print(result, trajectories, arguments.plot)
+
+
+def _print(result: dict[str, Any], trajectories: Any, plot: str | None) -> None:
+    normalised = result["time"] == "normalised"
+    time = "{:.3f}" if normalised else "{:.1f}"
+    unit = "fraction of the trajectory" if normalised else "steps"
+    table(
+        f"Extrema of I(s_t; s_t-lag) over {result['data']} (times: {unit})",
+        ("", "kind", "time", "MI (nats)", "prominence", "reported at"),
+        [
+            (
+                str(number),
+                state["kind"],
+                time.format(state["stamp"]),
+                f"{state['value']:.3f}",
+                f"{state['prominence']:+.3f} ({state['z']:.1f} s.e.)",
+                time.format(state["detected_stamp"]),
+            )
+            for number, state in enumerate(result["keystates"], start=1)
+        ],
+        empty="none above the noise",
+    )
+    if result["dropped"]:
+        names = trajectories.names or [f"column {i}" for i in range(trajectories.states.shape[1])]
+        print("Left out, constant within each trajectory:", *(names[i] for i in result["dropped"]))
+    if result["events"]:
+        headers, timing = ["event", "median", "quartiles"], result["timing"]
+        for row in timing:
+            headers += [f"nearest {row['of']} ({row['count']})", f"uniform ({row['count']})"]
+        rows = []
+        for i, e in enumerate(result["events"]):
+            row = [
+                e["name"],
+                time.format(e["median"]),
+                f"{time.format(e['q1'])} to {time.format(e['q3'])}",
+            ]
+            rows.append(
+                row + [time.format(t[k][i]) for t in timing for k in ("distance", "uniform")]
+            )
+        if timing:
+            means = [sum(t[k]) / len(t[k]) for t in timing for k in ("distance", "uniform")]
+            rows.append(["mean", "", "", *(time.format(mean) for mean in means)])
+        table(
+            "The simulator's flags (first time true), no input of the estimator",
+            headers,
+            rows,
+        )
+        print("Distances; uniform: from as many moments, evenly spaced over the curve.")
+    if plot:
+        print(f"Picture: {plot}")

@@ -1,0 +1,65 @@
+"""What all pictures share: colours, the style of axes, headings, and checks of the output file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import InputError
+from .console import check_target
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INK, QUIET, GRID = "#1c2733", "#6b7785", "#e6e9ed"
+CURVE = "#1f5f99"
+EVENTS = (
+    "#e08a00",
+    "#00936b",
+    "#a8538f",
+    "#7a6a00",
+    "#c2452d",
+)  # distinguishable to the colour-blind
+RED = "#c2262d"
+COUPLED = "#2e8b57"
+FORMATS = (".png", ".pdf", ".svg")
+
+
+def check_file(path: str | os.PathLike[str]) -> None:
+    """Raise InputError if a picture cannot be written there, before anything long is computed."""
+    check_matplotlib()
+    path = Path(path)
+    if path.suffix not in FORMATS:
+        raise InputError(f"picture {path}: end its name in one of {', '.join(FORMATS)}")
+    check_target(path)
+
+
+def check_matplotlib() -> None:
+    """Raise InputError if matplotlib is not installed."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise InputError("a picture needs matplotlib: pip install 'infoatlas-rt[plot]'") from error
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure, sizes in inches; InputError if matplotlib is not installed."""
+    check_matplotlib()
+    from matplotlib.figure import Figure  # no pyplot: no window, no global state
+
+    return Figure(figsize=(width, height), dpi=160, facecolor="white")
+
+
+def style_axes(axes: Axes) -> None:
+    """Two grey spines, and small grey ticks."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(QUIET)
+    axes.tick_params(colors=QUIET, labelsize=9, length=3)
+
+
+def draw_heading(figure: Figure, heading: str, note: str) -> None:
+    """A heading, and a line of small print below it."""
+    figure.text(0.075, 0.962, heading, color=INK, fontsize=13, fontweight="bold", va="center")
+    figure.text(0.075, 0.92, note, color=QUIET, fontsize=9, va="center")

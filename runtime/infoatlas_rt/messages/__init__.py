@@ -1,0 +1,1 @@
+"""ROS messages and bags as streams of states. No module here imports ROS."""

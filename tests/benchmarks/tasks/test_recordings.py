@@ -1,0 +1,44 @@
+"""Simulated bodies, their camera, and texts with the code that they describe."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mujoco", reason="the extra 'bench' is not installed")
+
+from benchmarks import motion
+from benchmarks.tasks import scenes, texts
+
+
+@pytest.mark.parametrize("scene", scenes.SCENES)
+def test_bodies_are_rigid_and_move(scene):
+    recording = scenes.record(scene, frames=60, points=3)
+    tracks, bodies = recording.tracks, recording.bodies
+    assert tracks.shape == (len(bodies), 60, 3) and len(np.unique(bodies)) >= 6
+    reference = tracks[0]
+    for track, body in zip(tracks[1:], bodies[1:], strict=True):
+        if body == bodies[0]:
+            assert motion.constancy(reference, track) == pytest.approx(0, abs=1e-9)
+        else:
+            assert motion.constancy(reference, track) < -1e-3
+    assert np.abs(tracks).max() < 3  # nothing escapes
+    again = scenes.record(scene, frames=60, points=3)
+    assert np.array_equal(tracks, again.tracks)
+
+
+def test_camera():
+    ahead = np.array([[[0, 0, 0.15], [0, 0, 0.5], [0.8, -1.1, 0.825]]])  # target, above, half-way
+    image = scenes.camera(ahead)[0]
+    assert image[0] == pytest.approx([320, 240])
+    assert image[1][1] < 240  # up is up
+    assert image[2] == pytest.approx([320, 240])
+
+
+def test_velocity_correlation_is_of_vectors():
+    path = np.cumsum(np.random.default_rng(0).standard_normal((50, 3)), axis=0)
+    assert motion.velocity(path, 2 * path + 1) == pytest.approx(1)
+    assert motion.velocity(path, -path) == pytest.approx(-1)
+
+
+def test_code_comes_without_its_documentation():
+    said, code = next(pair for pair in texts.functions() if len(pair[0]) > 60)
+    assert said not in code and len(code) > 0

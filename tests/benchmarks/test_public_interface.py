@@ -1,0 +1,37 @@
+"""Benchmarks read models as a user does: by the names that the library exports."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import infoatlas_rt
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+# No models: the bar of the command line, and the rows that `infoatlas-rt bench` prints.
+ALLOWED = {("infoatlas_rt.cli.console", "progress")} | {
+    ("infoatlas_rt.cli.bench", name) for name in ("HEADER", "row")
+}
+MODULES = sorted(FOLDER.rglob("*.py"))
+
+
+def imports(path):
+    """Pairs of module and name; the name of `import module` is None."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield from ((node.module, alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, None) for alias in node.names)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_imports(path):
+    public = {("infoatlas_rt", name) for name in infoatlas_rt.__all__}
+    found = {(m, n) for m, n in imports(path) if m.split(".")[0] == "infoatlas_rt"}
+    assert found <= public | ALLOWED
+    assert "sys.path" not in path.read_text(encoding="utf-8")
+
+
+def test_only_calibration_takes_data_from_training():
+    users = [path for path in MODULES if any("infoatlas_train" in m for m, _ in imports(path))]
+    assert [path.name for path in users] == ["calibration.py"]

@@ -1,0 +1,30 @@
+"""A small untrained model, exported once for all tests of this folder."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from infoatlas_export.cli import main
+from infoatlas_train.config import PRESETS
+from infoatlas_train.model.infoatlas import InfoAtlas
+from infoatlas_train.pretrain import checkpoint
+
+
+@pytest.fixture(scope="session")
+def exported(tmp_path_factory):
+    """A small untrained model through the command, traced once for all tests.
+
+    With a round of refinement and a gap, so that every operator is there.
+    """
+    folder = tmp_path_factory.mktemp("export")
+    torch.manual_seed(0)
+    model = InfoAtlas(dataclasses.replace(PRESETS["tiny"], refinements=1, gap=1))
+    for heads in (model.gap.missing, model.gap.doubt):
+        torch.nn.init.normal_(heads.last, std=0.1)
+    run = {"step": 3, "datasets": 24, "seed": 5, "git_revision": "abc"}
+    run["figures"] = {"held_out": 0.5}
+    torch.save(checkpoint(model, run), folder / "tiny.pt")
+    written = ["--out", str(folder / "tiny.onnx"), "--json", str(folder / "parity.json")]
+    main([str(folder / "tiny.pt"), "--name", "tiny", *written])
+    return folder

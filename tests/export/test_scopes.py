@@ -1,0 +1,73 @@
+"""Names of nodes: where in the model each of them comes from."""
+
+import onnx
+import torch
+
+from infoatlas_export import scopes
+
+KERNEL = """File "/a/infoatlas_train/model/infoatlas.py", line 9, in forward
+    e = self.critic(x)
+  File "/a/infoatlas_train/model/infoatlas.py", line 5, in critic
+    near = kernels.inside(x)
+  File "/a/infoatlas_train/model/neighbour_features.py", line 5, in inside
+    kx = [gaussian(x) for x in y]
+  File "/a/infoatlas_train/model/neighbour_features.py", line 5, in <listcomp>
+    kx = [gaussian(x) for x in y]
+  File "/a/infoatlas_train/model/neighbour_features.py", line 3, in gaussian
+    return torch.exp(x)"""
+
+
+def notes(trace: str, modules: list[str]) -> dict[str, str]:
+    return {
+        "pkg.torch.onnx.stack_trace": trace,
+        "pkg.torch.onnx.name_scopes": repr(["", *modules, "exp_1"]),
+    }
+
+
+def test_functions_follow_their_module():
+    found = scopes.scope(notes(KERNEL, ["model"]))
+    assert found == "critic/neighbour_features/inside/gaussian"
+
+
+def test_a_file_is_named_once():
+    trace = KERNEL.replace("neighbour_features.py", "critic.py").replace("inside", "solve_readout")
+    assert scopes.scope(notes(trace, ["model"])) == "critic/solve_readout/gaussian"
+
+
+def test_modules_alone():
+    trace = KERNEL + '\n  File "/b/torch/nn/modules/linear.py", line 1, in forward\n'
+    found = scopes.scope(notes(trace, ["model", "model.gap", "model.gap.missing.first"]))
+    assert found == "bias_correction/missing/first"
+
+
+def test_what_the_tracer_added():
+    for trace in ("", 'File "/b/infoatlas_export/onnx.py", line 1, in export'):
+        assert scopes.scope(notes(trace, [""])) == scopes.SHAPES
+
+
+def test_every_node_of_a_graph_has_a_name_of_its_own(exported):
+    graph = onnx.load(exported / "tiny.onnx").graph
+    names = [node.name for node in graph.node]
+    assert len(set(names)) == len(names)
+    of = {name.rsplit("/", 1)[0] for name in names}
+    assert {
+        "hypernetwork/joint_reading/attention",
+        "critic/solve_readout/inverse/block_inverse",
+        "critic/refined/critic/side/affine",
+        "critic/donsker_varadhan",
+        "bias_correction/diagnostics/persistence",
+        "bias_correction/missing/first",
+    } <= of
+    # Next to nothing is left without a scope.
+    assert sum(name.startswith(scopes.SHAPES) for name in names) < 0.03 * len(names)
+
+
+def test_the_tracer_is_left_as_it_was():
+    before = torch.fx.proxy.TracerBase._filter_traceback_frames
+    try:
+        with scopes.recorded():
+            assert torch.fx.proxy.TracerBase._filter_traceback_frames is not before
+            raise KeyError
+    except KeyError:
+        pass
+    assert torch.fx.proxy.TracerBase._filter_traceback_frames is before

@@ -1,0 +1,105 @@
+"""Break features on purpose, one at a time, and see that a test fails for each:
+
+    python tests/mutations.py [NUMBER ...]
+
+The sources are copied, the copy is changed, and the tests that concern the feature run on it. A
+mutation that survives (its tests pass) makes the exit status 1: a test is missing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("runtime", "train", "export")
+RT, TRAIN, EXPORT = "runtime/infoatlas_rt", "train/infoatlas_train", "export/infoatlas_export"
+
+# What is broken; file; text, its replacement (the first occurrence); tests, and which of them.
+MUTATIONS = [
+    ("projections are not orthonormal", f"{RT}/slicing.py",
+     "q, r = np.linalg.qr(matrices)", "q, r = matrices, np.linalg.qr(matrices)[1]",
+     "runtime/test_slicing.py", ""),
+    ("ties get different ranks", f"{RT}/preprocess.py",
+     "twice = left + right - 2 * (position - position % n)", "twice = 2 * (position % n)",
+     "runtime/test_preprocess.py", ""),
+    ("pairs enter the graph unshuffled", f"{RT}/prepare.py",
+     "order = rng.permutation(n)", "order = np.arange(n)",
+     "runtime/test_estimator.py", "shuffled"),
+    ("product pairs within a group", f"{RT}/prepare.py",
+     "replace=False) + largest", "replace=False) + 1",
+     "runtime/test_estimator_groups.py", "product_pair"),
+    ("autocorrelation does not widen the error", f"{RT}/uncertainty.py",
+     "return max(total, 0.0)", "return variance",
+     "runtime/test_estimator.py", "long_run or series"),
+    ("a refused state leaves no hole", f"{RT}/sliding_window.py",
+     "self._window.lost()  # the step that it belonged to", "pass",
+     "runtime/test_sliding_window.py", ""),
+    ("two topics pair at any distance", f"{RT}/messages/sync.py",
+     "if apart > self.tolerance:", "if apart > 1e9:",
+     "runtime/messages/test_sync.py", ""),
+    ("a changed model file is accepted", f"{RT}/model_file.py",
+     "metadata.get(CHECKSUM) != checksum(content)", "CHECKSUM not in metadata",
+     "runtime/test_model_file.py", ""),
+    ("saturation is not flagged", f"{RT}/estimator.py",
+     "saturated=outputs.saturated", "saturated=False",
+     "runtime/test_checks.py", "x_is_y or shared"),
+    ("the p-value leaves the given pairing out", f"{RT}/independence.py",
+     "(1 + (null >= mi).sum())", "((null >= mi).sum())",
+     "runtime/test_independence.py", "p_value"),
+    ("any hump is an extremum", f"{RT}/extremum_search.py",
+     "return self._errors(sign, high, low) > self.z", "return True",
+     "runtime/test_extrema.py", ""),
+    ("key states are reported before they are likely", f"{RT}/tracker.py",
+     "> self.posterior", "> 1e-9",
+     "runtime/test_tracker.py", ""),
+    ("influence counts a sample as x alone", f"{TRAIN}/model/critic.py",
+     "+ 2 - as_x - as_y", "+ 2 - as_x - as_x",
+     "train/model/test_infoatlas.py", "influence"),
+    ("a graph that differs is exported", f"{EXPORT}/onnx.py",
+     "if not worst <= TOLERANCE:", "if worst != worst:",
+     "export/test_onnx.py", "differs"),
+]  # fmt: skip
+
+
+def survives(file: str, text: str, other: str, tests: str, which: str) -> bool:
+    """Whether the tests pass with the text replaced."""
+    with tempfile.TemporaryDirectory() as folder:
+        for package in PACKAGES:
+            shutil.copytree(ROOT / package, Path(folder, package))
+        content = (ROOT / file).read_text(encoding="utf-8")
+        if text not in content:
+            sys.exit(f"{file} has no {text!r} any more: state the mutation anew")
+        Path(folder, file).write_text(content.replace(text, other, 1), encoding="utf-8")
+        paths = os.pathsep.join(str(Path(folder, package)) for package in PACKAGES)
+        command = [sys.executable, "-m", "pytest", "-x", "-q", f"tests/{tests}"]
+        done = subprocess.run(
+            [*command, *(["-k", which] if which else [])],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": paths},
+            capture_output=True,
+            text=True,
+        )
+    failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
+    print(f"  {failed[0] if failed else done.stdout[-300:]}")
+    if done.returncode > 1:
+        sys.exit(f"the tests could not run: {done.stdout}{done.stderr}")
+    return done.returncode == 0
+
+
+if __name__ == "__main__":
+    chosen = [int(number) for number in sys.argv[1:]] or range(1, len(MUTATIONS) + 1)
+    survivors = []
+    for number in chosen:
+        name, *mutation = MUTATIONS[number - 1]
+        print(f"{number}. {name} ({mutation[0]})", flush=True)
+        if survives(*mutation):
+            survivors.append(name)
+    print(
+        f"{len(chosen) - len(survivors)} of {len(chosen)} detected", *survivors, sep="\n  missed: "
+    )
+    sys.exit(bool(survivors))

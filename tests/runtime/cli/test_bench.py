@@ -1,0 +1,81 @@
+"""infoatlas-rt bench: what it prints, compares and refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from infoatlas_rt.cli import bench
+from infoatlas_rt.cli.main import main
+
+QUICK = ("bench", "--k", "1", "--slices", "2", "--dims", "3", "3", "--duration", "0.05")
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    target = tmp_path_factory.mktemp("bench") / "new.json"
+    assert main([*QUICK, "--json", str(target)]) == 0
+    return target
+
+
+def test_the_table_has_all_stages(capsys):
+    assert main([*QUICK]) == 0
+    out = capsys.readouterr().out
+    for word in (
+        "slicing",
+        "preprocessing",
+        "inference",
+        "total",
+        "Throughput",
+        "Model edge on cpu",
+    ):
+        assert word in out
+    assert "GPU:" not in out and "copy_in" not in out
+
+
+def test_all_providers_are_measured_or_refused_with_the_reason(capsys):
+    assert main([*QUICK, "--provider", "all", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    measured = [report["provider"] for report in found["reports"]]
+    assert "cpu" in measured
+    assert {*measured, *found["refused"]} == set(bench.PROVIDERS)
+    for provider, why in found["refused"].items():
+        assert provider in why
+
+
+def test_comparison_gives_ratios_and_what_differs(measured, tmp_path, capsys):
+    old = json.loads(measured.read_text())
+    for times in old["stages"].values():
+        times["median"] *= 2
+    old["machine"], old["unstable"] = "another one", True
+    (tmp_path / "old.json").write_text(json.dumps(old))
+    assert main(["bench", "--compare", str(tmp_path / "old.json"), str(measured), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    for ratio in found["ratios"].values():
+        assert ratio["median"] == pytest.approx(0.5) and ratio["p99"] == pytest.approx(1.0)
+    assert list(found["differ"]) == ["machine"]
+    assert str(tmp_path / "old.json") in found["unstable"]
+
+    assert main(["bench", "--compare", str(tmp_path / "old.json"), str(measured)]) == 0
+    out = capsys.readouterr().out
+    assert "0.500" in out and "Not the same machine: another one" in out
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"stages": {}}', '{"stages": {"total": {}}}'])
+def test_comparison_refuses_other_files(measured, tmp_path, capsys, text):
+    (tmp_path / "other.json").write_text(text)
+    assert main(["bench", "--compare", str(tmp_path / "other.json"), str(measured)]) == 2
+    assert "other.json is no result" in capsys.readouterr().err
+    assert main(["bench", "--compare", str(tmp_path / "none.json"), str(measured)]) == 2
+
+
+def test_markdown_row(measured, capsys):
+    assert main([*QUICK, "--markdown"]) == 0
+    header, _, row = capsys.readouterr().out.strip().splitlines()
+    assert header.count("|") == row.count("|")
+    report = json.loads(measured.read_text())
+    assert report["machine"] in row and "| 100, 3 + 3, 2 of 1 |" in row
+    on_gpu = {**report, "provider": "cuda", "gpu": "Orin", "millijoules": 12.3}
+    assert bench.row(on_gpu).startswith("| Orin | edge | cuda |")
+    assert bench.row(on_gpu).endswith("| 12 |")

@@ -1,0 +1,80 @@
+"""The public names: complete, documented, typed, and imported when they are first used."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+import infoatlas_rt
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
+
+
+def programs():
+    """(where, source) of the Python code of the pages and the examples."""
+    for page in PAGES:
+        for block in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+            yield page.name, block
+    for example in EXAMPLES:
+        yield example.name, example.read_text("utf-8")
+
+
+def used_names(source):
+    """Names that a program takes out of infoatlas_rt, or out of a module in it."""
+    tree = ast.parse(source)
+    aliases = {"infoatlas_rt"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            aliases |= {a.asname for a in node.names if a.name == "infoatlas_rt" and a.asname}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("infoatlas_rt"):
+            yield from (alias.name for alias in node.names)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id in aliases:
+                yield node.attr
+
+
+def test_what_the_pages_and_examples_use_is_public():
+    used = {(where, name) for where, source in programs() for name in used_names(source)}
+    assert {"KeyStateTracker", "Estimator", "OnlineEstimator"} <= {name for _, name in used}
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        used |= {(page.name, name) for name in re.findall(r"`infoatlas_rt\.(\w+)", text)}
+    private = {(where, name) for where, name in used if name not in infoatlas_rt.__all__}
+    assert not private
+
+
+@pytest.mark.parametrize("name", infoatlas_rt.__all__)
+def test_public_names_are_documented(name):
+    value = getattr(infoatlas_rt, name)
+    # A dataclass without a docstring of its own gets its signature as one.
+    assert value.__doc__ and not value.__doc__.startswith(f"{name}(")
+    assert name in dir(infoatlas_rt)
+
+
+def test_the_reference_has_every_public_name():
+    text = (ROOT / "docs" / "api.md").read_text("utf-8")
+    found = re.findall(r"^::: infoatlas_rt\.(\w+)$", text, re.MULTILINE)
+    assert sorted(found) == infoatlas_rt.__all__
+
+
+def test_public_names_are_listed_once():
+    assert infoatlas_rt.__all__ == sorted(infoatlas_rt._HOME)
+
+
+def test_importing_the_package_imports_nothing():
+    code = "import sys, infoatlas_rt; print('numpy' in sys.modules, 'pandas' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
+
+
+def test_types_are_shipped():
+    assert files("infoatlas_rt").joinpath("py.typed").is_file()

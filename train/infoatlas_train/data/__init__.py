@@ -1,0 +1,1 @@
+"""Samples with known mutual information."""

@@ -1,0 +1,1 @@
+"""The network: from a prepared sample to a critic and its estimate."""
