@@ -1,0 +1,55 @@
+"""The table of devices: one row for each file that `infoatlas-rt bench --json` wrote.
+
+infoatlas-rt bench --json benchmarks/results/devices/NAME.json
+python -m benchmarks.devices
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from infoatlas_rt.cli.bench import HEADER, row
+
+FOLDER = Path(__file__).parent / "results" / "devices"
+TOP = """# Latency by device
+
+One update: a window of 100 states of 41 coordinates and their past, 40 slices of 5 dimensions
+unless the row says otherwise. To contribute a row, on a quiet machine (on a Jetson: see
+`docs/jetson.md` for power modes):
+
+```console
+$ infoatlas-rt bench --provider PROVIDER --json benchmarks/results/devices/NAME.json
+$ python -m benchmarks.devices
+```
+
+NAME says the board, the provider and the power mode (`orin-nx-tensorrt-25w`). Commit the file and
+this page. The file has the versions of everything; a result that calls itself unstable (a
+coefficient of variation above 2.5%) is marked.
+
+"""
+
+
+def read(folder: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Names and reports of a folder, in the order of names; all providers of a file."""
+    found = []
+    for path in sorted(folder.glob("*.json")):
+        content = json.loads(path.read_text())
+        for report in content.get("reports", [content]):
+            found.append((path.stem, report))
+    return found
+
+
+def page(folder: Path) -> str:
+    """The page, in Markdown."""
+    heads, rule = HEADER.splitlines()
+    lines = [f"| file {heads}", f"|---{rule}"]
+    for name, report in read(folder):
+        mark = " (unstable)" if report["unstable"] else ""
+        lines.append(f"| {name}{mark} {row(report)}")
+    return TOP + "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    (FOLDER / "README.md").write_text(page(FOLDER))

@@ -1,0 +1,75 @@
+"""infoatlas-rt build: model file -> TensorRT engine, on the machine that will run it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from infoatlas_export.tensorrt import build
+from infoatlas_rt.cli.console import progress
+from infoatlas_rt.engine_file import NAMED, read
+from infoatlas_rt.errors import InputError
+
+UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command; errors are infoatlas_rt.errors'."""
+    p = argparse.ArgumentParser(
+        prog="infoatlas-rt build",
+        description="Build a TensorRT engine on the machine that will run it. An engine that is "
+        "there and fits is kept.",
+    )
+    p.add_argument("model", help="shipped model or .onnx file (FP16 if the file is)")
+    p.add_argument("--out", metavar="FILE", help="the .engine file (MODEL.engine)")
+    p.add_argument(
+        "--profile",
+        action="append",
+        metavar="NAME",
+        help=f"{' or '.join(NAMED)}, or smallest:optimal:largest of both axes, as in "
+        "slices=1:40:64,samples=32:100:512; may be given several times (control)",
+    )
+    p.add_argument(
+        "--workspace",
+        default="1GiB",
+        metavar="SIZE",
+        help="memory that a kernel may use while it runs, as in 512MiB (1GiB)",
+    )
+    p.add_argument(
+        "--timing-cache",
+        metavar="FILE",
+        help="times of kernels, kept between builds: read if it is there, and written",
+    )
+    arguments = p.parse_args(argv)
+    with progress("build") as advance:
+        path, reason = build(
+            arguments.model,
+            arguments.out,
+            profiles=arguments.profile or ["control"],
+            workspace=as_bytes(arguments.workspace),
+            timing_cache=arguments.timing_cache,
+            progress=advance,
+        )
+    if not reason:
+        print(f"{path} fits already: nothing to do")
+        return
+    print(f"built anew: {reason}", file=sys.stderr)
+    engine = read(path)
+    print(f"wrote {path} and {path}.json: {engine.model}, {engine.precision}, {engine.gpu}")
+    for profile in engine.profiles:
+        print(f"  profile {profile}")
+
+
+def as_bytes(text: str) -> int:
+    """Bytes, as in 512MiB.
+
+    Raises
+    ------
+    InputError
+    """
+    number = text.rstrip("KMGiB")
+    try:
+        return int(float(number) * UNITS[text[len(number) :]])
+    except (KeyError, ValueError, OverflowError) as error:
+        raise InputError(f"workspace is {text!r}: write it as in 512MiB or 1GiB") from error

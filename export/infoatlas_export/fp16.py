@@ -1,0 +1,248 @@
+"""Mixed precision: a graph whose wide products are FP16 and whose arithmetic on samples is FP32.
+
+    infoatlas-rt export edge --precision fp16 --out edge-fp16.onnx
+
+What is in FP16 are the layers of the hypernetwork: products over features, at most 256 terms,
+with their biases and activations. In FP32 stay inputs and outputs, the critic and its anchor,
+softmax and the means that it weights, normalisation, kernels of neighbours, every sum over samples,
+every logarithm and exponential, the solve, the DV readout and the bias correction. The graph says
+the type of each tensor, and TensorRT, strongly typed, obeys.
+
+An engine is no proof at hand: ONNX Runtime's CPU provider computes FP16 nodes in FP32 and rounds
+next to nothing. `emulated` makes a graph of FP32 nodes in which every FP16 tensor is rounded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+from infoatlas_export import limits
+from infoatlas_export.onnx import differences, sealed
+from infoatlas_rt.errors import ModelError
+from infoatlas_rt.model_file import OUTPUTS
+
+# Scopes of layers.
+SCOPES = (
+    r"hypernetwork/(condition|pair_embedding|f_x|f_y)/\d+",
+    r"hypernetwork/(.*/)?(mlp/\d+|attention|attend_[xy])",
+    r"hypernetwork/generation/write",
+)
+# In these, operators that compute in FP16; and anywhere, those that only move what is FP16.
+COMPUTING = {"MatMul", "Gemm", "Add", "Mul", "Gelu"}
+MOVING = {"Reshape", "Transpose", "Unsqueeze", "Squeeze", "Slice", "Concat", "Gather", "Identity"}
+CHUNK = 16  # terms that a tensor core adds before it rounds
+# Slices, samples and coordinates of a side (0: all that the model takes).
+SIZES = (
+    (1, 17, 0), (4, 32, 0), (10, 100, 0), (40, 100, 0), (3, 1000, 0), (2, 5000, 0),
+    (4, 300, 1), (4, 1000, 1), (2, 5000, 1), (4, 1000, 2),
+)  # fmt: skip
+TOLERANCE = 0.02  # nats
+HALF, SINGLE = TensorProto.FLOAT16, TensorProto.FLOAT
+
+
+def chosen(graph: onnx.GraphProto, scopes: Iterable[str] = SCOPES) -> set[str]:
+    """Names of the nodes that are to be FP16; no product among them runs over samples."""
+    pattern = re.compile(rf"({'|'.join(scopes)})/\w+")
+    shapes = fixed_shapes(graph)
+    found, half = set(), set()
+    for node in graph.node:
+        layer = pattern.fullmatch(node.name) is not None
+        if node.op_type in COMPUTING:
+            inside = layer and not (node.op_type == "MatMul" and not terms(node, shapes))
+        elif node.op_type == "Concat":
+            inside = layer
+        else:
+            inside = node.op_type in MOVING and bool(node.input) and node.input[0] in half
+        if inside:
+            found.add(node.name)
+            half.update(node.output)
+    return found
+
+
+def fixed_shapes(graph: onnx.GraphProto) -> dict[str, list[int]]:
+    """Shapes of tensors; axes that vary are 0."""
+    shapes = {w.name: list(w.dims) for w in graph.initializer}
+    for value in (*graph.input, *graph.value_info):
+        shapes[value.name] = [d.dim_value for d in value.type.tensor_type.shape.dim]
+    return shapes
+
+
+def terms(product: onnx.NodeProto, shapes: dict[str, list[int]]) -> int:
+    """How many terms each sum of a matrix product has; 0 where it depends on the input."""
+    left, right = (shapes.get(name) or [0] for name in product.input)
+    return left[-1] or right[max(-2, -len(right))]
+
+
+def mixed(proto: onnx.ModelProto, nodes: set[str]) -> onnx.ModelProto:
+    """The graph with these nodes in FP16, and one Cast for each tensor that crosses over.
+
+    Raises
+    ------
+    ModelError
+        If a weight is beyond FP16, 65504.
+    """
+    out = onnx.ModelProto()
+    out.CopyFrom(proto)
+    graph = out.graph
+    types = element_types(graph)
+    weights = {w.name: w for w in graph.initializer}
+    made: dict[tuple[str, int], str] = {}
+    half: set[str] = set()
+    body: list[onnx.NodeProto] = []
+
+    def as_type(name: str, wanted: int, scope: str) -> str:
+        """The tensor in the wanted type, through a Cast or a weight converted now."""
+        if (name, wanted) in made:
+            return made[name, wanted]
+        new = f"{name}_fp{16 if wanted == HALF else 32}"
+        if name in weights and wanted == HALF:
+            values = numpy_helper.to_array(weights[name])
+            if np.abs(values).max(initial=0) > np.finfo(np.float16).max:
+                raise ModelError(f"{name} has values beyond FP16: leave {scope} in FP32")
+            graph.initializer.append(numpy_helper.from_array(values.astype(np.float16), new))
+        else:
+            body.append(
+                helper.make_node("Cast", [name], [new], name=f"{scope}/Cast:{new}", to=wanted)
+            )
+        made[name, wanted] = new
+        return new
+
+    for node in graph.node:
+        inside, scope = node.name in nodes, node.name.rsplit("/", 1)[0]
+        for i, name in enumerate(node.input):
+            if types.get(name) == SINGLE and inside and name not in half:
+                node.input[i] = as_type(name, HALF, scope)
+            elif name in half and not inside:
+                node.input[i] = as_type(name, SINGLE, scope)
+        body.append(node)
+        if inside:
+            half.update(name for name in node.output if types[name] == SINGLE)
+    outputs = {value.name for value in graph.output}
+    if half & outputs:
+        raise ModelError(f"outputs stay in FP32, and {sorted(half & outputs)} would not")
+    for value in graph.value_info:
+        if value.name in half:
+            value.type.tensor_type.elem_type = HALF
+    used = {name for node in body for name in node.input}
+    kept = [w for w in graph.initializer if w.name in used]
+    replace_nodes(graph, body)
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
+    onnx.checker.check_model(out, full_check=True)
+    return out
+
+
+def element_types(graph: onnx.GraphProto) -> dict[str, int]:
+    """Element type of each tensor that has one in the graph."""
+    types = {w.name: w.data_type for w in graph.initializer}
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        types[value.name] = value.type.tensor_type.elem_type
+    return types
+
+
+def emulated(proto: onnx.ModelProto, *, sums: bool = True) -> onnx.ModelProto:
+    """A graph of FP32 nodes that rounds every tensor which is FP16 in the given one.
+
+    With `sums`, the running sum of a product is rounded too, after each 16 terms: tensor cores that
+    accumulate in FP16 do so. Without, products sum up in FP32 and round once.
+    """
+    out = onnx.shape_inference.infer_shapes(proto, strict_mode=True, data_prop=True)
+    graph = out.graph
+    types = element_types(graph)
+    shapes = fixed_shapes(graph)
+    body: list[onnx.NodeProto] = []
+
+    def rounded(exact: str, name: str) -> None:
+        body.append(helper.make_node("Cast", [exact], [f"{name}_as_fp16"], to=HALF))
+        body.append(helper.make_node("Cast", [f"{name}_as_fp16"], [name], to=SINGLE))
+
+    def product(node: onnx.NodeProto, size: int) -> None:
+        """A matrix product by parts of 16 terms, the sum rounded after each."""
+        name, parts = node.output[0], -(-size // CHUNK)
+        vector = len(shapes[node.input[1]]) == 1
+        for side, axis in ((0, -1), (1, -1 if vector else -2)):
+            cut = [f"{name}_{side}_{i}" for i in range(parts)]
+            sizes = [CHUNK] * (parts - 1) + [size - CHUNK * (parts - 1)]
+            lengths = numpy_helper.from_array(np.array(sizes), f"{name}_lengths_{side}")
+            graph.initializer.append(lengths)
+            body.append(helper.make_node("Split", [node.input[side], lengths.name], cut, axis=axis))
+        for i in range(parts):
+            last = name if i == parts - 1 else f"{name}_sum_{i}"
+            part, total = f"{name}_part_{i}", f"{name}_total_{i}"
+            body.append(helper.make_node("MatMul", [f"{name}_0_{i}", f"{name}_1_{i}"], [part]))
+            if i:
+                body.append(helper.make_node("Add", [f"{name}_sum_{i - 1}", part], [total]))
+            rounded(total if i else part, last)
+
+    for node in graph.node:
+        if node.op_type == "Cast" and types[node.output[0]] == HALF:
+            node.attribute[0].i = SINGLE
+        if sums and node.op_type == "MatMul" and types[node.output[0]] == HALF:
+            if terms(node, shapes) > CHUNK:
+                product(node, terms(node, shapes))
+                continue
+        body.append(node)
+        for i, name in enumerate(node.output):
+            if types[name] == HALF:
+                node.output[i] = f"{name}_exact"
+                rounded(node.output[i], name)
+    for i, weight in enumerate(graph.initializer):
+        if weight.data_type == HALF:
+            values = numpy_helper.to_array(weight).astype(np.float32)
+            graph.initializer[i].CopyFrom(numpy_helper.from_array(values, weight.name))
+    replace_nodes(graph, body)
+    del graph.value_info[:]
+    onnx.checker.check_model(out, full_check=True)
+    return out
+
+
+def replace_nodes(graph: onnx.GraphProto, body: list[onnx.NodeProto]) -> None:
+    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in body]
+    del graph.node[:]
+    graph.node.extend(copies)
+
+
+def halved(content: bytes, scopes: Iterable[str] = SCOPES) -> tuple[bytes, list[dict[str, float]]]:
+    """A model file in mixed precision, and its parity table: emulated FP16 against the given file.
+
+    Raises
+    ------
+    ModelError
+        Where nodes have no scopes in their names, FP16 overflows, a value is not finite, or the
+        mutual information of an example is off by more than the tolerance.
+    """
+    proto = onnx.load_from_string(content)
+    nodes = chosen(proto.graph, scopes)
+    if not nodes:
+        raise ModelError(
+            "no node of the model has the name of a layer, so nothing says what may be FP16: "
+            "export its checkpoint again, and convert that file"
+        )
+    half = mixed(proto, nodes)
+    limits.refuse(half)
+    rows = parity(content, emulated(half).SerializeToString())
+    worst = max(row["mi"] for row in rows)
+    if not worst <= TOLERANCE or not np.isfinite([[*row.values()] for row in rows]).all():
+        raise ModelError(f"FP16 and FP32 differ by {worst:.2g} nats, more than {TOLERANCE}: {rows}")
+    kept = {p.key: p.value for p in proto.metadata_props}
+    helper.set_model_props(half, kept | {"infoatlas.precision": "fp16"})
+    return sealed(half), rows
+
+
+def parity(expected: bytes, emulation: bytes) -> list[dict[str, float]]:
+    """Largest differences of all outputs in nats at each size; infinite where one is not finite."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 2
+    sessions = [
+        onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])
+        for model in (expected, emulation)
+    ]
+    dim = sessions[0].get_inputs()[0].shape[2]
+    exact, rounded = (lambda inputs, s=s: s.run(OUTPUTS, inputs) for s in sessions)
+    return differences(exact, rounded, SIZES, dim)

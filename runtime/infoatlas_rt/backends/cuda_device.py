@@ -1,0 +1,167 @@
+"""The GPU through pycuda, on the primary context, and CUDA graphs through cuda-python.
+
+The primary context is the one that torch, CuPy and CUDA's runtime use: with it made current around
+every call, and put back after it, they go on working in the same process.
+
+pycuda binds neither stream capture nor graphs (its sources have no cuStreamBeginCapture and no
+cuGraphLaunch), so those calls alone go through cuda-python's `cuda.bindings.driver`. Both libraries
+hand out and take the driver's own handles. Without cuda-python everything works, slower.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ProviderError
+
+INSTALL = "pip install 'infoatlas-rt[tensorrt]' (pycuda is compiled: it needs the CUDA toolkit)"
+NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: torch's default stream does not wait for this one
+
+
+class CaptureError(Exception):
+    """Work on the stream cannot become a CUDA graph."""
+
+
+class Graph:
+    """A captured CUDA graph, ready to launch."""
+
+    def __init__(self, driver: Any, handle: Any) -> None:
+        self._driver, self._handle = driver, handle
+
+    def launch(self, stream: int) -> None:
+        """Launch it on a stream; CaptureError if the driver refuses."""
+        driver = self._driver
+        _checked(driver, driver.cuGraphLaunch(self._handle, driver.CUstream(stream)))
+
+    def close(self) -> None:
+        """Free it. Nothing of it may be running."""
+        if self._handle is not None:
+            self._driver.cuGraphExecDestroy(self._handle)
+            self._handle = None
+
+
+class Device:
+    """One GPU, its primary context and a stream of its own.
+
+    Attributes
+    ----------
+    name : str
+    compute_capability : str
+        As in "8.7".
+    graphs : str
+        "available", or why there are none.
+
+    Raises
+    ------
+    ProviderError
+        pycuda is not installed, or finds no GPU.
+    """
+
+    def __init__(self) -> None:
+        try:
+            import pycuda.driver as cuda
+        except ImportError as error:
+            raise ProviderError(
+                f"TensorRT needs pycuda, which cannot be imported ({error}): {INSTALL}"
+            ) from error
+        try:
+            cuda.init()
+            device = cuda.Device(0)
+            self.name = str(device.name())
+            self.compute_capability = ".".join(map(str, device.compute_capability()))
+            self._context = device.retain_primary_context()
+        except cuda.Error as error:
+            raise ProviderError(
+                f"TensorRT needs a GPU, and the driver reports: {error}; check nvidia-smi and "
+                "CUDA_VISIBLE_DEVICES, or use provider='cpu'"
+            ) from error
+        self.cuda = cuda
+        self._process = os.getpid()
+        with self.current():
+            self.stream = cuda.Stream(NON_BLOCKING)
+        try:
+            from cuda.bindings import driver
+        except ImportError as error:
+            self._driver, self.graphs = None, f"cuda-python cannot be imported ({error})"
+        else:
+            self._driver, self.graphs = driver, "available"
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Make the primary context current in this thread, and put back what was."""
+        if os.getpid() != self._process:
+            raise ProviderError(
+                "CUDA does not survive a fork: make the estimator in the process that uses it, or "
+                "start processes with multiprocessing's 'spawn'"
+            )
+        self._context.push()
+        try:
+            yield
+        finally:
+            self.cuda.Context.pop()
+
+    def allocate(self, size: int) -> Any:
+        """Device memory of `size` bytes, freed with the object; `int` of it is the address."""
+        return self.cuda.mem_alloc(max(size, 1))
+
+    def pinned(self, size: int) -> NDArray[np.uint8]:
+        """Page-locked host memory: [size] bytes."""
+        found: NDArray[np.uint8] = self.cuda.pagelocked_empty(max(size, 1), np.uint8)
+        return found
+
+    def copy_in(self, address: int, host: NDArray[Any]) -> None:
+        """Start a copy to the device."""
+        self.cuda.memcpy_htod_async(address, host, self.stream)
+
+    def copy_out(self, host: NDArray[Any], address: int) -> None:
+        """Start a copy from the device."""
+        self.cuda.memcpy_dtoh_async(host, address, self.stream)
+
+    def capture(self, work: Callable[[], bool]) -> Graph:
+        """Record what `work` puts on the stream as a graph, without running it.
+
+        Parameters
+        ----------
+        work : callable
+            Returns whether it succeeded.
+
+        Raises
+        ------
+        CaptureError
+        """
+        driver = self._driver
+        if driver is None:
+            raise CaptureError(self.graphs)
+        stream = driver.CUstream(int(self.stream.handle))
+        # Other threads may allocate meanwhile: torch does.
+        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        _checked(driver, driver.cuStreamBeginCapture(stream, mode))
+        good = False
+        try:
+            good = work()
+        finally:  # the capture is ended whatever happens: the stream is of no use within one
+            error, recorded = driver.cuStreamEndCapture(stream)
+        if not good:
+            if error == driver.CUresult.CUDA_SUCCESS:
+                driver.cuGraphDestroy(recorded)
+            raise CaptureError("TensorRT refuses to enqueue within a capture")
+        _checked(driver, (error,))
+        try:
+            (handle,) = _checked(driver, driver.cuGraphInstantiate(recorded, 0))
+        finally:
+            driver.cuGraphDestroy(recorded)
+        return Graph(driver, handle)
+
+
+def _checked(driver: Any, answer: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What a call returned beside its error code; CaptureError if that is one."""
+    error, *rest = answer
+    if error != driver.CUresult.CUDA_SUCCESS:
+        raise CaptureError(f"the driver reports {error}")
+    return tuple(rest)

@@ -1,0 +1,139 @@
+"""Mixed precision: what is FP16, what emulation rounds, and what is refused."""
+
+import json
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from infoatlas_export import fp16
+from infoatlas_export.cli import main
+from infoatlas_rt import Estimator, model_file
+from infoatlas_rt.errors import InputError, ModelError
+
+
+@pytest.fixture(scope="module")
+def half(exported, tmp_path_factory):
+    """The small model, converted by the command."""
+    folder = tmp_path_factory.mktemp("fp16")
+    written = ["--out", str(folder / "half.onnx"), "--json", str(folder / "parity.json")]
+    main([str(exported / "tiny.onnx"), "--precision", "fp16", *written])
+    return folder
+
+
+def test_the_command_writes_a_model_that_the_runtime_reads(exported, half):
+    rows = json.loads((half / "parity.json").read_text())["parity"]
+    assert 0 < max(row["mi"] for row in rows) <= fp16.TOLERANCE  # it did round something
+    assert {row["samples"] for row in rows} >= {32, 100, 1000, 5000}
+    loaded = model_file.load(half / "half.onnx")
+    proto = onnx.load_from_string(loaded.bytes)
+    assert {p.key: p.value for p in proto.metadata_props}["infoatlas.precision"] == "fp16"
+    ends = (*proto.graph.input, *proto.graph.output)
+    assert {v.type.tensor_type.elem_type for v in ends} == {TensorProto.FLOAT, TensorProto.INT64}
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(100, 2))
+    y = x + rng.normal(size=(100, 2))
+    found = [Estimator(exported / "tiny.onnx"), Estimator(half / "half.onnx")]
+    single, rounded = (estimator.estimate(x, y) for estimator in found)
+    assert rounded.mi == pytest.approx(single.mi, abs=fp16.TOLERANCE)
+
+
+def test_layers_are_fp16_and_sums_over_samples_are_not(half):
+    graph = onnx.load(half / "half.onnx").graph
+    types = fp16.element_types(graph)
+    names = {node.name: types[node.output[0]] for node in graph.node if node.op_type != "Cast"}
+    for name in ("hypernetwork/f_x/0/MatMul", "hypernetwork/joint_reading/mlp/1/MatMul"):
+        assert names[name] == TensorProto.FLOAT16
+    kept = ("critic/", "bias_correction/", "hypernetwork/critic/fisher_z")
+    assert not [n for n, t in names.items() if n.startswith(kept) and t == TensorProto.FLOAT16]
+    single = {"Softmax", "LayerNormalization", "Exp", "Log", "ReduceSum", "ReduceMean", "Div",
+              "ReduceLogSumExp", "Pow", "Sqrt", "Reciprocal", "Clip"}  # fmt: skip
+    written = {n.op_type for n in graph.node if types.get(n.output[0]) == TensorProto.FLOAT16}
+    assert not written & single
+    crossings = [node.input[0] for node in graph.node if node.name.count("/Cast:")]
+    assert len(crossings) == len(set(crossings))  # each tensor once
+
+
+def product(k: int, n: int = 3, scale: float = 1.0) -> tuple[onnx.ModelProto, np.ndarray]:
+    """A graph y = x w, and w."""
+    w = (scale * np.random.default_rng(k).normal(size=(k, n))).astype(np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["p"], name="critic/side/MatMul"),
+         helper.make_node("Add", ["p", "p"], ["y"], name="critic/anchor/Add")],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", k])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", n])],
+        [numpy_helper.from_array(w, "w")],
+    )  # fmt: skip
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    return onnx.shape_inference.infer_shapes(proto), w
+
+
+@pytest.mark.parametrize("sums", [False, True])
+def test_emulation_rounds_as_numpy_does(sums):
+    proto, w = product(40)
+    mixed = fp16.mixed(proto, {"critic/side/MatMul"})
+    session = onnxruntime.InferenceSession(fp16.emulated(mixed, sums=sums).SerializeToString())
+    x = np.random.default_rng(1).normal(size=(50, 40)).astype(np.float32)
+    x[0], x[1] = 1e-7, 5e3  # tiny values stay, as subnormal numbers; the last are near the limit
+    a, b = (v.astype(np.float16).astype(np.float32) for v in (x, w))
+    total = np.zeros((50, 3), np.float32)
+    for i in range(0, 40, 16 if sums else 40):
+        part = slice(i, i + (16 if sums else 40))
+        with np.errstate(over="ignore"):
+            total = (total + a[:, part] @ b[part]).astype(np.float16).astype(np.float32)
+    found = session.run(None, {"x": x})[0] / 2
+    np.testing.assert_allclose(found, total, rtol=1e-3, atol=1e-6)  # a sum may round either way
+    assert np.mean(found == total) > 0.95
+    assert not np.allclose(found[2:], (x @ w)[2:], rtol=1e-5)
+    # ... and beyond the limit, 65504, there is no number.
+    assert np.isinf(session.run(None, {"x": 1e4 * x})[0]).any()
+
+
+def test_a_weight_beyond_fp16_is_refused():
+    proto, _ = product(4, scale=1e5)
+    with pytest.raises(ModelError, match="beyond FP16"):
+        fp16.mixed(proto, {"critic/side/MatMul"})
+
+
+def test_outputs_stay_fp32():
+    proto, _ = product(4)
+    with pytest.raises(ModelError, match="outputs stay in FP32"):
+        fp16.mixed(proto, {"critic/side/MatMul", "critic/anchor/Add"})
+
+
+def test_a_worse_graph_is_refused(exported, monkeypatch, tmp_path):
+    """Sums over samples, logarithms and the solve in FP16: nothing is written."""
+    monkeypatch.setattr(fp16, "SIZES", ((4, 1000, 0),))
+    content = (exported / "tiny.onnx").read_bytes()
+    more = "Sub Div Exp Log Pow Sqrt Reciprocal ReduceSum ReduceMean ReduceLogSumExp Softmax"
+    monkeypatch.setattr(fp16, "COMPUTING", fp16.COMPUTING | set(more.split()))
+    wide = ("(hypernetwork|critic)(/.*)?",)
+    with pytest.raises(ModelError, match=r"FP16 and FP32 differ by"):
+        fp16.halved(content, wide)
+    monkeypatch.undo()
+    monkeypatch.setattr(fp16, "SIZES", ((4, 100, 0),))
+    monkeypatch.setattr(fp16, "TOLERANCE", 1e-9)
+    command = [str(exported / "tiny.onnx"), "--precision", "fp16"]
+    with pytest.raises(ModelError, match="more than 1e-09"):
+        main([*command, "--out", str(tmp_path / "x.onnx")])
+    assert not (tmp_path / "x.onnx").exists()
+
+
+def test_a_graph_without_scopes_is_refused(exported):
+    proto = onnx.load(exported / "tiny.onnx")
+    for i, node in enumerate(proto.graph.node):
+        node.name = f"node_{i}"
+    with pytest.raises(ModelError, match="export its checkpoint again"):
+        fp16.halved(proto.SerializeToString())
+
+
+def test_what_does_not_go_together(exported, tmp_path):
+    out = ["--out", str(tmp_path / "x.onnx")]
+    with pytest.raises(InputError, match="critic to keep is FP32"):
+        main([str(exported / "tiny.pt"), "--critic", "--precision", "fp16", *out])
+    with pytest.raises(InputError, match="--calibration or --precision"):
+        main([str(exported / "tiny.onnx"), *out])
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,248 @@
+"""Building engines, against a model of TensorRT: what is asked of it, and what its failures say."""
+
+import json
+import logging
+import subprocess
+import sys
+
+import onnx
+import pytest
+
+from fake_gpu import install
+from infoatlas_export import tensorrt
+from infoatlas_export.onnx import sealed
+from infoatlas_export.tensorrt import build, make_profiles, tensor_types
+from infoatlas_rt import model_file
+from infoatlas_rt.cli.main import main
+from infoatlas_rt.engine_file import NAMED, read, shift_range
+from infoatlas_rt.errors import InputError, ModelError, ProviderError
+
+RANGES = "slices=1:2:3,samples=32:40:50"
+
+
+@pytest.fixture
+def world(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    return install(monkeypatch)
+
+
+def half(path):
+    """A graph with FP16 tensors: `mi` is rounded on its way out."""
+    proto = onnx.load_from_string(model_file.load("edge").bytes)
+    node = next(node for node in proto.graph.node if "mi" in node.output)
+    node.output[list(node.output).index("mi")] = "mi32"
+    make = onnx.helper.make_node
+    proto.graph.node.append(make("Cast", ["mi32"], ["mi16"], to=onnx.TensorProto.FLOAT16))
+    proto.graph.node.append(make("Cast", ["mi16"], ["mi"], to=onnx.TensorProto.FLOAT))
+    path.write_bytes(sealed(proto))
+    return path
+
+
+def test_what_is_asked_of_the_builder(world):
+    build("edge", profiles=["control"], workspace=2**29)
+    from tensorrt import BuilderFlag, MemoryPoolType, ProfilingVerbosity
+
+    settings = world.settings
+    assert settings["pools"] == {MemoryPoolType.WORKSPACE: 2**29}
+    assert settings["cleared"] == [BuilderFlag.TF32]
+    assert settings["verbosity"] == ProfilingVerbosity.DETAILED
+    side = [[1, 32, 5], [40, 100, 5], [64, 512, 5]]
+    assert settings["profiles"] == [
+        {"x": side, "y": side, "shifts": [[4], [5], [125]], "sequence": [[32], [100], [512]]}
+    ]
+    assert world.stack == []
+
+
+def test_the_description(world):
+    path, reason = build("edge", "a.engine", profiles=["control", "batch"])
+    found, source = read(path, path.read_bytes()), model_file.load("edge")
+    assert reason == "there is none yet"
+    assert (found.model, found.model_sha256) == ("edge", source.sha256)
+    assert (found.tensorrt, found.gpu, found.compute_capability) == ("10.3.0", "Orin", "8.7")
+    assert (found.precision, found.tf32, found.workspace) == ("fp32", False, 2**30)
+    assert found.metadata == source.metadata
+    assert found.tensors == {"fp32": 1, "int64": 1}
+    assert [profile.name for profile in found.profiles] == ["control", "batch", "batch", "batch"]
+
+
+def test_an_engine_that_fits_is_kept_and_another_one_is_built_anew(world, monkeypatch, tmp_path):
+    path, _ = build("edge", profiles=[RANGES])
+    before = path.read_bytes()
+    assert build("edge", profiles=[RANGES]) == (path, "")
+    assert world.counts["build"] == 1
+
+    reasons = []
+    for change in ({}, {"version": "11.4.0.106"}, {"gpu": "H800"}, {"capability": (9, 0)}):
+        install(monkeypatch, **change)
+        if not change:
+            reasons.append(build("edge", profiles=["slices=1:2:4,samples=32:40:50"])[1])
+            reasons.append(build("edge", profiles=[RANGES], workspace=2**20)[1])
+            path.write_bytes(before[:-1])
+        reasons.append(build("edge", profiles=[RANGES])[1])
+    assert "profiles is slices=1:2:3" in reasons[0] and "wanted" in reasons[0]
+    assert "profiles" in reasons[1] and "SHA-256" in reasons[2]
+    assert "tensorrt is '10.3.0', and '11.4.0.106'" in reasons[3]
+    assert "tensorrt" in reasons[4] and "gpu is 'H800'" in reasons[5]
+    assert json.loads((tmp_path / "edge.engine.json").read_text())["compute_capability"] == "9.0"
+
+
+def test_another_model_is_built_anew(world):
+    build("edge", "a.engine", profiles=[RANGES])
+    _, reason = build("wide", "a.engine", profiles=["slices=1:2:3,samples=60:70:80"])
+    assert "model SHA-256" in reason
+
+
+def test_precision_is_the_graphs_own(world, tmp_path):
+    path, _ = build(half(tmp_path / "half.onnx"), profiles=[RANGES])
+    found = read(path)
+    assert found.precision == "fp16" and found.tensors == {"fp16": 1, "fp32": 1, "int64": 1}
+    assert found.model == str(tmp_path / "half.onnx")
+
+
+def test_an_engine_that_lost_its_precision_is_refused(world, tmp_path):
+    world.inspector = ""
+    with pytest.raises(ModelError, match="FP16 tensors, and the engine has none"):
+        build(half(tmp_path / "half.onnx"), profiles=[RANGES])
+    assert not (tmp_path / "half.engine").exists()
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"parse_errors": ["K <= 3840"]}, r"cannot read.*TopK 'node_0': K <= 3840"),
+        ({"build_error": "out of memory"}, r"cannot build.*out of memory.*--workspace"),
+        ({"gpus": 0}, r"no CUDA-capable device"),
+        ({"version": "10.2.1"}, r"10\.2\.1 is too old: 10\.3"),
+    ],
+)
+def test_failures_say_what_to_do_and_leave_nothing(monkeypatch, tmp_path, setting, message):
+    monkeypatch.chdir(tmp_path)
+    world = install(monkeypatch, **setting)
+    with pytest.raises((ModelError, ProviderError), match=message):
+        build("edge", profiles=[RANGES])
+    assert list(tmp_path.iterdir()) == [] and world.stack == []
+
+
+def test_ctrl_c_cancels_the_build(world):
+    def interrupt(share):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build("edge", profiles=[RANGES], progress=interrupt)
+
+
+def test_progress_goes_from_0_to_1(world):
+    shares = []
+    build("edge", profiles=[RANGES], progress=shares.append)
+    assert shares[0] == 0 and shares[-1] == 1 and shares == sorted(shares)
+
+
+def test_the_timing_cache_is_kept_unless_it_is_foreign(world, tmp_path, caplog):
+    cache = tmp_path / "times"
+    build("edge", "a.engine", profiles=[RANGES], timing_cache=cache)
+    assert world.settings["cache"] == b"" and cache.read_bytes() == b"+build"
+    cache.write_bytes(b"Orin")
+    build("edge", "b.engine", profiles=[RANGES], timing_cache=cache)
+    assert world.settings["cache"] == b"Orin" and cache.read_bytes() == b"Orin+build"
+    cache.write_bytes(b"H800")
+    with caplog.at_level(logging.WARNING):
+        build("edge", "c.engine", profiles=[RANGES], timing_cache=cache)
+    assert world.settings["cache"] == b"" and "belongs to another GPU" in caplog.text
+
+
+@pytest.mark.parametrize("model", ["edge", "base", "wide"])
+@pytest.mark.parametrize("name", NAMED)
+def test_profiles_hold_every_number_of_shifts_that_the_estimator_chooses(model, name):
+    source = model_file.load(model)
+    for profile in make_profiles([name], source):
+        s, n, m = profile.slices, profile.samples, profile.shifts
+        for slices in (s[0], s[1], s[2]):
+            for samples in range(max(n[0], source.n_min), n[2] + 1):
+                assert m[0] <= source.shift_count(samples, slices) <= m[2]
+        assert m[0] <= m[1] <= m[2]
+
+
+def test_named_profiles_reach_as_far_as_they_say():
+    profiles = make_profiles(["batch"], model_file.load("edge"))
+    assert max(profile.slices[2] for profile in profiles) == 1024
+    assert max(profile.samples[2] for profile in profiles) == 5000
+    assert make_profiles(["control", "batch"], model_file.load("edge"))[1:] == profiles[1:]
+
+
+def test_ranges_given():
+    source = model_file.load("edge")
+    (profile,) = make_profiles(["samples=100,slices=40"], source)
+    assert (profile.slices, profile.samples) == ((40,) * 3, (100,) * 3)
+    assert profile.shifts == shift_range(source, (40,) * 3, (100,) * 3) == (4, 5, 5)
+    (profile,) = make_profiles([f"{RANGES},shifts=4:8:16"], source)
+    assert profile.shifts == (4, 8, 16)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "fast", "slices=1:2:3", "slices=3:2:1,samples=32", "slices=1:2,samples=32",
+     "slices=0,samples=32", "slices=1,samples=1", "slices=1,samples=32,width=3",
+     "slices=1,slices=2,samples=32", "slices=x,samples=32"],
+)  # fmt: skip
+def test_ranges_that_cannot_be(text):
+    with pytest.raises(InputError, match=r"control, batch.*slices=1:40:64"):
+        make_profiles([text], model_file.load("edge"))
+
+
+def test_a_profile_that_tensorrt_would_refuse_after_minutes_is_refused_at_once(world):
+    with pytest.raises(InputError, match=r"tensor .* of \d+ elements.*2147483647.*divided"):
+        build("edge", profiles=["slices=1:40:1024,samples=32:100:5000"])
+    assert world.counts["build"] == 0
+
+
+@pytest.mark.parametrize("text", ["Half", "Row major linear FP16 format", "Float16"])
+def test_words_for_types_in_the_inspectors_answer(text):
+    layers = [{"Outputs": [{"Format/Datatype": text}, {"Datatype": "Int64"}]}, {"Name": "no type"}]
+    expected = {"fp32" if text == "Float16" else "fp16": 1, "int64": 1}
+    if text != "Float16":
+        assert tensor_types(json.dumps({"Layers": layers})) == expected
+    assert tensor_types('{"Layers": ["conv1"]}') == tensor_types("no JSON") == {}
+
+
+def test_the_command(world, capsys, tmp_path):
+    assert main(["build", "edge", "--profile", RANGES, "--workspace", "512MiB"]) == 0
+    out = capsys.readouterr()
+    assert "edge.engine" in out.out and "slices 1..3" in out.out and "none yet" in out.err
+    assert world.settings["pools"].popitem()[1] == 2**29
+    assert main(["build", "edge", "--profile", RANGES, "--workspace", "512MiB"]) == 0
+    assert "nothing to do" in capsys.readouterr().out
+    assert main(["info", "--model", "edge.engine", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["engine"]["gpu"] == "Orin"
+    assert main(["build", "edge.engine", "--out", "b.engine"]) == 2
+    assert "is an engine already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--workspace", "much"], 2, "512MiB"),
+        (["--workspace", "1TiB"], 2, "512MiB"),
+        (["--workspace", "0"], 2, "at least 1"),
+        (["--profile", "fast"], 2, "control, batch"),
+        (["--out", "edge.plan"], 2, "end in .engine"),
+        (["--out", "missing/edge.engine"], 2, "cannot be written"),
+    ],
+)
+def test_wrong_arguments(world, capsys, arguments, code, message):
+    assert main(["build", "edge", *arguments]) == code
+    assert message in capsys.readouterr().err
+
+
+def test_without_tensorrt(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorrt", None)
+    assert main(["build", "edge"]) == 3
+    assert "TensorRT cannot be imported" in capsys.readouterr().err
+
+
+def test_it_needs_neither_torch_nor_onnx():
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(('torch', 'onnx', 'onnxruntime')));"
+        "import infoatlas_export.build_cli"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert tensorrt.OLDEST == (10, 3)

@@ -1,0 +1,218 @@
+"""Every name of TensorRT, pycuda and cuda-python that the code uses exists, in all versions.
+
+The code's names are read from its syntax, so that those of rare paths count too; the libraries'
+names come from the recorded bindings (tests/tensorrt_api.json), and the record is compared with the
+real bindings where they can be downloaded.
+"""
+
+import ast
+import importlib.metadata
+import inspect
+import json
+import re
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+import tensorrt_bindings as bindings
+from fake_gpu import World, make_driver, make_pycuda, make_tensorrt
+from infoatlas_export import tensorrt as builder
+from infoatlas_rt.backends import cuda_device, tensorrt
+
+RECORD = json.loads(bindings.RECORD.read_text())
+MODULES = [Path(module.__file__) for module in (builder, tensorrt, cuda_device)]
+
+# What the variables and attributes of these modules hold.
+CLASS_OF = {
+    "builder": "Builder", "cache": "ITimingCache", "config": "IBuilderConfig",
+    "context": "IExecutionContext", "engine": "ICudaEngine", "_engine": "ICudaEngine",
+    "fault": "ParserError", "inspector": "EngineInspector", "layer": "ILayer",
+    "network": "INetworkDefinition", "optimization": "IOptimizationProfile",
+    "parser": "OnnxParser", "_runtime": "Runtime",
+}  # fmt: skip
+NOT_TENSORRT = {"engine": {"tensorrt", "gpu", "compute_capability", "difference", "profiles"}}
+
+
+def used_names(source: str) -> set[tuple[str, str]]:
+    """(class or enumeration, member) of TensorRT, and ("", name) of its module."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Attribute) or node.attr == "__init__":
+            continue
+        owner = node.value
+        name = getattr(owner, "id", getattr(owner, "attr", None))
+        if name == "trt":
+            found.add(("", node.attr))
+        elif isinstance(owner, ast.Attribute) and getattr(owner.value, "id", "") == "trt":
+            found.add((owner.attr, node.attr))
+        elif name in CLASS_OF and node.attr not in NOT_TENSORRT.get(name, ()):
+            found.add((CLASS_OF[name], node.attr))
+    return found
+
+
+def missing(names: set[tuple[str, str]], api: dict) -> set[str]:
+    """Of these names, those that a version lacks."""
+    known = {"__version__": (), **api["classes"], **api["enums"]}
+    return {
+        f"{kind}.{name}".removeprefix(".")
+        for kind, name in names
+        if (name not in known if kind == "" else name not in known.get(kind, (name,)))
+    }
+
+
+@pytest.fixture(scope="module")
+def names():
+    return set().union(*(used_names(path.read_text()) for path in MODULES))
+
+
+@pytest.mark.parametrize("version", RECORD)
+def test_names_that_the_code_uses_exist(names, version):
+    assert len(names) > 60  # they are found at all
+    assert missing(names, RECORD[version]) == set()
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("add_optimization_profile(", "add_optimisation_profile("),
+        ("BuilderFlag.TF32", "BuilderFlag.TF23"),
+        ("BuilderFlag.TF32", "BuilderFlag.FP16"),  # removed in 11
+        ("trt.OnnxParser", "trt.ONNXParser"),
+    ],
+)
+def test_a_name_that_does_not_exist_is_found(right, wrong):
+    source = MODULES[0].read_text()
+    assert right in source
+    found = missing(used_names(source.replace(right, wrong)), RECORD["11.4.0.106"])
+    assert len(found) == 1 and wrong.strip("(").removeprefix("trt.") in found.pop()
+
+
+@pytest.mark.parametrize("version", RECORD)
+def test_the_record_is_what_the_bindings_have(version):
+    try:
+        found = bindings.tensorrt_api(version)
+    except bindings.Unavailable as error:
+        pytest.skip(f"TensorRT's bindings {version} are not to be had here: {error}")
+    assert found == RECORD[version], "run python tests/tensorrt_bindings.py"
+
+
+@pytest.mark.parametrize("version", RECORD)
+def test_the_model_of_tensorrt_has_no_names_of_its_own(version):
+    """Its classes have what the real bindings have, with arguments of the same names."""
+    api = RECORD[version]
+    fake = make_tensorrt(World(version=version))
+    own = {"load", "test"}  # how models talk among themselves
+    for name, kind in vars(fake).items():
+        if name in api["enums"]:
+            assert sorted(kind.__members__) == api["enums"][name]
+            continue
+        if not inspect.isclass(kind):
+            continue
+        for member, value in vars(kind).items():
+            if member.startswith("_") or member in own:
+                continue
+            assert member in api["classes"][name], f"{name}.{member}"
+            signature = api["classes"][name][member]
+            if isinstance(value, types.FunctionType) and "*args" not in signature:
+                wanted = re.findall(r"(?:^|\(|, )(\w+):", signature)
+                assert list(inspect.signature(value).parameters) == wanted, signature
+
+
+def test_no_tensorrt_is_imported_by_accident():
+    installed = {distribution.name for distribution in importlib.metadata.distributions()}
+    if "tensorrt" in installed:
+        pytest.skip("a real TensorRT is installed")
+    with pytest.raises(ImportError):
+        import tensorrt  # noqa: F401
+
+
+# As far as the real bindings go without their libraries: what subclasses their classes, and what is
+# said where neither a builder nor a runtime can be made.
+DRIVE = """
+import logging, sys
+import tensorrt_bindings as trt
+sys.modules["tensorrt"] = trt
+from infoatlas_export.tensorrt import _compile, _monitor, make_profiles
+from infoatlas_rt import model_file
+from infoatlas_rt.backends.tensorrt import Messages, load_tensorrt
+from infoatlas_rt.errors import ProviderError
+
+assert load_tensorrt() is trt
+messages = Messages(trt)
+messages.logger.log(trt.ILogger.ERROR, "too large")
+messages.logger.log(trt.ILogger.Severity.INTERNAL_ERROR, "and broken")
+messages.logger.log(trt.ILogger.INFO, "by the way")
+assert messages.take() == "too large; and broken"
+
+shares = []
+monitor = _monitor(trt, shares.append)
+assert isinstance(monitor, trt.IProgressMonitor)
+monitor.phase_start("build", None, 2)
+assert monitor.step_complete("build", 0) and shares == [0, 0.5]
+
+source = model_file.load("edge")
+try:
+    _compile(trt, messages, source, make_profiles(["control"], source), 2**30, None, None)
+except ProviderError as error:
+    assert "does not start" in str(error) and "nullptr" in str(error), error
+    print("driven")
+"""
+
+
+@pytest.mark.parametrize("version", RECORD)
+def test_the_real_bindings_take_what_is_subclassed_and_their_refusal_is_reported(version):
+    try:
+        folder, libraries = bindings.tensorrt_folders(version)
+        assert bindings.python(DRIVE, folder, libraries, path=sys.path) == "driven\n"
+    except bindings.Unavailable as error:
+        pytest.skip(f"TensorRT's bindings {version} are not to be had here: {error}")
+
+
+PYCUDA = ("init", "Device", "Context", "Stream", "Event", "Error", "mem_alloc",
+          "pagelocked_empty", "memcpy_htod_async", "memcpy_dtoh_async", "retain_primary_context",
+          "compute_capability", "name", "push", "pop", "synchronize", "handle", "record",
+          "time_since")  # fmt: skip
+
+
+@pytest.mark.parametrize("version", bindings.PYCUDA)
+def test_pycuda_binds_what_the_code_uses_and_no_graphs(version):
+    try:
+        source = bindings.pycuda_source(version)
+    except bindings.Unavailable as error:
+        pytest.skip(f"pycuda {version} is not to be had here: {error}")
+    text = "".join(MODULES[i].read_text() for i in (1, 2))
+    used = {name for name in PYCUDA if re.search(rf"\b{name}\b", text)}
+    used |= set(re.findall(r"\bcuda\.(\w+)", text)) - {"bindings"}
+    for name in used:
+        bound = rf'"{name}"|DEF_SIMPLE_\w+\({name}\)|DECLARE_EXC\({name},'
+        assert re.search(bound, source), name
+    assert re.search(r'"Stream", py::init<unsigned int>', source)  # takes flags
+    assert not re.search(r"cuStreamBeginCapture|cuGraphLaunch", source)
+    own = {name for name in vars(make_pycuda(World())) if not name.startswith("_")}
+    assert all(f'"{name}"' in source or f"({name}" in source for name in own)
+
+
+CALLS = """
+import json
+from cuda.bindings import driver
+print(json.dumps({name: (getattr(driver, name).__doc__ or "").splitlines()[:1]
+                  for name in dir(driver) if not name.startswith("_")}))
+"""
+
+
+@pytest.mark.parametrize("version", bindings.CUDA_BINDINGS)
+def test_cuda_python_has_what_the_code_uses(version):
+    try:
+        folder = bindings.install("cuda-bindings", version, "cuda-pathfinder")
+        known = json.loads(bindings.python(CALLS, folder))
+    except bindings.Unavailable as error:
+        pytest.skip(f"cuda-python {version} is not to be had here: {error}")
+    used = set(re.findall(r"\bdriver\.(\w+)", MODULES[2].read_text()))
+    assert {"cuStreamBeginCapture", "cuGraphLaunch", "CUstream"} <= used - {"driver"} <= set(known)
+    for name, value in vars(make_driver(World())).items():
+        if isinstance(value, types.FunctionType):
+            wanted = list(inspect.signature(value).parameters)
+            assert known[name], name
+            assert len(wanted) == known[name][0].count(",") + 1, known[name]

@@ -1,0 +1,609 @@
+"""A GPU that is none: models of TensorRT, pycuda and cuda-python with the rules that theirs have.
+
+TensorRT's libraries cannot be installed without a GPU's driver, so builder and backend are driven
+against these. They are strict where the real ones are silent: device memory is looked up by address
+(freed or foreign memory is a fault), work on a stream runs when it is synchronised (a result read
+too early is wrong), a graph replays the addresses that it was captured with, and fails if its
+context was changed since. An engine computes with ONNX Runtime. Names and signatures are those of
+the recorded bindings (test_tensorrt_names.py compares).
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+import types
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import IntEnum
+from importlib.machinery import ModuleSpec
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+
+MAGIC = b"fake plan\n"
+
+
+@dataclass
+class World:
+    """The machine: what it is, what fails, and what was called."""
+
+    version: str = "10.3.0"
+    gpu: str = "Orin"
+    capability: tuple[int, int] = (8, 7)
+    gpus: int = 1
+    memory: int = 2**34  # bytes
+    parse_errors: list[str] = field(default_factory=list)
+    build_error: str = ""
+    inspector: str = "Half"  # word for FP16 in the inspector's answer; "" for none
+    capturable: bool = True
+    calls: list[str] = field(default_factory=list)
+    counts: Counter = field(default_factory=Counter)
+    settings: dict[str, Any] = field(default_factory=dict)  # of the last build
+    allocations: dict[int, np.ndarray] = field(default_factory=dict)
+    pinned: list[np.ndarray] = field(default_factory=list)
+    stack: list[Any] = field(default_factory=list)
+    streams: dict[int, Any] = field(default_factory=dict)
+
+    def note(self, call: str) -> None:
+        self.calls.append(call)
+        self.counts[call] += 1
+
+    def at(self, address: int, size: int) -> np.ndarray:
+        """Device memory, if it is allocated."""
+        for start, memory in self.allocations.items():
+            if start <= address and address + size <= start + memory.nbytes:
+                return memory[address - start : address - start + size]
+        raise AssertionError(f"illegal memory access: {size} bytes at {address:#x}")
+
+
+@functools.cache
+def session(model: bytes) -> onnxruntime.InferenceSession:
+    return onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+
+
+@functools.cache
+def tensor_types(model: bytes) -> list[list[int]]:
+    """Types of the outputs of each node."""
+    graph = onnx.shape_inference.infer_shapes(onnx.load_from_string(model)).graph
+    values = (*graph.value_info, *graph.output)
+    known = {value.name: value.type.tensor_type.elem_type for value in values}
+    return [[known[name] for name in node.output if name in known] for node in graph.node]
+
+
+def install(monkeypatch: Any, **settings: Any) -> World:
+    """Make `import tensorrt`, `pycuda.driver` and `cuda.bindings.driver` import the models."""
+    world = World(**settings)
+    pycuda, cuda, bindings = (types.ModuleType(n) for n in ("pycuda", "cuda", "cuda.bindings"))
+    pycuda.driver, driver = make_pycuda(world), make_driver(world)
+    cuda.bindings, bindings.driver = bindings, driver
+    modules = {
+        "tensorrt": make_tensorrt(world), "pycuda": pycuda, "pycuda.driver": pycuda.driver,
+        "cuda": cuda, "cuda.bindings": bindings, "cuda.bindings.driver": driver,
+    }  # fmt: skip
+    for name, module in modules.items():
+        module.__spec__ = ModuleSpec(name, None)  # torch looks for it
+        monkeypatch.setitem(sys.modules, name, module)
+    return world
+
+
+# ---------------------------------------------------------------------------------- pycuda.driver
+
+
+def make_pycuda(world: World) -> types.ModuleType:
+    """pycuda.driver, as wrap_cudadrv.cpp binds it."""
+
+    class Error(Exception):
+        pass
+
+    class MemoryError(Error):
+        pass
+
+    class LogicError(Error):
+        pass
+
+    def needs_context() -> None:
+        if not world.stack:
+            raise LogicError("no currently active context?")
+
+    class Context:
+        handle = 1
+
+        def push(self) -> None:
+            world.stack.append(self)
+
+        @staticmethod
+        def pop() -> None:
+            if not world.stack:
+                raise LogicError("cannot pop context from empty stack")
+            world.stack.pop()
+
+    primary = Context()
+
+    class Device:
+        def __init__(self, number: int) -> None:
+            if number >= world.gpus:
+                raise LogicError("cuDeviceGet failed: invalid device ordinal")
+
+        def name(self) -> str:
+            return world.gpu
+
+        def compute_capability(self) -> tuple[int, int]:
+            return world.capability
+
+        def retain_primary_context(self) -> Context:
+            return primary
+
+    class Stream:
+        def __init__(self, flags: int = 0) -> None:
+            needs_context()
+            self.flags, self.handle = flags, 100 + len(world.streams)
+            self.queue: list[Callable[[], None]] = []
+            self.capturing: list[Callable[[], None]] | None = None
+            world.streams[self.handle] = self
+
+        def put(self, work: Callable[[], None]) -> None:
+            (self.queue if self.capturing is None else self.capturing).append(work)
+
+        def synchronize(self) -> None:
+            assert self.capturing is None, "synchronised within a capture"
+            queue, self.queue = self.queue, []
+            for work in queue:
+                work()
+            world.note("synchronize")
+
+    class Event:
+        def __init__(self, flags: int = 0) -> None:
+            needs_context()
+            self.time = -1
+
+        def record(self, stream: Any = None) -> Event:
+            stream.put(self._now)
+            return self
+
+        def _now(self) -> None:
+            world.counts["tick"] += 1
+            self.time = world.counts["tick"]
+
+        def time_since(self, event: Event) -> float:
+            assert min(self.time, event.time) > 0, "an event that was not waited for"
+            return float(self.time - event.time)
+
+    class DeviceAllocation:
+        def __init__(self, memory: np.ndarray) -> None:
+            self.address = memory.ctypes.data
+            world.allocations[self.address] = memory
+
+        def __int__(self) -> int:
+            return self.address
+
+        def __del__(self) -> None:
+            world.allocations.pop(self.address, None)
+
+    def mem_alloc(size: int) -> DeviceAllocation:
+        needs_context()
+        used = sum(memory.nbytes for memory in world.allocations.values())
+        if used + size > world.memory:
+            raise MemoryError("cuMemAlloc failed: out of memory")
+        world.note("mem_alloc")
+        return DeviceAllocation(np.full(size, 255, np.uint8))  # NaN, where floats
+
+    def pagelocked_empty(shape: int, dtype: Any, order: str = "C", mem_flags: int = 0) -> Any:
+        needs_context()
+        world.pinned.append(np.full(shape, 255, dtype))
+        return world.pinned[-1]
+
+    def is_pinned(host: np.ndarray) -> bool:
+        return any(np.shares_memory(host, memory) for memory in world.pinned)
+
+    def memcpy_htod_async(dest: int, src: np.ndarray, stream: Any = None) -> None:
+        needs_context()
+        assert is_pinned(src), "an asynchronous copy from memory that is not page-locked"
+
+        def work() -> None:
+            world.at(dest, src.nbytes)[:] = src.view(np.uint8).ravel()
+
+        stream.put(work)
+
+    def memcpy_dtoh_async(dest: np.ndarray, src: int, stream: Any = None) -> None:
+        needs_context()
+        assert is_pinned(dest), "an asynchronous copy to memory that is not page-locked"
+
+        def work() -> None:
+            dest.view(np.uint8).ravel()[:] = world.at(src, dest.nbytes)
+
+        stream.put(work)
+
+    def init(flags: int = 0) -> None:
+        if not world.gpus:
+            raise LogicError("cuInit failed: no CUDA-capable device is detected")
+
+    module = types.ModuleType("pycuda.driver")
+    for value in (Error, MemoryError, LogicError, Context, Device, Stream, Event, mem_alloc,
+                  pagelocked_empty, memcpy_htod_async, memcpy_dtoh_async, init):  # fmt: skip
+        setattr(module, value.__name__, value)
+    return module
+
+
+# --------------------------------------------------------------------------- cuda.bindings.driver
+
+
+def make_driver(world: World) -> types.ModuleType:
+    """The calls of cuda.bindings.driver that capture; they return (error, result)."""
+
+    class CUresult(IntEnum):
+        CUDA_SUCCESS = 0
+        CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900
+        CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901
+
+    class CUstreamCaptureMode(IntEnum):
+        CU_STREAM_CAPTURE_MODE_GLOBAL = 0
+        CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1
+
+    class CUstream:
+        def __init__(self, init_value: int = 0) -> None:
+            self.stream = world.streams[init_value]
+
+    def cuStreamBeginCapture(hStream: CUstream, mode: CUstreamCaptureMode) -> tuple:
+        assert hStream.stream.capturing is None and hStream.stream.flags == 1
+        assert mode == CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        hStream.stream.capturing = []
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuStreamEndCapture(hStream: CUstream) -> tuple:
+        work, hStream.stream.capturing = hStream.stream.capturing, None
+        if not world.capturable:
+            return CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, None
+        world.counts["graphs alive"] += 1
+        return CUresult.CUDA_SUCCESS, work
+
+    def cuGraphDestroy(hGraph: Any) -> tuple:
+        assert hGraph is not None
+        world.counts["graphs alive"] -= 1
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuGraphInstantiate(hGraph: Any, flags: int) -> tuple:
+        world.note("capture")
+        world.counts["executables alive"] += 1
+        return CUresult.CUDA_SUCCESS, list(hGraph)
+
+    def cuGraphLaunch(hGraphExec: Any, hStream: CUstream) -> tuple:
+        world.note("replay")
+        for work in hGraphExec:
+            hStream.stream.put(work)
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuGraphExecDestroy(hGraphExec: Any) -> tuple:
+        hGraphExec.clear()
+        world.counts["executables alive"] -= 1
+        return (CUresult.CUDA_SUCCESS,)
+
+    module = types.ModuleType("cuda.bindings.driver")
+    for value in (
+        CUresult, CUstreamCaptureMode, CUstream, cuStreamBeginCapture, cuStreamEndCapture,
+        cuGraphDestroy, cuGraphInstantiate, cuGraphLaunch, cuGraphExecDestroy,
+    ):  # fmt: skip
+        setattr(module, value.__name__, value)
+    return module
+
+
+# --------------------------------------------------------------------------------------- tensorrt
+
+DTYPES = {1: "FLOAT", 10: "HALF", 16: "BF16", 6: "INT32", 7: "INT64", 9: "BOOL"}
+
+
+def make_tensorrt(world: World) -> types.ModuleType:
+    """tensorrt of one version: enumerations as recorded, classes with the real ones' rules."""
+    from tensorrt_bindings import RECORD
+
+    record = json.loads(RECORD.read_text())
+    versions = {key.split(".")[0]: value for key, value in record.items()}
+    api = versions[world.version.split(".")[0]]
+    module = types.ModuleType("tensorrt")
+    module.__version__ = world.version
+    for name, members in api["enums"].items():
+        setattr(module, name, IntEnum(name, {member: i for i, member in enumerate(members)}))
+    trt: Any = module
+
+    class ILogger:
+        INTERNAL_ERROR, ERROR, WARNING, INFO, VERBOSE = range(5)
+
+        def __init__(self) -> None:
+            self.ready = True  # a subclass that does not call this crashes the real one
+
+        def log(self, severity: Any, msg: str) -> None:
+            raise NotImplementedError
+
+    class IProgressMonitor:
+        def __init__(self) -> None:
+            self.ready = True
+
+    def host_memory(content: bytes) -> Any:
+        """For IHostMemory, of which the buffer alone is used (no class can offer one)."""
+        return np.frombuffer(content, np.uint8)
+
+    class ParserError:
+        def __init__(self, text: str) -> None:
+            self.text = text
+
+        def desc(self) -> str:
+            return self.text
+
+        def node_name(self) -> str:
+            return "node_0"
+
+        def node_operator(self) -> str:
+            return "TopK"
+
+    class ILayer:
+        def __init__(self, types: list[int]) -> None:
+            self.types = types
+            self.num_outputs = len(types)
+
+        def get_output_type(self, index: int) -> Any:
+            return trt.DataType[DTYPES[self.types[index]]]
+
+    class INetworkDefinition:
+        def __init__(self, flags: int) -> None:
+            strong = 1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED)
+            assert flags & strong, "precision would be the builder's choice"
+            self.model: bytes | None = None
+
+        def load(self, content: bytes) -> None:
+            self.model = content
+            self.layers = [ILayer(types) for types in tensor_types(content)]
+            self.num_layers = len(self.layers)
+
+        def get_layer(self, index: int) -> ILayer:
+            return self.layers[index]
+
+    class OnnxParser:
+        def __init__(self, network: INetworkDefinition, logger: ILogger) -> None:
+            assert logger.ready
+            self.network = network
+            self.num_errors = 0
+
+        def parse(self, model: bytes, path: str | None = None) -> bool:
+            world.note("parse")
+            self.num_errors = len(world.parse_errors)
+            if self.num_errors:
+                return False
+            self.network.load(model)
+            return True
+
+        def get_error(self, index: int) -> ParserError:
+            return ParserError(world.parse_errors[index])
+
+    class IOptimizationProfile:
+        def __init__(self) -> None:
+            self.shapes: dict[str, list[list[int]]] = {}
+
+        def set_shape(self, input: str, min: Any, opt: Any, max: Any) -> None:
+            if not all(a <= b <= c for a, b, c in zip(min, opt, max, strict=True)):
+                raise ValueError("inconsistent shapes")
+            self.shapes[input] = [list(min), list(opt), list(max)]
+
+    class ITimingCache:
+        def __init__(self, content: bytes) -> None:
+            self.content = content
+
+        def serialize(self) -> Any:
+            return host_memory(self.content + b"+build")
+
+    class IBuilderConfig:
+        def __init__(self) -> None:
+            self.profiles: list[dict] = []
+            self.flags_cleared: list[Any] = []
+            self.pools: dict[Any, int] = {}
+            self.cache: ITimingCache | None = None
+            self.profiling_verbosity = trt.ProfilingVerbosity.LAYER_NAMES_ONLY
+            self.progress_monitor: Any = None
+
+        def set_memory_pool_limit(self, pool: Any, pool_size: int) -> None:
+            self.pools[pool] = pool_size
+
+        def clear_flag(self, flag: Any) -> None:
+            self.flags_cleared.append(flag)
+
+        def add_optimization_profile(self, profile: IOptimizationProfile) -> int:
+            if set(profile.shapes) != {"x", "y", "shifts", "sequence"}:
+                return -1
+            self.profiles.append(profile.shapes)
+            return len(self.profiles) - 1
+
+        def create_timing_cache(self, serialized_timing_cache: bytes) -> ITimingCache:
+            return ITimingCache(bytes(serialized_timing_cache))
+
+        def set_timing_cache(self, cache: ITimingCache, ignore_mismatch: bool) -> bool:
+            if cache.content and not ignore_mismatch and world.gpu.encode() not in cache.content:
+                return False
+            self.cache = cache
+            return True
+
+        def get_timing_cache(self) -> ITimingCache:
+            assert self.cache is not None
+            return self.cache
+
+    class Builder:
+        def __init__(self, logger: ILogger) -> None:
+            assert logger.ready and world.stack, "the builder would take a context of its own"
+            self.logger = logger
+
+        def create_network(self, flags: int = 0) -> INetworkDefinition:
+            return INetworkDefinition(flags)
+
+        def create_builder_config(self) -> IBuilderConfig:
+            return IBuilderConfig()
+
+        def create_optimization_profile(self) -> IOptimizationProfile:
+            return IOptimizationProfile()
+
+        def build_serialized_network(self, network: Any, config: IBuilderConfig) -> Any:
+            world.note("build")
+            assert config.profiles, "dynamic shapes without a profile"
+            monitor = config.progress_monitor
+            if monitor is not None:
+                assert monitor.ready
+                monitor.phase_start("Building", None, 2)
+                monitor.phase_start("Timing", "Building", 4)
+                if not all(monitor.step_complete("Timing", step) for step in range(4)):
+                    return None
+                monitor.phase_finish("Timing")
+                monitor.step_complete("Building", 1)
+                monitor.phase_finish("Building")
+            if world.build_error:
+                self.logger.log(ILogger.ERROR, world.build_error)
+                return None
+            world.settings = {
+                "profiles": config.profiles, "cleared": config.flags_cleared, "pools": config.pools,
+                "verbosity": config.profiling_verbosity,
+                "cache": None if config.cache is None else config.cache.content,
+            }  # fmt: skip
+            header = {"version": world.version, "gpu": world.gpu, "profiles": config.profiles}
+            if "HALF" in {DTYPES[t] for layer in network.layers for t in layer.types}:
+                header["half"] = True
+            return host_memory(MAGIC + json.dumps(header).encode() + b"\n" + network.model)
+
+    class EngineInspector:
+        def __init__(self, header: dict) -> None:
+            self.header = header
+
+        def get_engine_information(self, format: Any) -> str:
+            words = ["Float", "Int64"] + [world.inspector] * bool(self.header.get("half"))
+            layers = [{"Name": f"layer {i}", "Outputs": [{"Name": "t", "Format/Datatype": word}]}
+                      for i, word in enumerate(words)]  # fmt: skip
+            return json.dumps({"Layers": layers, "Bindings": []})
+
+    class IExecutionContext:
+        def __init__(self, engine: ICudaEngine) -> None:
+            self.engine = engine
+            self.profile: int | None = None
+            self.shapes: dict[str, tuple[int, ...]] = {}
+            self.addresses: dict[str, int] = {}
+            self.scratch = (0, 0)
+            self.state = 0  # changes with every setting
+            self.warm = -1  # the state of the last plain enqueue that has run
+
+        def set_optimization_profile_async(self, profile_index: int, stream_handle: int) -> bool:
+            assert stream_handle in world.streams
+            self.profile = profile_index
+            self.state += 1
+            return profile_index < self.engine.num_optimization_profiles
+
+        def set_input_shape(self, name: str, shape: tuple[int, ...]) -> bool:
+            assert self.profile is not None, "the profile comes first"
+            low, _, high = self.engine.header["profiles"][self.profile][name]
+            self.state += 1
+            self.shapes[name] = tuple(shape)
+            return all(a <= b <= c for a, b, c in zip(low, shape, high, strict=True))
+
+        def infer_shapes(self) -> list[str]:
+            return [name for name in ("x", "y", "shifts", "sequence") if name not in self.shapes]
+
+        def get_tensor_shape(self, name: str) -> tuple[int, ...]:
+            slices, n = self.shapes["x"][:2]
+            return self.shapes.get(name, (slices,) if name in ("mi", "spread") else (slices, n))
+
+        def update_device_memory_size_for_shapes(self) -> int:
+            slices, n = self.shapes["x"][:2]
+            return slices * n * self.shapes["shifts"][0] * 16
+
+        def set_device_memory(self, memory: int, size: int) -> None:
+            self.scratch = memory, size
+            self.state += 1
+
+        def set_tensor_address(self, name: str, memory: int) -> bool:
+            self.addresses[name] = memory
+            self.state += 1
+            return True
+
+        def execute_async_v3(self, stream_handle: int) -> bool:
+            world.note("enqueue")
+            stream = world.streams[stream_handle]
+            tensors = {"x", "y", "shifts", "sequence", "mi", "pointwise", "influence", "spread"}
+            if set(self.addresses) != tensors or self.infer_shapes():
+                self.engine.logger.log(ILogger.ERROR, "shapes or addresses are missing")
+                return False
+            if self.scratch[1] < self.update_device_memory_size_for_shapes():
+                self.engine.logger.log(ILogger.ERROR, "too little device memory")
+                return False
+            if stream.capturing is not None and (not world.capturable or self.warm != self.state):
+                self.engine.logger.log(ILogger.ERROR, "operation not permitted in a capture")
+                return False
+            stream.put(self._work(stream.capturing is not None))
+            return True
+
+        def _work(self, captured: bool) -> Callable[[], None]:
+            state, shapes, addresses = self.state, dict(self.shapes), dict(self.addresses)
+            scratch = self.scratch
+
+            def work() -> None:
+                assert self.state == state, "the context was changed after the capture or enqueue"
+                world.at(*scratch)[:] = 7
+                inputs = {}
+                for name, shape in shapes.items():
+                    kind = np.float32 if name in "xy" else np.int64
+                    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+                    inputs[name] = world.at(addresses[name], size).view(kind).reshape(shape)
+                names = ["mi", "pointwise", "influence", "spread"]
+                for name, values in zip(names, self.engine.session.run(names, inputs), strict=True):
+                    world.at(addresses[name], values.nbytes)[:] = values.view(np.uint8).ravel()
+                if not captured:
+                    self.warm = state
+
+            return work
+
+    class ICudaEngine:
+        def __init__(self, header: dict, model: bytes, logger: ILogger) -> None:
+            self.header, self.logger = header, logger
+            self.session = session(model)
+            self.inputs = [v.name for v in self.session.get_inputs()]
+            self.names = self.inputs + [v.name for v in self.session.get_outputs()]
+            self.num_io_tensors = len(self.names)
+            self.num_optimization_profiles = len(header["profiles"])
+
+        def get_tensor_name(self, index: int) -> str:
+            return self.names[index]
+
+        def get_tensor_mode(self, name: str) -> Any:
+            return trt.TensorIOMode["INPUT" if name in self.inputs else "OUTPUT"]
+
+        def get_tensor_location(self, name: str) -> Any:
+            return trt.TensorLocation.DEVICE
+
+        def get_tensor_dtype(self, name: str) -> Any:
+            kinds = {v.name: v.type for v in
+                     (*self.session.get_inputs(), *self.session.get_outputs())}  # fmt: skip
+            words = {"tensor(float)": "FLOAT", "tensor(int64)": "INT64", "tensor(float16)": "HALF"}
+            return trt.DataType[words[kinds[name]]]
+
+        def create_engine_inspector(self) -> EngineInspector:
+            return EngineInspector(self.header)
+
+        def create_execution_context(self, strategy: Any = None) -> IExecutionContext:
+            assert strategy == trt.ExecutionContextAllocationStrategy.USER_MANAGED
+            world.note("context")
+            return IExecutionContext(self)
+
+    class Runtime:
+        def __init__(self, logger: ILogger) -> None:
+            assert logger.ready and world.stack
+            self.logger = logger
+
+        def deserialize_cuda_engine(self, serialized_engine: bytes) -> ICudaEngine | None:
+            content = bytes(serialized_engine)
+            header, _, model = content.removeprefix(MAGIC).partition(b"\n")
+            if not content.startswith(MAGIC) or json.loads(header)["version"] != world.version:
+                self.logger.log(ILogger.ERROR, "the engine plan file is not compatible")
+                return None
+            return ICudaEngine(json.loads(header), model, self.logger)
+
+    for value in (ILogger, IProgressMonitor, ParserError, ILayer, INetworkDefinition,
+                  OnnxParser, IOptimizationProfile, ITimingCache, IBuilderConfig, Builder,
+                  EngineInspector, IExecutionContext, ICudaEngine, Runtime):  # fmt: skip
+        setattr(module, value.__name__, value)
+    return module
