@@ -1,0 +1,145 @@
+"""A build from a recipe: the same bits again, resumed where it stopped, and what it refuses."""
+
+import copy
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+
+from infoatlas_export import onnx as export_module
+from infoatlas_rt import Estimator, model_file
+from infoatlas_train import build, pretrain
+from infoatlas_train.build import OUTPUTS, Build, RecipeError, read_recipe
+from infoatlas_train.config import PRESETS
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+
+
+@pytest.fixture(scope="module")
+def short():
+    """The recipe of tiny, in seconds."""
+    recipe = read_recipe(RECIPES / "tiny.toml")
+    recipe["pretrain"] |= {"steps": 4, "tokens": 512, "batch": 8, "evaluate": 2, "warmup": 1}
+    recipe["pretrain"]["sizes"] = {"32": 1, "64": 1}
+    recipe["examples"] |= {"batches": 20, "largest": 60, "up_to": 40}
+    recipe["correction"] |= {"steps": 8}
+    recipe["calibration"] |= {"draws": 3, "wide": 1}
+    recipe["evaluation"] |= {"draws": 3, "sizes": [50, 100]}
+    return recipe
+
+
+@pytest.fixture(scope="module")
+def built(short, tmp_path_factory):
+    """Folder with a build at one go, and one with a build in pieces; one thread."""
+    threads, folder = torch.get_num_threads(), tmp_path_factory.mktemp("build")
+    held_out = pretrain.held_out_batches
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pretrain, "HELD_OUT_SIZES", (50,))
+        patch.setattr(pretrain, "held_out_batches", lambda *a: held_out(*a, per_size=8))
+        patch.setattr(export_module, "PARITY_SIZES", ((1, 64, 0), (3, 100, 0)))
+        torch.set_num_threads(1)
+        Build(short, folder / "whole", 1).run()
+        Build(short, folder / "parts", 1).run(until="pretrain")
+        for i in (1, 0):
+            Build(short, folder / "parts", 1).run(shard=(i, 2))
+        Build(short, folder / "parts", 1).run(until="correction")
+        Build(short, folder / "parts", 1).run()
+        torch.set_num_threads(threads)
+    return folder
+
+
+def test_the_same_recipe_gives_the_same_bits(built):
+    """At one go or in pieces: the model file is equal byte for byte."""
+    whole, parts = ((built / name / "model.onnx").read_bytes() for name in ("whole", "parts"))
+    assert whole == parts
+
+
+def test_the_model_is_one_that_the_runtime_reads(built):
+    file = built / "whole" / "model.onnx"
+    assert model_file.load(file).name == "tiny"
+    x = torch.randn(64, 2, dtype=torch.float64).numpy()
+    estimate = Estimator(str(file)).estimate(x, x + 1)
+    assert estimate.mi > 0 and estimate.stderr > 0
+    rows = json.loads((built / "whole" / "evaluation.json").read_text())
+    assert [row["n"] for row in rows] == [50, 100]
+
+
+def test_the_manifest_says_what_was_made_of_what(built, short):
+    manifest = json.loads((built / "parts" / "manifest.json").read_text())
+    stages = manifest["stages"]
+    assert manifest["recipe"] == short and list(stages) == list(OUTPUTS)
+    for name, record in stages.items():
+        file = built / "parts" / OUTPUTS[name]
+        assert record["complete"] and record["outputs"] == {OUTPUTS[name]: build.digest(file)}
+        assert {"torch", "python", "infoatlas-rt"} <= set(record["versions"])
+    assert stages["pretrain"]["datasets"] == 4 * 8 and stages["examples"]["datasets"] == 20 * 8
+    made = {file: value for record in stages.values() for file, value in record["outputs"].items()}
+    for record in stages.values():
+        assert all(made[file] == value for file, value in record["inputs"].items())
+
+
+def test_what_is_complete_is_left_alone(built, short, monkeypatch):
+    def again(self):
+        raise AssertionError("it is complete")
+
+    for name in OUTPUTS:
+        monkeypatch.setattr(Build, name, again)
+    Build(short, built / "whole").run()
+
+
+@pytest.mark.parametrize(
+    "section, option, stage",
+    [("pretrain", "lr", "pretrain"), ("correction", "steps", "correction"),
+     ("calibration", "draws", "calibrate")],
+)  # fmt: skip
+def test_another_recipe_is_refused_where_it_differs(built, short, section, option, stage):
+    other = copy.deepcopy(short)
+    other[section][option] *= 2
+    with pytest.raises(RecipeError, match=f"holds the stage '{stage}' of another recipe"):
+        Build(other, built / "whole").run()
+
+
+def test_recipes_are_complete_and_their_networks_the_presets():
+    for file in RECIPES.glob("*.toml"):
+        recipe = read_recipe(file)
+        found = Build(recipe, Path("/tmp")).config
+        assert found == PRESETS[recipe["name"]] and recipe["name"] == file.stem
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [("[network]\nwidht = 3", "has no widht"), ("[colour]", "colour missing or unknown"),
+     ("name = ", "cannot read the recipe")],
+)  # fmt: skip
+def test_what_is_not_known_is_refused(tmp_path, change, message):
+    text = (RECIPES / "tiny.toml").read_text()
+    text = text.replace("[network]", change) if "network" in change else text + "\n" + change
+    (tmp_path / "r.toml").write_text(text)
+    with pytest.raises(RecipeError, match=message):
+        read_recipe(tmp_path / "r.toml")
+
+
+def test_code_of_no_commit_is_refused(tmp_path):
+    def git(*args):
+        options = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", *options, "-C", str(tmp_path), *args], check=True)
+
+    with pytest.raises(RecipeError, match="no git checkout"):
+        build.check_clean(tmp_path)
+    git("init", "-q")
+    (tmp_path / "code.py").write_text("1")
+    git("add", ".")
+    git("commit", "-qm", "one")
+    build.check_clean(tmp_path)
+    (tmp_path / "code.py").write_text("2")
+    with pytest.raises(RecipeError, match="code"):
+        build.check_clean(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["1", "2/2", "a/3", "-1/2"])
+def test_a_shard_is_one_of_several(text, capsys):
+    with pytest.raises(SystemExit):
+        build.main(["r.toml", "--out", "x", f"--shard={text}"])
+    assert "is no shard" in capsys.readouterr().err

@@ -1,0 +1,321 @@
+"""Build a model from its recipe: python -m infoatlas_train.build recipes/edge.toml --out runs/edge
+
+A recipe decides everything: network, mixture of datasets, schedules, numbers, seeds. The stages
+
+    pretrain -> examples -> correction -> export -> calibrate -> evaluate
+
+leave their files in `--out`, and manifest.json says of each what it was made from: the part of the
+recipe that concerns it, hashes of its input and output files, the git revision, versions, seconds
+and datasets. The same command resumes where it stopped: what is complete is kept, a stage that has
+begun goes on. model.onnx is the result.
+
+Several processes: torchrun --nproc-per-node 8 -m infoatlas_train.build ... shares pretraining; and
+--shard 0/8 ... --shard 7/8, each in a process of its own, share the examples, which the next call
+without --shard merges.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import fields
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from infoatlas_rt import __version__
+from infoatlas_train import calibrate, fit_correction, pretrain
+from infoatlas_train.config import HypernetworkConfig
+from infoatlas_train.fit_correction import Plan
+from infoatlas_train.model.bias_correction import BiasCorrection
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib
+
+SECTIONS = ("name", "network", "pretrain", "examples", "correction", "calibration", "evaluation")
+PACKAGES = ("torch", "numpy", "onnx", "onnxruntime", "lightning-fabric")
+
+
+OUTPUTS = {  # of the stages
+    "pretrain": "pretrain/best.pt",
+    "examples": "examples.pt",
+    "correction": "corrected.pt",
+    "export": "uncalibrated.onnx",
+    "calibrate": "model.onnx",
+    "evaluate": "evaluation.json",
+}
+
+
+class RecipeError(ValueError):
+    """The recipe or the state of the folder does not allow the build."""
+
+
+def read_recipe(path: str | Path) -> dict[str, Any]:
+    """A recipe with nothing unknown in it.
+
+    Raises
+    ------
+    RecipeError
+        If a section is missing, or something is not known.
+    """
+    try:
+        recipe = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise RecipeError(f"cannot read the recipe {path}: {error}") from error
+    if set(recipe) != set(SECTIONS):
+        wrong = ", ".join(sorted(set(recipe) ^ set(SECTIONS)))
+        raise RecipeError(f"{path}: {wrong} missing or unknown; a recipe has {', '.join(SECTIONS)}")
+    known = {
+        "network": {f.name for f in fields(HypernetworkConfig)} - {"gap"},
+        "pretrain": set(vars(pretrain.arguments([]))) - set(pretrain.LOCAL) - {"preset"},
+        "examples": {f.name for f in fields(Plan)},
+        "correction": {"seed", "steps", "metrics"},
+        "calibration": {"seed", "draws", "wide"},
+        "evaluation": {"seed", "draws", "sizes"},
+    }
+    for section, names in known.items():
+        unknown = sorted(set(recipe[section]) - names)
+        if unknown:
+            raise RecipeError(
+                f"{path}: [{section}] has no {', '.join(unknown)}; there are "
+                f"{', '.join(sorted(names))}"
+            )
+    return recipe
+
+
+class Build:
+    """A recipe and a folder: stages that are complete, begun or to come."""
+
+    def __init__(self, recipe: dict[str, Any], out: Path, threads: int = 0) -> None:
+        self.recipe, self.out, self.threads = recipe, out, threads
+        self.config = HypernetworkConfig(**recipe["network"])
+        self.plan = Plan(**recipe["examples"])
+        out.mkdir(parents=True, exist_ok=True)
+
+    def stages(self) -> dict[str, tuple[Callable[[], int], tuple[str, ...], tuple[str, ...]]]:
+        """Name -> (function that returns datasets seen, sections of the recipe, input files)."""
+        return {
+            "pretrain": (self.pretrain, ("network", "pretrain"), ()),
+            "examples": (self.examples, ("examples", "correction"), ("pretrain/best.pt",)),
+            "correction": (
+                self.correction,
+                ("examples", "correction"),
+                ("pretrain/best.pt", "examples.pt"),
+            ),
+            "export": (self.export, ("name",), ("corrected.pt",)),
+            "calibrate": (self.calibrate, ("calibration",), ("uncalibrated.onnx",)),
+            "evaluate": (self.evaluate, ("evaluation",), ("model.onnx",)),
+        }
+
+    def run(self, until: str = "evaluate", shard: tuple[int, int] = (0, 1)) -> None:
+        """All stages that are not complete, up to and with `until`."""
+        for name, (stage, sections, inputs) in self.stages().items():
+            key = self.key(name, sections, inputs)
+            done = self.manifest().get("stages", {}).get(name)
+            if done and done["key"] != key:
+                raise RecipeError(
+                    f"{self.out} holds the stage {name!r} of another recipe or of other inputs: "
+                    "give another --out, or remove it and what follows from manifest.json and there"
+                )
+            if not (done and done["complete"]):
+                record = {"key": key, "complete": False, "seconds": (done or {}).get("seconds", 0)}
+                self.note(name, record)
+                started = time.monotonic()
+                if name == "examples" and shard != (0, 1):
+                    self.shard(shard)
+                    return
+                datasets = stage()
+                record |= {"complete": True, "datasets": datasets, "git_revision": revision()}
+                record["seconds"] = round(record["seconds"] + time.monotonic() - started, 1)
+                record["inputs"] = {f: digest(self.out / f) for f in inputs}
+                record["outputs"] = {OUTPUTS[name]: digest(self.out / OUTPUTS[name])}
+                record["versions"] = {p: version(p) for p in PACKAGES} | {
+                    "infoatlas-rt": __version__,
+                    "python": platform.python_version(),
+                }
+                self.note(name, record)
+            if name == until or rank() > 0:  # the other processes share pretraining alone
+                return
+
+    def key(self, name: str, sections: tuple[str, ...], inputs: tuple[str, ...]) -> str:
+        """What a stage depends on: its part of the recipe, and the files that go in."""
+        part = {section: self.recipe[section] for section in sections}
+        if name == "examples":  # (a longer fit needs no other examples)
+            part["correction"] = self.recipe["correction"]["metrics"]
+        files = [digest(self.out / file) for file in inputs]
+        text = json.dumps([name, part, files], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def manifest(self) -> dict[str, Any]:
+        file = self.out / "manifest.json"
+        return json.loads(file.read_text("utf-8")) if file.exists() else {}
+
+    def note(self, stage: str, record: dict[str, Any]) -> None:
+        if rank() > 0:
+            return
+        text = json.dumps(self.recipe, sort_keys=True)
+        manifest = {
+            "recipe": self.recipe,
+            "recipe_hash": hashlib.sha256(text.encode()).hexdigest(),
+            "stages": self.manifest().get("stages", {}) | {stage: record},
+        }
+        temporary = self.out / "manifest.tmp"
+        temporary.write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+        temporary.replace(self.out / "manifest.json")
+
+    # ---- stages ----------------------------------------------------------------------------------
+
+    def pretrain(self) -> int:
+        args = pretrain.arguments([])
+        vars(args).update(self.recipe["pretrain"])
+        args.preset, args.threads = self.recipe["name"], self.threads
+        args.sizes = {int(n): weight for n, weight in (args.sizes or {}).items()} or None
+        args.out = str(self.out / "pretrain")
+        args.resume = (self.out / "pretrain" / "last.pt").exists()
+        pretrain.pretrain(args, self.config)
+        return int(pretrain.load(self.out / "pretrain" / "last.pt")[1]["datasets"])
+
+    def shard(self, shard: tuple[int, int]) -> Path:
+        """Examples of one shard, in a file of its own."""
+        model, _ = pretrain.load(self.out / "pretrain" / "best.pt")
+        correction = BiasCorrection(self.recipe["correction"]["metrics"])
+        keep = self.out / f"examples-{shard[0]}-of-{shard[1]}.pt"
+        fit_correction.gather(model, correction, self.plan, keep, shard)
+        return keep
+
+    def examples(self) -> int:
+        found = sorted(self.out.glob("examples-*-of-*.pt"))
+        count = {int(file.stem.split("-")[-1]) for file in found}
+        if len(count) > 1:
+            raise RecipeError(
+                f"{self.out} holds shards of several partitions: remove the files examples-*-of-*"
+            )
+        n = count.pop() if count else 1
+        files = [self.shard((i, n)) for i in range(n)]  # (completes what is not)
+        whole = fit_correction.merged([torch.load(file, weights_only=True) for file in files])
+        torch.save(whole, self.out / "examples.pt")
+        for file in files:
+            file.unlink()
+        return fit_correction.TOGETHER * len(whole["batch"].unique())
+
+    def correction(self) -> int:
+        model, run = pretrain.load(self.out / "pretrain" / "best.pt")
+        data = torch.load(self.out / "examples.pt", weights_only=True)
+        options = self.recipe["correction"]
+        whole, about = fit_correction.corrected(model, data, plan=self.plan, **options)
+        about["git_revision"] = revision()
+        saved = pretrain.checkpoint(whole, run | {"gap": about})
+        torch.save(saved, self.out / "corrected.pt")
+        return int(about["datasets"])
+
+    def export(self) -> int:
+        from infoatlas_export.onnx import content  # (that package imports this one)
+
+        source, target = self.out / "corrected.pt", self.out / "uncalibrated.onnx"
+        made, _ = content(source, name=self.recipe["name"], version=__version__)
+        target.write_bytes(made)
+        return 0
+
+    def calibrate(self) -> int:
+        from infoatlas_export.onnx import read_calibration, recalibrated
+
+        options = self.recipe["calibration"]
+        model = self.out / "uncalibrated.onnx"
+        constants, _ = calibrate.calibrate(
+            str(model), options["draws"], options["wide"], options["seed"], max(1, self.threads)
+        )
+        text = json.dumps(constants | options, indent=1) + "\n"
+        (self.out / "calibration.json").write_text(text, encoding="utf-8")
+        found = read_calibration(self.out / "calibration.json")
+        (self.out / "model.onnx").write_bytes(recalibrated(model.read_bytes(), found))
+        return int(options["draws"] + options["wide"])
+
+    def evaluate(self) -> int:
+        """Error, bias and coverage on datasets of the calibration's kind, with another seed."""
+        options = self.recipe["evaluation"]
+        estimator = calibrate.Estimator(str(self.out / "model.onnx"), threads=max(1, self.threads))
+        draws = calibrate.whole(options["draws"], options["seed"], dim=self.config.dim)
+        usable = tuple(n for n in options["sizes"] if n >= estimator.model_file.n_min)
+        with fit_correction.progress("evaluate") as show:
+            count = iter(range(1, options["draws"] + 1))
+            data = calibrate.read(
+                estimator, draws, usable, lambda: show(next(count) / options["draws"])
+            )
+        rows = []
+        for n in usable:
+            at = {name: column[data["n"] == n] for name, column in data.items()}
+            error = at["mi"] - at["truth"]
+            rows.append({
+                "n": n, "estimates": len(error), "error": round(float(np.abs(error).mean()), 4),
+                "bias": round(float(error.mean()), 4), "least": round(float(at["mi"].min()), 4),
+                "coverage": round(calibrate.coverage(at, at["stderr"]), 3),
+            })  # fmt: skip
+        text = json.dumps(rows, indent=1) + "\n"
+        (self.out / "evaluation.json").write_text(text, encoding="utf-8")
+        return int(options["draws"])
+
+
+def digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def rank() -> int:
+    return int(os.environ.get("RANK", "0"))
+
+
+def revision() -> str:
+    return pretrain.git_revision()
+
+
+def check_clean(folder: Path) -> None:
+    """Raise RecipeError if the code in a folder is not that of a commit."""
+    command = ["git", "-C", str(folder), "status", "--porcelain", "--untracked-files=no"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode or done.stdout.strip():
+        what = done.stdout.strip() or "no git checkout"
+        raise RecipeError(
+            f"the code is not that of a commit ({what}): commit first, or pass --allow-dirty, and "
+            "nobody will know what made the model"
+        )
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    i, _, n = text.partition("/")
+    if not (i.isdecimal() and n.isdecimal() and int(i) < int(n)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no shard: give i/n with i from 0 to n - 1")
+    return int(i), int(n)
+
+
+def main(argv: list[str] | None = None) -> None:
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("recipe", help="recipes/NAME.toml")
+    p.add_argument("--out", type=Path, required=True, help="folder for all files of the build")
+    p.add_argument("--until", choices=OUTPUTS, default="evaluate", help="last stage to run")
+    p.add_argument("--shard", type=parse_shard, default=(0, 1), metavar="I/N",
+                   help="draw this part of the examples, and stop")  # fmt: skip
+    p.add_argument("--threads", type=int, default=1, help="one thread: the same bits again")
+    p.add_argument("--allow-dirty", action="store_true", help="build from code that is no commit's")
+    args = p.parse_args(argv)
+    try:
+        if not args.allow_dirty:
+            check_clean(Path(__file__).parent)
+        torch.set_num_threads(args.threads)
+        Build(read_recipe(args.recipe), args.out, args.threads).run(args.until, args.shard)
+    except (RecipeError, ValueError) as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main()
