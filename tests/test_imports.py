@@ -21,13 +21,14 @@ PACKAGES = (
 RUNTIME = """
     cli
     messages
-    explanation
+    explanation maniskill
+    vector_tracker vector_windows
     discovery tracker coupling
     keystates
-    segmentation pointwise
+    segmentation pointwise phase_filter
     phases extrema
     ensemble_curve extremum_search sliding_window independence
-    pair_window lagged_pairs parallel increments
+    pair_window lagged_pairs parallel increments vector_streams
     estimator
     written_critic forward
     result prepare

@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from .independence import TestResult, independence_test
     from .keystates import KeyStates
     from .lagged_pairs import Pairs, PooledPairs, ensemble_pairs
+    from .maniskill import KeyStateWrapper
     from .preprocess import canonical_quaternion
     from .result import Estimate, WindowEstimate
     from .sliding_window import OnlineEstimator
     from .tracker import KeyStateEvent, KeyStateTracker
     from .trajectories import Trajectories
+    from .vector_tracker import VectorTracker
+    from .vector_windows import VectorWindows
     from .written_critic import Critic
 
 __version__ = "0.1.0"
@@ -43,6 +46,7 @@ __all__ = [
     "KeyStateDetector",
     "KeyStateEvent",
     "KeyStateTracker",
+    "KeyStateWrapper",
     "KeyStates",
     "MICurve",
     "ModelError",
@@ -53,6 +57,8 @@ __all__ = [
     "ProviderError",
     "TestResult",
     "Trajectories",
+    "VectorTracker",
+    "VectorWindows",
     "WindowEstimate",
     "canonical_quaternion",
     "discover_keystates",
@@ -76,11 +82,14 @@ _MODULES = {  # of each public name
     "independence": ("TestResult", "independence_test"),
     "keystates": ("KeyStates",),
     "lagged_pairs": ("Pairs", "PooledPairs", "ensemble_pairs"),
+    "maniskill": ("KeyStateWrapper",),
     "preprocess": ("canonical_quaternion",),
     "result": ("Estimate", "WindowEstimate"),
     "sliding_window": ("OnlineEstimator",),
     "tracker": ("KeyStateEvent", "KeyStateTracker"),
     "trajectories": ("Trajectories",),
+    "vector_tracker": ("VectorTracker",),
+    "vector_windows": ("VectorWindows",),
     "written_critic": ("Critic",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

@@ -1,0 +1,139 @@
+"""The wrapper around vector environments, by environments that replay episodes.
+
+The real ones are in tests/maniskill.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+from infoatlas_rt import (
+    Estimator,
+    InputError,
+    KeyStateTracker,
+    KeyStateWrapper,
+    VectorTracker,
+    VectorWindows,
+    discover_keystates,
+)
+from regimes import demonstrations
+from vector_envs import ReplayEnv
+
+
+@pytest.fixture(scope="module")
+def found():
+    return discover_keystates(demonstrations(count=15, seed=3)[0], k=2)
+
+
+@pytest.fixture(scope="module")
+def episodes():
+    """Three of each of two environments, of different lengths."""
+    states, _ = demonstrations(count=6, seed=4)
+    return [states[:3], states[3:]]
+
+
+def newest(found, episode):
+    """Newest key state after each state of an episode; -1 before one."""
+    tracker, values = KeyStateTracker(found), [-1]
+    for state in episode:
+        values.append(max([values[-1], *(e.keystate for e in tracker.push(state))]))
+    return values[1:]
+
+
+@pytest.mark.parametrize("layout", ["maniskill", "gymnasium", "next step"])
+def test_episodes_are_followed_to_their_true_ends(found, episodes, layout):
+    envs = KeyStateWrapper(ReplayEnv(episodes, layout), VectorTracker(found, 2))
+    expected = [[newest(found, episode) for episode in own] for own in episodes]
+    _, info = envs.reset(seed=0)
+    assert list(info["key_state"]) == [-1, -1]
+    ends = 0
+    for _ in range(2 * max(len(e) for own in episodes for e in own)):
+        _, _, done, _, info = envs.step(None)
+        for row in range(2):
+            # (attributes of the environment are the wrapper's)
+            now = expected[row][envs.which[row]][envs.at[row]]
+            assert info["key_state"][row] == now
+            if done[row]:
+                ends += 1
+                last = info if layout == "next step" else info["final_info"]
+                assert last["key_state"][row] == 1
+                assert now == (1 if layout == "next step" else -1)
+    assert ends >= 3
+
+
+def test_windows_end_with_the_true_last_state(episodes):
+    estimator = Estimator(threads=1)
+    length = 40
+    cut = [[episode[:length] for episode in own] for own in episodes]
+    windows = VectorWindows(2, estimator, window=length - 2, every=1)
+    envs = KeyStateWrapper(ReplayEnv(cut, "maniskill"), windows)
+    envs.reset()
+    for _ in range(length - 1):
+        assert np.isnan(windows.information).all()
+        *_, info = envs.step(None)
+    assert np.isnan(info["mutual_information"]).all()
+    for row, value in enumerate(info["final_info"]["mutual_information"]):
+        episode = cut[row][0]
+        assert (
+            abs(value - estimator.estimate(episode[2:], episode[:-2], time_series=True).mi) < 1e-4
+        )
+
+
+def test_a_reset_of_some_environments(found, episodes):
+    envs = KeyStateWrapper(ReplayEnv(episodes, "next step"), VectorTracker(found, 2))
+    envs.reset()
+    while True:
+        *_, info = envs.step(None)
+        if (info["key_state"] >= 0).all():
+            break
+    _, info = envs.reset(options={"env_idx": np.array([1])})
+    assert info["key_state"][0] >= 0 and info["key_state"][1] == -1
+    expected = newest(found, episodes[1][envs.which[1]])
+    for _ in range(10):
+        *_, info = envs.step(None)
+    assert info["key_state"][1] == expected[envs.at[1]]
+
+
+def test_observations_in_dictionaries(found, episodes):
+    class Dictionaries(ReplayEnv):
+        def _obs(self):
+            return super()._obs()
+
+        def step(self, actions):
+            obs, *rest, info = super().step(actions)
+            if "final_obs" in info:
+                info["final_obs"] = np.array(
+                    [None if o is None else {"state": o} for o in info["final_obs"]]
+                )
+            return {"state": obs}, *rest, info
+
+        def reset(self, **options):
+            obs, info = super().reset(**options)
+            return {"state": obs}, info
+
+    envs = KeyStateWrapper(
+        Dictionaries(episodes, "gymnasium"), VectorTracker(found, 2), state=lambda o: o["state"]
+    )
+    envs.reset()
+    for _ in range(len(episodes[0][0]) - 1):
+        *_, info = envs.step(None)
+    assert info["final_info"]["key_state"][0] == 1
+    envs = KeyStateWrapper(Dictionaries(episodes, "gymnasium"), VectorTracker(found, 2))
+    with pytest.raises(InputError, match=r"observations are dict.*pass state="):
+        envs.reset()
+
+
+def test_what_cannot_be_wrapped(found, episodes):
+    env = ReplayEnv(episodes, "maniskill")
+    for streams in ((), (VectorTracker(found, 2), VectorTracker(found, 2))):
+        with pytest.raises(InputError, match="pass a VectorTracker, a VectorWindows, or both"):
+            KeyStateWrapper(env, *streams)
+    with pytest.raises(InputError, match="follows 3 environments, and there are 2"):
+        KeyStateWrapper(env, VectorTracker(found, 3))
+    wrapped = KeyStateWrapper(env, VectorTracker(found, 2))
+    assert copy.copy(wrapped).num_envs == 2
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = wrapped.nothing

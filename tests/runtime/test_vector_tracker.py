@@ -1,0 +1,101 @@
+"""Key states in parallel environments."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from infoatlas_rt import InputError, KeyStateTracker, VectorTracker, discover_keystates
+from regimes import demonstrations
+
+
+@pytest.fixture(scope="module")
+def found():
+    return discover_keystates(demonstrations(count=15, seed=3)[0], k=2)
+
+
+def alone(found, states):
+    """Steps and times of detection by a tracker of one episode."""
+    tracker = KeyStateTracker(found)
+    return [(e.step, e.detected_at) for state in states for e in tracker.push(state)]
+
+
+def test_it_reports_what_single_trackers_do(found):
+    states, _ = demonstrations(count=6, seed=4)
+    tracker = VectorTracker(found, 6)
+    detected = [[] for _ in states]
+    for step in range(max(map(len, states))):
+        rows = [row for row, episode in enumerate(states) if step < len(episode)]
+        tracker.push(np.stack([states[row][step] for row in rows]), rows)
+        for row in rows:
+            detected[row] += [step] * int(tracker.gain()[row])
+    for row, episode in enumerate(states):
+        expected = alone(found, episode)
+        assert list(tracker.steps[row]) == [step for step, _ in expected]
+        assert detected[row] == [at for _, at in expected]
+    assert list(tracker.newest) == [1] * 6
+    np.testing.assert_allclose(tracker.probability.sum(axis=1), 1)
+
+
+def test_a_reset_concerns_its_environments_alone(found):
+    (episode, other), _ = demonstrations(count=2, seed=6)
+    tracker = VectorTracker(found, 3)
+    count = min(len(episode), len(other))
+    for state in episode[: count // 2]:
+        tracker.push(np.stack([state, state, state]))
+    before = tracker.newest.copy(), tracker.probability
+    tracker.reset(np.array([False, True, False]))
+    assert tracker.newest[1] == -1 and tracker.newest[0] == before[0][0] >= 0
+    np.testing.assert_array_equal(tracker.probability[[0, 2]], before[1][[0, 2]])
+    for state in other:
+        tracker.push(state[None], [1])
+    assert list(tracker.steps[1]) == [step for step, _ in alone(found, other)]
+
+
+def test_a_refused_state_is_left_out(found):
+    (episode,), _ = demonstrations(count=1, seed=9)
+    tracker = VectorTracker(found, 2)
+    for step, state in enumerate(episode):
+        if step == 12:
+            tracker.push(np.full((1, 6), np.nan), [1])
+        tracker.push(np.stack([state, state]))
+    assert list(tracker.refused) == [0, 1]
+    assert list(tracker.steps[1]) == list(tracker.steps[0]) != [-1, -1]
+
+
+def test_bonus_counts_each_key_state_once(found):
+    states, _ = demonstrations(count=2, seed=11)
+    expected = len(alone(found, states[0])) + len(alone(found, states[1]))
+    stream = np.concatenate(states)
+    ends = np.cumsum([len(s) for s in states])
+    for known in (True, False):  # the true last state
+        tracker = VectorTracker(found, 1)
+        tracker.push(stream[:1])
+        total = 0.0
+        for step in range(1, len(stream)):
+            # The step that ends the first episode returns the first state of the second.
+            if step == ends[0] - 1:
+                final = stream[step][None] if known else None
+                value = tracker.bonus(stream[step + 1][None], np.array([True]), final)
+            elif step == ends[0]:
+                continue  # it came with the reset
+            else:
+                value = tracker.bonus(stream[step][None], np.array([False]))
+            assert value.dtype == np.float32 and value.shape == (1,)
+            total += float(value[0])
+        assert total == expected
+        assert list(tracker.steps[0]) == [step for step, _ in alone(found, states[1])]
+
+
+def test_what_cannot_be_followed(found):
+    tracker = VectorTracker(found, 2)
+    with pytest.raises(InputError, match=r"states have shape \(3, 6\).*\[2, d\]"):
+        tracker.push(np.zeros((3, 6)))
+    with pytest.raises(InputError, match=r"5 coordinates.*found with 6"):
+        tracker.push(np.zeros((2, 5)))
+    with pytest.raises(InputError, match=r"done has shape \(3,\)"):
+        tracker.bonus(np.zeros((2, 6)), np.zeros(3, bool))
+    with pytest.raises(InputError, match="envs"):
+        VectorTracker(found, 0)
+    with pytest.raises(InputError, match="posterior is 2"):
+        VectorTracker(found, 1, posterior=2)

@@ -1,0 +1,104 @@
+"""Windows over parallel environments."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from infoatlas_rt import Estimator, InputError, VectorWindows
+
+
+def walks(steps, envs, d=3, seed=0):
+    """Random walks whose coordinates depend on each other [steps, envs, d]."""
+    rng = np.random.default_rng(seed)
+    return np.cumsum(rng.standard_normal((steps, envs, d)), axis=0)
+
+
+@pytest.fixture(scope="module")
+def estimator():
+    return Estimator(threads=1)
+
+
+def test_a_reading_is_the_estimate_of_the_window(estimator):
+    states = walks(40, 3)
+    states[:, 1, 2] = 7.0  # a constant coordinate
+    states[:, 2] = 1.0  # at rest
+    windows = VectorWindows(3, estimator, lag=3, window=32, every=2)
+    for step in range(40):
+        windows.push(states[step])
+        due = step >= 34 and step % 2 == 0
+        assert (windows.gain()[:2] != 0).all() == due
+        if not due:
+            continue
+        for env in range(3):
+            x, y = states[step - 31 : step + 1, env], states[step - 34 : step - 2, env]
+            expected = estimator.estimate(x, y, time_series=True).mi
+            assert abs(windows.information[env] - expected) < 1e-4
+    assert windows.information[2] == 0.0
+
+
+def test_slices_and_all_windows_in_few_calls():
+    estimator = Estimator(threads=1, slices=4, k=2)
+    windows, calls = VectorWindows(5, estimator, every=1), []
+    run = estimator.backend.run
+
+    def count(x, y, *rest):
+        calls.append(len(x))
+        return run(x, y, *rest)
+
+    states = walks(34, 5, d=6, seed=1)
+    estimator.backend.run = count
+    try:
+        for state in states:
+            windows.push(state)
+    finally:
+        estimator.backend.run = run
+    assert calls == [20]
+    expected = [
+        estimator.estimate(states[2:, env], states[:-2, env], time_series=True).mi
+        for env in range(5)
+    ]
+    np.testing.assert_allclose(windows.information, expected, atol=1e-4)
+
+
+def test_no_pair_reaches_across_a_reset_or_a_refused_state(estimator):
+    states = walks(80, 3, seed=2)
+    windows = VectorWindows(3, estimator, every=1)
+    for step in range(67):
+        now = states[step].copy()
+        if step == 33:
+            now[2, 0] = np.inf
+        windows.push(now)
+        if step == 32:
+            windows.reset([1])
+    # 34 states since the reset, 33 since the refused one
+    x, y = states[35:67, 1], states[33:65, 1]
+    assert abs(windows.information[1] - estimator.estimate(x, y, time_series=True).mi) < 1e-4
+    assert np.isnan(windows.information[2])
+    assert list(windows.refused) == [0, 0, 1]
+    windows.push(states[67])
+    assert np.isfinite(windows.information).all()
+
+
+def test_an_estimate_is_given_as_bonus_once(estimator):
+    states = walks(40, 2, seed=3)
+    windows = VectorWindows(2, estimator, every=16)
+    given = [windows.bonus(state, np.zeros(2)) for state in states[:34]]
+    assert [step for step, value in enumerate(given) if value.any()] == [33]
+    np.testing.assert_array_equal(given[33], windows.information)
+    # Nothing is known of the last state: the estimate of the state before it counts no more.
+    assert not windows.bonus(states[34], np.array([True, False])).any()
+    assert np.isnan(windows.information[0]) and np.isfinite(windows.information[1])
+
+
+def test_bad_arguments(estimator):
+    with pytest.raises(InputError, match="window=20 is below the 32 samples"):
+        VectorWindows(2, estimator, window=20)
+    with pytest.raises(InputError, match="every"):
+        VectorWindows(2, estimator, every=0)
+    windows = VectorWindows(2, estimator)
+    windows.push(np.zeros((2, 4)))
+    with pytest.raises(InputError, match="3 coordinates, before they had 4"):
+        windows.push(np.zeros((2, 3)))
+    with pytest.raises(InputError, match="more than 100000000 numbers"):
+        VectorWindows(10**6, estimator).push(np.zeros((10**6, 4)))
