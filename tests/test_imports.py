@@ -37,6 +37,7 @@ RUNTIME = """
     model_file
     engine_file onnx_content data_files pace uncertainty
     checks
+    gpu_arrays
     reals
     tables
     errors

@@ -7,9 +7,12 @@ import operator
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
+from . import gpu_arrays
 from .errors import InputError
+from .gpu_arrays import Array
 from .reals import Reals, as_reals, has_mask, merge
 from .tables import column_label
 
@@ -42,22 +45,64 @@ def as_samples(values: Any, name: str) -> NDArray[np.float64]:
     high, low = as_reals(values, name)
     if high.ndim == 1:
         high, low = high[:, None], None if low is None else low[:, None]
-    if high.ndim != 2:
+    _check_samples(high, values, name)
+    return np.ascontiguousarray(merge(Reals(high, low)))
+
+
+def as_gpu_samples(values: Array, name: str) -> Array:
+    """Samples that are on a GPU, as `as_samples` reads those on the host, without leaving it.
+
+    Parameters
+    ----------
+    values : torch or CuPy array [n] or [n, d]
+        Any real type. Integers beyond 2^53 are rounded to float64 (nanoseconds since 1970 to
+        steps of 256): subtract an offset first where that matters.
+    name : str
+
+    Returns
+    -------
+    [n, d] float64 on the same GPU; never written to
+
+    Raises
+    ------
+    InputError
+        As `as_samples`; or a tensor that is not dense, or that requires gradients.
+    """
+    xp = array_namespace(values)
+    if getattr(values, "requires_grad", False):
+        raise InputError(f"{name} requires gradients, and none are computed: pass {name}.detach()")
+    if not xp.isdtype(values.dtype, ("bool", "integral", "real floating")):
         raise InputError(
-            f"{name} has shape {high.shape}, but samples are [n] or [n, d]: "
+            f"{name} has dtype {values.dtype}, but only real numbers can be used: "
+            "convert it to a float array first (for complex data, stack real and imaginary parts)"
+        )
+    if str(getattr(values, "layout", "torch.strided")) != "torch.strided":
+        raise InputError(f"{name} has layout {values.layout}: pass {name}.to_dense()")
+    samples = xp.astype(values, xp.float64, copy=False)
+    samples = samples[:, None] if samples.ndim == 1 else samples
+    _check_samples(samples, values, name)
+    return samples
+
+
+def _check_samples(samples: Array, values: Any, name: str) -> None:
+    """Raise InputError unless samples, read from `values`, are [n, d], finite and not empty."""
+    shape = tuple(samples.shape)
+    if len(shape) != 2:
+        raise InputError(
+            f"{name} has shape {shape}, but samples are [n] or [n, d]: "
             "call once for each data set, or flatten the trailing axes into coordinates"
         )
-    if high.size == 0:
-        raise InputError(f"{name} is empty (shape {high.shape}): pass at least one coordinate")
-    finite = np.isfinite(high)
-    if not finite.all():
-        row, column = (int(i) for i in np.argwhere(~finite)[0])
+    if 0 in shape:
+        raise InputError(f"{name} is empty (shape {shape}): pass at least one coordinate")
+    xp = array_namespace(samples)
+    finite = xp.isfinite(samples)
+    if not xp.all(finite):
+        row, column = (int(i[0]) for i in xp.nonzero(~finite))
         raise InputError(
-            f"{name} has {np.isnan(high).sum()} NaN and {np.isinf(high).sum()} infinite values, "
-            f"the first at sample {row}, coordinate {column_label(values, column)}: remove those "
-            "pairs from x and y"
+            f"{name} has {int(xp.sum(xp.isnan(samples)))} NaN and "
+            f"{int(xp.sum(xp.isinf(samples)))} infinite values, the first at sample {row}, "
+            f"coordinate {column_label(values, column)}: remove those pairs from x and y"
         )
-    return np.ascontiguousarray(merge(Reals(high, low)))
 
 
 def as_resolution(value: Any, d: int | None, name: str) -> NDArray[np.float64] | None:
@@ -81,6 +126,8 @@ def as_resolution(value: Any, d: int | None, name: str) -> NDArray[np.float64] |
     """
     if value is None:
         return None
+    if gpu_arrays.gpu_of(value) is not None:
+        value = gpu_arrays.to_host(value)
     try:
         steps = as_reals(value, name).high
         step = np.broadcast_to(steps, (steps.size if d is None else d,))
@@ -178,7 +225,7 @@ def as_groups(values: Any, n: int) -> NDArray[np.int64]:
     Parameters
     ----------
     values : array-like [n] of int
-        Any integers; equal ones are one group.
+        Any integers; equal ones are one group. From a GPU they are copied to the host.
     n : int
 
     Returns
@@ -192,6 +239,8 @@ def as_groups(values: Any, n: int) -> NDArray[np.int64]:
     """
     if has_mask(values):
         raise InputError("groups has masked entries: every sample belongs to one")
+    if gpu_arrays.gpu_of(values) is not None:
+        values = gpu_arrays.to_host(values)
     try:
         array = np.asarray(values)
     except Exception as error:

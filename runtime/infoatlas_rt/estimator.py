@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from . import model_file, slicing
 from .backends import make_backend
 from .backends.protocol import Backend
-from .checks import as_count, as_flag, as_groups, as_resolution, as_samples
+from .checks import as_count, as_flag, as_gpu_samples, as_groups, as_resolution, as_samples
 from .errors import InputError, ModelError
 from .forward import Outputs, forward
+from .gpu_arrays import on_gpu
 from .prepare import Prepared, check_lengths, prepare
 from .result import Estimate
 from .uncertainty import sampling_noise, standard_error
@@ -129,7 +130,8 @@ class Estimator:
         Parameters
         ----------
         x, y : array-like [n] or [n, d]
-            Paired samples of any real type; row i of x belongs to row i of y.
+            Paired samples of any real type; row i of x belongs to row i of y. Arrays of torch or
+            CuPy on the GPU that evaluates the graph stay there; the result is on the host.
         time_series : bool
             The samples are in order of time, and each depends on its neighbours. The graph then
             corrects for the apparent dependence of slowly varying states, and the standard error
@@ -157,7 +159,8 @@ class Estimator:
         ------
         InputError
             The samples cannot be used (type, shape, NaN, fewer than the model's n_min, ...), they
-            do not fit `k` and `sides`, or one of `groups` is too large.
+            do not fit `k` and `sides`, one of `groups` is too large, or one side is on another
+            device than the other one or than the model.
         ModelError
             The model's output is not finite.
         """
@@ -182,7 +185,8 @@ class Estimator:
         groups: Any = None,
     ) -> Prepared:
         """Check samples, and prepare them for the graph; arguments and errors as in `estimate`."""
-        x, y = as_samples(x, "x"), as_samples(y, "y")
+        read = as_gpu_samples if on_gpu(x, y, self.backend.provider) else as_samples
+        x, y = read(x, "x"), read(y, "y")
         (n, dx), (ny, dy) = x.shape, y.shape
         check_lengths(n, ny, self.model_file)
         plan = slicing.plan(

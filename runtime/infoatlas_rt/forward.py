@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .backends.protocol import Backend
 from .discrete import bounded
 from .errors import ModelError
+from .gpu_arrays import contiguous, to_host
 from .model_file import ModelFile
 from .prepare import Prepared
 from .preprocess import canonicalise
@@ -59,6 +60,8 @@ class Outputs:
 def forward(prepared: Prepared, model_file: ModelFile, backend: Backend) -> Outputs:
     """Slice prepared samples, bring the slices to canonical form, and evaluate the graph.
 
+    Samples on a GPU stay there; what is returned is on the host.
+
     Where a side is constant, the graph is not evaluated: the mutual information is 0.
 
     Parameters
@@ -88,7 +91,7 @@ def forward(prepared: Prepared, model_file: ModelFile, backend: Backend) -> Outp
         sliced = prepared.slices(chunk)
         projected = perf_counter()
         data = canonicalise(*sliced, model_file.dim)
-        x, y = np.ascontiguousarray(data.x), np.ascontiguousarray(data.y)
+        x, y = contiguous(data.x), contiguous(data.y)
         canonical = perf_counter()
         if not prepared.degenerate:
             found = backend.run(x, y, prepared.shifts, prepared.sequence)
@@ -98,11 +101,11 @@ def forward(prepared: Prepared, model_file: ModelFile, backend: Backend) -> Outp
             limited |= bool(change.any())
             pointwise += local.sum(axis=0, dtype=np.float64) + change.sum()
             influence += effect.sum(axis=0, dtype=np.float64)
-        ranks = data.rank_x, data.rank_y
-        rank_x += float(data.rank_x.sum())
-        rank_y += float(data.rank_y.sum())
-        gaussian += float(gaussian_part(data.correlations, *ranks, n).sum()) / slices
-        crowding += float(rank_noise(data.correlations, n).sum()) / slices
+        correlations, kept_x, kept_y = map(to_host, (data.correlations, data.rank_x, data.rank_y))
+        rank_x += float(kept_x.sum())
+        rank_y += float(kept_y.sum())
+        gaussian += float(gaussian_part(correlations, kept_x, kept_y, n).sum()) / slices
+        crowding += float(rank_noise(correlations, n).sum()) / slices
         saturated |= bool(data.saturated.any())
         seconds["slicing"] += projected - begin
         seconds["preprocessing"] += canonical - projected

@@ -21,12 +21,14 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from .checks import as_count
 from .discrete import bounded
 from .errors import ModelError
 from .estimator import Estimator, as_estimator
+from .gpu_arrays import beside, contiguous
 from .parallel import run_jobs
 from .prepare import Prepared
 from .preprocess import Side, pair, whiten
@@ -241,15 +243,16 @@ def _estimate_batch(
     """Estimates of some pairings and slices: [len(orders) S], not bounded yet."""
     data = pair(
         _rearranged(x, [slice(None)] * len(orders)),
-        _rearranged(y, orders),
+        _rearranged(y, [beside(order, y.scores) for order in orders]),
         estimator.model_file.dim,
     )
-    inputs = np.ascontiguousarray(data.x), np.ascontiguousarray(data.y)
+    inputs = contiguous(data.x), contiguous(data.y)
     return estimator.backend.run(*inputs, shifts, sequence)[0]
 
 
 def _rearranged(side: Side, orders: Iterable[Any]) -> Side:
     """The side [S, ...] once for each order of its samples: [len(orders) S, ...]."""
+    xp = array_namespace(side.scores)
     scores = [side.scores[..., order] for order in orders]
     whitener, kept = ([values] * len(scores) for values in (side.whitener, side.kept))
-    return Side(*(np.concatenate(values) for values in (scores, whitener, kept)))
+    return Side(*(xp.concat(values) for values in (scores, whitener, kept)))

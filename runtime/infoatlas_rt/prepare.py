@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from . import slicing
 from .discrete import Repeats, repeats
 from .errors import InputError
+from .gpu_arrays import Array, beside, contiguous, to_host
 from .model_file import ModelFile
 from .preprocess import clip_outliers, rounded, standardise
 
@@ -32,7 +34,7 @@ class Prepared:
     plan : Slicing
     x, y : [n, dx], [n, dy] float64
         Shuffled samples without their constant coordinates (with them if there are no others). A
-        side that is projected is standardised.
+        side that is projected is standardised. On the GPU if the samples are; all else is NumPy's.
     order : [n] int64
         Position i holds sample order[i] of the input.
     shifts : [M] int64
@@ -50,8 +52,8 @@ class Prepared:
     """
 
     plan: slicing.Slicing
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
+    x: Array
+    y: Array
     order: NDArray[np.int64]
     shifts: NDArray[np.int64]
     sequence: NDArray[np.int64]
@@ -76,11 +78,12 @@ class Prepared:
         for first in range(0, self.plan.slices, self.chunk_size):
             yield slice(first, min(first + self.chunk_size, self.plan.slices))
 
-    def slices(self, chunk: slice) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def slices(self, chunk: slice) -> tuple[Array, Array]:
         """Slices of both sides, [S, n, k] each; a side without projections is repeated S times."""
         sides = (self.x, self.plan.x), (self.y, self.plan.y)
+        xp = array_namespace(self.x)
         x, y = (
-            np.broadcast_to(samples, (chunk.stop - chunk.start, *samples.shape))
+            xp.broadcast_to(samples, (chunk.stop - chunk.start, *samples.shape))
             if projections is None
             else slicing.project(samples, projections[chunk])
             for samples, projections in sides
@@ -94,12 +97,13 @@ class Prepared:
         """
         if self.degenerate:
             return False
-        place = np.argsort(self.order)
+        xp = array_namespace(self.x)
+        place = beside(np.argsort(self.order), self.x)
         product = 1.0
         for side in (self.x, self.y):
             with np.errstate(all="ignore"):
-                z = (side - side.mean(axis=0)) / side.std(axis=0)
-                own = (z[place[1:]] * z[place[:-1]]).mean(axis=0)
+                z = (side - xp.mean(side, axis=0)) / xp.std(side, axis=0)
+                own = to_host(xp.mean(z[place[1:]] * z[place[:-1]], axis=0))
             product *= float(np.nan_to_num(own, posinf=0.0, neginf=0.0).mean())
         return product > ALIKE
 
@@ -127,8 +131,8 @@ def check_lengths(nx: int, ny: int, model_file: ModelFile) -> None:
 
 
 def prepare(
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
+    x: Array,
+    y: Array,
     plan: slicing.Slicing,
     *,
     shifts: int,
@@ -145,7 +149,7 @@ def prepare(
     Parameters
     ----------
     x, y : [n, dx], [n, dy] float64, finite
-        Checked samples; they are not written to.
+        Checked samples, both on the host or on one GPU; they are not written to.
     plan : Slicing
         For the widths dx and dy.
     shifts : int
@@ -175,7 +179,8 @@ def prepare(
     if constant_x or constant_y:
         plan = slicing.without_constants(plan, x.shape[1], y.shape[1], seed)
     degenerate = bool((x == x[0]).all() or (y == y[0]).all())
-    equal = repeats(x[order], y[order])
+    rows = beside(order, x)
+    equal = repeats(x[rows], y[rows])
     # Only the ranks of an unsliced side count, and they are exact at any scale and any heavy tail.
     with np.errstate(over="ignore"):  # an infinite deviation limits nothing
         x = x if plan.x is None else standardise(clip_outliers(x))
@@ -188,8 +193,8 @@ def prepare(
         )
     return Prepared(
         plan=plan,
-        x=x[order],
-        y=y[order],
+        x=x[rows],
+        y=y[rows],
         order=order,
         shifts=offsets,
         sequence=place if time_series else np.arange(n),
@@ -268,25 +273,22 @@ def _shuffle_groups(
     return order, np.argsort(order), offsets
 
 
-def _round_to(
-    step: NDArray[np.float64] | None, samples: NDArray[np.float64], name: str
-) -> NDArray[np.float64]:
+def _round_to(step: NDArray[np.float64] | None, samples: Array, name: str) -> Array:
     """Samples [n, d] rounded to multiples of their steps [d]; unchanged if there are none."""
     if step is None:
         return samples
+    xp = array_namespace(samples)
     with np.errstate(over="ignore", invalid="ignore"):
-        found: NDArray[np.float64] = rounded(samples, step)
-    if not np.isfinite(found).all():
+        found = rounded(samples, beside(step, samples))
+    if not xp.all(xp.isfinite(found)):
         raise InputError(
             f"resolution_{name} {step[step > 0].min():g} is too small for values up to "
-            f"{np.abs(samples).max():.3g}: give it in the units of {name}"
+            f"{float(xp.max(xp.abs(samples))):.3g}: give it in the units of {name}"
         )
     return found
 
 
-def _untied(
-    samples: NDArray[np.float64], groups: NDArray[np.int64], rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _untied(samples: Array, groups: NDArray[np.int64], rng: np.random.Generator) -> Array:
     """Unsliced samples [n, d] with coordinates that are constant within groups replaced by ranks.
 
     Such a coordinate has as many independent values as there are groups. Average ranks would
@@ -294,21 +296,25 @@ def _untied(
     different groups would be close to a given pair, and the bound would have no limit. Therefore
     the ties are broken at random, independently in each side.
     """
-    first = np.unique(groups, return_index=True)[1]
-    tied = (samples == samples[first][groups]).all(axis=0) & (samples != samples[0]).any(axis=0)
+    xp = array_namespace(samples)
+    first = beside(np.unique(groups, return_index=True)[1][groups], samples)
+    same, moves = (samples == samples[first]).all(axis=0), (samples != samples[0]).any(axis=0)
+    tied = to_host(same & moves)
     if not tied.any():
         return samples
-    found: NDArray[np.float64] = samples.copy()
-    for column in np.flatnonzero(tied):
-        order = np.lexsort((rng.random(len(samples)), samples[:, column]))
-        found[order, column] = np.arange(len(samples))
+    found = xp.asarray(samples, copy=True)
+    for column in np.flatnonzero(tied).tolist():
+        # Sorted by value, and equal values at random.
+        order = beside(np.argsort(rng.random(len(samples))), samples)
+        order = order[xp.argsort(samples[order, column], stable=True)]
+        found[order, column] = beside(np.arange(len(samples), dtype=np.float64), samples)
     return found
 
 
-def _varying(samples: NDArray[np.float64]) -> tuple[NDArray[np.float64], tuple[int, ...]]:
+def _varying(samples: Array) -> tuple[Array, tuple[int, ...]]:
     """Samples [n, d] without constant coordinates, and which those are; all if all are constant."""
-    same = (samples == samples[0]).all(axis=0)
+    same = to_host((samples == samples[0]).all(axis=0))
     constant = tuple(np.flatnonzero(same).tolist())
     if not constant or len(constant) == len(same):
         return samples, constant
-    return np.ascontiguousarray(samples[:, ~same]), constant
+    return contiguous(samples[:, beside(np.flatnonzero(~same), samples)]), constant

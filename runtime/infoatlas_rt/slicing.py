@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from .errors import InputError
+from .gpu_arrays import Array, beside
 
 SLICES = 40  # S of the paper's key-state experiment
 SIDES = ("auto", "both", "x", "y")
@@ -195,8 +197,8 @@ def _stored(projections: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.swapaxes(stored, -1, -2)
 
 
-def project(samples: NDArray[np.float64], projections: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Slices of standardised samples, in steps of 2^-30.
+def project(samples: Array, projections: NDArray[np.float64]) -> Array:
+    """Slices of standardised samples, in steps of 2^-30, where the samples are.
 
     Parameters
     ----------
@@ -209,7 +211,8 @@ def project(samples: NDArray[np.float64], projections: NDArray[np.float64]) -> N
     """
     # One small product per slice: a single large one would start BLAS threads, and waiting for them
     # costs milliseconds as soon as the other cores are busy (the small ones stay in this thread).
-    slices = np.matmul(np.swapaxes(projections, -1, -2), samples.T)
+    xp = array_namespace(samples)
+    slices = xp.matmul(beside(np.swapaxes(projections, -1, -2), samples), samples.T)
     slices /= GRID
-    np.rint(slices, out=slices)
-    return np.swapaxes(slices, -1, -2)
+    xp.round(slices, out=slices)
+    return xp.matrix_transpose(slices)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..checks import as_count
 from ..errors import ModelError, ProviderError
+from ..gpu_arrays import device_pointer
 from ..model_file import OUTPUTS
 from .protocol import Floats, Indices
 
@@ -183,38 +184,6 @@ class OnnxRuntimeBackend:
             f"on {self.provider}: {first}; if memory is short, pass fewer samples, slices or "
             "shifts; else export the model again, and please report"
         )
-
-
-def device_pointer(values: Any) -> int | None:
-    """Address of a GPU array's data, or None of a NumPy array.
-
-    Work on the array that its library has started is waited for: ONNX Runtime computes on a stream
-    of its own.
-
-    Parameters
-    ----------
-    values : numpy.ndarray, or an array with `__cuda_array_interface__` (torch, CuPy)
-
-    Raises
-    ------
-    ProviderError
-        The array is not contiguous.
-    """
-    if isinstance(values, np.ndarray):
-        return None
-    interface = values.__cuda_array_interface__
-    if interface.get("strides") is not None:
-        raise ProviderError("an array on the GPU has to be contiguous: pass a contiguous copy")
-    library = type(values).__module__.partition(".")[0]
-    if library == "torch":
-        import torch
-
-        torch.cuda.current_stream(values.device).synchronize()
-    elif library == "cupy":
-        import cupy
-
-        cupy.cuda.get_current_stream().synchronize()
-    return int(interface["data"][0])
 
 
 def _automatic(onnxruntime: Any, model: bytes) -> tuple[str, Any]:

@@ -9,8 +9,9 @@ import pytest
 from infoatlas_rt import model_file
 from infoatlas_rt.backends import make_backend
 from infoatlas_rt.backends import onnxruntime as onnxruntime_backend
-from infoatlas_rt.backends.onnxruntime import OnnxRuntimeBackend, default_threads, device_pointer
+from infoatlas_rt.backends.onnxruntime import OnnxRuntimeBackend, default_threads
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
+from infoatlas_rt.gpu_arrays import device_pointer
 from infoatlas_rt.preprocess import canonicalise
 
 onnxruntime = pytest.importorskip("onnxruntime")
