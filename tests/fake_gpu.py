@@ -202,6 +202,7 @@ def make_pycuda(world: World) -> types.ModuleType:
 
     def memcpy_htod_async(dest: int, src: np.ndarray, stream: Any = None) -> None:
         needs_context()
+        world.note("memcpy_htod_async")
         assert is_pinned(src), "an asynchronous copy from memory that is not page-locked"
 
         def work() -> None:
@@ -218,13 +219,23 @@ def make_pycuda(world: World) -> types.ModuleType:
 
         stream.put(work)
 
+    def memcpy_dtod_async(dest: int, src: int, size: int, stream: Any = None) -> None:
+        needs_context()
+        world.note("memcpy_dtod_async")
+
+        def work() -> None:
+            world.at(dest, size)[:] = world.at(src, size)
+
+        stream.put(work)
+
     def init(flags: int = 0) -> None:
         if not world.gpus:
             raise LogicError("cuInit failed: no CUDA-capable device is detected")
 
     module = types.ModuleType("pycuda.driver")
     for value in (Error, MemoryError, LogicError, Context, Device, Stream, Event, mem_alloc,
-                  pagelocked_empty, memcpy_htod_async, memcpy_dtoh_async, init):  # fmt: skip
+                  pagelocked_empty, memcpy_htod_async, memcpy_dtoh_async, memcpy_dtod_async,
+                  init):  # fmt: skip
         setattr(module, value.__name__, value)
     return module
 

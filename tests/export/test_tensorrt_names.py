@@ -171,9 +171,9 @@ def test_the_real_bindings_take_what_is_subclassed_and_their_refusal_is_reported
 
 
 PYCUDA = ("init", "Device", "Context", "Stream", "Event", "Error", "mem_alloc",
-          "pagelocked_empty", "memcpy_htod_async", "memcpy_dtoh_async", "retain_primary_context",
-          "compute_capability", "name", "push", "pop", "synchronize", "handle", "record",
-          "time_since")  # fmt: skip
+          "pagelocked_empty", "memcpy_htod_async", "memcpy_dtoh_async", "memcpy_dtod_async",
+          "retain_primary_context", "compute_capability", "name", "push", "pop", "synchronize",
+          "handle", "record", "time_since")  # fmt: skip
 
 
 @pytest.mark.parametrize("version", bindings.PYCUDA)

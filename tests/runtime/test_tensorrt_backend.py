@@ -79,6 +79,34 @@ def test_a_shape_is_captured_on_its_second_call_and_replayed_with_new_data(world
     assert counts["graphs alive"] == 0  # instantiated ones need no template
 
 
+class OnDevice:
+    """An array in the device's memory, as torch and CuPy show theirs."""
+
+    def __init__(self, world, values):
+        self._world, self._values = world, values
+        self.shape, self.dtype, self.nbytes = values.shape, values.dtype, values.nbytes
+        world.allocations[values.ctypes.data] = values.view(np.uint8).reshape(-1)
+        self.__cuda_array_interface__ = {
+            "shape": values.shape,
+            "typestr": values.dtype.str,
+            "data": (values.ctypes.data, False),
+            "strides": None,
+            "version": 3,
+        }
+
+    def __getitem__(self, part):
+        return OnDevice(self._world, self._values[part])
+
+
+def test_arrays_on_the_gpu_are_copied_within_it(world, engine):
+    backend = TensorRTBackend(engine)
+    for seed in range(3):  # plain, captured, replayed
+        x, y, *rest = data(2, 50, seed=seed)
+        same(backend.run(OnDevice(world, x), OnDevice(world, y), *rest), expected((x, y, *rest)))
+    assert world.counts["memcpy_dtod_async"] == 6
+    assert world.counts["memcpy_htod_async"] == 6  # shifts and sequence
+
+
 def test_results_of_earlier_calls_stay(world, engine):
     backend = TensorRTBackend(engine)
     first = backend.run(*data(2, 50, seed=0))
@@ -144,6 +172,8 @@ def test_divided_slices_come_back_in_order(world, tmp_path):
     inputs = data(8, 40)
     same(backend.run(*inputs), expected(inputs))
     assert world.counts["enqueue"] == 3  # 3, 3 (captured and replayed), 2
+    x, y, *rest = inputs
+    same(backend.run(OnDevice(world, x), OnDevice(world, y), *rest), expected(inputs))
 
 
 def test_the_narrowest_profile_is_chosen():

@@ -119,6 +119,10 @@ class Device:
         """Start a copy to the device."""
         self.cuda.memcpy_htod_async(address, host, self.stream)
 
+    def copy_within(self, address: int, source: int, size: int) -> None:
+        """Start a copy of `size` bytes from one address on the device to another."""
+        self.cuda.memcpy_dtod_async(address, source, size, self.stream)
+
     def copy_out(self, host: NDArray[Any], address: int) -> None:
         """Start a copy from the device."""
         self.cuda.memcpy_dtoh_async(host, address, self.stream)

@@ -36,7 +36,7 @@ class Backend(Protocol):
         Parameters
         ----------
         x, y : [S, n, D] float32
-            Shuffled pairs in canonical form.
+            Shuffled pairs in canonical form; on the backend's GPU or on the host, contiguous.
         shifts : [M] int64
             Distinct, each in 1..n-1.
         sequence : [n] int64

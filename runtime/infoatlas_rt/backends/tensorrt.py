@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..engine_file import REBUILD, EngineFile, Profile
 from ..errors import InputError, ModelError, ProviderError
+from ..gpu_arrays import Array, device_pointer
 from ..model_file import INPUTS, OUTPUTS, ModelFile
 from .cuda_device import INSTALL, CaptureError, Device, Graph
 from .protocol import Floats, Indices
@@ -192,7 +193,7 @@ class TensorRTBackend:
         with self._lock, self._device.current():
             self.milliseconds = dict.fromkeys(("copy_in", "compute", "copy_out"), 0.0)
             for index, part in split(self._profiles, slices, n, len(shifts)):
-                inputs: dict[str, NDArray[Any]] = {
+                inputs: dict[str, Array] = {
                     "x": x[part], "y": y[part], "shifts": shifts, "sequence": sequence
                 }  # fmt: skip
                 results.append(self._call(index, inputs))
@@ -202,18 +203,22 @@ class TensorRTBackend:
             mi, pointwise, influence, spread = map(np.concatenate, zip(*results, strict=True))
         return mi, pointwise, influence, spread
 
-    def _call(self, index: int, inputs: dict[str, NDArray[Any]]) -> list[Floats]:
+    def _call(self, index: int, inputs: dict[str, Array]) -> list[Floats]:
         """One enqueue under the profile of that index."""
         shape = (*inputs["x"].shape[:2], len(inputs["shifts"]))
         slices, n = shape[:2]
         sizes = {"mi": (slices,), "pointwise": (slices, n), "influence": (slices, n),
                  "spread": (slices,)}  # fmt: skip
         stream = self._device.stream
+        pointers = {name: device_pointer(values) for name, values in inputs.items()}
         try:
             execution = self._prepared(index, shape, inputs, sizes)
             self._events[0].record(stream)
             for name, values in inputs.items():
-                buffer = self._buffers[name]
+                buffer, pointer = self._buffers[name], pointers[name]
+                if pointer is not None:  # graphs hold the buffer's address, so a copy remains
+                    self._device.copy_within(int(buffer.device), pointer, values.nbytes)
+                    continue
                 host = buffer.host[: values.nbytes]
                 np.copyto(host.view(values.dtype).reshape(values.shape), values)
                 self._device.copy_in(int(buffer.device), host)
@@ -258,7 +263,7 @@ class TensorRTBackend:
         self,
         index: int,
         shape: Shape,
-        inputs: dict[str, NDArray[Any]],
+        inputs: dict[str, Array],
         outputs: dict[str, tuple[int, ...]],
     ) -> Execution:
         """The execution of a shape, kept or new."""
