@@ -101,7 +101,7 @@ def _distinct(samples: Array) -> bool:
     """Whether a coordinate has no ties: nearly always, and found at the first one."""
     xp = array_namespace(samples)
     for column in samples.T:
-        ordered = xp.sort(column)
+        ordered = xp.sort(column, stable=False)
         if (ordered[1:] != ordered[:-1]).all():
             return True
     return False
