@@ -44,7 +44,7 @@ RUNTIME = """
 """
 TRAIN = """
     build
-    compare
+    compare differentiable
     fit_correction
     calibrate
     pretrain

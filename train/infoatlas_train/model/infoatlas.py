@@ -67,7 +67,9 @@ class InfoAtlas(nn.Module):
             with float32_only(x):
                 context = TRAINING_CONTEXT if self.training else CONTEXT
                 kernels = Kernels.of(x, y, theta.metric, c.widths, context)
-                near, counts = kernels.inside(partner, c.shared and not self.training)
+                near, counts = kernels.inside(
+                    partner, c.shared and not self.training, constant=self.training
+                )
         theta, start = self.refined(theta, x, y, everyone, near, exact)
         sx, sy = side(theta.side_x, xn) + theta.bias, side(theta.side_y, yn)
 

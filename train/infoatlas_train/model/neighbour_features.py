@@ -82,10 +82,12 @@ class Kernels:
         scale = torch.exp(metric) / default_width(x, y)[:, :, None, None]
         return cls(*_scaled(x, y, scale), scale, context_size(x.shape[1], most), widths)
 
-    def inside(self, partner: Tensor, counted: bool = False) -> tuple[Tensor, Counts | None]:
+    def inside(
+        self, partner: Tensor, counted: bool = False, constant: bool = True
+    ) -> tuple[Tensor, Counts | None]:
         """Features of the pairs (i, partner[m, i]) of the sample itself: [B, M, n, K].
 
-        They are constants in training: the metrics learn from pairs outside, where the same sums
+        Training takes them as `constant`: the metrics learn from pairs outside, where the same sums
         take no gather and a fraction of the time. If `counted`, the neighbours of the samples in
         the first metric too, at `COUNTED` widths of which the first is twice the widest kernel;
         the first partners must be the samples' own.
@@ -94,7 +96,8 @@ class Kernels:
         for metric, (x, y) in enumerate(zip(self.x, self.y, strict=True)):
             count_these = counted and metric == 0
             wider = int(count_these)
-            x, y = x.detach() / 2**wider, y.detach() / 2**wider
+            x, y = (v.detach() if constant else v for v in (x, y))
+            x, y = x / 2**wider, y / 2**wider
             widths = COUNTED if count_these else self.widths
             for level, (kx, ky) in enumerate(levels(x, y, self.context, widths), -wider):
                 near_x, near_y = kx.sum(-1, keepdim=True), ky.sum(-1, keepdim=True)

@@ -1,0 +1,264 @@
+"""Mutual information with gradients, in torch: the estimate of the runtime, of the same weights.
+
+Forward, the preprocessing is the runtime's, line by line. Backward:
+
+- *Ranks* are steps, which have no slope. The gradient is that of the smoothed quantile curve of a
+  coordinate, as if its scores were a fixed smooth map of its values. No library is needed:
+  `torchsort` has no wheels and wants a compiler, and a soft rank of its kind would change the
+  value, too.
+- *Whitening and rotation* count as constants. Mutual information does not change under linear maps
+  of one side, so what their own change would add is zero but for errors of the network. The
+  gradients of an eigendecomposition, infinite at equal eigenvalues, are thus never needed.
+- *The critic and the bound* are differentiated as a whole: hypernetwork, neighbours, solve. With
+  the written critic as a constant (the envelope theorem) the slopes of several dimensions come out
+  a third too small, because a critic that is written in one pass is not at its optimum.
+- *The bias correction* is a constant. It is a network fitted to examples, and an optimiser that
+  follows its slope would look for inputs that it has not seen.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from infoatlas_rt.checks import as_count
+from infoatlas_rt.discrete import FLOOR
+from infoatlas_rt.errors import InputError, ModelError
+from infoatlas_rt.prepare import shuffle
+from infoatlas_rt.preprocess import (
+    clip_outliers,
+    rotate,
+    score_table,
+    standardise,
+    whiten,
+)
+from infoatlas_rt.slicing import GRID, Slicing, plan, without_constants
+from infoatlas_train.config import PAIRS, SHIFTS
+from infoatlas_train.model.critic import donsker_varadhan
+from infoatlas_train.model.infoatlas import InfoAtlas
+from infoatlas_train.pretrain import SIZES, load
+
+HERE = Path(__file__).parent
+FOLDERS = (HERE / "checkpoints", HERE.parent / "checkpoints")  # of a wheel, of a checkout
+SMOOTHING = 0.3  # standard deviations of the scores over which quantile curves are smoothed
+FLATTEST = 0.1, 0.01  # of a quantile curve: of its median slope, of the standard deviation
+TINY = 1e-30  # of a coordinate that is constant
+CHUNK_PAIRS = 200_000  # slices x samples x shifts at a time; about 0.5 GB with gradients
+
+
+def mutual_information(
+    x: Tensor,
+    y: Tensor,
+    k: int = 5,
+    slices: int = 40,
+    model: str | os.PathLike[str] = "edge",
+    *,
+    seed: int = 0,
+) -> Tensor:
+    """Estimate I(x; y) in nats, with gradients to x and y.
+
+    The value is that of `infoatlas_rt.Estimator` of the same model, k, slices and seed, within
+    0.02 nats; not limited by what repeated rows allow (`Estimate.limited`). Gradients are of first
+    order. A side of at most k coordinates is not sliced.
+
+    Parameters
+    ----------
+    x, y : [n], [n, d] or [T, n, d] float tensors, on one device
+        Paired samples; row i of x belongs to row i of y. T timesteps or data sets are estimated
+        each on its own.
+    k : int
+        Dimensions of a slice, at most the model's D.
+    slices : int
+        Number of slices S, if a side has more than k coordinates.
+    model : str or path
+        The name of a shipped model, or a checkpoint of `python -m infoatlas_train.build`.
+    seed : int
+        Of projections, order and shifts. Another seed at each step of an optimisation averages the
+        noise of few slices.
+
+    Returns
+    -------
+    scalar, or [T]; of the dtype and device of x
+
+    Raises
+    ------
+    InputError
+        Samples that cannot be used, or settings out of range.
+    ModelError
+        There is no such checkpoint.
+    """
+    single = isinstance(x, Tensor) and x.ndim < 3
+    x, y = _samples(x, "x"), _samples(y, "y")
+    if x.shape[:2] != y.shape[:2] or x.device != y.device:
+        raise InputError(
+            f"x is {list(x.shape)} on {x.device} and y {list(y.shape)} on {y.device}: "
+            "pass as many samples of each, on one device"
+        )
+    network = _network(model, str(x.device))
+    k = as_count(k, "k", 1, network.config.dim)
+    slices, seed = as_count(slices, "slices", 1), as_count(seed, "seed", 0)
+    n, least = x.shape[1], max(min(SIZES), 3 * network.config.dim)
+    if n < least:
+        raise InputError(f"{n} samples are fewer than the {least} that {model} needs: pass more")
+
+    cut = _plan(x.shape[2], y.shape[2], k, slices, network.config.dim, seed)
+    fewest = max(SHIFTS, network.config.solve_shifts, PAIRS // (n * cut.slices))
+    order, _, shifts = shuffle(n, min(n - 1, fewest), seed)
+    order, shifts = (torch.tensor(v, device=x.device) for v in (order, shifts))
+    same = [(side == side[:, :1]).all(1).cpu().numpy() for side in (x, y)]  # [T, d] constant
+    cuts = [_sliced(side[:, order], same[i], cut, i, seed) for i, side in enumerate((x, y))]
+    per_slice = PerSlice.apply(*(s.flatten(0, 1) for s in cuts), shifts, network)
+    mi = per_slice.unflatten(0, (len(x), cut.slices)).mean(1).to(x.dtype)
+    constant = torch.tensor(same[0].all(1) | same[1].all(1), device=x.device)
+    mi = torch.where(constant, torch.zeros_like(mi), mi)
+    return mi[0] if single else mi
+
+
+def _samples(values: Any, name: str) -> Tensor:
+    """Samples as [T, n, d]."""
+    if not isinstance(values, Tensor) or not values.is_floating_point():
+        raise InputError(f"{name} is {type(values).__name__}: pass a tensor of floats")
+    if not 1 <= values.ndim <= 3 or not values.numel():
+        raise InputError(f"{name} has shape {list(values.shape)}: pass [n], [n, d] or [T, n, d]")
+    if not bool(torch.isfinite(values.detach()).all()):
+        raise InputError(f"{name} has values that are NaN or infinite: leave those samples out")
+    values = values[:, None] if values.ndim == 1 else values
+    return values if values.ndim == 3 else values[None]
+
+
+@lru_cache(maxsize=4)
+def _network(model: str | os.PathLike[str], device: str) -> InfoAtlas:
+    """A shipped model by its name, or a checkpoint by its path."""
+    path = next((f for folder in FOLDERS if (f := folder / f"{model}.pt").is_file()), Path(model))
+    try:
+        network, _ = load(path)
+    except Exception as error:
+        names = sorted(f.stem for folder in FOLDERS for f in folder.glob("*.pt"))
+        raise ModelError(
+            f"cannot read the checkpoint {path} ({error}): pass one of {', '.join(names)}, or the "
+            "path of a checkpoint of python -m infoatlas_train.build"
+        ) from error
+    return network.requires_grad_(False).to(device)
+
+
+def _plan(dx: int, dy: int, k: int, slices: int, dim: int, seed: int) -> Slicing:
+    """The runtime's plan, where sides of at most k coordinates are not sliced."""
+    wide = {(True, True): "both", (True, False): "x", (False, True): "y"}.get((dx > k, dy > k))
+    if wide is None:
+        return plan(dx, dy, dim, seed=seed)
+    return plan(dx, dy, dim, k=k, slices=slices, sides=wide, seed=seed)
+
+
+def _sliced(x: Tensor, same: np.ndarray, cut: Slicing, side: int, seed: int) -> Tensor:
+    """Slices of a side [T, n, d]: [T, S, n, k] float64; copies of it where it is not sliced."""
+    x = x.double()
+    whole = (cut.x, cut.y)[side]
+    if whole is None:
+        return x[:, None].expand(-1, cut.slices, -1, -1)
+    t, n, d = x.shape
+    constant = torch.tensor(same, device=x.device)[:, None]  # [T, 1, d]
+    # (the slope of a root at zero is infinite, also where its value is not used)
+    ramp = torch.arange(n, dtype=x.dtype, device=x.device)[:, None]
+    together = torch.where(constant, ramp, x).transpose(0, 1).reshape(n, t * d)
+    z = standardise(clip_outliers(together)).unflatten(1, (t, d)).transpose(0, 1)
+    z = torch.where(constant, 0.0, z)
+    if not same.any():
+        projections = whole[None]
+    else:  # those of the other coordinates, and zeros
+        projections = np.zeros((t, *whole.shape))
+        for row, varying in zip(projections, ~same, strict=True):
+            if varying.any():
+                widths = [sys.maxsize, sys.maxsize]  # of the side that is not asked for
+                widths[side] = int(varying.sum())
+                reduced = without_constants(cut, *widths, seed)
+                own = (reduced.x, reduced.y)[side]
+                row[:, varying, : own.shape[2]] = own
+    s = z[:, None] @ torch.tensor(projections, device=x.device)
+    return s + (torch.round(s / GRID) * GRID - s).detach()  # ties, as the runtime has them
+
+
+class PerSlice(torch.autograd.Function):
+    """Estimates of slices x, y [B, n, k]: [B] float32. Slopes are taken on the way, in chunks."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, y: Tensor, shifts: Tensor, network: InfoAtlas) -> Tensor:
+        wanted = any(ctx.needs_input_grad)
+        size = max(1, CHUNK_PAIRS // (x.shape[1] * len(shifts)))
+        chunks = zip(x.split(size), y.split(size), strict=True)
+        found = [_values_and_slopes(*chunk, shifts, network, wanted) for chunk in chunks]
+        values, slopes_x, slopes_y = zip(*found, strict=True)
+        if wanted:
+            ctx.save_for_backward(torch.cat(slopes_x), torch.cat(slopes_y))
+        return torch.cat(values)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:
+        return *(slope[:, None, None] * own for own in ctx.saved_tensors), None, None
+
+
+def _values_and_slopes(
+    x: Tensor, y: Tensor, shifts: Tensor, network: InfoAtlas, wanted: bool
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Estimates [B] of slices [B, n, k], and where wanted their slopes on both sides."""
+    sides = whiten(x), whiten(y)
+    transform, _ = rotate(*sides, network.config.dim)
+    canonical = [
+        (t @ s.scores).mT.float().contiguous().requires_grad_(wanted)
+        for t, s in zip(transform, sides, strict=True)
+    ]
+    with torch.set_grad_enabled(wanted):
+        e = network.critic(*canonical, shifts)
+        bound, _ = donsker_varadhan(e.joint, e.product.flatten(1))
+    values = bound.detach()
+    if network.gap is not None:
+        sequence = torch.arange(x.shape[1], device=x.device)
+        diagnostics, _ = network.gap.diagnostics(*canonical, e, sequence)
+        values = values + network.gap.correction(diagnostics)
+    values = values.clamp(min=FLOOR)
+    if not wanted:
+        return values, None, None
+    on_canonical = torch.autograd.grad(bound, canonical, torch.ones_like(bound))
+    on_samples = (
+        through_ranks(t.mT @ g.double().mT, s.mT).mT  # [B, k, n] of scores, then of values
+        for t, g, s in zip(transform, on_canonical, (x, y), strict=True)
+    )
+    return values, *on_samples
+
+
+def through_ranks(slope: Tensor, x: Tensor) -> Tensor:
+    """Slopes on values x [.., n] from those on their normal scores; as a smooth map had them.
+
+    The map x -> score has the slope 1 / q', where q is the smoothed quantile curve of the values
+    over the scores. A part of the slope that is a function of the value alone would only bend the
+    coordinate, which changes no information: its smooth estimate is taken out.
+    """
+    order = torch.argsort(x, dim=-1, stable=True)
+    x, slope = x.gather(-1, order), slope.gather(-1, order)
+    mean, rise = (torch.tensor(m, device=x.device) for m in _smoothers(x.shape[-1]))
+    steepness = x @ rise.mT
+    least = torch.maximum(
+        FLATTEST[0] * steepness.median(-1, keepdim=True).values,
+        FLATTEST[1] * x.std(-1, keepdim=True),
+    )
+    out = (slope - slope @ mean.mT) / torch.maximum(steepness, least).clamp(min=TINY)
+    return torch.zeros_like(out).scatter(-1, order, out)
+
+
+@lru_cache(maxsize=4)
+def _smoothers(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Local mean and local slope of n ordered samples over their normal scores: [n, n] each."""
+    z = score_table(n)[::2]
+    weight = np.exp(-0.5 * ((z[:, None] - z) / SMOOTHING) ** 2)
+    weight /= weight.sum(1, keepdims=True)
+    apart = z - (weight @ z)[:, None]
+    rise = weight * apart
+    return weight, rise / (rise * apart).sum(1, keepdims=True)
