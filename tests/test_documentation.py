@@ -103,13 +103,18 @@ EXAMPLES = {  # what each prints
     "online.py": r"filling: (.|\n)*I = (.|\n)*(maximum|change) at",
     "curve.py": r"1\.00: \S+ ± \S+ nats\nmaximum at 0\.\d+",
     "keystates.py": r"columns .* change most(.|\n)*unseen episode, step \d+: key state 3",
+    "maximise.py": r"step 0: (.|\n)* nats; of the sources themselves: 1\.\d",
+    "minimise.py": r"weight 0\.0: (.|\n)*weight 0\.5: ",
     "bag.py": r"coupled +\d+(.|\n)*201 paired",
 }
 
 
+LONG = {"maximise.py", "minimise.py"}  # with --quick
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples(name):
-    assert re.search(EXAMPLES[name], run(f"examples/{name}"))
+    assert re.search(EXAMPLES[name], run(f"examples/{name}", *["--quick"] * (name in LONG)))
 
 
 def stage():

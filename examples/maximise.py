@@ -1,0 +1,57 @@
+"""Learn what two sensors share: linear encoders of both that maximise mutual information.
+
+One of the four sources of sensor x is a swing, and one of those of sensor y is its square, with
+noise. They are uncorrelated, so no linear method finds them. Takes torch: pip install '.[train]'.
+
+    python examples/maximise.py [--quick] [--plot maximise.png]
+"""
+
+import argparse
+
+import torch
+
+from infoatlas_train.differentiable import mutual_information
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--quick", action="store_true", help="a few steps")
+parser.add_argument("--plot", metavar="FILE", help="a picture of the trace")
+options = parser.parse_args()
+
+torch.manual_seed(0)
+swing = torch.randn(4000, 1)
+x_sources = torch.cat([swing, torch.randn(4000, 3)], 1)
+y_sources = torch.cat([swing**2 + 0.2 * torch.randn(4000, 1), torch.randn(4000, 3)], 1)
+x = x_sources @ torch.randn(4, 4)
+y = y_sources @ torch.randn(4, 4)
+
+encoders = torch.nn.ModuleList(torch.nn.Linear(4, 1) for _ in range(2))
+optimiser = torch.optim.Adam(encoders.parameters(), lr=0.1)
+trace, found = [], []
+for step in range(20 if options.quick else 100):
+    batch = torch.randint(4000, (256,))
+    codes = [encoder(side[batch]) for encoder, side in zip(encoders, (x, y), strict=True)]
+    mi = mutual_information(*codes, seed=step)
+    optimiser.zero_grad()
+    (-mi).backward()
+    optimiser.step()
+    trace.append(mi.item())
+    with torch.no_grad():  # how near the code of x comes to the swing
+        found.append(torch.corrcoef(torch.cat([encoders[0](x), swing], 1).T)[0, 1].abs().item())
+    if step % 10 == 0:
+        print(f"step {step}: I = {mi.item():.2f} nats, correlation with the swing {found[-1]:.2f}")
+
+sources = mutual_information(x_sources[:256, :1], y_sources[:256, :1]).item()
+print(f"from {trace[0]:.2f} to {trace[-1]:.2f} nats; of the sources themselves: {sources:.2f}")
+
+if options.plot:
+    from matplotlib import pyplot
+
+    figure, (above, below) = pyplot.subplots(2, 1, figsize=(6, 4), sharex=True)
+    above.plot(trace, color="#1f5f99", label="codes, batches of 256")
+    above.axhline(sources, color="#e08a00", linestyle="--", label="sources")
+    above.set(ylabel="I(code x; code y), nats")
+    above.legend(frameon=False)
+    below.plot(found, color="#1f5f99")
+    below.set(ylabel="|correlation| of code x\nwith the swing", xlabel="step", ylim=(0, 1.05))
+    figure.tight_layout()
+    figure.savefig(options.plot, dpi=90)
