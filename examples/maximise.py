@@ -27,7 +27,7 @@ y = y_sources @ torch.randn(4, 4)
 encoders = torch.nn.ModuleList(torch.nn.Linear(4, 1) for _ in range(2))
 optimiser = torch.optim.Adam(encoders.parameters(), lr=0.1)
 trace, found = [], []
-for step in range(20 if options.quick else 100):
+for step in range(10 if options.quick else 100):
     batch = torch.randint(4000, (256,))
     codes = [encoder(side[batch]) for encoder, side in zip(encoders, (x, y), strict=True)]
     mi = mutual_information(*codes, seed=step)
