@@ -9,7 +9,7 @@
 # make keystates-data   the demonstrations of the key-state benchmark, collected anew
 # make summary   the figures and the chart of the README, from the results of the benchmarks
 # make fuzz   20,000 random calls and as many pushes, command lines, damaged models
-# make gpu    what needs a GPU: engines, CUDA graphs, torch beside them, times (docs/tensorrt.md)
+# make gpu    what needs a GPU: engines, CUDA graphs, samples on it, torch beside, times (docs/tensorrt.md)
 # make docs   the documentation as a site, in build/docs/site; any warning is an error
 # make dist   wheel and sdist in dist/, checked, and installed into a fresh environment
 # make remake MODEL=edge   a model from its recipe (recipes/), resumable
