@@ -13,6 +13,7 @@ from infoatlas_rt import Estimator, model_file
 from infoatlas_train import build, pretrain
 from infoatlas_train.build import OUTPUTS, Build, RecipeError, read_recipe
 from infoatlas_train.config import PRESETS
+from infoatlas_train.model.expansion import expanded
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 
@@ -69,7 +70,7 @@ def test_the_model_is_one_that_the_runtime_reads(built):
 def test_the_manifest_says_what_was_made_of_what(built, short):
     manifest = json.loads((built / "parts" / "manifest.json").read_text())
     stages = manifest["stages"]
-    assert manifest["recipe"] == short and list(stages) == list(OUTPUTS)
+    assert manifest["recipe"] == short and ["start", *stages] == list(OUTPUTS)
     for name, record in stages.items():
         file = built / "parts" / OUTPUTS[name]
         assert record["complete"] and record["outputs"] == {OUTPUTS[name]: build.digest(file)}
@@ -87,6 +88,32 @@ def test_what_is_complete_is_left_alone(built, short, monkeypatch):
     for name in OUTPUTS:
         monkeypatch.setattr(Build, name, again)
     Build(short, built / "whole").run()
+
+
+def test_a_recipe_can_start_with_a_smaller_network(short, tmp_path, monkeypatch):
+    """Of two dimensions first; the larger network begins with what it has learned."""
+    recipe = copy.deepcopy(short)
+    recipe["start"] = {"network": {"dim": 2}, "pretrain": {"steps": 2, "seed": 3}}
+    recipe["pretrain"] |= {"steps": 1, "lr": 0.0}
+    held_out = pretrain.held_out_batches
+    monkeypatch.setattr(pretrain, "HELD_OUT_SIZES", (50,))
+    monkeypatch.setattr(pretrain, "held_out_batches", lambda *a: held_out(*a, per_size=8))
+    Build(recipe, tmp_path, 1).run(until="pretrain")
+    first, about = pretrain.load(tmp_path / "start" / "last.pt")
+    assert first.config.dim == 2 and about["step"] == 2 and about["seed"] == 3
+    whole, about = pretrain.load(tmp_path / "pretrain" / "last.pt")
+    assert whole.config.dim == 5 and about["datasets"] == 3 * 8
+    begun = whole.hypernetwork.state_dict()
+    for name, values in expanded(
+        first.hypernetwork.state_dict(), first.config, whole.config
+    ).items():
+        if name == "q_joint" or name.startswith("f_x"):  # nothing of it is drawn anew
+            assert torch.equal(begun[name], values), name
+    stages = json.loads((tmp_path / "manifest.json").read_text())["stages"]
+    assert stages["pretrain"]["inputs"] == stages["start"]["outputs"]
+    recipe["start"]["pretrain"]["steps"] = 3
+    with pytest.raises(RecipeError, match="holds the stage 'start' of another recipe"):
+        Build(recipe, tmp_path, 1).run(until="pretrain")
 
 
 @pytest.mark.parametrize(
@@ -111,11 +138,14 @@ def test_recipes_are_complete_and_their_networks_the_presets():
 @pytest.mark.parametrize(
     "change, message",
     [("[network]\nwidht = 3", "has no widht"), ("[colour]", "colour missing or unknown"),
-     ("name = ", "cannot read the recipe")],
+     ("name = ", "cannot read the recipe"), ("[start.correction]", r"\[start\] has no correction"),
+     ("[start.network]\nwidht = 3", r"\[start.network\] has no widht")],
 )  # fmt: skip
 def test_what_is_not_known_is_refused(tmp_path, change, message):
     text = (RECIPES / "tiny.toml").read_text()
-    text = text.replace("[network]", change) if "network" in change else text + "\n" + change
+    text = (
+        text.replace("[network]", change) if change.startswith("[network") else text + "\n" + change
+    )
     (tmp_path / "r.toml").write_text(text)
     with pytest.raises(RecipeError, match=message):
         read_recipe(tmp_path / "r.toml")

@@ -2,8 +2,9 @@
 
 A recipe decides everything: network, mixture of datasets, schedules, numbers, seeds. The stages
 
-    pretrain -> examples -> correction -> export -> calibrate -> evaluate
+    start -> pretrain -> examples -> correction -> export -> calibrate -> evaluate
 
+(`start`, of a smaller network, is optional: [start.network] and [start.pretrain] hold what differs)
 leave their files in `--out`, and manifest.json says of each what it was made from: the part of the
 recipe that concerns it, hashes of its input and output files, the git revision, versions, seconds
 and datasets. The same command resumes where it stopped: what is complete is kept, a stage that has
@@ -45,10 +46,12 @@ except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib
 
 SECTIONS = ("name", "network", "pretrain", "examples", "correction", "calibration", "evaluation")
+OPTIONAL = ("start",)  # settings of network and pretrain that differ in a first, smaller network
 PACKAGES = ("torch", "numpy", "onnx", "onnxruntime", "lightning-fabric")
 
 
 OUTPUTS = {  # of the stages
+    "start": "start/best.pt",
     "pretrain": "pretrain/best.pt",
     "examples": "examples.pt",
     "correction": "corrected.pt",
@@ -74,8 +77,8 @@ def read_recipe(path: str | Path) -> dict[str, Any]:
         recipe = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise RecipeError(f"cannot read the recipe {path}: {error}") from error
-    if set(recipe) != set(SECTIONS):
-        wrong = ", ".join(sorted(set(recipe) ^ set(SECTIONS)))
+    if set(recipe) - set(OPTIONAL) != set(SECTIONS):
+        wrong = ", ".join(sorted((set(recipe) - set(OPTIONAL)) ^ set(SECTIONS)))
         raise RecipeError(f"{path}: {wrong} missing or unknown; a recipe has {', '.join(SECTIONS)}")
     known = {
         "network": {f.name for f in fields(HypernetworkConfig)} - {"gap"},
@@ -85,8 +88,15 @@ def read_recipe(path: str | Path) -> dict[str, Any]:
         "calibration": {"seed", "draws", "wide"},
         "evaluation": {"seed", "draws", "sizes"},
     }
+    parts = {section: recipe[section] for section in known}
+    if "start" in recipe:
+        known |= {"start": {"network", "pretrain"}}
+        parts |= {"start": recipe["start"]}
+        for section in known["start"]:
+            known[f"start.{section}"] = known[section]
+            parts[f"start.{section}"] = recipe["start"].get(section, {})
     for section, names in known.items():
-        unknown = sorted(set(recipe[section]) - names)
+        unknown = sorted(set(parts[section]) - names)
         if unknown:
             raise RecipeError(
                 f"{path}: [{section}] has no {', '.join(unknown)}; there are "
@@ -106,8 +116,12 @@ class Build:
 
     def stages(self) -> dict[str, tuple[Callable[[], int], tuple[str, ...], tuple[str, ...]]]:
         """Name -> (function that returns datasets seen, sections of the recipe, input files)."""
-        return {
-            "pretrain": (self.pretrain, ("network", "pretrain"), ()),
+        sections = ("network", "pretrain")
+        start: dict[str, Any] = {}
+        if "start" in self.recipe:
+            start = {"start": (self.start, (*sections, "start"), ())}
+        return start | {
+            "pretrain": (self.pretrain, sections, ("start/best.pt",) if start else ()),
             "examples": (self.examples, ("examples", "correction"), ("pretrain/best.pt",)),
             "correction": (
                 self.correction,
@@ -177,15 +191,26 @@ class Build:
 
     # ---- stages ----------------------------------------------------------------------------------
 
+    def start(self) -> int:
+        other = self.recipe["start"]
+        config = HypernetworkConfig(**self.recipe["network"] | other.get("network", {}))
+        return self.train("start", config, self.recipe["pretrain"] | other.get("pretrain", {}))
+
     def pretrain(self) -> int:
+        return self.train("pretrain", self.config, self.recipe["pretrain"])
+
+    def train(self, stage: str, config: HypernetworkConfig, options: dict[str, Any]) -> int:
+        """Pretrain one network, from the start if there is one; returns the datasets seen."""
         args = pretrain.arguments([])
-        vars(args).update(self.recipe["pretrain"])
+        vars(args).update(options)
         args.preset, args.threads = self.recipe["name"], self.threads
         args.sizes = {int(n): weight for n, weight in (args.sizes or {}).items()} or None
-        args.out = str(self.out / "pretrain")
-        args.resume = (self.out / "pretrain" / "last.pt").exists()
-        pretrain.pretrain(args, self.config)
-        return int(pretrain.load(self.out / "pretrain" / "last.pt")[1]["datasets"])
+        args.out = str(self.out / stage)
+        args.resume = (self.out / stage / "last.pt").exists()
+        if stage == "pretrain" and "start" in self.recipe:
+            args.init = str(self.out / OUTPUTS["start"])
+        pretrain.pretrain(args, config)
+        return int(pretrain.load(self.out / stage / "last.pt")[1]["datasets"])
 
     def shard(self, shard: tuple[int, int]) -> Path:
         """Examples of one shard, in a file of its own."""

@@ -27,6 +27,7 @@ from lightning_fabric import Fabric
 from infoatlas_rt.cli.console import table
 from infoatlas_train.config import PRESETS, HypernetworkConfig
 from infoatlas_train.data.atlas import Atlas, Datasets
+from infoatlas_train.model.expansion import expanded
 from infoatlas_train.model.infoatlas import InfoAtlas, parameters, parameters_by_part
 from infoatlas_train.model.objective import OBJECTIVES, losses
 
@@ -182,9 +183,11 @@ def pretrain(
     if args.resume or args.init:
         start = out / "last.pt" if args.resume else args.init
         saved = torch.load(start, map_location=fabric.device, weights_only=True)
-        model.hypernetwork.load_state_dict(hypernetwork_only(saved["model"]))
-        weights = saved.get("average", saved["model"])
-        average.model.hypernetwork.load_state_dict(hypernetwork_only(weights))
+        source = HypernetworkConfig.from_dict(saved["config"])
+        weights = saved["model"], saved.get("average", saved["model"])
+        for into, values in zip((model, average.model), weights, strict=True):
+            values = expanded(hypernetwork_only(values), source, model.config)
+            into.hypernetwork.load_state_dict(values)
         if args.resume:
             optimizer.load_state_dict(saved["optimizer"])
             resumed = ("step", "best", "skipped")
@@ -310,7 +313,7 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     p.add_argument("--out", default="runs/tiny", help="folder for checkpoints and metrics.jsonl")
     p.add_argument("--steps", type=int, default=1200, help="optimizer steps in all")
     p.add_argument("--resume", action="store_true", help="go on from OUT/last.pt, exactly")
-    p.add_argument("--init", help="start from the weights of this checkpoint (give another --seed)")
+    p.add_argument("--init", help="start from the weights of this checkpoint, which may be smaller")
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--batch", type=int, default=64, help="datasets a step, at most")
     p.add_argument("--tokens", type=int, default=8192, help="datasets times samples a step")
