@@ -25,13 +25,16 @@ BMI  = .venv-bmi/bin
 SIM  = .venv-maniskill/bin
 ROS  = .venv-ros/bin
 
-.PHONY: keystates summary keystates-data demo test test-core test-fast test-rest test-ros2 ros-demo bench gpu fuzz accuracy applications pretrain remake lint docs dist clean
+.PHONY: environments keystates summary keystates-data demo test test-core test-fast test-rest test-ros2 ros-demo bench gpu fuzz accuracy applications pretrain remake lint docs dist clean
 
 demo: .venv/ready
 	$(RUN)/infoatlas-rt keystates examples/data/pickcube.npz \
 		--group tool=tool.x,tool.y,tool.z --group cube=cube.x,cube.y,cube.z --plot keystates.png
 
 test: test-core test-ros2
+
+# All that lint, docs and test need; with -j side by side.
+environments: build/ros2/ready .venv-dev/ready .venv/tests .venv-docs/ready
 
 # Without ROS.
 test-core: test-fast test-rest

@@ -1,9 +1,11 @@
 """A small untrained model, exported once for all tests of this folder."""
 
 import dataclasses
+import os
 
 import pytest
 import torch
+from filelock import FileLock
 
 from infoatlas_export.cli import main
 from infoatlas_train.config import PRESETS
@@ -13,11 +15,20 @@ from infoatlas_train.pretrain import checkpoint
 
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory):
-    """A small untrained model through the command, traced once for all tests.
+    """A small untrained model through the command, traced once for all tests and processes.
 
     With a round of refinement and a gap, so that every operator is there.
     """
-    folder = tmp_path_factory.mktemp("export")
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "export"
+    with FileLock(f"{folder}.lock"):
+        if not (folder / "parity.json").exists():
+            _export(folder)
+    return folder
+
+
+def _export(folder):
+    folder.mkdir(exist_ok=True)
     torch.manual_seed(0)
     model = InfoAtlas(dataclasses.replace(PRESETS["tiny"], refinements=1, gap=1))
     for heads in (model.gap.missing, model.gap.doubt):
@@ -27,4 +38,3 @@ def exported(tmp_path_factory):
     torch.save(checkpoint(model, run), folder / "tiny.pt")
     written = ["--out", str(folder / "tiny.onnx"), "--json", str(folder / "parity.json")]
     main([str(folder / "tiny.pt"), "--name", "tiny", *written])
-    return folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -245,12 +246,14 @@ def test_memory_is_that_of_the_curve(tmp_path, monkeypatch, storage):
     monkeypatch.setattr(bag_curve, "KEPT", 10)
     rows = np.random.default_rng(0).standard_normal((1500, 1000))
     with Bag(write_arrays(tmp_path / "bag", rows, STORAGES[storage])) as bag:
-        fake = RecordingEstimator(n_min=8)
-        stream = stream_of(bag, ["/array"], [None], fake, delay=1e9, window=20, every=500)
-        tracemalloc.start()
-        curve = read(bag, ["/array"], stream)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
+        for _ in range(2):  # what the first reading imports and leaves to be collected is no curve
+            gc.collect()
+            fake = RecordingEstimator(n_min=8)
+            stream = stream_of(bag, ["/array"], [None], fake, delay=1e9, window=20, every=500)
+            tracemalloc.start()
+            curve = read(bag, ["/array"], stream)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
     assert len(curve.mi) == 2 and len(curve.states[0][0]) == 10
     assert peak < 5e6
 
