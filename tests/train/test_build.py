@@ -23,7 +23,7 @@ def short():
     """The recipe of tiny in seconds, with a network that is traced in a fraction of the time."""
     recipe = read_recipe(RECIPES / "tiny.toml")
     recipe["network"] |= {"width": 8, "joint_latents": 2, "units": 4, "features": 4}
-    recipe["network"] |= {"rounds": 0, "newton_steps": 1}
+    recipe["network"] |= {"rounds": 0, "readout": "generated"}
     recipe["pretrain"] |= {"steps": 4, "tokens": 512, "batch": 8, "evaluate": 2, "warmup": 1}
     recipe["pretrain"]["sizes"] = {"32": 1, "64": 1}
     recipe["examples"] |= {"batches": 20, "largest": 60, "up_to": 40}
