@@ -130,6 +130,14 @@ def test_a_graph_without_scopes_is_refused(exported):
         fp16.halved(proto.SerializeToString())
 
 
+@pytest.mark.parametrize("name", ["edge", "wide"])
+def test_shipped_models_can_be_converted(name):
+    """Their nodes have the names of the layers that may be FP16."""
+    graph = onnx.load_from_string(model_file.load(name).bytes).graph
+    layers = {node.op_type for node in graph.node if node.name in fp16.chosen(graph)}
+    assert layers >= {"MatMul", "Add", "Gelu"}
+
+
 def test_what_does_not_go_together(exported, tmp_path):
     out = ["--out", str(tmp_path / "x.onnx")]
     with pytest.raises(InputError, match="critic to keep is FP32"):

@@ -1,6 +1,6 @@
 """TensorRT, on an engine that `infoatlas-rt build` made on this machine.
 
-The graph is thousands of small operators, so starting them one by one takes longer than computing
+The graph is over 1,000 small operators, so starting them one by one takes longer than computing
 them. Each (slices, samples, shifts) therefore gets an execution context of its own, and from its
 second call on a CUDA graph, which starts everything at once. A graph holds the addresses of the
 tensors and the state of its context, so contexts share buffers that only grow, and one that grows
