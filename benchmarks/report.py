@@ -68,7 +68,9 @@ def provenance(command: str, *estimators: Estimator) -> dict[str, Any]:
         model_file = estimator.model_file
         models.append({f.name: getattr(model_file, f.name) for f in fields(model_file)})
         del models[-1]["bytes"], models[-1]["path"]
-    optional = [name for name in ("torch", "sklearn") if name in sys.modules]
+    optional = [
+        name for name in ("torch", "sklearn", "mani_skill", "gymnasium") if name in sys.modules
+    ]
     return {
         "date": datetime.now(timezone.utc).date().isoformat(),
         "command": command,
@@ -81,7 +83,8 @@ def provenance(command: str, *estimators: Estimator) -> dict[str, Any]:
         "provider": estimators[0].backend.provider,
         "versions": {
             "python": platform.python_version(),
-            **{name: version(name) for name in ("infoatlas-rt", "numpy", "scipy")},
+            "infoatlas-rt": sys.modules["infoatlas_rt"].__version__,
+            **{name: version(name) for name in ("numpy", "scipy")},
             "onnxruntime": onnxruntime.__version__,  # one module, distributions of several names
             **{name: sys.modules[name].__version__ for name in optional},
         },

@@ -1,4 +1,4 @@
-"""Loading of trajectories and samples from .npy, .npz and .csv files.
+"""Loading of trajectories and samples from files.
 
 A simulator's flags (`is_grasped`, `success`, ...) are loaded in `cli/events.py` alone, to compare
 key states with them: `Trajectories` has no place for them.
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from .errors import InputError
 from .file_readers import read_csv, read_numpy
+from .lerobot_files import is_lerobot, read_lerobot
+from .maniskill_files import SUFFIXES, read_maniskill
 from .trajectories import Trajectories
 
 
@@ -26,7 +28,9 @@ def load_trajectories(path: str | os.PathLike[str]) -> Trajectories:
     path : path
         .npz: `states` [sum, d] and `lengths` [N] (one trajectory without them), optional `names`
         [d]. .npy: [n, d], one trajectory. .csv: numbers, with an optional header; a column
-        called `episode` separates trajectories.
+        called `episode` separates trajectories. .h5: what ManiSkill's `RecordEpisode` writes, the
+        successful episodes (`maniskill_files.py`). A folder: a LeRobot data set, its
+        `observation.state` (`lerobot_files.py`).
 
     Returns
     -------
@@ -39,6 +43,10 @@ def load_trajectories(path: str | os.PathLike[str]) -> Trajectories:
         or hold NaN or infinite values. The message names the file and the way out.
     """
     path = Path(path)
+    if path.suffix in SUFFIXES:
+        return read_maniskill(path)
+    if is_lerobot(path):
+        return read_lerobot(path)
     names: tuple[str, ...] = ()
     lengths: Any = None
     if path.suffix == ".csv":

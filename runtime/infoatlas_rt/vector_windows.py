@@ -35,13 +35,15 @@ class VectorWindows(VectorStreams):
     envs : int
         E.
     estimator : Estimator or str or path, optional
-        The estimator to use, or a model to load; the default model, with 8 slices, unless given.
+        The estimator to use, or a model to load; the default model, with 8 slices and 8
+        shifts (on windows of 32 pairs as good as 31), unless given.
     lag : int
         Δt in steps.
     window : int
         Pairs. An estimate needs a full window, so episodes of window + lag steps or less have none.
     every : int
-        Steps of an environment from one estimate to the next.
+        Steps of an environment from one estimate to the next; the first is made as soon as the
+        window is full.
 
     Attributes
     ----------
@@ -64,12 +66,14 @@ class VectorWindows(VectorStreams):
         *,
         lag: int = 2,
         window: int = 32,
-        every: int = 16,
+        every: int = 32,
     ) -> None:
         super().__init__(envs)
         self.lag, self.window = as_count(lag, "lag", 1), as_count(window, "window", 1)
         self.every = as_count(every, "every", 1)
-        self.estimator = Estimator(slices=8) if estimator is None else as_estimator(estimator)
+        self.estimator = (
+            Estimator(slices=8, shifts=8) if estimator is None else as_estimator(estimator)
+        )
         least = self.estimator.model_file.n_min
         if self.window < least:
             raise InputError(
@@ -149,13 +153,21 @@ class VectorWindows(VectorStreams):
             slices = first.plan.slices
             most = max(1, CHUNK_PAIRS // (slices * self.window * len(first.shifts)))
             chunk, ready = ready[:most], ready[most:]
-            data = [
-                canonicalise(*p.slices(slice(0, slices)), estimator.model_file.dim)
-                for _, p in chunk
-            ]
-            now: Any = np.concatenate([d.x for d in data])
-            past: Any = np.concatenate([d.y for d in data])
+            now, past = self._canonical([p.slices(slice(0, slices)) for _, p in chunk])
             values = estimator.backend.run(now, past, first.shifts, first.sequence)[0]
             for (row, prepared), own in zip(chunk, values.reshape(-1, slices), strict=True):
                 mi[row] = bounded(own, prepared.ceiling).mean()
         return mi
+
+    def _canonical(self, sliced: list[tuple[Any, Any]]) -> tuple[Any, Any]:
+        """Canonical form of slices [S, n, k] of all windows, end to end; those of one k at once."""
+        dim, slices = self.estimator.model_file.dim, len(sliced[0][0])
+        shape = (len(sliced), slices, self.window, dim)
+        now, past = np.empty((2, *shape), np.float32)
+        widths = [(x.shape[2], y.shape[2]) for x, y in sliced]
+        for width in set(widths):
+            rows = [row for row, own in enumerate(widths) if own == width]
+            x, y = (np.concatenate(side) for side in zip(*(sliced[r] for r in rows), strict=True))
+            data = canonicalise(x, y, dim)
+            now[rows], past[rows] = data.x.reshape(-1, *shape[1:]), data.y.reshape(-1, *shape[1:])
+        return now.reshape(-1, *shape[2:]), past.reshape(-1, *shape[2:])

@@ -13,9 +13,10 @@ import numpy as np
 
 from ..data_files import load_trajectories
 from ..discovery import LEVEL, discover_keystates
-from ..errors import InputError
+from ..errors import InputError, OutputError
 from ..explanation import SLICES
 from ..keystates import KeyStates
+from ..lerobot_files import is_lerobot, write_keystates
 from ..messages.demonstrations import bags_in, load_demonstrations
 from ..trajectories import Trajectories
 from .console import check_json, finite, progress, table, write_json
@@ -29,6 +30,14 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
     if count != "auto" and not count.isdecimal():
         raise InputError(f"--count is {count!r}: pass a number of key states, or auto")
     lag = 2 if arguments.lag is None else arguments.lag
+    if arguments.out:  # before minutes of computing, not after
+        if not is_lerobot(arguments.data):
+            raise InputError(
+                f"--out is for the folder of a LeRobot data set, and {arguments.data} is none: "
+                "leave it out"
+            )
+        if Path(arguments.out).exists():
+            raise OutputError(f"{arguments.out} exists: choose a folder that does not")
     if bags_in(arguments.data):
         trajectories = load_demonstrations(
             arguments.data, arguments.topic, arguments.field, arguments.joints or ()
@@ -55,6 +64,8 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
         groups_changed = found.explain(groups, estimator=estimator) if groups else []
     if arguments.save:
         found.save(arguments.save)
+    if arguments.out:
+        write_keystates(found, arguments.data, arguments.out)
     flags = load_flags(arguments.data)
     events = compare(found, trajectories, event_steps(flags, trajectories.lengths))
     if arguments.plot:
@@ -233,5 +244,7 @@ def _print(found: KeyStates, result: dict[str, Any], arguments: Namespace) -> No
         )
     if arguments.save:
         print(f"Saved: {arguments.save} (KeyStateTracker and the ROS 2 node read it)")
+    if arguments.out:
+        print(f"Copy: {arguments.out} (feature key_state; videos/ and images/ are not copied)")
     if arguments.plot:
         print(f"Picture: {arguments.plot}")

@@ -14,7 +14,7 @@ from typing import Any
 from ..errors import InputError
 
 # Options of some kinds of data or methods, and their defaults.
-DISCOVERY = {"count": None, "save": None, "group": None, "resolution": None}
+DISCOVERY = {"count": None, "save": None, "group": None, "resolution": None, "out": None}
 CURVE = {"time": "auto", "points": 100, "keep_constant": False}
 KINDS = {
     "bag": "bags",
@@ -47,8 +47,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Arguments of every kind of data."""
     parser.add_argument(
         "data",
-        help="demonstrations: .npz with states [sum, d] and lengths [N], .csv, or a folder of ROS "
-        "bags; or one ROS bag (folder, .mcap, .db3), which is one robot's stream",
+        help="demonstrations: .npz with states [sum, d] and lengths [N], .csv, ManiSkill's .h5, "
+        "the folder of a LeRobot data set, or a folder of ROS bags; or one ROS bag (folder, .mcap, "
+        ".db3), which is one robot's stream",
     )
     parser.add_argument("--lag", type=int, help="steps to the past state (2; of two topics: 0)")
     parser.add_argument("--plot", metavar="FILE", help="picture (.png, .pdf or .svg)")
@@ -71,6 +72,12 @@ def _add_trajectories(group: Any) -> None:
     )
     group.add_argument("--count", metavar="K", help="key states besides the end, or auto (5)")
     group.add_argument("--save", metavar="FILE", help="file for KeyStateTracker and the ROS 2 node")
+    group.add_argument(
+        "--out",
+        metavar="FOLDER",
+        help="copy of a LeRobot data set's meta and data, with the feature key_state: column of "
+        "the newest key state at each frame, -1 before the first",
+    )
     group.add_argument(
         "--group",
         action="append",
@@ -185,6 +192,7 @@ def _add_bags(group: Any) -> None:
 
 def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> None:
     """Run the command; `make_estimator` makes what the arguments ask for."""
+    from ..lerobot_files import is_lerobot
     from ..messages.bags import is_bag
     from ..messages.demonstrations import bags_in
     from . import bag, curve, demonstrations
@@ -196,7 +204,7 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
     if not Path(arguments.data).exists():
         raise InputError(f"{arguments.data} does not exist: check the path")
     folder = bool(bags_in(arguments.data))  # demonstrations, one bag each
-    one_bag = is_bag(arguments.data) and not folder
+    one_bag = is_bag(arguments.data) and not folder and not is_lerobot(arguments.data)
     if one_bag and arguments.method is not None:
         raise InputError(
             f"--method is for trajectories, but {arguments.data} is a bag: leave it out"

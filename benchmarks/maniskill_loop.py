@@ -1,0 +1,212 @@
+"""A loop over 16 ManiSkill environments: what key states and windows add to a step, and memory.
+
+    .venv-maniskill/bin/python -m benchmarks.maniskill_loop
+
+PickCube-v1 with random actions, in one process (Gymnasium's SyncVectorEnv: ManiSkill simulates
+several environments at once on a GPU only) and, shorter, in 16 processes (AsyncVectorEnv). Times
+are the process's own CPU time, which other work on the machine disturbs less, and for the 16
+processes the wall clock.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from examples.maniskill import headless  # isort: skip  (first: it makes mani_skill importable)
+import gymnasium
+import mani_skill.envs  # noqa: F401  (registers the tasks)
+import numpy as np
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from mani_skill.utils.wrappers import CPUGymWrapper
+
+from benchmarks.report import Options, byline, number, progress, provenance, save, table
+from infoatlas_rt import (
+    Estimator,
+    KeyStateWrapper,
+    VectorTracker,
+    VectorWindows,
+    discover_keystates,
+    load_trajectories,
+)
+
+ENVS = 16
+COLUMNS = np.r_[0:18, 19:42]  # the demonstrations' columns: 18 is the flag is_grasped
+WARM = 500  # steps before the memory counts
+KINDS = {"one process": SyncVectorEnv, "16 processes": AsyncVectorEnv}
+
+
+class Timed:
+    """Adds up the seconds of the calls of some methods of an object; the rest is the object's."""
+
+    def __init__(self, inner: Any, methods: tuple[str, ...], clock: Any) -> None:
+        self._inner, self._methods, self._clock = inner, methods, clock
+        self.seconds = 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._inner, name)
+        if name not in self._methods:
+            return value
+
+        def timed(*arguments: Any, **named: Any) -> Any:
+            begin = self._clock()
+            try:
+                return value(*arguments, **named)
+            finally:
+                self.seconds += self._clock() - begin
+
+        return timed
+
+
+def make() -> Any:
+    """One environment in Gymnasium's interface."""
+    env = gymnasium.make("PickCube-v1", obs_mode="state", **headless.OPTIONS)
+    return CPUGymWrapper(env)
+
+
+def resident() -> float:
+    """Memory of this process, MB."""
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def loop(kind: str, steps: int, keystates: Any, estimator: Estimator, every: int) -> dict[str, Any]:
+    """Run the loop, and return its row of the report."""
+    clock = time.process_time if KINDS[kind] is SyncVectorEnv else time.perf_counter
+    reset_mode = AutoresetMode.SAME_STEP
+    envs = Timed(KINDS[kind]([make] * ENVS, autoreset_mode=reset_mode), ("step",), clock)
+    streams = [
+        Timed(stream, ("push", "reset", "reading"), clock)
+        for stream in (
+            VectorTracker(keystates, ENVS),
+            VectorWindows(ENVS, estimator, every=every),
+        )
+    ]
+    wrapped = KeyStateWrapper(envs, *streams, state=lambda obs: obs[:, COLUMNS])
+    wrapped.reset(seed=0)
+    envs.action_space.seed(0)
+    counts = {"episodes": 0, "key states": 0, "estimates": 0}
+    memory = []
+    newest = np.full(ENVS, -1)
+    warm = min(WARM, steps // 5)
+    whole = 0.0
+    with progress(kind) as advance:
+        for step in range(steps):
+            if step == warm:
+                envs.seconds = whole = 0.0
+                for stream in streams:
+                    stream.seconds = 0.0
+            actions = envs.action_space.sample()
+            begin = clock()
+            _, _, terminated, truncated, info = wrapped.step(actions)
+            whole += clock() - begin
+            done = terminated | truncated
+            last = info.get("final_info", info)["key_state"]
+            counts["key states"] += int((last[done] + 1).sum())
+            counts["episodes"] += int(done.sum())
+            counts["estimates"] += int((streams[1].gain() != 0).sum())
+            newest = info["key_state"]
+            if step >= warm and (step - warm) % max(1, (steps - warm) // 20) == 0:
+                memory.append((step, resident()))
+            advance((step + 1) / steps)
+    memory.append((steps, resident()))
+    wrapped.close()
+    counted = steps - warm
+    counts["key states"] += int((newest + 1).sum())
+    simulator = envs.seconds / counted
+    return {
+        "kind": kind,
+        "steps": steps,
+        "every": every,
+        "slices": estimator.slices,
+        "shifts": estimator.shifts,
+        "window": streams[1].window,
+        **counts,
+        "simulator": simulator,
+        "tracker": streams[0].seconds / counted,
+        "windows": streams[1].seconds / counted,
+        "wrapper": whole / counted - simulator,
+        "memory": memory,
+    }
+
+
+def growth(row: dict[str, Any]) -> tuple[float, float, float]:
+    """Memory after the warm-up and at the end, MB, and the slope, MB in 1,000 steps."""
+    steps, memory = np.array(row["memory"]).T
+    return memory[0], memory[-1], float(np.polyfit(steps, memory, 1)[0] * 1000)
+
+
+def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
+    """The report as Markdown."""
+    times = [
+        [
+            row["kind"],
+            f"{row['steps']:,}",
+            *(
+                f"{1e3 * row[part]:.2f} ms"
+                for part in ("simulator", "tracker", "windows", "wrapper")
+            ),
+            f"{row['wrapper'] / row['simulator']:.1%}",
+        ]
+        for row in rows
+    ]
+    memory = [
+        [
+            row["kind"],
+            f"{row['episodes']:,}",
+            f"{row['key states']:,}",
+            f"{row['estimates']:,}",
+            *(number(value, 1) for value in growth(row)[:2]),
+            number(growth(row)[2], 2),
+        ]
+        for row in rows
+    ]
+    first, where, counts = rows[0], "environments in", ("episodes", "key states", "estimates")
+    return f"""# Key states and windows in a loop over 16 ManiSkill environments
+
+{byline(about)}
+
+PickCube-v1, state observations, random actions, episodes of 50 steps with resets in the same step.
+`KeyStateWrapper` with a `VectorTracker` (5 key states of the demonstrations in `examples/data`) and
+`VectorWindows` (windows of {first["window"]} pairs, {first["slices"]} slices, {first["shifts"]}
+shifts; an estimate when a window is full, and every {first["every"]} steps of its environment).
+Means of a step of all 16 environments, without the warm-up. "wrapper" is everything that it adds,
+the two streams included. "one process" is a SyncVectorEnv, in CPU time; "16 processes" an
+AsyncVectorEnv, by the wall clock.
+
+{table([where, "steps", "simulator", "tracker", "windows", "wrapper", "added"], times)}
+
+Memory of the process (MB; with 16 processes: of the one that steps them), after the warm-up, at the
+end, and the slope of a line through it. Key states and estimates are counts over all environments.
+
+{table([where, *counts, "before", "after", "MB per 1,000 steps"], memory)}
+"""
+
+
+def main(arguments: Any = None) -> None:
+    options = Options("benchmarks.maniskill_loop", __doc__, "120 steps of each", several=False)
+    options.add_argument("--steps", type=int, default=10_000, help="in one process (%(default)s)")
+    options.add_argument(
+        "--every", type=int, default=32, help="steps between estimates (%(default)s)"
+    )
+    options.add_argument("--slices", type=int, default=8, help="of an estimate (%(default)s)")
+    options.add_argument("--shifts", type=int, default=8, help="of an estimate (%(default)s)")
+    chosen = options.parse_args(arguments)
+    estimator = Estimator(chosen.model, threads=1, slices=chosen.slices, shifts=chosen.shifts)
+    demonstrations = load_trajectories("examples/data/pickcube.npz")
+    about = provenance(chosen.command, estimator)
+    keystates = discover_keystates(demonstrations, k=5)
+    steps = {"one process": chosen.steps, "16 processes": chosen.steps // 20}
+    rows = [
+        loop(kind, 120 if chosen.quick else count, keystates, estimator, chosen.every)
+        for kind, count in steps.items()
+    ]
+    save(chosen.out, "maniskill_loop", about, rows, page(about, rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""LeRobot data sets in small, in the layouts of v2.1 and v3.0.
+
+As lerobot/datasets/utils.py of huggingface/lerobot has them (its templates of paths, default
+features and metadata; v2.1 by the `LEGACY_` ones).
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+SHAPES = {
+    "v2.1": "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet",
+    "v3.0": "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet",
+}
+
+
+def write_lerobot(folder, states, version, names, per_file=2):
+    """Write episodes (list of [T, d] float32) as a data set of a version; v3: some in each file."""
+    d = states[0].shape[1]
+    scalar = {"shape": [1], "names": None}
+    features = {
+        "observation.state": {"dtype": "float32", "shape": [d], "names": names},
+        "action": {"dtype": "float32", "shape": [2], "names": None},
+        "observation.images.top": {"dtype": "video", "shape": [8, 8, 3], "names": ["h", "w", "c"]},
+        "timestamp": {"dtype": "float32", **scalar},
+        **{
+            name: {"dtype": "int64", **scalar}
+            for name in ("frame_index", "episode_index", "index", "task_index")
+        },
+    }
+    info = {
+        "codebase_version": version,
+        "robot_type": "panda",
+        "total_episodes": len(states),
+        "total_frames": sum(map(len, states)),
+        "fps": 20,
+        "splits": {"train": f"0:{len(states)}"},
+        "data_path": SHAPES[version],
+        "features": features,
+    }
+    (folder / "meta").mkdir(parents=True)
+    (folder / "meta" / "info.json").write_text(json.dumps(info), encoding="utf-8")
+    tables, first = [], 0
+    for episode, own in enumerate(states):
+        n = len(own)
+        described = {
+            name: {"feature": {"dtype": "float32", "_type": "Value"}, "_type": "List"}
+            if name in ("observation.state", "action")
+            else {"dtype": feature["dtype"], "_type": "Value"}
+            for name, feature in features.items()
+            if feature["dtype"] != "video"
+        }
+        columns = {
+            # v3.0's library writes lists of a fixed length, older ones lists.
+            "observation.state": pa.FixedSizeListArray.from_arrays(own.ravel(), d)
+            if version == "v3.0"
+            else pa.array(own.tolist(), pa.list_(pa.float32())),
+            "action": pa.array(np.ones((n, 2)).tolist(), pa.list_(pa.float32())),
+            "timestamp": (np.arange(n) / 20).astype(np.float32),
+            "frame_index": np.arange(n),
+            "episode_index": np.full(n, episode),
+            "index": first + np.arange(n),
+            "task_index": np.zeros(n, np.int64),
+        }
+        hugging_face = json.dumps({"info": {"features": described}})
+        tables.append(pa.table(columns, metadata={"huggingface": hugging_face}))
+        first += n
+    lengths = [len(own) for own in states]
+    if version == "v3.0":
+        _write_files(folder, tables, lengths, per_file)
+        return folder
+    for episode, table in enumerate(tables):
+        path = folder / info["data_path"].format(episode_chunk=0, episode_index=episode)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table, path)
+    lines = [
+        json.dumps({"episode_index": episode, "tasks": ["pick"], "length": length})
+        for episode, length in enumerate(lengths)
+    ]
+    (folder / "meta" / "episodes.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+def _write_files(folder, tables, lengths, per_file):
+    """Data and episodes of v3.0, in chunks of ten files."""
+    ends = np.cumsum(lengths)
+    rows = []
+    for number, first in enumerate(range(0, len(tables), per_file)):
+        chunk, file = divmod(number, 10)
+        path = folder / SHAPES["v3.0"].format(chunk_index=chunk, file_index=file)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.concat_tables(tables[first : first + per_file]), path)
+        rows += [
+            {
+                "episode_index": episode,
+                "data/chunk_index": chunk,
+                "data/file_index": file,
+                "dataset_from_index": int(ends[episode] - lengths[episode]),
+                "dataset_to_index": int(ends[episode]),
+                "tasks": ["pick"],
+                "length": lengths[episode],
+            }
+            for episode in range(first, min(first + per_file, len(tables)))
+        ]
+    path = folder / "meta" / "episodes" / "chunk-000" / "file-000.parquet"
+    path.parent.mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(rows), path)
