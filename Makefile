@@ -1,6 +1,7 @@
 # make demo   the main job on 100 real demonstrations: key states and a picture (no torch)
 # make test   the whole test suite, with everything that it drives
 # make test-fast   its core, in under two minutes: the runtime alone (no torch, no simulator)
+# make test-maniskill   the wrapper, the readers and the examples against ManiSkill itself
 # make ros-demo   the ROS 2 node, live: it reports when the robot takes the cube; and a picture
 # make bench  latency of one update on this machine
 # make accuracy   every page on accuracy, the peers beside; with QUICK=1 in minutes, to build/results
@@ -25,7 +26,7 @@ BMI  = .venv-bmi/bin
 SIM  = .venv-maniskill/bin
 ROS  = .venv-ros/bin
 
-.PHONY: environments keystates summary keystates-data demo test test-core test-fast test-rest test-ros2 ros-demo bench gpu fuzz accuracy applications pretrain remake lint docs dist clean
+.PHONY: environments keystates summary keystates-data demo test test-core test-fast test-rest test-ros2 test-maniskill ros-demo bench gpu fuzz accuracy applications pretrain remake lint docs dist clean
 
 demo: .venv/ready
 	$(RUN)/infoatlas-rt keystates examples/data/pickcube.npz \
@@ -54,6 +55,10 @@ test-rest: .venv-dev/ready
 # ROS has an environment without torch; the rest of the tests have one without ROS.
 test-ros2: build/ros2/ready
 	. build/ros2/install/local_setup.sh && $(ROS)/python -m pytest tests/ros2
+
+# ManiSkill has an environment of its own too.
+test-maniskill: .venv-maniskill/ready
+	$(SIM)/python -m pytest tests/maniskill
 
 ros-demo: build/ros2/ready
 	. build/ros2/install/local_setup.sh && $(ROS)/python ros2_node/demo.py
@@ -181,11 +186,11 @@ build/bmi/ready: benchmarks/tasks/bmi_samples.py
 	$(GPU)/pip install --quiet --disable-pip-version-check --no-compile --no-deps --force-reinstall onnxruntime-gpu
 	touch $@
 
-# ManiSkill's planner crashes with numpy 2, so it lives alone and hands over .npz files.
-.venv-maniskill/ready:
+# ManiSkill's planner crashes with numpy 2, so it has an environment of its own.
+.venv-maniskill/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-maniskill
 	$(SIM)/pip install --quiet --disable-pip-version-check --no-compile torch==2.13.0
-	$(SIM)/pip install --quiet --disable-pip-version-check --no-compile mani-skill==3.0.1 torch==2.13.0 'numpy<2' 'mujoco>=3.1,<4'
+	$(SIM)/pip install --quiet --disable-pip-version-check --no-compile -e '.[maniskill,cli]' 'mujoco>=3.1,<4' 'pytest>=8'
 	touch $@
 
 clean:

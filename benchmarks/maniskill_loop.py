@@ -33,10 +33,8 @@ from infoatlas_rt import (
     load_trajectories,
 )
 
-ENVS = 16
 COLUMNS = np.r_[0:18, 19:42]  # the demonstrations' columns: 18 is the flag is_grasped
 WARM = 500  # steps before the memory counts
-KINDS = {"one process": SyncVectorEnv, "16 processes": AsyncVectorEnv}
 
 
 class Timed:
@@ -74,16 +72,21 @@ def resident() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def loop(kind: str, steps: int, keystates: Any, estimator: Estimator, every: int) -> dict[str, Any]:
-    """Run the loop, and return its row of the report."""
-    clock = time.process_time if KINDS[kind] is SyncVectorEnv else time.perf_counter
-    reset_mode = AutoresetMode.SAME_STEP
-    envs = Timed(KINDS[kind]([make] * ENVS, autoreset_mode=reset_mode), ("step",), clock)
+def loop(
+    kind: str, number: int, steps: int, keystates: Any, estimator: Estimator, every: int
+) -> dict[str, Any]:
+    """Run the loop over some environments, and return its row of the report."""
+    together = kind == "one process"
+    clock = time.process_time if together else time.perf_counter
+    vector = (SyncVectorEnv if together else AsyncVectorEnv)(
+        [make] * number, autoreset_mode=AutoresetMode.SAME_STEP
+    )
+    envs = Timed(vector, ("step",), clock)
     streams = [
         Timed(stream, ("push", "reset", "reading"), clock)
         for stream in (
-            VectorTracker(keystates, ENVS),
-            VectorWindows(ENVS, estimator, every=every),
+            VectorTracker(keystates, number),
+            VectorWindows(number, estimator, every=every),
         )
     ]
     wrapped = KeyStateWrapper(envs, *streams, state=lambda obs: obs[:, COLUMNS])
@@ -91,7 +94,7 @@ def loop(kind: str, steps: int, keystates: Any, estimator: Estimator, every: int
     envs.action_space.seed(0)
     counts = {"episodes": 0, "key states": 0, "estimates": 0}
     memory = []
-    newest = np.full(ENVS, -1)
+    newest = np.full(number, -1)
     warm = min(WARM, steps // 5)
     whole = 0.0
     with progress(kind) as advance:
@@ -120,6 +123,7 @@ def loop(kind: str, steps: int, keystates: Any, estimator: Estimator, every: int
     simulator = envs.seconds / counted
     return {
         "kind": kind,
+        "envs": number,
         "steps": steps,
         "every": every,
         "slices": estimator.slices,
@@ -166,7 +170,7 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
         for row in rows
     ]
     first, where, counts = rows[0], "environments in", ("episodes", "key states", "estimates")
-    return f"""# Key states and windows in a loop over 16 ManiSkill environments
+    return f"""# Key states and windows in a loop over {first["envs"]} ManiSkill environments
 
 {byline(about)}
 
@@ -174,13 +178,13 @@ PickCube-v1, state observations, random actions, episodes of 50 steps with reset
 `KeyStateWrapper` with a `VectorTracker` (5 key states of the demonstrations in `examples/data`) and
 `VectorWindows` (windows of {first["window"]} pairs, {first["slices"]} slices, {first["shifts"]}
 shifts; an estimate when a window is full, and every {first["every"]} steps of its environment).
-Means of a step of all 16 environments, without the warm-up. "wrapper" is everything that it adds,
+Means of a step of all environments, without the warm-up. "wrapper" is everything that it adds,
 the two streams included. "one process" is a SyncVectorEnv, in CPU time; "16 processes" an
 AsyncVectorEnv, by the wall clock.
 
 {table([where, "steps", "simulator", "tracker", "windows", "wrapper", "added"], times)}
 
-Memory of the process (MB; with 16 processes: of the one that steps them), after the warm-up, at the
+Memory of the process (MB; with several: of the one that steps them), after the warm-up, at the
 end, and the slope of a line through it. Key states and estimates are counts over all environments.
 
 {table([where, *counts, "before", "after", "MB per 1,000 steps"], memory)}
@@ -188,7 +192,9 @@ end, and the slope of a line through it. Key states and estimates are counts ove
 
 
 def main(arguments: Any = None) -> None:
-    options = Options("benchmarks.maniskill_loop", __doc__, "120 steps of each", several=False)
+    options = Options(
+        "benchmarks.maniskill_loop", __doc__, "2 environments, 60 steps", several=False
+    )
     options.add_argument("--steps", type=int, default=10_000, help="in one process (%(default)s)")
     options.add_argument(
         "--every", type=int, default=32, help="steps between estimates (%(default)s)"
@@ -200,10 +206,13 @@ def main(arguments: Any = None) -> None:
     demonstrations = load_trajectories("examples/data/pickcube.npz")
     about = provenance(chosen.command, estimator)
     keystates = discover_keystates(demonstrations, k=5)
-    steps = {"one process": chosen.steps, "16 processes": chosen.steps // 20}
+    number, steps = (2, 60) if chosen.quick else (16, chosen.steps)
     rows = [
-        loop(kind, 120 if chosen.quick else count, keystates, estimator, chosen.every)
-        for kind, count in steps.items()
+        loop(kind, number, count, keystates, estimator, chosen.every)
+        for kind, count in (
+            ("one process", steps),
+            (f"{number} processes", steps if chosen.quick else steps // 20),
+        )
     ]
     save(chosen.out, "maniskill_loop", about, rows, page(about, rows))
 

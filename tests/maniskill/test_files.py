@@ -1,0 +1,53 @@
+"""What ManiSkill's RecordEpisode writes is read."""
+
+import gymnasium
+import h5py
+import headless
+import mani_skill.envs  # noqa: F401
+import numpy as np
+import pytest
+from mani_skill.utils.wrappers import RecordEpisode
+
+from infoatlas_rt import InputError, load_trajectories
+from infoatlas_rt.cli.main import main
+from infoatlas_rt.maniskill_files import read_maniskill
+
+
+def test_observations_of_the_example(demonstrations):
+    found = load_trajectories(demonstrations)
+    # 42 columns, of which 18 is the flag is_grasped
+    assert found.names == tuple(f"obs.{column}" for column in range(42) if column != 18)
+    with h5py.File(demonstrations) as file:
+        lengths = [len(file[f"traj_{i}/obs"]) for i in range(10)]
+        first = file["traj_0/obs"][()]
+    np.testing.assert_array_equal(found.lengths, lengths)
+    np.testing.assert_array_equal(found.states[: lengths[0]], np.delete(first, 18, axis=1))
+
+
+def test_states_of_the_simulation(demonstrations):
+    found = read_maniskill(demonstrations, env_states=True)
+    assert "actors.cube.2" in found.names and "articulations.panda.30" in found.names
+    observed = load_trajectories(demonstrations)
+    np.testing.assert_array_equal(found.lengths, observed.lengths)
+    height = found.states[:, found.names.index("actors.cube.2")]
+    np.testing.assert_allclose(height, observed.states[:, observed.names.index("obs.31")])
+
+
+def test_key_states_from_the_command_line(demonstrations, tmp_path, capsys):
+    assert main(["keystates", str(demonstrations), "--count", "2", "--slices", "4"]) == 0
+    assert "2 key states of 10 trajectories" in capsys.readouterr().out
+
+
+def test_an_episode_that_fails_without_observations(tmp_path):
+    env = gymnasium.make("PickCube-v1", obs_mode="none", **headless.OPTIONS)
+    env = RecordEpisode(env, str(tmp_path), trajectory_name="random", save_video=False)
+    env.reset(seed=0)
+    for _ in range(8):
+        env.step(env.action_space.sample())
+    env.flush_trajectory()
+    env.close()
+    with pytest.raises(InputError, match="none of 1 episodes ends in success"):
+        load_trajectories(tmp_path / "random.h5")
+    found = read_maniskill(tmp_path / "random.h5", only_successful=False)
+    np.testing.assert_array_equal(found.lengths, [9])
+    assert {name.split(".")[0] for name in found.names} == {"actors", "articulations"}
