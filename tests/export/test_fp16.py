@@ -130,7 +130,7 @@ def test_a_graph_without_scopes_is_refused(exported):
         fp16.halved(proto.SerializeToString())
 
 
-@pytest.mark.parametrize("name", ["edge", "wide"])
+@pytest.mark.parametrize("name", model_file.available())
 def test_shipped_models_can_be_converted(name):
     """Their nodes have the names of the layers that may be FP16."""
     graph = onnx.load_from_string(model_file.load(name).bytes).graph

@@ -74,6 +74,16 @@ def test_unreadable_checkpoint(tmp_path):
         main([str(tmp_path / "bad.pt"), "--out", str(tmp_path / "x.onnx")])
 
 
+def test_the_solve_of_refined_critics_is_exact_on_warped_pairs():
+    """Of one coordinate: rounds bring features together, which two blocks are too coarse for."""
+    model, _ = load(CHECKPOINTS / "base.pt")
+    inputs = export_module.example(3, 1000, 5, seed=1000, coordinates=1)
+    tensors = [torch.from_numpy(values) for values in inputs.values()]
+    with torch.no_grad():
+        exact, found = (m(*tensors)[0] for m in (model, export_module.Graph(model).eval()))
+    torch.testing.assert_close(found, exact, atol=2e-3, rtol=0)
+
+
 @pytest.mark.parametrize("name", ["edge", "base", "wide"])
 def test_a_shipped_file_is_its_committed_checkpoint(name, monkeypatch):
     """On samples that the golden outputs do not hold: ONNX Runtime against torch."""

@@ -17,6 +17,7 @@ from torch.nn.functional import gelu
 from infoatlas_train.config import HypernetworkConfig
 from infoatlas_train.model.bias_correction import BiasCorrection
 from infoatlas_train.model.critic import (
+    BLOCK,
     Evaluation,
     Theta,
     affine,
@@ -90,6 +91,8 @@ class InfoAtlas(nn.Module):
                     exact=exact,
                     natural=c.metrics * c.widths,
                     start=start,
+                    # Rounds bring features together, and a small error of a solve grows in them.
+                    block=theta.ridge.shape[1] if c.refinements else BLOCK,
                 )
             else:
                 a = theta.ridge
@@ -162,6 +165,7 @@ class InfoAtlas(nn.Module):
                     exact=exact,
                     natural=c.metrics * c.widths,
                     start=a,
+                    block=fixed.ridge.shape[1],
                 )
                 t = t0 + (psi @ a[:, None, :, None]).squeeze(-1)
             written = a[:, : c.features]
