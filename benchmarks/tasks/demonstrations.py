@@ -122,20 +122,24 @@ class Demonstrations:
 
 def load(task: str, number: int | None = None) -> Demonstrations:
     """Demonstrations of a task, the first `number` of them if given."""
-    with np.load(TASKS[task].path, allow_pickle=False) as file:
+    demonstrations = read(TASKS[task].path, TASKS[task].events)
+    return demonstrations if number is None else demonstrations.subset(slice(number))
+
+
+def read(path: Path, events: tuple[Event, ...]) -> Demonstrations:
+    """Demonstrations from a file like those of the tasks."""
+    with np.load(path, allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
     ends = np.cumsum(arrays["lengths"])
     steps = [slice(end - n, end) for end, n in zip(ends, arrays["lengths"], strict=True)]
-    events = TASKS[task].events
     times = np.array([[when(event, arrays[event.flag][i]) for event in events] for i in steps])
-    demonstrations = Demonstrations(
+    return Demonstrations(
         trajectories=[arrays["states"][i].astype(np.float64) for i in steps],
         names=tuple(map(str, arrays["names"])),
         events=tuple(event.name for event in events),
         times=times,
         seeds=arrays["seeds"],
     )
-    return demonstrations if number is None else demonstrations.subset(slice(number))
 
 
 def when(event: Event, flag: NDArray[np.bool_]) -> float:

@@ -1,0 +1,159 @@
+"""Do key states help a policy? The paper's Table 2, as far as two processor cores go.
+
+    make policies                                   # -> benchmarks/results/policies.*
+    .venv-dev/bin/python -m benchmarks.policies --quick --out build/results
+
+It does what is missing in its folder (demonstrations, key states, policies), and writes the page.
+The simulator lives in an environment of its own (`--simulator`), which is asked for the
+demonstrations and for the policies' success; files in the folder go between.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from infoatlas_rt import Estimator
+
+from .. import report
+from ..keystates.ours import PHASE, POINTWISE, Ours
+from ..keystates.run import finite
+from ..keystates.scoring import score
+from ..peers.keystate_finders import PEERS
+from ..tasks.demonstrations import GRASP, Demonstrations, read
+from . import arms, page
+
+ROOT = Path(__file__).parents[2]
+# Chosen on development starts (100,000 and up), by the arm "none" on PickCube.
+PLAN: dict[str, Any] = {
+    "tasks": {"pick": list(arms.ARMS)},
+    "demonstrations": 300,
+    "settings": {"steps": 6000, "batch": 128, "chunk": 16, "executed": 8, "noise": 0.03},
+    "seeds": 3,
+    "episodes": 70,
+    "limit": 150,
+    "rollouts": 50,
+}
+QUICK = {
+    **PLAN,
+    "tasks": {"pick": [arms.NONE, "phase information"]},
+    "demonstrations": 8,
+    "settings": {"steps": 50, "batch": 64, "chunk": 16, "executed": 8, "width": 32},
+    "seeds": 1,
+    "episodes": 2,
+    "limit": 30,
+    "rollouts": 2,
+}
+
+
+def make(plan: dict[str, Any], folder: Path, simulator: Path) -> None:
+    """Everything that the page needs and that the folder does not hold."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = os.pathsep.join(map(str, (ROOT, ROOT / "runtime", ROOT / "train")))
+
+    def ask(module: str, *words: Any) -> None:
+        subprocess.run(
+            [simulator, "-m", f"benchmarks.policies.{module}", *map(str, words)],
+            check=True,
+            env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+        )
+
+    for task, names in plan["tasks"].items():
+        if not (folder / f"{task}.npz").exists():
+            ask("demos", task, plan["demonstrations"], folder)
+        arms.write(task, folder, names)
+    (folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    ask("run", folder, folder / "plan.json")
+
+
+def runs(plan: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
+    """What each policy did, in the order of the plan, as far as it has been run."""
+    paths = [
+        folder / "runs" / f"{task}-{arm.replace(' ', '_')}-{seed}.json"
+        for task, names in plan["tasks"].items()
+        for arm in names
+        for seed in range(plan["seeds"])
+    ]
+    return [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
+
+
+def score_rollouts(path: Path, ours: Ours) -> list[dict[str, Any]]:
+    """Rows of each method on rollouts that grasp, and on the successful ones of them."""
+    with np.load(path) as file:
+        ends = np.cumsum(file["lengths"]) - 1
+        succeeded = file["success"][ends]
+    everything = read(path, (GRASP,))
+    grasped = ~np.isnan(everything.times[:, 0])
+    rows = []
+    for name, which in (("with a grasp", grasped), ("successful", grasped & succeeded)):
+        rollouts = everything.subset(np.flatnonzero(which))
+        if len(rollouts.trajectories) >= 5:
+            rows += [
+                {"study": "rollouts", "rollouts": name, **row} for row in _scores(rollouts, ours)
+            ]
+    return rows
+
+
+def _scores(rollouts: Demonstrations, ours: Ours) -> list[dict[str, Any]]:
+    methods: dict[str, tuple[Any, Any]] = {
+        PHASE: (ours.phase, 5),
+        POINTWISE: (ours.pointwise, 5),
+        **{name: (PEERS[name].find, 5) for name in ("evenly spaced", "velocity minima")},
+        "gripper rule": (PEERS["gripper rule"].find, 5),
+        "PerAct's rule": (PEERS["PerAct's rule"].find, "auto"),
+    }
+    rows = []
+    for name, (find, k) in methods.items():
+        scores = asdict(score(find(rollouts, k), rollouts.times, rollouts.lengths, rollouts.events))
+        scores = {key: value for key, value in scores.items() if np.isscalar(value)}
+        scores = finite(scores)
+        rows.append({"method": name, "k": k, "number": len(rollouts.trajectories), **scores})
+    return rows
+
+
+def main(arguments: Sequence[Any] | None = None) -> None:
+    parser = report.Options(
+        "benchmarks.policies", __doc__, "8 demonstrations, 50 steps, 2 episodes", several=False
+    )
+    parser.add_argument("--folder", type=Path, help="what is kept (build/policies)")
+    parser.add_argument(
+        "--simulator",
+        type=Path,
+        default=Path(".venv-maniskill/bin/python"),
+        help="the Python of ManiSkill's environment (%(default)s)",
+    )
+    parser.add_argument("--arms", nargs="+", metavar="ARM", help=f"of {', '.join(arms.ARMS)}")
+    parser.add_argument("--page", action="store_true", help="write the page of what is there")
+    chosen = parser.parse_args(arguments)
+    plan = QUICK if chosen.quick else PLAN
+    if chosen.arms:
+        plan = {**plan, "tasks": dict.fromkeys(plan["tasks"], chosen.arms)}
+    folder = chosen.folder or Path("build/policies-quick" if chosen.quick else "build/policies")
+    if not chosen.page:
+        make(plan, folder, chosen.simulator)
+    write(plan, folder, chosen)
+
+
+def write(plan: dict[str, Any], folder: Path, chosen: Any) -> None:
+    """The page, from what is in the folder."""
+    about = report.provenance(chosen.command, Estimator(model=chosen.model))
+    about["units"] = "shares of episodes, seconds"
+    done = runs(plan, folder)
+    rows = page.summarise(done)
+    others = page.differences(rows)
+    recorded = folder / "pick.rollouts.npz"
+    rollouts = score_rollouts(recorded, Ours(chosen.model)) if recorded.exists() else []
+    text = page.text(about, done, rows, others, rollouts)
+    values = [*rows, *others, *rollouts, *({"study": "runs", **run} for run in done)]
+    report.save(chosen.out, "policies", about, values, text, page.picture(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""The arms: where the key states of each demonstration are, and who says so.
+
+An arm is a function from demonstrations to steps [N, K] (NaN where a trajectory has none; None is
+no key states at all), with K at most five. The end of a trajectory is a key state of every arm but
+"none".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt import discover_keystates
+
+from ..peers.keystate_finders import Found, evenly, gripper
+from ..tasks.demonstrations import GRASP, RELEASE, Demonstrations, read
+
+Steps = NDArray[np.float64]
+EVENTS = {"pick": (GRASP,), "stack": (GRASP, RELEASE)}
+NONE = "none"
+K = 5
+
+
+def _rows(found: Found) -> Steps:
+    """Lists of steps as rows, filled up with NaN."""
+    steps = np.full((len(found), max(map(len, found))), np.nan)
+    for row, own in zip(steps, found, strict=True):
+        row[: len(own)] = own
+    return steps
+
+
+ARMS: dict[str, Callable[[Demonstrations], Steps | None]] = {
+    NONE: lambda demos: None,
+    "simulator's flags": lambda demos: demos.times,
+    "phase information": lambda demos: discover_keystates(demos.trajectories, k=K).steps.astype(
+        np.float64
+    ),
+    "evenly spaced": lambda demos: _rows(evenly(demos, K)),
+    "gripper rule": lambda demos: _rows(gripper(demos, 2)),
+}
+
+
+def write(task: str, folder: Path, arms: Sequence[str]) -> Path:
+    """Steps of the arms that FOLDER/TASK.arms.npz does not hold yet, from FOLDER/TASK.npz."""
+    path = folder / f"{task}.arms.npz"
+    known: dict[str, NDArray[np.float64]] = {}
+    if path.exists():
+        with np.load(path) as file:
+            known = {name: file[name] for name in file.files}
+    missing = [name for name in arms if name not in known]
+    if missing:
+        demos = read(folder / f"{task}.npz", EVENTS[task])
+        for name in missing:
+            steps = ARMS[name](demos)
+            known[name] = np.empty((0, 0)) if steps is None else steps
+        np.savez_compressed(path, **known)  # type: ignore[arg-type]
+    return path

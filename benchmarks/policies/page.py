@@ -1,0 +1,213 @@
+"""The runs as a table, a page and a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from .. import drawing
+from ..drawing import BLUE, GRID, INK, ORANGE, QUIET
+from ..measure import pick
+from ..report import number, table
+from .arms import NONE
+from .rates import episodes, p_value, wilson
+
+Rows = Sequence[dict[str, Any]]
+KINDS = ("seen", "unseen")
+TITLES = {"pick": "PickCube", "stack": "StackCube"}
+
+
+def summarise(runs: Rows) -> list[dict[str, Any]]:
+    """A row for each task, arm and kind of start: the episodes of all training seeds together."""
+    rows = []
+    for task, arm in dict.fromkeys((run["task"], run["arm"]) for run in runs):
+        own = pick(runs, task=task, arm=arm)
+        for kind in KINDS:
+            outcomes = [run[kind] for run in own]
+            done, of = sum(map(sum, outcomes)), sum(map(len, outcomes))
+            low, high = wilson(done, of)
+            rows.append(
+                {
+                    "study": "policies",
+                    "task": task,
+                    "arm": arm,
+                    "starts": kind,
+                    "successes": done,
+                    "episodes": of,
+                    "rate": done / of,
+                    "low": low,
+                    "high": high,
+                    "seeds": [float(np.mean(one)) for one in outcomes],
+                }
+            )
+    return rows
+
+
+def differences(rows: Rows) -> list[dict[str, Any]]:
+    """Each arm against "none": p of equal rates, and episodes an arm that the difference takes."""
+    found = []
+    for row in rows:
+        (base,) = pick(rows, task=row["task"], arm=NONE, starts=row["starts"])
+        if row["arm"] != NONE:
+            found.append(
+                {
+                    "study": "differences",
+                    **{name: row[name] for name in ("task", "arm", "starts")},
+                    "difference": row["rate"] - base["rate"],
+                    "p": p_value(
+                        row["successes"], base["successes"], row["episodes"], base["episodes"]
+                    ),
+                    "episodes_needed": episodes(row["rate"], base["rate"]),
+                }
+            )
+    return found
+
+
+def _interval(row: dict[str, Any]) -> str:
+    each = ", ".join(number(100 * rate, 0) for rate in row["seeds"])
+    low, high = number(100 * row["low"], 0), number(100 * row["high"], 0)
+    return f"{number(100 * row['rate'], 1)} ({low} to {high}; {each})"
+
+
+def text(about: dict[str, Any], runs: Rows, rows: Rows, others: Rows, rollouts: Rows) -> str:
+    """Everything that was measured, and whether it shows a difference."""
+    first = runs[0]
+    settings = first["settings"]
+    seeds, each = len({run["seed"] for run in runs}), len(first["unseen"])
+    hours = sum(run["wall_seconds"] for run in runs) / 3600
+    cpu = sum(run["train_cpu_seconds"] + run["evaluate_cpu_seconds"] for run in runs) / 3600
+    parts = [
+        "# Do key states help a policy?",
+        "Behaviour cloning of ManiSkill's motion planners, from states without the simulator's "
+        "flags. A network predicts a chunk of joint targets; in every arm but `none` it also "
+        "predicts the states at the coming key states, with weight "
+        f"{settings['weight']} (the idea of CoTPC). The network, its {settings['steps']:,} steps, "
+        "the initial weights, the batches and the starts of a seed are those of every arm; they "
+        "differ in which steps are key states. The end is one of each arm but `none`. "
+        "Settings were chosen on other starts, by the arm `none` alone.",
+        f"{first['demonstrations']} demonstrations; {seeds} training seed(s), each with {each} "
+        f"seen (demonstrated) and {each} unseen starts; success at any of {first['limit']} steps. "
+        "`simulator's flags` is what key states could do at best: no method may read them. "
+        f"Measured {about['date']} with `{about['command']}` on {about['machine']['cpu']}, one "
+        f"thread: {number(cpu, 2)} hours of processor time, {number(hours, 2)} on the clock (other "
+        "work ran beside it).",
+        "![Success rates with intervals](policies.png)",
+    ]
+    for task in dict.fromkeys(row["task"] for row in rows):
+        own = pick(rows, task=task)
+        parts.append(f"## {TITLES[task]}")
+        parts.append(
+            "Success in percent (95% interval of Wilson over the pooled episodes; each seed). "
+            "Pooling takes episodes as independent: differences between training seeds are not in "
+            "the interval, and the rates of the seeds stand beside it."
+        )
+        arms = dict.fromkeys(row["arm"] for row in own)
+        parts.append(
+            table(
+                ["arm", "seen", "unseen", "episodes"],
+                [
+                    [
+                        arm,
+                        *(_interval(pick(own, arm=arm, starts=kind)[0]) for kind in KINDS),
+                        str(pick(own, arm=arm, starts="unseen")[0]["episodes"]),
+                    ]
+                    for arm in arms
+                ],
+            )
+        )
+        compared = pick(others, task=task)
+        if compared:
+            parts.append(
+                "Against `none`: difference in points, p of equal rates, and the episodes of each "
+                "arm that would show a difference of this size (5%, power 80%)."
+            )
+            parts.append(table(["arm", *KINDS], [_against(compared, arm) for arm in arms][1:]))
+            parts.append(verdict(compared))
+    if rollouts:
+        parts.append("## Key states of a policy's own motion")
+        parts.append(
+            "PickCube, rollouts of the policy `none` (seed 0) from further starts: motion without "
+            "a planner's waypoints. Scored as [the key states of demonstrations](keystates.md), "
+            "on those that grasp the cube; the event is the first grasp. K = 5, but where the "
+            "method chooses."
+        )
+        parts.append(
+            table(
+                ["rollouts", "method", "number", "mean error", "recall", "recall, 2 steps"],
+                [
+                    [
+                        row["rollouts"],
+                        row["method"],
+                        str(row["number"]),
+                        number(row["error"]),
+                        number(row["recall"], 2),
+                        number(row["recall_steps"], 2),
+                    ]
+                    for row in rollouts
+                ],
+            )
+        )
+    return "\n\n".join(parts)
+
+
+def _against(rows: Rows, arm: str) -> list[str]:
+    cells = [arm]
+    for row in pick(rows, arm=arm):
+        needed = row["episodes_needed"]
+        many = "no number of" if needed is None else f"{needed:,}"
+        p = number(row["p"], 3)
+        cells.append(f"{100 * row['difference']:+.1f} (p = {p}; {many} episodes)")
+    return cells
+
+
+def verdict(rows: Rows) -> str:
+    """What the comparisons show, corrected for their number (Holm)."""
+    shown = []
+    for rank, row in enumerate(sorted(rows, key=lambda row: row["p"])):
+        if row["p"] > 0.05 / (len(rows) - rank):
+            break
+        shown.append(f"{row['arm']} ({row['starts']}, {100 * row['difference']:+.1f})")
+    if not shown:
+        return (
+            f"**No arm differs from `none` beyond the noise** (Holm, {len(rows)} comparisons, 5%): "
+            "this table does not show that key states help."
+        )
+    return (
+        f"Beyond the noise of episodes (Holm, {len(rows)} comparisons, 5%): {', '.join(shown)}. "
+        "The other arms do not differ from `none` as far as these episodes show."
+    )
+
+
+def picture(rows: Rows) -> Figure:
+    """A panel for each task: rates and intervals of each arm."""
+    tasks = list(dict.fromkeys(row["task"] for row in rows))
+    most = max(len({row["arm"] for row in pick(rows, task=task)}) for task in tasks)
+    figure = drawing.canvas(5.2 * len(tasks) + 1.6, 1.7 + 0.42 * most)
+    drawing.heading(
+        figure, "Do key states help a policy?", "success, 95% intervals; ticks: each training seed"
+    )
+    height = figure.get_figheight()
+    panels = figure.subplots(1, len(tasks), squeeze=False)[0]
+    figure.subplots_adjust(
+        left=1.7 / figure.get_figwidth(), right=0.97, top=1 - 1.1 / height, bottom=0.5 / height
+    )
+    for axes, task in zip(panels, tasks, strict=True):
+        drawing.quiet(axes)
+        axes.grid(axis="x", color=GRID, linewidth=0.8)
+        arms = list(dict.fromkeys(row["arm"] for row in pick(rows, task=task)))
+        for shift, kind, colour in ((-0.14, "seen", ORANGE), (0.14, "unseen", BLUE)):
+            for place, arm in enumerate(arms):
+                (row,) = pick(rows, task=task, arm=arm, starts=kind)
+                axes.plot([row["low"], row["high"]], [place + shift] * 2, color=colour, lw=2)
+                axes.plot(row["rate"], place + shift, "o", color=colour, ms=5)
+                ticks = [place + shift] * len(row["seeds"])
+                axes.plot(row["seeds"], ticks, "|", color=INK, ms=7, alpha=0.6)
+        axes.set_yticks(range(len(arms)), arms, color=INK)
+        axes.set_ylim(len(arms) - 0.5, -0.5)
+        axes.set_xlim(0, 1)
+        axes.set_title(TITLES[task], color=QUIET, fontsize=10)
+    drawing.line_legend(figure, {"seen starts": ORANGE, "unseen starts": BLUE})
+    return figure

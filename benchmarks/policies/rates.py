@@ -1,0 +1,33 @@
+"""Intervals of success rates, and how many episodes a difference takes."""
+
+from __future__ import annotations
+
+from math import ceil, sqrt
+from statistics import NormalDist
+
+Z = NormalDist().inv_cdf(0.975)
+
+
+def wilson(successes: int, trials: int) -> tuple[float, float]:
+    """The 95% interval of Wilson for a rate."""
+    rate, square = successes / trials, Z * Z / trials
+    middle = (rate + square / 2) / (1 + square)
+    half = Z / (1 + square) * sqrt(rate * (1 - rate) / trials + square / (4 * trials))
+    return middle - half, middle + half
+
+
+def p_value(a: int, b: int, n: int, m: int) -> float:
+    """Two-sided, of the same rate in a of n and b of m episodes (pooled normal test)."""
+    pooled = (a + b) / (n + m)
+    error = sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
+    return 1.0 if error == 0 else 2 * NormalDist().cdf(-abs(a / n - b / m) / error)
+
+
+def episodes(one: float, other: float, power: float = 0.8) -> int | None:
+    """Episodes of each arm that show such a difference at 5% with this power; None if equal."""
+    if one == other:
+        return None
+    mean = (one + other) / 2
+    under_null = Z * sqrt(2 * mean * (1 - mean))
+    otherwise = NormalDist().inv_cdf(power) * sqrt(one * (1 - one) + other * (1 - other))
+    return ceil(((under_null + otherwise) / (one - other)) ** 2)
