@@ -7,6 +7,7 @@
 # make accuracy   every page on accuracy, the peers beside; with QUICK=1 in minutes, to build/results
 # make applications   independence, embeddings, motion, slices: tables and pictures
 # make keystates   key states and coupling against true events, and the peers beside them
+# make policies   do key states help a policy? hours on two cores; QUICK=1: minutes
 # make keystates-data   the demonstrations of the key-state benchmark, collected anew
 # make summary   the figures and the chart of the README, from the results of the benchmarks
 # make fuzz   20,000 random calls and as many pushes, command lines, damaged models
@@ -26,7 +27,7 @@ BMI  = .venv-bmi/bin
 SIM  = .venv-maniskill/bin
 ROS  = .venv-ros/bin
 
-.PHONY: environments keystates summary keystates-data demo test test-core test-fast test-rest test-ros2 test-maniskill ros-demo bench gpu fuzz accuracy applications pretrain remake lint docs dist clean
+.PHONY: environments policies keystates summary keystates-data demo test test-core test-fast test-rest test-ros2 test-maniskill ros-demo bench gpu fuzz accuracy applications pretrain remake lint docs dist clean
 
 demo: .venv/ready
 	$(RUN)/infoatlas-rt keystates examples/data/pickcube.npz \
@@ -94,6 +95,9 @@ applications: .venv-dev/ready
 keystates: .venv-dev/ready
 	$(DEV)/python -m benchmarks.keystates.run $(PAGES)
 	$(DEV)/python -m benchmarks.coupling $(PAGES)
+
+policies: .venv-dev/ready .venv-maniskill/ready
+	$(DEV)/python -m benchmarks.policies $(PAGES)
 
 # The figures and the chart of the README, from the results.
 summary: .venv-dev/ready

@@ -1,0 +1,59 @@
+"""The simulator's half of the policy benchmark, and the examples that train and evaluate."""
+
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks.policies import demos, run
+
+
+def test_examples(demonstrations, example, tmp_path, capsys):
+    policy = tmp_path / "policy.pt"
+    example("train.py", demonstrations, "--out", policy, "--steps", "30")
+    example("evaluate.py", policy, "--episodes", "1", "--steps", "20")
+    out = capsys.readouterr().out
+    assert "step 29: actions" in out and "of 1 episodes succeed" in out
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("policies")
+    demos.collect("pick", 2, folder)
+    return folder
+
+
+def test_fast_simulation_repeats_a_demonstration(folder):
+    """Read from the physics engine: the same bits, and success at the same step."""
+    with np.load(folder / "pick.npz") as file:
+        data = {name: file[name] for name in file.files}
+    end = 0
+    for seed, length in zip(data["seeds"], data["lengths"], strict=True):
+        start, end = end, end + length
+        judged = demos.Judged("pick")  # a fresh scene, as each demonstration had
+        judged.reset(seed=int(seed))
+        done = [judged.step(action) for action in data["actions"][start : end - 1]]
+        np.testing.assert_array_equal(judged.states, data["states"][start:end])
+        assert done == data["success"][start + 1 : end].tolist()
+
+
+def test_runs_are_resumed(folder, monkeypatch, capsys):
+    np.savez(folder / "pick.arms.npz", none=np.empty((0, 0)), even=np.array([[20.0], [25.0]]))
+    plan = {
+        "tasks": {"pick": ["none", "even"]},
+        "settings": {"steps": 50, "batch": 16, "width": 16},
+        "seeds": 1,
+        "episodes": 1,
+        "limit": 10,
+        "rollouts": 1,
+    }
+    (folder / "plan.json").write_text(json.dumps(plan))
+    monkeypatch.setattr("sys.argv", ["run", str(folder), str(folder / "plan.json")])
+    run.main()
+    assert "pick, even, seed 0" in capsys.readouterr().out
+    row = json.loads((folder / "runs" / "pick-none-0.json").read_text())
+    assert len(row["seen"]) == len(row["unseen"]) == 1 and row["limit"] == 10
+    with np.load(folder / "pick.rollouts.npz") as file:
+        assert len(file["states"]) == file["lengths"][0] == len(file["is_grasped"])
+    run.main()
+    assert capsys.readouterr().out == ""  # nothing was missing
