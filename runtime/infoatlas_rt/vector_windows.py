@@ -36,7 +36,7 @@ class VectorWindows(VectorStreams):
         E.
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to load; the default model, with 8 slices and 8
-        shifts (on windows of 32 pairs as good as 31), unless given.
+        shifts, unless given.
     lag : int
         Δt in steps.
     window : int
