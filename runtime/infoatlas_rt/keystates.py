@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .estimator import Estimator
     from .explanation import CoordinateChange, GroupChange, Information
 
-METHODS = ("phase", "pointwise")
+METHODS = ("phase", "pointwise", "localiser")
 FORMAT = 2
 
 
@@ -42,10 +42,10 @@ class KeyStates:
     strength : [K] float64
         Strongest first. "phase": how much and how sharply motion changes there, nats per step
         (`segmentation.py`). "pointwise": nats by which local information falls there below the
-        trajectory's median.
+        trajectory's median. "localiser": concentration of the attention over time, from 0 to 1.
     order : [K] int64
         order[i] is the column of `steps` of the i-th strongest key state.
-    method : {"phase", "pointwise"}
+    method : {"phase", "pointwise", "localiser"}
     lag : int
         Steps.
     names : tuple of str
@@ -83,7 +83,7 @@ class KeyStates:
         random number. There are 19 rotations, so the smallest value is 1/20. Cuts are tested in
         the order in which they are made, and no value is smaller than the one before it. This
         takes about ten times as long as the discovery. Rotation assumes motion that decorrelates
-        within a phase: slow smooth motion gives values that are too small. NaN for "pointwise",
+        within a phase: slow smooth motion gives values that are too small. NaN for other methods,
         and after `load` if it was not computed before `save`.
         """
         if self.computed_p_value is not None:
@@ -255,7 +255,7 @@ class KeyStates:
             f"{'#':>3}  {'step, median':>12}  {'quartiles':>11}  {'rank':>4}  "
             f"{'strength':>14}" + ("" if p_value is None else f"  {'p':>5}"),
         ]
-        unit = "nats/step" if self.method == "phase" else "nats"
+        unit = {"phase": "nats/step", "pointwise": "nats"}.get(self.method, "")
         for column, rank in enumerate(self.rank.tolist()):
             low, middle, high = np.percentile(self.steps[:, column], [25, 50, 75])
             lines.append(

@@ -1,0 +1,134 @@
+"""Does mutual information help a learned localiser of key states? Its arms, and what needs no fit.
+
+    python -m benchmarks.localiser                  # -> benchmarks/results/localiser.*
+
+The localiser is that of `infoatlas_train.localiser`, with nothing but the estimate of mutual
+information exchanged, scored as all key states are (`benchmarks/keystates/scoring.py`). Settings
+were chosen on the tasks with a star.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+import torch
+
+from infoatlas_rt import Estimator
+from infoatlas_train.localiser import STEPS, Information, fit, ours
+
+from . import report
+from .keystates.ours import PHASE, POINTWISE, Ours
+from .keystates.scoring import score
+from .peers.keystate_finders import PEERS
+from .peers.localiser_information import gaussian_copula, mine
+from .report import number
+from .tasks.demonstrations import TASKS, Demonstrations, load
+
+K, LAG = 5, 2
+EVENLY = "evenly spaced"
+ARMS: dict[str, Information | None] = {
+    "localiser, order alone": None,
+    "localiser, Gaussian copula": gaussian_copula,
+    "localiser, MINE-100": mine(100),
+    "localiser, MINE-1000": mine(1000),
+    "localiser, ours": ours,
+}
+SLOW = "localiser, MINE-1000"
+TASK_NAMES = tuple(name for name, task in TASKS.items() if not task.people)
+
+Row = dict[str, Any]
+
+
+def arms(task: str, demos: Demonstrations, names: Sequence[str], steps: int) -> list[Row]:
+    """A row for each arm of the localiser."""
+    rows = []
+    for name in names:
+        wall, cpu = perf_counter(), process_time()
+        found, _ = fit(demos.trajectories, K, LAG, ARMS[name], steps=steps)
+        row = {"seconds": perf_counter() - wall, "cpu_seconds": process_time() - cpu}
+        rows.append({"task": task, "method": name, "steps": steps, **row, **scored(demos, found)})
+        print(f"{task}, {name}: {rows[-1]['cpu_seconds']:.0f} s of CPU", flush=True)
+    return rows
+
+
+def others(task: str, demos: Demonstrations, methods: Ours) -> list[Row]:
+    """Phase information, pointwise minima and evenly spaced steps."""
+    rows = []
+    for name, find in (
+        (PHASE, methods.phase), (POINTWISE, methods.pointwise), (EVENLY, PEERS[EVENLY].find)
+    ):  # fmt: skip
+        wall, cpu = perf_counter(), process_time()
+        found = find(demos, K)
+        row = {"seconds": perf_counter() - wall, "cpu_seconds": process_time() - cpu}
+        rows.append({"task": task, "method": name, **row, **scored(demos, found)})
+    return rows
+
+
+def scored(demos: Demonstrations, found: Sequence[Any]) -> Row:
+    values = asdict(score(list(found), demos.times, demos.lengths, demos.events))
+    return {name: values[name] for name in ("error", "recall", "recall_se", "precision")}
+
+
+def page(about: Row, rows: list[Row]) -> str:
+    tasks = list(dict.fromkeys(row["task"] for row in rows))
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    known = {(row["task"], row["method"]): row for row in rows}
+
+    def cell(task: str, method: str) -> str:
+        row = known.get((task, method))
+        return "" if row is None else f"{number(row['error'])} / {number(row['recall'], 2)}"
+
+    def seconds(method: str) -> str:
+        return number(float(np.mean([r["cpu_seconds"] for r in rows if r["method"] == method])), 1)
+
+    titles = [TASKS[t].title + (" \\*" if TASKS[t].chosen_on else "") for t in tasks]
+    body = [[m, *(cell(t, m) for t in tasks), seconds(m)] for m in methods]
+    kept = [t for t in tasks if not TASKS[t].chosen_on]
+    means = []
+    for method in methods:
+        of_method = [known[t, method] for t in kept if (t, method) in known]
+        if kept and len(of_method) == len(kept):
+            error, recall = (np.mean([r[v] for r in of_method]) for v in ("error", "recall"))
+            means.append([method, f"{number(float(error))} / {number(float(recall), 2)}"])
+    parts = [
+        "# The learned localiser, with one estimate of mutual information or another",
+        report.byline(about),
+        f"Mean error as a fraction of the demonstration / recall within 0.05, K = {K}, lag {LAG}, "
+        f"one seed. Tasks with a star: settings were chosen on them. {about['optimiser']} steps of "
+        "the optimiser in every arm. Seconds are CPU time of a fit, mean over tasks. MINE is "
+        "trained anew in every step. An empty cell was not run.",
+        report.table(["method", *titles, "CPU, s"], body),
+    ]
+    if means:
+        parts += ["Mean of the tasks without a star:", report.table(["method", "mean"], means)]
+    return "\n\n".join(parts)
+
+
+def main(arguments: Sequence[Any] | None = None) -> None:
+    parser = report.Options(
+        __spec__.name, __doc__, "one task, 12 demonstrations, 3 steps", several=False
+    )
+    parser.add_argument("--tasks", nargs="+", default=list(TASK_NAMES), choices=TASK_NAMES)
+    parser.add_argument(
+        "--slow", nargs="*", default=[], choices=TASK_NAMES, help="tasks with MINE-1000 too"
+    )
+    chosen = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    methods = Ours(chosen.model)
+    about = report.provenance(chosen.command, Estimator(chosen.model, threads=1))
+    about["units"] = "fractions of a trajectory, seconds"
+    about["optimiser"] = steps = 3 if chosen.quick else STEPS
+    rows = []
+    for task in ["push"] if chosen.quick else chosen.tasks:
+        demos = load(task, 12 if chosen.quick else None)
+        names = [name for name in ARMS if name != SLOW or task in chosen.slow]
+        rows += others(task, demos, methods) + arms(task, demos, names, steps)
+        report.save(chosen.out, "localiser", about, rows, page(about, rows))  # as far as it is
+
+
+if __name__ == "__main__":
+    main()

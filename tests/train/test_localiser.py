@@ -1,0 +1,65 @@
+"""The learned localiser: it finds what is rewarded, in each trajectory at a time of its own."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from infoatlas_rt import InputError, KeyStates, discover_keystates
+from infoatlas_train import localiser
+from infoatlas_train.localiser import apart, fit
+from regimes import demonstrations
+
+
+def ramps(count=40):
+    """A ramp that passes zero at another step of each trajectory, and a coordinate of noise."""
+    rng = np.random.default_rng(0)
+    zeros = rng.integers(20, 60, count)
+    states = [
+        np.stack([np.tanh((np.arange(80) - zero) / 10), rng.standard_normal(80)], 1)
+        for zero in zeros
+    ]
+    return states, zeros
+
+
+def test_it_finds_the_rewarded_time_of_each_trajectory():
+    states, zeros = ramps()
+    level = np.concatenate(states)[:, 0].mean() / np.concatenate(states)[:, 0].std()
+    found, concentration = fit(
+        states, 1, 2, lambda x, y, step: -(x[:, 0] + level).square().mean(), steps=250
+    )
+    assert found.shape == (40, 1) and concentration.shape == (1,)
+    assert np.corrcoef(found[:, 0], zeros)[0, 1] > 0.9
+    assert np.abs(found[:, 0] - zeros).mean() < 5  # 10 at a constant time
+
+
+def test_order_alone_spreads_the_concepts_alike_in_all_trajectories():
+    states, _ = ramps()
+    found, _ = fit(states, 4, 2, None, steps=150)
+    assert (np.diff(found, axis=1) > 5).all()
+    assert found.std(axis=0).max() < 4
+    np.testing.assert_array_equal(found, fit(states, 4, 2, None, steps=150)[0])
+
+
+def test_steps_are_distinct_and_within():
+    times = np.array([[0.0, 0.2, 0.1], [30.0, 9.0, 9.2], [5.0, 5.0, 5.0]])
+    found = apart(times, 2, np.array([40.0, 10.0, 6.0]))
+    assert found.tolist() == [[2, 3, 4], [7, 8, 9], [3, 4, 5]]
+
+
+def test_as_a_method_of_discovery(monkeypatch, tmp_path):
+    monkeypatch.setattr(localiser, "fit", partial(fit, steps=2))
+    states, _ = demonstrations()
+    found = discover_keystates(states, k=3, method="localiser")
+    assert found.method == "localiser" and found.steps.shape == (12, 3)
+    assert (np.diff(found.steps, axis=1) > 0).all() and (np.diff(found.strength) <= 0).all()
+    assert np.isnan(found.p_value).all() and "method localiser" in str(found)
+    found.save(tmp_path / "found.json")
+    np.testing.assert_array_equal(KeyStates.load(tmp_path / "found.json").steps, found.steps)
+
+
+def test_too_few_pairs_are_refused():
+    with pytest.raises(InputError, match="24 samples are fewer than the 32"):
+        discover_keystates(demonstrations()[0], k=2, method="localiser")

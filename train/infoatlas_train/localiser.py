@@ -1,0 +1,157 @@
+"""The learned localiser of key states: a small network, fitted to the demonstrations of a task.
+
+As in MaxMI (Zhou et al., 2024), which the paper's Table 2 builds on: for each of K concepts the
+network attends to the steps of a trajectory, and the mean of the attention is the time of the
+concept. It is fitted so that concepts come one after the other, and so that pooled pairs of states
+at a concept and `lag` steps before have much mutual information. The estimate of the latter is
+interchangeable. In contrast to MaxMI it is of states as a whole, not of each coordinate.
+
+Shapes: N trajectories, K concepts, L steps of resampled trajectories, d coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from infoatlas_rt.errors import InputError
+from infoatlas_train.differentiable import mutual_information
+
+Information = Callable[[Tensor, Tensor, int], Tensor]  # x, y [n, d], number of the step -> nats
+
+LENGTH = 64  # L
+WIDTH, WAVES = 64, 8
+WEIGHT, SHARPNESS = 4.0, 0.3  # of the information, and of the order loss: MaxMI's
+PAIRS = 100  # of a step, as in MaxMI: 5 concepts of 20 trajectories
+STEPS, RATE = 200, 2e-3
+SLICES = 4  # of a step; each has projections of its own
+
+
+class KeyStateLocaliser(nn.Module):
+    """Times of K concepts in a trajectory: attention over its steps, with embeddings of time."""
+
+    def __init__(self, d: int, concepts: int) -> None:
+        super().__init__()
+        self.point = nn.Sequential(
+            nn.Linear(d + 2 * WAVES, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU()
+        )
+        self.concepts = nn.Parameter(torch.randn(concepts, WIDTH))
+        self.query = nn.Linear(2 * WIDTH, WIDTH)
+        self.key = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """States [N, L, d] -> times [N, K] from 0 to 1, and the spread of attention about them."""
+        n, length = states.shape[:2]
+        position = torch.linspace(0, 1, length)
+        waves = position[:, None] * torch.pi * torch.arange(1, WAVES + 1)
+        time = torch.cat([waves.sin(), waves.cos()], 1).expand(n, -1, -1)
+        points = self.point(torch.cat([states, time], 2))  # [N, L, W]
+        of_all = points.amax(1, keepdim=True).expand(-1, len(self.concepts), -1)
+        query = self.query(torch.cat([of_all, self.concepts.expand(n, -1, -1)], 2))
+        attention = torch.softmax(query @ self.key(points).mT / WIDTH**0.5, 2)  # [N, K, L]
+        times = attention @ position
+        spread = (attention * (position - times[..., None]).square()).sum(2).sqrt()
+        return times, spread
+
+
+def ours(x: Tensor, y: Tensor, step: int) -> Tensor:
+    """The differentiable estimate, in a few slices that change from step to step."""
+    return mutual_information(x, y, k=5, slices=SLICES, seed=step)
+
+
+def fit(
+    trajectories: Sequence[NDArray[np.float64]],
+    k: int,
+    lag: int,
+    information: Information | None = ours,
+    *,
+    steps: int = STEPS,
+    seed: int = 0,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Fit a localiser, and read it.
+
+    Parameters
+    ----------
+    trajectories : N of [T_i, d]
+    k : int
+        K.
+    lag : int
+        Steps between a state and its past.
+    information : callable, optional
+        Of the pooled pairs, nats, with gradients; none, and concepts only come in order.
+    steps : int
+        Of the optimiser.
+    seed : int
+
+    Returns
+    -------
+    steps : [N, K] int64
+        Ascending, without the first `lag` steps and the last one.
+    concentration : [K] float64
+        Of the attention: 1 at a single step, 0 where it is even over all steps.
+
+    Raises
+    ------
+    InputError
+        All coordinates are constant, or too few pairs for the estimate.
+    """
+    pooled = np.concatenate(trajectories)
+    moving = np.ptp(pooled, axis=0) > 0
+    if not moving.any():
+        raise InputError("all coordinates are constant: pass states that move")
+    centre, scale = pooled[:, moving].mean(0), pooled[:, moving].std(0)
+    scaled = [torch.tensor((s[:, moving] - centre) / scale).float() for s in trajectories]
+    last = torch.tensor([len(s) - 1.0 for s in scaled])
+    padded = nn.utils.rnn.pad_sequence(scaled, batch_first=True)  # [N, T, d]
+    even = torch.linspace(0, 1, LENGTH)[None] * last[:, None]
+    resampled = at(padded, torch.arange(len(scaled))[:, None], even)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        localiser = KeyStateLocaliser(padded.shape[2], k)
+    optimiser = torch.optim.Adam(localiser.parameters(), lr=RATE)
+    count = min(len(scaled), -(-PAIRS // k))
+    for step in range(steps):
+        rows = torch.randperm(len(scaled), generator=generator)[:count]
+        times, _ = localiser(resampled[rows])
+        times = lag + times * (last[rows, None] - lag)  # steps
+        late = nn.functional.softplus(times[:, :-1] - times[:, 1:], beta=SHARPNESS)
+        loss = late.sum() / max(1, late.numel())
+        if information is not None:
+            now = at(padded, rows[:, None], times).flatten(0, 1)
+            past = at(padded, rows[:, None], times - lag).flatten(0, 1)
+            loss = loss - WEIGHT * information(now, past, step)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    with torch.no_grad():
+        times, spread = localiser(resampled)
+    found = (lag + times * (last[:, None] - lag)).numpy()
+    uniform = ((LENGTH + 1) / (12 * (LENGTH - 1))) ** 0.5  # standard deviation of even attention
+    concentration = (1 - spread.double().mean(0) / uniform).numpy()
+    order = np.argsort(found.mean(0), kind="stable")  # concepts in order of time
+    return apart(found[:, order], lag, last.numpy()), concentration[order]
+
+
+def at(padded: Tensor, rows: Tensor, times: Tensor) -> Tensor:
+    """States [N, K, d] at times [N, K] in steps, between two steps by linear interpolation."""
+    before = times.detach().floor().clamp(0, padded.shape[1] - 2).long()
+    share = (times - before)[..., None]
+    return padded[rows, before] * (1 - share) + padded[rows, before + 1] * share
+
+
+def apart(times: NDArray[np.floating], lag: int, last: NDArray[np.floating]) -> NDArray[np.int64]:
+    """Times as distinct steps in ascending order, after the first `lag` and before the last."""
+    steps = np.sort(np.rint(times), axis=1).astype(np.int64)
+    k = steps.shape[1]
+    for j in range(k):
+        least = lag if j == 0 else steps[:, j - 1] + 1
+        steps[:, j] = np.maximum(steps[:, j], least)
+    for j in reversed(range(k)):
+        most = last.astype(np.int64) - 1 if j == k - 1 else steps[:, j + 1] - 1
+        steps[:, j] = np.minimum(steps[:, j], most)
+    return steps
