@@ -6,7 +6,7 @@
   model (`pointwise.py`): the steps at which the past is least informative about the present.
 - **"localiser"**: times that a small network gives each trajectory, fitted so that states there
   have much mutual information with their past (`infoatlas_train.localiser`); as the paper has it.
-  It needs torch, takes minutes, and is no better than evenly spaced steps.
+  It needs torch, takes a minute, and is behind evenly spaced steps.
 
 The paper maximises I(s_t; s_<t-lag) over t (Section 4.4). On demonstrations of different length
 the maxima of that curve are no nearer to the true events than evenly spaced steps; the curve stays

@@ -309,6 +309,22 @@ def test_keystates(tmp_path):
     assert "| phase |" in page
 
 
+def test_localiser(tmp_path):
+    report, page = call("localiser", tmp_path)
+    methods = [row["method"] for row in report["rows"]]
+    assert methods[:3] == ["phase", "pointwise", "evenly spaced"] and len(methods) == 7
+    ours = one(report["rows"], method="localiser, ours")
+    assert 0 < ours["error"] < 1 and ours["cpu_seconds"] > 0
+    assert f"| localiser, ours | {ours['error']:.3f} / {ours['recall']:.2f} |" in page
+
+
+def test_table2_time(tmp_path):
+    report, page = call("table2_time", tmp_path)
+    assert [row["timesteps"] for row in report["rows"]] == [4] * 4
+    assert all(row["seconds"] > 0 for row in report["rows"])
+    assert "| ours, 25 slices |" in page and "| 2.17 |" in page
+
+
 def test_coupling(tmp_path):
     report, page = call("coupling", tmp_path)
     ours = [row for row in report["rows"] if row["detector"] == "infoatlas-rt"]

@@ -25,9 +25,11 @@ Information = Callable[[Tensor, Tensor, int], Tensor]  # x, y [n, d], number of 
 
 LENGTH = 64  # L
 WIDTH, WAVES = 64, 8
-WEIGHT, SHARPNESS = 4.0, 0.3  # of the information, and of the order loss: MaxMI's
+# Of the information, and of the order loss. MaxMI's weight is 4, of estimates for each coordinate;
+# with ours, of states as a whole, all concepts then gather where the robot rests.
+WEIGHT, SHARPNESS = 0.3, 0.3
 PAIRS = 100  # of a step, as in MaxMI: 5 concepts of 20 trajectories
-STEPS, RATE = 200, 2e-3
+STEPS, RATE = 120, 2e-3
 SLICES = 4  # of a step; each has projections of its own
 
 

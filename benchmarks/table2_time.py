@@ -1,0 +1,112 @@
+"""How long the mutual information of the paper's Table 2 takes: T = 200, n = 100, d = 100.
+
+    python -m benchmarks.table2_time               # -> benchmarks/results/table2_time.*
+
+I(s_t; s_t-2) at 200 timesteps, each over 100 trajectories of 100-dimensional states: our curve in
+40 and in 25 slices, and MINE trained at each timestep for 100 and for 1,000 steps. The states are
+autoregressive and Gaussian; times do not depend on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+import torch
+
+from infoatlas_rt import Estimator, Trajectories, mi_curve
+
+from . import report
+from .peers.mine import mine
+from .report import number
+
+T, N, D, LAG = 200, 100, 100, 2
+LIMIT = 180.0  # seconds; what would take longer is measured on fewer timesteps
+PAPER = {"ours, 25 slices": 2.17, "MINE-100": 0.62, "MINE-1000": 6.01}  # seconds on an H800
+
+Row = dict[str, Any]
+
+
+def states(timesteps: int) -> Trajectories:
+    """N trajectories of so many pairs each: x_t = 0.9 x_t-1 + noise."""
+    rng = np.random.default_rng(0)
+    x = np.zeros((N, timesteps + LAG, D))
+    x[:, 0] = rng.standard_normal((N, D))
+    for t in range(1, x.shape[1]):
+        x[:, t] = 0.9 * x[:, t - 1] + np.sqrt(0.19) * rng.standard_normal((N, D))
+    return Trajectories(x.reshape(-1, D), np.full(N, x.shape[1]))
+
+
+def measured(method: str, work: Callable[[int], Any], timesteps: int, probe: int) -> Row:
+    """Seconds for all timesteps; from a few where all would take too long."""
+    work(1)  # what is loaded once
+    wall, cpu = perf_counter(), process_time()
+    work(probe)
+    each = (perf_counter() - wall) / probe
+    done = timesteps if each * timesteps < LIMIT else probe
+    if done > probe:
+        wall, cpu = perf_counter(), process_time()
+        work(done)
+    share = timesteps / done
+    row = {"method": method, "timesteps": timesteps, "measured_on": done}
+    seconds = (perf_counter() - wall) * share
+    return {**row, "seconds": seconds, "cpu_seconds": (process_time() - cpu) * share}
+
+
+def curve(model: str, slices: int) -> Callable[[int], Any]:
+    estimator = Estimator(model, k=5, slices=slices, threads=2)
+    return lambda count: mi_curve(states(count), estimator, lag=LAG, mode="raw")
+
+
+def trained(steps: int) -> Callable[[int], Any]:
+    def work(count: int) -> None:
+        x = states(count).states.reshape(N, count + LAG, D)
+        for t in range(LAG, count + LAG):
+            mine(x[:, t], x[:, t - LAG], steps=steps)
+
+    return work
+
+
+def page(about: Row, rows: list[Row]) -> str:
+    def line(row: Row) -> list[str]:
+        part = "" if row["measured_on"] == row["timesteps"] else f"{row['measured_on']} timesteps"
+        paper = PAPER.get(row["method"])
+        return [
+            row["method"],
+            number(row["seconds"], 1),
+            number(row["cpu_seconds"], 1),
+            part or "all",
+            "" if paper is None else number(paper, 2),
+        ]
+
+    headers = ["method", "seconds", "CPU seconds", "measured on", "paper, H800, seconds"]
+    return "\n\n".join(
+        [
+            "# Time of the mutual information of Table 2",
+            report.byline(about),
+            f"T = {rows[0]['timesteps']} timesteps, n = {N}, d = {D}, k = 5. Two threads for "
+            "our curve and one for MINE (`benchmarks/peers/mine.py`, from a new start at each "
+            "timestep), for which two are slower. Where fewer "
+            "timesteps were measured, the seconds are extrapolated from them.",
+            report.table(headers, map(line, rows)),
+        ]
+    )
+
+
+def main(arguments: Sequence[Any] | None = None) -> None:
+    parser = report.Options(__spec__.name, __doc__, "4 timesteps", several=False)
+    chosen = parser.parse_args(arguments)
+    timesteps, probe = (4, 1) if chosen.quick else (T, 5)
+    torch.set_num_threads(1)  # these networks are small: two threads are slower
+    about = report.provenance(chosen.command, Estimator(chosen.model, threads=2))
+    about["units"] = "seconds"
+    works = {f"ours, {slices} slices": curve(chosen.model, slices) for slices in (40, 25)}
+    works |= {f"MINE-{n}": trained(n) for n in ((5, 10) if chosen.quick else (100, 1000))}
+    rows = [measured(method, work, timesteps, probe) for method, work in works.items()]
+    report.save(chosen.out, "table2_time", about, rows, page(about, rows))
+
+
+if __name__ == "__main__":
+    main()
