@@ -26,6 +26,7 @@ from .. import report
 from ..keystates.ours import PHASE, POINTWISE, Ours
 from ..keystates.run import finite
 from ..keystates.scoring import score
+from ..measure import pick
 from ..peers.keystate_finders import PEERS
 from ..tasks.demonstrations import GRASP, Demonstrations, read
 from . import arms, page
@@ -33,12 +34,15 @@ from . import arms, page
 ROOT = Path(__file__).parents[2]
 # Chosen on development starts (100,000 and up), by the arm "none" on PickCube.
 PLAN: dict[str, Any] = {
-    "tasks": {"pick": list(arms.ARMS)},
+    "tasks": {
+        "pick": list(arms.ARMS),
+        "stack": [arms.NONE, "simulator's flags", "phase information"],
+    },
     "demonstrations": 300,
     "settings": {"steps": 6000, "batch": 128, "chunk": 16, "executed": 8, "noise": 0.03},
     "seeds": 3,
     "episodes": 70,
-    "limit": 150,
+    "limit": {"pick": 150, "stack": 200},  # about twice the planner's steps
     "rollouts": 50,
 }
 QUICK = {
@@ -48,7 +52,7 @@ QUICK = {
     "settings": {"steps": 50, "batch": 64, "chunk": 16, "executed": 8, "width": 32},
     "seeds": 1,
     "episodes": 2,
-    "limit": 30,
+    "limit": {"pick": 30},
     "rollouts": 2,
 }
 
@@ -75,13 +79,19 @@ def make(plan: dict[str, Any], folder: Path, simulator: Path) -> None:
 
 def runs(plan: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
     """What each policy did, in the order of the plan, as far as it has been run."""
-    paths = [
-        folder / "runs" / f"{task}-{arm.replace(' ', '_')}-{seed}.json"
-        for task, names in plan["tasks"].items()
-        for arm in names
-        for seed in range(plan["seeds"])
-    ]
-    return [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
+    found = []
+    for task, names in plan["tasks"].items():
+        paths = [
+            folder / "runs" / f"{task}-{arm.replace(' ', '_')}-{seed}.json"
+            for arm in names
+            for seed in range(plan["seeds"])
+        ]
+        own = [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
+        # Arms are compared on the same starts: those of the seeds that all of them have.
+        seeds = [{run["seed"] for run in own if run["arm"] == arm} for arm in names]
+        common = set.intersection(*(some for some in seeds if some)) if any(seeds) else set()
+        found += [run for run in own if run["seed"] in common]
+    return found
 
 
 def score_rollouts(path: Path, ours: Ours) -> list[dict[str, Any]]:
@@ -129,12 +139,13 @@ def main(arguments: Sequence[Any] | None = None) -> None:
         default=Path(".venv-maniskill/bin/python"),
         help="the Python of ManiSkill's environment (%(default)s)",
     )
+    parser.add_argument("--tasks", nargs="+", choices=list(PLAN["tasks"]), help="(all)")
     parser.add_argument("--arms", nargs="+", metavar="ARM", help=f"of {', '.join(arms.ARMS)}")
     parser.add_argument("--page", action="store_true", help="write the page of what is there")
     chosen = parser.parse_args(arguments)
     plan = QUICK if chosen.quick else PLAN
-    if chosen.arms:
-        plan = {**plan, "tasks": dict.fromkeys(plan["tasks"], chosen.arms)}
+    tasks = {task: chosen.arms or plan["tasks"][task] for task in chosen.tasks or plan["tasks"]}
+    plan = {**plan, "tasks": tasks}
     folder = chosen.folder or Path("build/policies-quick" if chosen.quick else "build/policies")
     if not chosen.page:
         make(plan, folder, chosen.simulator)
@@ -150,7 +161,12 @@ def write(plan: dict[str, Any], folder: Path, chosen: Any) -> None:
     others = page.differences(rows)
     recorded = folder / "pick.rollouts.npz"
     rollouts = score_rollouts(recorded, Ours(chosen.model)) if recorded.exists() else []
-    text = page.text(about, done, rows, others, rollouts)
+    missing = [
+        f"{page.TITLES[task]}: {', '.join(left)}"
+        for task, names in PLAN["tasks"].items()
+        if (left := [arm for arm in names if not any(pick(done, task=task, arm=arm))])
+    ]
+    text = page.text(about, done, rows, others, rollouts, missing)
     values = [*rows, *others, *rollouts, *({"study": "runs", **run} for run in done)]
     report.save(chosen.out, "policies", about, values, text, page.picture(rows))
 

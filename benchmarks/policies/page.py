@@ -72,13 +72,21 @@ def _interval(row: dict[str, Any]) -> str:
     return f"{number(100 * row['rate'], 1)} ({low} to {high}; {each})"
 
 
-def text(about: dict[str, Any], runs: Rows, rows: Rows, others: Rows, rollouts: Rows) -> str:
+def text(
+    about: dict[str, Any],
+    runs: Rows,
+    rows: Rows,
+    others: Rows,
+    rollouts: Rows,
+    missing: Sequence[str],
+) -> str:
     """Everything that was measured, and whether it shows a difference."""
     first = runs[0]
     settings = first["settings"]
     seeds, each = len({run["seed"] for run in runs}), len(first["unseen"])
     hours = sum(run["wall_seconds"] for run in runs) / 3600
     cpu = sum(run["train_cpu_seconds"] + run["evaluate_cpu_seconds"] for run in runs) / 3600
+    limits = " or ".join(dict.fromkeys(str(run["limit"]) for run in runs))
     parts = [
         "# Do key states help a policy?",
         "Behaviour cloning of ManiSkill's motion planners, from states without the simulator's "
@@ -88,14 +96,19 @@ def text(about: dict[str, Any], runs: Rows, rows: Rows, others: Rows, rollouts: 
         "the initial weights, the batches and the starts of a seed are those of every arm; they "
         "differ in which steps are key states. The end is one of each arm but `none`. "
         "Settings were chosen on other starts, by the arm `none` alone.",
-        f"{first['demonstrations']} demonstrations; {seeds} training seed(s), each with {each} "
-        f"seen (demonstrated) and {each} unseen starts; success at any of {first['limit']} steps. "
+        f"{first['demonstrations']} demonstrations; {seeds} training seed{'s' * (seeds > 1)}, "
+        f"each with {each} seen (demonstrated) and {each} unseen starts; success at any of {limits} steps. "
         "`simulator's flags` is what key states could do at best: no method may read them. "
         f"Measured {about['date']} with `{about['command']}` on {about['machine']['cpu']}, one "
         f"thread: {number(cpu, 2)} hours of processor time, {number(hours, 2)} on the clock (other "
         "work ran beside it).",
         "![Success rates with intervals](policies.png)",
     ]
+    if missing:
+        parts.append(
+            f"Not run yet: {'; '.join(missing)}. The arms of a learned localiser and "
+            "PegInsertionSide are not part of it."
+        )
     for task in dict.fromkeys(row["task"] for row in rows):
         own = pick(rows, task=task)
         parts.append(f"## {TITLES[task]}")
@@ -129,9 +142,9 @@ def text(about: dict[str, Any], runs: Rows, rows: Rows, others: Rows, rollouts: 
     if rollouts:
         parts.append("## Key states of a policy's own motion")
         parts.append(
-            "PickCube, rollouts of the policy `none` (seed 0) from further starts: motion without "
-            "a planner's waypoints. Scored as [the key states of demonstrations](keystates.md), "
-            "on those that grasp the cube; the event is the first grasp. K = 5, but where the "
+            "PickCube, rollouts of the policy `none` (seed 0) from further starts: motion that no "
+            "planner made, though it imitates one, pauses included. Scored as "
+            "[the key states of demonstrations](keystates.md), on those that grasp the cube; the event is the first grasp. K = 5, but where the "
             "method chooses."
         )
         parts.append(

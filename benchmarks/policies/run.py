@@ -51,7 +51,7 @@ def measure(
     seen = np.resize(np.roll(data.seeds, -seed * episodes), episodes).tolist()
     unseen = [UNSEEN + seed * episodes + i for i in range(episodes)]
     outcomes = {
-        kind: rollout.successes(recorder, policy, starts, plan["limit"])
+        kind: rollout.successes(recorder, policy, starts, plan["limit"][task])
         for kind, starts in (("seen", seen), ("unseen", unseen))
     }
     return {
@@ -60,7 +60,7 @@ def measure(
         "seed": seed,
         **outcomes,
         "demonstrations": len(data.lengths),
-        "limit": plan["limit"],
+        "limit": plan["limit"][task],
         "settings": asdict(settings),
         "train_cpu_seconds": trained,
         "evaluate_cpu_seconds": process_time() - start - trained,
@@ -114,7 +114,7 @@ def main() -> None:
             data = Demos.load(folder / f"{task}.npz")
             policy = Policy(data.states.shape[1], Settings(**plan["settings"]))
             policy.load_state_dict(torch.load(folder / "runs" / f"{name(task, 'none', 0)}.pt"))
-            record(folder, task, policy.eval(), plan["rollouts"], plan["limit"])
+            record(folder, task, policy.eval(), plan["rollouts"], plan["limit"][task])
 
 
 if __name__ == "__main__":

@@ -20,17 +20,19 @@ def test_examples(demonstrations, example, tmp_path, capsys):
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("policies")
     demos.collect("pick", 2, folder)
+    demos.collect("stack", 1, folder)
     return folder
 
 
-def test_fast_simulation_repeats_a_demonstration(folder):
+@pytest.mark.parametrize("task", ["pick", "stack"])
+def test_fast_simulation_repeats_a_demonstration(folder, task):
     """Read from the physics engine: the same bits, and success at the same step."""
-    with np.load(folder / "pick.npz") as file:
+    with np.load(folder / f"{task}.npz") as file:
         data = {name: file[name] for name in file.files}
     end = 0
     for seed, length in zip(data["seeds"], data["lengths"], strict=True):
         start, end = end, end + length
-        judged = demos.Judged("pick")  # a fresh scene, as each demonstration had
+        judged = demos.Judged(task)  # a fresh scene, as each demonstration had
         judged.reset(seed=int(seed))
         done = [judged.step(action) for action in data["actions"][start : end - 1]]
         np.testing.assert_array_equal(judged.states, data["states"][start:end])
@@ -44,7 +46,7 @@ def test_runs_are_resumed(folder, monkeypatch, capsys):
         "settings": {"steps": 50, "batch": 16, "width": 16},
         "seeds": 1,
         "episodes": 1,
-        "limit": 10,
+        "limit": {"pick": 10},
         "rollouts": 1,
     }
     (folder / "plan.json").write_text(json.dumps(plan))

@@ -1,5 +1,6 @@
 """Policies without a simulator: what they learn from, how long, and what the page says of them."""
 
+import json
 from dataclasses import replace
 from statistics import NormalDist
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.policies import __main__ as command
 from benchmarks.policies import arms, page
 from benchmarks.policies.policy import JOINTS, SLOTS, Policy, Settings
 from benchmarks.policies.rates import episodes, p_value, wilson
@@ -114,12 +116,24 @@ def test_page():
     done = runs(none=0.5, helps=0.8, same=0.52)
     rows = page.summarise(done)
     others = page.differences(rows)
-    text = page.text(about, done, rows, others, [])
+    text = page.text(about, done, rows, others, [], ["StackCube: none"])
+    assert "Not run yet: StackCube: none." in text
     assert "| helps | 80.0 (75 to 84; 80, 80, 80) |" in text
     assert "helps (seen, +30.0)" in text and "same (" not in text
     alike = [one for one in others if one["arm"] == "same"]
     assert "does not show that key states help" in page.verdict(alike)
     assert page.picture(rows).axes[0].get_title() == "PickCube"
+
+
+def test_runs_of_common_seeds(tmp_path):
+    """Until all seeds have run, arms are compared on the starts that they share."""
+    (tmp_path / "runs").mkdir()
+    for arm, seed in (("none", 0), ("none", 1), ("flags", 0)):
+        row = {"task": "pick", "arm": arm, "seed": seed}
+        (tmp_path / "runs" / f"pick-{arm}-{seed}.json").write_text(json.dumps(row))
+    plan = {"tasks": {"pick": ["none", "flags", "even"]}, "seeds": 3}
+    found = [(run["arm"], run["seed"]) for run in command.runs(plan, tmp_path)]
+    assert found == [("none", 0), ("flags", 0)]
 
 
 def test_arms_of_a_file(tmp_path):
