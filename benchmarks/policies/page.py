@@ -97,7 +97,8 @@ def text(
         "differ in which steps are key states. The end is one of each arm but `none`. "
         "Settings were chosen on other starts, by the arm `none` alone.",
         f"{first['demonstrations']} demonstrations; {seeds} training seed{'s' * (seeds > 1)}, "
-        f"each with {each} seen (demonstrated) and {each} unseen starts; success at any of {limits} steps. "
+        f"each with {each} seen (demonstrated) and {each} unseen starts; "
+        f"success at any of {limits} steps. "
         "`simulator's flags` is what key states could do at best: no method may read them. "
         f"Measured {about['date']} with `{about['command']}` on {about['machine']['cpu']}, one "
         f"thread: {number(cpu, 2)} hours of processor time, {number(hours, 2)} on the clock (other "
@@ -144,7 +145,8 @@ def text(
         parts.append(
             "PickCube, rollouts of the policy `none` (seed 0) from further starts: motion that no "
             "planner made, though it imitates one, pauses included. Scored as "
-            "[the key states of demonstrations](keystates.md), on those that grasp the cube; the event is the first grasp. K = 5, but where the "
+            "[the key states of demonstrations](keystates.md), "
+            "on those that grasp the cube; the event is the first grasp. K = 5, but where the "
             "method chooses."
         )
         parts.append(
