@@ -8,13 +8,17 @@ no key states at all), with K at most five. The end of a trajectory is a key sta
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt import discover_keystates
+from infoatlas_train.localiser import fit
 
+from ..localiser import ARMS as LOCALISERS
+from ..localiser import LAG, SLOW
 from ..peers.keystate_finders import Found, evenly, gripper
 from ..tasks.demonstrations import GRASP, RELEASE, Demonstrations, read
 
@@ -32,6 +36,11 @@ def _rows(found: Found) -> Steps:
     return steps
 
 
+def _localised(demos: Demonstrations, name: str) -> Steps:
+    """A learned localiser, with one estimate of mutual information or another."""
+    return fit(demos.trajectories, K, LAG, LOCALISERS[name])[0].astype(np.float64)
+
+
 ARMS: dict[str, Callable[[Demonstrations], Steps | None]] = {
     NONE: lambda demos: None,
     "simulator's flags": lambda demos: demos.times,
@@ -40,6 +49,7 @@ ARMS: dict[str, Callable[[Demonstrations], Steps | None]] = {
     ),
     "evenly spaced": lambda demos: _rows(evenly(demos, K)),
     "gripper rule": lambda demos: _rows(gripper(demos, 2)),
+    **{name: partial(_localised, name=name) for name in LOCALISERS if name != SLOW},
 }
 
 

@@ -107,8 +107,8 @@ def text(
     ]
     if missing:
         parts.append(
-            f"Not run yet: {'; '.join(missing)}. The arms of a learned localiser and "
-            "PegInsertionSide are not part of it."
+            f"Not run yet: {'; '.join(missing)}. "
+            "PegInsertionSide and the localiser with MINE-1000 are not part of it."
         )
     for task in dict.fromkeys(row["task"] for row in rows):
         own = pick(rows, task=task)
