@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from .independence import TestResult, independence_test
     from .keystates import KeyStates
     from .lagged_pairs import Pairs, PooledPairs, ensemble_pairs
+    from .lerobot_files import read_lerobot
     from .maniskill import KeyStateWrapper
+    from .maniskill_files import read_maniskill
     from .preprocess import canonical_quaternion
     from .result import Estimate, WindowEstimate
     from .sliding_window import OnlineEstimator
@@ -68,6 +70,8 @@ __all__ = [
     "independence_test",
     "load_trajectories",
     "mi_curve",
+    "read_lerobot",
+    "read_maniskill",
 ]
 
 _MODULES = {  # of each public name
@@ -82,7 +86,9 @@ _MODULES = {  # of each public name
     "independence": ("TestResult", "independence_test"),
     "keystates": ("KeyStates",),
     "lagged_pairs": ("Pairs", "PooledPairs", "ensemble_pairs"),
+    "lerobot_files": ("read_lerobot",),
     "maniskill": ("KeyStateWrapper",),
+    "maniskill_files": ("read_maniskill",),
     "preprocess": ("canonical_quaternion",),
     "result": ("Estimate", "WindowEstimate"),
     "sliding_window": ("OnlineEstimator",),
