@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from .. import drawing
 from ..drawing import BLUE, GRID, INK, ORANGE, QUIET
-from ..measure import pick
+from ..measure import one, pick
 from ..report import number, table
 from .arms import NONE
 from .rates import episodes, p_value, wilson
@@ -50,8 +50,8 @@ def differences(rows: Rows) -> list[dict[str, Any]]:
     """Each arm against "none": p of equal rates, and episodes an arm that the difference takes."""
     found = []
     for row in rows:
-        (base,) = pick(rows, task=row["task"], arm=NONE, starts=row["starts"])
-        if row["arm"] != NONE:
+        base = one(rows, task=row["task"], arm=NONE, starts=row["starts"])
+        if base is not None and row["arm"] != NONE:
             found.append(
                 {
                     "study": "differences",
@@ -138,7 +138,9 @@ def text(
                 "Against `none`: difference in points, p of equal rates, and the episodes of each "
                 "arm that would show a difference of this size (5%, power 80%)."
             )
-            parts.append(table(["arm", *KINDS], [_against(compared, arm) for arm in arms][1:]))
+            parts.append(
+                table(["arm", *KINDS], [_against(compared, arm) for arm in arms if arm != NONE])
+            )
             parts.append(verdict(compared))
     if rollouts:
         parts.append("## Key states of a policy's own motion")

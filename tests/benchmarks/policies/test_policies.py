@@ -123,6 +123,7 @@ def test_page():
     assert "helps (seen, +30.0)" in text and "same (" not in text
     alike = [one for one in others if one["arm"] == "same"]
     assert "does not show that key states help" in page.verdict(alike)
+    assert page.differences(page.summarise(runs(helps=0.8))) == []  # nothing to compare with
     assert page.picture(rows).axes[0].get_title() == "PickCube"
 
 
