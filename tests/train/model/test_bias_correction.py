@@ -219,8 +219,9 @@ def test_units_are_dropped_only_while_heads_are_fitted():
         assert not torch.equal(heads(z), heads(z))
 
 
-def test_the_spread_is_that_of_readings_which_the_fit_has_not_seen():
+def test_the_spread_is_that_of_readings_which_the_fit_has_not_seen(monkeypatch):
     """Errors that no diagnostic indicates, three times as large where one column is above zero."""
+    monkeypatch.setattr(fit_correction, "BATCH", 256)
     torch.manual_seed(4)
     correction = BiasCorrection(1)
     diagnostics = torch.randn(6000, len(correction.mean))
