@@ -32,6 +32,10 @@ def test_imports(path):
     assert "sys.path" not in path.read_text(encoding="utf-8")
 
 
-def test_only_calibration_takes_data_from_training():
-    users = [path for path in MODULES if any("infoatlas_train" in m for m, _ in imports(path))]
-    assert [path.name for path in users] == ["calibration.py"]
+def test_training_is_read_for_held_out_draws_and_the_localiser_alone():
+    users = {(path.name, m) for path in MODULES for m, _ in imports(path) if "infoatlas_train" in m}
+    assert users == {
+        ("calibration.py", "infoatlas_train.calibrate"),
+        ("localiser.py", "infoatlas_train.localiser"),
+        ("arms.py", "infoatlas_train.localiser"),
+    }
