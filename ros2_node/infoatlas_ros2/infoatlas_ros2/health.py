@@ -33,20 +33,21 @@ class Health:
         self.heard: dict[str, float] = {}  # topic: time.monotonic() of its last message
         self.error = ""  # the last one
         self.refused = ""  # why the last transition failed, until the next one
-        self.warning = ""
-        self._unreported: set[int] = set()  # levels
+        self.warning = ""  # the last one
+        self._failed = False  # since the last report
+        self._warnings: deque[str] = deque()  # since the last report
         self._before = Counter[str]()
         self._at = time.monotonic()
 
     def fail(self, why: str) -> None:
         """Keep an error for the next report, and as the last one."""
-        self.error = why
-        self._unreported.add(DiagnosticStatus.ERROR)
+        self.error, self._failed = why, True
 
     def warn(self, why: str) -> None:
-        """The same for a warning."""
+        """Keep a warning for the next report, which has all of its period, and as the last one."""
         self.warning = why
-        self._unreported.add(DiagnosticStatus.WARN)
+        if why not in self._warnings:
+            self._warnings.append(why)
 
     def took(self, latency: float, inference: float, fill: float) -> None:
         """Count a published reading."""
@@ -106,20 +107,21 @@ class Health:
                 level = DiagnosticStatus.WARN
                 stalls = (f"no message on {name} for {span:.1f} s" for name, span in quiet.items())
                 text = f"stalled: {' and '.join(stalls)}"
-            elif refused:
-                level = DiagnosticStatus.WARN
-                text += "; refused " + ", ".join(f"{n} ({key})" for key, n in refused.items())
             elif new["received"] and not new["readings"]:
                 level = DiagnosticStatus.WARN
+            if refused:
+                level = DiagnosticStatus.WARN
+                text += "; refused " + ", ".join(f"{n} ({key})" for key, n in refused.items())
         if running > LONG:
             level, text = DiagnosticStatus.WARN, f"{text}; inference running for {running:.1f} s"
         if self.refused:
             level, text = DiagnosticStatus.ERROR, self.refused
-        unreported, self._unreported = self._unreported, set()
-        if DiagnosticStatus.ERROR in unreported:
+        failed, self._failed = self._failed, False
+        warnings = [self._warnings.popleft() for _ in range(len(self._warnings))]
+        if failed:
             level, text = DiagnosticStatus.ERROR, self.error
-        elif DiagnosticStatus.WARN in unreported and level != DiagnosticStatus.ERROR:
-            level, text = DiagnosticStatus.WARN, f"{self.warning}; {text}"
+        elif warnings and level != DiagnosticStatus.ERROR:
+            level, text = DiagnosticStatus.WARN, "; ".join([*warnings, text])
         late = np.array(self.latencies) * 1e3
         p50, p99 = np.percentile(late, (50, 99)) if late.size else (np.nan, np.nan)
         values = {
