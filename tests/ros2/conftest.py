@@ -11,20 +11,19 @@ os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 100)
 
 import rclpy
-from harness import LIVE, TOPIC, Bench, NodeProcess
+from harness import BASE, LIVE, TOPIC, Bench, NodeProcess
 
 
 @pytest.fixture(scope="session")
 def process(tmp_path_factory):
-    """The node; it loses no message of TOPIC, so that tests know what it has seen.
+    """The node; it loses no message of TOPIC or BASE, so that tests know what it has seen.
 
     LIVE is best effort, as sensors are, but deep enough for a busy machine.
     """
-    parameters = {
-        f"qos_overrides.{TOPIC}.subscription.reliability": "reliable",
-        f"qos_overrides.{TOPIC}.subscription.depth": 1000,
-        f"qos_overrides.{LIVE}.subscription.depth": 500,
-    }
+    parameters = {f"qos_overrides.{LIVE}.subscription.depth": 500}
+    for topic in (TOPIC, BASE):
+        parameters[f"qos_overrides.{topic}.subscription.reliability"] = "reliable"
+        parameters[f"qos_overrides.{topic}.subscription.depth"] = 1000
     arguments = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
     log = tmp_path_factory.mktemp("node") / "log.txt"
     process = NodeProcess(log, "--ros-args", *arguments)

@@ -30,6 +30,7 @@ from std_srvs.srv import Trigger
 from infoatlas_ros2.parameters import Settings
 
 TOPIC = "/arm/joint_states"
+BASE = "/base/twist"
 LIVE = "/live/joint_states"
 RELIABLE = QoSProfile(depth=1000)
 # Small and quick; what a test does not name is set to this, or to its default, before each test.
@@ -214,7 +215,7 @@ class Bench:
         self,
         condition: Callable[[Any], Any] = lambda s: True,
         *,
-        seconds: float = 6,
+        seconds: float = 15,
         past: bool = False,
     ) -> Any:
         """The next status for which a condition holds; or one since `prepare`, with `past`."""

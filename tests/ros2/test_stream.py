@@ -12,6 +12,7 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Point, TwistStamped
 from harness import (
+    BASE,
     LIVE,
     RELIABLE,
     TOPIC,
@@ -214,9 +215,9 @@ def seconds_of(message):
 
 def test_two_topics(bench):
     """I(A; B): joints at 100 Hz, and a base at 50 Hz whose stamps are 2 ms off."""
-    base, start = "/base/twist", 1_700_000_000 * 10**9
+    start = 1_700_000_000 * 10**9
     bench.up(
-        topic_b=base,
+        topic_b=BASE,
         message_type_b="geometry_msgs/msg/TwistStamped",
         fields_b=["twist.linear.x", "twist.angular.z"],
         sync_tolerance=0.004,
@@ -224,7 +225,7 @@ def test_two_topics(bench):
         lag_seconds=0.1,  # of no meaning at lag 0
         window=64,
     )
-    arm, wheels = bench.publisher(), bench.publisher(TwistStamped, base)
+    arm, wheels = bench.publisher(), bench.publisher(TwistStamped, BASE)
     states = walk(400, dim=4, seed=3)
     joints = joint_states(states, start)
     twists = []
@@ -254,7 +255,7 @@ def test_two_topics(bench):
         if i % 2 == 0:
             wheels.publish(twists[i // 2])
         time.sleep(0.003)
-    bench.diagnosis(lambda s: values(s)["received"] in ("600", "599"))
+    bench.diagnosis(lambda s: values(s)["received"] == "600")
     stamps = [seconds(m.header.stamp) for _, m in bench.readings]
     assert len(stamps) > 10
     for stamp, (_, m) in zip(stamps, bench.readings, strict=True):
@@ -330,14 +331,15 @@ def test_simulated_time(bench):
 def test_diagnostics_say_what_there_is_to_know(bench):
     bench.up()
     feed(bench.publisher(), joint_states(walk(200)), 50)
-    status = next(s for s in reversed(bench.statuses) if s.message == "reading")
-    assert status.level == DiagnosticStatus.OK
-    told = values(status)
+    statuses = [s for s in bench.statuses if s.message == "reading"]
+    assert {s.level for s in statuses} == {DiagnosticStatus.OK}
+    told = values(statuses[-1])
     assert told["topic"] == TOPIC and told["publishers"] == "1" and told["coordinates"] == "4"
     assert told["provider"] == "cpu" and told["model"].startswith("edge ")
     assert told["window fill"] == "1.00" and told["reason"] == "ok" and told["last error"] == ""
-    assert float(told["rate in (Hz)"]) == pytest.approx(50, rel=0.3)
-    assert 0 < float(told["rate out (Hz)"]) <= float(told["rate in (Hz)"])
+    rates = [[float(values(s)[f"rate {way} (Hz)"]) for way in ("in", "out")] for s in statuses]
+    received, published = np.median(rates, axis=0)
+    assert received == pytest.approx(50, rel=0.3) and 0 < published <= received
     assert 0 < float(told["inference (ms)"])
 
 
