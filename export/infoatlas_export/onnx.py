@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from infoatlas_export import limits
 from infoatlas_export.scopes import name_nodes, recorded
+from infoatlas_export.weights import name_weights
 from infoatlas_rt.errors import InputError, ModelError
 from infoatlas_rt.model_file import FORMAT, OUTPUTS
 from infoatlas_rt.onnx_content import CHECKSUM, checksum
@@ -106,8 +107,9 @@ def traced(
 
 
 def clean(proto: onnx.ModelProto, metadata: dict[str, str]) -> onnx.ModelProto:
-    """The graph with named nodes, without the tracer's notes, with metadata, checked."""
+    """The graph with names, without the tracer's notes, with metadata, checked."""
     name_nodes(proto.graph)
+    name_weights(proto.graph)
     for node in proto.graph.node:  # the tracer's notes name files of the machine that traced
         del node.metadata_props[:]
         node.doc_string = ""
@@ -138,6 +140,7 @@ def metadata(model: InfoAtlas, run: dict[str, Any], name: str, version: str) -> 
         "datasets": run["datasets"],
         "seed": run["seed"],
         "git_revision": run["git_revision"],
+        "config": json.dumps(model.config.to_dict()),
         "accuracy": json.dumps(accuracy),
         "licence": "Apache-2.0",
     }
