@@ -1,0 +1,42 @@
+// The engine: what the graph of an .onnx model file computes, on a CPU, without ONNX Runtime.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace infoatlas {
+
+// Where results go. Shapes as those of the graph's outputs; every array is the caller's.
+struct Outputs {
+  float* mi;         // [B] nats
+  float* pointwise;  // [B, n] nats
+  float* influence;  // [B, n] nats
+  float* spread;     // [B] nats
+};
+
+class Engine {
+ public:
+  // Reads weights and configuration from a model file. `threads` includes the caller's.
+  // Throws std::runtime_error with one sentence: what is wrong with the file, and the way out.
+  Engine(const std::string& path, int threads);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // x, y [batch, n, dim] canonical, contiguous; shifts [m], each with 0 < |shift| < n; sequence [n]
+  // positions of the samples in order of time. May be called by several threads at once.
+  // Throws std::runtime_error for sizes that cannot be.
+  void run(const float* x, const float* y, int64_t batch, int64_t n, const int64_t* shifts,
+           int64_t m, const int64_t* sequence, const Outputs& out);
+
+  int64_t dim() const;
+  int64_t least_shifts() const;  // fewer cannot be solved
+  const char* target() const;    // instructions in use: "avx512", "avx2", "neon", "baseline"
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace infoatlas
