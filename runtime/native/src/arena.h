@@ -1,0 +1,51 @@
+// Memory that is allocated once and reused, and the threads that share it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace infoatlas {
+
+class Pool;
+
+// Scratch memory. What was taken is given back all at once; after the first call of a size nothing
+// is allocated.
+class Arena {
+ public:
+  ~Arena();
+  float* take(int64_t count);  // aligned to 64 bytes, not initialised
+  double* take_doubles(int64_t count);
+  int64_t mark() const { return used_; }
+  void back_to(int64_t mark) { used_ = mark; }  // gives back what was taken since
+  void reset();
+
+ private:
+  char* bytes(int64_t count);
+  char* block_ = nullptr;
+  int64_t size_ = 0, used_ = 0, wanted_ = 0;
+  std::vector<char*> extra_;  // of a call that was larger than those before
+};
+
+// Arenas that no thread uses at the moment.
+class Arenas {
+ public:
+  std::unique_ptr<Arena> take();
+  void give(std::unique_ptr<Arena> arena);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Arena>> free_;
+};
+
+// Who works on one dataset: a pool, or (null) the caller alone.
+struct Crew {
+  Pool* pool;
+  Arenas* arenas;
+};
+
+// Calls task(context, i, scratch) for each i, on all threads of the crew.
+void each(const Crew& crew, int64_t tasks, void (*task)(void*, int64_t, Arena&), void* context);
+
+}  // namespace infoatlas

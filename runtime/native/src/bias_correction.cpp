@@ -1,0 +1,260 @@
+#include "bias_correction.h"
+
+#include <cmath>
+#include <utility>
+
+#include "kernels.h"
+
+namespace infoatlas::INFOATLAS_TARGET {
+
+namespace {
+
+constexpr float FALL = 0.7f;  // of log-scales from one direction to the next
+constexpr int LAGS[] = {1, 3, 9, 27, 81, 243};
+constexpr int LAG_COUNT = 6, LOCAL = 2, HEADS = 4, UNITS = 128;
+constexpr float BOUND = 4;  // standard deviations that the fit has seen
+
+float mean_of(const float* v, int64_t n) { return total(v, n) / float(n); }
+
+// Standard deviation.
+float deviation(const float* v, int64_t n) {
+  const float mean = mean_of(v, n);
+  const float variance = sum_over(n, [&](int64_t i) INFOATLAS_LAMBDA {
+    const Vec d = load(v + i) - mean;
+    return d * d;
+  }) / float(n);
+  return std::sqrt(std::fmax(variance, 1e-12f));
+}
+
+// The estimate of the anchor, the size of the sample, and the spread of the ratios: 10 values.
+float* ratios(const Sample& s, const Values& t, const Values& anchor, float log_z, float* to) {
+  float anchor_log_z;
+  *to++ = donsker_varadhan(s, anchor, &anchor_log_z);
+  *to++ = anchor_log_z;
+  *to++ = std::log(float(s.n));
+  *to++ = std::log(float(s.m));
+  for (int side = 0; side < 2; ++side) {
+    int there = 0;
+    for (int k = 0; k < s.dim; ++k) there += s.used[side * s.dim + k] > 0.5f;
+    *to++ = float(there);
+  }
+  *to++ = deviation(t.joint, s.n);
+  *to++ = deviation(anchor.joint, s.n);
+  for (const float width : {1.0f, 3.0f}) {
+    double sums = 0;
+    for (int64_t j = 0; j < s.m; ++j)
+      sums += double(sum_over(s.n, [&](int64_t i) INFOATLAS_LAMBDA {
+        return tanh((load(t.product + j * s.ld + i) - log_z) * (1 / width));
+      }));
+    *to++ = float(sums / double(s.m * s.n));
+  }
+  return to;
+}
+
+// Columns of mean 0 and variance 1 (0 if constant): inputs of a side and the squares, [3 dim + 1,
+// ld]. The weight of the tails is returned.
+float unit_columns(const Sample& s, const float* side, float* out) {
+  const int64_t columns = 3 * s.dim + 1;
+  float fourth = 0, second = 0;
+  for (int64_t k = 0; k < columns; ++k) {
+    const float* from = side + (k < s.inputs ? k : k - s.inputs) * s.ld;
+    float* to = out + k * s.ld;
+    for (int64_t i = 0; i < s.n; i += LANES) {
+      const Vec v = load(from + i);
+      store(to + i, k < s.inputs ? v : v * v);
+    }
+    if (k >= s.inputs) {
+      second += total(to, s.n);
+      fourth += dot(to, to, s.n);
+    }
+    const float mean = mean_of(to, s.n);
+    const float variance = sum_over(s.n, [&](int64_t i) INFOATLAS_LAMBDA {
+      const Vec d = load(to + i) - mean;
+      return d * d;
+    }) / float(s.n);
+    const float scale = 1 / std::sqrt(variance + 1e-3f);
+    for (int64_t i = 0; i < s.n; i += LANES)
+      store(to + i, first((load(to + i) - mean) * scale, s.n - i));
+  }
+  return std::log(std::fmax(fourth, 1.0f) / std::fmax(second, 1.0f));
+}
+
+// Correlations of norms and squares of the sides, and the weight of the tails: 9 values.
+float* moments(const Sample& s, float* to, Arena& arena) {
+  const int64_t mark = arena.mark(), d = s.dim, columns = 3 * d + 1;
+  float *x = arena.take(columns * s.ld), *y = arena.take(columns * s.ld);
+  const float tail_x = unit_columns(s, s.x, x), tail_y = unit_columns(s, s.y, y);
+  const auto is_used = [&](const float* v) { return dot(v, v, s.n) > 0; };
+  enum { OWN, NORM, PRODUCT, SQUARE };
+  const auto block_of = [&](int64_t k) {
+    return k < d ? OWN : k == d ? NORM : k < s.inputs ? PRODUCT : SQUARE;
+  };
+  constexpr bool WANTED[4][4] = {
+      {false, true, true, false}, {true, true, false, false}, {true, false, true, false},
+      {false, false, false, true}};
+  float blocks[4][4] = {};
+  for (int64_t i = 0; i < columns; ++i) {
+    if (!is_used(x + i * s.ld)) continue;
+    for (int64_t j = 0; j < columns; ++j) {
+      if (!WANTED[block_of(i)][block_of(j)]) continue;
+      const float together = dot(x + i * s.ld, y + j * s.ld, s.n) / float(s.n);
+      blocks[block_of(i)][block_of(j)] += together * together;
+    }
+  }
+  for (const auto& [a, b] : {std::pair{NORM, NORM}, {OWN, NORM}, {NORM, OWN}, {PRODUCT, PRODUCT},
+                            {OWN, PRODUCT}, {PRODUCT, OWN}, {SQUARE, SQUARE}})
+    *to++ = blocks[a][b];
+  *to++ = tail_x;
+  *to++ = tail_y;
+  arena.back_to(mark);
+  return to;
+}
+
+// Autocorrelations of a side at each lag, in order of time.
+void autocorrelations(const Sample& s, const float* side, const int64_t* sequence, float* to,
+                      Arena& arena) {
+  const int64_t mark = arena.mark(), n = s.n;
+  float* v = arena.take(n + 16);
+  float products[LAG_COUNT] = {}, all = 0;
+  for (int k = 0; k < s.dim; ++k) {
+    const float* from = side + k * s.ld;
+    for (int64_t i = 0; i < n; ++i) v[i] = from[sequence[i]];
+    const float mean = mean_of(v, n);
+    for (int64_t i = 0; i < n; i += LANES) store(v + i, load(v + i) - mean);
+    all += dot(v, v, n);
+    for (int lag = 0; lag < LAG_COUNT; ++lag)
+      if (LAGS[lag] < n) products[lag] += dot(v, v + LAGS[lag], n - LAGS[lag]);
+  }
+  for (int lag = 0; lag < LAG_COUNT; ++lag) to[lag] = products[lag] / std::fmax(all, 1e-6f);
+  arena.back_to(mark);
+}
+
+float* persistence(const Sample& s, const int64_t* sequence, float* to, Arena& arena) {
+  autocorrelations(s, s.x, sequence, to, arena);
+  autocorrelations(s, s.y, sequence, to + LAG_COUNT, arena);
+  float worth = 0;  // a lag stands for those nearest to it
+  for (int lag = 0; lag < LAG_COUNT; ++lag)
+    worth += 4.0f / 3 * float(LAGS[lag]) * std::fmax(to[lag] * to[LAG_COUNT + lag], 0.0f);
+  to[2 * LAG_COUNT] = -std::log(1 + 2 * worth);
+  return to + 2 * LAG_COUNT + 1;
+}
+
+// For each sample and width: log-ratio, number of neighbours, and what is missed.
+void neighbours(const Sample& s, const Counts& near, const float* local, float* terms) {
+  for (int width = 0; width < COUNTED; ++width) {
+    const int64_t at = width * s.ld;
+    float* to = terms + 3 * at;
+    for (int64_t i = 0; i < s.n; i += LANES) {
+      const Vec both = load(near.both + at + i);
+      const Vec ratio =
+          log_ratio(both, load(near.x + at + i), load(near.y + at + i), near.context);
+      store(to + i, ratio);
+      store(to + s.ld + i, log(both + 1.0f));
+      store(to + 2 * s.ld + i, both / (both + 1.0f) * (ratio - load(local + i)));
+    }
+  }
+}
+
+// First layer of all heads, and what is between the first and the second: [HEADS UNITS] each.
+void hidden(const HeadsWeights& h, const float* z, float* before, float* after, float* between) {
+  const int64_t all = HEADS * UNITS;
+  product(1, all, h.first.inputs, z, 0, h.first.weight, all, before, all, Start::BIAS,
+          h.first.bias);
+  for (int64_t i = 0; i < all; i += LANES) store(after + i, gelu(load(before + i)));
+  for (int64_t k = 0; k < HEADS; ++k)
+    product(1, UNITS, UNITS, after + k * UNITS, 0, h.second + k * UNITS * UNITS, UNITS,
+            between + k * UNITS, UNITS, Start::BIAS, h.bias + k * UNITS);
+}
+
+// The mean of the heads.
+float mean_output(const HeadsWeights& h, const float* between) {
+  float out = 0;
+  for (int64_t k = 0; k < HEADS; ++k)
+    out += h.constant[k] + sum_over(UNITS, [&](int64_t i) INFOATLAS_LAMBDA {
+             return gelu(load(between + k * UNITS + i)) * load(h.last + k * UNITS + i);
+           });
+  return out / HEADS;
+}
+
+// Slope of that mean on the inputs: [inputs].
+void slope_of_mean(const HeadsWeights& h, const float* before, const float* between, float* out,
+                   Arena& arena) {
+  const int64_t mark = arena.mark(), all = HEADS * UNITS;
+  float *d = arena.take(all), *back = arena.take(all);
+  for (int64_t i = 0; i < all; i += LANES)
+    store(d + i, gelu_slope(load(between + i)) * load(h.last + i));
+  for (int64_t k = 0; k < HEADS; ++k)
+    product(1, UNITS, UNITS, d + k * UNITS, 0, h.second_transposed + k * UNITS * UNITS, UNITS,
+            back + k * UNITS, UNITS);
+  for (int64_t i = 0; i < all; i += LANES)
+    store(back + i, load(back + i) * gelu_slope(load(before + i)) * (1.0f / HEADS));
+  const int64_t e = h.first.inputs;
+  std::memset(out, 0, size_t(e) * sizeof(float));
+  for (int64_t i = 0; i < all; ++i)
+    for (int64_t k = 0; k < e; ++k) out[k] += back[i] * h.first_transposed[i * e + k];
+  arena.back_to(mark);
+}
+
+}  // namespace
+
+Correction bias_correction(const Model& model, const Sample& s, const Values& t,
+                           const Values& anchor, const Counts* counts, const int64_t* sequence,
+                           const Crew& crew, Arena& arena) {
+  const int e = model.diagnostics, metrics = model.config.gap;
+  const int term_count = LOCAL + 3 * COUNTED * metrics;
+  const int64_t n = s.n, ld = s.ld;
+  float* effect = arena.take(ld);
+  const int64_t mark = arena.mark();
+  float *diagnostics = arena.take(e + 16), *terms = arena.take(term_count * ld);
+  float *local = arena.take(ld), log_z;
+  const float mi = donsker_varadhan(s, t, &log_z);
+  for (int64_t i = 0; i < n; i += LANES) {
+    const Vec v = load(t.joint + i) - log_z;
+    store(local + i, v);
+    store(terms + i, tanh(v));
+    store(terms + ld + i, tanh(v * (1 / 3.0f)));
+  }
+  for (int metric = 0; metric < metrics; ++metric) {
+    const bool shared = metric == 0 && counts;
+    const Counts near = shared ? *counts : own_counts(s, FALL * float(metric), crew, arena);
+    neighbours(s, near, local, terms + (LOCAL + 3 * COUNTED * metric) * ld);
+  }
+  float* at = diagnostics;
+  *at++ = mi;
+  at = ratios(s, t, anchor, log_z, at);
+  at = moments(s, at, arena);
+  at = persistence(s, sequence, at, arena);
+  float* const means = at;
+  for (int k = 0; k < term_count; ++k) *at++ = mean_of(terms + k * ld, n);
+
+  float *z = arena.take(e + 16), *bounded = arena.take(e + 16), *slope = arena.take(e + 16);
+  for (int k = 0; k < e; ++k) {
+    z[k] = (std::asinh(diagnostics[k]) - model.mean[k]) * model.scale[k];
+    bounded[k] = z[k] < -BOUND ? -BOUND : z[k] > BOUND ? BOUND : z[k];
+  }
+  float *before = arena.take(HEADS * UNITS), *after = arena.take(HEADS * UNITS);
+  float* between = arena.take(HEADS * UNITS);
+  Correction out;
+  hidden(model.doubt, bounded, before, after, between);
+  out.spread = std::exp(mean_output(model.doubt, between));
+  hidden(model.missing, bounded, before, after, between);
+  out.correction = mean_output(model.missing, between);
+  slope_of_mean(model.missing, before, between, slope, arena);
+  for (int k = 0; k < e; ++k) {
+    const float d = diagnostics[k];
+    const bool inside = std::fabs(z[k]) < BOUND;
+    slope[k] = inside ? slope[k] * model.scale[k] / std::sqrt(1 + d * d) : 0;
+  }
+  out.slope = slope[0];
+  std::memset(effect, 0, size_t(ld) * sizeof(float));
+  for (int k = 0; k < term_count; ++k) {
+    const float own = slope[e - term_count + k];
+    for (int64_t i = 0; i < n; i += LANES)
+      store(effect + i, load(effect + i) + (load(terms + k * ld + i) - means[k]) * own);
+  }
+  out.effect = effect;
+  arena.back_to(mark);
+  return out;
+}
+
+}  // namespace infoatlas::INFOATLAS_TARGET

@@ -1,0 +1,117 @@
+#include "engine.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <stdexcept>
+
+#include "denormals.h"
+#include "model.h"
+#include "pool.h"
+#include "sample.h"
+
+namespace infoatlas {
+
+// The stages, compiled for each set of instructions.
+#define INFOATLAS_DECLARE(target) \
+  namespace target {              \
+  void run(const Model& model, const Task& task, const Crew& crew, Arena& arena); \
+  }
+INFOATLAS_DECLARE(baseline)
+#if defined(__x86_64__)
+INFOATLAS_DECLARE(avx2)
+INFOATLAS_DECLARE(avx512)
+#endif
+#undef INFOATLAS_DECLARE
+
+namespace {
+
+using Stages = void (*)(const Model&, const Task&, const Crew&, Arena&);
+
+struct Target {
+  Stages run;
+  const char* name;
+};
+
+Target best_target() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+    return {avx512::run, "avx512"};
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return {avx2::run, "avx2"};
+  return {baseline::run, "baseline"};
+#elif defined(__aarch64__)
+  return {baseline::run, "neon"};
+#else
+  return {baseline::run, "baseline"};
+#endif
+}
+
+}  // namespace
+
+struct Engine::Parts {
+  std::unique_ptr<Model> model;
+  Target target;
+  Pool pool;
+  std::unique_ptr<Arenas> arenas = std::make_unique<Arenas>();
+  int64_t process = getpid();
+
+  Parts(const std::string& path, int threads)
+      : model(load_model(path)), target(best_target()), pool(threads) {}
+};
+
+Engine::Engine(const std::string& path, int threads)
+    : parts_(std::make_unique<Parts>(path, threads)) {}
+
+Engine::~Engine() = default;
+
+int64_t Engine::dim() const { return parts_->model->config.dim; }
+
+int64_t Engine::least_shifts() const { return 1; }
+
+const char* Engine::target() const { return parts_->target.name; }
+
+void Engine::run(const float* x, const float* y, int64_t batch, int64_t n, const int64_t* shifts,
+                 int64_t m, const int64_t* sequence, const Outputs& out) {
+  const auto refuse = [](const std::string& what) { throw std::runtime_error(what); };
+  if (batch < 0 || n < 2 || m < 1)
+    refuse("a batch of " + std::to_string(batch) + ", " + std::to_string(n) + " samples and " +
+           std::to_string(m) + " shifts cannot be: at least 0, 2 and 1 are needed");
+  for (int64_t j = 0; j < m; ++j)
+    if (shifts[j] <= -n || shifts[j] >= n || shifts[j] == 0)
+      refuse("a shift is " + std::to_string(shifts[j]) + ", and has to be between 0 and n = " +
+             std::to_string(n) + ", both excluded, or the negative of such a number");
+  for (int64_t i = 0; i < n; ++i)
+    if (sequence[i] < 0 || sequence[i] >= n)
+      refuse("a position in the sequence is " + std::to_string(sequence[i]) +
+             ", and has to be at least 0 and below n = " + std::to_string(n));
+  Parts& parts = *parts_;
+  if (parts.process != getpid()) {  // another thread may have held the lock at the fork
+    (void)parts.arenas.release();
+    parts.arenas = std::make_unique<Arenas>();
+    parts.process = getpid();
+  }
+  const NoDenormals guard;
+  const int64_t dim = this->dim();
+  const auto one = [&](int64_t b, Pool* pool) {
+    const Crew crew{pool, parts.arenas.get()};
+    const Task task{x + b * n * dim, y + b * n * dim, n,          shifts,
+                    m,               sequence,        out.mi + b, out.pointwise + b * n,
+                    out.influence + b * n, out.spread + b};
+    std::unique_ptr<Arena> arena = parts.arenas->take();
+    parts.target.run(*parts.model, task, crew, *arena);
+    parts.arenas->give(std::move(arena));
+  };
+  // Several datasets: one a thread. Fewer than threads: all threads work on each.
+  if (batch >= parts.pool.threads()) {
+    parts.pool.run(batch, [&](int64_t b) {
+      const NoDenormals own;
+      one(b, nullptr);
+    });
+  } else {
+    for (int64_t b = 0; b < batch; ++b) one(b, parts.pool.threads() > 1 ? &parts.pool : nullptr);
+  }
+}
+
+}  // namespace infoatlas

@@ -1,0 +1,124 @@
+// Products of small matrices, sums over samples, and loops over tasks.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "arena.h"
+#include "simd.h"
+
+namespace infoatlas::INFOATLAS_TARGET {
+
+#if defined(__AVX512F__)
+constexpr int TILE_ROWS = 12;
+#else
+constexpr int TILE_ROWS = 6;
+#endif
+
+// Runs f(i, scratch) for each i on the crew.
+template <class F>
+void for_each(const Crew& crew, int64_t tasks, F f) {
+  each(crew, tasks, [](void* c, int64_t i, Arena& a) { (*static_cast<F*>(c))(i, a); }, &f);
+}
+
+enum class Start { ZERO, BIAS, ADD };  // what a product is added to
+
+// A tile of ROWS x COLUMNS vectors of c = a b. Of a, the element (i, k) is at i * row + k * inner.
+template <int ROWS, int COLUMNS>
+INFOATLAS_INLINE void tile(int64_t inner_size, const float* a, int64_t row, int64_t inner,
+                           const float* b, int64_t ldb, const float* bias, float* c, int64_t ldc,
+                           Start start) {
+  Vec sums[ROWS][COLUMNS];
+  for (int j = 0; j < COLUMNS; ++j) {
+    const Vec initial = start == Start::BIAS ? load(bias + j * LANES) : Vec{};
+    for (int i = 0; i < ROWS; ++i)
+      sums[i][j] = start == Start::ADD ? load(c + i * ldc + j * LANES) : initial;
+  }
+  for (int64_t k = 0; k < inner_size; ++k) {
+    Vec v[COLUMNS];
+    for (int j = 0; j < COLUMNS; ++j) v[j] = load(b + k * ldb + j * LANES);
+    for (int i = 0; i < ROWS; ++i) {
+      const Vec s = all(a[i * row + k * inner]);
+      for (int j = 0; j < COLUMNS; ++j) sums[i][j] += s * v[j];
+    }
+  }
+  for (int i = 0; i < ROWS; ++i)
+    for (int j = 0; j < COLUMNS; ++j) store(c + i * ldc + j * LANES, sums[i][j]);
+}
+
+template <int ROWS, int COLUMNS>
+INFOATLAS_INLINE void tiles(int64_t rows, int64_t inner_size, const float* a, int64_t row,
+                            int64_t inner, const float* b, int64_t ldb, const float* bias, float* c,
+                            int64_t ldc, Start start) {
+  if constexpr (ROWS > 0) {
+    if (rows == ROWS) {
+      tile<ROWS, COLUMNS>(inner_size, a, row, inner, b, ldb, bias, c, ldc, start);
+    } else {
+      tiles<ROWS - 1, COLUMNS>(rows, inner_size, a, row, inner, b, ldb, bias, c, ldc, start);
+    }
+  }
+}
+
+// c [m, n] = a [m, k] b [k, n], plus a bias [n] or what c holds. Columns are done in whole vectors:
+// n is a multiple of LANES. With `upper`, tiles wholly below the diagonal are left out.
+template <bool UNIT_ROW>
+inline void product_of(int64_t m, int64_t n, int64_t k, const float* a, int64_t row, int64_t inner,
+                       const float* b, int64_t ldb, float* c, int64_t ldc, Start start,
+                       const float* bias, bool upper) {
+  if (UNIT_ROW) row = 1;
+  else inner = 1;
+  constexpr int WIDE = 2 * LANES;
+  for (int64_t i = 0; i < m; i += TILE_ROWS) {
+    const int64_t rows = m - i < TILE_ROWS ? m - i : TILE_ROWS;
+    int64_t j = upper ? i / WIDE * WIDE : 0;
+    const float* from = a + i * row;
+    for (; j + WIDE <= n; j += WIDE) {
+      float* to = c + i * ldc + j;
+      const float* offset = bias ? bias + j : nullptr;
+      if (rows == TILE_ROWS) {
+        tile<TILE_ROWS, 2>(k, from, row, inner, b + j, ldb, offset, to, ldc, start);
+      } else {
+        tiles<TILE_ROWS - 1, 2>(rows, k, from, row, inner, b + j, ldb, offset, to, ldc, start);
+      }
+    }
+    if (j < n) {
+      float* to = c + i * ldc + j;
+      const float* offset = bias ? bias + j : nullptr;
+      tiles<TILE_ROWS, 1>(rows, k, from, row, inner, b + j, ldb, offset, to, ldc, start);
+    }
+  }
+}
+
+// Rows of a are contiguous: a [m, k] with a stride between rows.
+void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t row, const float* b,
+             int64_t ldb, float* c, int64_t ldc, Start start = Start::ZERO,
+             const float* bias = nullptr);
+
+// Columns of a are contiguous: c = a' b for a [k, m] with a stride between its rows.
+void product_transposed(int64_t m, int64_t n, int64_t k, const float* a, int64_t inner,
+                        const float* b, int64_t ldb, float* c, int64_t ldc,
+                        Start start = Start::ZERO, const float* bias = nullptr,
+                        bool upper = false);
+
+void transpose(int64_t rows, int64_t columns, const float* from, int64_t ld, float* to,
+               int64_t to_ld);
+
+// Sums over the first n of an array.
+template <class F>
+INFOATLAS_INLINE float sum_over(int64_t n, F value) {
+  Vec total{};
+  int64_t i = 0;
+  for (; i + LANES <= n; i += LANES) total += value(i);
+  if (i < n) total += first(value(i), n - i);
+  return sum(total);
+}
+
+INFOATLAS_INLINE float total(const float* a, int64_t n) {
+  return sum_over(n, [&](int64_t i) INFOATLAS_LAMBDA { return load(a + i); });
+}
+
+INFOATLAS_INLINE float dot(const float* a, const float* b, int64_t n) {
+  return sum_over(n, [&](int64_t i) INFOATLAS_LAMBDA { return load(a + i) * load(b + i); });
+}
+
+}  // namespace infoatlas::INFOATLAS_TARGET

@@ -1,0 +1,106 @@
+// Sizes and weights of a model, as the stages read them. Plain data: every target shares it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace infoatlas {
+
+// train/infoatlas_train/config.py has the meaning of each.
+struct Config {
+  int dim, width, heads, joint_latents, joint_layers, units, marginal_layers, rounds, features;
+  int metrics, widths, newton_steps, solve_shifts, refinements, refine_shifts, gap;
+  bool shared;
+  double ridge_floor;
+
+  int inputs() const { return 2 * dim + 1; }  // of a side of the critic
+  int kernels() const { return metrics * widths; }
+};
+
+// y = x weight + bias. Rows of `weight` are inputs.
+struct Linear {
+  const float* weight;  // [inputs, outputs]
+  const float* bias;    // [outputs]
+  int inputs, outputs;
+};
+
+struct Norm {
+  const float* weight;
+  const float* bias;
+  int size;
+};
+
+struct AttentionWeights {
+  Norm norm;
+  Linear query;  // to heads x width: queries in terms of samples
+  Linear out;    // from heads x width
+};
+
+struct MlpWeights {
+  Norm norm;
+  Linear first, second;
+};
+
+struct LayerWeights {
+  Norm norm;  // of the tokens as samples; unused where samples are read
+  AttentionWeights attention;
+  MlpWeights mlp;
+};
+
+// Where the rows of each part lie in what the hypernetwork generates. A row is one input (or one
+// rate, ...) of all feature slots.
+struct Generated {
+  int x1, y1, x2, y2, x3, y3, bias, mix, ridge, rate, rows;
+};
+
+// What each unit token writes, reordered at load so that the product of weights and tokens is the
+// critic's layers as [inputs, outputs]. Feature `unit * r + k` of the checkpoint is slot
+// `k * unit_slots + unit` here; slots without a unit hold zeros.
+struct Generation {
+  Norm norm;
+  const float* write;  // [width, rows]: outputs of a token
+  const float* base;   // [rows, unit_slots]
+  Generated at;
+  int units, unit_slots;  // units, rounded up to a multiple of 16
+  int rows_a_unit;        // r: features of a unit
+  int slots;              // r * unit_slots
+  int mix_inputs;         // slots up to the last unit
+};
+
+// Four networks that differ in their weights (bias_correction.py).
+struct HeadsWeights {
+  Linear first;           // to HEADS * UNITS
+  const float* second;    // [HEADS, UNITS, UNITS]
+  const float* bias;      // [HEADS, UNITS]
+  const float* last;      // [HEADS, UNITS]
+  const float* constant;  // [HEADS]
+  const float* first_transposed;   // [HEADS * UNITS, inputs]
+  const float* second_transposed;  // [HEADS, UNITS, UNITS]
+};
+
+struct Model {
+  Config config;
+  Linear condition_first, condition_second, pair_embedding, f_x, f_y, shrinkage, kernels;
+  const float *q_joint, *q_x_to_y, *q_y_to_x;
+  LayerWeights joint_reading, fusion;
+  Norm fusion_norm;
+  AttentionWeights attend_x, attend_y;
+  std::vector<LayerWeights> joint_layers, marginal_layers, readings, layers;
+  Generation generation;
+  std::vector<int> feature_slots;  // slot of each of the features, in the checkpoint's order
+  std::vector<int> kernel_slots;   // slots of the features of neighbours
+  int used_slots;                  // one more than the largest slot in use
+  HeadsWeights missing, doubt;
+  const float *mean, *scale;  // of diagnostic features
+  int diagnostics;            // how many there are
+
+  std::vector<std::unique_ptr<std::vector<float>>> owned;  // what the pointers point to
+};
+
+// Throws std::runtime_error: not a file of this project, a weight is missing or has another shape,
+// or a configuration that the engine does not compute.
+std::unique_ptr<Model> load_model(const std::string& path);
+
+}  // namespace infoatlas

@@ -1,0 +1,107 @@
+#include "pool.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace infoatlas {
+
+struct Pool::Workers {
+  explicit Workers(int count) {
+    for (int i = 0; i < count; ++i) threads.emplace_back([this] { loop(); });
+  }
+
+  ~Workers() {
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      stop = true;
+    }
+    wake.notify_all();
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  // Tasks until none is left. The first exception is kept.
+  void work(const std::function<void(int64_t)>& task, int64_t count) {
+    for (int64_t i; (i = next.fetch_add(1)) < count;) {
+      try {
+        task(i);
+      } catch (...) {
+        std::lock_guard<std::mutex> lock(mutex);
+        if (!error) error = std::current_exception();
+        next.store(count);
+      }
+    }
+  }
+
+  void loop() {
+    std::unique_lock<std::mutex> lock(mutex);
+    for (int64_t seen = 0;;) {
+      wake.wait(lock, [&] { return stop || round != seen; });
+      if (stop) return;
+      seen = round;
+      if (!task) continue;  // it was over before this thread woke
+      const std::function<void(int64_t)>* now = task;
+      const int64_t count = tasks;
+      ++active;
+      lock.unlock();
+      work(*now, count);
+      lock.lock();
+      if (--active == 0) done.notify_one();
+    }
+  }
+
+  std::vector<std::thread> threads;
+  std::mutex mutex;
+  std::condition_variable wake, done;
+  const std::function<void(int64_t)>* task = nullptr;  // while a call runs
+  std::atomic<int64_t> next{0};
+  int64_t tasks = 0, round = 0;
+  int active = 0;  // threads within the call
+  bool stop = false;
+  std::exception_ptr error;
+};
+
+Pool::Pool(int threads) : threads_(threads < 1 ? 1 : threads) {}
+
+Pool::~Pool() {
+  if (process_ != getpid()) (void)workers_.release();  // threads of the parent: none to join
+}
+
+Pool::Workers& Pool::workers() {
+  if (!workers_ || process_ != getpid()) {
+    (void)workers_.release();  // null, or the parent's
+    workers_ = std::make_unique<Workers>(threads_ - 1);
+    process_ = getpid();
+  }
+  return *workers_;
+}
+
+void Pool::run(int64_t tasks, const std::function<void(int64_t)>& task) {
+  std::unique_lock<std::mutex> mine(busy_, std::defer_lock);
+  if (tasks <= 1 || threads_ == 1 || !mine.try_lock()) {
+    for (int64_t i = 0; i < tasks; ++i) task(i);
+    return;
+  }
+  Workers& team = workers();
+  {
+    std::lock_guard<std::mutex> lock(team.mutex);
+    team.task = &task;
+    team.tasks = tasks;
+    team.next.store(0);
+    team.error = nullptr;
+    ++team.round;
+  }
+  team.wake.notify_all();
+  team.work(task, tasks);
+  std::unique_lock<std::mutex> lock(team.mutex);
+  team.task = nullptr;
+  team.done.wait(lock, [&] { return team.active == 0; });
+  if (team.error) std::rethrow_exception(std::exchange(team.error, nullptr));
+}
+
+}  // namespace infoatlas
