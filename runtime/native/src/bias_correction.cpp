@@ -158,12 +158,11 @@ void neighbours(const Sample& s, const Counts& near, const float* local, float* 
 // First layer of all heads, and what is between the first and the second: [HEADS UNITS] each.
 void hidden(const HeadsWeights& h, const float* z, float* before, float* after, float* between) {
   const int64_t all = HEADS * UNITS;
-  product(1, all, h.first.inputs, z, 0, h.first.weight, all, before, all, Start::BIAS,
-          h.first.bias);
+  row_product(all, h.first.inputs, z, h.first.weight, all, before, h.first.bias);
   for (int64_t i = 0; i < all; i += LANES) store(after + i, gelu(load(before + i)));
   for (int64_t k = 0; k < HEADS; ++k)
-    product(1, UNITS, UNITS, after + k * UNITS, 0, h.second + k * UNITS * UNITS, UNITS,
-            between + k * UNITS, UNITS, Start::BIAS, h.bias + k * UNITS);
+    row_product(UNITS, UNITS, after + k * UNITS, h.second + k * UNITS * UNITS, UNITS,
+                between + k * UNITS, h.bias + k * UNITS);
 }
 
 // The mean of the heads.
@@ -176,6 +175,18 @@ float mean_output(const HeadsWeights& h, const float* between) {
   return out / HEADS;
 }
 
+// a' of each row [rows, size]; the size is a multiple of 64.
+void row_dots(const float* rows_of, int64_t rows, int64_t size, const float* a, float* out) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* row = rows_of + r * size;
+    Vec sums[4] = {};
+    for (int64_t i = 0; i < size; i += 4 * LANES)
+      for (int k = 0; k < 4; ++k)
+        sums[k] += load(row + i + k * LANES) * load(a + i + k * LANES);
+    out[r] = sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
+  }
+}
+
 // Slope of that mean on the inputs: [inputs].
 void slope_of_mean(const HeadsWeights& h, const float* before, const float* between, float* out,
                    Arena& arena) {
@@ -184,14 +195,10 @@ void slope_of_mean(const HeadsWeights& h, const float* before, const float* betw
   for (int64_t i = 0; i < all; i += LANES)
     store(d + i, gelu_slope(load(between + i)) * load(h.last + i));
   for (int64_t k = 0; k < HEADS; ++k)
-    product(1, UNITS, UNITS, d + k * UNITS, 0, h.second_transposed + k * UNITS * UNITS, UNITS,
-            back + k * UNITS, UNITS);
+    row_dots(h.second + k * UNITS * UNITS, UNITS, UNITS, d + k * UNITS, back + k * UNITS);
   for (int64_t i = 0; i < all; i += LANES)
     store(back + i, load(back + i) * gelu_slope(load(before + i)) * (1.0f / HEADS));
-  const int64_t e = h.first.inputs;
-  std::memset(out, 0, size_t(e) * sizeof(float));
-  for (int64_t i = 0; i < all; ++i)
-    for (int64_t k = 0; k < e; ++k) out[k] += back[i] * h.first_transposed[i * e + k];
+  row_dots(h.first.weight, h.first.inputs, all, back, out);
   arena.back_to(mark);
 }
 

@@ -50,17 +50,35 @@ void add_mlp(const MlpWeights& mlp, int64_t rows, float* tokens, Arena& arena) {
   arena.back_to(mark);
 }
 
-// Queries of tokens in terms of samples, transposed: [W, columns], a column for each token's head.
-const float* queries(const AttentionWeights& a, const float* tokens, int64_t rows, int64_t columns,
-                     Arena& arena) {
-  const int64_t w = a.norm.size, all = a.query.outputs, count = rows * (all / w);
-  float* q = arena.take(w * columns);
+// Columns of an attention: a column for each head and token, the tokens of a head together.
+struct Columns {
+  int64_t heads, tokens, all;  // tokens rounded up to a multiple of 16
+};
+
+Columns columns_of(const AttentionWeights& a, int64_t rows) {
+  const int64_t heads = a.query.outputs / a.norm.size, tokens = round_up(rows, 16);
+  return {heads, tokens, heads * tokens};
+}
+
+// Queries of tokens in terms of samples, transposed: [W, columns].
+const float* queries(const AttentionWeights& a, const float* tokens, int64_t rows,
+                     const Columns& columns, Arena& arena) {
+  const int64_t w = a.norm.size;
+  float* q = arena.take(w * columns.all);
   const int64_t mark = arena.mark();
-  float *v = arena.take(rows * w), *flat = arena.take(rows * all);
+  float *v = arena.take(rows * w), *flipped = arena.take(w * columns.tokens);
   normalised(a.norm, tokens, rows, v);
-  product(rows, all, w, v, w, a.query.weight, all, flat, all, Start::BIAS, a.query.bias);
-  if (columns > count) std::memset(q, 0, size_t(w * columns) * sizeof(float));
-  transpose(count, w, flat, w, q, columns);
+  if (columns.tokens > rows)
+    std::memset(flipped, 0, size_t(w * columns.tokens) * sizeof(float));
+  transpose(rows, w, v, w, flipped, columns.tokens);
+  for (int64_t head = 0; head < columns.heads; ++head) {
+    float* to = q + head * columns.tokens;
+    for (int64_t k = 0; k < w; ++k)
+      for (int64_t u = 0; u < columns.tokens; u += LANES)
+        store(to + k * columns.all + u, all(a.query.bias[head * w + k]));
+    product_transposed(w, columns.tokens, w, a.query.weight + head * w, a.query.outputs, flipped,
+                       columns.tokens, to, columns.all, Start::ADD);
+  }
   arena.back_to(mark);
   return q;
 }
@@ -119,32 +137,33 @@ void merge(const Attended& a, const Attended& b, int64_t columns, int64_t w) {
 }
 
 // Adds what tokens [rows, W] have attended to.
-void add_attended(const AttentionWeights& weights, const Attended& a, int64_t rows, float* tokens,
-                  Arena& arena) {
-  const int64_t mark = arena.mark(), w = weights.norm.size, all = weights.out.inputs;
-  const int64_t count = rows * (all / w);
-  for (int64_t c = 0; c < count; ++c) {
-    const float share = 1 / a.sum[c];
-    for (int64_t k = 0; k < w; k += LANES)
-      store(a.mean + c * w + k, load(a.mean + c * w + k) * share);
-  }
+void add_attended(const AttentionWeights& weights, const Attended& a, int64_t rows,
+                  const Columns& columns, float* tokens, Arena& arena) {
+  const int64_t mark = arena.mark(), w = weights.norm.size;
   float* v = arena.take(rows * w);
-  product(rows, w, all, a.mean, all, weights.out.weight, w, v, w, Start::BIAS, weights.out.bias);
+  for (int64_t head = 0; head < columns.heads; ++head) {
+    const int64_t first = head * columns.tokens;
+    for (int64_t c = first; c < first + rows; ++c) {
+      const float share = 1 / a.sum[c];
+      for (int64_t k = 0; k < w; k += LANES)
+        store(a.mean + c * w + k, load(a.mean + c * w + k) * share);
+    }
+    product(rows, w, w, a.mean + first * w, w, weights.out.weight + head * w * w, w, v, w,
+            head ? Start::ADD : Start::BIAS, weights.out.bias);
+  }
   for (int64_t i = 0; i < rows * w; i += LANES)
     store(tokens + i, load(tokens + i) + load(v + i));
   arena.back_to(mark);
-}
-
-int64_t columns_of(const AttentionWeights& a, int64_t rows) {
-  return round_up(rows * (a.query.outputs / a.norm.size), 16);
 }
 
 // Samples of one task, made where they are wanted: fill(from, count, to [count, W]).
 template <class Fill>
 void read_samples(const AttentionWeights& weights, const float* queried, int64_t rows, int64_t n,
                   float* tokens, const Crew& crew, Arena& arena, Fill fill) {
-  const int64_t mark = arena.mark(), w = weights.norm.size, columns = columns_of(weights, rows);
-  const float* q = queries(weights, queried, rows, columns, arena);
+  const int64_t mark = arena.mark(), w = weights.norm.size;
+  const Columns layout = columns_of(weights, rows);
+  const int64_t columns = layout.all;
+  const float* q = queries(weights, queried, rows, layout, arena);
   const int64_t groups = (n + GROUP - 1) / GROUP;
   const Attended all = none_attended(columns, w, arena);
   const Attended others = none_attended(columns * (groups - 1), w, arena);
@@ -163,7 +182,7 @@ void read_samples(const AttentionWeights& weights, const float* queried, int64_t
     const int64_t at = (group - 1) * columns;
     merge(all, {others.top + at, others.sum + at, others.mean + at * w}, columns, w);
   }
-  add_attended(weights, all, rows, tokens, arena);
+  add_attended(weights, all, rows, layout, tokens, arena);
   arena.back_to(mark);
 }
 

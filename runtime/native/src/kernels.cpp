@@ -13,6 +13,18 @@ void product_transposed(int64_t m, int64_t n, int64_t k, const float* a, int64_t
   product_of<true>(m, n, k, a, 1, inner, b, ldb, c, ldc, start, bias, upper);
 }
 
+void row_product(int64_t n, int64_t k, const float* a, const float* b, int64_t ldb, float* c,
+                 const float* bias) {
+  constexpr int MANY = 8;  // sums at a time: a sum waits for its last addition
+  int64_t j = 0;
+  for (; j + MANY * LANES <= n; j += MANY * LANES)
+    tile<1, MANY>(k, a, 0, 1, b + j, ldb, bias ? bias + j : nullptr, c + j, 0,
+                  bias ? Start::BIAS : Start::ZERO);
+  for (; j < n; j += LANES)
+    tile<1, 1>(k, a, 0, 1, b + j, ldb, bias ? bias + j : nullptr, c + j, 0,
+               bias ? Start::BIAS : Start::ZERO);
+}
+
 void transpose(int64_t rows, int64_t columns, const float* from, int64_t ld, float* to,
                int64_t to_ld) {
   constexpr int64_t BLOCK = 8;

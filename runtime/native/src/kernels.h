@@ -68,23 +68,21 @@ inline void product_of(int64_t m, int64_t n, int64_t k, const float* a, int64_t 
   if (UNIT_ROW) row = 1;
   else inner = 1;
   constexpr int WIDE = 2 * LANES;
-  for (int64_t i = 0; i < m; i += TILE_ROWS) {
-    const int64_t rows = m - i < TILE_ROWS ? m - i : TILE_ROWS;
-    int64_t j = upper ? i / WIDE * WIDE : 0;
-    const float* from = a + i * row;
-    for (; j + WIDE <= n; j += WIDE) {
+  // Columns are the outer loop: a panel of b, [k, WIDE], stays in the nearest cache for all rows.
+  for (int64_t j = 0; j < n; j += WIDE) {
+    const int64_t end = upper && j + WIDE < m ? j + WIDE : m;
+    const float* offset = bias ? bias + j : nullptr;
+    for (int64_t i = 0; i < end; i += TILE_ROWS) {
+      const int64_t rows = m - i < TILE_ROWS ? m - i : TILE_ROWS;
+      const float* from = a + i * row;
       float* to = c + i * ldc + j;
-      const float* offset = bias ? bias + j : nullptr;
-      if (rows == TILE_ROWS) {
+      if (j + WIDE > n) {
+        tiles<TILE_ROWS, 1>(rows, k, from, row, inner, b + j, ldb, offset, to, ldc, start);
+      } else if (rows == TILE_ROWS) {
         tile<TILE_ROWS, 2>(k, from, row, inner, b + j, ldb, offset, to, ldc, start);
       } else {
         tiles<TILE_ROWS - 1, 2>(rows, k, from, row, inner, b + j, ldb, offset, to, ldc, start);
       }
-    }
-    if (j < n) {
-      float* to = c + i * ldc + j;
-      const float* offset = bias ? bias + j : nullptr;
-      tiles<TILE_ROWS, 1>(rows, k, from, row, inner, b + j, ldb, offset, to, ldc, start);
     }
   }
 }
@@ -99,6 +97,10 @@ void product_transposed(int64_t m, int64_t n, int64_t k, const float* a, int64_t
                         const float* b, int64_t ldb, float* c, int64_t ldc,
                         Start start = Start::ZERO, const float* bias = nullptr,
                         bool upper = false);
+
+// One row: c [n] = bias + a [k] b [k, n]; no bias: zero.
+void row_product(int64_t n, int64_t k, const float* a, const float* b, int64_t ldb, float* c,
+                 const float* bias);
 
 void transpose(int64_t rows, int64_t columns, const float* from, int64_t ld, float* to,
                int64_t to_ld);

@@ -207,20 +207,11 @@ class Loader {
   HeadsWeights heads(const std::string& name) {
     const int e = model_.diagnostics, all = HEADS * UNITS;
     const std::vector<float>& first = constant(name + ".first.weight", {all, e});
-    const std::vector<float>& second = constant(name + ".second", {HEADS, UNITS, UNITS});
-    std::vector<float> back;
-    for (int k = 0; k < HEADS; ++k) {
-      const auto at = second.begin() + k * UNITS * UNITS;
-      const std::vector<float> one = transposed({at, at + UNITS * UNITS}, UNITS, UNITS);
-      back.insert(back.end(), one.begin(), one.end());
-    }
     return {{keep(transposed(first, all, e)), values(name + ".first.bias", {all}), e, all},
-            keep(second),
+            values(name + ".second", {HEADS, UNITS, UNITS}),
             values(name + ".bias", {HEADS, 1, UNITS}),
             values(name + ".last", {HEADS, UNITS, 1}),
-            values(name + ".constant", {HEADS, 1, 1}),
-            keep(first),
-            keep(back)};
+            values(name + ".constant", {HEADS, 1, 1})};
   }
 
   void read_generation() {

@@ -76,8 +76,6 @@ struct HeadsWeights {
   const float* bias;      // [HEADS, UNITS]
   const float* last;      // [HEADS, UNITS]
   const float* constant;  // [HEADS]
-  const float* first_transposed;   // [HEADS * UNITS, inputs]
-  const float* second_transposed;  // [HEADS, UNITS, UNITS]
 };
 
 struct Model {
