@@ -23,37 +23,41 @@ char* allocate(int64_t size) {
 }  // namespace
 
 Arena::~Arena() {
+  back_to(0);
   std::free(block_);
-  for (char* block : extra_) std::free(block);
 }
 
 char* Arena::bytes(int64_t count) {
   count = (count + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  if (used_ + count <= size_) {
-    char* at = block_ + used_;
-    used_ += count;
-    return at;
+  const int64_t at = used_;
+  char* found = block_ + at;
+  if (at + count > size_) {
+    extra_.push_back({at, nullptr});
+    found = extra_.back().block = allocate(count > 0 ? count : ALIGNMENT);
   }
-  wanted_ += count;
-  extra_.push_back(allocate(count));
-  return extra_.back();
+  used_ = at + count;
+  most_ = used_ > most_ ? used_ : most_;
+  return found;
 }
 
 float* Arena::take(int64_t count) { return reinterpret_cast<float*>(bytes(count * 4)); }
 
 double* Arena::take_doubles(int64_t count) { return reinterpret_cast<double*>(bytes(count * 8)); }
 
+void Arena::back_to(int64_t mark) {
+  for (; !extra_.empty() && extra_.back().at >= mark; extra_.pop_back())
+    std::free(extra_.back().block);
+  used_ = mark;
+}
+
 void Arena::reset() {
-  used_ = 0;
-  if (extra_.empty()) return;
-  for (char* block : extra_) std::free(block);
-  extra_.clear();
+  back_to(0);
+  if (most_ <= size_) return;
   std::free(block_);
   block_ = nullptr;
-  const int64_t size = size_ + wanted_;
-  size_ = wanted_ = 0;
-  block_ = allocate(size);
-  size_ = size;
+  size_ = 0;
+  block_ = allocate(most_);
+  size_ = most_;
 }
 
 std::unique_ptr<Arena> Arenas::take() {

@@ -18,14 +18,18 @@ class Arena {
   float* take(int64_t count);  // aligned to 64 bytes, not initialised
   double* take_doubles(int64_t count);
   int64_t mark() const { return used_; }
-  void back_to(int64_t mark) { used_ = mark; }  // gives back what was taken since
+  void back_to(int64_t mark);  // gives back what was taken since
   void reset();
 
  private:
   char* bytes(int64_t count);
   char* block_ = nullptr;
-  int64_t size_ = 0, used_ = 0, wanted_ = 0;
-  std::vector<char*> extra_;  // of a call that was larger than those before
+  int64_t size_ = 0, used_ = 0, most_ = 0;
+  struct Extra {
+    int64_t at;
+    char* block;
+  };
+  std::vector<Extra> extra_;  // of a call that is larger than those before
 };
 
 // Arenas that no thread uses at the moment.

@@ -155,14 +155,27 @@ void neighbours(const Sample& s, const Counts& near, const float* local, float* 
   }
 }
 
-// First layer of all heads, and what is between the first and the second: [HEADS UNITS] each.
-void hidden(const HeadsWeights& h, const float* z, float* before, float* after, float* between) {
+// First layer of all heads, and what is between the first and the second: [count, HEADS UNITS].
+void hidden(const HeadsWeights& h, int64_t count, const float* z, int64_t z_ld, float* before,
+            float* after, float* between) {
   const int64_t all = HEADS * UNITS;
-  row_product(all, h.first.inputs, z, h.first.weight, all, before, h.first.bias);
-  for (int64_t i = 0; i < all; i += LANES) store(after + i, gelu(load(before + i)));
-  for (int64_t k = 0; k < HEADS; ++k)
-    row_product(UNITS, UNITS, after + k * UNITS, h.second + k * UNITS * UNITS, UNITS,
-                between + k * UNITS, h.bias + k * UNITS);
+  if (count == 1) {
+    row_product(all, h.first.inputs, z, h.first.weight, all, before, h.first.bias);
+  } else {
+    product(count, all, h.first.inputs, z, z_ld, h.first.weight, all, before, all, Start::BIAS,
+            h.first.bias);
+  }
+  for (int64_t i = 0; i < count * all; i += LANES) store(after + i, gelu(load(before + i)));
+  for (int64_t k = 0; k < HEADS; ++k) {
+    const float *from = after + k * UNITS, *weight = h.second + k * UNITS * UNITS;
+    float* to = between + k * UNITS;
+    if (count == 1) {
+      row_product(UNITS, UNITS, from, weight, UNITS, to, h.bias + k * UNITS);
+    } else {
+      product(count, UNITS, UNITS, from, all, weight, UNITS, to, all, Start::BIAS,
+              h.bias + k * UNITS);
+    }
+  }
 }
 
 // The mean of the heads.
@@ -175,44 +188,47 @@ float mean_output(const HeadsWeights& h, const float* between) {
   return out / HEADS;
 }
 
-// a' of each row [rows, size]; the size is a multiple of 64.
-void row_dots(const float* rows_of, int64_t rows, int64_t size, const float* a, float* out) {
-  for (int64_t r = 0; r < rows; ++r) {
-    const float* row = rows_of + r * size;
-    Vec sums[4] = {};
-    for (int64_t i = 0; i < size; i += 4 * LANES)
-      for (int k = 0; k < 4; ++k)
-        sums[k] += load(row + i + k * LANES) * load(a + i + k * LANES);
-    out[r] = sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
-  }
+// a' b for a size that is a multiple of 64.
+INFOATLAS_INLINE float long_dot(const float* a, const float* b, int64_t size) {
+  Vec sums[4] = {};
+  for (int64_t i = 0; i < size; i += 4 * LANES)
+    for (int k = 0; k < 4; ++k) sums[k] += load(a + i + k * LANES) * load(b + i + k * LANES);
+  return sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
-// Slope of that mean on the inputs: [inputs].
-void slope_of_mean(const HeadsWeights& h, const float* before, const float* between, float* out,
-                   Arena& arena) {
+// Slopes of the mean of the heads on the inputs: [count, ld] from before and between. Products are
+// sums along rows of the weights, a row at a time for all datasets.
+void slopes_of_mean(const HeadsWeights& h, int64_t count, const float* before,
+                    const float* between, float* out, int64_t ld, Arena& arena) {
   const int64_t mark = arena.mark(), all = HEADS * UNITS;
-  float *d = arena.take(all), *back = arena.take(all);
-  for (int64_t i = 0; i < all; i += LANES)
-    store(d + i, gelu_slope(load(between + i)) * load(h.last + i));
+  float *d = arena.take(count * all), *back = arena.take(count * all);
+  for (int64_t b = 0; b < count; ++b)
+    for (int64_t i = 0; i < all; i += LANES)
+      store(d + b * all + i, gelu_slope(load(between + b * all + i)) * load(h.last + i));
   for (int64_t k = 0; k < HEADS; ++k)
-    row_dots(h.second + k * UNITS * UNITS, UNITS, UNITS, d + k * UNITS, back + k * UNITS);
-  for (int64_t i = 0; i < all; i += LANES)
-    store(back + i, load(back + i) * gelu_slope(load(before + i)) * (1.0f / HEADS));
-  row_dots(h.first.weight, h.first.inputs, all, back, out);
+    for (int64_t i = 0; i < UNITS; ++i)
+      for (int64_t b = 0; b < count; ++b)
+        back[b * all + k * UNITS + i] =
+            long_dot(h.second + (k * UNITS + i) * UNITS, d + b * all + k * UNITS, UNITS);
+  for (int64_t b = 0; b < count; ++b)
+    for (int64_t i = 0; i < all; i += LANES)
+      store(back + b * all + i,
+            load(back + b * all + i) * gelu_slope(load(before + b * all + i)) * (1.0f / HEADS));
+  for (int64_t k = 0; k < h.first.inputs; ++k)
+    for (int64_t b = 0; b < count; ++b)
+      out[b * ld + k] = long_dot(h.first.weight + k * all, back + b * all, all);
   arena.back_to(mark);
 }
 
 }  // namespace
 
-Correction bias_correction(const Model& model, const Sample& s, const Values& t,
-                           const Values& anchor, const Counts* counts, const int64_t* sequence,
-                           const Crew& crew, Arena& arena) {
-  const int e = model.diagnostics, metrics = model.config.gap;
-  const int term_count = LOCAL + 3 * COUNTED * metrics;
+Diagnosed diagnosed(const Model& model, const Sample& s, const Values& t, const Values& anchor,
+                    const Counts* counts, const int64_t* sequence, const Crew& crew,
+                    Arena& arena) {
+  const int metrics = model.config.gap, term_count = LOCAL + 3 * COUNTED * metrics;
   const int64_t n = s.n, ld = s.ld;
-  float* effect = arena.take(ld);
+  float *diagnostics = arena.take(model.diagnostics), *terms = arena.take(term_count * ld);
   const int64_t mark = arena.mark();
-  float *diagnostics = arena.take(e + 16), *terms = arena.take(term_count * ld);
   float *local = arena.take(ld), log_z;
   const float mi = donsker_varadhan(s, t, &log_z);
   for (int64_t i = 0; i < n; i += LANES) {
@@ -231,37 +247,52 @@ Correction bias_correction(const Model& model, const Sample& s, const Values& t,
   at = ratios(s, t, anchor, log_z, at);
   at = moments(s, at, arena);
   at = persistence(s, sequence, at, arena);
-  float* const means = at;
   for (int k = 0; k < term_count; ++k) *at++ = mean_of(terms + k * ld, n);
-
-  float *z = arena.take(e + 16), *bounded = arena.take(e + 16), *slope = arena.take(e + 16);
-  for (int k = 0; k < e; ++k) {
-    z[k] = (std::asinh(diagnostics[k]) - model.mean[k]) * model.scale[k];
-    bounded[k] = z[k] < -BOUND ? -BOUND : z[k] > BOUND ? BOUND : z[k];
-  }
-  float *before = arena.take(HEADS * UNITS), *after = arena.take(HEADS * UNITS);
-  float* between = arena.take(HEADS * UNITS);
-  Correction out;
-  hidden(model.doubt, bounded, before, after, between);
-  out.spread = std::exp(mean_output(model.doubt, between));
-  hidden(model.missing, bounded, before, after, between);
-  out.correction = mean_output(model.missing, between);
-  slope_of_mean(model.missing, before, between, slope, arena);
-  for (int k = 0; k < e; ++k) {
-    const float d = diagnostics[k];
-    const bool inside = std::fabs(z[k]) < BOUND;
-    slope[k] = inside ? slope[k] * model.scale[k] / std::sqrt(1 + d * d) : 0;
-  }
-  out.slope = slope[0];
-  std::memset(effect, 0, size_t(ld) * sizeof(float));
-  for (int k = 0; k < term_count; ++k) {
-    const float own = slope[e - term_count + k];
-    for (int64_t i = 0; i < n; i += LANES)
-      store(effect + i, load(effect + i) + (load(terms + k * ld + i) - means[k]) * own);
-  }
-  out.effect = effect;
   arena.back_to(mark);
-  return out;
+  return {diagnostics, terms};
+}
+
+void bias_corrections(const Model& model, const Sample& s, const Diagnosed* from, int64_t count,
+                      Correction* out, Arena& arena) {
+  const int e = model.diagnostics, term_count = LOCAL + 3 * COUNTED * model.config.gap;
+  const int64_t n = s.n, ld = s.ld, all = HEADS * UNITS, width = round_up(e, 16);
+  float* effects = arena.take(count * ld);
+  const int64_t mark = arena.mark();
+  float *z = arena.take(count * width), *bounded = arena.take(count * width);
+  float* slope = arena.take(count * width);
+  for (int64_t b = 0; b < count; ++b)
+    for (int k = 0; k < e; ++k) {
+      const float v = (std::asinh(from[b].diagnostics[k]) - model.mean[k]) * model.scale[k];
+      z[b * width + k] = v;
+      bounded[b * width + k] = v < -BOUND ? -BOUND : v > BOUND ? BOUND : v;
+    }
+  float *before = arena.take(count * all), *after = arena.take(count * all);
+  float* between = arena.take(count * all);
+  hidden(model.doubt, count, bounded, width, before, after, between);
+  for (int64_t b = 0; b < count; ++b)
+    out[b].spread = std::exp(mean_output(model.doubt, between + b * all));
+  hidden(model.missing, count, bounded, width, before, after, between);
+  slopes_of_mean(model.missing, count, before, between, slope, width, arena);
+  for (int64_t b = 0; b < count; ++b) {
+    out[b].correction = mean_output(model.missing, between + b * all);
+    float* own = slope + b * width;
+    for (int k = 0; k < e; ++k) {
+      const float d = from[b].diagnostics[k];
+      const bool inside = std::fabs(z[b * width + k]) < BOUND;
+      own[k] = inside ? own[k] * model.scale[k] / std::sqrt(1 + d * d) : 0;
+    }
+    out[b].slope = own[0];
+    float* effect = effects + b * ld;
+    std::memset(effect, 0, size_t(ld) * sizeof(float));
+    for (int k = 0; k < term_count; ++k) {
+      const float *term = from[b].terms + k * ld, mean = from[b].diagnostics[e - term_count + k];
+      const float share = own[e - term_count + k];
+      for (int64_t i = 0; i < n; i += LANES)
+        store(effect + i, load(effect + i) + (load(term + i) - mean) * share);
+    }
+    out[b].effect = effect;
+  }
+  arena.back_to(mark);
 }
 
 }  // namespace infoatlas::INFOATLAS_TARGET

@@ -6,6 +6,12 @@
 
 namespace infoatlas::INFOATLAS_TARGET {
 
+// What the correction of one dataset is computed from.
+struct Diagnosed {
+  const float* diagnostics;  // [diagnostics]; the last are the means of the terms
+  const float* terms;        // [terms, ld], by sample
+};
+
 struct Correction {
   float correction;     // nats, added to the bound
   float spread;         // nats, predicted error of the sum
@@ -15,8 +21,12 @@ struct Correction {
 
 // `counts` are the neighbours in the critic's first metric, or null; t and anchor the critic and
 // its anchor; sequence [n] positions of the samples in order of time.
-Correction bias_correction(const Model& model, const Sample& sample, const Values& t,
-                           const Values& anchor, const Counts* counts, const int64_t* sequence,
-                           const Crew& crew, Arena& arena);
+Diagnosed diagnosed(const Model& model, const Sample& sample, const Values& t,
+                    const Values& anchor, const Counts* counts, const int64_t* sequence,
+                    const Crew& crew, Arena& arena);
+
+// Of several datasets at once, so that weights are read from memory once: out [count].
+void bias_corrections(const Model& model, const Sample& sample, const Diagnosed* from,
+                      int64_t count, Correction* out, Arena& arena);
 
 }  // namespace infoatlas::INFOATLAS_TARGET

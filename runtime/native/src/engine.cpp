@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
 #include <stdexcept>
 
 #include "denormals.h"
@@ -15,7 +15,7 @@ namespace infoatlas {
 // The stages, compiled for each set of instructions.
 #define INFOATLAS_DECLARE(target) \
   namespace target {              \
-  void run(const Model& model, const Task& task, const Crew& crew, Arena& arena); \
+  void run(const Model& model, const Task* tasks, int64_t count, const Crew& crew, Arena& arena); \
   }
 INFOATLAS_DECLARE(baseline)
 #if defined(__x86_64__)
@@ -26,7 +26,9 @@ INFOATLAS_DECLARE(avx512)
 
 namespace {
 
-using Stages = void (*)(const Model&, const Task&, const Crew&, Arena&);
+constexpr int64_t SMALL = 1024;  // samples of datasets that go through the model together
+
+using Stages = void (*)(const Model&, const Task*, int64_t, const Crew&, Arena&);
 
 struct Target {
   Stages run;
@@ -94,24 +96,31 @@ void Engine::run(const float* x, const float* y, int64_t batch, int64_t n, const
   }
   const NoDenormals guard;
   const int64_t dim = this->dim();
-  const auto one = [&](int64_t b, Pool* pool) {
+  const auto together = [&](int64_t begin, int64_t count, Pool* pool) {
     const Crew crew{pool, parts.arenas.get()};
-    const Task task{x + b * n * dim, y + b * n * dim, n,          shifts,
-                    m,               sequence,        out.mi + b, out.pointwise + b * n,
-                    out.influence + b * n, out.spread + b};
+    Task tasks[MOST_TOGETHER];
+    for (int64_t k = 0; k < count; ++k) {
+      const int64_t b = begin + k;
+      tasks[k] = {x + b * n * dim, y + b * n * dim, n,          shifts,
+                  m,               sequence,        out.mi + b, out.pointwise + b * n,
+                  out.influence + b * n, out.spread + b};
+    }
     std::unique_ptr<Arena> arena = parts.arenas->take();
-    parts.target.run(*parts.model, task, crew, *arena);
+    parts.target.run(*parts.model, tasks, count, crew, *arena);
     parts.arenas->give(std::move(arena));
   };
-  // Several datasets: one a thread. Fewer than threads: all threads work on each.
-  if (batch >= parts.pool.threads()) {
-    parts.pool.run(batch, [&](int64_t b) {
-      const NoDenormals own;
-      one(b, nullptr);
-    });
-  } else {
-    for (int64_t b = 0; b < batch; ++b) one(b, parts.pool.threads() > 1 ? &parts.pool : nullptr);
+  const int64_t threads = parts.pool.threads();
+  if (batch < threads) {  // all threads work on each dataset
+    for (int64_t b = 0; b < batch; ++b) together(b, 1, threads > 1 ? &parts.pool : nullptr);
+    return;
   }
+  // A few small datasets share what is read from memory; a large one has work enough for that.
+  int64_t size = std::min(MOST_TOGETHER, std::max<int64_t>(1, SMALL / n));
+  size = std::min(size, (batch + threads - 1) / threads);
+  parts.pool.run((batch + size - 1) / size, [&](int64_t task) {
+    const NoDenormals own;
+    together(task * size, std::min(size, batch - task * size), nullptr);
+  });
 }
 
 }  // namespace infoatlas

@@ -60,25 +60,26 @@ Columns columns_of(const AttentionWeights& a, int64_t rows) {
   return {heads, tokens, heads * tokens};
 }
 
-// Queries of tokens in terms of samples, transposed: [W, columns].
-const float* queries(const AttentionWeights& a, const float* tokens, int64_t rows,
+// Queries of tokens in terms of samples, transposed: [sets, W, columns].
+const float* queries(const AttentionWeights& a, const float* tokens, int64_t sets, int64_t rows,
                      const Columns& columns, Arena& arena) {
-  const int64_t w = a.norm.size;
-  float* q = arena.take(w * columns.all);
+  const int64_t w = a.norm.size, size = w * columns.tokens;
+  float* q = arena.take(sets * w * columns.all);
   const int64_t mark = arena.mark();
-  float *v = arena.take(rows * w), *flipped = arena.take(w * columns.tokens);
-  normalised(a.norm, tokens, rows, v);
-  if (columns.tokens > rows)
-    std::memset(flipped, 0, size_t(w * columns.tokens) * sizeof(float));
-  transpose(rows, w, v, w, flipped, columns.tokens);
-  for (int64_t head = 0; head < columns.heads; ++head) {
-    float* to = q + head * columns.tokens;
-    for (int64_t k = 0; k < w; ++k)
-      for (int64_t u = 0; u < columns.tokens; u += LANES)
-        store(to + k * columns.all + u, all(a.query.bias[head * w + k]));
-    product_transposed(w, columns.tokens, w, a.query.weight + head * w, a.query.outputs, flipped,
-                       columns.tokens, to, columns.all, Start::ADD);
-  }
+  float *v = arena.take(sets * rows * w), *flipped = arena.take(sets * size);
+  normalised(a.norm, tokens, sets * rows, v);
+  if (columns.tokens > rows) std::memset(flipped, 0, size_t(sets * size) * sizeof(float));
+  for (int64_t set = 0; set < sets; ++set)
+    transpose(rows, w, v + set * rows * w, w, flipped + set * size, columns.tokens);
+  for (int64_t head = 0; head < columns.heads; ++head)
+    for (int64_t set = 0; set < sets; ++set) {
+      float* to = q + set * w * columns.all + head * columns.tokens;
+      for (int64_t k = 0; k < w; ++k)
+        for (int64_t u = 0; u < columns.tokens; u += LANES)
+          store(to + k * columns.all + u, all(a.query.bias[head * w + k]));
+      product_transposed(w, columns.tokens, w, a.query.weight + head * w, a.query.outputs,
+                         flipped + set * size, columns.tokens, to, columns.all, Start::ADD);
+    }
   arena.back_to(mark);
   return q;
 }
@@ -136,71 +137,83 @@ void merge(const Attended& a, const Attended& b, int64_t columns, int64_t w) {
   }
 }
 
-// Adds what tokens [rows, W] have attended to.
-void add_attended(const AttentionWeights& weights, const Attended& a, int64_t rows,
+// The same of another set of columns.
+Attended shifted(const Attended& a, int64_t columns, int64_t w) {
+  return {a.top + columns, a.sum + columns, a.mean + columns * w};
+}
+
+// Adds what tokens [sets, rows, W] have attended to.
+void add_attended(const AttentionWeights& weights, const Attended& a, int64_t sets, int64_t rows,
                   const Columns& columns, float* tokens, Arena& arena) {
   const int64_t mark = arena.mark(), w = weights.norm.size;
-  float* v = arena.take(rows * w);
-  for (int64_t head = 0; head < columns.heads; ++head) {
-    const int64_t first = head * columns.tokens;
-    for (int64_t c = first; c < first + rows; ++c) {
-      const float share = 1 / a.sum[c];
-      for (int64_t k = 0; k < w; k += LANES)
-        store(a.mean + c * w + k, load(a.mean + c * w + k) * share);
+  float* v = arena.take(sets * rows * w);
+  for (int64_t head = 0; head < columns.heads; ++head)
+    for (int64_t set = 0; set < sets; ++set) {
+      const int64_t begin = set * columns.all + head * columns.tokens;
+      for (int64_t c = begin; c < begin + rows; ++c) {
+        const float share = 1 / a.sum[c];
+        for (int64_t k = 0; k < w; k += LANES)
+          store(a.mean + c * w + k, load(a.mean + c * w + k) * share);
+      }
+      product(rows, w, w, a.mean + begin * w, w, weights.out.weight + head * w * w, w,
+              v + set * rows * w, w, head ? Start::ADD : Start::BIAS, weights.out.bias);
     }
-    product(rows, w, w, a.mean + first * w, w, weights.out.weight + head * w * w, w, v, w,
-            head ? Start::ADD : Start::BIAS, weights.out.bias);
-  }
-  for (int64_t i = 0; i < rows * w; i += LANES)
+  for (int64_t i = 0; i < sets * rows * w; i += LANES)
     store(tokens + i, load(tokens + i) + load(v + i));
   arena.back_to(mark);
 }
 
-// Samples of one task, made where they are wanted: fill(from, count, to [count, W]).
+// Attention of tokens [sets, rows, W], queried by others like them, to n samples a set. Samples are
+// made where they are wanted: fill(set, from, count, to [count, W]).
 template <class Fill>
-void read_samples(const AttentionWeights& weights, const float* queried, int64_t rows, int64_t n,
-                  float* tokens, const Crew& crew, Arena& arena, Fill fill) {
+void read_samples(const AttentionWeights& weights, const float* queried, int64_t sets,
+                  int64_t rows, int64_t n, float* tokens, const Crew& crew, Arena& arena,
+                  Fill fill) {
   const int64_t mark = arena.mark(), w = weights.norm.size;
   const Columns layout = columns_of(weights, rows);
   const int64_t columns = layout.all;
-  const float* q = queries(weights, queried, rows, layout, arena);
+  const float* q = queries(weights, queried, sets, rows, layout, arena);
   const int64_t groups = (n + GROUP - 1) / GROUP;
-  const Attended all = none_attended(columns, w, arena);
-  const Attended others = none_attended(columns * (groups - 1), w, arena);
-  for_each(crew, groups, [&](int64_t group, Arena& scratch) {
-    const int64_t at = (group - 1) * columns;
-    const Attended own = group ? Attended{others.top + at, others.sum + at, others.mean + at * w}
-                               : all;
+  const Attended all = none_attended(sets * columns, w, arena);
+  const Attended others = none_attended(sets * (groups - 1) * columns, w, arena);
+  const auto part = [&](int64_t set, int64_t group) {
+    return group ? shifted(others, (set * (groups - 1) + group - 1) * columns, w)
+                 : shifted(all, set * columns, w);
+  };
+  for_each(crew, sets * groups, [&](int64_t task, Arena& scratch) {
+    const int64_t set = task / groups, group = task % groups;
     float *samples = scratch.take(CHUNK * w), *scores = scratch.take(CHUNK * columns);
     const int64_t begin = group * GROUP, end = begin + GROUP < n ? begin + GROUP : n;
     for (int64_t from = begin; from < end; from += CHUNK) {
       const int64_t count = end - from < CHUNK ? end - from : CHUNK;
-      attend(q, columns, fill(from, count, samples), count, w, own, scores);
+      attend(q + set * w * columns, columns, fill(set, from, count, samples), count, w,
+             part(set, group), scores);
     }
   });
-  for (int64_t group = 1; group < groups; ++group) {
-    const int64_t at = (group - 1) * columns;
-    merge(all, {others.top + at, others.sum + at, others.mean + at * w}, columns, w);
-  }
-  add_attended(weights, all, rows, layout, tokens, arena);
+  for (int64_t set = 0; set < sets; ++set)
+    for (int64_t group = 1; group < groups; ++group)
+      merge(part(set, 0), part(set, group), columns, w);
+  add_attended(weights, all, sets, rows, layout, tokens, arena);
   arena.back_to(mark);
 }
 
-// `Reading` of samples [n, W] that are there.
-void read(const LayerWeights& layer, int64_t rows, float* tokens, const float* samples, int64_t n,
-          const Crew& crew, Arena& arena) {
+// `Reading` of samples [sets, n, W] that are there.
+void read(const LayerWeights& layer, int64_t sets, int64_t rows, float* tokens,
+          const float* samples, int64_t n, const Crew& crew, Arena& arena) {
   const int64_t w = layer.attention.norm.size;
-  read_samples(layer.attention, tokens, rows, n, tokens, crew, arena,
-               [&](int64_t from, int64_t, float*) { return samples + from * w; });
-  add_mlp(layer.mlp, rows, tokens, arena);
+  read_samples(layer.attention, tokens, sets, rows, n, tokens, crew, arena,
+               [&](int64_t set, int64_t from, int64_t, float*) {
+                 return samples + (set * n + from) * w;
+               });
+  add_mlp(layer.mlp, sets * rows, tokens, arena);
 }
 
-void self_attention(const LayerWeights& layer, int64_t rows, float* tokens, const Crew& crew,
-                    Arena& arena) {
+void self_attention(const LayerWeights& layer, int64_t sets, int64_t rows, float* tokens,
+                    const Crew& crew, Arena& arena) {
   const int64_t mark = arena.mark();
-  float* samples = arena.take(rows * layer.norm.size);
-  normalised(layer.norm, tokens, rows, samples);
-  read(layer, rows, tokens, samples, rows, crew, arena);
+  float* samples = arena.take(sets * rows * layer.norm.size);
+  normalised(layer.norm, tokens, sets * rows, samples);
+  read(layer, sets, rows, tokens, samples, rows, crew, arena);
   arena.back_to(mark);
 }
 
@@ -242,12 +255,10 @@ void embed(const Linear& layer, const float* rows, int64_t ld, int64_t from, int
   for (int64_t i = 0; i < count * w; i += LANES) store(to + i, gelu(load(to + i)));
 }
 
-// Paired samples, embedded: [n, W].
-const float* pairs_embedded(const Model& model, const Sample& s, const float* z, const Crew& crew,
-                            Arena& arena) {
-  const int64_t w = model.config.width, d = s.inputs, ld = s.ld;
-  float* out = arena.take(s.n * w);
-  const int64_t mark = arena.mark();
+// Paired samples, embedded: out [n, W].
+void pairs_embedded(const Model& model, const Sample& s, const float* z, const Crew& crew,
+                    float* out, Arena& arena) {
+  const int64_t w = model.config.width, d = s.inputs, ld = s.ld, mark = arena.mark();
   float* t0 = arena.take(ld);
   anchor(s, z, 1, t0, arena);
   for (int64_t i = 0; i < s.n; i += LANES) store(t0 + i, tanh(load(t0 + i) * 0.125f));
@@ -273,7 +284,6 @@ const float* pairs_embedded(const Model& model, const Sample& s, const float* z,
     }
   });
   arena.back_to(mark);
-  return out;
 }
 
 void add_row(const float* tokens, const float* row, int64_t rows, int64_t w, float* to) {
@@ -282,41 +292,45 @@ void add_row(const float* tokens, const float* row, int64_t rows, int64_t w, flo
       store(to + i * w + k, load(tokens + i * w + k) + load(row + k));
 }
 
-// The fused unit tokens: [units, W].
-const float* fused_tokens(const Model& model, const Sample& s, const float* condition,
-                          const float* pairs, const Crew& crew, Arena& arena) {
+// The fused unit tokens: [sets, units, W], from conditions [sets, W] and pairs [sets, n, W].
+const float* fused_tokens(const Model& model, const Sample* samples, int64_t sets,
+                          const float* conditions, const float* pairs, const Crew& crew,
+                          Arena& arena) {
   const Config& c = model.config;
-  const int64_t w = c.width, n = s.n, units = c.units, latents = c.joint_latents;
+  const int64_t w = c.width, n = samples[0].n, units = c.units, latents = c.joint_latents;
+  const auto conditioned = [&](const float* tokens, int64_t rows) {
+    float* out = arena.take(sets * rows * w);
+    for (int64_t set = 0; set < sets; ++set)
+      add_row(tokens, conditions + set * w, rows, w, out + set * rows * w);
+    return out;
+  };
   // joint path
-  float* joint = arena.take(latents * w);
-  add_row(model.q_joint, condition, latents, w, joint);
-  read(model.joint_reading, latents, joint, pairs, n, crew, arena);
+  float* joint = conditioned(model.q_joint, latents);
+  read(model.joint_reading, sets, latents, joint, pairs, n, crew, arena);
   for (const LayerWeights& layer : model.joint_layers)
-    self_attention(layer, latents, joint, crew, arena);
+    self_attention(layer, sets, latents, joint, crew, arena);
   // marginal path: queries that speak of x attend to y, and the other way round
-  float *q_x = arena.take(units * w), *q_y = arena.take(units * w);
-  float* tokens = arena.take(units * w);
-  add_row(model.q_x_to_y, condition, units, w, q_x);
-  add_row(model.q_y_to_x, condition, units, w, q_y);
-  std::memcpy(tokens, q_x, size_t(units * w) * sizeof(float));
-  read_samples(model.attend_y, q_x, units, n, tokens, crew, arena,
-               [&](int64_t from, int64_t count, float* to) {
-                 embed(model.f_y, s.y, s.ld, from, count, to);
+  const float *q_x = conditioned(model.q_x_to_y, units), *q_y = conditioned(model.q_y_to_x, units);
+  float* tokens = arena.take(sets * units * w);
+  std::memcpy(tokens, q_x, size_t(sets * units * w) * sizeof(float));
+  read_samples(model.attend_y, q_x, sets, units, n, tokens, crew, arena,
+               [&](int64_t set, int64_t from, int64_t count, float* to) {
+                 embed(model.f_y, samples[set].y, samples[set].ld, from, count, to);
                  return static_cast<const float*>(to);
                });
-  read_samples(model.attend_x, q_y, units, n, tokens, crew, arena,
-               [&](int64_t from, int64_t count, float* to) {
-                 embed(model.f_x, s.x, s.ld, from, count, to);
+  read_samples(model.attend_x, q_y, sets, units, n, tokens, crew, arena,
+               [&](int64_t set, int64_t from, int64_t count, float* to) {
+                 embed(model.f_x, samples[set].x, samples[set].ld, from, count, to);
                  return static_cast<const float*>(to);
                });
   for (const LayerWeights& layer : model.marginal_layers)
-    self_attention(layer, units, tokens, crew, arena);
+    self_attention(layer, sets, units, tokens, crew, arena);
   // fusion, and the pairs once more
-  normalised(model.fusion_norm, joint, latents, joint);
-  read(model.fusion, units, tokens, joint, latents, crew, arena);
+  normalised(model.fusion_norm, joint, sets * latents, joint);
+  read(model.fusion, sets, units, tokens, joint, latents, crew, arena);
   for (size_t i = 0; i < model.readings.size(); ++i) {
-    read(model.readings[i], units, tokens, pairs, n, crew, arena);
-    self_attention(model.layers[i], units, tokens, crew, arena);
+    read(model.readings[i], sets, units, tokens, pairs, n, crew, arena);
+    self_attention(model.layers[i], sets, units, tokens, crew, arena);
   }
   return tokens;
 }
@@ -357,21 +371,12 @@ const float* metrics(const Model& model, const Sample& s, const float* written, 
   return metric;
 }
 
-}  // namespace
-
-Theta hypernetwork(const Model& model, const Sample& s, const Crew& crew, Arena& arena) {
+// The critic that tokens [units, W] write; z [dim] is the sample's own, and becomes the critic's.
+Theta written(const Model& model, const Sample& s, const float* tokens, float* z, Arena& arena) {
   const Config& c = model.config;
   const Generation& g = model.generation;
   const int64_t w = c.width;
   const float n = float(s.n);
-  float *z = arena.take(c.dim), *capped = arena.take(c.dim), *facts = arena.take(w);
-  fisher_z(s, z);
-  condition(model, s, z, facts, arena);
-  std::memcpy(capped, z, size_t(c.dim) * sizeof(float));
-  cap(capped, c.dim, s.n);
-  const float* pairs = pairs_embedded(model, s, capped, crew, arena);
-  const float* tokens = fused_tokens(model, s, facts, pairs, crew, arena);
-
   Theta theta;
   float* rows = generated(model, tokens, arena);
   const auto part = [&](int row) { return rows + int64_t(row) * g.unit_slots; };
@@ -420,6 +425,25 @@ Theta hypernetwork(const Model& model, const Sample& s, const Crew& crew, Arena&
     rate[i] = 0.03f * std::exp(clamped(rate[i], -8, 3));
   theta.rate = rate;
   return theta;
+}
+
+}  // namespace
+
+void hypernetwork(const Model& model, const Sample* samples, int64_t count, const Crew& crew,
+                  Theta* out, Arena& arena) {
+  const int64_t w = model.config.width, dim = model.config.dim, n = samples[0].n;
+  float *z = arena.take(count * dim), *capped = arena.take(dim);
+  float *conditions = arena.take(count * w), *pairs = arena.take(count * n * w);
+  for (int64_t k = 0; k < count; ++k) {
+    fisher_z(samples[k], z + k * dim);
+    condition(model, samples[k], z + k * dim, conditions + k * w, arena);
+    std::memcpy(capped, z + k * dim, size_t(dim) * sizeof(float));
+    cap(capped, int(dim), n);
+    pairs_embedded(model, samples[k], capped, crew, pairs + k * n * w, arena);
+  }
+  const float* tokens = fused_tokens(model, samples, count, conditions, pairs, crew, arena);
+  for (int64_t k = 0; k < count; ++k)
+    out[k] = written(model, samples[k], tokens + k * model.config.units * w, z + k * dim, arena);
 }
 
 }  // namespace infoatlas::INFOATLAS_TARGET

@@ -5,6 +5,9 @@
 
 namespace infoatlas::INFOATLAS_TARGET {
 
-Theta hypernetwork(const Model& model, const Sample& sample, const Crew& crew, Arena& arena);
+// Several samples of one size go through the layers of the tokens together, so that weights are
+// read from memory once: out [count].
+void hypernetwork(const Model& model, const Sample* samples, int64_t count, const Crew& crew,
+                  Theta* out, Arena& arena);
 
 }  // namespace infoatlas::INFOATLAS_TARGET

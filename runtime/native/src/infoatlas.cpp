@@ -1,4 +1,4 @@
-// The whole model on one dataset: a critic is written, refined, solved, read and corrected
+// The whole model on a few datasets: a critic is written, refined, solved, read and corrected
 // (infoatlas.py).
 #include <cstring>
 
@@ -62,13 +62,18 @@ void solved_step(const Model& model, const Theta& theta, const Sample& s, const 
   arena.back_to(mark);
 }
 
-}  // namespace
+// What is kept of a dataset until the corrections are known.
+struct Read {
+  float mi, log_z;
+  const float *joint, *influence;  // [ld] critic on the joint pairs, and influence on the bound
+  Diagnosed diagnosed;
+};
 
-void run(const Model& model, const Task& task, const Crew& crew, Arena& arena) {
+// Evaluates the critic that was written of a sample, and reads it.
+Read read(const Model& model, const Sample& s, Theta& theta, const int64_t* sequence,
+          const Crew& crew, Arena& arena) {
   const Config& c = model.config;
-  const Sample s = take_sample(task, c.dim, arena);
-  const int64_t n = s.n, ld = s.ld, kinds = s.m + 1;
-  Theta theta = hypernetwork(model, s, crew, arena);
+  const int64_t ld = s.ld, kinds = s.m + 1;
   float* near = nullptr;
   Counts counts;
   const bool counted = c.metrics && c.shared;
@@ -90,19 +95,43 @@ void run(const Model& model, const Task& task, const Crew& crew, Arena& arena) {
   const float of_critic = critic_share(s, whole);
   for (int64_t i = 0; i < kinds * ld; i += LANES) store(t + i, load(t + i) * of_critic);
 
-  float log_z;
-  const float mi = donsker_varadhan(s, whole, &log_z);
+  Read out{0, 0, t, nullptr, {nullptr, nullptr}};
+  out.mi = donsker_varadhan(s, whole, &out.log_z);
   float* each_sample = arena.take(ld);
-  influence(s, whole, log_z, each_sample, arena);
-  Correction found{0, 0, 0, nullptr};
+  influence(s, whole, out.log_z, each_sample, arena);
+  out.influence = each_sample;
   if (c.gap)
-    found = bias_correction(model, s, whole, anchors, counted ? &counts : nullptr, task.sequence,
-                            crew, arena);
-  *task.mi = mi + found.correction;
-  *task.spread = found.spread;
-  for (int64_t i = 0; i < n; ++i) {
-    task.pointwise[i] = t[i] - log_z + found.correction;
-    task.influence[i] = (1 + found.slope) * each_sample[i] + (found.effect ? found.effect[i] : 0);
+    out.diagnosed = diagnosed(model, s, whole, anchors, counted ? &counts : nullptr, sequence,
+                              crew, arena);
+  return out;
+}
+
+}  // namespace
+
+void run(const Model& model, const Task* tasks, int64_t count, const Crew& crew, Arena& arena) {
+  Sample samples[MOST_TOGETHER];
+  Theta thetas[MOST_TOGETHER];
+  Read reads[MOST_TOGETHER];
+  Correction corrections[MOST_TOGETHER] = {};
+  Diagnosed all[MOST_TOGETHER];
+  for (int64_t k = 0; k < count; ++k) samples[k] = take_sample(tasks[k], model.config.dim, arena);
+  hypernetwork(model, samples, count, crew, thetas, arena);
+  for (int64_t k = 0; k < count; ++k) {
+    reads[k] = read(model, samples[k], thetas[k], tasks[k].sequence, crew, arena);
+    all[k] = reads[k].diagnosed;
+  }
+  if (model.config.gap) bias_corrections(model, samples[0], all, count, corrections, arena);
+  for (int64_t k = 0; k < count; ++k) {
+    const Task& task = tasks[k];
+    const Read& read = reads[k];
+    const Correction& found = corrections[k];
+    *task.mi = read.mi + found.correction;
+    *task.spread = found.spread;
+    for (int64_t i = 0; i < task.n; ++i) {
+      task.pointwise[i] = read.joint[i] - read.log_z + found.correction;
+      task.influence[i] =
+          (1 + found.slope) * read.influence[i] + (found.effect ? found.effect[i] : 0);
+    }
   }
 }
 

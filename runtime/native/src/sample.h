@@ -18,6 +18,8 @@ struct Task {
   float *mi, *pointwise, *influence, *spread;
 };
 
+constexpr int64_t MOST_TOGETHER = 4;  // datasets that go through the model together
+
 namespace INFOATLAS_TARGET {
 
 // Sides are kept by coordinate: [rows, ld], samples contiguous. The first `dim` rows are the sample
