@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <new>
 
 #include "denormals.h"
@@ -75,21 +76,22 @@ void Arenas::give(std::unique_ptr<Arena> arena) {
 }
 
 void each(const Crew& crew, int64_t tasks, void (*task)(void*, int64_t, Arena&), void* context) {
-  if (!crew.pool || tasks == 1) {
-    std::unique_ptr<Arena> arena = crew.arenas->take();
+  if (!crew.pool || tasks <= 1) {
+    std::unique_ptr<Arena> arena = crew.scratch->take();
     for (int64_t i = 0; i < tasks; ++i) {
       task(context, i, *arena);
       arena->reset();
     }
-    crew.arenas->give(std::move(arena));
+    crew.scratch->give(std::move(arena));
     return;
   }
-  crew.pool->run(tasks, [&](int64_t i) {
+  const auto one = [&](int64_t i) {
     const NoDenormals guard;
-    std::unique_ptr<Arena> arena = crew.arenas->take();
+    std::unique_ptr<Arena> arena = crew.scratch->take();
     task(context, i, *arena);
-    crew.arenas->give(std::move(arena));
-  });
+    crew.scratch->give(std::move(arena));
+  };
+  crew.pool->run(tasks, std::cref(one));  // (a function that is held by value is allocated)
 }
 
 }  // namespace infoatlas

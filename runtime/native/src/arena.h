@@ -43,10 +43,10 @@ class Arenas {
   std::vector<std::unique_ptr<Arena>> free_;
 };
 
-// Who works on one dataset: a pool, or (null) the caller alone.
+// Who works on one dataset: a pool, or (null) the caller alone; and scratch memory of its tasks.
 struct Crew {
   Pool* pool;
-  Arenas* arenas;
+  Arenas* scratch;
 };
 
 // Calls task(context, i, scratch) for each i, on all threads of the crew.

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <functional>
 #include <stdexcept>
 
 #include "denormals.h"
@@ -52,15 +54,39 @@ Target best_target() {
 
 }  // namespace
 
+// Threads and memory, of one process: a child of fork() makes its own, for a thread of the parent
+// may have held a lock.
+struct Team {
+  explicit Team(int threads) : pool(threads) {}
+
+  Pool pool;
+  Arenas datasets, scratch;
+};
+
 struct Engine::Parts {
   std::unique_ptr<Model> model;
   Target target;
-  Pool pool;
-  std::unique_ptr<Arenas> arenas = std::make_unique<Arenas>();
-  int64_t process = getpid();
+  int threads;
+  std::unique_ptr<Team> team;
+  std::atomic<int64_t> process{0};  // whose team it is; negative while it is made
 
-  Parts(const std::string& path, int threads)
-      : model(load_model(path)), target(best_target()), pool(threads) {}
+  Parts(const std::string& path, int threads_)
+      : model(load_model(path)), target(best_target()), threads(threads_) {}
+
+  ~Parts() {
+    if (process.load() != getpid()) (void)team.release();
+  }
+
+  Team& own_team() {
+    const int64_t here = getpid();
+    for (int64_t found = process.load(); found != here; found = process.load()) {
+      if (found == -here || !process.compare_exchange_strong(found, -here)) continue;
+      (void)team.release();  // null, or the parent's
+      team = std::make_unique<Team>(threads);
+      process.store(here);
+    }
+    return *team;
+  }
 };
 
 Engine::Engine(const std::string& path, int threads)
@@ -89,15 +115,11 @@ void Engine::run(const float* x, const float* y, int64_t batch, int64_t n, const
       refuse("a position in the sequence is " + std::to_string(sequence[i]) +
              ", and has to be at least 0 and below n = " + std::to_string(n));
   Parts& parts = *parts_;
-  if (parts.process != getpid()) {  // another thread may have held the lock at the fork
-    (void)parts.arenas.release();
-    parts.arenas = std::make_unique<Arenas>();
-    parts.process = getpid();
-  }
+  Team& team = parts.own_team();
   const NoDenormals guard;
   const int64_t dim = this->dim();
   const auto together = [&](int64_t begin, int64_t count, Pool* pool) {
-    const Crew crew{pool, parts.arenas.get()};
+    const Crew crew{pool, &team.scratch};
     Task tasks[MOST_TOGETHER];
     for (int64_t k = 0; k < count; ++k) {
       const int64_t b = begin + k;
@@ -105,22 +127,23 @@ void Engine::run(const float* x, const float* y, int64_t batch, int64_t n, const
                   m,               sequence,        out.mi + b, out.pointwise + b * n,
                   out.influence + b * n, out.spread + b};
     }
-    std::unique_ptr<Arena> arena = parts.arenas->take();
+    std::unique_ptr<Arena> arena = team.datasets.take();
     parts.target.run(*parts.model, tasks, count, crew, *arena);
-    parts.arenas->give(std::move(arena));
+    team.datasets.give(std::move(arena));
   };
-  const int64_t threads = parts.pool.threads();
+  const int64_t threads = team.pool.threads();
   if (batch < threads) {  // all threads work on each dataset
-    for (int64_t b = 0; b < batch; ++b) together(b, 1, threads > 1 ? &parts.pool : nullptr);
+    for (int64_t b = 0; b < batch; ++b) together(b, 1, threads > 1 ? &team.pool : nullptr);
     return;
   }
   // A few small datasets share what is read from memory; a large one has work enough for that.
   int64_t size = std::min(MOST_TOGETHER, std::max<int64_t>(1, SMALL / n));
   size = std::min(size, (batch + threads - 1) / threads);
-  parts.pool.run((batch + size - 1) / size, [&](int64_t task) {
+  const auto some = [&](int64_t task) {
     const NoDenormals own;
     together(task * size, std::min(size, batch - task * size), nullptr);
-  });
+  };
+  team.pool.run((batch + size - 1) / size, std::cref(some));
 }
 
 }  // namespace infoatlas

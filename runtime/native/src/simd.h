@@ -69,11 +69,20 @@ INFOATLAS_INLINE Vec root(Vec a) {
 }
 
 INFOATLAS_INLINE float sum(Vec v) {
-  float parts[LANES];
-  std::memcpy(parts, &v, sizeof v);
-  for (int half = LANES / 2; half; half /= 2)
-    for (int i = 0; i < half; ++i) parts[i] += parts[i + half];
-  return parts[0];
+#if defined(__AVX512F__)
+  const __m512 all_of = (__m512)v;
+  const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(all_of),
+                                    _mm512_extractf32x8_ps(all_of, 1));
+#elif defined(__AVX2__)
+  const __m256 half = (__m256)v;
+#endif
+#if defined(__AVX2__)
+  __m128 four = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+  four = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
+#else
+  return (v[0] + v[2]) + (v[1] + v[3]);
+#endif
 }
 
 INFOATLAS_INLINE float largest(Vec v) {

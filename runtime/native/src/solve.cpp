@@ -9,7 +9,7 @@ namespace infoatlas::INFOATLAS_TARGET {
 namespace {
 
 constexpr int64_t ROWS = 1024;  // of one task
-constexpr int64_t BLOCK = 32;   // rows that are weighted at a time
+constexpr int64_t BLOCK = 64;   // rows that are weighted at a time
 constexpr float LOWEST = -60;   // no weight is below exp(-60) of the largest
 
 // Rows begin .. end in tasks; each task has a row of `size` partial sums, which end up in `out`.
