@@ -33,9 +33,10 @@ class Estimator:
     model : str or path
         The name of a shipped model, an .onnx file, or a TensorRT .engine file that
         `infoatlas-rt build` wrote.
-    provider : {"cpu", "cuda", "tensorrt", "auto"}
-        Where the graph is evaluated. A provider that is missing is an error; no other one
-        replaces it. "auto" takes "cuda" if it starts, else "cpu". An .engine file takes
+    provider : {"cpu", "native", "cuda", "tensorrt", "auto"}
+        What evaluates the graph: "cpu" is ONNX Runtime, "native" the C++ engine of the package
+        infoatlas-rt-native. A provider that is missing is an error; no other one replaces it.
+        "auto" takes the first of "cuda", "native" and "cpu" that starts. An .engine file takes
         "tensorrt" or "auto" only.
     threads : int, optional
         CPU threads; two unless given, or one on a single core.

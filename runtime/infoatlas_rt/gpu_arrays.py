@@ -45,7 +45,7 @@ def on_gpu(x: Any, y: Any, provider: str) -> bool:
         raise InputError(
             f"x is a {found_x} and y is a {found_y}: pass arrays of one library on one device"
         )
-    if provider == "cpu":
+    if provider in ("cpu", "native"):
         copy = "x.cpu()" if is_torch_array(x) else "x.get()"
         raise InputError(
             f"x and y are on GPU {gpus[0]}, and the model is evaluated on the CPU: make the "

@@ -1,12 +1,13 @@
 """Engines that evaluate the graph, one module each, behind the protocol in `protocol.py`.
 
-`provider` says what computes: "cpu", "cuda" or "tensorrt". The model's file says what drives it: an
-.onnx file goes through ONNX Runtime and its provider of that name, a TensorRT .engine file goes to
-TensorRT directly.
+`provider` says what computes: "cpu", "native", "cuda" or "tensorrt". The model's file says what
+drives it: an .onnx file goes to the C++ engine, or through ONNX Runtime and its provider of that
+name; a TensorRT .engine file goes to TensorRT directly.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from ..engine_file import CONTROL, Profile, shift_range
@@ -16,6 +17,10 @@ from .protocol import Backend
 if TYPE_CHECKING:
     from ..model_file import ModelFile
 
+log = logging.getLogger(__name__)
+
+PROVIDERS = ("auto", "cpu", "native", "cuda", "tensorrt")
+
 
 def make_backend(model: ModelFile, provider: str = "cpu", threads: int | None = None) -> Backend:
     """Load a model into the engine that `provider` and the file's kind ask for.
@@ -23,8 +28,9 @@ def make_backend(model: ModelFile, provider: str = "cpu", threads: int | None = 
     Parameters
     ----------
     model : ModelFile
-    provider : {"cpu", "cuda", "tensorrt", "auto"}
-        Used or refused, never replaced silently. A TensorRT engine takes "tensorrt" or "auto".
+    provider : {"cpu", "native", "cuda", "tensorrt", "auto"}
+        Used or refused, never replaced silently. "auto" takes the first of "cuda", "native" and
+        "cpu" that starts, and logs which and why. A TensorRT engine takes "tensorrt" or "auto".
     threads : int, optional
         On the CPU.
 
@@ -36,20 +42,70 @@ def make_backend(model: ModelFile, provider: str = "cpu", threads: int | None = 
     ------
     ProviderError, ModelError, InputError
     """
-    # Here and not at the top: an engine is imported where it is used.
-    if model.engine is None:
-        from .onnxruntime import OnnxRuntimeBackend, profile_options
+    # Imports are here and not at the top: an engine is imported where it is used.
+    if model.engine is not None:
+        if provider not in ("tensorrt", "auto"):
+            raise ProviderError(
+                f"{model.path} is a TensorRT engine, and provider is {provider!r}: pass "
+                f"provider='tensorrt', or the model that it was built from ({model.engine.model})"
+            )
+        from .tensorrt import TensorRTBackend
 
-        options = None
-        if provider == "tensorrt":
-            control = Profile("control", *CONTROL, shift_range(model, *CONTROL))
-            options = profile_options(control.shapes(model.dim))
-        return OnnxRuntimeBackend(model.bytes, provider, threads, options)
-    if provider not in ("tensorrt", "auto"):
-        raise ProviderError(
-            f"{model.path} is a TensorRT engine, and provider is {provider!r}: pass "
-            f"provider='tensorrt', or the model that it was built from ({model.engine.model})"
-        )
-    from .tensorrt import TensorRTBackend
+        return TensorRTBackend(model)
+    if not isinstance(provider, str) or provider not in PROVIDERS:
+        raise ProviderError(f"unknown provider {provider!r}: use one of {list(PROVIDERS)}")
+    if provider == "auto":
+        return _automatic(model, threads)
+    if provider == "native":
+        from .native import NativeBackend
 
-    return TensorRTBackend(model)
+        return NativeBackend(model, threads)
+    from .onnxruntime import OnnxRuntimeBackend, profile_options
+
+    options = None
+    if provider == "tensorrt":
+        control = Profile("control", *CONTROL, shift_range(model, *CONTROL))
+        options = profile_options(control.shapes(model.dim))
+    return OnnxRuntimeBackend(model.bytes, provider, threads, options)
+
+
+def _automatic(model: ModelFile, threads: int | None) -> Backend:
+    """The first of "cuda", "native" and "cpu" that starts."""
+    from .native import is_installed
+    from .onnxruntime import EXECUTION, offered
+
+    there = {"cuda": EXECUTION["cuda"] in offered(), "native": is_installed()}
+    for provider, installed in there.items():
+        if not installed:
+            log.info("provider 'auto' passes over '%s', which is not installed", provider)
+            continue
+        try:
+            backend = make_backend(model, provider, threads)
+        except ProviderError as error:
+            log.warning("provider 'auto' passes over '%s': %s", provider, error)
+            continue
+        log.info("provider 'auto' takes '%s'", provider)
+        return backend
+    log.info("provider 'auto' takes 'cpu'")
+    return make_backend(model, "cpu", threads)
+
+
+def installed() -> dict[str, str]:
+    """What each provider would use on this machine, or why it cannot; nothing is started."""
+    from .native import load_native
+    from .onnxruntime import EXECUTION, offered
+
+    found = {"auto": "cpu"}
+    there = offered()
+    for provider, execution in EXECUTION.items():
+        found[provider] = execution if execution in there else f"no {execution} is installed"
+    try:
+        native = load_native()
+    except ProviderError as error:
+        found["native"] = str(error)
+    else:
+        found["native"] = f"infoatlas-rt-native {native.__version__}, {native.target()}"
+        found["auto"] = "native"
+    if EXECUTION["cuda"] in there:
+        found["auto"] = f"cuda if it starts, else {found['auto']}"
+    return {provider: found[provider] for provider in PROVIDERS}

@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import as_count
 from ..errors import ModelError, ProviderError
 from ..gpu_arrays import device_pointer
 from ..model_file import OUTPUTS
 from .protocol import Floats, Indices
+from .threads import cpu_threads
 
 log = logging.getLogger(__name__)
 
-PROVIDERS = ("auto", "cpu", "cuda", "tensorrt")
 EXECUTION = {
     "cpu": "CPUExecutionProvider",
     "cuda": "CUDAExecutionProvider",
@@ -31,13 +30,13 @@ EXECUTION = {
 CALL_PAIRS = 16_000
 
 
-def default_threads() -> int:
-    """Two, or one where this process may use a single core; more do not pay for one window."""
+def offered() -> list[str]:
+    """Execution providers of the ONNX Runtime that is installed; empty if none is."""
     try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError:  # not Linux
-        cores = os.cpu_count() or 1
-    return min(2, cores)
+        import onnxruntime
+    except ImportError:
+        return []
+    return list(onnxruntime.get_available_providers())
 
 
 class OnnxRuntimeBackend:
@@ -47,9 +46,8 @@ class OnnxRuntimeBackend:
     ----------
     model : bytes
         Content of the .onnx file.
-    provider : {"cpu", "cuda", "tensorrt", "auto"}
-        "auto" takes "cuda" where it starts, else "cpu", and logs which and why. Any other one is
-        used or refused; there is no silent fall-back to the CPU.
+    provider : {"cpu", "cuda", "tensorrt"}
+        Used or refused; there is no silent fall-back to the CPU.
     threads : int, optional
         On the CPU: slices are shared out among this many threads, so one slice uses one. They
         sleep between calls. Two by default, for the robot has other work to do.
@@ -60,7 +58,6 @@ class OnnxRuntimeBackend:
     Attributes
     ----------
     provider : str
-        The one that runs: never "auto".
     milliseconds : dict of float
         On a GPU, where the time of the last call went: "copy_in", "compute", "copy_out", by the
         host's clock around synchronised steps. Empty on the CPU.
@@ -68,7 +65,7 @@ class OnnxRuntimeBackend:
     Raises
     ------
     ProviderError
-        The provider is unknown, not in the ONNX Runtime that is installed, or does not start.
+        The provider is not in the ONNX Runtime that is installed, or does not start.
     ModelError
         ONNX Runtime cannot load the model.
     InputError
@@ -82,11 +79,7 @@ class OnnxRuntimeBackend:
         threads: int | None = None,
         profiles: dict[str, str] | None = None,
     ) -> None:
-        if not isinstance(provider, str) or provider not in PROVIDERS:
-            raise ProviderError(f"unknown provider {provider!r}: use one of {list(PROVIDERS)}")
-        self.threads = (
-            default_threads() if threads is None else as_count(threads, "threads", 1, 4096)
-        )
+        self.threads = cpu_threads(threads)
         self.milliseconds: dict[str, float] = {}
         # Here and not at the top: the core installs no engine, and importing one takes a while.
         try:
@@ -98,10 +91,7 @@ class OnnxRuntimeBackend:
             ) from error
 
         self._onnxruntime = onnxruntime
-        if provider == "auto":
-            provider, self._session = _automatic(onnxruntime, model)
-        else:
-            self._session = _session(onnxruntime, model, provider, profiles or {})
+        self._session = _session(onnxruntime, model, provider, profiles or {})
         self.provider = provider
         self._device = "cpu" if provider == "cpu" else "cuda"
         self._pool: ThreadPoolExecutor | None = None
@@ -184,21 +174,6 @@ class OnnxRuntimeBackend:
             f"on {self.provider}: {first}; if memory is short, pass fewer samples, slices or "
             "shifts; else export the model again, and please report"
         )
-
-
-def _automatic(onnxruntime: Any, model: bytes) -> tuple[str, Any]:
-    """The first provider that starts, and its session."""
-    if EXECUTION["cuda"] in onnxruntime.get_available_providers():
-        try:
-            session = _session(onnxruntime, model, "cuda", {})
-        except ProviderError as error:
-            log.warning("provider 'auto' takes 'cpu': %s", error)
-        else:
-            log.info("provider 'auto' takes 'cuda'")
-            return "cuda", session
-    else:
-        log.info("provider 'auto' takes 'cpu': this ONNX Runtime has no CUDA provider")
-    return "cpu", _session(onnxruntime, model, "cpu", {})
 
 
 def _session(onnxruntime: Any, model: bytes, provider: str, profiles: dict[str, str]) -> Any:

@@ -17,7 +17,7 @@ class Backend(Protocol):
     Attributes
     ----------
     provider : str
-        Where it computes: "cpu", "cuda" or "tensorrt".
+        What computes: "cpu", "native", "cuda" or "tensorrt"; never "auto".
     threads : int
         Among which the slices are shared out, on the CPU.
     milliseconds : dict of float

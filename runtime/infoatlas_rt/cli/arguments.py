@@ -20,7 +20,9 @@ def add_estimator(parser: ArgumentParser) -> None:
     """Which model, where, and its seed."""
     parser.add_argument("--model", default="edge", help="shipped model or .onnx file (edge)")
     parser.add_argument(
-        "--provider", default="cpu", help="cpu, cuda, tensorrt, or auto; of bench also all (cpu)"
+        "--provider",
+        default="cpu",
+        help="cpu, native, cuda, tensorrt, or auto; of bench also all (cpu)",
     )
     parser.add_argument("--threads", type=int, help="CPU threads")
     parser.add_argument("--seed", type=int, default=0, help="seed of projections and shuffle (0)")

@@ -1,4 +1,7 @@
-"""The command `infoatlas-rt bench`: time of one update, by stage, on one provider or on all."""
+"""The command `infoatlas-rt bench`: time of one update, by stage, on one provider or on all.
+
+The native engine is measured beside ONNX Runtime in one run, and the ratio is printed.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,9 @@ from . import latency
 from .console import progress, table, write_json
 
 SHOWN = ("mean", "median", "p90", "p95", "p99", "min", "max")
-PROVIDERS = ("cpu", "cuda", "tensorrt")  # that "all" stands for
+# What is measured together, taking turns. On a GPU a second engine would change clocks and power.
+TURNS = {"native": ("native", "cpu"), "all": ("cpu", "native")}
+PROVIDERS = ("cpu", "native", "cuda", "tensorrt")  # that "all" stands for
 # What has to be equal for a ratio of times to be one of speed.
 SETTINGS = ("samples", "dims", "slices", "k", "model", "provider", "threads", "machine", "gpu")
 HEADER = (
@@ -49,31 +54,40 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
     if arguments.compare:
         compare(arguments)
         return
-    names = PROVIDERS if arguments.provider == "all" else (arguments.provider,)
+    wanted = arguments.provider
+    turns = TURNS.get(wanted, (wanted,))
+    alone = [name for name in PROVIDERS if name not in turns] if wanted == "all" else []
     reports, refused = [], {}
-    for name in names:
-        try:
-            estimator = make_estimator(Namespace(**{**vars(arguments), "provider": name}))
-        except ProviderError as error:
-            if len(names) == 1:
-                raise
-            refused[name] = str(error)
-            continue
-        with progress(f"bench {name}") as advance:
-            reports.append(
-                latency.measure(
-                    estimator,
+    for names in (turns, *((name,) for name in alone)):
+        estimators = []
+        for name in names:
+            try:
+                estimators.append(
+                    make_estimator(Namespace(**{**vars(arguments), "provider": name}))
+                )
+            except ProviderError as error:
+                if name == wanted:
+                    raise
+                refused[name] = str(error)
+        if estimators:
+            with progress(f"bench {', '.join(names)}") as advance:
+                reports += latency.measure(
+                    estimators,
                     samples=arguments.samples,
                     dims=tuple(arguments.dims),
                     duration=arguments.duration,
                     progress=advance,
                 )
-            )
     if not reports:
         raise ProviderError("; ".join(f"{name}: {why}" for name, why in refused.items()))
     found: dict[str, Any] = reports[0].to_dict()
-    if len(names) > 1:
+    if wanted in TURNS:
         found = {"reports": [report.to_dict() for report in reports], "refused": refused}
+    measured = {report.provider: report.to_dict() for report in reports}
+    ratio = None
+    if {"native", "cpu"} <= set(measured):
+        ratio = _ratios(measured["cpu"], measured["native"])
+        found["native_over_cpu"] = ratio
     if write_json(arguments.json, found):
         return
     if arguments.markdown:
@@ -83,6 +97,11 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
         return
     for report in reports:
         _print(report)
+    if ratio is not None:
+        shown = ", ".join(
+            f"{stage} {value['median']:.3f}" for stage, value in ratio.items() if value["median"]
+        )
+        print(f"Native over cpu, medians of updates that took turns: {shown}")
     for name, why in refused.items():
         print(f"Not measured on {name}: {why}")
 
@@ -91,11 +110,12 @@ def row(report: Mapping[str, Any]) -> str:
     """One report as a row of a Markdown table of devices."""
     total, memory = report["stages"]["total"], report["peak_memory_mb"]
     energy, gpu = report["millijoules"], report["gpu"]
+    on_cpu = report["provider"] in ("cpu", "native")
     sliced = "unsliced" if report["k"] is None else f"{report['slices']} of {report['k']}"
     cells = (
-        report["machine"] if report["provider"] == "cpu" else gpu or report["machine"],
+        report["machine"] if on_cpu else gpu or report["machine"],
         report["model"],
-        report["provider"] + (f", {report['threads']} threads" * (report["provider"] == "cpu")),
+        report["provider"] + (f", {report['threads']} threads" * on_cpu),
         f"{report['samples']}, {report['dims'][0]} + {report['dims'][1]}, {sliced}",
         f"{total['median']:.2f}",
         f"{total['p99']:.2f}",
@@ -114,14 +134,7 @@ def compare(arguments: Namespace) -> None:
         A file is no result of `bench --json` with a single provider.
     """
     old, new = (_read(path) for path in arguments.compare)
-    ratios = {
-        stage: {
-            name: times[name] / old["stages"][stage][name] if old["stages"][stage][name] else None
-            for name in ("median", "p99")
-        }
-        for stage, times in new["stages"].items()
-        if stage in old["stages"]
-    }
+    ratios = _ratios(old, new)
     differ = {
         name: [old.get(name), new.get(name)] for name in SETTINGS if old.get(name) != new.get(name)
     }
@@ -148,6 +161,18 @@ def compare(arguments: Namespace) -> None:
         print(f"Not the same {name}: {before} / {after}")
     for path in unstable:
         print(f"Warning: the times in {path} vary too much; measure again on a quiet machine")
+
+
+def _ratios(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
+    """New over old for the stages that both have."""
+    return {
+        stage: {
+            name: times[name] / old["stages"][stage][name] if old["stages"][stage][name] else None
+            for name in ("median", "p99")
+        }
+        for stage, times in new["stages"].items()
+        if stage in old["stages"]
+    }
 
 
 def _read(path: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import numpy as np
 from ..checks import as_count
 from ..errors import InputError
 from ..estimator import Estimator
+from ..result import Estimate
 from .board import Board
 
 WARM_UP = 0.2  # seconds
@@ -63,7 +64,8 @@ class Report:
     gpu_memory_mb : float or None
         In use on the GPU by all processes, after the last update.
     millijoules : float or None
-        Per update: of the GPU, or of a Jetson's input rail. The rest of the board counts too.
+        Per update: of the GPU, or of a Jetson's input rail. The rest of the board counts too. None
+        where several estimators took turns.
     machine : str
     gpu : str or None
     versions : dict of str
@@ -128,29 +130,33 @@ def statistics(seconds: Sequence[float]) -> Times:
 
 
 def measure(
-    estimator: Estimator,
+    estimators: Sequence[Estimator],
     *,
     samples: int = 100,
     dims: tuple[int, int] = (41, 41),
     duration: float = DURATION,
     progress: Callable[[float], None] | None = None,
-) -> Report:
-    """Time updates of an estimator on data like a robot's (autoregressive, linearly dependent).
+) -> list[Report]:
+    """Time updates of estimators on data like a robot's (autoregressive, linearly dependent).
+
+    Several estimators take turns, update by update: what else the machine does slows all of them,
+    so their ratios hold where their times do not.
 
     Parameters
     ----------
-    estimator : Estimator
+    estimators : sequence of Estimator
     samples : int
     dims : (int, int)
         Coordinates of x and y; the default is PickCube's, a state and its past.
     duration : float
-        Seconds to measure for at least, after a warm-up of 0.2 s; at least 10 updates.
+        Seconds to measure for at least, for each estimator, after a warm-up of 0.2 s each; at least
+        10 updates.
     progress : callable, optional
         Called with the share done, 0 to 1.
 
     Returns
     -------
-    Report
+    list of Report
 
     Raises
     ------
@@ -159,48 +165,62 @@ def measure(
     if not 0 < duration < np.inf:
         raise InputError(f"duration is {duration!r}, but has to be seconds above 0")
     x, y = _data(as_count(samples, "samples", 1), as_count(dims[0], "dims", 1), dims[1])
+    estimates = [_warm(estimator, x, y) for estimator in estimators]
+    records: list[dict[str, list[float]]] = [{stage: [] for stage in STAGES} for _ in estimators]
+    transfers: list[dict[str, list[float]]] = [{} for _ in estimators]
+    board = Board()
+    start = perf_counter()
+    energy = board.energy()
+    duration *= len(estimators)
+    with energy:
+        while len(records[0]["total"]) < ITERATIONS or perf_counter() - start < duration:
+            for estimator, record, transfer in zip(estimators, records, transfers, strict=True):
+                begin = perf_counter()
+                estimator.estimate(x, y, time_series=True)
+                took = perf_counter() - begin
+                for stage in STAGES[:-1]:
+                    record[stage].append(estimator.seconds[stage])
+                record["total"].append(took)
+                for part, milliseconds in estimator.backend.milliseconds.items():
+                    transfer.setdefault(part, []).append(milliseconds / 1e3)
+            if progress is not None:
+                progress(min((perf_counter() - start) / duration, 1.0))
+    joules = energy.joules if len(estimators) == 1 else None
+    reports = []
+    for i, estimator in enumerate(estimators):
+        stages = {stage: statistics(times) for stage, times in records[i].items()}
+        count = len(records[i]["total"])
+        reports.append(
+            Report(
+                stages=stages,
+                throughput=1e3 / stages["total"].mean,
+                iterations=count,
+                samples=samples,
+                dims=dims,
+                slices=estimates[i].slices,
+                k=estimates[i].k,
+                provider=estimates[i].provider,
+                model=estimates[i].model,
+                threads=estimator.backend.threads,
+                transfers={part: statistics(times) for part, times in transfers[i].items()},
+                peak_memory_mb=_peak_memory_mb(),
+                gpu_memory_mb=board.memory_mb(),
+                millijoules=None if joules is None else 1e3 * joules / count,
+                machine=_machine(),
+                gpu=board.name,
+                versions=_versions(),
+            )
+        )
+    return reports
+
+
+def _warm(estimator: Estimator, x: np.ndarray, y: np.ndarray) -> Estimate:
+    """The estimate, made for 0.2 s."""
     end = perf_counter() + WARM_UP
     estimate = estimator.estimate(x, y, time_series=True)
     while perf_counter() < end:
         estimator.estimate(x, y, time_series=True)
-
-    record: dict[str, list[float]] = {stage: [] for stage in STAGES}
-    transfers: dict[str, list[float]] = {}
-    board = Board()
-    start = perf_counter()
-    energy = board.energy()
-    with energy:
-        while len(record["total"]) < ITERATIONS or perf_counter() - start < duration:
-            begin = perf_counter()
-            estimator.estimate(x, y, time_series=True)
-            took = perf_counter() - begin
-            for stage in STAGES[:-1]:
-                record[stage].append(estimator.seconds[stage])
-            record["total"].append(took)
-            for part, milliseconds in estimator.backend.milliseconds.items():
-                transfers.setdefault(part, []).append(milliseconds / 1e3)
-            if progress is not None:
-                progress(min((perf_counter() - start) / duration, 1.0))
-    stages = {stage: statistics(times) for stage, times in record.items()}
-    return Report(
-        stages=stages,
-        throughput=1e3 / stages["total"].mean,
-        iterations=len(record["total"]),
-        samples=samples,
-        dims=dims,
-        slices=estimate.slices,
-        k=estimate.k,
-        provider=estimate.provider,
-        model=estimate.model,
-        threads=estimator.backend.threads,
-        transfers={part: statistics(times) for part, times in transfers.items()},
-        peak_memory_mb=_peak_memory_mb(),
-        gpu_memory_mb=board.memory_mb(),
-        millijoules=None if energy.joules is None else 1e3 * energy.joules / len(record["total"]),
-        machine=_machine(),
-        gpu=board.name,
-        versions=_versions(),
-    )
+    return estimate
 
 
 def _data(n: int, dx: int, dy: int) -> tuple[np.ndarray, np.ndarray]:
@@ -237,7 +257,8 @@ def _versions() -> dict[str, str]:
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
     }
-    for name in ("infoatlas-rt", "numpy", "onnxruntime", "onnxruntime-gpu", "tensorrt"):
+    engines = "infoatlas-rt-native", "onnxruntime", "onnxruntime-gpu", "tensorrt"
+    for name in ("infoatlas-rt", "numpy", *engines):
         try:
             found[name] = version(name)
         except PackageNotFoundError:

@@ -123,7 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     add_slicing(timing)
     add_json(timing)
 
-    info = command("info", _info, "description of a model file")
+    info = command("info", _info, "description of a model file, and the providers of this machine")
     info.add_argument("--model", default="edge", help="shipped model or .onnx file (edge)")
     add_json(info)
     commands.add_parser(
@@ -157,6 +157,7 @@ def _bench(arguments: argparse.Namespace) -> None:
 
 
 def _info(arguments: argparse.Namespace) -> None:
+    from ..backends import installed
     from ..model_file import load
 
     model_file = load(arguments.model)
@@ -166,15 +167,15 @@ def _info(arguments: argparse.Namespace) -> None:
     if model_file.engine is not None:
         values["engine"] = asdict(model_file.engine)
         del values["engine"]["metadata"]
+    values["providers"] = installed()
     if not write_json(arguments.json, values):
-        table(
-            f"Model {model_file.name}",
-            ("", ""),
-            [
-                (key, json.dumps(value) if isinstance(value, dict | tuple) else str(value))
-                for key, value in values.items()
-            ],
-        )
+        rows = [
+            (key, json.dumps(value) if isinstance(value, dict | tuple) else str(value))
+            for key, value in values.items()
+            if key != "providers"
+        ]
+        rows += [(f"provider {name}", text) for name, text in values["providers"].items()]
+        table(f"Model {model_file.name}", ("", ""), rows)
 
 
 def _export(argv: list[str]) -> int:

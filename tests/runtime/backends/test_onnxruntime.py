@@ -1,6 +1,5 @@
 """ONNX Runtime: what was asked for is what runs, and the graph's contract holds."""
 
-import os
 import sys
 
 import numpy as np
@@ -9,7 +8,8 @@ import pytest
 from infoatlas_rt import model_file
 from infoatlas_rt.backends import make_backend
 from infoatlas_rt.backends import onnxruntime as onnxruntime_backend
-from infoatlas_rt.backends.onnxruntime import OnnxRuntimeBackend, default_threads
+from infoatlas_rt.backends.onnxruntime import OnnxRuntimeBackend
+from infoatlas_rt.backends.threads import default_threads
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
 from infoatlas_rt.gpu_arrays import device_pointer
 from infoatlas_rt.preprocess import canonicalise
@@ -63,11 +63,6 @@ def test_same_bits(model, backend):
     inputs = x, y, shifts, np.arange(100)
     for a, b in zip(backend.run(*inputs), other.run(*inputs), strict=True):
         np.testing.assert_array_equal(a, b)
-
-
-def test_unknown_provider(model):
-    with pytest.raises(ProviderError, match=r"'gpu'.*'cpu', 'cuda', 'tensorrt'"):
-        OnnxRuntimeBackend(model.bytes, "gpu")
 
 
 @pytest.mark.parametrize("provider", ["cuda", "tensorrt"])
@@ -125,20 +120,12 @@ def test_a_provider_that_fails_is_an_error(recorder, monkeypatch):
 def test_session_settings(recorder, monkeypatch):
     monkeypatch.setattr(recorder, "starts", ("CUDAExecutionProvider", "CPUExecutionProvider"))
     assert OnnxRuntimeBackend(b"", "cuda", threads=3).threads == 3
+    assert OnnxRuntimeBackend(b"", "cuda").threads == default_threads()
     options = recorder.options
     assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
     assert options.enable_cpu_mem_arena
     assert ("CUDAExecutionProvider", {"use_tf32": "0"}) in recorder.providers
     assert recorder.fallback is False
-
-
-def test_default_threads(recorder, monkeypatch):
-    for cores, expected in ((1, 1), (2, 2), (64, 2)):
-        monkeypatch.setattr(
-            os, "sched_getaffinity", lambda _, c=cores: set(range(c)), raising=False
-        )
-        assert default_threads() == expected
-    assert OnnxRuntimeBackend(b"").threads == 2
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -213,24 +200,6 @@ def test_an_array_on_the_gpu_has_to_be_contiguous():
     assert device_pointer(OnDevice(values)) == values.ctypes.data
     with pytest.raises(ProviderError, match="contiguous"):
         device_pointer(OnDevice(values.T))
-
-
-def test_auto_takes_the_cpu_where_there_is_no_gpu(model, caplog):
-    with caplog.at_level("INFO"):
-        backend = OnnxRuntimeBackend(model.bytes, "auto")
-    assert backend.provider == "cpu"
-    assert "'auto' takes 'cpu'" in caplog.text
-
-
-def test_auto_says_why_cuda_does_not_start(recorder, caplog):
-    # (the CPU's session starts, because the recorder says CPUExecutionProvider)
-    assert OnnxRuntimeBackend(b"", "auto").provider == "cpu"
-    assert "takes 'cpu'" in caplog.text and "did not start" in caplog.text
-
-
-def test_auto_takes_cuda(recorder, monkeypatch):
-    monkeypatch.setattr(recorder, "starts", ("CUDAExecutionProvider", "CPUExecutionProvider"))
-    assert OnnxRuntimeBackend(b"", "auto").provider == "cuda"
 
 
 def test_tensorrt_provider_keeps_its_engines(model, recorder, monkeypatch, tmp_path):

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
+from dataclasses import replace
 
 import pytest
 
-from infoatlas_rt.cli import bench
+from infoatlas_rt.cli import bench, latency
+from infoatlas_rt.cli import main as main_module
+from infoatlas_rt.cli.arguments import make_estimator
 from infoatlas_rt.cli.main import main
 
 QUICK = ("bench", "--k", "1", "--slices", "2", "--dims", "3", "3", "--duration", "0.05")
@@ -42,6 +47,41 @@ def test_all_providers_are_measured_or_refused_with_the_reason(capsys):
     assert {*measured, *found["refused"]} == set(bench.PROVIDERS)
     for provider, why in found["refused"].items():
         assert provider in why
+
+
+def test_native_is_measured_beside_the_cpu(monkeypatch, capsys):
+    """Both are the CPU here: what is tested is what is made of their times."""
+    made = []
+
+    def make(arguments):
+        made.append(arguments.provider)
+        arguments.provider = "cpu"
+        return make_estimator(arguments)
+
+    taken = latency.measure
+
+    def measure(estimators, **options):
+        first, second = taken(estimators, **options)
+        return [replace(first, provider="native"), second]
+
+    monkeypatch.setattr(main_module, "make_estimator", make)
+    monkeypatch.setattr(latency, "measure", measure)
+    assert main([*QUICK, "--provider", "native", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert made == ["native", "cpu"] == [report["provider"] for report in found["reports"]]
+    native, cpu = (report["stages"]["total"] for report in found["reports"])
+    ratio = found["native_over_cpu"]["total"]
+    assert ratio["median"] == pytest.approx(native["median"] / cpu["median"])
+    assert main([*QUICK, "--provider", "native"]) == 0
+    out = capsys.readouterr().out
+    assert "Model edge on native" in out and "Model edge on cpu" in out
+    assert re.search(r"Native over cpu.*inference \d\.\d{3}, total \d\.\d{3}", out)
+
+
+def test_native_is_refused_with_the_reason(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "infoatlas_native", None)
+    assert main([*QUICK, "--provider", "native"]) == 3
+    assert "runtime/native" in capsys.readouterr().err
 
 
 def test_comparison_gives_ratios_and_what_differs(measured, tmp_path, capsys):

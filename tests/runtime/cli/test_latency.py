@@ -42,8 +42,8 @@ class Clock(RecordingEstimator):
 def test_measure_warms_up_and_runs_long_enough(monkeypatch):
     estimator, shares = Clock(), []
     monkeypatch.setattr(latency, "perf_counter", estimator)
-    report = latency.measure(
-        estimator, samples=50, dims=(7, 3), duration=0.01, progress=shares.append
+    (report,) = latency.measure(
+        [estimator], samples=50, dims=(7, 3), duration=0.01, progress=shares.append
     )
     assert report.iterations == 10  # at least, however short the duration
     assert len(estimator.calls) == 10 + 7  # a warm-up of 0.2 s
@@ -55,12 +55,29 @@ def test_measure_warms_up_and_runs_long_enough(monkeypatch):
     assert report.stages["inference"].median == pytest.approx(0.3)  # as the estimator says
     assert shares == sorted(shares) and shares[-1] == 1.0
     assert report.dims == (7, 3) and report.samples == 50
-    report = latency.measure(estimator, samples=50, dims=(3, 7), duration=0.59)
+    (report,) = latency.measure([estimator], samples=50, dims=(3, 7), duration=0.59)
     assert report.iterations == 20
 
 
+def test_estimators_take_turns(monkeypatch):
+    """So a slow minute of the machine slows both."""
+    clock, order = Clock(), []
+
+    class Turn(RecordingEstimator):
+        def estimate(self, x, y, **options):
+            order.append(self)
+            return clock.estimate(x, y, **options)
+
+    monkeypatch.setattr(latency, "perf_counter", clock)
+    first, second = Turn(), Turn()
+    reports = latency.measure([first, second], samples=50, dims=(3, 3), duration=0.59)
+    assert [report.iterations for report in reports] == [20, 20]
+    assert [report.millijoules for report in reports] == [None, None]
+    assert order == [first] * 7 + [second] * 7 + [first, second] * 20
+
+
 def test_stages_of_a_real_update():
-    report = latency.measure(Estimator(k=2, slices=2, threads=1), dims=(6, 9), duration=0.2)
+    (report,) = latency.measure([Estimator(k=2, slices=2, threads=1)], dims=(6, 9), duration=0.2)
     stages = report.stages
     parts = sum(stages[name].mean for name in ("slicing", "preprocessing", "inference"))
     assert 0 < parts <= stages["total"].mean  # each stage is a part of the whole
@@ -76,4 +93,4 @@ def test_stages_of_a_real_update():
 @pytest.mark.parametrize("options", [{"duration": 0}, {"samples": 0}, {"dims": (3, 0)}])
 def test_refusals(options):
     with pytest.raises(InputError):
-        latency.measure(RecordingEstimator(), **options)
+        latency.measure([RecordingEstimator()], **options)

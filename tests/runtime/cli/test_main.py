@@ -257,10 +257,11 @@ def test_bench(capsys):
 def test_info(capsys):
     assert main.main(["info"]) == 0
     text = capsys.readouterr().out
-    assert "n_min" in text and "sha256" in text
+    assert "n_min" in text and "sha256" in text and "provider auto" in text
     assert main.main(["info", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["name"] == "edge" and result["dim"] >= 5 and "bytes" not in result
+    assert result["providers"]["cpu"] == "CPUExecutionProvider"
 
 
 @pytest.mark.parametrize(

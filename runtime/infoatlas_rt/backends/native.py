@@ -1,0 +1,114 @@
+"""The C++ engine of the package infoatlas-rt-native, on the CPU (docs/native.md)."""
+
+from __future__ import annotations
+
+import logging
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ModelError, ProviderError
+from .protocol import Floats, Indices
+from .threads import cpu_threads
+
+if TYPE_CHECKING:
+    from ..model_file import ModelFile
+
+log = logging.getLogger(__name__)
+
+INTERFACE = 1  # of infoatlas_native, as it is called here; the package has the same number
+INSTALL = "pip install ./runtime/native from a checkout of infoatlas-rt (a C++20 compiler)"
+
+
+def is_installed() -> bool:
+    """Whether the package is there; importing it may still fail."""
+    return find_spec("infoatlas_native") is not None
+
+
+def load_native() -> Any:
+    """The module infoatlas_native.
+
+    Raises
+    ------
+    ProviderError
+        It is not installed, cannot be loaded, or has another interface.
+    """
+    try:
+        import infoatlas_native
+    except ImportError as error:
+        raise ProviderError(
+            "provider 'native' needs infoatlas-rt-native, which cannot be imported "
+            f"({error}): {INSTALL}, or use provider='cpu'"
+        ) from error
+    if infoatlas_native.INTERFACE != INTERFACE:
+        raise ProviderError(
+            f"infoatlas-rt-native {infoatlas_native.__version__} has interface "
+            f"{infoatlas_native.INTERFACE}, and this version of infoatlas-rt calls {INTERFACE}: "
+            "install both from one checkout, or use provider='cpu'"
+        )
+    return infoatlas_native
+
+
+class NativeBackend:
+    """The C++ engine with one model.
+
+    Parameters
+    ----------
+    model : ModelFile
+        Of an .onnx file: its weights are read from there.
+    threads : int, optional
+        Slices are shared out among this many threads, and rows of a single slice. They sleep
+        between calls. Two by default, for the robot has other work to do.
+
+    Attributes
+    ----------
+    provider : str
+        "native".
+    threads : int
+    milliseconds : dict of float
+        Empty.
+
+    Raises
+    ------
+    ProviderError
+        The package is not installed or has another interface, or the engine does not take this
+        model.
+    InputError
+        `threads` is not a positive integer.
+    """
+
+    provider = "native"
+
+    def __init__(self, model: ModelFile, threads: int | None = None) -> None:
+        self.threads = cpu_threads(threads)
+        self.milliseconds: dict[str, float] = {}
+        native = load_native()
+        try:
+            self._engine = native.Engine(model.bytes, threads=self.threads, interface=INTERFACE)
+        except RuntimeError as error:
+            raise ProviderError(
+                f"provider 'native' does not take {model.path}: {error}; use provider='cpu'"
+            ) from error
+        log.info("infoatlas-rt-native %s, compiled for %s", native.__version__, native.target())
+
+    def run(
+        self, x: Floats, y: Floats, shifts: Indices, sequence: Indices
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Evaluate the model; see `Backend.run`.
+
+        Raises
+        ------
+        ModelError
+            Memory is short.
+        """
+        inputs = map(np.ascontiguousarray, (x, y, shifts, sequence))
+        try:
+            found: tuple[Floats, Floats, Floats, Floats] = self._engine.run(*inputs)
+            return found
+        except (MemoryError, RuntimeError) as error:
+            raise ModelError(
+                f"the native engine cannot evaluate the model for {x.shape[1]} samples in "
+                f"{x.shape[0]} slices: {str(error) or 'memory is short'}; pass fewer samples, "
+                "slices or shifts"
+            ) from error

@@ -1,0 +1,164 @@
+"""Which engine a provider stands for: what is asked for runs or is refused; "auto" says why."""
+
+from __future__ import annotations
+
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from infoatlas_rt import Estimator, backends, model_file
+from infoatlas_rt.backends import make_backend, native
+from infoatlas_rt.errors import InputError, ProviderError
+
+onnxruntime = pytest.importorskip("onnxruntime")
+
+
+@pytest.fixture(scope="module")
+def model():
+    return model_file.load("edge")
+
+
+class Engine:
+    """Stands for infoatlas_native.Engine."""
+
+    refuses: Exception | None = None
+
+    def __init__(self, content, threads, interface):
+        if self.refuses is not None:
+            raise self.refuses
+        self.content, self.threads, self.interface = content, threads, interface
+
+    def run(self, x, y, shifts, sequence):
+        if self.refuses is not None:
+            raise self.refuses
+        assert all(values.flags.c_contiguous for values in (x, y, shifts, sequence))
+        mi = np.zeros(len(x), np.float32)
+        return mi, np.zeros(x.shape[:2], np.float32), np.zeros(x.shape[:2], np.float32), mi + 1
+
+
+@pytest.fixture
+def package(monkeypatch):
+    """Stands for the package infoatlas_native."""
+    module = ModuleType("infoatlas_native")
+    module.__spec__ = ModuleSpec("infoatlas_native", None)
+    module.INTERFACE, module.__version__ = native.INTERFACE, "9.9"
+    module.Engine, module.target = Engine, lambda: "avx9"
+    monkeypatch.setattr(Engine, "refuses", None)
+    monkeypatch.setitem(sys.modules, "infoatlas_native", module)
+    return module
+
+
+@pytest.fixture
+def no_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "infoatlas_native", None)
+
+
+@pytest.fixture
+def cuda(monkeypatch):
+    """An ONNX Runtime that lists CUDA. Its sessions do not start."""
+    there = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: there)
+    start = onnxruntime.InferenceSession
+
+    def session(content, options, providers):
+        if providers[0][0] == "CUDAExecutionProvider":
+            raise RuntimeError("CUDA failure 35")
+        return start(content, options, providers=providers)
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", session)
+
+
+@pytest.mark.parametrize("provider", ["gpu", None, 3])
+def test_unknown_provider(model, provider):
+    with pytest.raises(ProviderError, match=r"'cpu', 'native', 'cuda', 'tensorrt'"):
+        make_backend(model, provider)
+
+
+def test_native_gets_the_bytes_that_were_checked(model, package, caplog):
+    with caplog.at_level("INFO"):
+        backend = make_backend(model, "native", 3)
+    engine = backend._engine
+    assert (engine.content, engine.threads, engine.interface) == (model.bytes, 3, native.INTERFACE)
+    assert backend.provider == "native" and backend.threads == 3 and backend.milliseconds == {}
+    assert "infoatlas-rt-native 9.9" in caplog.text and "avx9" in caplog.text
+    estimate = Estimator(provider="native").estimate(*np.random.default_rng(0).random((2, 50)))
+    assert estimate.provider == "native" and estimate.mi == 0
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, "2", True])
+def test_bad_thread_counts(model, package, threads):
+    with pytest.raises(InputError, match="threads"):
+        make_backend(model, "native", threads)
+
+
+def test_native_is_not_installed(model, no_package):
+    with pytest.raises(ProviderError, match=r"pip install .*runtime/native.*provider='cpu'"):
+        make_backend(model, "native")
+
+
+def test_native_has_another_interface(model, package):
+    package.INTERFACE += 1
+    message = rf"9\.9 has interface {native.INTERFACE + 1}.* calls {native.INTERFACE}.*one checkout"
+    with pytest.raises(ProviderError, match=message):
+        make_backend(model, "native")
+
+
+def test_native_does_not_take_the_model(model, package, monkeypatch):
+    monkeypatch.setattr(Engine, "refuses", RuntimeError("readout 'generated' is not implemented"))
+    with pytest.raises(ProviderError, match=r"edge\.onnx: readout 'generated'.*provider='cpu'"):
+        make_backend(model, "native")
+
+
+def test_native_runs_out_of_memory(model, package, monkeypatch):
+    estimator = Estimator(provider="native")
+    monkeypatch.setattr(Engine, "refuses", MemoryError())
+    with pytest.raises(RuntimeError, match=r"50 samples in 1 slices: memory is short"):
+        estimator.estimate(*np.random.default_rng(0).random((2, 50)))
+
+
+def test_auto_takes_the_cpu_where_there_is_nothing_else(model, no_package, caplog):
+    with caplog.at_level("INFO"):
+        assert make_backend(model, "auto").provider == "cpu"
+    for line in ("over 'cuda', which is not", "over 'native', which is not", "takes 'cpu'"):
+        assert line in caplog.text
+    assert backends.installed()["auto"] == "cpu"
+
+
+def test_auto_takes_native_before_the_cpu(model, package, caplog):
+    with caplog.at_level("INFO"):
+        assert make_backend(model, "auto", 2).provider == "native"
+    assert "'auto' takes 'native'" in caplog.text
+    assert backends.installed()["auto"] == "native"
+
+
+def test_auto_needs_no_onnxruntime(model, package, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert make_backend(model, "auto").provider == "native"
+
+
+def test_auto_says_why_cuda_and_native_do_not_start(model, cuda, package, monkeypatch, caplog):
+    monkeypatch.setattr(Engine, "refuses", RuntimeError("no such readout"))
+    assert make_backend(model, "auto").provider == "cpu"
+    assert "CUDA failure 35" in caplog.text and "no such readout" in caplog.text
+    assert "over 'cuda'" in caplog.text and "over 'native'" in caplog.text
+
+
+def test_auto_takes_cuda_first(model, cuda, package, monkeypatch):
+    class Started:
+        def __init__(self, content, provider, threads, options):
+            self.provider = provider
+
+    monkeypatch.setattr("infoatlas_rt.backends.onnxruntime.OnnxRuntimeBackend", Started)
+    assert make_backend(model, "auto").provider == "cuda"
+    found = backends.installed()
+    assert found["auto"] == "cuda if it starts, else native"
+    assert found["cuda"] == "CUDAExecutionProvider" and "no Tensorrt" in found["tensorrt"]
+
+
+def test_what_is_installed(no_package):
+    found = backends.installed()
+    assert tuple(found) == backends.PROVIDERS
+    assert found["cpu"] == "CPUExecutionProvider" and "runtime/native" in found["native"]

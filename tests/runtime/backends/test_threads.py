@@ -1,0 +1,14 @@
+"""Threads on the CPU: two, or one on a single core, or the number that is asked for."""
+
+import os
+
+import pytest
+
+from infoatlas_rt.backends.threads import cpu_threads, default_threads
+
+
+@pytest.mark.parametrize(("cores", "expected"), [(1, 1), (2, 2), (64, 2)])
+def test_default_threads(monkeypatch, cores, expected):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
+    assert default_threads() == cpu_threads(None) == expected
+    assert cpu_threads(5) == 5
