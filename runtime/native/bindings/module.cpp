@@ -1,0 +1,117 @@
+// The module infoatlas_native._engine: arrays are checked here, and only here.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+
+#include "engine.h"
+
+namespace nb = nanobind;
+
+namespace {
+
+constexpr int kInterface = 1;  // of this module, as infoatlas_native/__init__.py calls it
+constexpr int64_t kLargest = int64_t{1} << 40;  // values in an array: far from any overflow
+
+using Input = nb::ndarray<nb::ro, nb::device::cpu>;
+using Output = nb::ndarray<nb::device::cpu>;
+
+std::string text(const int64_t* sizes, size_t count) {
+  std::string found = "[";
+  for (size_t i = 0; i < count; ++i) {
+    found += (i ? ", " : "") + (sizes[i] < 0 ? "any" : std::to_string(sizes[i]));
+  }
+  return found + "]";
+}
+
+// The values of an array of this type and shape, in C order; a size of -1 stands for any.
+template <class T, class Array>
+auto values(const Array& array, const char* name, std::initializer_list<int64_t> shape) {
+  if (array.dtype() != nb::dtype<T>()) {
+    const std::string type = std::is_same_v<T, float> ? "float32" : "int64";
+    throw nb::value_error((std::string(name) + " is not an array of " + type).c_str());
+  }
+  bool good = array.ndim() == shape.size();
+  int64_t step = 1, total = 1;
+  for (size_t i = array.ndim(); good && i-- > 0;) {
+    const auto size = static_cast<int64_t>(array.shape(i));
+    const int64_t wanted = shape.begin()[i];
+    good = (wanted < 0 || size == wanted) && size <= kLargest;
+    if (good && size > 1 && array.stride(i) != step) {
+      throw nb::value_error((std::string(name) + " is not contiguous").c_str());
+    }
+    step *= size > 0 ? size : 1;
+    total *= size;
+    good = good && step <= kLargest;
+  }
+  if (!good) {
+    int64_t found[8] = {};
+    const size_t count = array.ndim() < 8 ? array.ndim() : 8;
+    for (size_t i = 0; i < count; ++i) found[i] = static_cast<int64_t>(array.shape(i));
+    throw nb::value_error((std::string(name) + " has shape " + text(found, count) +
+                           " instead of " + text(shape.begin(), shape.size()))
+                              .c_str());
+  }
+  auto* data = array.data();
+  using Value = std::conditional_t<std::is_const_v<std::remove_pointer_t<decltype(data)>>,
+                                   const T, T>;
+  if (total > 0 && reinterpret_cast<uintptr_t>(data) % alignof(T) != 0) {
+    throw nb::value_error((std::string(name) + " is not aligned").c_str());
+  }
+  return static_cast<Value*>(data);
+}
+
+void check_indices(const int64_t* indices, int64_t count, int64_t least, int64_t most,
+                   const char* name) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (indices[i] < least || indices[i] > most) {
+      throw nb::value_error((std::string(name) + " holds " + std::to_string(indices[i]) +
+                             ", which is not in " + std::to_string(least) + ".." +
+                             std::to_string(most))
+                                .c_str());
+    }
+  }
+}
+
+void run(infoatlas::Engine& engine, const Input& x, const Input& y, const Input& shifts,
+         const Input& sequence, const Output& mi, const Output& pointwise,
+         const Output& influence, const Output& spread) {
+  const float* xs = values<float>(x, "x", {-1, -1, engine.dim()});
+  const auto batch = static_cast<int64_t>(x.shape(0)), n = static_cast<int64_t>(x.shape(1));
+  const float* ys = values<float>(y, "y", {batch, n, engine.dim()});
+  const int64_t* steps = values<int64_t>(shifts, "shifts", {-1});
+  const auto m = static_cast<int64_t>(shifts.shape(0));
+  const int64_t* positions = values<int64_t>(sequence, "sequence", {n});
+  const infoatlas::Outputs out{
+      values<float>(mi, "mi", {batch}),
+      values<float>(pointwise, "pointwise", {batch, n}),
+      values<float>(influence, "influence", {batch, n}),
+      values<float>(spread, "spread", {batch}),
+  };
+  check_indices(steps, m, 1, n - 1, "shifts");
+  check_indices(positions, n, 0, n - 1, "sequence");
+  if (batch == 0) return;
+  const nb::gil_scoped_release released;
+  engine.run(xs, ys, batch, n, steps, m, positions, out);
+}
+
+}  // namespace
+
+NB_MODULE(_engine, module) {
+  module.attr("INTERFACE") = kInterface;
+  nb::class_<infoatlas::Engine>(module, "Engine")
+      .def(
+          "__init__",
+          [](infoatlas::Engine* self, const nb::bytes& content, int threads) {
+            if (threads < 1) throw nb::value_error("threads has to be at least 1");
+            new (self) infoatlas::Engine(content.data(), content.size(), threads);
+          },
+          nb::arg("content"), nb::arg("threads"))
+      .def("run", &run, nb::arg("x"), nb::arg("y"), nb::arg("shifts"), nb::arg("sequence"),
+           nb::arg("mi"), nb::arg("pointwise"), nb::arg("influence"), nb::arg("spread"))
+      .def_prop_ro("dim", &infoatlas::Engine::dim)
+      .def_prop_ro("target", &infoatlas::Engine::target);
+}

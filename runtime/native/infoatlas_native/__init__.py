@@ -1,0 +1,105 @@
+"""The C++ engine of infoatlas-rt: `infoatlas_rt.Estimator(provider="native")` uses it.
+
+By itself, it takes samples in canonical form, as the inputs of an .onnx model file do.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _engine
+
+__all__ = ["INTERFACE", "Engine", "__version__"]
+
+__version__ = version("infoatlas-rt-native")
+INTERFACE: int = _engine.INTERFACE  # of this module; infoatlas_rt/backends/native.py has the same
+
+
+class Engine:
+    """A model in memory, ready to run. Threads may share it, and it works in a forked process.
+
+    Parameters
+    ----------
+    model : bytes, str or path
+        Content or path of an .onnx model file.
+    threads : int
+        Among which a call is shared out; they sleep between calls.
+    interface : int
+        The interface that the caller expects.
+
+    Attributes
+    ----------
+    dim : int
+        D, inputs of a side.
+    target : str
+        Instructions in use: "avx512", "avx2", "neon" or "baseline".
+
+    Raises
+    ------
+    RuntimeError
+        The interface is another one, or the model is damaged or not one that the engine takes.
+    """
+
+    def __init__(
+        self,
+        model: bytes | str | os.PathLike[str],
+        *,
+        threads: int = 1,
+        interface: int = INTERFACE,
+    ) -> None:
+        if interface != INTERFACE:
+            raise RuntimeError(
+                f"the caller expects interface {interface!r}, and infoatlas-rt-native "
+                f"{__version__} has {INTERFACE}: install both from one checkout"
+            )
+        if not isinstance(model, bytes):
+            with open(model, "rb") as file:
+                model = file.read()
+        self._engine = _engine.Engine(model, threads)
+        self.dim: int = self._engine.dim
+        self.target: str = self._engine.target
+
+    def run(
+        self,
+        x: NDArray[np.float32],
+        y: NDArray[np.float32],
+        shifts: NDArray[np.int64],
+        sequence: NDArray[np.int64],
+        out: tuple[NDArray[np.float32], ...] | None = None,
+    ) -> tuple[NDArray[np.float32], ...]:
+        """Evaluate the model. Other threads of Python run meanwhile.
+
+        Parameters
+        ----------
+        x, y : [S, n, D] float32
+            Shuffled pairs in canonical form.
+        shifts : [M] int64
+            Each in 1..n-1.
+        sequence : [n] int64
+            Positions of the pairs in order of time, each in 0..n-1.
+        out : tuple of arrays, optional
+            Where results go, of the shapes below; new arrays unless given.
+
+        Returns
+        -------
+        mi : [S] float32, nats
+        pointwise : [S, n] float32, nats
+        influence : [S, n] float32, nats
+        spread : [S] float32, nats
+
+        Raises
+        ------
+        ValueError
+            An array has another type or shape, is not contiguous, or holds an index that is out of
+            range.
+        MemoryError
+        """
+        if out is None:
+            shape = np.shape(x)[:2]
+            out = tuple(np.empty(size, np.float32) for size in (shape[:1], shape, shape, shape[:1]))
+        self._engine.run(x, y, shifts, sequence, *out)
+        return out

@@ -1,0 +1,36 @@
+"""The models, in both engines."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+import infoatlas_native
+import inputs
+from infoatlas_rt import model_file
+from infoatlas_rt.backends import make_backend
+
+MODELS = ("edge", "base", "wide")
+
+
+@pytest.fixture(params=MODELS)
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def backends(name):
+    """ONNX Runtime, and the engine."""
+    return _backends(name)
+
+
+@cache
+def _backends(name):
+    file = model_file.load(name)
+    return make_backend(file, "cpu", 2), make_backend(file, "native", 2)
+
+
+@pytest.fixture
+def engine():
+    return infoatlas_native.Engine(inputs.content("edge"), threads=2)

@@ -1,0 +1,296 @@
+"""The module infoatlas_native: what it refuses, threads, processes, the same bits."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import infoatlas_native
+import inputs
+from infoatlas_native import Engine
+from inputs import content
+
+GIVEN = inputs.canonical(5, 60, 7, 8)
+
+
+def same(found, wanted):
+    for value, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(value, other)
+
+
+@pytest.mark.parametrize("threads", [1, 3, 16])
+def test_same_bits_whatever_the_threads_and_the_neighbours(engine, threads):
+    wanted = engine.run(*GIVEN)
+    other = Engine(content("edge"), threads=threads)
+    same(other.run(*GIVEN), wanted)
+    x, y, shifts, sequence = GIVEN
+    for i in range(len(x)):
+        alone = other.run(x[i : i + 1], y[i : i + 1], shifts, sequence)
+        same(alone, [value[i : i + 1] for value in wanted])
+
+
+def test_one_slice_is_shared_out_with_the_same_bits():
+    given = inputs.canonical(5, 3000, 1, 5)
+    same(Engine(content("edge"), threads=3).run(*given), Engine(content("edge")).run(*given))
+
+
+def test_calls_of_all_sizes_in_any_order(engine):
+    """Memory that an earlier call has left makes no difference."""
+    sizes = [(50, 3), (400, 1), (33, 20), (50, 3), (1000, 2), (33, 1), (50, 3)]
+    for n, slices in sizes:
+        given = inputs.canonical(5, n, slices, 6)
+        same(engine.run(*given), Engine(content("edge")).run(*given))
+
+
+def test_outputs_of_the_caller(engine):
+    wanted = engine.run(*GIVEN)
+    out = tuple(np.full_like(value, np.nan) for value in wanted)
+    assert engine.run(*GIVEN, out=out) is out
+    same(out, wanted)
+
+
+def test_from_a_file(tmp_path, engine):
+    path = tmp_path / "edge.onnx"
+    path.write_bytes(content("edge"))
+    same(Engine(path).run(*GIVEN), engine.run(*GIVEN))
+    same(Engine(str(path)).run(*GIVEN), engine.run(*GIVEN))
+    with pytest.raises(FileNotFoundError, match=r"none\.onnx"):
+        Engine(tmp_path / "none.onnx")
+
+
+def test_no_slices(engine):
+    x, y, shifts, sequence = GIVEN
+    found = engine.run(x[:0], y[:0], shifts, sequence)
+    assert [value.shape for value in found] == [(0,), (0, 60), (0, 60), (0,)]
+
+
+# -- Arrays that are refused ---------------------------------------------------------------------
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_any_arrays_are_taken_or_refused(data):
+    """Nothing is read or written beyond an array, whatever its shape (make native-sanitize)."""
+    engine = _engine()
+    dtypes = st.sampled_from([np.float32, np.float64, np.int64, np.int32])
+    sizes = st.integers(0, 6)
+
+    def array(dtype, *dims):
+        if data.draw(st.integers(0, 9)) == 0:  # another shape or type
+            dims = data.draw(st.lists(sizes, max_size=4))
+            dtype = data.draw(dtypes)
+        found = np.zeros(dims, dtype)
+        if data.draw(st.integers(0, 19)) == 0 and found.ndim and found.size:
+            found = np.zeros((*dims[:-1], 2 * dims[-1]), dtype)[..., ::2]
+        return found
+
+    slices, n, m = data.draw(sizes), data.draw(st.integers(2, 40)), data.draw(st.integers(1, 6))
+    arguments = (
+        array(np.float32, slices, n, 5),
+        array(np.float32, slices, n, 5),
+        array(np.int64, m) + 1,
+        array(np.int64, n),
+    )
+    good = (
+        all(v.flags.c_contiguous for v in arguments)
+        and [v.dtype for v in arguments] == [np.float32, np.float32, np.int64, np.int64]
+        and arguments[0].ndim == 3
+        and arguments[0].shape == arguments[1].shape == (*arguments[0].shape[:2], 5)
+        and arguments[2].ndim == 1
+        and arguments[3].shape == arguments[0].shape[1:2]
+        and arguments[0].shape[1] >= 2
+    )
+    if good and len(arguments[2]) >= 4:
+        for values in engine.run(*arguments):
+            assert len(values) == len(arguments[0])
+    else:
+        with pytest.raises((ValueError, RuntimeError)):
+            engine.run(*arguments)
+
+
+def _engine(kept=[]):  # noqa: B006
+    if not kept:
+        kept.append(Engine(content("edge")))
+    return kept[0]
+
+
+def changed(position, value):
+    return (*GIVEN[:position], value, *GIVEN[position + 1 :])
+
+
+REFUSED = {
+    "type": (changed(0, GIVEN[0].astype(np.float64)), "x is not an array of float32"),
+    "indices of 32 bits": (changed(2, GIVEN[2].astype(np.int32)), "shifts is not an array of int6"),
+    "other sizes": (changed(1, GIVEN[1][:-1]), r"y has shape \[6, 60, 5\] instead of \[7, 60, 5"),
+    "too narrow": (changed(0, GIVEN[0][..., :4].copy()), r"x has shape .* \[any, any, 5\]"),
+    "not contiguous": (changed(1, np.asfortranarray(GIVEN[1])), "y is not contiguous"),
+    "shift of 0": (changed(2, np.arange(8)), r"shifts holds 0, which is not in 1\.\.59"),
+    "shift of n": (changed(2, np.arange(53, 61)), r"shifts holds 60, which is not in 1\.\.59"),
+    "position beyond": (changed(3, np.arange(1, 61)), "sequence holds 60"),
+    "too few positions": (changed(3, np.arange(59)), r"sequence has shape \[59\] instead of \[60"),
+    "many dimensions": (changed(0, np.zeros((1,) * 12, np.float32)), "x has shape"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_arrays(engine, case):
+    arguments, message = REFUSED[case]
+    with pytest.raises(ValueError, match=message):
+        engine.run(*arguments)
+
+
+def test_refused_outputs(engine):
+    wanted = engine.run(*GIVEN)
+    for i in range(4):
+        out = [np.empty_like(value) for value in wanted]
+        out[i] = out[i][:-1]
+        with pytest.raises(ValueError, match="has shape"):
+            engine.run(*GIVEN, out=out)
+    out = [np.empty_like(value) for value in wanted]
+    out[0].flags.writeable = False
+    with pytest.raises(TypeError):
+        engine.run(*GIVEN, out=out)
+
+
+@pytest.mark.parametrize("value", [None, 3, [[1.0]], "x"])
+def test_what_is_no_array_is_refused(engine, value):
+    with pytest.raises((TypeError, ValueError)):
+        engine.run(value, *GIVEN[1:])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e38, 1e-42])
+def test_no_value_harms(engine, value):
+    """Garbage gives garbage of the right shape, and the next call is as before."""
+    wanted = engine.run(*GIVEN)
+    bad = GIVEN[0].copy()
+    bad[3, 5, 2] = value
+    engine.run(bad, *GIVEN[1:])
+    engine.run(np.full_like(bad, value), np.full_like(bad, value), *GIVEN[2:])
+    same(engine.run(*GIVEN), wanted)
+
+
+def test_denormal_numbers_stay_as_they_are(engine):
+    """What the engine switches within a call is switched back."""
+    tiny = np.float32(1e-40)
+    engine.run(*GIVEN)
+    assert tiny * np.float32(0.5) > 0
+
+
+# -- Files that are refused ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.2, 0.5, 0.9, 0.9999])
+def test_truncated_files(share):
+    whole = content("edge")
+    with pytest.raises(RuntimeError, match=r"\w{4}"):
+        Engine(whole[: int(share * len(whole))])
+
+
+@pytest.mark.parametrize("junk", [b"\x00" * 100, b"not a model", b"\xff" * 1000, b"PK\x03\x04"])
+def test_what_is_no_model(junk):
+    with pytest.raises(RuntimeError, match=r"\w{4}"):
+        Engine(junk)
+
+
+def test_weights_of_other_names():
+    """A file of the right framing without what the engine looks for."""
+    whole = content("edge")
+    renamed = whole.replace(b"hypernetwork.", b"hypernetwerk.")
+    assert renamed != whole
+    with pytest.raises(RuntimeError, match="hypernetwork"):
+        Engine(renamed)
+
+
+def test_another_interface():
+    with pytest.raises(RuntimeError, match=r"interface 99.*one checkout"):
+        Engine(content("edge"), interface=99)
+
+
+@pytest.mark.parametrize("threads", [0, -3])
+def test_bad_thread_counts(threads):
+    with pytest.raises(ValueError, match="at least 1"):
+        Engine(content("edge"), threads=threads)
+
+
+# -- Threads and processes -----------------------------------------------------------------------
+
+
+def test_the_gil_is_released(engine):
+    """Another thread of Python counts while a call runs."""
+    given = inputs.canonical(5, 5000, 2, 5)
+    counted, done = 0, threading.Event()
+
+    def call():
+        engine.run(*given)
+        done.set()
+
+    worker = threading.Thread(target=call)
+    worker.start()
+    while not done.is_set():
+        counted += 1
+        time.sleep(0)
+    worker.join()
+    assert counted > 20
+
+
+def test_threads_share_an_engine(engine):
+    every = [inputs.canonical(5, 60, 3, 8, seed) for seed in range(8)]
+    wanted = [engine.run(*given) for given in every]
+    with ThreadPoolExecutor(4) as pool:
+        for found, expected in zip(
+            pool.map(lambda i: engine.run(*every[i % 8]), range(80)), wanted * 10, strict=True
+        ):
+            same(found, expected)
+
+
+def _in_child(engine, wanted, queue):
+    same(engine.run(*GIVEN), wanted)
+    queue.put(os.getpid())
+
+
+def test_a_forked_process_has_threads_of_its_own(engine):
+    wanted = engine.run(*GIVEN)
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    children = [context.Process(target=_in_child, args=(engine, wanted, queue)) for _ in range(2)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join(30)
+        assert child.exitcode == 0
+    same(engine.run(*GIVEN), wanted)
+
+
+def test_a_fork_during_a_call(engine):
+    """The child does not wait for threads that it does not have."""
+    wanted = engine.run(*GIVEN)
+    given = inputs.canonical(5, 5000, 4, 5)
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(lambda: [engine.run(*given) for _ in range(3)])
+        child = context.Process(target=_in_child, args=(engine, wanted, queue))
+        child.start()
+        child.join(30)
+        assert child.exitcode == 0
+        running.result()
+
+
+def test_threads_end_with_the_engine():
+    before = len(os.listdir("/proc/self/task"))
+    for _ in range(20):
+        Engine(content("edge"), threads=4).run(*GIVEN)
+    assert len(os.listdir("/proc/self/task")) <= before + 4
+
+
+def test_version():
+    assert infoatlas_native.__version__ and infoatlas_native.INTERFACE == 1
+    assert _engine().target in ("avx512", "avx2", "neon", "baseline")

@@ -1,0 +1,56 @@
+"""The engine gives what ONNX Runtime gives of the same file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import inputs
+from infoatlas_rt import Estimator
+
+SIZES = {  # n: slices, shifts
+    32: (1000, 5),
+    33: (1, 32),
+    40: (2, 39),
+    100: (40, 5),
+    257: (13, 62),
+    1000: (4, 16),
+    5000: (1, 5),
+    20_000: (1, 5),
+}
+MI = 1e-3  # nats
+POINTWISE = 5e-3  # nats
+INFLUENCE = 5e-3  # nats, of single samples
+SPREAD = 0.01  # relative
+
+
+def compare(found, wanted):
+    for value in found:
+        assert value.dtype == np.float32 and np.isfinite(value).all()
+    for value, other, bound in zip(found, wanted, (MI, POINTWISE, INFLUENCE), strict=False):
+        np.testing.assert_allclose(value, other, atol=bound, rtol=0)
+    np.testing.assert_allclose(found[3], wanted[3], rtol=SPREAD)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_the_outputs_are_those_of_onnxruntime(backends, n):
+    cpu, native = backends
+    slices, shifts = SIZES[n]
+    dim = native._engine.dim
+    given = inputs.canonical(dim, n, slices, shifts)
+    compare(native.run(*given), cpu.run(*given))
+
+
+def test_estimates(name):
+    """All of an update: a window of a robot's states, sliced."""
+    rng = np.random.default_rng(0)
+    x = np.cumsum(rng.standard_normal((100, 41)), axis=0)
+    y = x + rng.standard_normal(x.shape)
+    found, wanted = (
+        Estimator(name, provider=p, slices=8).estimate(x, y, time_series=True)
+        for p in ("native", "cpu")
+    )
+    assert found.provider == "native"
+    assert found.mi == pytest.approx(wanted.mi, abs=MI)
+    for field in ("stderr", "noise", "spread"):
+        assert getattr(found, field) == pytest.approx(getattr(wanted, field), rel=SPREAD)

@@ -1,0 +1,84 @@
+"""provider="native" where the package is installed: taken by auto, in copies, and the command."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+from infoatlas_rt import Estimator, ModelError, ProviderError, backends, model_file
+from infoatlas_rt.backends import native
+from infoatlas_rt.cli.main import main
+
+X, Y = np.random.default_rng(0).standard_normal((2, 60, 3))
+
+
+def test_auto_takes_it(caplog):
+    with caplog.at_level("INFO"):
+        estimator = Estimator(provider="auto")
+    assert estimator.backend.provider == "native"
+    assert "'auto' takes 'native'" in caplog.text
+    assert backends.installed()["auto"] == "native"
+
+
+def test_the_default_is_what_it_was():
+    assert Estimator().backend.provider == "cpu"
+
+
+def test_copies_have_the_same_bits():
+    estimator = Estimator(provider="native", threads=1)
+    wanted = estimator.estimate(X, Y)
+    for other in (copy.deepcopy(estimator), pickle.loads(pickle.dumps(estimator))):
+        assert (other.backend.provider, other.backend.threads) == ("native", 1)
+        np.testing.assert_array_equal(other.estimate(X, Y).pointwise, wanted.pointwise)
+
+
+def test_the_package_has_the_interface_that_the_runtime_calls():
+    import infoatlas_native
+
+    assert infoatlas_native.INTERFACE == native.INTERFACE
+
+
+def test_versions_of_the_interface_are_compared(monkeypatch):
+    monkeypatch.setattr(native, "INTERFACE", 99)
+    with pytest.raises(ProviderError, match=r"interface 1.*calls 99"):
+        Estimator(provider="native")
+
+
+def test_a_model_that_it_does_not_take(monkeypatch, caplog):
+    """The way out is named, and auto takes it."""
+    file = model_file.load("edge")
+    other = file.bytes.replace(b"hypernetwork.", b"hypernetwerk.")
+    changed = copy.copy(file)
+    object.__setattr__(changed, "bytes", other)
+    with pytest.raises(ProviderError, match=r"does not take .*edge\.onnx: .*provider='cpu'"):
+        backends.make_backend(changed, "native")
+    assert backends.make_backend(changed, "auto").provider == "cpu"
+    assert "passes over 'native'" in caplog.text
+
+
+def test_samples_that_no_memory_holds():
+    """A call that cannot be is an error of this project, and the process lives."""
+    estimator = Estimator(provider="native")
+    x = np.lib.stride_tricks.as_strided(
+        np.zeros(1, np.float32), (1, 2**31, estimator.model_file.dim), (0, 0, 0)
+    )
+    with pytest.raises((ModelError, MemoryError)):
+        estimator.backend._engine.run(x, x, np.arange(1, 6), np.arange(10))
+
+
+def test_info_and_bench(capsys):
+    assert main(["info", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["providers"]
+    assert found["auto"] == "native" and found["native"].startswith("infoatlas-rt-native")
+    quick = ["bench", "--k", "1", "--slices", "2", "--dims", "3", "3", "--duration", "0.05"]
+    assert main([*quick, "--provider", "auto"]) == 0
+    assert "Model edge on native, " in capsys.readouterr().out
+    assert main([*quick, "--provider", "native", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [report["provider"] for report in found["reports"]] == ["native", "cpu"]
+    assert found["native_over_cpu"]["total"]["median"] > 0
+    assert "infoatlas-rt-native" in found["reports"][0]["versions"]
