@@ -82,7 +82,11 @@ class Settings:
     slices: int = setting(0, "random projections averaged; 0: 40 if anything is sliced", 0, 100_000)
     seed: int = setting(0, "of projections and shuffle", 0, 2**31 - 1)
     model_file_path: str = setting("edge", "shipped model or .onnx file", live=False)
-    provider: str = setting("cpu", "cpu, cuda or tensorrt; never replaced silently", live=False)
+    provider: str = setting(
+        "auto",
+        "cpu, native, cuda or tensorrt, never replaced silently; auto: cuda, native or cpu",
+        live=False,
+    )
     threads: int = setting(0, "CPU threads; chosen by the runtime if 0", 0, 1024, live=False)
 
     key_state_kinds: tuple[str, ...] = setting(
