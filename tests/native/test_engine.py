@@ -76,7 +76,7 @@ def test_no_slices(engine):
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 def test_any_arrays_are_taken_or_refused(data):
     """Nothing is read or written beyond an array, whatever its shape (make native-sanitize)."""
     engine = _engine()
@@ -108,12 +108,12 @@ def test_any_arrays_are_taken_or_refused(data):
         and arguments[3].shape == arguments[0].shape[1:2]
         and arguments[0].shape[1] >= 2
     )
-    if good and len(arguments[2]) >= 4:
-        for values in engine.run(*arguments):
-            assert len(values) == len(arguments[0])
+    try:
+        found = engine.run(*arguments)
+    except (ValueError, RuntimeError):
+        assert not good or len(arguments[2]) < 5  # which cannot be solved
     else:
-        with pytest.raises((ValueError, RuntimeError)):
-            engine.run(*arguments)
+        assert good and [len(values) for values in found] == [len(arguments[0])] * 4
 
 
 def _engine(kept=[]):  # noqa: B006

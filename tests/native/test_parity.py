@@ -9,7 +9,7 @@ import inputs
 from infoatlas_rt import Estimator
 
 SIZES = {  # n: slices, shifts
-    32: (1000, 5),
+    32: (1000, 5),  # (base: 60, for ONNX Runtime takes long)
     33: (1, 32),
     40: (2, 39),
     100: (40, 5),
@@ -33,11 +33,12 @@ def compare(found, wanted):
 
 
 @pytest.mark.parametrize("n", SIZES)
-def test_the_outputs_are_those_of_onnxruntime(backends, n):
+def test_the_outputs_are_those_of_onnxruntime(name, backends, n):
     cpu, native = backends
     slices, shifts = SIZES[n]
-    dim = native._engine.dim
-    given = inputs.canonical(dim, n, slices, shifts)
+    if name == "base":
+        slices = min(slices, 60)
+    given = inputs.canonical(native._engine.dim, n, slices, shifts)
     compare(native.run(*given), cpu.run(*given))
 
 

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "engine.h"
 
@@ -35,16 +36,14 @@ auto values(const Array& array, const char* name, std::initializer_list<int64_t>
     throw nb::value_error((std::string(name) + " is not an array of " + type).c_str());
   }
   bool good = array.ndim() == shape.size();
-  int64_t step = 1, total = 1;
+  int64_t step = 1;  // of a dimension, in values
+  bool contiguous = true;
   for (size_t i = array.ndim(); good && i-- > 0;) {
     const auto size = static_cast<int64_t>(array.shape(i));
     const int64_t wanted = shape.begin()[i];
+    contiguous = contiguous && (size <= 1 || array.stride(i) == step);
     good = (wanted < 0 || size == wanted) && size <= kLargest;
-    if (good && size > 1 && array.stride(i) != step) {
-      throw nb::value_error((std::string(name) + " is not contiguous").c_str());
-    }
-    step *= size > 0 ? size : 1;
-    total *= size;
+    step *= good ? size : 0;
     good = good && step <= kLargest;
   }
   if (!good) {
@@ -55,10 +54,14 @@ auto values(const Array& array, const char* name, std::initializer_list<int64_t>
                            " instead of " + text(shape.begin(), shape.size()))
                               .c_str());
   }
+  const bool empty = step == 0;
+  if (!contiguous && !empty) {
+    throw nb::value_error((std::string(name) + " is not contiguous").c_str());
+  }
   auto* data = array.data();
   using Value = std::conditional_t<std::is_const_v<std::remove_pointer_t<decltype(data)>>,
                                    const T, T>;
-  if (total > 0 && reinterpret_cast<uintptr_t>(data) % alignof(T) != 0) {
+  if (!empty && reinterpret_cast<uintptr_t>(data) % alignof(T) != 0) {
     throw nb::value_error((std::string(name) + " is not aligned").c_str());
   }
   return static_cast<Value*>(data);
