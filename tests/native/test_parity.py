@@ -9,7 +9,7 @@ import inputs
 from infoatlas_rt import Estimator
 
 SIZES = {  # n: slices, shifts
-    32: (1000, 5),  # (base: 60, for ONNX Runtime takes long)
+    32: (1000, 5),  # (base and wide: 60, for ONNX Runtime takes long)
     33: (1, 32),
     40: (2, 39),
     100: (40, 5),
@@ -19,16 +19,18 @@ SIZES = {  # n: slices, shifts
     20_000: (1, 5),
 }
 MI = 1e-3  # nats
-POINTWISE = 5e-3  # nats
-INFLUENCE = 5e-3  # nats, of single samples
+# Of single samples, nats, and relative: a pair that the critic finds impossible has hundreds.
+POINTWISE = INFLUENCE = 5e-3
+LARGE = 2e-3
 SPREAD = 0.01  # relative
 
 
 def compare(found, wanted):
     for value in found:
         assert value.dtype == np.float32 and np.isfinite(value).all()
-    for value, other, bound in zip(found, wanted, (MI, POINTWISE, INFLUENCE), strict=False):
-        np.testing.assert_allclose(value, other, atol=bound, rtol=0)
+    np.testing.assert_allclose(found[0], wanted[0], atol=MI, rtol=0)
+    np.testing.assert_allclose(found[1], wanted[1], atol=POINTWISE, rtol=LARGE)
+    np.testing.assert_allclose(found[2], wanted[2], atol=INFLUENCE, rtol=LARGE)
     np.testing.assert_allclose(found[3], wanted[3], rtol=SPREAD)
 
 
@@ -36,7 +38,7 @@ def compare(found, wanted):
 def test_the_outputs_are_those_of_onnxruntime(name, backends, n):
     cpu, native = backends
     slices, shifts = SIZES[n]
-    if name == "base":
+    if name != "edge":
         slices = min(slices, 60)
     given = inputs.canonical(native._engine.dim, n, slices, shifts)
     compare(native.run(*given), cpu.run(*given))
