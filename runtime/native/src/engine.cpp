@@ -9,6 +9,7 @@
 
 #include "denormals.h"
 #include "model.h"
+#include "onnx_file.h"
 #include "pool.h"
 #include "sample.h"
 
@@ -70,8 +71,8 @@ struct Engine::Parts {
   std::unique_ptr<Team> team;
   std::atomic<int64_t> process{0};  // whose team it is; negative while it is made
 
-  Parts(const std::string& path, int threads_)
-      : model(load_model(path)), target(best_target()), threads(threads_) {}
+  Parts(std::string_view content, const std::string& name, int threads_)
+      : model(load_model(content, name)), target(best_target()), threads(threads_) {}
 
   ~Parts() {
     if (process.load() != getpid()) (void)team.release();
@@ -90,7 +91,11 @@ struct Engine::Parts {
 };
 
 Engine::Engine(const std::string& path, int threads)
-    : parts_(std::make_unique<Parts>(path, threads)) {}
+    : parts_(std::make_unique<Parts>(read_file(path), path, threads)) {}
+
+Engine::Engine(const void* content, std::size_t size, int threads)
+    : parts_(std::make_unique<Parts>(std::string_view(static_cast<const char*>(content), size),
+                                     "the file", threads)) {}
 
 Engine::~Engine() = default;
 

@@ -1,6 +1,7 @@
 // The engine: what the graph of an .onnx model file computes, on a CPU, without ONNX Runtime.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,9 +18,11 @@ struct Outputs {
 
 class Engine {
  public:
-  // Reads weights and configuration from a model file. `threads` includes the caller's.
-  // Throws std::runtime_error with one sentence: what is wrong with the file, and the way out.
+  // Reads weights and configuration from a model file, or from the content of one. `threads`
+  // includes the caller's.
+  // Throws std::runtime_error with one sentence: what is wrong with the file.
   Engine(const std::string& path, int threads);
+  Engine(const void* content, std::size_t size, int threads);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;

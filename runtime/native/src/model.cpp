@@ -44,8 +44,8 @@ std::map<std::string, std::string> flat_json(const std::string& text) {
 
 class Loader {
  public:
-  Loader(const std::string& path, Model& model)
-      : path_(path), file_(read_onnx(path)), model_(model) {}
+  Loader(std::string_view content, const std::string& name, Model& model)
+      : name_(name), file_(read_onnx(content, name)), model_(model) {}
 
   void load() {
     read_config();
@@ -89,7 +89,7 @@ class Loader {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const { throw std::runtime_error(path_ + what); }
+  [[noreturn]] void fail(const std::string& what) const { throw std::runtime_error(name_ + what); }
 
   void read_config() {
     const auto& metadata = file_.metadata;
@@ -108,15 +108,15 @@ class Loader {
       const long value = std::strtol(text(key).c_str(), &end, 10);
       if (text(key).empty() || *end || value < least || value > most)
         fail(std::string(" has ") + key + " = " + text(key) + " in its configuration, and has to be " +
-             std::to_string(least) + " to " + std::to_string(most) + ": use provider=\"cpu\"");
+             std::to_string(least) + " to " + std::to_string(most) + "");
       return int(value);
     };
     if (text("readout") != "solved")
       fail(" has a readout that is " + text("readout") +
-           ", and this engine computes solved ones: use provider=\"cpu\"");
+           ", and this engine computes solved ones");
     if (text("generator_layers") != "0")
       fail(" has a generator of " + text("generator_layers") +
-           " layers, and this engine computes none: use provider=\"cpu\"");
+           " layers, and this engine computes none");
     Config& c = model_.config;
     c.dim = number("dim", 1, 200);
     c.width = number("width", MULTIPLE, 4096);
@@ -138,8 +138,8 @@ class Loader {
     c.ridge_floor = std::strtod(text("ridge_floor").c_str(), nullptr);
     if (c.width % MULTIPLE || c.features % c.units || !(c.ridge_floor > 0))
       fail(" has a width that is no multiple of 16, features that are no multiple of the units, or "
-           "no ridge_floor: use provider=\"cpu\"");
-    if (c.shared && !c.metrics) fail(" shares a metric and has none: use provider=\"cpu\"");
+           "no ridge_floor");
+    if (c.shared && !c.metrics) fail(" shares a metric and has none");
   }
 
   const std::vector<float>& constant(const std::string& name,
@@ -287,16 +287,16 @@ class Loader {
     }
   }
 
-  std::string path_;
+  std::string name_;
   OnnxFile file_;
   Model& model_;
 };
 
 }  // namespace
 
-std::unique_ptr<Model> load_model(const std::string& path) {
+std::unique_ptr<Model> load_model(std::string_view content, const std::string& name) {
   auto model = std::make_unique<Model>();
-  Loader(path, *model).load();
+  Loader(content, name, *model).load();
   return model;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace infoatlas {
@@ -99,6 +100,7 @@ struct Model {
 
 // Throws std::runtime_error: not a file of this project, a weight is missing or has another shape,
 // or a configuration that the engine does not compute.
-std::unique_ptr<Model> load_model(const std::string& path);
+// `name` is what the message calls the file.
+std::unique_ptr<Model> load_model(std::string_view content, const std::string& name);
 
 }  // namespace infoatlas

@@ -126,10 +126,13 @@ void read_entry(Bytes message, OnnxFile& file) {
 
 }  // namespace
 
-OnnxFile read_onnx(const std::string& path) {
+std::string read_file(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   if (!stream) throw std::runtime_error("cannot open " + path + ": check the path");
-  const std::string content((std::istreambuf_iterator<char>(stream)), {});
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+OnnxFile read_onnx(std::string_view content, const std::string& name) {
   const auto* at = reinterpret_cast<const unsigned char*>(content.data());
   OnnxFile file;
   try {
@@ -138,10 +141,10 @@ OnnxFile read_onnx(const std::string& path) {
       if (field.number == METADATA && field.content.at) read_entry(field.content, file);
     }
   } catch (const Broken&) {
-    throw std::runtime_error(path + " is truncated or not an ONNX file: copy it again");
+    throw std::runtime_error(name + " is truncated or not an ONNX file: copy it again");
   }
   if (file.constants.empty())
-    throw std::runtime_error(path + " holds no weights: it is not a model of infoatlas-rt");
+    throw std::runtime_error(name + " holds no weights: it is not a model of infoatlas-rt");
   return file;
 }
 

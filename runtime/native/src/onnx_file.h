@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace infoatlas {
@@ -18,7 +19,11 @@ struct OnnxFile {
   std::map<std::string, std::string> metadata;
 };
 
-// Throws std::runtime_error if the file cannot be read, is truncated or not an ONNX file.
-OnnxFile read_onnx(const std::string& path);
+// The content of a file. Throws std::runtime_error if it cannot be read.
+std::string read_file(const std::string& path);
+
+// Throws std::runtime_error if the content is truncated or not that of an ONNX file; `name` is what
+// the message calls it.
+OnnxFile read_onnx(std::string_view content, const std::string& name);
 
 }  // namespace infoatlas
