@@ -76,7 +76,7 @@ native: .venv-dist/ready
 	PATH="$(CURDIR)/$(DIST):$$PATH" $(DIST)/auditwheel repair --wheel-dir dist build/native/wheel/*.whl
 	$(DIST)/auditwheel show dist/infoatlas_rt_native-*.whl
 
-PROGRAM = cmake -S tests/native -B build/native/$(1) -DCMAKE_BUILD_TYPE=$(2) $(3) && cmake --build build/native/$(1)
+PROGRAM = cmake -S tests/native -B build/native/$(1) -DCMAKE_BUILD_TYPE=$(2) $(3) && cmake --build build/native/$(1) --parallel 2
 MODELS = runtime/infoatlas_rt/models
 
 # Frames of the stack for what it reports; threads last, for they exclude the other two.

@@ -23,7 +23,9 @@ namespace infoatlas {
 INFOATLAS_DECLARE(baseline)
 #if defined(__x86_64__)
 INFOATLAS_DECLARE(avx2)
+#if defined(INFOATLAS_AVX512)
 INFOATLAS_DECLARE(avx512)
+#endif
 #endif
 #undef INFOATLAS_DECLARE
 
@@ -41,9 +43,11 @@ struct Target {
 Target best_target() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
+#if defined(INFOATLAS_AVX512)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
     return {avx512::run, "avx512"};
+#endif
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return {avx2::run, "avx2"};
   return {baseline::run, "baseline"};
 #elif defined(__aarch64__)
