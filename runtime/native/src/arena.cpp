@@ -1,5 +1,6 @@
 #include "arena.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -29,12 +30,14 @@ Arena::~Arena() {
 }
 
 char* Arena::bytes(int64_t count) {
-  count = (count + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  count = (std::max<int64_t>(count, 1) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;  // never null
   const int64_t at = used_;
-  char* found = block_ + at;
-  if (at + count > size_) {
+  char* found = nullptr;
+  if (at + count <= size_) {
+    found = block_ + at;
+  } else {
     extra_.push_back({at, nullptr});
-    found = extra_.back().block = allocate(count > 0 ? count : ALIGNMENT);
+    found = extra_.back().block = allocate(count);
   }
   used_ = at + count;
   most_ = used_ > most_ ? used_ : most_;

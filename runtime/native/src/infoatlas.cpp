@@ -109,7 +109,7 @@ Read read(const Model& model, const Sample& s, Theta& theta, const int64_t* sequ
 }  // namespace
 
 void run(const Model& model, const Task* tasks, int64_t count, const Crew& crew, Arena& arena) {
-  Sample samples[MOST_TOGETHER];
+  Sample samples[MOST_TOGETHER] = {};
   Theta thetas[MOST_TOGETHER];
   Read reads[MOST_TOGETHER];
   Correction corrections[MOST_TOGETHER] = {};

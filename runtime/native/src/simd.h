@@ -33,6 +33,7 @@ constexpr int LANES = 4;
 typedef float Vec __attribute__((vector_size(4 * LANES), may_alias));
 typedef float Loose __attribute__((vector_size(4 * LANES), may_alias, aligned(4)));
 typedef int32_t Ints __attribute__((vector_size(4 * LANES), may_alias));
+typedef uint32_t Bits __attribute__((vector_size(4 * LANES), may_alias));  // may wrap around
 
 INFOATLAS_INLINE Vec load(const float* p) { return *reinterpret_cast<const Loose*>(p); }
 INFOATLAS_INLINE void store(float* p, Vec v) { *reinterpret_cast<Loose*>(p) = v; }
@@ -117,14 +118,14 @@ INFOATLAS_INLINE Vec exp(Vec x) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * (r * r) + r + 1.0f;
-  Ints power = (Ints)shifted << 23;  // the integer's bits end up in the exponent
-  return (Vec)((Ints)p + power);
+  Bits power = (Bits)shifted << 23;  // the integer's bits end up in the exponent
+  return (Vec)((Bits)p + power);
 }
 
 // log(x) for normal positive x, to 2 units in the last place.
 INFOATLAS_INLINE Vec log(Vec x) {
-  Ints bits = (Ints)x - 0x3f3504f3;  // sqrt(1/2)
-  Ints e = bits >> 23;
+  Bits bits = (Bits)x - 0x3f3504f3;  // sqrt(1/2)
+  Ints e = (Ints)bits >> 23;
   Vec m = (Vec)((bits & 0x007fffff) + 0x3f3504f3);  // sqrt(1/2) .. sqrt(2)
   Vec k = __builtin_convertvector(e, Vec);
   Vec f = m - 1.0f;
