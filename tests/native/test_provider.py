@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +24,14 @@ def test_auto_takes_it(caplog):
     assert estimator.backend.provider == "native"
     assert "'auto' takes 'native'" in caplog.text
     assert backends.installed()["auto"] == "native"
+
+
+def test_the_page(capsys):
+    """The block of docs/native.md."""
+    page = Path(__file__).parents[2] / "docs" / "native.md"
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    exec(code, {})
+    assert capsys.readouterr().out == "native\n"
 
 
 def test_the_default_is_what_it_was():
