@@ -84,7 +84,9 @@ float* moments(const Sample& s, float* to, Arena& arena) {
   const int64_t mark = arena.mark(), d = s.dim, columns = 3 * d + 1;
   float *x = arena.take(columns * s.ld), *y = arena.take(columns * s.ld);
   const float tail_x = unit_columns(s, s.x, x), tail_y = unit_columns(s, s.y, y);
-  const auto is_used = [&](const float* v) { return dot(v, v, s.n) > 0; };
+  const auto is_used = [&](int side, int64_t k) {  // a column that is not is zero throughout
+    return k == d || s.used[side * d + (k < d ? k : (k - d - 1) % d)] > 0;
+  };
   enum { OWN, NORM, PRODUCT, SQUARE };
   const auto block_of = [&](int64_t k) {
     return k < d ? OWN : k == d ? NORM : k < s.inputs ? PRODUCT : SQUARE;
@@ -94,9 +96,9 @@ float* moments(const Sample& s, float* to, Arena& arena) {
       {false, false, false, true}};
   float blocks[4][4] = {};
   for (int64_t i = 0; i < columns; ++i) {
-    if (!is_used(x + i * s.ld)) continue;
+    if (!is_used(0, i)) continue;
     for (int64_t j = 0; j < columns; ++j) {
-      if (!WANTED[block_of(i)][block_of(j)]) continue;
+      if (!WANTED[block_of(i)][block_of(j)] || !is_used(1, j)) continue;
       const float together = dot(x + i * s.ld, y + j * s.ld, s.n) / float(s.n);
       blocks[block_of(i)][block_of(j)] += together * together;
     }

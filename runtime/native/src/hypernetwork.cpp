@@ -229,12 +229,19 @@ void condition(const Model& model, const Sample& s, const float* z, float* out, 
   for (int k = 0; k < 2 * dim; ++k) *at++ = s.used[k];
   // How the sides move together, their norms included.
   float *mean_x = arena.take(d), *mean_y = arena.take(d);
+  const auto is_used = [&](int side, int64_t k) {  // a row that is not is zero throughout
+    return k == dim || s.used[side * dim + (k < dim ? k : k - dim - 1)] > 0;
+  };
   for (int64_t k = 0; k < d; ++k) {
     mean_x[k] = total(s.x + k * s.ld, s.n) / n;
     mean_y[k] = total(s.y + k * s.ld, s.n) / n;
   }
   for (int64_t i = 0; i < d; ++i)
     for (int64_t j = 0; j < d; ++j) {
+      if (!is_used(0, i) || !is_used(1, j)) {
+        *at++ = 0;
+        continue;
+      }
       const float v = dot(s.x + i * s.ld, s.y + j * s.ld, s.n) / n - mean_x[i] * mean_y[j];
       *at++ = std::fmin(std::fmax(v, -3.0f), 3.0f);
     }

@@ -63,12 +63,6 @@ INFOATLAS_INLINE Vec smaller(Vec a, Vec b) {
 #endif
 }
 
-INFOATLAS_INLINE Vec root(Vec a) {
-  Vec r;
-  for (int i = 0; i < LANES; ++i) r[i] = __builtin_sqrtf(a[i]);
-  return r;
-}
-
 INFOATLAS_INLINE float sum(Vec v) {
 #if defined(__AVX512F__)
   const __m512 all_of = (__m512)v;
