@@ -20,6 +20,21 @@ def only(family: str, **kw: float) -> Atlas:
     return Atlas(families={family: 1.0}, independent=0.0, **kw)
 
 
+def test_a_drawn_zero_is_no_infinite_share(monkeypatch):
+    """torch.rand gives an exact 0 once in 16 million numbers, which long pretraining draws."""
+    rand = torch.rand
+
+    def with_zero(*size, **options):
+        values = rand(*size, **options)
+        values.view(-1)[0] = 0.0
+        return values
+
+    monkeypatch.setattr(torch, "rand", with_zero)
+    scale = prescribed_correlation(torch.ones(3, 5), torch.ones(3, 5))
+    assert scale.isfinite().all()
+    torch.linalg.cholesky(scale)
+
+
 def two_clusters() -> Mixture:
     """1 + 1 dimensions, one Gaussian and one Student-t component, of different correlation."""
     scale = torch.tensor([[[1.0, 0.8], [0.8, 1.0]], [[0.5, -0.3], [-0.3, 0.7]]])

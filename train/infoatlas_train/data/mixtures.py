@@ -81,7 +81,8 @@ def prescribed_correlation(mx: Tensor, my: Tensor) -> Tensor:
     b, dim = mx.shape
     dev = mx.device
     pairs = torch.minimum(mx, my)
-    share = (-torch.rand(b, dim, device=dev).log()) ** uniform(b, 0.3, 3.0, dev)[:, None] * pairs
+    drawn = torch.rand(b, dim, device=dev).clamp(min=2.0**-25)  # (0 is one of its values)
+    share = (-drawn.log()) ** uniform(b, 0.3, 3.0, dev)[:, None] * pairs
     total = 6 * torch.rand(b, device=dev) ** 1.3
     total = torch.where(torch.rand(b, device=dev) < 0.06, 2.5 * total, total)  # a robot at rest
     information = total[:, None] * share / share.sum(1, keepdim=True).clamp(min=1e-9)
