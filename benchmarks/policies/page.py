@@ -175,8 +175,8 @@ def _against(rows: Rows, arm: str) -> list[str]:
     for row in pick(rows, arm=arm):
         needed = row["episodes_needed"]
         many = "no number of" if needed is None else f"{needed:,}"
-        p = number(row["p"], 3)
-        cells.append(f"{100 * row['difference']:+.1f} (p = {p}; {many} episodes)")
+        p = "p < 0.001" if row["p"] < 0.001 else f"p = {number(row['p'], 3)}"
+        cells.append(f"{100 * row['difference']:+.1f} ({p}; {many} episodes)")
     return cells
 
 
@@ -199,25 +199,24 @@ def verdict(rows: Rows) -> str:
 
 
 def picture(rows: Rows) -> Figure:
-    """A panel for each task: rates and intervals of each arm."""
-    tasks = list(dict.fromkeys(row["task"] for row in rows))
-    most = max(len({row["arm"] for row in pick(rows, task=task)}) for task in tasks)
-    figure = drawing.canvas(5.2 * len(tasks) + 1.6, 1.7 + 0.42 * most)
+    """A panel for each task: rates and intervals of each arm; an arm has one place in all."""
+    tasks, arms = (list(dict.fromkeys(row[name] for row in rows)) for name in ("task", "arm"))
+    figure = drawing.canvas(4.2 * len(tasks) + 2.3, 1.7 + 0.42 * len(arms))
     drawing.heading(
         figure, "Do key states help a policy?", "success, 95% intervals; ticks: each training seed"
     )
     height = figure.get_figheight()
-    panels = figure.subplots(1, len(tasks), squeeze=False)[0]
+    panels = figure.subplots(1, len(tasks), sharey=True, squeeze=False)[0]
+    left = 2.0 / figure.get_figwidth()
     figure.subplots_adjust(
-        left=1.7 / figure.get_figwidth(), right=0.97, top=1 - 1.1 / height, bottom=0.5 / height
+        left=left, right=0.97, top=1 - 1.1 / height, bottom=0.5 / height, wspace=0.08
     )
     for axes, task in zip(panels, tasks, strict=True):
         drawing.quiet(axes)
         axes.grid(axis="x", color=GRID, linewidth=0.8)
-        arms = list(dict.fromkeys(row["arm"] for row in pick(rows, task=task)))
         for shift, kind, colour in ((-0.14, "seen", ORANGE), (0.14, "unseen", BLUE)):
-            for place, arm in enumerate(arms):
-                (row,) = pick(rows, task=task, arm=arm, starts=kind)
+            for row in pick(rows, task=task, starts=kind):
+                place = arms.index(row["arm"])
                 axes.plot([row["low"], row["high"]], [place + shift] * 2, color=colour, lw=2)
                 axes.plot(row["rate"], place + shift, "o", color=colour, ms=5)
                 ticks = [place + shift] * len(row["seeds"])

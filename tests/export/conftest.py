@@ -33,9 +33,8 @@ def _export(folder):
     model = InfoAtlas(dataclasses.replace(PRESETS["tiny"], refinements=1, gap=1))
     for heads in (model.gap.missing, model.gap.doubt):
         torch.nn.init.normal_(heads.last, std=0.1)
-    with (
-        torch.no_grad()
-    ):  # equal weights, as those of new norms, would be one constant of the graph
+    # Equal weights, as those of new norms, would be one constant of the graph.
+    with torch.no_grad():
         for values in model.parameters():
             values.add_(0.01 * torch.randn_like(values))
     run = {"step": 3, "datasets": 24, "seed": 5, "git_revision": "abc"}
