@@ -7,12 +7,11 @@ import operator
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from . import gpu_arrays
 from .errors import InputError
-from .gpu_arrays import Array
+from .gpu_arrays import Array, array_namespace
 from .reals import Reals, as_reals, has_mask, merge
 from .tables import column_label
 

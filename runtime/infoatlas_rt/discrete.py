@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from .gpu_arrays import Array, to_host
+from .gpu_arrays import Array, array_namespace, to_host
 
 FLOOR = -0.1  # nats
 # Nats by which an estimate of samples with unique values on both sides, as continuous samples have,

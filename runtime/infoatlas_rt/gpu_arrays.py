@@ -9,13 +9,27 @@ from __future__ import annotations
 
 from typing import Any
 
+import array_api_compat
 import numpy as np
-from array_api_compat import array_namespace, device, is_cupy_array, is_torch_array, to_device
+from array_api_compat import device, is_cupy_array, is_torch_array, to_device
 from numpy.typing import NDArray
 
 from .errors import InputError, ProviderError
 
 Array = Any  # a NumPy, torch or CuPy array
+# NumPy has the whole array API from 2.1 on.
+STANDARD = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
+
+
+def array_namespace(*arrays: Array) -> Any:
+    """Functions of the array API for arrays of one library.
+
+    For NumPy they are NumPy itself: the compatible ones import every submodule, f2py and masked
+    arrays too, which is a third of the time to a first estimate.
+    """
+    if STANDARD and all(isinstance(values, np.ndarray) for values in arrays):
+        return np
+    return array_api_compat.array_namespace(*arrays)
 
 
 def gpu_of(values: Any) -> int | None:

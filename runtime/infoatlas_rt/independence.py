@@ -21,14 +21,13 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from .checks import as_count
 from .discrete import bounded
 from .errors import ModelError
 from .estimator import Estimator, as_estimator
-from .gpu_arrays import beside, contiguous
+from .gpu_arrays import array_namespace, beside, contiguous
 from .parallel import run_jobs
 from .prepare import Prepared
 from .preprocess import Side, pair, whiten

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from . import slicing
 from .discrete import Repeats, repeats
 from .errors import InputError
-from .gpu_arrays import Array, beside, contiguous, to_host
+from .gpu_arrays import Array, array_namespace, beside, contiguous, to_host
 from .model_file import ModelFile
 from .preprocess import clip_outliers, rounded, standardise
 

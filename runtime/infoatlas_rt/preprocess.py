@@ -19,7 +19,9 @@ from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import device
+
+from .gpu_arrays import array_namespace
 
 Array = Any  # a NumPy, torch or CuPy array
 

@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from .errors import InputError
-from .gpu_arrays import Array, beside
+from .gpu_arrays import Array, array_namespace, beside
 
 SLICES = 40  # S of the paper's key-state experiment
 SIDES = ("auto", "both", "x", "y")
