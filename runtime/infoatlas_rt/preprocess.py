@@ -16,14 +16,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from array_api_compat import device
 
-from .gpu_arrays import array_namespace
-
-Array = Any  # a NumPy, torch or CuPy array
+from .gpu_arrays import Array, array_namespace
 
 RANK_TOLERANCE = 1e-6  # eigenvalues of a side below this share of the largest are dropped
 OUTLIER = 10.0  # times the largest deviation of the others, at most

@@ -333,14 +333,15 @@ def test_diagnostics_say_what_there_is_to_know(bench):
     feed(bench.publisher(), joint_states(walk(200)), 50)
     statuses = [s for s in bench.statuses if s.message == "reading"]
     assert {s.level for s in statuses} == {DiagnosticStatus.OK}
-    told = values(statuses[-1])
-    assert told["topic"] == TOPIC and told["publishers"] == "1" and told["coordinates"] == "4"
-    assert told["provider"] == "cpu" and told["model"].startswith("edge ")
-    assert told["window fill"] == "1.00" and told["reason"] == "ok" and told["last error"] == ""
+    status = values(statuses[-1])
+    assert status["topic"] == TOPIC and status["publishers"] == "1" and status["coordinates"] == "4"
+    assert status["provider"] == "cpu" and status["model"].startswith("edge ")
+    assert status["window fill"] == "1.00" and status["reason"] == "ok"
+    assert status["last error"] == ""
     rates = [[float(values(s)[f"rate {way} (Hz)"]) for way in ("in", "out")] for s in statuses]
     received, published = np.median(rates, axis=0)
     assert received == pytest.approx(50, rel=0.3) and 0 < published <= received
-    assert 0 < float(told["inference (ms)"])
+    assert 0 < float(status["inference (ms)"])
 
 
 def test_stamps_of_a_field_of_their_own(bench):
