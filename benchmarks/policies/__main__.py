@@ -34,10 +34,7 @@ from . import arms, page
 ROOT = Path(__file__).parents[2]
 # Chosen on development starts (100,000 and up), by the arm "none" on PickCube.
 PLAN: dict[str, Any] = {
-    "tasks": {
-        "pick": list(arms.ARMS),
-        "stack": [arms.NONE, "simulator's flags", "phase information"],
-    },
+    "tasks": {"pick": list(arms.ARMS), "stack": list(arms.ARMS)},
     "demonstrations": 300,
     "settings": {"steps": 6000, "batch": 128, "chunk": 16, "executed": 8, "noise": 0.03},
     "seeds": 3,
