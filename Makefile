@@ -21,6 +21,10 @@
 # make remake MODEL=edge   a model from its recipe (recipes/), resumable
 # make pretrain   three minutes of pretraining on two cores (preset tiny)
 
+# Packages are installed without bytecode, which their first import writes. Where that is switched
+# off, each of the processes that tests start would compile all of torch again.
+export PYTHONDONTWRITEBYTECODE =
+
 PYTHON ?= python3
 , := ,
 RUN  = .venv/bin
