@@ -4,8 +4,8 @@ import os
 
 # Before torch and NumPy are imported: with two processes on two cores, and on a busy machine at
 # all, more threads wait for each other most of the time. Numba would set OpenMP's number again.
-for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ.setdefault(name, "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 
 import pytest
 
