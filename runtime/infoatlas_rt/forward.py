@@ -8,13 +8,13 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from .backends.protocol import Backend
+from .backends.protocol import Backend, Preparing
 from .discrete import bounded
 from .errors import ModelError
 from .gpu_arrays import contiguous, to_host
 from .model_file import ModelFile
 from .prepare import Prepared
-from .preprocess import canonicalise
+from .preprocess import Canonical, canonicalise, score_table
 from .uncertainty import gaussian_part, rank_noise
 
 
@@ -41,7 +41,8 @@ class Outputs:
     limited : bool
         An output of the graph was outside of the bounds of `discrete`.
     seconds : dict of float
-        Wall-clock time of the stages "slicing", "preprocessing", "inference".
+        Wall-clock time of the stages "slicing", "preprocessing", "inference". An engine that
+        prepares slices projects them within "preprocessing".
     """
 
     per_slice: NDArray[np.float64]
@@ -88,9 +89,16 @@ def forward(prepared: Prepared, model_file: ModelFile, backend: Backend) -> Outp
     seconds = {"slicing": 0.0, "preprocessing": 0.0, "inference": 0.0}
     for chunk in prepared.chunks():
         begin = perf_counter()
-        sliced = prepared.slices(chunk)
-        projected = perf_counter()
-        data = canonicalise(*sliced, model_file.dim)
+        if isinstance(backend, Preparing):
+            projected = begin  # with all else
+            plan = prepared.plan
+            px, py = (None if side is None else side[chunk] for side in (plan.x, plan.y))
+            table = score_table(n)
+            data = Canonical(*backend.canonicalise(prepared.x, prepared.y, px, py, table))
+        else:
+            sliced = prepared.slices(chunk)
+            projected = perf_counter()
+            data = canonicalise(*sliced, model_file.dim)
         x, y = contiguous(data.x), contiguous(data.y)
         canonical = perf_counter()
         if not prepared.degenerate:

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -99,6 +100,96 @@ Case any(Random& random, int64_t dim, int64_t least_shifts, bool ordinary) {
   return c;
 }
 
+// Samples for `canonicalise`, and what it gives of them.
+struct Preparation {
+  int64_t n, slices, k[2], width[2];
+  std::vector<double> samples[2], projections[2], table;  // no projections: not sliced
+};
+
+struct Prepared {
+  std::vector<float> sides[2];
+  std::vector<double> correlations;
+  std::vector<int64_t> ranks[2];
+  std::unique_ptr<bool[]> saturated;
+  bool operator==(const Prepared& other) const {
+    const auto same = [](const auto& a, const auto& b) {
+      return a.size() == b.size() &&
+             (a.empty() || !std::memcmp(a.data(), b.data(), sizeof(a[0]) * a.size()));
+    };
+    return same(sides[0], other.sides[0]) && same(sides[1], other.sides[1]) &&
+           same(correlations, other.correlations) && ranks[0] == other.ranks[0] &&
+           ranks[1] == other.ranks[1] &&
+           !std::memcmp(saturated.get(), other.saturated.get(), ranks[0].size());
+  }
+};
+
+Prepared prepare(Engine& engine, const Preparation& p) {
+  const auto slices = static_cast<size_t>(p.slices), dim = static_cast<size_t>(engine.dim());
+  const size_t size = slices * static_cast<size_t>(p.n) * dim;
+  Prepared r{{std::vector<float>(size), std::vector<float>(size)},
+             std::vector<double>(slices * dim),
+             {std::vector<int64_t>(slices), std::vector<int64_t>(slices)},
+             std::make_unique<bool[]>(slices)};
+  const auto side = [&](int i) -> infoatlas::Side {
+    return {p.samples[i].data(), p.width[i],
+            p.projections[i].empty() ? nullptr : p.projections[i].data(), p.k[i]};
+  };
+  engine.canonicalise({p.n, p.slices, side(0), side(1), p.table.data()},
+                      {r.sides[0].data(), r.sides[1].data(), r.correlations.data(),
+                       r.ranks[0].data(), r.ranks[1].data(), r.saturated.get()});
+  return r;
+}
+
+Preparation any_preparation(Random& random, int64_t dim, bool ordinary) {
+  Preparation p;
+  p.n = draw(random, 2, draw(random, 0, 2) ? 90 : 700);
+  const bool sliced[] = {draw(random, 0, 2) > 0, draw(random, 0, 2) > 0};
+  p.slices = sliced[0] || sliced[1] ? draw(random, 0, 12) : 1;
+  const int kind = ordinary ? 9 : static_cast<int>(draw(random, 0, 6));
+  const double scale = draw(random, 0, 5) ? 1 : draw(random, 0, 1) ? 1e-300 : 1e270;
+  for (int i = 0; i < 2; ++i) {
+    p.k[i] = draw(random, 1, dim);
+    p.width[i] = sliced[i] ? draw(random, 1, 45) : p.k[i];
+    for (int64_t j = 0; j < p.n * p.width[i]; ++j)
+      p.samples[i].push_back(ordinary ? value(random, 9) : scale * value(random, kind));
+    for (int64_t j = 0; sliced[i] && j < std::max<int64_t>(p.slices, 1) * p.k[i] * p.width[i]; ++j)
+      p.projections[i].push_back(value(random, 9));
+  }
+  if (p.k[0] == p.k[1] && !sliced[0] && !sliced[1] && draw(random, 0, 1))
+    p.samples[1] = p.samples[0];
+  for (int64_t i = 0; i < 2 * p.n - 1; ++i)
+    p.table.push_back(static_cast<double>(i - p.n + 1) / static_cast<double>(p.n));
+  return p;
+}
+
+void preparations(Engine& engine, Engine& one, Random& random) {
+  for (int round = 0; round < 150; ++round) {
+    const Preparation p = any_preparation(random, engine.dim(), round % 2);
+    const Prepared found = prepare(engine, p);
+    require(found == prepare(one, p), "another number of threads prepares other bits");
+    double previous = 1;
+    for (size_t i = 0; round % 2 && i < found.correlations.size(); ++i) {
+      const double c = found.correlations[i];
+      require(c >= 0 && c <= (i % static_cast<size_t>(engine.dim()) ? previous : 1),
+              "correlations that do not descend");
+      previous = c;
+    }
+    for (const auto& side : found.sides)
+      for (const float v : side) require(!(round % 2) || std::isfinite(v), "not finite");
+  }
+  const Preparation p = any_preparation(random, engine.dim(), true);
+  const Prepared wanted = prepare(one, p);
+  std::vector<std::thread> callers;
+  std::vector<int> good(4);
+  for (int& count : good) {
+    callers.emplace_back([&] {
+      for (int round = 0; round < 8; ++round) count += prepare(engine, p) == wanted;
+    });
+  }
+  for (auto& caller : callers) caller.join();
+  for (int count : good) require(count == 8, "callers at once prepare other bits");
+}
+
 // Bytes that are no model, or nearly one: refused with a sentence, or taken and run.
 void damaged(const std::string& whole, Random& random) {
   std::string content = whole;
@@ -153,6 +244,7 @@ int fuzz(const std::string& path, uint64_t seed) {
   Random random(seed);
   Engine engine(path, 3), one(content.data(), content.size(), 1);
   pool_tests();
+  preparations(engine, one, random);
   for (int round = 0; round < 40; ++round) {
     const Case c = any(random, engine.dim(), engine.least_shifts(), round % 2);
     const Results found = run(engine, c);

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import ModelError, ProviderError
 from .protocol import Floats, Indices
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-INTERFACE = 1  # of infoatlas_native, as it is called here; the package has the same number
+INTERFACE = 2  # of infoatlas_native, as it is called here; the package has the same number
 INSTALL = "pip install ./runtime/native from a checkout of infoatlas-rt (a C++20 compiler)"
 
 
@@ -103,12 +104,43 @@ class NativeBackend:
             Memory is short.
         """
         inputs = map(np.ascontiguousarray, (x, y, shifts, sequence))
+        found: tuple[Floats, Floats, Floats, Floats] = self._call(
+            "evaluate the model", x.shape[1], x.shape[0], self._engine.run, *inputs
+        )
+        return found
+
+    def canonicalise(
+        self,
+        x: NDArray[np.float64],
+        y: NDArray[np.float64],
+        projections_x: NDArray[np.float64] | None,
+        projections_y: NDArray[np.float64] | None,
+        score_table: NDArray[np.float64],
+    ) -> tuple[NDArray[Any], ...]:
+        """Slice samples, and bring the slices to canonical form; see `Preparing.canonicalise`.
+
+        Raises
+        ------
+        ModelError
+            Memory is short.
+        """
+        projections = [
+            None if side is None else np.ascontiguousarray(np.swapaxes(side, -1, -2))
+            for side in (projections_x, projections_y)
+        ]
+        slices = max([1, *(len(side) for side in projections if side is not None)])
+        sides = map(np.ascontiguousarray, (x, y))
+        found: tuple[NDArray[Any], ...] = self._call(
+            "prepare", len(x), slices, self._engine.canonicalise, *sides, *projections, score_table
+        )
+        return found
+
+    def _call(self, what: str, n: int, slices: int, function: Any, *inputs: Any) -> Any:
+        """What a function of the engine returns; ModelError if memory is short."""
         try:
-            found: tuple[Floats, Floats, Floats, Floats] = self._engine.run(*inputs)
-            return found
+            return function(*inputs)
         except (MemoryError, RuntimeError) as error:
             raise ModelError(
-                f"the native engine cannot evaluate the model for {x.shape[1]} samples in "
-                f"{x.shape[0]} slices: {str(error) or 'memory is short'}; pass fewer samples, "
-                "slices or shifts"
+                f"the native engine cannot {what} for {n} samples in {slices} slices: "
+                f"{str(error) or 'memory is short'}; pass fewer samples, slices or shifts"
             ) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,5 +49,36 @@ class Backend(Protocol):
         influence : [S, n] float32, nats
         spread : [S] float32, nats
             How far `mi` is off, as the model knows it: one standard error.
+        """
+        ...
+
+
+@runtime_checkable
+class Preparing(Protocol):
+    """An engine that also prepares its inputs; for others it is done in Python."""
+
+    def canonicalise(
+        self,
+        x: NDArray[np.float64],
+        y: NDArray[np.float64],
+        projections_x: NDArray[np.float64] | None,
+        projections_y: NDArray[np.float64] | None,
+        score_table: NDArray[np.float64],
+    ) -> tuple[NDArray[Any], ...]:
+        """Slice samples, and bring the slices to canonical form.
+
+        Parameters
+        ----------
+        x, y : [n, dx], [n, dy] float64
+            As those of `Prepared`.
+        projections_x, projections_y : [S, dx, k], [S, dy, k] float64, or None
+            As those of `Slicing`.
+        score_table : [2n - 1] float64
+            `preprocess.score_table`.
+
+        Returns
+        -------
+        tuple of arrays
+            The fields of the `Canonical` that `preprocess.canonicalise` gives of the slices.
         """
         ...

@@ -1,9 +1,11 @@
 // The module infoatlas_native._engine: arrays are checked here, and only here.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -14,7 +16,7 @@ namespace nb = nanobind;
 
 namespace {
 
-constexpr int kInterface = 1;  // of this module, as infoatlas_native/__init__.py calls it
+constexpr int kInterface = 2;  // of this module, as infoatlas_native/__init__.py calls it
 constexpr int64_t kLargest = int64_t{1} << 40;  // values in an array: far from any overflow
 
 using Input = nb::ndarray<nb::ro, nb::device::cpu>;
@@ -28,12 +30,18 @@ std::string text(const int64_t* sizes, size_t count) {
   return found + "]";
 }
 
+template <class T>
+const char* type_name() {
+  if (std::is_same_v<T, float>) return "float32";
+  if (std::is_same_v<T, double>) return "float64";
+  return std::is_same_v<T, bool> ? "bool" : "int64";
+}
+
 // The values of an array of this type and shape, in C order; a size of -1 stands for any.
 template <class T, class Array>
 auto values(const Array& array, const char* name, std::initializer_list<int64_t> shape) {
   if (array.dtype() != nb::dtype<T>()) {
-    const std::string type = std::is_same_v<T, float> ? "float32" : "int64";
-    throw nb::value_error((std::string(name) + " is not an array of " + type).c_str());
+    throw nb::value_error((std::string(name) + " is not an array of " + type_name<T>()).c_str());
   }
   bool good = array.ndim() == shape.size();
   int64_t step = 1;  // of a dimension, in values
@@ -101,6 +109,55 @@ void run(infoatlas::Engine& engine, const Input& x, const Input& y, const Input&
   engine.run(xs, ys, batch, n, steps, m, positions, out);
 }
 
+// One side of `canonicalise`: samples [n, d] and projections [slices, k, d], or none.
+infoatlas::Side side(const Input& samples, const std::optional<Input>& projections,
+                     const char* name, int64_t n, int64_t slices, int64_t dim) {
+  const double* found = values<double>(samples, name, {n, -1});
+  const auto width = static_cast<int64_t>(samples.shape(1));
+  infoatlas::Side side{found, width, nullptr, width};
+  if (projections) {
+    const std::string of = std::string("projections of ") + name;
+    side.projections = values<double>(*projections, of.c_str(), {slices, -1, width});
+    side.k = static_cast<int64_t>(projections->shape(1));
+  }
+  if (width < 1 || side.k < 1 || side.k > dim) {
+    throw nb::value_error((std::string(name) + " has slices of " + std::to_string(side.k) +
+                           " coordinates, which is not in 1.." + std::to_string(dim))
+                              .c_str());
+  }
+  return side;
+}
+
+void canonicalise(infoatlas::Engine& engine, const Input& x, const Input& y,
+                  const std::optional<Input>& projections_x,
+                  const std::optional<Input>& projections_y, const Input& score_table,
+                  const Output& x_out, const Output& y_out, const Output& correlations,
+                  const Output& rank_x, const Output& rank_y, const Output& saturated) {
+  values<double>(x, "x", {-1, -1});
+  values<bool>(saturated, "saturated", {-1});
+  const int64_t dim = engine.dim();
+  const auto n = static_cast<int64_t>(x.shape(0));
+  const auto slices = static_cast<int64_t>(saturated.shape(0));
+  if (n < 2) throw nb::value_error("x has fewer than 2 samples");
+  const infoatlas::Pairs pairs{
+      n,
+      slices,
+      side(x, projections_x, "x", n, slices, dim),
+      side(y, projections_y, "y", n, slices, dim),
+      values<double>(score_table, "score_table", {2 * n - 1}),
+  };
+  const infoatlas::Canonical out{
+      values<float>(x_out, "canonical x", {slices, n, dim}),
+      values<float>(y_out, "canonical y", {slices, n, dim}),
+      values<double>(correlations, "correlations", {slices, dim}),
+      values<int64_t>(rank_x, "rank_x", {slices}),
+      values<int64_t>(rank_y, "rank_y", {slices}),
+      values<bool>(saturated, "saturated", {slices}),
+  };
+  const nb::gil_scoped_release released;
+  engine.canonicalise(pairs, out);
+}
+
 }  // namespace
 
 NB_MODULE(_engine, module) {
@@ -115,6 +172,10 @@ NB_MODULE(_engine, module) {
           nb::arg("content"), nb::arg("threads"))
       .def("run", &run, nb::arg("x"), nb::arg("y"), nb::arg("shifts"), nb::arg("sequence"),
            nb::arg("mi"), nb::arg("pointwise"), nb::arg("influence"), nb::arg("spread"))
+      .def("canonicalise", &canonicalise, nb::arg("x"), nb::arg("y"),
+           nb::arg("projections_x").none(), nb::arg("projections_y").none(),
+           nb::arg("score_table"), nb::arg("canonical_x"), nb::arg("canonical_y"),
+           nb::arg("correlations"), nb::arg("rank_x"), nb::arg("rank_y"), nb::arg("saturated"))
       .def_prop_ro("dim", &infoatlas::Engine::dim)
       .def_prop_ro("target", &infoatlas::Engine::target);
 }

@@ -1,6 +1,6 @@
 """The C++ engine of infoatlas-rt: `infoatlas_rt.Estimator(provider="native")` uses it.
 
-By itself, it takes samples in canonical form, as the inputs of an .onnx model file do.
+It brings samples to canonical form, and evaluates the model on them.
 """
 
 from __future__ import annotations
@@ -102,4 +102,50 @@ class Engine:
             shape = np.shape(x)[:2]
             out = tuple(np.empty(size, np.float32) for size in (shape[:1], shape, shape, shape[:1]))
         self._engine.run(x, y, shifts, sequence, *out)
+        return out
+
+    def canonicalise(
+        self,
+        x: NDArray[np.float64],
+        y: NDArray[np.float64],
+        projections_x: NDArray[np.float64] | None,
+        projections_y: NDArray[np.float64] | None,
+        score_table: NDArray[np.float64],
+    ) -> tuple[NDArray[np.generic], ...]:
+        """Slice paired samples, and bring the slices to canonical form, as `run` takes them.
+
+        `slicing.project` and `preprocess.canonicalise` of infoatlas_rt say what is computed. Other
+        threads of Python run meanwhile.
+
+        Parameters
+        ----------
+        x, y : [n, dx], [n, dy] float64, finite
+            Standardised if they are projected.
+        projections_x, projections_y : [S, k, dx], [S, k, dy] float64, or None
+            Rows are orthonormal. A side without them is not sliced; S is 1 if neither is.
+        score_table : [2n - 1] float64
+            Normal scores of the average ranks 1, 1.5, ..., n.
+
+        Returns
+        -------
+        x, y : [S, n, D] float32
+        correlations : [S, D] float64
+            Canonical correlations, descending.
+        rank_x, rank_y : [S] int64
+            Dimensions that whitening kept.
+        saturated : [S] bool
+            A correlation reached the bound that n samples can resolve.
+
+        Raises
+        ------
+        ValueError
+            An array has another type or shape, or is not contiguous.
+        MemoryError
+        """
+        sliced = projections_y if projections_x is None else projections_x
+        slices, n = 1 if sliced is None else len(sliced), len(x)
+        sides = np.empty((2, slices, n, self.dim), np.float32)
+        ranks = np.empty((2, slices), np.int64)
+        out = *sides, np.empty((slices, self.dim)), *ranks, np.empty(slices, np.bool_)
+        self._engine.canonicalise(x, y, projections_x, projections_y, score_table, *out)
         return out

@@ -18,3 +18,17 @@ class Engine:
         influence: NDArray[np.float32],
         spread: NDArray[np.float32],
     ) -> None: ...
+    def canonicalise(
+        self,
+        x: NDArray[np.float64],
+        y: NDArray[np.float64],
+        projections_x: NDArray[np.float64] | None,
+        projections_y: NDArray[np.float64] | None,
+        score_table: NDArray[np.float64],
+        canonical_x: NDArray[np.float32],
+        canonical_y: NDArray[np.float32],
+        correlations: NDArray[np.float64],
+        rank_x: NDArray[np.int64],
+        rank_y: NDArray[np.int64],
+        saturated: NDArray[np.bool_],
+    ) -> None: ...

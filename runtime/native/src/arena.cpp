@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <new>
+#include <optional>
 
 #include "denormals.h"
 #include "pool.h"
@@ -78,7 +79,8 @@ void Arenas::give(std::unique_ptr<Arena> arena) {
   free_.push_back(std::move(arena));
 }
 
-void each(const Crew& crew, int64_t tasks, void (*task)(void*, int64_t, Arena&), void* context) {
+void each(const Crew& crew, int64_t tasks, void (*task)(void*, int64_t, Arena&), void* context,
+          bool denormals) {
   if (!crew.pool || tasks <= 1) {
     std::unique_ptr<Arena> arena = crew.scratch->take();
     for (int64_t i = 0; i < tasks; ++i) {
@@ -89,7 +91,8 @@ void each(const Crew& crew, int64_t tasks, void (*task)(void*, int64_t, Arena&),
     return;
   }
   const auto one = [&](int64_t i) {
-    const NoDenormals guard;
+    std::optional<NoDenormals> guard;
+    if (!denormals) guard.emplace();
     std::unique_ptr<Arena> arena = crew.scratch->take();
     task(context, i, *arena);
     crew.scratch->give(std::move(arena));

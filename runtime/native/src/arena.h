@@ -49,7 +49,9 @@ struct Crew {
   Arenas* scratch;
 };
 
-// Calls task(context, i, scratch) for each i, on all threads of the crew.
-void each(const Crew& crew, int64_t tasks, void (*task)(void*, int64_t, Arena&), void* context);
+// Calls task(context, i, scratch) for each i, on all threads of the crew. Unless `denormals`, those
+// numbers count as zero on the threads of a pool.
+void each(const Crew& crew, int64_t tasks, void (*task)(void*, int64_t, Arena&), void* context,
+          bool denormals = false);
 
 }  // namespace infoatlas

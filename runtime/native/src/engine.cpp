@@ -19,6 +19,8 @@ namespace infoatlas {
 #define INFOATLAS_DECLARE(target) \
   namespace target {              \
   void run(const Model& model, const Task* tasks, int64_t count, const Crew& crew, Arena& arena); \
+  void canonicalise(const Pairs& pairs, int dim, const Crew& crew, const Canonical& out,          \
+                    Arena& arena);                                                                 \
   }
 INFOATLAS_DECLARE(baseline)
 #if defined(__x86_64__)
@@ -33,10 +35,9 @@ namespace {
 
 constexpr int64_t SMALL = 1024;  // samples of datasets that go through the model together
 
-using Stages = void (*)(const Model&, const Task*, int64_t, const Crew&, Arena&);
-
 struct Target {
-  Stages run;
+  void (*run)(const Model&, const Task*, int64_t, const Crew&, Arena&);
+  void (*canonicalise)(const Pairs&, int, const Crew&, const Canonical&, Arena&);
   const char* name;
 };
 
@@ -46,14 +47,14 @@ Target best_target() {
 #if defined(INFOATLAS_AVX512)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-    return {avx512::run, "avx512"};
+    return {avx512::run, avx512::canonicalise, "avx512"};
 #endif
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return {avx2::run, "avx2"};
-  return {baseline::run, "baseline"};
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return {avx2::run, avx2::canonicalise, "avx2"};
+  return {baseline::run, baseline::canonicalise, "baseline"};
 #elif defined(__aarch64__)
-  return {baseline::run, "neon"};
+  return {baseline::run, baseline::canonicalise, "neon"};
 #else
-  return {baseline::run, "baseline"};
+  return {baseline::run, baseline::canonicalise, "baseline"};
 #endif
 }
 
@@ -153,6 +154,16 @@ void Engine::run(const float* x, const float* y, int64_t batch, int64_t n, const
     together(task * size, std::min(size, batch - task * size), nullptr);
   };
   team.pool.run((batch + size - 1) / size, std::cref(some));
+}
+
+void Engine::canonicalise(const Pairs& pairs, const Canonical& out) {
+  Parts& parts = *parts_;
+  Team& team = parts.own_team();
+  const Crew crew{team.pool.threads() > 1 ? &team.pool : nullptr, &team.scratch};
+  std::unique_ptr<Arena> arena = team.datasets.take();
+  // No NoDenormals: samples may be that small, and their ranks differ.
+  parts.target.canonicalise(pairs, parts.model->config.dim, crew, out, *arena);
+  team.datasets.give(std::move(arena));
 }
 
 }  // namespace infoatlas

@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "preprocess.h"
+
 namespace infoatlas {
 
 // Where results go. Shapes as those of the graph's outputs; every array is the caller's.
@@ -32,6 +34,10 @@ class Engine {
   // Throws std::runtime_error for sizes that cannot be.
   void run(const float* x, const float* y, int64_t batch, int64_t n, const int64_t* shifts,
            int64_t m, const int64_t* sequence, const Outputs& out);
+
+  // Slices of paired samples in canonical form, as `run` takes them: the sides are at most dim wide
+  // where they are not projected, else k is. May be called by several threads at once.
+  void canonicalise(const Pairs& pairs, const Canonical& out);
 
   int64_t dim() const;
   int64_t least_shifts() const;  // fewer cannot be solved

@@ -39,6 +39,13 @@ class Engine:
         mi = np.zeros(len(x), np.float32)
         return mi, np.zeros(x.shape[:2], np.float32), np.zeros(x.shape[:2], np.float32), mi + 1
 
+    def canonicalise(self, x, y, projections_x, projections_y, score_table):
+        assert projections_x is projections_y is None
+        assert x.flags.c_contiguous and y.flags.c_contiguous
+        assert len(score_table) == 2 * len(x) - 1
+        sides, correlations = np.zeros((2, 1, len(x), 5), np.float32), np.zeros((1, 5))
+        return *sides, correlations, *np.ones((2, 1), np.int64), np.zeros(1, bool)
+
 
 @pytest.fixture
 def package(monkeypatch):
@@ -86,7 +93,7 @@ def test_native_gets_the_bytes_that_were_checked(model, package, caplog):
     assert backend.provider == "native" and backend.threads == 3 and backend.milliseconds == {}
     assert "infoatlas-rt-native 9.9" in caplog.text and "avx9" in caplog.text
     estimate = Estimator(provider="native").estimate(*np.random.default_rng(0).random((2, 50)))
-    assert estimate.provider == "native" and estimate.mi == 0
+    assert estimate.provider == "native" and estimate.mi == 0 and estimate.rank_x == 1
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "2", True])
