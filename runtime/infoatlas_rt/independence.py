@@ -1,10 +1,12 @@
-"""Are x and y independent? A permutation test with the mutual information as its statistic.
+"""Are x and y independent? A permutation test on mutual information and linear association.
 
 The samples of y are permuted, which keeps both sides and removes every dependence between them. The
 model estimates each permuted pairing like the given one: same slices, same shuffle, same shifts.
-Under independence all pairings are equally likely, so the rank of the given one is uniform and the
-level of the test is exact for every model and every sample size. A better model has more power.
-(With ties, as between discrete sides, the test is conservative.)
+Beside it stands the RV coefficient of normal scores (Robert and Escoufier 1976), which sums what is
+weak in each of many pairs of coordinates and costs one matrix product. The statistic is the larger
+of the two, each standardised over all pairings. Under independence all pairings are equally likely,
+so the rank of the given one is uniform and the level of the test is exact for every model and every
+sample size. (With ties, as between discrete sides, the test is conservative.)
 
 Ranks and whitening of a side do not depend on the pairing, so they are computed once. The canonical
 rotation and the estimate are computed for each pairing, a batch of pairings in one call of the
@@ -27,10 +29,10 @@ from .checks import as_count
 from .discrete import bounded
 from .errors import ModelError
 from .estimator import Estimator, as_estimator
-from .gpu_arrays import array_namespace, beside, contiguous
+from .gpu_arrays import Array, array_namespace, beside, contiguous
 from .parallel import run_jobs
 from .prepare import Prepared
-from .preprocess import Side, pair, whiten
+from .preprocess import Side, normal_scores, pair, whiten
 
 PERMUTATIONS = 199
 
@@ -44,10 +46,16 @@ class TestResult:
     mi : float
         Nats; the estimate of the given pairing, as of `Estimator.estimate`.
     p_value : float
-        Share of pairings, the given one included, with an estimate at least as large:
-        (1 + #{null >= mi}) / (1 + B). It cannot be below 1 / (1 + B).
+        Share of pairings, the given one included, whose statistic is at least as large. The
+        statistic is the larger of `mi` and `rv`, each with mean 0 and standard deviation 1 over all
+        pairings. It cannot be below 1 / (1 + B).
     null : [B] float64
         Nats; the estimates of B permuted pairings, in the order in which they were drawn.
+    rv : float
+        RV coefficient of the normal scores, 0 to 1: the squared correlations of all coordinates of
+        x with all of y, as a share of what they can be.
+    null_rv : [B] float64
+        The same of the permuted pairings.
     method : {"permutation", "circular shift"}
     samples : int
         n.
@@ -59,7 +67,8 @@ class TestResult:
         Of the pairings, the projections, the shuffle and the shifts.
     provider, model : str
     degenerate : bool
-        A side is constant, so there is no dependence: `mi` and `null` are exactly 0, `p_value` 1.
+        A side is constant, so there is no dependence: `mi`, `rv` and their nulls are exactly 0,
+        `p_value` is 1.
     """
 
     __test__ = False  # pytest collects classes with this name
@@ -67,6 +76,8 @@ class TestResult:
     mi: float
     p_value: float
     null: NDArray[np.float64]
+    rv: float
+    null_rv: NDArray[np.float64]
     method: str
     samples: int
     slices: int
@@ -88,7 +99,7 @@ class TestResult:
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON-safe values."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return values | {"null": self.null.tolist()}
+        return values | {"null": self.null.tolist(), "null_rv": self.null_rv.tolist()}
 
 
 def independence_test(
@@ -104,6 +115,9 @@ def independence_test(
     progress: Callable[[int, int], None] | None = None,
 ) -> TestResult:
     """Test whether x and y are independent, by permutations of y.
+
+    It finds what mutual information sees, and weak linear dependence that is spread over many
+    coordinates, which single slices do not show.
 
     Parameters
     ----------
@@ -142,19 +156,22 @@ def independence_test(
     estimator = as_estimator(estimator)
     prepared = estimator.prepare(x, y, time_series, resolution_x, resolution_y)
     pairings = _Pairings(prepared, count, time_series, estimator.seed)
-    values = np.zeros(len(pairings))
+    values, rv = np.zeros((2, len(pairings)))
     if not prepared.degenerate:
         values = _mean_over_slices(estimator, prepared, pairings, executor, progress)
+        rv = _rv_coefficients(prepared, pairings)
     if not np.isfinite(values).all():
         raise ModelError(
             f"model {estimator.model_file.name} gave values that are not finite on "
             f"{estimator.backend.provider}: use provider='cpu' or another model, and please report"
         )
-    mi, null = values[0], values[1:]
+    statistic = np.maximum(_standardised(values), _standardised(rv))
     return TestResult(
-        mi=float(mi),
-        p_value=float((1 + (null >= mi).sum()) / (1 + len(null))),
-        null=null,
+        mi=float(values[0]),
+        p_value=float(np.mean(statistic >= statistic[0])),
+        null=values[1:],
+        rv=float(rv[0]),
+        null_rv=rv[1:],
         method=pairings.method,
         samples=len(prepared.order),
         slices=prepared.plan.slices,
@@ -192,6 +209,40 @@ class _Pairings:
         if self.method == "permutation":
             return np.random.default_rng([self._seed, 0, number]).permutation(n)
         return np.asarray(self._place[(self._order - self._shifts[number - 1]) % n])
+
+
+def _rv_coefficients(prepared: Prepared, pairings: _Pairings) -> NDArray[np.float64]:
+    """RV coefficients of the normal scores of all coordinates, for all pairings [1 + B]."""
+    xp = array_namespace(prepared.x)
+    x, y = (normal_scores(xp.matrix_transpose(side)) for side in (prepared.x, prepared.y))
+    x, y = (side / xp.linalg.vector_norm(side, axis=-1, keepdims=True) for side in (x, y))
+    # Sum of squares of x y^T [dx, dy], or inner product of the Gram matrices [n, n], the smaller.
+    gram = x.shape[0] * y.shape[0] > x.shape[1] ** 2
+    across = xp.matrix_transpose(x) @ x if gram else x
+    found = np.empty(len(pairings))
+    for number in range(len(pairings)):
+        paired = y[:, beside(pairings[number], y)]
+        if gram:
+            found[number] = float(xp.sum(across * (xp.matrix_transpose(paired) @ paired)))
+        else:
+            found[number] = float(xp.sum((across @ xp.matrix_transpose(paired)) ** 2))
+    return found / math.sqrt(_square_sum(x) * _square_sum(y))
+
+
+def _square_sum(x: Array) -> float:
+    """Sum of the squared correlations among the rows of x [d, n], by the smaller Gram matrix."""
+    xp = array_namespace(x)
+    transposed = xp.matrix_transpose(x)
+    return float(xp.sum((x @ transposed if x.shape[0] < x.shape[1] else transposed @ x) ** 2))
+
+
+def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean 0 and deviation 1 over all pairings; equal up to rounding counts as equal."""
+    spread = values.std()
+    if not spread > 1e-12 * abs(values).max():
+        return np.zeros_like(values)
+    standardised: NDArray[np.float64] = np.round((values - values.mean()) / spread, 9)
+    return standardised
 
 
 def _mean_over_slices(

@@ -91,6 +91,7 @@ def test_of_independence(place, estimator):
     found = independence_test(place(x), place(y), estimator, permutations=19)
     wanted = independence_test(x, y, estimator, permutations=19)
     np.testing.assert_allclose(found.null, wanted.null, atol=TOLERANCE)
+    np.testing.assert_allclose(found.null_rv, wanted.null_rv, atol=1e-9)
 
 
 def test_copies_to_the_host_are_not_silent(place, estimator):

@@ -6,6 +6,8 @@ import json
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
 from infoatlas_rt import Estimator, InputError, independence_test, prepare
 from infoatlas_rt.cli import main
@@ -78,8 +80,40 @@ def test_given_pairing_reads_as_the_estimate(options, widths):
 
 def test_p_value_counts_the_given_pairing(estimator):
     result = independence_test(*pairs(), estimator, permutations=40)
-    assert result.p_value == (1 + (result.null >= result.mi).sum()) / 41
-    assert len(np.unique(result.null)) == 40
+    assert len(np.unique(result.null)) == len(np.unique(result.null_rv)) == 40
+    both = (np.r_[result.mi, result.null], np.r_[result.rv, result.null_rv])
+    statistic = np.max([(values - values.mean()) / values.std() for values in both], axis=0)
+    assert 0 < result.p_value == np.mean(statistic >= statistic[0]) < 1
+
+
+@pytest.mark.parametrize("n", [40, 12 * 12])
+def test_rv_coefficient(n):
+    """By numpy.corrcoef of normal scores, where coordinates outnumber samples and where not."""
+    x, y = pairs(n, 50, 12, strength=2.0)
+    result = independence_test(x, y, Estimator(threads=1, shifts=4, k=2, slices=1), permutations=1)
+    scores = np.hstack([ndtri((rankdata(side, axis=0) - 0.5) / n) for side in (x, y)])
+    squares = np.corrcoef(scores.T) ** 2
+    own = squares[:50, :50].sum() * squares[50:, 50:].sum()
+    assert result.rv == pytest.approx(squares[:50, 50:].sum() / np.sqrt(own), rel=1e-9)
+    assert independence_test(x, x, Estimator(k=2, slices=1), permutations=1).rv == pytest.approx(1)
+
+
+def test_finds_what_is_spread_over_many_coordinates():
+    """Each of 64 coordinates depends on all others a little: few slices show nothing of it."""
+    rng = np.random.default_rng(0)
+    x, noise = rng.standard_normal((2, 600, 64))
+    y = x @ np.kron(np.eye(2), np.full((32, 32), 1 / 64)) + noise
+    estimator = Estimator(threads=1, shifts=4, k=5, slices=2)
+    result = independence_test(x, y, estimator, permutations=19)
+    assert result.p_value == 0.05 and result.rv > result.null_rv.max()
+    assert result.mi <= result.null.max()
+
+
+def test_finds_what_no_correlation_shows(estimator):
+    x = np.random.default_rng(0).standard_normal(200)
+    result = independence_test(x, x**2, estimator, permutations=19)
+    assert result.p_value == 0.05 and result.mi > result.null.max()
+    assert result.rv <= result.null_rv.max()
 
 
 def test_chunks_and_progress_change_nothing(estimator, monkeypatch):
@@ -111,7 +145,7 @@ def test_a_constant_side(estimator, monkeypatch):
         estimator, "backend", type("Named", (), {"provider": "cpu", "threads": 1})()
     )
     result = independence_test(pairs()[0], np.ones(60), estimator, permutations=9)
-    assert (result.mi, result.p_value, result.degenerate) == (0, 1, True)
+    assert (result.mi, result.rv, result.p_value, result.degenerate) == (0, 0, 1, True)
     assert str(result).endswith("[degenerate]")
 
 
@@ -182,6 +216,7 @@ def test_command(capsys, tmp_path, figures):
     assert main.main(["test", *files, *quick, "--plot", str(picture), "--json", str(target)]) == 0
     text = capsys.readouterr().out
     assert "60 samples" in text and "0 of 9" in text and "at most 0.1" in text
+    assert "RV coefficient" in text
     assert picture.read_bytes().startswith(b"\x89PNG")
     result = json.loads(target.read_text())
     ((axes,),) = (figure.axes for figure in figures)

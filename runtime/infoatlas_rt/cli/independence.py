@@ -57,22 +57,20 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
         )
     if arguments.plot:
         null_figure(result).savefig(arguments.plot)
-    values = {"x": arguments.x, "y": arguments.y, **result.to_dict(), "dropped": dropped}
-    if write_json(arguments.json, values):
+    content = {"x": arguments.x, "y": arguments.y, **result.to_dict(), "dropped": dropped}
+    if write_json(arguments.json, content):
         return
-    null, count = result.null, len(result.null)
+    nulls, count = (result.null, result.null_rv), len(result.null)
     how = "unsliced" if result.k is None else f"{result.slices} slices of {result.k} dimensions"
-    reached = int((null >= result.mi).sum())
+    reached = round(result.p_value * (1 + count)) - 1
+    rows = [("given pairing", f"{result.mi:.4f}", f"{result.rv:.4f}")]
+    for name, q in (("median", 0.5), ("95% quantile", 0.95)):
+        mi, rv = (f"{np.quantile(null, q):.4f}" for null in nulls)
+        rows.append((f"{name} of {count} {result.method}s", mi, rv))
     table(
         f"Are {arguments.x} and {arguments.y} independent? ({result.samples} samples, {how})",
-        ("nats", ""),
-        [
-            ("mutual information", f"{result.mi:.4f}"),
-            (f"if independent: median of {count} {result.method}s", f"{np.median(null):.4f}"),
-            ("95% of them below", f"{np.quantile(null, 0.95):.4f}"),
-            ("reached by", f"{reached} of {count}"),
-            ("p-value", f"{result.p_value:.3g}"),
-        ],
+        ("", "mutual information, nats", "RV coefficient"),
+        rows,
     )
     if dropped:
         print(f"Dropped: {dropped} pairs with a missing value")
@@ -80,8 +78,8 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
         print("A side is constant: nothing can depend on it.")
     if count < arguments.permutations:
         print(f"A series of {result.samples} has {count} circular shifts.")
-    if reached == 0:
-        print(f"No pairing reached it: p is at most {result.p_value:.3g}.")
+    print(f"By the more unusual of the two, {reached} of {count} reach the given pairing: ", end="")
+    print(f"p {'=' if reached else 'is at most'} {result.p_value:.3g}")
     if arguments.plot:
         print(f"Picture: {arguments.plot}")
 
