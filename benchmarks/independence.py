@@ -165,8 +165,8 @@ def page(
         "error, 0.5 is a coin. Its standard error is about "
         f"{number(np.sqrt(1 / (6 * trials)), 2)} at 0.5{coarse}, and vanishes towards 1. "
         f"{OURS}: the estimate, k = {K}, {SLICES} slices; {TEST}: the statistic of "
-        f"`independence_test` with {PERMUTATIONS} permutations. The same samples for each score, and the same slices "
-        "for each sample. The relations are Gaussian, so the Gaussian copula is the true model: "
+        f"`independence_test` with {PERMUTATIONS} permutations. The same samples for each score, "
+        "and the same slices for each sample. The relations are Gaussian, so the Gaussian copula is the true model: "
         "with shrinkage over all coordinates, and beside it on slices as ours.",
         report.byline(about),
         "![ROC-AUC over the number of samples](independence.png)",

@@ -250,13 +250,13 @@ def test_independence(tmp_path):
     pytest.importorskip("dcor", reason="the extra 'bench' is not installed")
     report, page = call("independence", tmp_path)
     rows = report["rows"]
-    assert len(rows) == 3 * 1 * 2 * 6
+    assert len(rows) == 3 * 1 * 2 * 7
     assert all(0 <= row["auc"] <= 1 for row in rows)
     # Strong enough for anyone who looks at all coordinates, and nearly for slices of five.
     strong = [r for r in rows if r["relation"] == "independent coordinates" and r["n"] == 300]
     by = {row["score"]: row["auc"] for row in strong}
     assert by["distance correlation"] == by["HSIC"] == by["Gaussian copula, shrunk"] == 1
-    assert by["infoatlas-rt"] > 0.9
+    assert by["infoatlas-rt"] > 0.9 and by["infoatlas-rt, test"] == 1
     assert "| distance correlation |" in page
 
 
