@@ -93,20 +93,24 @@ def truths(mixing: Array, draws: int = 1000) -> tuple[float, float]:
     return gaussian_information(xx, yy, xy), float(np.mean(slices))
 
 
-def statistic(estimator: Estimator, x: Array, y: Array) -> float:
+def statistic(estimator: Estimator, x: Array, y: Array, permutations: int) -> float:
     """Statistic of `independence_test`: estimate or RV coefficient, whichever is more unusual."""
-    result = independence_test(x, y, estimator, permutations=PERMUTATIONS)
+    result = independence_test(x, y, estimator, permutations=permutations)
     values = np.array([[result.mi, *result.null], [result.rv, *result.null_rv]])
     return float(((values[:, 0] - values.mean(1)) / values.std(1)).max())
 
 
 def measure(
-    estimator: Estimator, dims: Sequence[int], sizes: Sequence[int], trials: int
+    estimator: Estimator,
+    dims: Sequence[int],
+    sizes: Sequence[int],
+    trials: int,
+    permutations: int,
 ) -> list[dict[str, Any]]:
     """A row for each relation, dimension, size and score."""
     scores: dict[str, Score] = {
         OURS: lambda x, y: estimator.estimate(x, y).mi,
-        TEST: lambda x, y: statistic(estimator, x, y),
+        TEST: lambda x, y: statistic(estimator, x, y, permutations),
         **PEERS,
     }
     rows = []
@@ -164,10 +168,11 @@ def page(
         "and as many of an independent one with the same marginals: 1 separates them without an "
         "error, 0.5 is a coin. Its standard error is about "
         f"{number(np.sqrt(1 / (6 * trials)), 2)} at 0.5{coarse}, and vanishes towards 1. "
-        f"{OURS}: the estimate, k = {K}, {SLICES} slices; {TEST}: the statistic of "
-        f"`independence_test` with {PERMUTATIONS} permutations. The same samples for each score, "
-        "and the same slices for each sample. The relations are Gaussian, so the Gaussian copula is the true model: "
-        "with shrinkage over all coordinates, and beside it on slices as ours.",
+        f"{OURS}: the estimate, k = {K}, {about['slices']} slices; {TEST}: the statistic of "
+        f"`independence_test` with {about['permutations']} permutations. The same samples for each "
+        "score, and the same slices for each sample. The relations are Gaussian, so the Gaussian "
+        "copula is the true model: with shrinkage over all coordinates, and beside it on slices "
+        "as ours.",
         report.byline(about),
         "![ROC-AUC over the number of samples](independence.png)",
         "## ROC-AUC, mean over the relations and dimensions",
@@ -279,17 +284,19 @@ def picture(rows: list[dict[str, Any]], dims: Sequence[int]) -> Figure:
 
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(
-        __spec__.name, __doc__, "6 trials, d = 16, n = 100 and 300", several=False
+        __spec__.name, __doc__, "6 trials, d = 16, n = 100 and 300, 8 slices", several=False
     )
     parser.add_argument("--trials", type=int, default=24, help="of each kind (%(default)s)")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     chosen = parser.parse_args(arguments)
     dims, sizes, trials = DIMS, sorted(chosen.sizes), chosen.trials
+    slices, permutations = SLICES, PERMUTATIONS
     if chosen.quick:
-        dims, sizes, trials = (16,), (100, 300), 6
-    estimator = Estimator(chosen.model, k=K, slices=SLICES, provider="auto")
+        dims, sizes, trials, slices, permutations = (16,), (100, 300), 6, 8, 5
+    estimator = Estimator(chosen.model, k=K, slices=slices, provider="auto")
     about = report.provenance(chosen.command, estimator)
-    rows = measure(estimator, dims, sizes, trials)
+    about |= {"slices": slices, "permutations": permutations}
+    rows = measure(estimator, dims, sizes, trials, permutations)
     report.save(
         chosen.out, "independence", about, rows, page(about, rows, dims, sizes), picture(rows, dims)
     )
