@@ -3,8 +3,9 @@
     python -m benchmarks.table2_time               # -> benchmarks/results/table2_time.*
 
 I(s_t; s_t-2) at 200 timesteps, each over 100 trajectories of 100-dimensional states: our curve in
-40 and in 25 slices, and MINE trained at each timestep for 100 and for 1,000 steps. The states are
-autoregressive and Gaussian; times do not depend on them.
+40 and in 25 slices (with the native engine too, where it is installed), and MINE trained at each
+timestep for 100 and for 1,000 steps. The states are autoregressive and Gaussian; times do not
+depend on them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 import torch
 
 from infoatlas_rt import Estimator, Trajectories, mi_curve
+from infoatlas_rt.backends.native import is_installed
 
 from . import report
 from .peers.mine import mine
@@ -25,6 +27,7 @@ from .report import number
 T, N, D, LAG = 200, 100, 100, 2
 LIMIT = 180.0  # seconds; what would take longer is measured on fewer timesteps
 PAPER = {"ours, 25 slices": 2.17, "MINE-100": 0.62, "MINE-1000": 6.01}  # seconds on an H800
+NATIVE = ", native engine"
 
 Row = dict[str, Any]
 
@@ -55,8 +58,8 @@ def measured(method: str, work: Callable[[int], Any], timesteps: int, probe: int
     return {**row, "seconds": seconds, "cpu_seconds": (process_time() - cpu) * share}
 
 
-def curve(model: str, slices: int) -> Callable[[int], Any]:
-    estimator = Estimator(model, k=5, slices=slices, threads=2)
+def curve(model: str, slices: int, provider: str) -> Callable[[int], Any]:
+    estimator = Estimator(model, k=5, slices=slices, threads=2, provider=provider)
     return lambda count: mi_curve(states(count), estimator, lag=LAG, mode="raw")
 
 
@@ -72,7 +75,7 @@ def trained(steps: int) -> Callable[[int], Any]:
 def page(about: Row, rows: list[Row]) -> str:
     def line(row: Row) -> list[str]:
         part = "" if row["measured_on"] == row["timesteps"] else f"{row['measured_on']} timesteps"
-        paper = PAPER.get(row["method"])
+        paper = PAPER.get(row["method"].removesuffix(NATIVE))
         return [
             row["method"],
             number(row["seconds"], 1),
@@ -102,7 +105,12 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     torch.set_num_threads(1)  # these networks are small: two threads are slower
     about = report.provenance(chosen.command, Estimator(chosen.model, threads=2))
     about["units"] = "seconds"
-    works = {f"ours, {slices} slices": curve(chosen.model, slices) for slices in (40, 25)}
+    engines = {"": "cpu"} | ({NATIVE: "native"} if is_installed() else {})
+    works = {
+        f"ours, {slices} slices{name}": curve(chosen.model, slices, provider)
+        for slices in (40, 25)
+        for name, provider in engines.items()
+    }
     works |= {f"MINE-{n}": trained(n) for n in ((5, 10) if chosen.quick else (100, 1000))}
     rows = [measured(method, work, timesteps, probe) for method, work in works.items()]
     report.save(chosen.out, "table2_time", about, rows, page(about, rows))
