@@ -65,9 +65,9 @@ class HypernetworkConfig:
 PRESETS = {
     # something useful in three minutes on two cores
     "tiny": HypernetworkConfig(width=32, heads=2, joint_latents=8, units=16, features=32),
-    # small enough for a control loop: 30 features and 2 of neighbours, a solve of 32
+    # small enough for a control loop: 60 features and 2 of neighbours, a solve of 62
     "edge": HypernetworkConfig(
-        heads=2, units=30, features=30, metrics=1, widths=2, shared=True, solve_shifts=0
+        heads=2, units=30, features=60, metrics=1, widths=2, shared=True, solve_shifts=0
     ),
     # shipped: accuracy first, offline and on a GPU
     "base": HypernetworkConfig(
