@@ -203,7 +203,7 @@ def test_edge_fits_the_control_loop():
     x, y = gaussian(1.0, 5, 100, slices=1)
     with FlopCounterMode(display=False) as count, torch.no_grad():
         InfoAtlas(PRESETS["edge"]).eval()(x, y, torch.arange(1, SHIFTS + 1), exact=False)
-    assert count.get_total_flops() <= 40e6
+    assert count.get_total_flops() <= 55e6  # edge 0.12.0: 70e6
 
 
 def test_generated_readout_is_the_papers_variant():
