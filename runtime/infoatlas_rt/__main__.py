@@ -2,7 +2,7 @@
 
 Everything is imported within `main`, when the interrupt is handled already. An interrupt can be
 lost: engines turn it into import errors of their own, and Python prints and drops those that hit a
-destructor. So the handler takes a note, and the note decides.
+destructor. So the handler takes a note, which decides at the end, and an alarm ends what goes on.
 """
 
 import os
@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+CLEAN_UP = 5.0  # seconds
 
 
 def main() -> int:
@@ -23,7 +24,14 @@ def main() -> int:
         interrupts += 1
         if interrupts > 1:  # someone is in a hurry: no clean-up
             os._exit(INTERRUPTED)
+        if hasattr(signal, "setitimer"):  # not on Windows
+            signal.signal(signal.SIGALRM, give_up)
+            signal.setitimer(signal.ITIMER_REAL, CLEAN_UP)
         raise KeyboardInterrupt
+
+    def give_up(number: int, frame: FrameType | None) -> None:
+        os.write(2, b"interrupted\n")
+        os._exit(INTERRUPTED)
 
     def unraisable(event: Any) -> None:
         if not issubclass(event.exc_type, KeyboardInterrupt):

@@ -150,6 +150,16 @@ class Interrupt(abc.MetaPathFinder):
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Interrupt())
 """
+IN_A_DESTRUCTOR = """
+class Interrupting:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+class Lose(abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "argparse":
+            Interrupting()
+sys.meta_path.insert(0, Lose())
+"""
 LATER = "threading.Timer(moment, os.kill, (os.getpid(), signal.SIGINT)).start()"
 
 
@@ -172,6 +182,15 @@ def test_an_interrupt_during_imports(samples, name):
     code = WAIT.format(when=AT_IMPORT.format(name=name))
     done = subprocess.run(
         [sys.executable, "-c", code, "0", "estimate", *samples], capture_output=True, timeout=120
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"interrupted\n")
+
+
+def test_an_interrupt_that_python_drops(samples):
+    code = WAIT.format(when=IN_A_DESTRUCTOR)
+    command = ["test", *samples, "--permutations", "100000"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, "0", *command], capture_output=True, timeout=120
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"interrupted\n")
 
