@@ -93,13 +93,6 @@ def truths(mixing: Array, draws: int = 1000) -> tuple[float, float]:
     return gaussian_information(xx, yy, xy), float(np.mean(slices))
 
 
-def statistic(estimator: Estimator, x: Array, y: Array, permutations: int) -> float:
-    """Statistic of `independence_test`: estimate or RV coefficient, whichever is more unusual."""
-    result = independence_test(x, y, estimator, permutations=permutations)
-    values = np.array([[result.mi, *result.null], [result.rv, *result.null_rv]])
-    return float(((values[:, 0] - values.mean(1)) / values.std(1)).max())
-
-
 def measure(
     estimator: Estimator,
     dims: Sequence[int],
@@ -110,7 +103,7 @@ def measure(
     """A row for each relation, dimension, size and score."""
     scores: dict[str, Score] = {
         OURS: lambda x, y: estimator.estimate(x, y).mi,
-        TEST: lambda x, y: statistic(estimator, x, y, permutations),
+        TEST: lambda x, y: independence_test(x, y, estimator, permutations=permutations).statistic,
         **PEERS,
     }
     rows = []

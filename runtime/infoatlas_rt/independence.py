@@ -46,9 +46,10 @@ class TestResult:
     mi : float
         Nats; the estimate of the given pairing, as of `Estimator.estimate`.
     p_value : float
-        Share of pairings, the given one included, whose statistic is at least as large. The
-        statistic is the larger of `mi` and `rv`, each with mean 0 and standard deviation 1 over all
-        pairings. It cannot be below 1 / (1 + B).
+        Share of pairings, the given one included, whose statistic is at least as large. It cannot
+        be below 1 / (1 + B).
+    statistic : float
+        The larger of `mi` and `rv`, each with mean 0 and standard deviation 1 over all pairings.
     null : [B] float64
         Nats; the estimates of B permuted pairings, in the order in which they were drawn.
     rv : float
@@ -75,6 +76,7 @@ class TestResult:
 
     mi: float
     p_value: float
+    statistic: float
     null: NDArray[np.float64]
     rv: float
     null_rv: NDArray[np.float64]
@@ -169,6 +171,7 @@ def independence_test(
     return TestResult(
         mi=float(values[0]),
         p_value=float(np.mean(statistic >= statistic[0])),
+        statistic=float(statistic[0]),
         null=values[1:],
         rv=float(rv[0]),
         null_rv=rv[1:],

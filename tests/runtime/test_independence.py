@@ -84,6 +84,7 @@ def test_p_value_counts_the_given_pairing(estimator):
     both = (np.r_[result.mi, result.null], np.r_[result.rv, result.null_rv])
     statistic = np.max([(values - values.mean()) / values.std() for values in both], axis=0)
     assert 0 < result.p_value == np.mean(statistic >= statistic[0]) < 1
+    assert result.statistic == pytest.approx(statistic[0], abs=1e-8)
 
 
 @pytest.mark.parametrize("n", [40, 12 * 12])
