@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from functools import cache
 
 import numpy as np
@@ -14,6 +16,23 @@ from infoatlas_rt.preprocess import canonicalise
 def content(name):
     """The file of a shipped model."""
     return model_file.load(name).bytes
+
+
+def counted_meanwhile(call):
+    """How far this thread of Python counts while another one is in a call."""
+    counted, done = 0, threading.Event()
+
+    def run():
+        call()
+        done.set()
+
+    worker = threading.Thread(target=run)
+    worker.start()
+    while not done.is_set():
+        counted += 1
+        time.sleep(0)
+    worker.join()
+    return counted
 
 
 def curved(rng, x):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -226,19 +224,7 @@ def test_bad_thread_counts(threads):
 def test_the_gil_is_released(engine):
     """Another thread of Python counts while a call runs."""
     given = inputs.canonical(5, 5000, 2, 5)
-    counted, done = 0, threading.Event()
-
-    def call():
-        engine.run(*given)
-        done.set()
-
-    worker = threading.Thread(target=call)
-    worker.start()
-    while not done.is_set():
-        counted += 1
-        time.sleep(0)
-    worker.join()
-    assert counted > 20
+    assert inputs.counted_meanwhile(lambda: engine.run(*given)) > 20
 
 
 def test_threads_share_an_engine(engine):

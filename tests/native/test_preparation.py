@@ -6,9 +6,6 @@ may choose different ones, and what they span has to be the same.
 
 from __future__ import annotations
 
-import threading
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -196,19 +193,9 @@ def test_the_gil_is_released():
     """Another thread of Python counts while slices are prepared."""
     rng = np.random.default_rng(0)
     x, projections = rng.standard_normal((5000, 41)), rng.standard_normal((60, 5, 41))
-    counted, done = 0, threading.Event()
-
-    def call():
-        ENGINE.canonicalise(x, x, projections, projections, np.linspace(-2, 2, 9999))
-        done.set()
-
-    worker = threading.Thread(target=call)
-    worker.start()
-    while not done.is_set():
-        counted += 1
-        time.sleep(0)
-    worker.join()
-    assert counted > 20
+    table = np.linspace(-2, 2, 9999)
+    given = x, x, projections, projections, table
+    assert inputs.counted_meanwhile(lambda: ENGINE.canonicalise(*given)) > 20
 
 
 @pytest.mark.parametrize("regime", REGIMES)
