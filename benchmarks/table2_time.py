@@ -11,6 +11,7 @@ depend on them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from time import perf_counter, process_time
 from typing import Any
 
@@ -18,7 +19,6 @@ import numpy as np
 import torch
 
 from infoatlas_rt import Estimator, Trajectories, mi_curve
-from infoatlas_rt.backends.native import is_installed
 
 from . import report
 from .peers.mine import mine
@@ -105,7 +105,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     torch.set_num_threads(1)  # these networks are small: two threads are slower
     about = report.provenance(chosen.command, Estimator(chosen.model, threads=2))
     about["units"] = "seconds"
-    engines = {"": "cpu"} | ({NATIVE: "native"} if is_installed() else {})
+    engines = {"": "cpu"} | ({NATIVE: "native"} if find_spec("infoatlas_native") else {})
     works = {
         f"ours, {slices} slices{name}": curve(chosen.model, slices, provider)
         for slices in (40, 25)
