@@ -2,31 +2,14 @@
 
 #include <cmath>
 
+#include "attention.h"
 #include "kernels.h"
 
 namespace infoatlas::INFOATLAS_TARGET {
 
 namespace {
 
-constexpr float EPSILON = 1e-5f;  // of layer norms
-constexpr float LEAST = -1e30f;   // below every score
-constexpr int LAYERS = 8;         // of refinement.py
-
-void normalised(const Norm& norm, const float* from, int64_t rows, float* to) {
-  const int64_t w = norm.size;
-  for (int64_t i = 0; i < rows; ++i) {
-    const float* v = from + i * w;
-    const float mean = total(v, w) / float(w);
-    const float variance = sum_over(w, [&](int64_t k) INFOATLAS_LAMBDA {
-      const Vec d = load(v + k) - mean;
-      return d * d;
-    }) / float(w);
-    const float scale = 1 / std::sqrt(variance + EPSILON);
-    for (int64_t k = 0; k < w; k += LANES)
-      store(to + i * w + k, (load(v + k) - mean) * scale * load(norm.weight + k) +
-                                load(norm.bias + k));
-  }
-}
+constexpr int LAYERS = 8;  // of refinement.py
 
 // One row through a linear layer of any size.
 void linear_row(const Linear& layer, const float* from, float* to) {
@@ -36,185 +19,6 @@ void linear_row(const Linear& layer, const float* from, float* to) {
     const float* row = layer.weight + int64_t(i) * layer.outputs;
     for (int o = 0; o < layer.outputs; ++o) to[o] += v * row[o];
   }
-}
-
-void add_mlp(const MlpWeights& mlp, int64_t rows, float* tokens, Arena& arena) {
-  const int64_t mark = arena.mark(), w = mlp.norm.size, wide = mlp.first.outputs;
-  float *v = arena.take(rows * w), *h = arena.take(rows * wide);
-  normalised(mlp.norm, tokens, rows, v);
-  product(rows, wide, w, v, w, mlp.first.weight, wide, h, wide, Start::BIAS, mlp.first.bias);
-  for (int64_t i = 0; i < rows * wide; i += LANES) store(h + i, gelu(load(h + i)));
-  product(rows, w, wide, h, wide, mlp.second.weight, w, v, w, Start::BIAS, mlp.second.bias);
-  for (int64_t i = 0; i < rows * w; i += LANES)
-    store(tokens + i, load(tokens + i) + load(v + i));
-  arena.back_to(mark);
-}
-
-// Columns of an attention: a column for each head and token, the tokens of a head together.
-struct Columns {
-  int64_t heads, tokens, all;  // tokens rounded up to a multiple of 16
-};
-
-Columns columns_of(const AttentionWeights& a, int64_t rows) {
-  const int64_t heads = a.query.outputs / a.norm.size, tokens = round_up(rows, 16);
-  return {heads, tokens, heads * tokens};
-}
-
-// Queries of tokens in terms of samples, transposed: [sets, W, columns].
-const float* queries(const AttentionWeights& a, const float* tokens, int64_t sets, int64_t rows,
-                     const Columns& columns, Arena& arena) {
-  const int64_t w = a.norm.size, size = w * columns.tokens;
-  float* q = arena.take(sets * w * columns.all);
-  const int64_t mark = arena.mark();
-  float *v = arena.take(sets * rows * w), *flipped = arena.take(sets * size);
-  normalised(a.norm, tokens, sets * rows, v);
-  if (columns.tokens > rows) std::memset(flipped, 0, size_t(sets * size) * sizeof(float));
-  for (int64_t set = 0; set < sets; ++set)
-    transpose(rows, w, v + set * rows * w, w, flipped + set * size, columns.tokens);
-  for (int64_t head = 0; head < columns.heads; ++head)
-    for (int64_t set = 0; set < sets; ++set) {
-      float* to = q + set * w * columns.all + head * columns.tokens;
-      for (int64_t k = 0; k < w; ++k)
-        for (int64_t u = 0; u < columns.tokens; u += LANES)
-          store(to + k * columns.all + u, all(a.query.bias[head * w + k]));
-      product_transposed(w, columns.tokens, w, a.query.weight + head * w, a.query.outputs,
-                         flipped + set * size, columns.tokens, to, columns.all, Start::ADD);
-    }
-  arena.back_to(mark);
-  return q;
-}
-
-// Softmax over the samples seen so far, of each column; the mean of the samples under it.
-struct Attended {
-  float *top, *sum;  // [columns] largest score, sum of exponentials
-  float* mean;       // [columns, W], not divided by the sum
-};
-
-Attended none_attended(int64_t columns, int64_t w, Arena& arena) {
-  const Attended out{arena.take(columns), arena.take(columns), arena.take(columns * w)};
-  for (int64_t c = 0; c < columns; ++c) out.top[c] = LEAST;
-  std::memset(out.sum, 0, size_t(columns) * sizeof(float));
-  std::memset(out.mean, 0, size_t(columns * w) * sizeof(float));
-  return out;
-}
-
-// Takes in samples [count, W]; scores [count, columns] is scratch.
-void attend(const float* q, int64_t columns, const float* samples, int64_t count, int64_t w,
-            const Attended& a, float* scores) {
-  product(count, columns, w, samples, w, q, columns, scores, columns);
-  for (int64_t c = 0; c < columns; c += LANES) {
-    const Vec before = load(a.top + c);
-    Vec top = before;
-    for (int64_t i = 0; i < count; ++i) top = larger(top, load(scores + i * columns + c));
-    Vec sums{};
-    for (int64_t i = 0; i < count; ++i) {
-      const Vec e = exp(load(scores + i * columns + c) - top);
-      store(scores + i * columns + c, e);
-      sums += e;
-    }
-    const Vec shrink = exp(before - top);
-    store(a.top + c, top);
-    store(a.sum + c, load(a.sum + c) * shrink + sums);
-    for (int lane = 0; lane < LANES; ++lane) {
-      if (shrink[lane] == 1.0f) continue;
-      float* mean = a.mean + (c + lane) * w;
-      for (int64_t k = 0; k < w; k += LANES) store(mean + k, load(mean + k) * shrink[lane]);
-    }
-  }
-  product_transposed(columns, w, count, scores, columns, samples, w, a.mean, w, Start::ADD);
-}
-
-// Takes in what another task has attended to.
-void merge(const Attended& a, const Attended& b, int64_t columns, int64_t w) {
-  for (int64_t c = 0; c < columns; ++c) {
-    const float top = std::fmax(a.top[c], b.top[c]);
-    const float of_a = std::exp(a.top[c] - top), of_b = std::exp(b.top[c] - top);
-    a.top[c] = top;
-    a.sum[c] = a.sum[c] * of_a + b.sum[c] * of_b;
-    float *to = a.mean + c * w, *from = b.mean + c * w;
-    for (int64_t k = 0; k < w; k += LANES)
-      store(to + k, load(to + k) * of_a + load(from + k) * of_b);
-  }
-}
-
-// The same of another set of columns.
-Attended shifted(const Attended& a, int64_t columns, int64_t w) {
-  return {a.top + columns, a.sum + columns, a.mean + columns * w};
-}
-
-// Adds what tokens [sets, rows, W] have attended to.
-void add_attended(const AttentionWeights& weights, const Attended& a, int64_t sets, int64_t rows,
-                  const Columns& columns, float* tokens, Arena& arena) {
-  const int64_t mark = arena.mark(), w = weights.norm.size;
-  float* v = arena.take(sets * rows * w);
-  for (int64_t head = 0; head < columns.heads; ++head)
-    for (int64_t set = 0; set < sets; ++set) {
-      const int64_t begin = set * columns.all + head * columns.tokens;
-      for (int64_t c = begin; c < begin + rows; ++c) {
-        const float share = 1 / a.sum[c];
-        for (int64_t k = 0; k < w; k += LANES)
-          store(a.mean + c * w + k, load(a.mean + c * w + k) * share);
-      }
-      product(rows, w, w, a.mean + begin * w, w, weights.out.weight + head * w * w, w,
-              v + set * rows * w, w, head ? Start::ADD : Start::BIAS, weights.out.bias);
-    }
-  for (int64_t i = 0; i < sets * rows * w; i += LANES)
-    store(tokens + i, load(tokens + i) + load(v + i));
-  arena.back_to(mark);
-}
-
-// Attention of tokens [sets, rows, W], queried by others like them, to n samples a set. Samples are
-// made where they are wanted: fill(set, from, count, to [count, W]).
-template <class Fill>
-void read_samples(const AttentionWeights& weights, const float* queried, int64_t sets,
-                  int64_t rows, int64_t n, float* tokens, const Crew& crew, Arena& arena,
-                  Fill fill) {
-  const int64_t mark = arena.mark(), w = weights.norm.size;
-  const Columns layout = columns_of(weights, rows);
-  const int64_t columns = layout.all;
-  const float* q = queries(weights, queried, sets, rows, layout, arena);
-  const int64_t groups = (n + GROUP - 1) / GROUP;
-  const Attended all = none_attended(sets * columns, w, arena);
-  const Attended others = none_attended(sets * (groups - 1) * columns, w, arena);
-  const auto part = [&](int64_t set, int64_t group) {
-    return group ? shifted(others, (set * (groups - 1) + group - 1) * columns, w)
-                 : shifted(all, set * columns, w);
-  };
-  for_each(crew, sets * groups, [&](int64_t task, Arena& scratch) {
-    const int64_t set = task / groups, group = task % groups;
-    float *samples = scratch.take(CHUNK * w), *scores = scratch.take(CHUNK * columns);
-    const int64_t begin = group * GROUP, end = begin + GROUP < n ? begin + GROUP : n;
-    for (int64_t from = begin; from < end; from += CHUNK) {
-      const int64_t count = end - from < CHUNK ? end - from : CHUNK;
-      attend(q + set * w * columns, columns, fill(set, from, count, samples), count, w,
-             part(set, group), scores);
-    }
-  });
-  for (int64_t set = 0; set < sets; ++set)
-    for (int64_t group = 1; group < groups; ++group)
-      merge(part(set, 0), part(set, group), columns, w);
-  add_attended(weights, all, sets, rows, layout, tokens, arena);
-  arena.back_to(mark);
-}
-
-// `Reading` of samples [sets, n, W] that are there.
-void read(const LayerWeights& layer, int64_t sets, int64_t rows, float* tokens,
-          const float* samples, int64_t n, const Crew& crew, Arena& arena) {
-  const int64_t w = layer.attention.norm.size;
-  read_samples(layer.attention, tokens, sets, rows, n, tokens, crew, arena,
-               [&](int64_t set, int64_t from, int64_t, float*) {
-                 return samples + (set * n + from) * w;
-               });
-  add_mlp(layer.mlp, sets * rows, tokens, arena);
-}
-
-void self_attention(const LayerWeights& layer, int64_t sets, int64_t rows, float* tokens,
-                    const Crew& crew, Arena& arena) {
-  const int64_t mark = arena.mark();
-  float* samples = arena.take(sets * rows * layer.norm.size);
-  normalised(layer.norm, tokens, sets * rows, samples);
-  read(layer, sets, rows, tokens, samples, rows, crew, arena);
-  arena.back_to(mark);
 }
 
 // The facts that condition the tokens: [W].
@@ -253,108 +57,107 @@ void condition(const Model& model, const Sample& s, const float* z, float* out, 
   arena.back_to(mark);
 }
 
-// Samples embedded by one layer, from rows [inputs, ld] that hold samples as columns: [count, W].
-void embed(const Linear& layer, const float* rows, int64_t ld, int64_t from, int64_t count,
-           float* to) {
+// Samples of a side through a layer, from and to columns: [W, ld] of [inputs, ld].
+void embed(const Linear& layer, const float* rows, int64_t n, int64_t ld, const Crew& crew,
+           float* out) {
   const int64_t w = layer.outputs;
-  product_transposed(count, w, layer.inputs, rows + from, ld, layer.weight, w, to, w, Start::BIAS,
-                     layer.bias);
-  for (int64_t i = 0; i < count * w; i += LANES) store(to + i, gelu(load(to + i)));
+  for_each(crew, (n + GROUP - 1) / GROUP, [&](int64_t group, Arena&) {
+    const int64_t begin = group * GROUP, end = begin + GROUP < n ? begin + GROUP : n;
+    const int64_t count = round_up(end - begin, LANES);
+    product_transposed(w, count, layer.inputs, layer.weight, w, rows + begin, ld, out + begin, ld,
+                       Start::ROW_BIAS, layer.bias);
+    for (int64_t k = 0; k < w; ++k)
+      for (int64_t i = begin; i < begin + count; i += LANES)
+        store(out + k * ld + i, gelu(load(out + k * ld + i)));
+  });
 }
 
-// Paired samples, embedded: out [n, W].
-void pairs_embedded(const Model& model, const Sample& s, const float* z, const Crew& crew,
-                    float* out, Arena& arena) {
-  const int64_t w = model.config.width, d = s.inputs, ld = s.ld, mark = arena.mark();
-  float* t0 = arena.take(ld);
+// Paired samples, embedded: out [W, ld].
+void embed_pairs(const Model& model, const Sample& s, const float* z, const Crew& crew, float* out,
+                 Arena& arena) {
+  const int64_t mark = arena.mark(), d = s.inputs, ld = s.ld;
+  const Linear& layer = model.pair_embedding;
+  float* both = arena.take(layer.inputs * ld);  // x, y, products, anchor
+  std::memcpy(both, s.x, size_t(d * ld) * sizeof(float));
+  std::memcpy(both + d * ld, s.y, size_t(d * ld) * sizeof(float));
+  float* products = both + 2 * d * ld;
+  for (int64_t i = 0; i < s.dim * ld; i += LANES)
+    store(products + i, load(s.x + i) * load(s.y + i));
+  float* t0 = products + s.dim * ld;
   anchor(s, z, 1, t0, arena);
   for (int64_t i = 0; i < s.n; i += LANES) store(t0 + i, tanh(load(t0 + i) * 0.125f));
-  const Linear& layer = model.pair_embedding;
-  for_each(crew, (s.n + GROUP - 1) / GROUP, [&](int64_t group, Arena& scratch) {
-    float* own = scratch.take((s.dim + 1) * CHUNK);
-    const int64_t begin = group * GROUP, end = begin + GROUP < s.n ? begin + GROUP : s.n;
-    for (int64_t from = begin; from < end; from += CHUNK) {
-      const int64_t count = end - from < CHUNK ? end - from : CHUNK;
-      for (int k = 0; k < s.dim; ++k)
-        for (int64_t i = 0; i < count; i += LANES)
-          store(own + k * CHUNK + i,
-                load(s.x + k * ld + from + i) * load(s.y + k * ld + from + i));
-      for (int64_t i = 0; i < count; i += LANES)
-        store(own + s.dim * CHUNK + i, load(t0 + from + i));
-      float* to = out + from * w;
-      product_transposed(count, w, d, s.x + from, ld, layer.weight, w, to, w, Start::BIAS,
-                         layer.bias);
-      product_transposed(count, w, d, s.y + from, ld, layer.weight + d * w, w, to, w, Start::ADD);
-      product_transposed(count, w, s.dim + 1, own, CHUNK, layer.weight + 2 * d * w, w, to, w,
-                         Start::ADD);
-      for (int64_t i = 0; i < count * w; i += LANES) store(to + i, gelu(load(to + i)));
-    }
-  });
+  embed(layer, both, s.n, ld, crew, out);
   arena.back_to(mark);
 }
 
-void add_row(const float* tokens, const float* row, int64_t rows, int64_t w, float* to) {
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t k = 0; k < w; k += LANES)
-      store(to + i * w + k, load(tokens + i * w + k) + load(row + k));
+// Samples of all sets, each embedded by one(set, where): [sets, W, ld].
+template <class One>
+Samples embedded(const Model& model, const Sample* samples, int64_t sets, Arena& arena, One one) {
+  const int64_t size = model.config.width * samples[0].ld;
+  float* out = arena.take(sets * size);
+  for (int64_t set = 0; set < sets; ++set) one(set, out + set * size);
+  return {out, samples[0].ld, size, samples[0].n};
 }
 
-// The fused unit tokens: [sets, units, W], from conditions [sets, W] and pairs [sets, n, W].
-const float* fused_tokens(const Model& model, const Sample* samples, int64_t sets,
-                          const float* conditions, const float* pairs, const Crew& crew,
-                          Arena& arena) {
-  const Config& c = model.config;
-  const int64_t w = c.width, n = samples[0].n, units = c.units, latents = c.joint_latents;
-  const auto conditioned = [&](const float* tokens, int64_t rows) {
-    float* out = arena.take(sets * rows * w);
+// Tokens [W, slots] plus the condition [W] of each set.
+Tokens conditioned(const float* tokens, int64_t count, const float* conditions, int64_t sets,
+                   int64_t w, Arena& arena) {
+  const Tokens out = take_tokens(sets, count, w, arena);
+  for (int64_t k = 0; k < w; ++k)
     for (int64_t set = 0; set < sets; ++set)
-      add_row(tokens, conditions + set * w, rows, w, out + set * rows * w);
-    return out;
-  };
+      for (int64_t u = 0; u < out.slots; u += LANES)
+        store(out.at + (k * sets + set) * out.slots + u,
+              load(tokens + k * out.slots + u) + conditions[set * w + k]);
+  return out;
+}
+
+// The fused unit tokens, from conditions [sets, W] and paired samples.
+Tokens fused_tokens(const Model& model, const Sample* samples, int64_t sets,
+                    const float* conditions, const Samples& pairs, const Crew& crew,
+                    Arena& arena) {
+  const Config& c = model.config;
+  const int64_t w = c.width;
   // joint path
-  float* joint = conditioned(model.q_joint, latents);
-  read(model.joint_reading, sets, latents, joint, pairs, n, crew, arena);
-  for (const LayerWeights& layer : model.joint_layers)
-    self_attention(layer, sets, latents, joint, crew, arena);
+  const Tokens joint = conditioned(model.q_joint, c.joint_latents, conditions, sets, w, arena);
+  read(model.joint_reading, pairs, joint, crew, arena);
+  for (const LayerWeights& layer : model.joint_layers) self_attention(layer, joint, crew, arena);
   // marginal path: queries that speak of x attend to y, and the other way round
-  const float *q_x = conditioned(model.q_x_to_y, units), *q_y = conditioned(model.q_y_to_x, units);
-  float* tokens = arena.take(sets * units * w);
-  std::memcpy(tokens, q_x, size_t(sets * units * w) * sizeof(float));
-  read_samples(model.attend_y, q_x, sets, units, n, tokens, crew, arena,
-               [&](int64_t set, int64_t from, int64_t count, float* to) {
-                 embed(model.f_y, samples[set].y, samples[set].ld, from, count, to);
-                 return static_cast<const float*>(to);
-               });
-  read_samples(model.attend_x, q_y, sets, units, n, tokens, crew, arena,
-               [&](int64_t set, int64_t from, int64_t count, float* to) {
-                 embed(model.f_x, samples[set].x, samples[set].ld, from, count, to);
-                 return static_cast<const float*>(to);
-               });
+  const Tokens q_x = conditioned(model.q_x_to_y, c.units, conditions, sets, w, arena);
+  const Tokens q_y = conditioned(model.q_y_to_x, c.units, conditions, sets, w, arena);
+  const Tokens tokens = take_tokens(sets, c.units, w, arena);
+  std::memcpy(tokens.at, q_x.at, size_t(w * tokens.columns()) * sizeof(float));
+  const int64_t mark = arena.mark();
+  const Samples y = embedded(model, samples, sets, arena, [&](int64_t set, float* to) {
+    embed(model.f_y, samples[set].y, samples[set].n, samples[set].ld, crew, to);
+  });
+  attend(model.attend_y, q_x.at, y, tokens, crew, arena);
+  const Samples x = embedded(model, samples, sets, arena, [&](int64_t set, float* to) {
+    embed(model.f_x, samples[set].x, samples[set].n, samples[set].ld, crew, to);
+  });
+  attend(model.attend_x, q_y.at, x, tokens, crew, arena);
+  arena.back_to(mark);
   for (const LayerWeights& layer : model.marginal_layers)
-    self_attention(layer, sets, units, tokens, crew, arena);
+    self_attention(layer, tokens, crew, arena);
   // fusion, and the pairs once more
-  normalised(model.fusion_norm, joint, sets * latents, joint);
-  read(model.fusion, sets, units, tokens, joint, latents, crew, arena);
+  normalised(model.fusion_norm, joint.at, joint.columns(), joint.at);
+  read(model.fusion, {joint.at, joint.columns(), joint.slots, joint.count}, tokens, crew, arena);
   for (size_t i = 0; i < model.readings.size(); ++i) {
-    read(model.readings[i], sets, units, tokens, pairs, n, crew, arena);
-    self_attention(model.layers[i], sets, units, tokens, crew, arena);
+    read(model.readings[i], pairs, tokens, crew, arena);
+    self_attention(model.layers[i], tokens, crew, arena);
   }
   return tokens;
 }
 
-// Rows of all layers, [rows, unit slots], in the order of `Generated`.
-float* generated(const Model& model, const float* tokens, Arena& arena) {
-  const Generation& g = model.generation;
-  const int64_t w = g.norm.size, us = g.unit_slots;
+// Rows of all layers, [rows, unit slots], in the order of `Generated`, from normalised tokens [W,
+// ld] of one set.
+float* generated(const Generation& g, float* tokens, int64_t ld, Arena& arena) {
+  const int64_t us = g.unit_slots;
   float* out = arena.take(int64_t(g.at.rows) * us + 16);
-  const int64_t mark = arena.mark();
-  float *v = arena.take(g.units * w), *flipped = arena.take(w * us);
-  normalised(g.norm, tokens, g.units, v);
-  std::memset(flipped, 0, size_t(w * us) * sizeof(float));
-  transpose(g.units, w, v, w, flipped, us);
+  for (int64_t k = 0; k < g.norm.size; ++k)
+    for (int64_t u = g.units; u < us; ++u) tokens[k * ld + u] = 0;
   std::memcpy(out, g.base, size_t(g.at.rows) * size_t(us) * sizeof(float));
-  product_transposed(g.at.rows, us, w, g.write, g.at.rows, flipped, us, out, us, Start::ADD);
-  arena.back_to(mark);
+  product_transposed(g.at.rows, us, g.norm.size, g.write, g.at.rows, tokens, ld, out, us,
+                     Start::ADD);
   return out;
 }
 
@@ -378,14 +181,16 @@ const float* metrics(const Model& model, const Sample& s, const float* written, 
   return metric;
 }
 
-// The critic that tokens [units, W] write; z [dim] is the sample's own, and becomes the critic's.
-Theta written(const Model& model, const Sample& s, const float* tokens, float* z, Arena& arena) {
+// The critic that tokens [W, ld] of one set write, as they are and normalised; z [dim] is the
+// sample's own, and becomes the critic's.
+Theta written(const Model& model, const Sample& s, const float* tokens, float* normal, int64_t ld,
+              float* z, Arena& arena) {
   const Config& c = model.config;
   const Generation& g = model.generation;
   const int64_t w = c.width;
   const float n = float(s.n);
   Theta theta;
-  float* rows = generated(model, tokens, arena);
+  float* rows = generated(g, normal, ld, arena);
   const auto part = [&](int row) { return rows + int64_t(row) * g.unit_slots; };
   theta.x1 = part(g.at.x1);
   theta.y1 = part(g.at.y1);
@@ -399,7 +204,7 @@ Theta written(const Model& model, const Sample& s, const float* tokens, float* z
   float *mean = arena.take(w), *shrinkage = arena.take(c.dim);
   for (int64_t k = 0; k < w; ++k) {
     float sum = 0;
-    for (int64_t u = 0; u < c.units; ++u) sum += tokens[u * w + k];
+    for (int64_t u = 0; u < c.units; ++u) sum += tokens[k * ld + u];
     mean[k] = sum / float(c.units);
   }
   linear_row(model.shrinkage, mean, shrinkage);
@@ -438,19 +243,23 @@ Theta written(const Model& model, const Sample& s, const float* tokens, float* z
 
 void hypernetwork(const Model& model, const Sample* samples, int64_t count, const Crew& crew,
                   Theta* out, Arena& arena) {
-  const int64_t w = model.config.width, dim = model.config.dim, n = samples[0].n;
-  float *z = arena.take(count * dim), *capped = arena.take(dim);
-  float *conditions = arena.take(count * w), *pairs = arena.take(count * n * w);
+  const int64_t w = model.config.width, dim = model.config.dim;
+  float *z = arena.take(count * dim), *capped = arena.take(dim), *conditions = arena.take(count * w);
   for (int64_t k = 0; k < count; ++k) {
     fisher_z(samples[k], z + k * dim);
     condition(model, samples[k], z + k * dim, conditions + k * w, arena);
-    std::memcpy(capped, z + k * dim, size_t(dim) * sizeof(float));
-    cap(capped, int(dim), n);
-    pairs_embedded(model, samples[k], capped, crew, pairs + k * n * w, arena);
   }
-  const float* tokens = fused_tokens(model, samples, count, conditions, pairs, crew, arena);
+  const Samples pairs = embedded(model, samples, count, arena, [&](int64_t k, float* to) {
+    std::memcpy(capped, z + k * dim, size_t(dim) * sizeof(float));
+    cap(capped, int(dim), samples[k].n);
+    embed_pairs(model, samples[k], capped, crew, to, arena);
+  });
+  const Tokens tokens = fused_tokens(model, samples, count, conditions, pairs, crew, arena);
+  float* normal = arena.take(w * tokens.columns());
+  normalised(model.generation.norm, tokens.at, tokens.columns(), normal);
   for (int64_t k = 0; k < count; ++k)
-    out[k] = written(model, samples[k], tokens + k * model.config.units * w, z + k * dim, arena);
+    out[k] = written(model, samples[k], tokens.at + k * tokens.slots, normal + k * tokens.slots,
+                     tokens.columns(), z + k * dim, arena);
 }
 
 }  // namespace infoatlas::INFOATLAS_TARGET

@@ -21,7 +21,8 @@ void for_each(const Crew& crew, int64_t tasks, F f) {
   each(crew, tasks, [](void* c, int64_t i, Arena& a) { (*static_cast<F*>(c))(i, a); }, &f);
 }
 
-enum class Start { ZERO, BIAS, ADD };  // what a product is added to
+// What a product is added to: nothing, a bias of each column or of each row, or what there is.
+enum class Start { ZERO, BIAS, ROW_BIAS, ADD };
 
 // A tile of ROWS x COLUMNS vectors of c = a b. Of a, the element (i, k) is at i * row + k * inner.
 template <int ROWS, int COLUMNS>
@@ -32,7 +33,9 @@ INFOATLAS_INLINE void tile(int64_t inner_size, const float* a, int64_t row, int6
   for (int j = 0; j < COLUMNS; ++j) {
     const Vec initial = start == Start::BIAS ? load(bias + j * LANES) : Vec{};
     for (int i = 0; i < ROWS; ++i)
-      sums[i][j] = start == Start::ADD ? load(c + i * ldc + j * LANES) : initial;
+      sums[i][j] = start == Start::ADD        ? load(c + i * ldc + j * LANES)
+                   : start == Start::ROW_BIAS ? all(bias[i])
+                                              : initial;
   }
   for (int64_t k = 0; k < inner_size; ++k) {
     Vec v[COLUMNS];
@@ -59,7 +62,7 @@ INFOATLAS_INLINE void tiles(int64_t rows, int64_t inner_size, const float* a, in
   }
 }
 
-// c [m, n] = a [m, k] b [k, n], plus a bias [n] or what c holds. Columns are done in whole vectors:
+// c [m, n] = a [m, k] b [k, n], plus a bias [n] or [m], or what c holds. Columns are done in whole vectors:
 // n is a multiple of LANES. With `upper`, tiles wholly below the diagonal are left out.
 template <bool UNIT_ROW>
 inline void product_of(int64_t m, int64_t n, int64_t k, const float* a, int64_t row, int64_t inner,
@@ -71,12 +74,15 @@ inline void product_of(int64_t m, int64_t n, int64_t k, const float* a, int64_t 
   // Columns are the outer loop: a panel of b, [k, WIDE], stays in the nearest cache for all rows.
   for (int64_t j = 0; j < n; j += WIDE) {
     const int64_t end = upper && j + WIDE < m ? j + WIDE : m;
-    const float* offset = bias ? bias + j : nullptr;
     for (int64_t i = 0; i < end; i += TILE_ROWS) {
       const int64_t rows = m - i < TILE_ROWS ? m - i : TILE_ROWS;
+      const float* offset = start == Start::ROW_BIAS ? bias + i : bias ? bias + j : nullptr;
       const float* from = a + i * row;
       float* to = c + i * ldc + j;
-      if (j + WIDE > n) {
+      if (upper && i >= j + LANES && j + WIDE <= n) {  // the first of both vectors is below it
+        tiles<TILE_ROWS, 1>(rows, k, from, row, inner, b + j + LANES, ldb, offset, to + LANES, ldc,
+                            start);
+      } else if (j + WIDE > n) {
         tiles<TILE_ROWS, 1>(rows, k, from, row, inner, b + j, ldb, offset, to, ldc, start);
       } else if (rows == TILE_ROWS) {
         tile<TILE_ROWS, 2>(k, from, row, inner, b + j, ldb, offset, to, ldc, start);

@@ -1,10 +1,12 @@
 #include "model.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <map>
 #include <stdexcept>
 
+#include "factors.h"
 #include "onnx_file.h"
 
 namespace infoatlas {
@@ -55,9 +57,9 @@ class Loader {
     model_.condition_first = gemm(h + "condition.0", 4 * c.dim + 1 + d * d, w);
     model_.condition_second = gemm(h + "condition.2", w, w);
     model_.pair_embedding = linear(h + "pair_embedding.0", 2 * d + c.dim + 1, w);
-    model_.q_joint = values(h + "q_joint", {c.joint_latents, w});
-    model_.q_x_to_y = values(h + "q_x_to_y", {c.units, w});
-    model_.q_y_to_x = values(h + "q_y_to_x", {c.units, w});
+    model_.q_joint = tokens(h + "q_joint", c.joint_latents);
+    model_.q_x_to_y = tokens(h + "q_x_to_y", c.units);
+    model_.q_y_to_x = tokens(h + "q_y_to_x", c.units);
     model_.joint_reading = layer(h + "joint_reading", false);
     model_.f_x = linear(h + "f_x.0", d, w);
     model_.f_y = linear(h + "f_y.0", d, w);
@@ -136,9 +138,9 @@ class Loader {
     c.gap = number("gap", 0, 16);
     c.shared = text("shared") == "true";
     c.ridge_floor = std::strtod(text("ridge_floor").c_str(), nullptr);
-    if (c.width % MULTIPLE || c.features % c.units || !(c.ridge_floor > 0))
-      fail(" has a width that is no multiple of 16, features that are no multiple of the units, or "
-           "no ridge_floor");
+    if (c.width % MULTIPLE || c.width % c.heads || c.features % c.units || !(c.ridge_floor > 0))
+      fail(" has a width that is no multiple of 16 or of the heads, features that are no multiple of "
+           "the units, or no ridge_floor");
     if (c.shared && !c.metrics) fail(" shares a metric and has none");
   }
 
@@ -187,13 +189,49 @@ class Loader {
     return {values(name + ".weight", {w}), values(name + ".bias", {w}), w};
   }
 
+  // The factors of the products that the file has of each head: an orthonormal basis of the rows of
+  // the product, and the product in that basis.
   AttentionWeights attention(const std::string& name) {
-    const int w = model_.config.width, all = model_.config.heads * w;
-    return {norm(name + ".norm"),
-            {values(name + ".merged_query.T", {w, all}), values(name + ".merged_query_bias", {all}),
-             w, all},
-            {values(name + ".merged_out.T", {all, w}), values(name + ".merged_out_bias", {w}), all,
-             w}};
+    const int w = model_.config.width, heads = model_.config.heads, rank = w / heads;
+    const auto& query = constant(name + ".merged_query.T", {w, heads * w});
+    const auto& bias = constant(name + ".merged_query_bias", {heads * w});
+    const auto& out = constant(name + ".merged_out.T", {heads * w, w});
+    std::vector<float> q(size_t(w) * w), q_bias(w), kv(size_t(2) * w * w), o(size_t(w) * w);
+    std::vector<double> product(size_t(w + 1) * w);
+    for (int head = 0; head < heads; ++head) {
+      const auto part = [&](int i) { return query.begin() + (int64_t(i) * heads + head) * w; };
+      for (int i = 0; i < w; ++i) std::copy_n(part(i), w, product.begin() + i * w);
+      std::copy_n(bias.begin() + head * w, w, product.begin() + w * w);
+      Factors f = factors(product, w + 1, w, rank);
+      if (!f.exact) fail(" has a weight " + name + ".merged_query of a rank above width / heads");
+      for (int c = 0; c < rank; ++c) {
+        const int to = head * rank + c;
+        for (int i = 0; i < w; ++i) q[size_t(i) * w + to] = float(f.left[size_t(i) * rank + c]);
+        q_bias[to] = float(f.left[size_t(w) * rank + c]);
+        for (int j = 0; j < w; ++j) kv[size_t(j) * 2 * w + to] = float(f.basis[size_t(c) * w + j]);
+      }
+      std::copy_n(out.begin() + int64_t(head) * w * w, w * w, product.begin());
+      f = factors(product, w, w, rank);
+      if (!f.exact) fail(" has a weight " + name + ".merged_out of a rank above width / heads");
+      for (int c = 0; c < rank; ++c) {
+        const int to = head * rank + c;
+        for (int j = 0; j < w; ++j)
+          kv[size_t(j) * 2 * w + w + to] = float(f.left[size_t(j) * rank + c]);
+        for (int k = 0; k < w; ++k) o[size_t(to) * w + k] = float(f.basis[size_t(c) * w + k]);
+      }
+    }
+    return {norm(name + ".norm"), {keep(q), keep(q_bias), w, w}, keep(kv),
+            {keep(o), values(name + ".merged_out_bias", {w}), w, w}, heads};
+  }
+
+  // Tokens as columns: [width, count rounded up].
+  const float* tokens(const std::string& name, int count) {
+    const int w = model_.config.width, slots = (count + MULTIPLE - 1) / MULTIPLE * MULTIPLE;
+    const std::vector<float>& rows = constant(name, {count, w});
+    std::vector<float> out(size_t(w) * slots);
+    for (int u = 0; u < count; ++u)
+      for (int k = 0; k < w; ++k) out[size_t(k) * slots + u] = rows[size_t(u) * w + k];
+    return keep(out);
   }
 
   LayerWeights layer(const std::string& name, bool normed) {

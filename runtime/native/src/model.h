@@ -33,10 +33,14 @@ struct Norm {
   int size;
 };
 
+// Of a head, the product of query and key has the rank width / heads, and so has that of value and
+// output. The file has the products; these are factors of them (`Loader::attention`).
 struct AttentionWeights {
   Norm norm;
-  Linear query;  // to heads x width: queries in terms of samples
-  Linear out;    // from heads x width
+  Linear query;            // to heads x rank
+  const float* key_value;  // [width, 2 heads rank], keys first
+  Linear out;              // from heads x rank
+  int heads;
 };
 
 struct MlpWeights {
@@ -82,7 +86,7 @@ struct HeadsWeights {
 struct Model {
   Config config;
   Linear condition_first, condition_second, pair_embedding, f_x, f_y, shrinkage, kernels;
-  const float *q_joint, *q_x_to_y, *q_y_to_x;
+  const float *q_joint, *q_x_to_y, *q_y_to_x;  // [width, tokens rounded up to a multiple of 16]
   LayerWeights joint_reading, fusion;
   Norm fusion_norm;
   AttentionWeights attend_x, attend_y;

@@ -36,7 +36,7 @@ struct Sample {
 
 Sample take_sample(const Task& task, int dim, Arena& arena);
 
-constexpr int64_t CHUNK = 64;  // samples or pairs that are worked on at a time
+constexpr int64_t CHUNK = 48;  // samples or pairs that are worked on at a time
 constexpr int64_t GROUP = 512;  // samples of one task
 
 // Sample i + shift, cyclic.

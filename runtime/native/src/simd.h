@@ -63,6 +63,19 @@ INFOATLAS_INLINE Vec smaller(Vec a, Vec b) {
 #endif
 }
 
+INFOATLAS_INLINE Vec root(Vec v) {
+#if defined(__AVX512F__)
+  return (Vec)_mm512_sqrt_ps((__m512)v);
+#elif defined(__AVX2__)
+  return (Vec)_mm256_sqrt_ps((__m256)v);
+#elif defined(__SSE2__)
+  return (Vec)_mm_sqrt_ps((__m128)v);
+#else
+  for (int i = 0; i < LANES; ++i) v[i] = std::sqrt(v[i]);
+  return v;
+#endif
+}
+
 INFOATLAS_INLINE float sum(Vec v) {
 #if defined(__AVX512F__)
   const __m512 all_of = (__m512)v;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "doubles.h"
 #include "kernels.h"
 
 namespace infoatlas::INFOATLAS_TARGET {
@@ -9,7 +10,7 @@ namespace infoatlas::INFOATLAS_TARGET {
 namespace {
 
 constexpr int64_t ROWS = 1024;  // of one task
-constexpr int64_t BLOCK = 64;   // rows that are weighted at a time
+constexpr int64_t BATCH = 64;   // rows that are weighted at a time
 constexpr float LOWEST = -60;   // no weight is below exp(-60) of the largest
 
 // Rows begin .. end in tasks; each task has a row of `size` partial sums, which end up in `out`.
@@ -17,14 +18,14 @@ template <class F>
 void summed(const Crew& crew, int64_t begin, int64_t end, int64_t size, float* out, Arena& arena,
             F f) {
   const int64_t mark = arena.mark(), tasks = (end - begin + ROWS - 1) / ROWS;
-  float* parts = arena.take(tasks * size);
+  float* parts = tasks == 1 ? out : arena.take(tasks * size);
   for_each(crew, tasks, [&](int64_t task, Arena& scratch) {
     float* own = parts + task * size;
     std::memset(own, 0, size_t(size) * sizeof(float));
     const int64_t from = begin + task * ROWS, to = from + ROWS < end ? from + ROWS : end;
     f(from, to, own, scratch);
   });
-  std::memcpy(out, parts, size_t(size) * sizeof(float));
+  if (tasks > 1) std::memcpy(out, parts, size_t(size) * sizeof(float));
   for (int64_t t = 1; t < tasks; ++t)
     for (int64_t i = 0; i < size; i += LANES)
       store(out + i, load(out + i) + load(parts + t * size + i));
@@ -57,16 +58,17 @@ void row_sums(const Problem& p, int64_t begin, int64_t end, const float* mean, f
   arena.back_to(mark);
 }
 
-// Sum of weight psi' psi, of the upper triangle, and of weight psi: out [stride + 1, stride], the
-// last row is the sum. Without weights each row counts 1.
+// Sum of weight psi' psi, and of weight psi: out [stride + 1, stride], the last row is the sum.
+// Without weights each row counts 1. Of the first `head` features, a whole number of vectors, the
+// upper triangle is computed, and of the few others, rows: `symmetric` reads it.
 void moments(const Problem& p, int64_t begin, int64_t end, const float* weight, int64_t used,
              float* out, const Crew& crew, Arena& arena) {
-  const int64_t stride = p.stride;
+  const int64_t stride = p.stride, head = used / LANES * LANES;
   summed(crew, begin, end, (stride + 1) * stride, out, arena,
          [&](int64_t from, int64_t to, float* own, Arena& scratch) {
-           float *weighted = scratch.take(BLOCK * stride), *sums = own + stride * stride;
-           for (int64_t r = from; r < to; r += BLOCK) {
-             const int64_t count = to - r < BLOCK ? to - r : BLOCK;
+           float *weighted = scratch.take(BATCH * stride), *sums = own + stride * stride;
+           for (int64_t r = from; r < to; r += BATCH) {
+             const int64_t count = to - r < BATCH ? to - r : BATCH;
              const float* rows = p.psi + r * stride;
              for (int64_t f = 0; f < stride; f += LANES) {
                Vec total = load(sums + f);
@@ -77,10 +79,17 @@ void moments(const Problem& p, int64_t begin, int64_t end, const float* weight, 
                }
                store(sums + f, total);
              }
-             product_transposed(used, stride, count, rows, stride, weighted, stride, own, stride,
+             product_transposed(head, head, count, rows, stride, weighted, stride, own, stride,
                                 Start::ADD, nullptr, true);
+             product_transposed(used - head, stride, count, rows + head, stride, weighted, stride,
+                                own + head * stride, stride, Start::ADD);
            }
          });
+}
+
+// Element (i, j) with i <= j of the products in `moments`.
+float symmetric(const float* out, int64_t stride, int64_t used, int64_t i, int64_t j) {
+  return j < used / LANES * LANES ? out[i * stride + j] : out[j * stride + i];
 }
 
 // Sum of weight psi alone.
@@ -98,32 +107,47 @@ void weighted_sum(const Problem& p, int64_t begin, int64_t end, const float* wei
          });
 }
 
-// The upper Cholesky factor of a [size, size], in place of its upper triangle. In double precision:
-// where rounds of refinement bring features together, the condition is 1e6.
-void factorise(double* a, int64_t size, int64_t ld) {
-  for (int64_t k = 0; k < size; ++k) {
-    const double pivot = a[k * ld + k];
-    const double root = std::sqrt(pivot > 1e-30 ? pivot : 1e-30), inverse = 1 / root;
-    double* row = a + k * ld;
-    for (int64_t j = k; j < size; ++j) row[j] *= inverse;
-    for (int64_t i = k + 1; i < size; ++i) {
-      const double v = row[i];
-      double* to = a + i * ld;
-      for (int64_t j = i; j < size; ++j) to[j] -= v * row[j];
+// Pivots that are eliminated together: a row is read and written once for all of them.
+constexpr int64_t PIVOTS = 4;
+
+// The upper Cholesky factor of a [size, ld], in place of its upper triangle, and the inverse of its
+// diagonal; ld is a multiple of a vector, and what is below the diagonal is overwritten. In double
+// precision: where rounds of refinement bring features together, the condition is 1e6.
+void factorise(double* a, int64_t size, int64_t ld, double* inverse) {
+  const auto aligned = [](int64_t k) { return k / WIDTH * WIDTH; };
+  const auto eliminate = [&]<int COUNT>(int64_t k, int64_t i) INFOATLAS_LAMBDA {
+    double* to = a + i * ld;
+    for (int64_t j = aligned(i); j < ld; j += WIDTH) {
+      Doubles v = load(to + j);
+      for (int p = 0; p < COUNT; ++p) v -= load(a + (k + p) * ld + j) * a[(k + p) * ld + i];
+      store(to + j, v);
     }
+  };
+  for (int64_t k = 0; k < size; k += PIVOTS) {
+    const int64_t end = k + PIVOTS < size ? k + PIVOTS : size;
+    for (int64_t i = k; i < end; ++i) {
+      for (int64_t p = k; p < i; ++p) eliminate.template operator()<1>(p, i);
+      const double pivot = a[i * ld + i];
+      inverse[i] = 1 / std::sqrt(pivot > 1e-30 ? pivot : 1e-30);
+      for (int64_t j = aligned(i); j < ld; j += WIDTH)
+        store(a + i * ld + j, load(a + i * ld + j) * inverse[i]);
+    }
+    for (int64_t i = end; i < size; ++i) eliminate.template operator()<PIVOTS>(k, i);
   }
 }
 
-// x with r' r x = b for the upper factor r; b is overwritten.
-void substitute(const double* r, int64_t size, int64_t ld, double* b) {
+// x [ld] with r' r x = b for the upper factor r; b [ld] is overwritten.
+void substitute(const double* r, int64_t size, int64_t ld, const double* inverse, double* b,
+                double* x) {
   for (int64_t k = 0; k < size; ++k) {
-    b[k] /= r[k * ld + k];
-    for (int64_t j = k + 1; j < size; ++j) b[j] -= r[k * ld + j] * b[k];
+    const double v = b[k] *= inverse[k];
+    for (int64_t j = k + 1; j < size; ++j) b[j] -= r[k * ld + j] * v;
   }
+  std::memset(x, 0, size_t(ld) * sizeof(double));
   for (int64_t k = size - 1; k >= 0; --k) {
-    double v = b[k];
-    for (int64_t j = k + 1; j < size; ++j) v -= r[k * ld + j] * b[j];
-    b[k] = v / r[k * ld + k];
+    Doubles sums{};  // (x is zero up to k)
+    for (int64_t j = k / WIDTH * WIDTH; j < ld; j += WIDTH) sums += load(r + k * ld + j) * load(x + j);
+    x[k] = (b[k] - sum(sums)) * inverse[k];
   }
 }
 
@@ -202,7 +226,10 @@ void solve_readout(const Model& model, const Problem& p, const float* start, con
   const float* t0 = p.t0 + n;
   float *t = arena.take(others + 16), *best_t = arena.take(others + 16);
   float *weight = arena.take(others + 16), *a = arena.take(stride), *scaled = arena.take(stride);
-  double *curvature = arena.take_doubles(used * used), *b = arena.take_doubles(used);
+  const int64_t ld = round_up(used, WIDTH);
+  double *curvature = arena.take_doubles(used * ld), *inverse = arena.take_doubles(used);
+  double *b = arena.take_doubles(ld), *change = arena.take_doubles(ld);
+  std::memset(curvature, 0, size_t(used * ld) * sizeof(double));
   std::memcpy(best_t, t0, size_t(others) * sizeof(float));
   std::memset(best, 0, size_t(stride) * sizeof(float));
   std::memset(a, 0, size_t(stride) * sizeof(float));
@@ -240,20 +267,20 @@ void solve_readout(const Model& model, const Problem& p, const float* start, con
       moments(p, n, p.rows, weight, used, of_others, crew, arena);
       for (int64_t i = 0; i < used; ++i)
         for (int64_t j = i; j < used; ++j) {
-          const float covariance = of_joint[i * stride + j] / float(n) +
-                                   of_others[i * stride + j] - joint[i] * joint[j] -
-                                   mean_product[i] * mean_product[j];
-          curvature[i * used + j] = 0.5f * covariance * scale[i] * scale[j];
+          const float covariance = symmetric(of_joint, stride, used, i, j) / float(n) +
+                                   symmetric(of_others, stride, used, i, j) -
+                                   joint[i] * joint[j] - mean_product[i] * mean_product[j];
+          curvature[i * ld + j] = 0.5f * covariance * scale[i] * scale[j];
         }
-      for (int64_t i = 0; i < used; ++i) curvature[i * used + i] += double(p.ridge[i]);
-      factorise(curvature, used, used);
+      for (int64_t i = 0; i < used; ++i) curvature[i * ld + i] += double(p.ridge[i]);
+      factorise(curvature, used, ld, inverse);
     } else {
       weighted_sum(p, n, p.rows, weight, of_others + stride * stride, crew, arena);
     }
     for (int64_t f = 0; f < used; ++f)
       b[f] = double((joint[f] - mean_product[f]) * scale[f] - p.ridge[f] * a[f]);
-    substitute(curvature, used, used, b);
-    for (int64_t f = 0; f < used; ++f) a[f] += float(b[f]);
+    substitute(curvature, used, ld, inverse, b, change);
+    for (int64_t f = 0; f < used; ++f) a[f] += float(change[f]);
   }
   for (int64_t f = 0; f < stride; ++f) best[f] *= scale[f];
   arena.back_to(mark);

@@ -1,0 +1,44 @@
+// Layers of tokens: attention to samples, and perceptrons (hypernetwork.py; paper, section 3.1).
+//
+// A token or a sample is a column: sums over its coordinates, and over the samples for all tokens,
+// are then sums of whole vectors.
+#pragma once
+
+#include "kernels.h"
+#include "model.h"
+
+namespace infoatlas::INFOATLAS_TARGET {
+
+// Sets of tokens side by side: [width, sets slots]. Columns of a set beyond `count` are of no
+// meaning.
+struct Tokens {
+  float* at;
+  int64_t sets, count, slots;  // slots: count, rounded up to a multiple of 16
+
+  int64_t columns() const { return sets * slots; }
+};
+
+// Samples of each set: of set k, [width, ld] from at + k next on. Vectors of columns are read beyond
+// `count`.
+struct Samples {
+  const float* at;
+  int64_t ld, next, count;
+};
+
+Tokens take_tokens(int64_t sets, int64_t count, int64_t width, Arena& arena);
+
+// Layer norm of columns [width, columns]; `to` may be `from`.
+void normalised(const Norm& norm, const float* from, int64_t columns, float* to);
+
+// Adds to tokens what queries, of their shape, attend to.
+void attend(const AttentionWeights& weights, const float* queries, const Samples& samples,
+            const Tokens& tokens, const Crew& crew, Arena& arena);
+
+// `Reading`: attention to samples, then a perceptron.
+void read(const LayerWeights& layer, const Samples& samples, const Tokens& tokens, const Crew& crew,
+          Arena& arena);
+
+void self_attention(const LayerWeights& layer, const Tokens& tokens, const Crew& crew,
+                    Arena& arena);
+
+}  // namespace infoatlas::INFOATLAS_TARGET
