@@ -1,4 +1,4 @@
-"""Write inputs, and what ONNX Runtime gives of them, for the engine on another processor.
+"""Write inputs, and what the engine gives of them here, for the engine on another processor.
 
     python tests/native/record.py MODEL FILE
 
@@ -22,7 +22,7 @@ SIZES = (32, 24, 5), (33, 1, 32), (100, 12, 5), (257, 3, 62), (1000, 1, 16)  # n
 
 
 def main(model: str, target: str) -> None:
-    backend = make_backend(model_file.load(model), "cpu", 2)
+    backend = make_backend(model_file.load(model), "native", 2)
     dim = model_file.load(model).dim
     with open(target, "wb") as file:
         file.write(np.int64(len(SIZES)).tobytes())

@@ -146,14 +146,17 @@ void Engine::run(const float* x, const float* y, int64_t batch, int64_t n, const
     for (int64_t b = 0; b < batch; ++b) together(b, 1, threads > 1 ? &team.pool : nullptr);
     return;
   }
-  // A few small datasets share what is read from memory; a large one has work enough for that.
-  int64_t size = std::min(MOST_TOGETHER, std::max<int64_t>(1, SMALL / n));
-  size = std::min(size, (batch + threads - 1) / threads);
+  // A few small datasets share what is read from memory; a large one has work enough for that. All
+  // threads get as many, but for one.
+  const int64_t most = std::min(MOST_TOGETHER, std::max<int64_t>(1, SMALL / n));
+  const int64_t rounds = (batch + threads * most - 1) / (threads * most);
+  const int64_t tasks = std::min(batch, threads * rounds);
   const auto some = [&](int64_t task) {
     const NoDenormals own;
-    together(task * size, std::min(size, batch - task * size), nullptr);
+    const int64_t begin = batch * task / tasks;
+    together(begin, batch * (task + 1) / tasks - begin, nullptr);
   };
-  team.pool.run((batch + size - 1) / size, std::cref(some));
+  team.pool.run(tasks, std::cref(some));
 }
 
 void Engine::canonicalise(const Pairs& pairs, const Canonical& out) {
