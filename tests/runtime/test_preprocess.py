@@ -58,6 +58,19 @@ def test_copies_and_constants_are_dropped():
     assert np.abs(c.y[1]).max() == 0
 
 
+@pytest.mark.parametrize("ranks", [(1, 2), (2, 1), (2, 3)])
+def test_dropped_directions_come_last(ranks):
+    """Also where no correlation tells them from real ones, for want of partners."""
+    x, y = samples(dx=4, dy=4, strength=0.0)
+    for side, rank in zip((x, y), ranks, strict=True):
+        side[..., rank:] = side[..., :1]
+    c = canonicalise(x, y, 5)
+    for side, rank in zip((c.x, c.y), ranks, strict=True):
+        real = (side.astype(float) ** 2).mean(1)
+        expected = [1.0] * rank + [0.0] * (5 - rank)
+        np.testing.assert_allclose(real, np.tile(expected, (4, 1)), atol=1e-5)
+
+
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_order_of_samples_changes_nothing(d):
     """Not even the signs: in one dimension they cannot come from skewness, which scores lack."""
