@@ -55,7 +55,7 @@ environments: build/ros2/ready .venv-dev/ready .venv/tests .venv-docs/ready .ven
 # Without ROS.
 test-core: test-fast test-rest
 
-# Two processes of one thread (tests/conftest.py); a file stays in one, for what its tests share.
+# Two processes of one thread; a file stays in one, for what its tests share (tests/conftest.py).
 PYTEST = $(1)/python -m pytest -n 2 --dist loadfile --durations 10 --durations-min 10
 
 # In the environment of the runtime: what it does not have, the core does not need.

@@ -10,6 +10,21 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 import pytest
 
 
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist, which not all environments have
+def pytest_xdist_make_scheduler(config, log):
+    """A file stays in one process, and so does the folder whose files share a traced model.
+
+    The other processes would wait two minutes for it.
+    """
+    from xdist.scheduler import LoadFileScheduling
+
+    class OneTrace(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return "export" if "tests/export/" in nodeid else super()._split_scope(nodeid)
+
+    return OneTrace(config, log)
+
+
 @pytest.fixture
 def figures(monkeypatch):
     """The figures that are saved while a test runs, in order."""
