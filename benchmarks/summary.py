@@ -72,10 +72,12 @@ def figures() -> list[dict[str, str]]:
             digits = 3 if measure == "error" else 2
             add(mean(row[measure] for row in rows), digits, what, "keystates", data["command"])
 
-    data = load("bench")
-    shape = f"n = {data['samples']}, {data['dims'][0]} + {data['dims'][1]} coordinates"
-    what = f"one update of {data['model']}, {shape}, {data['slices']} slices: median ms"
-    add(data["stages"]["total"]["median"], 0, what, "bench", "infoatlas-rt bench --json")
+    for report in load("native/edge")["reports"]:
+        shape = f"n = {report['samples']}, {report['dims'][0]} + {report['dims'][1]} coordinates"
+        engine = f"{report['slices']} slices, provider {report['provider']}"
+        what = f"one update of {report['model']}, {shape}, {engine}: median ms"
+        command = "infoatlas-rt bench --provider native --json"
+        add(report["stages"]["total"]["median"], 0, what, "native/edge", command)
     return found
 
 
