@@ -1,9 +1,10 @@
 """What the atlas looks like, on one page.
 
-    python -m infoatlas_train.data.atlas_page --out docs/atlas.png
+    python -m infoatlas_train.data.atlas_page recipes/edge.toml --out docs/atlas.png
 
-A row for each family: datasets of rising mutual information, each point coloured by its own share
-of it (the log-ratio that the critic is taught), and how often the family draws which total.
+A row for each family of the recipe: datasets of rising mutual information, each point coloured by
+its own share of it (the log-ratio that the critic is taught), and how often the family draws which
+total.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from infoatlas_train.build import read_recipe
 from infoatlas_train.data.atlas import Atlas, Datasets
 
 ABOUT = {
@@ -27,6 +29,8 @@ ABOUT = {
     "latent": "x and y are functions\nof a hidden u, and noise",
     "autoregressive": "states of a VAR(1),\na lag apart",
     "discrete": "labels through a\nnoisy channel",
+    "events": "rare flags, and values\nthat are mostly zero",
+    "signs": "parities, which no\ncorrelation shows",
 }
 # Dimensions of a side in the columns. Where both sides have one, the picture shows all there is.
 COLUMNS = ((1, 1), (1, 1), (1, 1), (2, 3), (4, 5))
@@ -95,19 +99,21 @@ def histogram(ax: Axes, mi: Tensor) -> None:
     ax.set_xticklabels(["0", "2", "4", "6", f">{MOST:.0f}"], fontsize=8, color=QUIET)
 
 
-def page(seed: int = 0, batches: int = 16, points: int = 700) -> Figure:
-    """The page, as a figure; `points` pairs for each dataset, 8 x `batches` datasets a family."""
+def page(families: dict[str, float], seed: int = 0, batches: int = 16, points: int = 700) -> Figure:
+    """The page, as a figure; `points` pairs for each dataset, 8 x `batches` datasets a family.
+
+    `families` are names and shares, as those of :class:`Atlas`.
+    """
     torch.manual_seed(seed)
-    atlas = Atlas()
-    rows, columns = len(atlas.families), len(COLUMNS) + 1
+    rows, columns = len(families), len(COLUMNS) + 1
     figure = Figure(figsize=(12.2, 1.95 * rows + 1.1), facecolor="white")
     grid = figure.subplots(
         rows, columns, squeeze=False, gridspec_kw={"width_ratios": [1] * len(COLUMNS) + [1.5]}
     )
     top, bottom = 1 - 0.85 / figure.get_figheight(), 0.85 / figure.get_figheight()
     figure.subplots_adjust(0.155, bottom, 0.985, top, wspace=0.12, hspace=0.34)
-    total = sum(atlas.families.values())
-    for row, (family, share) in zip(grid, atlas.families.items(), strict=True):
+    total = sum(families.values())
+    for row, (family, share) in zip(grid, families.items(), strict=True):
         data = draw(family, batches, points)
         for ax, i in zip(row, chosen(data), strict=False):
             dims = f"{widths(data.xq)[i]} × {widths(data.yq)[i]}"
@@ -152,11 +158,13 @@ def _legend(figure: Figure, row: list[Axes]) -> None:
 
 def main() -> None:
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("recipe", help="recipes/NAME.toml")
     p.add_argument("--out", type=Path, required=True, help="the picture: .png, .pdf or .svg")
     p.add_argument("--seed", type=int, default=0)
     args = p.parse_args()
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    page(args.seed).savefig(args.out, dpi=120)
+    families = Atlas(**read_recipe(args.recipe)["pretrain"]["atlas"]).families
+    page(families, args.seed).savefig(args.out, dpi=120)
 
 
 if __name__ == "__main__":
