@@ -18,7 +18,7 @@ struct Task {
   float *mi, *pointwise, *influence, *spread;
 };
 
-constexpr int64_t MOST_TOGETHER = 4;  // datasets that go through the model together
+constexpr int64_t MOST_TOGETHER = 2;  // datasets that go through the model together
 
 namespace INFOATLAS_TARGET {
 
