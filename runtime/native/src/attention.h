@@ -18,8 +18,8 @@ struct Tokens {
   int64_t columns() const { return sets * slots; }
 };
 
-// Samples of each set: of set k, [width, ld] from at + k next on. Vectors of columns are read beyond
-// `count`.
+// Samples of each set: of set k, [width, ld] from at + k next on. Whole vectors of columns are read,
+// also beyond `count`.
 struct Samples {
   const float* at;
   int64_t ld, next, count;

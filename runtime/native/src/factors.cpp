@@ -52,7 +52,8 @@ Factors factors(const std::vector<double>& a, int rows, int columns, int rank) {
   out.exact = largest <= ROUNDING * first;
   for (int i = 0; i < rows; ++i)
     for (int c = 0; c < rank; ++c)
-      out.left[size_t(i) * size_t(rank) + size_t(c)] = dot(a.data() + size_t(i) * width, basis(c), columns);
+      out.left[size_t(i) * size_t(rank) + size_t(c)] =
+          dot(a.data() + size_t(i) * width, basis(c), columns);
   return out;
 }
 

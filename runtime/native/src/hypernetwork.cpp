@@ -244,7 +244,8 @@ Theta written(const Model& model, const Sample& s, const float* tokens, float* n
 void hypernetwork(const Model& model, const Sample* samples, int64_t count, const Crew& crew,
                   Theta* out, Arena& arena) {
   const int64_t w = model.config.width, dim = model.config.dim;
-  float *z = arena.take(count * dim), *capped = arena.take(dim), *conditions = arena.take(count * w);
+  float *z = arena.take(count * dim), *capped = arena.take(dim);
+  float* conditions = arena.take(count * w);
   for (int64_t k = 0; k < count; ++k) {
     fisher_z(samples[k], z + k * dim);
     condition(model, samples[k], z + k * dim, conditions + k * w, arena);

@@ -62,8 +62,8 @@ INFOATLAS_INLINE void tiles(int64_t rows, int64_t inner_size, const float* a, in
   }
 }
 
-// c [m, n] = a [m, k] b [k, n], plus a bias [n] or [m], or what c holds. Columns are done in whole vectors:
-// n is a multiple of LANES. With `upper`, tiles wholly below the diagonal are left out.
+// c [m, n] = a [m, k] b [k, n], plus a bias [n] or [m], or what c holds. Columns are done in whole
+// vectors: n is a multiple of LANES. With `upper`, tiles wholly below the diagonal are left out.
 template <bool UNIT_ROW>
 inline void product_of(int64_t m, int64_t n, int64_t k, const float* a, int64_t row, int64_t inner,
                        const float* b, int64_t ldb, float* c, int64_t ldc, Start start,

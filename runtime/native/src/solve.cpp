@@ -146,7 +146,8 @@ void substitute(const double* r, int64_t size, int64_t ld, const double* inverse
   std::memset(x, 0, size_t(ld) * sizeof(double));
   for (int64_t k = size - 1; k >= 0; --k) {
     Doubles sums{};  // (x is zero up to k)
-    for (int64_t j = k / WIDTH * WIDTH; j < ld; j += WIDTH) sums += load(r + k * ld + j) * load(x + j);
+    for (int64_t j = k / WIDTH * WIDTH; j < ld; j += WIDTH)
+      sums += load(r + k * ld + j) * load(x + j);
     x[k] = (b[k] - sum(sums)) * inverse[k];
   }
 }
@@ -229,7 +230,6 @@ void solve_readout(const Model& model, const Problem& p, const float* start, con
   const int64_t ld = round_up(used, WIDTH);
   double *curvature = arena.take_doubles(used * ld), *inverse = arena.take_doubles(used);
   double *b = arena.take_doubles(ld), *change = arena.take_doubles(ld);
-  std::memset(curvature, 0, size_t(used * ld) * sizeof(double));
   std::memcpy(best_t, t0, size_t(others) * sizeof(float));
   std::memset(best, 0, size_t(stride) * sizeof(float));
   std::memset(a, 0, size_t(stride) * sizeof(float));
@@ -265,6 +265,7 @@ void solve_readout(const Model& model, const Problem& p, const float* start, con
     const float* mean_product = of_others + stride * stride;
     if (step % 2 == 0) {  // the mean of both covariances
       moments(p, n, p.rows, weight, used, of_others, crew, arena);
+      std::memset(curvature, 0, size_t(used * ld) * sizeof(double));
       for (int64_t i = 0; i < used; ++i)
         for (int64_t j = i; j < used; ++j) {
           const float covariance = symmetric(of_joint, stride, used, i, j) / float(n) +
