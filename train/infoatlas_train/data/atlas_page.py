@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from pathlib import Path
 
 import torch
@@ -19,8 +20,12 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from infoatlas_train.build import read_recipe
 from infoatlas_train.data.atlas import Atlas, Datasets
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ABOUT = {
     "mixture": "up to 60 Gaussian and\nStudent-t components",
@@ -158,12 +163,13 @@ def _legend(figure: Figure, row: list[Axes]) -> None:
 
 def main() -> None:
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    p.add_argument("recipe", help="recipes/NAME.toml")
+    p.add_argument("recipe", type=Path, help="recipes/NAME.toml")
     p.add_argument("--out", type=Path, required=True, help="the picture: .png, .pdf or .svg")
     p.add_argument("--seed", type=int, default=0)
     args = p.parse_args()
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    families = Atlas(**read_recipe(args.recipe)["pretrain"]["atlas"]).families
+    recipe = tomllib.loads(args.recipe.read_text(encoding="utf-8"))
+    families = Atlas(**recipe["pretrain"]["atlas"]).families
     page(families, args.seed).savefig(args.out, dpi=120)
 
 
