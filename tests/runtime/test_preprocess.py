@@ -60,7 +60,7 @@ def test_copies_and_constants_are_dropped():
 
 @pytest.mark.parametrize("ranks", [(1, 2), (2, 1), (2, 3)])
 def test_dropped_directions_come_last(ranks):
-    """Also where no correlation tells them from real ones, for want of partners."""
+    """Also where the real ones correlate with nothing on the other side."""
     x, y = samples(dx=4, dy=4, strength=0.0)
     for side, rank in zip((x, y), ranks, strict=True):
         side[..., rank:] = side[..., :1]

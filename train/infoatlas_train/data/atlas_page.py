@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from pathlib import Path
 
 import torch
@@ -22,9 +21,9 @@ from torch import Tensor
 
 from infoatlas_train.data.atlas import Atlas, Datasets
 
-if sys.version_info >= (3, 11):
+try:
     import tomllib
-else:
+except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib
 
 ABOUT = {
