@@ -40,7 +40,7 @@ from infoatlas_train.pretrain import draw_shifts
 SEED = 20_260_501
 LEAST, LARGEST = 32, 5000  # samples a dataset
 UP_TO = 3000  # sizes are drawn log-uniformly to here; one batch in twenty has the largest
-AT_ONCE = 4096  # samples that are read at once, at most (memory)
+AT_ONCE = 1024  # samples that are read at once, at most: more do not stay in the cache
 TOGETHER = 8  # datasets of a batch
 QUERIES = 512  # behind the label of a dataset
 # How many batches of a cycle are of a kind: a generator, or a family of the atlas, or the atlas's
