@@ -2,6 +2,7 @@
 
 import copy
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,9 +12,10 @@ import torch
 from infoatlas_export import onnx as export_module
 from infoatlas_rt import Estimator, model_file
 from infoatlas_train import build, pretrain
-from infoatlas_train.build import OUTPUTS, Build, RecipeError, read_recipe
+from infoatlas_train.build import OUTPUTS, Build
 from infoatlas_train.config import PRESETS
 from infoatlas_train.model.expansion import expanded
+from infoatlas_train.recipe import RecipeError, read_recipe
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 
@@ -118,6 +120,34 @@ def test_a_recipe_can_start_with_a_smaller_network(short, tmp_path, monkeypatch)
         Build(recipe, tmp_path, 1).run(until="pretrain")
 
 
+def test_a_recipe_can_start_with_the_network_of_another(built, short, tmp_path, monkeypatch):
+    """Its build is taken where it lies in start/; a change of its calibration concerns nobody."""
+    (tmp_path / "start" / "pretrain").mkdir(parents=True)
+    for file in ("manifest.json", "pretrain/best.pt"):
+        shutil.copy(built / "whole" / file, tmp_path / "start" / file)
+    recipe = copy.deepcopy(short)
+    recipe["start"] = {"recipe": copy.deepcopy(short)}
+    recipe["start"]["recipe"]["calibration"]["seed"] += 1
+    recipe["network"] |= {"dim": 7}
+    begun = []
+
+    def train(self, stage, config, options):
+        begun.append((stage, config.dim))
+        (self.out / stage).mkdir()
+        shutil.copy(self.out / self.outputs["start"], self.out / OUTPUTS[stage])
+        return 1
+
+    monkeypatch.setattr(Build, "train", train)
+    Build(recipe, tmp_path, 1).run(until="pretrain")
+    assert begun == [("pretrain", 7)]
+    stages = json.loads((tmp_path / "manifest.json").read_text())["stages"]
+    assert list(stages["pretrain"]["inputs"]) == ["start/pretrain/best.pt"]
+    assert stages["start"]["datasets"] == 4 * 8
+    recipe["start"]["recipe"]["pretrain"]["lr"] *= 2
+    with pytest.raises(RecipeError, match="holds the stage 'start' of another recipe"):
+        Build(recipe, tmp_path, 1).run()
+
+
 @pytest.mark.parametrize(
     "section, option, stage",
     [("pretrain", "lr", "pretrain"), ("correction", "steps", "correction"),
@@ -141,7 +171,8 @@ def test_recipes_are_complete_and_their_networks_the_presets():
     "change, message",
     [("[network]\nwidht = 3", "has no widht"), ("[colour]", "colour missing or unknown"),
      ("name = ", "cannot read the recipe"), ("[start.correction]", r"\[start\] has no correction"),
-     ("[start.network]\nwidht = 3", r"\[start.network\] has no widht")],
+     ("[start.network]\nwidht = 3", r"\[start.network\] has no widht"),
+     ('[start]\nrecipe = "none.toml"', "cannot read the recipe .*none.toml")],
 )  # fmt: skip
 def test_what_is_not_known_is_refused(tmp_path, change, message):
     text = (RECIPES / "tiny.toml").read_text()

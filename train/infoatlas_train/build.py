@@ -4,7 +4,8 @@ A recipe decides everything: network, mixture of datasets, schedules, numbers, s
 
     start -> pretrain -> examples -> correction -> export -> calibrate -> evaluate
 
-(`start`, of a smaller network, is optional: [start.network] and [start.pretrain] hold what differs)
+(`start`, of a smaller network, is optional: [start.network] and [start.pretrain] hold what differs,
+or `recipe = "edge.toml"` in [start] names the recipe whose pretrained network it is)
 leave their files in `--out`, and manifest.json says of each what it was made from: the part of the
 recipe that concerns it, hashes of its input and output files, the git revision, versions, seconds
 and datasets. The same command resumes where it stopped: what is complete is kept, a stage that has
@@ -26,7 +27,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -39,16 +39,9 @@ from infoatlas_train import calibrate, fit_correction, pretrain
 from infoatlas_train.config import HypernetworkConfig
 from infoatlas_train.fit_correction import Plan
 from infoatlas_train.model.bias_correction import BiasCorrection
+from infoatlas_train.recipe import RecipeError, read_recipe
 
-try:
-    import tomllib
-except ModuleNotFoundError:  # Python 3.10
-    import tomli as tomllib
-
-SECTIONS = ("name", "network", "pretrain", "examples", "correction", "calibration", "evaluation")
-OPTIONAL = ("start",)  # settings of network and pretrain that differ in a first, smaller network
 PACKAGES = ("torch", "numpy", "onnx", "onnxruntime", "lightning-fabric")
-
 
 OUTPUTS = {  # of the stages
     "start": "start/best.pt",
@@ -61,50 +54,6 @@ OUTPUTS = {  # of the stages
 }
 
 
-class RecipeError(ValueError):
-    """The recipe or the state of the folder does not allow the build."""
-
-
-def read_recipe(path: str | Path) -> dict[str, Any]:
-    """A recipe with nothing unknown in it.
-
-    Raises
-    ------
-    RecipeError
-        If a section is missing, or something is not known.
-    """
-    try:
-        recipe = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise RecipeError(f"cannot read the recipe {path}: {error}") from error
-    if set(recipe) - set(OPTIONAL) != set(SECTIONS):
-        wrong = ", ".join(sorted((set(recipe) - set(OPTIONAL)) ^ set(SECTIONS)))
-        raise RecipeError(f"{path}: {wrong} missing or unknown; a recipe has {', '.join(SECTIONS)}")
-    known = {
-        "network": {f.name for f in fields(HypernetworkConfig)} - {"gap"},
-        "pretrain": set(vars(pretrain.arguments([]))) - set(pretrain.LOCAL) - {"preset"},
-        "examples": {f.name for f in fields(Plan)},
-        "correction": {"seed", "steps", "metrics"},
-        "calibration": {"seed", "draws", "wide"},
-        "evaluation": {"seed", "draws", "sizes"},
-    }
-    parts = {section: recipe[section] for section in known}
-    if "start" in recipe:
-        known |= {"start": {"network", "pretrain"}}
-        parts |= {"start": recipe["start"]}
-        for section in known["start"]:
-            known[f"start.{section}"] = known[section]
-            parts[f"start.{section}"] = recipe["start"].get(section, {})
-    for section, names in known.items():
-        unknown = sorted(set(parts[section]) - names)
-        if unknown:
-            raise RecipeError(
-                f"{path}: [{section}] has no {', '.join(unknown)}; there are "
-                f"{', '.join(sorted(names))}"
-            )
-    return recipe
-
-
 class Build:
     """A recipe and a folder: stages that are complete, begun or to come."""
 
@@ -112,6 +61,9 @@ class Build:
         self.recipe, self.out, self.threads = recipe, out, threads
         self.config = HypernetworkConfig(**recipe["network"])
         self.plan = Plan(**recipe["examples"])
+        self.outputs = OUTPUTS.copy()
+        if "recipe" in recipe.get("start", {}):
+            self.outputs["start"] = "start/" + OUTPUTS["pretrain"]
         out.mkdir(parents=True, exist_ok=True)
 
     def stages(self) -> dict[str, tuple[Callable[[], int], tuple[str, ...], tuple[str, ...]]]:
@@ -119,9 +71,10 @@ class Build:
         sections = ("network", "pretrain")
         start: dict[str, Any] = {}
         if "start" in self.recipe:
-            start = {"start": (self.start, (*sections, "start"), ())}
+            shared = () if "recipe" in self.recipe["start"] else sections
+            start = {"start": (self.start, (*shared, "start"), ())}
         return start | {
-            "pretrain": (self.pretrain, sections, ("start/best.pt",) if start else ()),
+            "pretrain": (self.pretrain, sections, (self.outputs["start"],) if start else ()),
             "examples": (self.examples, ("examples", "correction"), ("pretrain/best.pt",)),
             "correction": (
                 self.correction,
@@ -154,13 +107,13 @@ class Build:
                 record |= {"complete": True, "datasets": datasets, "git_revision": revision()}
                 record["seconds"] = round(record["seconds"] + time.monotonic() - started, 1)
                 record["inputs"] = {f: digest(self.out / f) for f in inputs}
-                record["outputs"] = {OUTPUTS[name]: digest(self.out / OUTPUTS[name])}
+                record["outputs"] = {self.outputs[name]: digest(self.out / self.outputs[name])}
                 record["versions"] = {p: version(p) for p in PACKAGES} | {
                     "infoatlas-rt": __version__,
                     "python": platform.python_version(),
                 }
                 self.note(name, record)
-            if name == until or rank() > 0:  # the other processes share pretraining alone
+            if name == until or (rank() > 0 and name == "pretrain"):  # they share what is trained
                 return
 
     def key(self, name: str, sections: tuple[str, ...], inputs: tuple[str, ...]) -> str:
@@ -168,6 +121,9 @@ class Build:
         part = {section: self.recipe[section] for section in sections}
         if name == "examples":  # (a longer fit needs no other examples)
             part["correction"] = self.recipe["correction"]["metrics"]
+        if name == "start" and "recipe" in part["start"]:
+            other = part["start"]["recipe"]
+            part["start"] = {s: other.get(s) for s in ("network", "pretrain", "start")}
         files = [digest(self.out / file) for file in inputs]
         text = json.dumps([name, part, files], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
@@ -193,6 +149,10 @@ class Build:
 
     def start(self) -> int:
         other = self.recipe["start"]
+        if "recipe" in other:
+            build = Build(other["recipe"], self.out / "start", self.threads)
+            build.run(until="pretrain")
+            return int(build.manifest()["stages"]["pretrain"]["datasets"])
         config = HypernetworkConfig(**self.recipe["network"] | other.get("network", {}))
         return self.train("start", config, self.recipe["pretrain"] | other.get("pretrain", {}))
 
@@ -208,7 +168,7 @@ class Build:
         args.out = str(self.out / stage)
         args.resume = (self.out / stage / "last.pt").exists()
         if stage == "pretrain" and "start" in self.recipe:
-            args.init = str(self.out / OUTPUTS["start"])
+            args.init = str(self.out / self.outputs["start"])
         pretrain.pretrain(args, config)
         return int(pretrain.load(self.out / stage / "last.pt")[1]["datasets"])
 

@@ -15,7 +15,7 @@ stands here is an assumption:
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 # How a model is read: fewest shifts (more where the solve wants more), and product pairs over all
@@ -62,19 +62,19 @@ class HypernetworkConfig:
         return asdict(self)
 
 
+# Small enough for a control loop: 60 features and 2 of neighbours, a solve of 62.
+EDGE = HypernetworkConfig(
+    heads=2, units=30, features=60, metrics=1, widths=2, shared=True, solve_shifts=0
+)
+
 PRESETS = {
     # something useful in three minutes on two cores
     "tiny": HypernetworkConfig(width=32, heads=2, joint_latents=8, units=16, features=32),
-    # small enough for a control loop: 60 features and 2 of neighbours, a solve of 62
-    "edge": HypernetworkConfig(
-        heads=2, units=30, features=60, metrics=1, widths=2, shared=True, solve_shifts=0
-    ),
-    # shipped: accuracy first, offline and on a GPU
-    "base": HypernetworkConfig(
-        refinements=6, metrics=2, newton_steps=3, solve_shifts=6, ridge_floor=2e-4
-    ),
+    "edge": EDGE,
+    # accuracy first, offline and on a GPU
+    "base": replace(EDGE, refinements=6, metrics=2, newton_steps=3, ridge_floor=2e-4),
     # unsliced to twenty dimensions a side
-    "wide": HypernetworkConfig(dim=20),
+    "wide": replace(EDGE, dim=20),
     # the paper's sizes, for 16 GPUs
     "paper": HypernetworkConfig(
         dim=20,

@@ -1,0 +1,66 @@
+"""Recipes: all that a model is made from, in one file (recipes/NAME.toml)."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from infoatlas_train import pretrain
+from infoatlas_train.config import HypernetworkConfig
+from infoatlas_train.fit_correction import Plan
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib
+
+SECTIONS = ("name", "network", "pretrain", "examples", "correction", "calibration", "evaluation")
+OPTIONAL = ("start",)  # a first, smaller network: settings that differ, or another recipe
+
+
+class RecipeError(ValueError):
+    """The recipe or the state of the folder does not allow the build."""
+
+
+def read_recipe(path: str | Path) -> dict[str, Any]:
+    """A recipe with nothing unknown in it.
+
+    Raises
+    ------
+    RecipeError
+        If a section is missing, or something is not known.
+    """
+    try:
+        recipe = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise RecipeError(f"cannot read the recipe {path}: {error}") from error
+    if set(recipe) - set(OPTIONAL) != set(SECTIONS):
+        wrong = ", ".join(sorted((set(recipe) - set(OPTIONAL)) ^ set(SECTIONS)))
+        raise RecipeError(f"{path}: {wrong} missing or unknown; a recipe has {', '.join(SECTIONS)}")
+    known = {
+        "network": {f.name for f in fields(HypernetworkConfig)} - {"gap"},
+        "pretrain": set(vars(pretrain.arguments([]))) - set(pretrain.LOCAL) - {"preset"},
+        "examples": {f.name for f in fields(Plan)},
+        "correction": {"seed", "steps", "metrics"},
+        "calibration": {"seed", "draws", "wide"},
+        "evaluation": {"seed", "draws", "sizes"},
+    }
+    parts = {section: recipe[section] for section in known}
+    if "recipe" in recipe.get("start", {}):
+        known["start"], parts["start"] = {"recipe"}, recipe["start"]
+        recipe["start"] = {"recipe": read_recipe(Path(path).parent / recipe["start"]["recipe"])}
+    elif "start" in recipe:
+        known |= {"start": {"network", "pretrain"}}
+        parts |= {"start": recipe["start"]}
+        for section in known["start"]:
+            known[f"start.{section}"] = known[section]
+            parts[f"start.{section}"] = recipe["start"].get(section, {})
+    for section, names in known.items():
+        unknown = sorted(set(parts[section]) - names)
+        if unknown:
+            raise RecipeError(
+                f"{path}: [{section}] has no {', '.join(unknown)}; there are "
+                f"{', '.join(sorted(names))}"
+            )
+    return recipe
