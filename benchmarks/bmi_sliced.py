@@ -179,7 +179,8 @@ def main(arguments: Sequence[Any] | None = None) -> None:
                 listed.add(file.stem)
     (model,) = chosen.model
     estimators = {
-        f"{OURS}, {slices} slices of {k}": Estimator(model, k=k, slices=slices) for k in (5, 1)
+        f"{OURS}, {slices} slices of {k}": Estimator(model, k=k, slices=slices, provider="auto")
+        for k in (5, 1)
     }
     about = report.provenance(chosen.command, next(iter(estimators.values())))
     rows = measure("Sliced", made, estimators, {WHOLE: PEERS[KSG]})

@@ -116,7 +116,9 @@ def measure_level(model: str, trials: int, sizes: tuple[int, ...]) -> list[dict[
     settings = list(levels(sizes))
     with progress("level") as advance:
         for i, (name, options, draw, time_series) in enumerate(settings):
-            estimator = Estimator(model, shifts=4, **options)  # the level does not hang on shifts
+            estimator = Estimator(
+                model, shifts=4, provider="auto", **options
+            )  # the level does not hang on shifts
             rejected = 0
             for trial in range(trials):
                 x, y = draw(np.random.default_rng([i, trial, HELD_OUT_SEED]))
@@ -239,10 +241,10 @@ def main(arguments: Sequence[Any] | None = None) -> None:
         chosen.draws, chosen.wide, chosen.seeds, chosen.trials = 24, 3, 1, 20
         sizes, level_sizes = SIZES[:3:2], SIZES[:1]
     model = chosen.model[0]
-    whole = Estimator(model)
+    whole = Estimator(model, provider="auto")
     dim = whole.model_file.dim
-    many = Estimator(model, k=dim, slices=SLICES)
-    narrow = Estimator(model, k=min(2, dim), slices=SLICES)
+    many = Estimator(model, k=dim, slices=SLICES, provider="auto")
+    narrow = Estimator(model, k=min(2, dim), slices=SLICES, provider="auto")
     jobs = {
         "atlas, unsliced": (
             whole,

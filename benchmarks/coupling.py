@@ -259,7 +259,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "4 episodes of each of 3 tasks", several=False)
     parser.add_argument("--task", nargs="+", help="these alone (all)")
     chosen = parser.parse_args(arguments)
-    estimator = Estimator(chosen.model, threads=1)
+    estimator = Estimator(chosen.model, threads=1, provider="auto")
     few = 4 if chosen.quick else FEW
     settings = {name: choose(name, few) for name in PEERS}
     detectors = {"infoatlas-rt": ours(estimator)} | {

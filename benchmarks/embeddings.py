@@ -52,8 +52,8 @@ def measure(
     total, done = repeats * sum(sizes) * len(NOISE), 0
     with progress("embeddings") as advance:
         for repeat in range(repeats):
-            five = Estimator(model, k=5, slices=25, seed=repeat)
-            one = Estimator(model, k=1, slices=128, seed=repeat)
+            five = Estimator(model, k=5, slices=25, seed=repeat, provider="auto")
+            one = Estimator(model, k=1, slices=128, seed=repeat, provider="auto")
             scores: dict[str, Score] = {
                 FIVE: lambda x, y, e=five: e.estimate(x, y).mi,
                 ONE: lambda x, y, e=one: e.estimate(x, y).mi,
@@ -187,7 +187,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     if chosen.quick:
         pairs, sizes, repeats = 150, (50, 100), 2
     sides = embeddings(pairs)
-    about = report.provenance(chosen.command, Estimator(chosen.model))
+    about = report.provenance(chosen.command, Estimator(chosen.model, provider="auto"))
     rows = measure(chosen.model, sides, sizes, repeats)
     text = page(about, rows, sizes, len(sides[0]))
     report.save(chosen.out, "embeddings", about, rows, text, picture(rows, sizes))

@@ -55,8 +55,8 @@ AnyRow = TypeVar("AnyRow", Row, dict[str, Any])
 def load_models(models: Sequence[str]) -> dict[str, Estimator]:
     """Estimators by the name they have in the tables: the library's, and the model's if several."""
     if len(models) == 1:
-        return {OURS: Estimator(models[0])}
-    return {f"{OURS} {Path(model).stem}": Estimator(model) for model in models}
+        return {OURS: Estimator(models[0], provider="auto")}
+    return {f"{OURS} {Path(model).stem}": Estimator(model, provider="auto") for model in models}
 
 
 def measure(

@@ -258,7 +258,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     repeats, frames, points = chosen.recordings, FRAMES, POINTS
     if chosen.quick:
         repeats, frames, points = 1, 100, 3
-    estimator = Estimator(chosen.model)
+    estimator = Estimator(chosen.model, provider="auto")
     about = report.provenance(chosen.command, estimator)
     recordings = [record(s, frames, points, seed) for seed in range(repeats) for s in SCENES]
     rows, shown = measure(estimator, recordings)
