@@ -81,7 +81,7 @@ class Build:
                 ("examples", "correction"),
                 ("pretrain/best.pt", "examples.pt"),
             ),
-            "export": (self.export, ("name",), ("corrected.pt",)),
+            "export": (self.export, ("name", "version"), ("corrected.pt",)),
             "calibrate": (self.calibrate, ("calibration",), ("uncalibrated.onnx",)),
             "evaluate": (self.evaluate, ("evaluation",), ("model.onnx",)),
         }
@@ -209,7 +209,7 @@ class Build:
         from infoatlas_export.onnx import content  # (that package imports this one)
 
         source, target = self.out / "corrected.pt", self.out / "uncalibrated.onnx"
-        made, _ = content(source, name=self.recipe["name"], version=__version__)
+        made, _ = content(source, name=self.recipe["name"], version=self.recipe["version"])
         target.write_bytes(made)
         return 0
 

@@ -15,7 +15,9 @@ try:
 except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib
 
-SECTIONS = ("name", "network", "pretrain", "examples", "correction", "calibration", "evaluation")
+SECTIONS = (
+    "name", "version", "network", "pretrain", "examples", "correction", "calibration", "evaluation",
+)  # fmt: skip
 OPTIONAL = ("start",)  # a first, smaller network: settings that differ, or another recipe
 
 
