@@ -192,30 +192,32 @@ def fit(
         above = left[rows] - heads(z[rows])
         return torch.maximum(SHARE * above, (SHARE - 1) * above)  # Koenker and Bassett's
 
-    for judged in (half, ~half):
+    for number, judged in enumerate((half, ~half), 1):
         heads = Heads(z.shape[1])
-        descend(heads, lack, (~judged).nonzero()[:, 0], steps // 2)
+        descend(heads, lack, (~judged).nonzero()[:, 0], steps // 2, f"correction, half {number}")
         with torch.no_grad():
             error = (bound[judged] + heads(z[judged]).mean(0) - truth[judged]).abs()
         left[judged] = torch.log(error.clamp(min=LEAST_ERROR) / Z90)
     everyone = torch.arange(len(z))
-    descend(correction.missing, lack, everyone, steps)
-    descend(correction.doubt, doubt, everyone, steps // 2)
+    descend(correction.missing, lack, everyone, steps, "correction, all")
+    descend(correction.doubt, doubt, everyone, steps // 2, "predicted error")
 
 
 def descend(
-    heads: Heads, loss: Callable[[Heads, Tensor], Tensor], rows: Tensor, steps: int
+    heads: Heads, loss: Callable[[Heads, Tensor], Tensor], rows: Tensor, steps: int, name: str
 ) -> None:
-    """Fit networks to the mean loss of rows."""
+    """Fit networks to the mean loss of rows; `name` stands beside the progress bar."""
     heads.train()
     optimizer = torch.optim.AdamW(heads.parameters(), RATE, weight_decay=0.05)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, steps)
-    for _ in range(steps):
-        value = loss(heads, rows[torch.randint(len(rows), (BATCH,))]).mean()
-        optimizer.zero_grad()
-        value.backward()
-        optimizer.step()
-        schedule.step()
+    with progress(name) as show:
+        for step in range(steps):
+            value = loss(heads, rows[torch.randint(len(rows), (BATCH,))]).mean()
+            optimizer.zero_grad()
+            value.backward()
+            optimizer.step()
+            schedule.step()
+            show((step + 1) / steps)
     heads.eval()
 
 

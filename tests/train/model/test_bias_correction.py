@@ -210,9 +210,11 @@ def test_fit_finds_an_error_that_diagnostics_indicate(monkeypatch):
 def test_units_are_dropped_only_while_heads_are_fitted():
     torch.manual_seed(3)
     heads, z = Heads(5), torch.randn(8, 5)
-    fit_correction.descend(
-        heads, lambda h, rows: (h(z[rows]) - z[rows].sum(1)).square(), torch.arange(8), 3
-    )
+
+    def loss(heads, rows):
+        return (heads(z[rows]) - z[rows].sum(1)).square()
+
+    fit_correction.descend(heads, loss, torch.arange(8), 3, "a fit")
     with torch.no_grad():
         assert torch.equal(heads(z), heads(z))
         heads.train()
