@@ -42,7 +42,7 @@ LEAST, LARGEST = 32, 5000  # samples a dataset
 UP_TO = 3000  # sizes are drawn log-uniformly to here; one batch in twenty has the largest
 AT_ONCE = 1024  # samples that are read at once, at most: more do not stay in the cache
 TOGETHER = 8  # datasets of a batch
-QUERIES = 512  # behind the label of a dataset
+QUERIES = 256  # behind the label of a dataset: more datasets are worth more than surer labels
 # How many batches of a cycle are of a kind: a generator, or a family of the atlas, or the atlas's
 # own mix. They come in this order.
 KINDS = {"straight": 3, "products": 1, "codes": 1, "paths": 1, "channels": 7, "sensors": 3,
@@ -116,11 +116,13 @@ def read(
 
 
 def parts(data: Datasets) -> Iterator[Datasets]:
-    """The datasets, and their first half and quarter, for labels cost more than readings."""
-    n = data.x.shape[1]
-    for size in (n, n // 2, n // 4):
-        if size >= max(LEAST, 3 * data.x.shape[2]):
-            yield replace(data, x=data.x[:, :size], y=data.y[:, :size])
+    """The datasets, and disjoint parts of a half, a quarter, ...: a label costs more than them."""
+    yield data
+    start, size = 0, data.x.shape[1] // 2
+    while size >= max(LEAST, 3 * data.x.shape[2]):
+        here = slice(start, start + size)
+        yield replace(data, x=data.x[:, here], y=data.y[:, here])
+        start, size = here.stop, size // 2
 
 
 def gather(
