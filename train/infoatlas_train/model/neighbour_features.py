@@ -104,8 +104,7 @@ class Kernels:
                 both = None
                 if 0 <= level < self.widths:
                     rows = partners(ky, partner.mT)  # [B, n, M, C]
-                    # (A row by a transposed matrix: five times as fast as a matrix by a column.)
-                    both = (kx[..., None, :] @ rows.mT)[..., 0, :]  # [B, n, M]
+                    both = rows_by_columns(rows, kx)  # [B, n, M]
                     theirs = partners(near_y, partner.mT)[..., 0]
                     features.append(log_ratio(both, near_x, theirs, self.context))
                 if count_these:  # (the joint pairs are the first)
@@ -144,6 +143,16 @@ def levels(x: Tensor, y: Tensor, c: int, widths: int) -> Iterator[tuple[Tensor, 
         if width:
             kx, ky = fourth_power(kx), fourth_power(ky)
         yield kx, ky
+
+
+def rows_by_columns(rows: Tensor, column: Tensor) -> Tensor:
+    """Each sample's matrix by its column: [B, n, M, C], [B, n, C] -> [B, n, M].
+
+    In torch the transposed product is five times as fast; in ONNX Runtime it is slower.
+    """
+    if torch.compiler.is_exporting():
+        return (rows @ column[..., None])[..., 0]
+    return (column[..., None, :] @ rows.mT)[..., 0, :]
 
 
 def count(kx: Tensor, ky: Tensor) -> tuple[Tensor, Tensor, Tensor]:
