@@ -160,6 +160,21 @@ def test_another_recipe_is_refused_where_it_differs(built, short, section, optio
         Build(other, built / "whole").run()
 
 
+def test_a_stage_that_left_nothing_begins_anew(built, short, tmp_path, monkeypatch):
+    """An export that was interrupted does not bind the recipe to what it was made from."""
+    other = copy.deepcopy(short)
+    other["version"] = "9.9.9"
+    shutil.copytree(built / "whole", tmp_path / "whole")
+    file = tmp_path / "whole" / "manifest.json"
+    manifest = json.loads(file.read_text())
+    manifest["stages"]["export"]["complete"] = False
+    file.write_text(json.dumps(manifest))
+    exported = []
+    monkeypatch.setattr(Build, "export", lambda self: exported.append(self.recipe["version"]) or 0)
+    Build(other, tmp_path / "whole").run(until="export")
+    assert exported == ["9.9.9"]
+
+
 def test_recipes_are_complete_and_their_networks_the_presets():
     for file in RECIPES.glob("*.toml"):
         recipe = read_recipe(file)

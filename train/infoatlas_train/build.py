@@ -52,6 +52,7 @@ OUTPUTS = {  # of the stages
     "calibrate": "model.onnx",
     "evaluate": "evaluation.json",
 }
+RESUMED = ("start", "pretrain", "examples")  # stages that go on where they stopped
 
 
 class Build:
@@ -91,7 +92,7 @@ class Build:
         for name, (stage, sections, inputs) in self.stages().items():
             key = self.key(name, sections, inputs)
             done = self.manifest().get("stages", {}).get(name)
-            if done and done["key"] != key:
+            if done and done["key"] != key and (done["complete"] or name in RESUMED):
                 raise RecipeError(
                     f"{self.out} holds the stage {name!r} of another recipe or of other inputs: "
                     "give another --out, or remove it and what follows from manifest.json and there"
