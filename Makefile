@@ -1,6 +1,6 @@
 # make demo   the main job on 100 real demonstrations: key states and a picture (no torch)
 # make test   the whole test suite, with everything that it drives
-# make test-fast   its core, in under two minutes: the runtime alone (no torch, no simulator)
+# make test-fast   its core, in a few minutes: the runtime alone (no torch, no simulator)
 # make test-maniskill   the wrapper, the readers and the examples against ManiSkill itself
 # make test-native   the C++ engine against ONNX Runtime (a C++20 compiler)
 # make native   its wheel in dist/, with the platforms that it runs on
