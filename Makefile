@@ -156,7 +156,7 @@ keystates-data: .venv-maniskill/ready
 fuzz: .venv-dev/ready
 	$(DEV)/python tests/fuzz/run.py --calls 20000 --processes 2 --out benchmarks/results/fuzz.md
 
-# glibc keeps its pages: to fetch and zero them anew for each large tensor takes a third of the time.
+# glibc keeps its pages: to fetch and zero them anew for each large tensor takes a fifth of the time.
 MODEL ?= tiny
 remake: .venv-dev/ready
 	MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=10000000000 $(DEV)/python -m infoatlas_train.build recipes/$(MODEL).toml --out runs/$(MODEL)

@@ -116,9 +116,8 @@ def measure_level(model: str, trials: int, sizes: tuple[int, ...]) -> list[dict[
     settings = list(levels(sizes))
     with progress("level") as advance:
         for i, (name, options, draw, time_series) in enumerate(settings):
-            estimator = Estimator(
-                model, shifts=4, provider="auto", **options
-            )  # the level does not hang on shifts
+            # The level does not depend on the number of shifts.
+            estimator = Estimator(model, shifts=4, provider="auto", **options)
             rejected = 0
             for trial in range(trials):
                 x, y = draw(np.random.default_rng([i, trial, HELD_OUT_SEED]))
