@@ -25,14 +25,17 @@ class RecipeError(ValueError):
     """The recipe or the state of the folder does not allow the build."""
 
 
-def read_recipe(path: str | Path) -> dict[str, Any]:
-    """A recipe with nothing unknown in it.
+def read_recipe(path: str | Path, started_by: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """A recipe with nothing unknown in it; one that it starts with is read too.
 
     Raises
     ------
     RecipeError
-        If a section is missing, or something is not known.
+        If a section is missing, something is not known, or a recipe starts with itself.
     """
+    own = Path(path).resolve()
+    if own in started_by:
+        raise RecipeError(f"{path} starts with itself: name another recipe in its [start]")
     try:
         recipe = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
@@ -51,7 +54,8 @@ def read_recipe(path: str | Path) -> dict[str, Any]:
     parts = {section: recipe[section] for section in known}
     if "recipe" in recipe.get("start", {}):
         known["start"], parts["start"] = {"recipe"}, recipe["start"]
-        recipe["start"] = {"recipe": read_recipe(Path(path).parent / recipe["start"]["recipe"])}
+        other = own.parent / recipe["start"]["recipe"]
+        recipe["start"] = {"recipe": read_recipe(other, (*started_by, own))}
     elif "start" in recipe:
         known |= {"start": {"network", "pretrain"}}
         parts |= {"start": recipe["start"]}
