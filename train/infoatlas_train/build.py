@@ -153,7 +153,8 @@ class Build:
         if "recipe" in other:
             build = Build(other["recipe"], self.out / "start", self.threads)
             build.run(until="pretrain")
-            return int(build.manifest()["stages"]["pretrain"]["datasets"])
+            record = build.manifest()["stages"]["pretrain"]
+            return int(record.get("datasets", 0))  # (not noted yet where another process notes it)
         config = HypernetworkConfig(**self.recipe["network"] | other.get("network", {}))
         return self.train("start", config, self.recipe["pretrain"] | other.get("pretrain", {}))
 
