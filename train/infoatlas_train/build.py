@@ -28,6 +28,7 @@ import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +36,15 @@ import numpy as np
 import torch
 
 from infoatlas_rt import __version__
-from infoatlas_train import calibrate, fit_correction, pretrain
+from infoatlas_train import calibrate, diagnose, fit_correction, pretrain
 from infoatlas_train.config import HypernetworkConfig
 from infoatlas_train.fit_correction import Plan
-from infoatlas_train.model.bias_correction import BiasCorrection
 from infoatlas_train.recipe import RecipeError, read_recipe
 
-PACKAGES = ("torch", "numpy", "onnx", "onnxruntime", "lightning-fabric")
+PACKAGES = {  # and their modules
+    "torch": "torch", "numpy": "numpy", "onnx": "onnx", "onnxruntime": "onnxruntime",
+    "lightning-fabric": "lightning_fabric", "infoatlas-rt-native": "infoatlas_native",
+}  # fmt: skip
 
 OUTPUTS = {  # of the stages
     "start": "start/best.pt",
@@ -109,7 +112,7 @@ class Build:
                 record["seconds"] = round(record["seconds"] + time.monotonic() - started, 1)
                 record["inputs"] = {f: digest(self.out / f) for f in inputs}
                 record["outputs"] = {self.outputs[name]: digest(self.out / self.outputs[name])}
-                record["versions"] = {p: version(p) for p in PACKAGES} | {
+                record["versions"] = {p: version(p) for p in PACKAGES if find_spec(PACKAGES[p])} | {
                     "infoatlas-rt": __version__,
                     "python": platform.python_version(),
                 }
@@ -176,10 +179,10 @@ class Build:
 
     def shard(self, shard: tuple[int, int]) -> Path:
         """Examples of one shard, in a file of its own."""
-        model, _ = pretrain.load(self.out / "pretrain" / "best.pt")
-        correction = BiasCorrection(self.recipe["correction"]["metrics"])
+        model, run = pretrain.load(self.out / "pretrain" / "best.pt")
         keep = self.out / f"examples-{shard[0]}-of-{shard[1]}.pt"
-        fit_correction.gather(model, correction, self.plan, keep, shard)
+        reader = diagnose.fastest(model, run, self.recipe["correction"]["metrics"])
+        fit_correction.gather(reader, model.config, self.plan, keep, shard)
         return keep
 
     def examples(self) -> int:

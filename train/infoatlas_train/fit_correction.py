@@ -27,11 +27,12 @@ from torch import Tensor
 
 from infoatlas_rt.cli.console import progress, table
 from infoatlas_train.calibrate import Z90
-from infoatlas_train.config import PAIRS, SHIFTS
+from infoatlas_train.config import PAIRS, SHIFTS, HypernetworkConfig
 from infoatlas_train.data.atlas import DRAWS, Atlas, Datasets
 from infoatlas_train.data.channels import channels
 from infoatlas_train.data.closed_form import codes, paths, products, straight
 from infoatlas_train.data.sensors import sensors
+from infoatlas_train.diagnose import Diagnose
 from infoatlas_train.model.bias_correction import BiasCorrection, Heads
 from infoatlas_train.model.infoatlas import InfoAtlas
 from infoatlas_train.model.objective import HIGHEST_MI, canonical_datasets, squared_error
@@ -40,7 +41,6 @@ from infoatlas_train.pretrain import draw_shifts
 SEED = 20_260_501
 LEAST, LARGEST = 32, 5000  # samples a dataset
 UP_TO = 3000  # sizes are drawn log-uniformly to here; one batch in twenty has the largest
-AT_ONCE = 1024  # samples that are read at once, at most: more do not stay in the cache
 TOGETHER = 8  # datasets of a batch
 QUERIES = 256  # behind the label of a dataset: more datasets are worth more than surer labels
 # How many batches of a cycle are of a kind: a generator, or a family of the atlas, or the atlas's
@@ -94,23 +94,17 @@ class Plan:
         return atlas.sample(TOGETHER, n)
 
 
-@torch.no_grad()
 def read(
-    model: InfoAtlas, correction: BiasCorrection, data: Datasets, shifts: Tensor, batch: int
+    diagnose: Diagnose, data: Datasets, shifts: Tensor, batch: int, dim: int, padding: str
 ) -> dict[str, Tensor]:
     """Truth, bound and diagnostics of a batch of this number, shuffled as the runtime does it.
 
     All are read as series, and only paths are in order of time: the others have none to show, also
     the chains of the atlas, which come in any order.
     """
-    x, y, *_ = canonical_datasets(data, model.config.dim, 0, model.config.padding)
+    x, y, *_ = canonical_datasets(data, dim, 0, padding)
     order = torch.randperm(x.shape[1])
-    x, y, sequence = x[:, order], y[:, order], torch.argsort(order)
-    size = max(1, AT_ONCE // x.shape[1])
-    found = []
-    for xs, ys in zip(x.split(size), y.split(size), strict=True):
-        found.append(correction.diagnostics(xs, ys, model.critic(xs, ys, shifts), sequence)[0])
-    e = torch.cat(found)
+    e = diagnose(x[:, order], y[:, order], shifts, torch.argsort(order))
     n, number = torch.full_like(data.mi, x.shape[1]), torch.full_like(data.family, batch)
     return {"truth": data.mi, "n": n, "batch": number, "diagnostics": e, "bound": e[:, 0]}
 
@@ -126,8 +120,8 @@ def parts(data: Datasets) -> Iterator[Datasets]:
 
 
 def gather(
-    model: InfoAtlas,
-    correction: BiasCorrection,
+    diagnose: Diagnose,
+    config: HypernetworkConfig,
     plan: Plan,
     keep: Path,
     shard: tuple[int, int] = (0, 1),
@@ -136,10 +130,8 @@ def gather(
     first, step = shard
     numbers = range(first, plan.batches, step)
     kept = [torch.load(keep, weights_only=True)] if keep.exists() else []
-    if kept and kept[0]["diagnostics"].shape[1] != len(correction.mean):
-        raise SystemExit(f"{keep} holds examples of another model: remove it, or name another file")
     done = int(kept[0]["batch"].max() - first) // step + 1 if kept else 0
-    least = max(SHIFTS, model.config.solve_shifts)
+    least = max(SHIFTS, config.solve_shifts)
     saved = time.monotonic()
 
     def save() -> None:
@@ -151,11 +143,12 @@ def gather(
 
     with progress("examples") as show:
         for number in numbers[done:]:
-            for part in parts(plan.draw(number, model.config.dim)):
+            for part in parts(plan.draw(number, config.dim)):
                 n = part.x.shape[1]
                 # As one slice has them, or (more often, for they are fewer) as one of many.
                 most = max(least, PAIRS // n) if torch.rand(()) < 0.3 else least
-                kept.append(read(model, correction, part, draw_shifts(n, most), number))
+                shifts = draw_shifts(n, most)
+                kept.append(read(diagnose, part, shifts, number, config.dim, config.padding))
             done += 1
             show(done / len(numbers))
             if time.monotonic() - saved > SAVE_EVERY:

@@ -16,7 +16,7 @@ namespace nb = nanobind;
 
 namespace {
 
-constexpr int kInterface = 2;  // of this module, as infoatlas_native/__init__.py calls it
+constexpr int kInterface = 3;  // of this module, as infoatlas_native/__init__.py calls it
 constexpr int64_t kLargest = int64_t{1} << 40;  // values in an array: far from any overflow
 
 using Input = nb::ndarray<nb::ro, nb::device::cpu>;
@@ -89,7 +89,7 @@ void check_indices(const int64_t* indices, int64_t count, int64_t least, int64_t
 
 void run(infoatlas::Engine& engine, const Input& x, const Input& y, const Input& shifts,
          const Input& sequence, const Output& mi, const Output& pointwise,
-         const Output& influence, const Output& spread) {
+         const Output& influence, const Output& spread, const std::optional<Output>& diagnostics) {
   const float* xs = values<float>(x, "x", {-1, -1, engine.dim()});
   const auto batch = static_cast<int64_t>(x.shape(0)), n = static_cast<int64_t>(x.shape(1));
   const float* ys = values<float>(y, "y", {batch, n, engine.dim()});
@@ -101,6 +101,8 @@ void run(infoatlas::Engine& engine, const Input& x, const Input& y, const Input&
       values<float>(pointwise, "pointwise", {batch, n}),
       values<float>(influence, "influence", {batch, n}),
       values<float>(spread, "spread", {batch}),
+      diagnostics ? values<float>(*diagnostics, "diagnostics", {batch, engine.diagnostics()})
+                  : nullptr,
   };
   check_indices(steps, m, 1, n - 1, "shifts");
   check_indices(positions, n, 0, n - 1, "sequence");
@@ -171,11 +173,13 @@ NB_MODULE(_engine, module) {
           },
           nb::arg("content"), nb::arg("threads"))
       .def("run", &run, nb::arg("x"), nb::arg("y"), nb::arg("shifts"), nb::arg("sequence"),
-           nb::arg("mi"), nb::arg("pointwise"), nb::arg("influence"), nb::arg("spread"))
+           nb::arg("mi"), nb::arg("pointwise"), nb::arg("influence"), nb::arg("spread"),
+           nb::arg("diagnostics").none() = nb::none())
       .def("canonicalise", &canonicalise, nb::arg("x"), nb::arg("y"),
            nb::arg("projections_x").none(), nb::arg("projections_y").none(),
            nb::arg("score_table"), nb::arg("canonical_x"), nb::arg("canonical_y"),
            nb::arg("correlations"), nb::arg("rank_x"), nb::arg("rank_y"), nb::arg("saturated"))
       .def_prop_ro("dim", &infoatlas::Engine::dim)
+      .def_prop_ro("diagnostics", &infoatlas::Engine::diagnostics)
       .def_prop_ro("target", &infoatlas::Engine::target);
 }

@@ -104,6 +104,31 @@ class Engine:
         self._engine.run(x, y, shifts, sequence, *out)
         return out
 
+    def diagnose(
+        self,
+        x: NDArray[np.float32],
+        y: NDArray[np.float32],
+        shifts: NDArray[np.int64],
+        sequence: NDArray[np.int64],
+    ) -> NDArray[np.float32]:
+        """Diagnostic features of samples, from which the bias correction is computed.
+
+        infoatlas_train/model/bias_correction.py says what they are. Arguments, their order and
+        what is raised are those of `run`.
+
+        Returns
+        -------
+        diagnostics : [S, E] float32
+            E is 0 for a model without a correction. The first is the bound, in nats.
+        """
+        found = np.empty((len(x), self._engine.diagnostics), np.float32)
+        shape = np.shape(x)[:2]
+        (mi, spread), (pointwise, influence) = (
+            np.empty((2, *s), np.float32) for s in (shape[:1], shape)
+        )
+        self._engine.run(x, y, shifts, sequence, mi, pointwise, influence, spread, found)
+        return found
+
     def canonicalise(
         self,
         x: NDArray[np.float64],

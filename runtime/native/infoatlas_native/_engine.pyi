@@ -5,6 +5,7 @@ INTERFACE: int
 
 class Engine:
     dim: int
+    diagnostics: int
     target: str
     def __init__(self, content: bytes, threads: int) -> None: ...
     def run(
@@ -17,6 +18,7 @@ class Engine:
         pointwise: NDArray[np.float32],
         influence: NDArray[np.float32],
         spread: NDArray[np.float32],
+        diagnostics: NDArray[np.float32] | None = None,
     ) -> None: ...
     def canonicalise(
         self,

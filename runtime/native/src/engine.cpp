@@ -106,6 +106,10 @@ Engine::~Engine() = default;
 
 int64_t Engine::dim() const { return parts_->model->config.dim; }
 
+int64_t Engine::diagnostics() const {
+  return parts_->model->config.gap ? parts_->model->diagnostics : 0;
+}
+
 int64_t Engine::least_shifts() const { return 1; }
 
 const char* Engine::target() const { return parts_->target.name; }
@@ -135,7 +139,8 @@ void Engine::run(const float* x, const float* y, int64_t batch, int64_t n, const
       const int64_t b = begin + k;
       tasks[k] = {x + b * n * dim, y + b * n * dim, n,          shifts,
                   m,               sequence,        out.mi + b, out.pointwise + b * n,
-                  out.influence + b * n, out.spread + b};
+                  out.influence + b * n, out.spread + b,
+                  out.diagnostics ? out.diagnostics + b * diagnostics() : nullptr};
     }
     std::unique_ptr<Arena> arena = team.datasets.take();
     parts.target.run(*parts.model, tasks, count, crew, *arena);

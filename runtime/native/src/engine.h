@@ -16,6 +16,7 @@ struct Outputs {
   float* pointwise;  // [B, n] nats
   float* influence;  // [B, n] nats
   float* spread;     // [B] nats
+  float* diagnostics = nullptr;  // [B, diagnostics()] what the correction is computed from
 };
 
 class Engine {
@@ -40,6 +41,7 @@ class Engine {
   void canonicalise(const Pairs& pairs, const Canonical& out);
 
   int64_t dim() const;
+  int64_t diagnostics() const;   // diagnostic features of a dataset; 0: no correction
   int64_t least_shifts() const;  // fewer cannot be solved
   const char* target() const;    // instructions in use: "avx512", "avx2", "neon", "baseline"
 

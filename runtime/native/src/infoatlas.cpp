@@ -127,6 +127,9 @@ void run(const Model& model, const Task* tasks, int64_t count, const Crew& crew,
     const Correction& found = corrections[k];
     *task.mi = read.mi + found.correction;
     *task.spread = found.spread;
+    if (task.diagnostics && model.config.gap)
+      std::memcpy(task.diagnostics, read.diagnosed.diagnostics,
+                  size_t(model.diagnostics) * sizeof(float));
     for (int64_t i = 0; i < task.n; ++i) {
       task.pointwise[i] = read.joint[i] - read.log_z + found.correction;
       task.influence[i] =

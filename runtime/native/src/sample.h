@@ -16,6 +16,7 @@ struct Task {
   int64_t m;
   const int64_t* sequence;
   float *mi, *pointwise, *influence, *spread;
+  float* diagnostics;  // or null
 };
 
 constexpr int64_t MOST_TOGETHER = 2;  // datasets that go through the model together

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 
-from infoatlas_train import fit_correction
+from infoatlas_train import diagnose, fit_correction
 from infoatlas_train.config import PRESETS
 from infoatlas_train.data.closed_form import straight
 from infoatlas_train.model.bias_correction import (
@@ -297,25 +297,24 @@ def test_a_dataset_is_read_in_parts_too():
     assert len(list(fit_correction.parts(straight(8, 63, 16, 2)))) == 1
 
 
+def gathered(model, p, keep, shard=(0, 1)):
+    return fit_correction.gather(diagnose.with_torch(model, 1), model.config, p, keep, shard)
+
+
 def test_examples_are_kept_and_resumed(model, tmp_path):
-    at_once = fit_correction.gather(model, model.gap, plan(7), tmp_path / "a.pt")
-    fit_correction.gather(model, model.gap, plan(2), tmp_path / "b.pt")
-    resumed = fit_correction.gather(model, model.gap, plan(7), tmp_path / "b.pt")
+    at_once = gathered(model, plan(7), tmp_path / "a.pt")
+    gathered(model, plan(2), tmp_path / "b.pt")
+    resumed = gathered(model, plan(7), tmp_path / "b.pt")
     assert len(at_once["truth"]) == 56 and (at_once["n"] >= fit_correction.LEAST).all()
     assert at_once["batch"].tolist() == batch_of(56).tolist()
     for name, value in at_once.items():
         torch.testing.assert_close(resumed[name], value)
-    with pytest.raises(SystemExit, match="of another model"):
-        fit_correction.gather(model, BiasCorrection(1), plan(8), tmp_path / "b.pt")
 
 
 def test_shards_are_merged_to_what_one_process_has(model, tmp_path):
-    shards = [
-        fit_correction.gather(model, model.gap, plan(5), tmp_path / f"{i}.pt", (i, 2))
-        for i in range(2)
-    ]
+    shards = [gathered(model, plan(5), tmp_path / f"{i}.pt", (i, 2)) for i in range(2)]
     assert [set(shard["batch"].tolist()) for shard in shards] == [{0, 2, 4}, {1, 3}]
-    whole = fit_correction.gather(model, model.gap, plan(5), tmp_path / "whole.pt")
+    whole = gathered(model, plan(5), tmp_path / "whole.pt")
     merged = fit_correction.merged(shards)
     assert all(torch.equal(merged[name], value) for name, value in whole.items())
 
@@ -324,7 +323,7 @@ def test_a_correction_is_fitted_to_the_model(tmp_path, capsys):
     torch.manual_seed(0)
     plain = InfoAtlas(PRESETS["tiny"]).eval()
     p = plan(12)
-    data = fit_correction.gather(plain, BiasCorrection(1), p, tmp_path / "e.pt")
+    data = gathered(plain, p, tmp_path / "e.pt")
     fitted, about = fit_correction.corrected(plain, data, 1, p, seed=1, steps=20)
     out = capsys.readouterr().out
     assert "samples" in out and "32 to 69" in out

@@ -1,0 +1,76 @@
+"""Diagnostic features of many datasets, in C++ where infoatlas-rt-native is installed.
+
+The C++ engine reads datasets five to ten times faster than torch, and takes the graph of a model.
+So the critic is exported, with a correction of arbitrary weights behind it, whose inputs are asked
+for. The engine solves as exported models do, torch exactly; the features differ by less than 3e-3
+(of asinh of them; median 1e-5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from infoatlas_rt.backends import native
+from infoatlas_train.model.bias_correction import BiasCorrection
+from infoatlas_train.model.infoatlas import InfoAtlas
+
+AT_ONCE = 1024  # samples that torch reads at once, at most: more do not stay in the cache
+
+# Canonical x, y [B, n, D], shifts [M], sequence [n] -> diagnostics [B, E]
+Diagnose = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+def with_torch(model: InfoAtlas, metrics: int) -> Diagnose:
+    correction = BiasCorrection(metrics)
+
+    @torch.no_grad()
+    def diagnose(x: Tensor, y: Tensor, shifts: Tensor, sequence: Tensor) -> Tensor:
+        size = max(1, AT_ONCE // x.shape[1])
+        return torch.cat([
+            correction.diagnostics(xs, ys, model.critic(xs, ys, shifts), sequence)[0]
+            for xs, ys in zip(x.split(size), y.split(size), strict=True)
+        ])  # fmt: skip
+
+    return diagnose
+
+
+def with_native(model: InfoAtlas, run: dict[str, Any], metrics: int) -> Diagnose:
+    """The C++ engine on one thread; `run` is what a checkpoint says of the model's pretraining.
+
+    Raises
+    ------
+    ProviderError
+        If infoatlas-rt-native is not installed, or has another interface.
+    """
+    engine = native.load_native().Engine(exported(model, run, metrics))
+
+    def diagnose(x: Tensor, y: Tensor, shifts: Tensor, sequence: Tensor) -> Tensor:
+        inputs = (v.contiguous().numpy() for v in (x, y, shifts, sequence))
+        return torch.from_numpy(engine.diagnose(*inputs))
+
+    return diagnose
+
+
+def exported(model: InfoAtlas, run: dict[str, Any], metrics: int) -> bytes:
+    """The model as an .onnx file, with a correction of arbitrary weights."""
+    from infoatlas_export.onnx import metadata, sealed, to_onnx  # (that package imports this one)
+
+    whole = InfoAtlas(replace(model.config, gap=metrics))
+    whole.hypernetwork.load_state_dict(model.hypernetwork.state_dict())
+    with torch.random.fork_rng(devices=[]):
+        for values in whole.gap.state_dict().values():
+            values.uniform_(0.5, 1.5)  # the export would fold zeros and ones
+    return sealed(to_onnx(whole.eval(), metadata(whole, run, "critic", "0")))
+
+
+def fastest(model: InfoAtlas, run: dict[str, Any], metrics: int) -> Diagnose:
+    """The C++ engine where it is installed, and torch elsewhere."""
+    if find_spec("infoatlas_native"):
+        return with_native(model, run, metrics)
+    return with_torch(model, metrics)
