@@ -158,8 +158,9 @@ fuzz: .venv-dev/ready
 
 # glibc keeps its pages: to fetch and zero them anew for each large tensor takes a fifth of the time.
 MODEL ?= tiny
-remake: .venv-dev/ready
-	MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=10000000000 $(DEV)/python -m infoatlas_train.build recipes/$(MODEL).toml --out runs/$(MODEL)
+remake: .venv-dev/ready build/native/package/ready
+	MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=10000000000 PYTHONPATH=build/native/package \
+	$(DEV)/python -m infoatlas_train.build recipes/$(MODEL).toml --out runs/$(MODEL)
 
 pretrain: .venv-dev/ready
 	$(DEV)/python -m infoatlas_train.pretrain --preset tiny --out runs/tiny
@@ -199,6 +200,12 @@ dist: .venv-dist/ready
 .venv-native/ready: pyproject.toml $(shell find runtime/native -type f -not -path '*/__pycache__/*')
 	$(PYTHON) -m venv .venv-native
 	$(NATIVE)/pip install --quiet --disable-pip-version-check --no-compile -e '.[test]' ./runtime/native
+	touch $@
+
+# The engine for builds of models alone: tests do without it in the environment above.
+build/native/package/ready: .venv-dev/ready $(shell find runtime/native -type f -not -path '*/__pycache__/*')
+	rm -rf build/native/package
+	$(DEV)/pip install --quiet --disable-pip-version-check --no-deps --target build/native/package ./runtime/native
 	touch $@
 
 .venv-docs/ready: pyproject.toml constraints.txt

@@ -7,6 +7,8 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,6 +24,34 @@ GIVEN = inputs.canonical(5, 60, 7, 8)
 def same(found, wanted):
     for value, other in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(value, other)
+
+
+@pytest.mark.parametrize("n, slices", [(33, 3), (100, 5), (700, 1), (3000, 1)])
+def test_diagnostics_are_those_of_the_graph(name, n, slices):
+    """What enters asinh, the first step of the correction."""
+    proto = onnx.load_from_string(content(name))
+    (asinh,) = (node for node in proto.graph.node if node.op_type == "Asinh")
+    shape = ["slices", "diagnostics"]
+    proto.graph.output.append(
+        onnx.helper.make_tensor_value_info(asinh.input[0], onnx.TensorProto.FLOAT, shape)
+    )
+    session = onnxruntime.InferenceSession(
+        proto.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    engine = Engine(content(name))
+    given = inputs.canonical(engine.dim, n, slices, 8)
+    names = ("x", "y", "shifts", "sequence")
+    (wanted,) = session.run([asinh.input[0]], dict(zip(names, given, strict=True)))
+    found = engine.diagnose(*given)
+    assert found.shape == wanted.shape and found.dtype == np.float32
+    np.testing.assert_allclose(np.arcsinh(found), np.arcsinh(wanted), atol=3e-3)
+    np.testing.assert_array_equal(found, Engine(content(name), threads=3).diagnose(*given))
+
+
+def test_diagnose_refuses_as_run_does(engine):
+    x, y, shifts, sequence = GIVEN
+    with pytest.raises(ValueError, match="y has shape"):
+        engine.diagnose(x, y[:, 1:], shifts, sequence)
 
 
 @pytest.mark.parametrize("threads", [1, 3, 16])

@@ -61,11 +61,11 @@ def exported(model: InfoAtlas, run: dict[str, Any], metrics: int) -> bytes:
     """The model as an .onnx file, with a correction of arbitrary weights."""
     from infoatlas_export.onnx import metadata, sealed, to_onnx  # (that package imports this one)
 
-    whole = InfoAtlas(replace(model.config, gap=metrics))
-    whole.hypernetwork.load_state_dict(model.hypernetwork.state_dict())
     with torch.random.fork_rng(devices=[]):
+        whole = InfoAtlas(replace(model.config, gap=metrics))
         for values in whole.gap.state_dict().values():
             values.uniform_(0.5, 1.5)  # the export would fold zeros and ones
+    whole.hypernetwork.load_state_dict(model.hypernetwork.state_dict())
     return sealed(to_onnx(whole.eval(), metadata(whole, run, "critic", "0")))
 
 
