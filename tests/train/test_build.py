@@ -188,6 +188,7 @@ def test_recipes_are_complete_and_their_networks_the_presets():
      ("name = ", "cannot read the recipe"), ("[start.correction]", r"\[start\] has no correction"),
      ("[start.network]\nwidht = 3", r"\[start.network\] has no widht"),
      ('[start]\nrecipe = "none.toml"', "cannot read the recipe .*none.toml"),
+     ("[start]\nrecipe = 3", "the name of a file, in quotes"),
      ('[start]\nrecipe = "r.toml"', "r.toml starts with itself")],
 )  # fmt: skip
 def test_what_is_not_known_is_refused(tmp_path, change, message):

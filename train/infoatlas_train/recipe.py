@@ -53,6 +53,8 @@ def read_recipe(path: str | Path, started_by: tuple[Path, ...] = ()) -> dict[str
     }
     parts = {section: recipe[section] for section in known}
     if "recipe" in recipe.get("start", {}):
+        if not isinstance(recipe["start"]["recipe"], str):
+            raise RecipeError(f"{path}: recipe in [start] has to be the name of a file, in quotes")
         known["start"], parts["start"] = {"recipe"}, recipe["start"]
         other = own.parent / recipe["start"]["recipe"]
         recipe["start"] = {"recipe": read_recipe(other, (*started_by, own))}
