@@ -19,6 +19,7 @@
 # make docs   the documentation as a site, in build/docs/site; any warning is an error
 # make dist   wheel and sdist in dist/, checked, and installed into a fresh environment
 # make remake MODEL=edge   a model from its recipe (recipes/), resumable
+# make ship MODEL=edge   what remake has made takes the place of the shipped model
 # make pretrain   three minutes of pretraining on two cores (preset tiny)
 
 # Packages are installed without bytecode, which their first import writes. Where that is switched
@@ -37,7 +38,7 @@ SIM  = .venv-maniskill/bin
 NATIVE = .venv-native/bin
 ROS  = .venv-ros/bin
 
-.PHONY: environments policies keystates summary keystates-data demo test test-core test-fast test-rest test-ros2 test-native test-maniskill native native-sanitize native-aarch64 ros-demo bench gpu fuzz accuracy applications pretrain remake lint docs dist clean
+.PHONY: environments policies keystates summary keystates-data demo test test-core test-fast test-rest test-ros2 test-native test-maniskill native native-sanitize native-aarch64 ros-demo bench gpu fuzz accuracy applications pretrain remake ship lint docs dist clean
 
 demo: .venv/ready
 	$(RUN)/infoatlas-rt keystates examples/data/pickcube.npz \
@@ -161,6 +162,18 @@ MODEL ?= tiny
 remake: .venv-dev/ready build/native/package/ready
 	MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=10000000000 PYTHONPATH=build/native/package \
 	$(DEV)/python -m infoatlas_train.build recipes/$(MODEL).toml --out runs/$(MODEL)
+
+# What remake made becomes the shipped model; the pages on accuracy come after (make accuracy).
+SHIPPED = train/checkpoints/$(MODEL)
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' recipes/$(MODEL).toml)
+ship: .venv-dev/ready
+	cp runs/$(MODEL)/model.onnx $(MODELS)/$(MODEL).onnx
+	cp runs/$(MODEL)/corrected.pt $(SHIPPED).pt
+	cp runs/$(MODEL)/calibration.json $(SHIPPED).calibration.json
+	cp runs/$(MODEL)/manifest.json $(SHIPPED).manifest.json
+	$(if $(wildcard $(MODELS)/critics/$(MODEL).onnx),$(DEV)/infoatlas-rt export $(SHIPPED).pt --critic --name $(MODEL) --version $(VERSION) --out $(MODELS)/critics/$(MODEL).onnx)
+	cd $(MODELS) && sha256sum *.onnx > SHA256SUMS
+	$(DEV)/python tests/golden/make.py $(MODEL)
 
 pretrain: .venv-dev/ready
 	$(DEV)/python -m infoatlas_train.pretrain --preset tiny --out runs/tiny
