@@ -18,7 +18,7 @@
 # make gpu    what needs a GPU: engines, CUDA graphs, samples on it, torch beside, times (docs/tensorrt.md)
 # make docs   the documentation as a site, in build/docs/site; any warning is an error
 # make dist   wheel and sdist in dist/, checked, and installed into a fresh environment
-# make remake MODEL=edge   a model from its recipe (recipes/), resumable
+# make remake MODEL=edge   a model from its recipe (recipes/), resumable (a C++20 compiler)
 # make ship MODEL=edge   what remake has made takes the place of the shipped model
 # make pretrain   three minutes of pretraining on two cores (preset tiny)
 
@@ -167,6 +167,7 @@ remake: .venv-dev/ready build/native/package/ready
 SHIPPED = train/checkpoints/$(MODEL)
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' recipes/$(MODEL).toml)
 ship: .venv-dev/ready
+	test -e runs/$(MODEL)/evaluation.json # the build is complete
 	cp runs/$(MODEL)/model.onnx $(MODELS)/$(MODEL).onnx
 	cp runs/$(MODEL)/corrected.pt $(SHIPPED).pt
 	cp runs/$(MODEL)/calibration.json $(SHIPPED).calibration.json
@@ -215,10 +216,10 @@ dist: .venv-dist/ready
 	$(NATIVE)/pip install --quiet --disable-pip-version-check --no-compile -e '.[test]' ./runtime/native
 	touch $@
 
-# The engine for builds of models alone: tests do without it in the environment above.
+# The engine in a folder of its own, for builds of models: the tests in .venv-dev run without it.
 build/native/package/ready: .venv-dev/ready $(shell find runtime/native -type f -not -path '*/__pycache__/*')
 	rm -rf build/native/package
-	$(DEV)/pip install --quiet --disable-pip-version-check --no-deps --target build/native/package ./runtime/native
+	$(DEV)/pip install --quiet --disable-pip-version-check --no-compile --no-deps --target build/native/package ./runtime/native
 	touch $@
 
 .venv-docs/ready: pyproject.toml constraints.txt

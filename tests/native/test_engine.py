@@ -52,6 +52,9 @@ def test_diagnose_refuses_as_run_does(engine):
     x, y, shifts, sequence = GIVEN
     with pytest.raises(ValueError, match="y has shape"):
         engine.diagnose(x, y[:, 1:], shifts, sequence)
+    out = engine.run(*GIVEN)
+    with pytest.raises(ValueError, match="diagnostics has shape"):
+        engine._engine.run(*GIVEN, *out, np.empty((len(x), 3), np.float32))
 
 
 @pytest.mark.parametrize("threads", [1, 3, 16])

@@ -189,13 +189,15 @@ def test_recipes_are_complete_and_their_networks_the_presets():
      ("[start.network]\nwidht = 3", r"\[start.network\] has no widht"),
      ('[start]\nrecipe = "none.toml"', "cannot read the recipe .*none.toml"),
      ("[start]\nrecipe = 3", "the name of a file, in quotes"),
+     ('start = "edge.toml"', r"write \[start\] on a line of its own"),
      ('[start]\nrecipe = "r.toml"', "r.toml starts with itself")],
 )  # fmt: skip
 def test_what_is_not_known_is_refused(tmp_path, change, message):
     text = (RECIPES / "tiny.toml").read_text()
-    text = (
-        text.replace("[network]", change) if change.startswith("[network") else text + "\n" + change
-    )
+    if change.startswith("[network"):
+        text = text.replace("[network]", change)
+    else:
+        text = change + "\n" + text if change.startswith("start") else text + "\n" + change
     (tmp_path / "r.toml").write_text(text)
     with pytest.raises(RecipeError, match=message):
         read_recipe(tmp_path / "r.toml")

@@ -52,6 +52,8 @@ def read_recipe(path: str | Path, started_by: tuple[Path, ...] = ()) -> dict[str
         "evaluation": {"seed", "draws", "sizes"},
     }
     parts = {section: recipe[section] for section in known}
+    if not isinstance(recipe.get("start", {}), dict):
+        raise RecipeError(f"{path}: start is a section: write [start] on a line of its own")
     if "recipe" in recipe.get("start", {}):
         if not isinstance(recipe["start"]["recipe"], str):
             raise RecipeError(f"{path}: recipe in [start] has to be the name of a file, in quotes")
