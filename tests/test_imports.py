@@ -47,6 +47,7 @@ TRAIN = """
     compare localiser
     differentiable
     fit_correction
+    diagnose
     calibrate
     pretrain
     model

@@ -15,6 +15,7 @@ from infoatlas_train import build, pretrain
 from infoatlas_train.build import OUTPUTS, Build
 from infoatlas_train.config import PRESETS
 from infoatlas_train.model.expansion import expanded
+from infoatlas_train.model.infoatlas import InfoAtlas
 from infoatlas_train.recipe import RecipeError, read_recipe
 
 RECIPES = Path(__file__).parents[2] / "recipes"
@@ -180,6 +181,21 @@ def test_recipes_are_complete_and_their_networks_the_presets():
         recipe = read_recipe(file)
         found = Build(recipe, Path("/tmp")).config
         assert found == PRESETS[recipe["name"]] and recipe["name"] == file.stem
+
+
+def test_torch_reads_what_the_engine_does_not_take(short, tmp_path, monkeypatch):
+    def refuse(_):
+        raise RuntimeError("the engine has no generated readout")
+
+    monkeypatch.setattr(build, "find_spec", lambda _: True)
+    monkeypatch.setattr(build.diagnose, "with_native", refuse)
+    made = Build(short, tmp_path)
+    model = InfoAtlas(made.config).eval()
+    run = {"step": 1, "datasets": 8, "seed": 0, "git_revision": "none"}
+    with pytest.warns(UserWarning, match="torch reads the examples: .* generated readout"):
+        read = made.reader(model, run)
+    x = torch.randn(2, 40, model.config.dim)
+    assert read(x, x, torch.arange(1, 9), torch.arange(40)).isfinite().all()
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ import platform
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -39,6 +40,7 @@ from infoatlas_rt import __version__
 from infoatlas_train import calibrate, diagnose, fit_correction, pretrain
 from infoatlas_train.config import HypernetworkConfig
 from infoatlas_train.fit_correction import Plan
+from infoatlas_train.model.infoatlas import InfoAtlas
 from infoatlas_train.recipe import RecipeError, read_recipe
 
 PACKAGES = {  # and their modules
@@ -181,9 +183,22 @@ class Build:
         """Examples of one shard, in a file of its own."""
         model, run = pretrain.load(self.out / "pretrain" / "best.pt")
         keep = self.out / f"examples-{shard[0]}-of-{shard[1]}.pt"
-        reader = diagnose.fastest(model, run, self.recipe["correction"]["metrics"])
-        fit_correction.gather(reader, model.config, self.plan, keep, shard)
+        fit_correction.gather(self.reader(model, run), model.config, self.plan, keep, shard)
         return keep
+
+    def reader(self, model: InfoAtlas, run: dict[str, Any]) -> diagnose.Diagnose:
+        """The C++ engine where it is installed and takes the network, and torch elsewhere."""
+        from infoatlas_export.onnx import metadata, sealed, to_onnx
+
+        metrics = self.recipe["correction"]["metrics"]
+        if find_spec("infoatlas_native"):
+            whole = diagnose.with_any_correction(model, metrics)
+            about = metadata(whole, run, self.recipe["name"], self.recipe["version"])
+            try:
+                return diagnose.with_native(sealed(to_onnx(whole, about)))
+            except RuntimeError as error:
+                warnings.warn(f"torch reads the examples: {error}", stacklevel=2)
+        return diagnose.with_torch(model, metrics)
 
     def examples(self) -> int:
         found = sorted(self.out.glob("examples-*-of-*.pt"))

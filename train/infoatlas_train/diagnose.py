@@ -8,11 +8,8 @@ differs by less than 3e-3.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from importlib.util import find_spec
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -41,8 +38,8 @@ def with_torch(model: InfoAtlas, metrics: int) -> Diagnose:
     return diagnose
 
 
-def with_native(model: InfoAtlas, run: dict[str, Any], metrics: int) -> Diagnose:
-    """The C++ engine on one thread; `run` is what a checkpoint says of the model's pretraining.
+def with_native(file: bytes) -> Diagnose:
+    """The C++ engine on one thread, with an exported model that has a correction.
 
     Raises
     ------
@@ -51,7 +48,7 @@ def with_native(model: InfoAtlas, run: dict[str, Any], metrics: int) -> Diagnose
     RuntimeError
         If the network is of a form that the engine does not have.
     """
-    engine = native.load_native().Engine(exported(model, run, metrics))
+    engine = native.load_native().Engine(file)
 
     def diagnose(x: Tensor, y: Tensor, shifts: Tensor, sequence: Tensor) -> Tensor:
         inputs = (v.contiguous().numpy() for v in (x, y, shifts, sequence))
@@ -60,23 +57,11 @@ def with_native(model: InfoAtlas, run: dict[str, Any], metrics: int) -> Diagnose
     return diagnose
 
 
-def exported(model: InfoAtlas, run: dict[str, Any], metrics: int) -> bytes:
-    """The model as an .onnx file, with a correction of arbitrary weights."""
-    from infoatlas_export.onnx import metadata, sealed, to_onnx  # (that package imports this one)
-
+def with_any_correction(model: InfoAtlas, metrics: int) -> InfoAtlas:
+    """The critic with a correction of arbitrary weights, to be exported for `with_native`."""
     with torch.random.fork_rng(devices=[]):
         whole = InfoAtlas(replace(model.config, gap=metrics))
         for values in whole.gap.state_dict().values():
             values.uniform_(0.5, 1.5)  # the export would fold zeros and ones
     whole.hypernetwork.load_state_dict(model.hypernetwork.state_dict())
-    return sealed(to_onnx(whole.eval(), metadata(whole, run, "critic", "0")))
-
-
-def fastest(model: InfoAtlas, run: dict[str, Any], metrics: int) -> Diagnose:
-    """The C++ engine where it is installed and takes the network, and torch elsewhere."""
-    if find_spec("infoatlas_native"):
-        try:
-            return with_native(model, run, metrics)
-        except RuntimeError as error:
-            warnings.warn(f"torch reads the examples: {error}", stacklevel=2)
-    return with_torch(model, metrics)
+    return whole.eval()

@@ -22,6 +22,7 @@ from infoatlas_train.data.atlas import Atlas, Datasets
 from infoatlas_train.data.flows import orthogonal, random_flow, uniform
 from infoatlas_train.data.mixtures import Mixture, component, label, prescribed_correlation
 
+FULL = 0.3  # of straight datasets: as many dimensions as the model takes, as slices have
 CPU = torch.device("cpu")
 MOST_FACTORS = 6
 FACTOR_DRAWS = 1024  # behind the densities of one pair of coordinates
@@ -42,6 +43,8 @@ def straight(count: int, samples: int, queries: int, dim: int) -> Datasets:
     mi = torch.zeros(count)
     for i in range(count):
         dx, dy = (1 + int(torch.randint(dim, ())) for _ in range(2))
+        if torch.rand(()) < FULL:
+            dx = dy = dim
         m, half = component(dx, dy), max(dx, dy)
         z = m.sample(samples)[0]
         x[i, :, :dx], y[i, :, :dy] = z[:, :dx], z[:, half : half + dy]
