@@ -38,6 +38,13 @@ def test_shapes_and_ranges(kind, dim):
     assert (d.mi >= -0.5).all() and d.mi.isfinite().all() and (d.family == -1).all()
 
 
+def test_many_straight_datasets_have_all_dimensions():
+    torch.manual_seed(0)
+    d = closed_form.straight(200, 32, 16, 5)
+    full = (d.x.square().mean(1) > 0).all(1) & (d.y.square().mean(1) > 0).all(1)
+    assert 0.2 < full.float().mean() < 0.45  # 0.3, and a 25th of the others
+
+
 def test_products_know_the_sum_of_what_their_pairs_know(monkeypatch):
     monkeypatch.setattr(mixtures, "random_flow", unbent)
     normal = families.DRAWS["canonical"]
