@@ -250,7 +250,8 @@ class Build:
     def evaluate(self) -> int:
         """Error, bias and coverage on datasets of the calibration's kind, with another seed."""
         options = self.recipe["evaluation"]
-        estimator = calibrate.Estimator(str(self.out / "model.onnx"), threads=max(1, self.threads))
+        model, threads = str(self.out / "model.onnx"), max(1, self.threads)
+        estimator = calibrate.Estimator(model, threads=threads, provider="auto")
         draws = calibrate.whole(options["draws"], options["seed"], dim=self.config.dim)
         usable = tuple(n for n in options["sizes"] if n >= estimator.model_file.n_min)
         with fit_correction.progress("evaluate") as show:

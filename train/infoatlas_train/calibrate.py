@@ -207,9 +207,9 @@ def calibrate(
     model: str, count: int, wide: int, seed: int = SEED, threads: int = 1
 ) -> tuple[dict, list]:
     """Constants for a model file, and the coverage on the data they were fitted to, by size."""
-    unsliced = Estimator(model, threads=threads)
+    unsliced = Estimator(model, threads=threads, provider="auto")
     dim = unsliced.model_file.dim
-    slicing = Estimator(model, threads=threads, k=dim, slices=SLICES)
+    slicing = Estimator(model, threads=threads, k=dim, slices=SLICES, provider="auto")
     usable = tuple(n for n in SIZES if n >= unsliced.model_file.n_min)
     # Slices are 40 readings each, and few sizes tell how they fare: every other, the largest first.
     kinds = {
