@@ -40,7 +40,6 @@ from infoatlas_rt import __version__
 from infoatlas_train import calibrate, diagnose, fit_correction, pretrain
 from infoatlas_train.config import HypernetworkConfig
 from infoatlas_train.fit_correction import Plan
-from infoatlas_train.model.infoatlas import InfoAtlas
 from infoatlas_train.recipe import RecipeError, read_recipe
 
 PACKAGES = {  # and their modules
@@ -181,17 +180,17 @@ class Build:
 
     def shard(self, shard: tuple[int, int]) -> Path:
         """Examples of one shard, in a file of its own."""
-        model, run = pretrain.load(self.out / "pretrain" / "best.pt")
         keep = self.out / f"examples-{shard[0]}-of-{shard[1]}.pt"
-        fit_correction.gather(self.reader(model, run), model.config, self.plan, keep, shard)
+        fit_correction.gather(self.reader, self.config, self.plan, keep, shard)
         return keep
 
-    def reader(self, model: InfoAtlas, run: dict[str, Any]) -> diagnose.Diagnose:
+    def reader(self) -> diagnose.Diagnose:
         """The C++ engine where it is installed and takes the network, and torch elsewhere."""
-        from infoatlas_export.onnx import metadata, sealed, to_onnx
-
+        model, run = pretrain.load(self.out / "pretrain" / "best.pt")
         metrics = self.recipe["correction"]["metrics"]
         if find_spec("infoatlas_native"):
+            from infoatlas_export.onnx import metadata, sealed, to_onnx  # (it imports this package)
+
             whole = diagnose.with_any_correction(model, metrics)
             about = metadata(whole, run, self.recipe["name"], self.recipe["version"])
             try:

@@ -95,14 +95,14 @@ class Plan:
 
 
 def read(
-    diagnose: Diagnose, data: Datasets, shifts: Tensor, batch: int, dim: int, padding: str
+    diagnose: Diagnose, config: HypernetworkConfig, data: Datasets, shifts: Tensor, batch: int
 ) -> dict[str, Tensor]:
     """Truth, bound and diagnostics of a batch of this number, shuffled as the runtime does it.
 
     All are read as series, and only paths are in order of time: the others have none to show, also
     the chains of the atlas, which come in any order.
     """
-    x, y, *_ = canonical_datasets(data, dim, 0, padding)
+    x, y, *_ = canonical_datasets(data, config.dim, 0, config.padding)
     order = torch.randperm(x.shape[1])
     e = diagnose(x[:, order], y[:, order], shifts, torch.argsort(order))
     n, number = torch.full_like(data.mi, x.shape[1]), torch.full_like(data.family, batch)
@@ -120,17 +120,23 @@ def parts(data: Datasets) -> Iterator[Datasets]:
 
 
 def gather(
-    diagnose: Diagnose,
+    reader: Callable[[], Diagnose],
     config: HypernetworkConfig,
     plan: Plan,
     keep: Path,
     shard: tuple[int, int] = (0, 1),
 ) -> dict[str, Tensor]:
-    """Examples of this shard's batches (i, i + n, ...); kept in a file, and resumed from there."""
+    """Examples of this shard's batches (i, i + n, ...); kept in a file, and resumed from there.
+
+    `reader` is called where batches are missing.
+    """
     first, step = shard
     numbers = range(first, plan.batches, step)
     kept = [torch.load(keep, weights_only=True)] if keep.exists() else []
     done = int(kept[0]["batch"].max() - first) // step + 1 if kept else 0
+    if not numbers[done:]:
+        return kept[0]
+    diagnose = reader()
     least = max(SHIFTS, config.solve_shifts)
     saved = time.monotonic()
 
@@ -147,8 +153,12 @@ def gather(
                 n = part.x.shape[1]
                 # As one slice has them, or (more often, for they are fewer) as one of many.
                 most = max(least, PAIRS // n) if torch.rand(()) < 0.3 else least
-                shifts = draw_shifts(n, most)
-                kept.append(read(diagnose, part, shifts, number, config.dim, config.padding))
+                found = read(diagnose, config, part, draw_shifts(n, most), number)
+                if kept and kept[0]["diagnostics"].shape[1] != found["diagnostics"].shape[1]:
+                    raise SystemExit(
+                        f"{keep} holds examples of another model: remove it, or name another file"
+                    )
+                kept.append(found)
             done += 1
             show(done / len(numbers))
             if time.monotonic() - saved > SAVE_EVERY:

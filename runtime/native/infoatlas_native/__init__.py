@@ -19,6 +19,18 @@ __version__ = version("infoatlas-rt-native")
 INTERFACE: int = _engine.INTERFACE  # of this module; infoatlas_rt/backends/native.py has the same
 
 
+Array = NDArray[np.float32]
+
+
+def _outputs(x: Array) -> tuple[Array, Array, Array, Array]:
+    """Arrays for mi [S], pointwise, influence [S, n] and spread [S] of x [S, n, D]."""
+    each, whole = np.shape(x)[:2], np.shape(x)[:1]
+    mi, pointwise, influence, spread = (
+        np.empty(shape, np.float32) for shape in (whole, each, each, whole)
+    )
+    return mi, pointwise, influence, spread
+
+
 class Engine:
     """A model in memory, ready to run. Threads may share it, and it works in a forked process.
 
@@ -99,8 +111,7 @@ class Engine:
         MemoryError
         """
         if out is None:
-            shape = np.shape(x)[:2]
-            out = tuple(np.empty(size, np.float32) for size in (shape[:1], shape, shape, shape[:1]))
+            out = _outputs(x)
         self._engine.run(x, y, shifts, sequence, *out)
         return out
 
@@ -122,11 +133,7 @@ class Engine:
             E is 0 for a model without a correction. The first is the bound, in nats.
         """
         found = np.empty((len(x), self._engine.diagnostics), np.float32)
-        shape = np.shape(x)[:2]
-        (mi, spread), (pointwise, influence) = (
-            np.empty((2, *s), np.float32) for s in (shape[:1], shape)
-        )
-        self._engine.run(x, y, shifts, sequence, mi, pointwise, influence, spread, found)
+        self._engine.run(x, y, shifts, sequence, *_outputs(x), found)
         return found
 
     def canonicalise(

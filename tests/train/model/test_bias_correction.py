@@ -297,8 +297,11 @@ def test_a_dataset_is_read_in_parts_too():
     assert len(list(fit_correction.parts(straight(8, 63, 16, 2)))) == 1
 
 
-def gathered(model, p, keep, shard=(0, 1)):
-    return fit_correction.gather(diagnose.with_torch(model, 1), model.config, p, keep, shard)
+def gathered(model, p, keep, shard=(0, 1), metrics=1):
+    def reader():
+        return diagnose.with_torch(model, metrics)
+
+    return fit_correction.gather(reader, model.config, p, keep, shard)
 
 
 def test_examples_are_kept_and_resumed(model, tmp_path):
@@ -309,6 +312,10 @@ def test_examples_are_kept_and_resumed(model, tmp_path):
     assert at_once["batch"].tolist() == batch_of(56).tolist()
     for name, value in at_once.items():
         torch.testing.assert_close(resumed[name], value)
+    with pytest.raises(SystemExit, match="of another model"):
+        gathered(model, plan(8), tmp_path / "b.pt", metrics=2)
+    complete = fit_correction.gather(pytest.fail, model.config, plan(7), tmp_path / "b.pt")
+    assert torch.equal(complete["truth"], resumed["truth"])  # and nothing was made to read with
 
 
 def test_shards_are_merged_to_what_one_process_has(model, tmp_path):
