@@ -27,6 +27,8 @@ CPU = torch.device("cpu")
 MOST_FACTORS = 6
 FACTOR_DRAWS = 1024  # behind the densities of one pair of coordinates
 ALONE = 0.2  # of the pairs of a product: independent
+RARE = 3.0  # standard deviation of the letters' log-probabilities, where it is largest
+COPIES = 0.15  # of the channels: nothing is lost
 UNRELATED = 0.4  # of paths side by side
 
 
@@ -73,12 +75,16 @@ def products(count: int, samples: int, queries: int, dim: int) -> Datasets:
 
 
 def codes(count: int, samples: int, queries: int, dim: int) -> Datasets:
-    """Letters x_j and what a channel makes of them; in closed form (no queries)."""
-    x, y = torch.zeros(2, count, samples, dim)
+    """Letters x_j and what a channel makes of them; in closed form (no queries).
+
+    In a fifth of the batches the other coordinates are noise.
+    """
+    noisy = float(torch.rand(()) < 0.2)
+    x, y = noisy * torch.randn(2, count, samples, dim)
     mi = torch.zeros(count)
     pairs = 1 + int(min(dim, MOST_FACTORS) * torch.rand(()) ** 2)
     for j in range(pairs):
-        table = channel(count, 2 + int(14 ** (float(torch.rand(())) / pairs**0.5)))
+        table = channel(count, int(2 * 12 ** (float(torch.rand(())) / pairs**0.5)))
         k = table.shape[2]
         both = torch.multinomial(table.flatten(1), samples, replacement=True)
         x[..., j], y[..., j] = (numbers(count, k).gather(1, v) for v in (both // k, both % k))
@@ -90,13 +96,13 @@ def channel(count: int, letters: int) -> Tensor:
     """Joint probabilities [B, K, K+1]: a letter is kept, or lost and another one drawn for it.
 
     That one is any, or mostly one of them, the additional one too (an erasure). Some letters are
-    lost more often than others, and in half of the channels they change their names.
+    lost more often than others, or none is, and in half of the channels they change their names.
     """
     uneven = torch.tensor([0.0, 1.0, 10.0])[torch.randint(3, (2, count, 1))]
-    given = (uneven[0].clamp(max=1) * torch.randn(count, letters)).softmax(1)
+    given = (uneven[0].clamp(max=RARE) * torch.randn(count, letters)).softmax(1)
     other = (uneven[1] * torch.randn(count, letters + 1)).softmax(1)
     keep = 3 * torch.randn(count, 1) + torch.rand(count, 1).round() * torch.randn(count, letters)
-    keep = keep.sigmoid()[..., None]
+    keep = torch.where(torch.rand(count, 1) < COPIES, 1.0, keep.sigmoid())[..., None]
     name = torch.arange(letters).expand(count, -1)
     anew = torch.rand(count, letters).argsort(1)
     name = torch.where(torch.rand(count, 1) < 0.5, name, anew)
