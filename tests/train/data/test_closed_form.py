@@ -67,12 +67,29 @@ def test_codes_know_the_sum_of_what_counts_say():
             found = 0.0
             for j in range(D):
                 a, b = (v[:, j].unique(return_inverse=True)[1] for v in (x, y))
+                if a.max() > 50:  # noise
+                    continue
                 counts = torch.zeros(int(a.max()) + 1, int(b.max()) + 1)
                 counts.index_put_((a, b), torch.ones(n), accumulate=True)
                 found += float(closed_form.information(counts[None] / n))
             assert found == pytest.approx(float(mi), abs=0.015)
             truths.append(found)
     assert min(truths) < 0.1 and max(truths) > 0.9
+
+
+def test_codes_have_bits_copies_and_noise_beside_them():
+    bits, copies, noise = 0, 0, 0
+    for seed in range(60):
+        torch.manual_seed(seed)
+        d = closed_form.codes(1, 300, 0, D)
+        levels = [len(d.x[0, :, j].unique()) for j in range(D)]
+        bits += all(levels[j] <= 2 for j in range(D)) and levels[0] == 2
+        copies += (
+            levels[0] < 50
+            and len(torch.cat([d.x[0, :, :1], d.y[0, :, :1]], 1).unique(dim=0)) == levels[0] > 1
+        )
+        noise += levels[-1] == 300
+    assert min(bits, copies, noise) >= 3
 
 
 def test_information_of_an_erasure_and_of_a_symmetric_channel():
