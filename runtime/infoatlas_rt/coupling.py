@@ -39,7 +39,7 @@ from .sliding_window import OnlineEstimator
 
 WINDOW = 32
 RESOLUTION = 1e-5
-ENTER, LEAVE, Z = 0.3, 0.15, 2.5
+ENTER, LEAVE, Z = 0.25, 0.12, 1.0
 JITTER = 0.03
 REST = 6
 

@@ -1,0 +1,57 @@
+"""Shipped models are what their recipes made: checkpoint, graph, metadata and manifest agree."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from infoatlas_rt import model_file
+from infoatlas_train import pretrain
+from infoatlas_train.build import OUTPUTS, digest
+from infoatlas_train.recipe import read_recipe
+
+ROOT = Path(__file__).parents[2]
+CHECKPOINTS = ROOT / "train" / "checkpoints"
+REMADE = ("edge",)  # base and wide are older than the recipes
+
+
+def manifest(name):
+    return json.loads((CHECKPOINTS / f"{name}.manifest.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", REMADE)
+def test_the_manifest_is_of_the_recipe_and_whole(name):
+    made = manifest(name)
+    assert made["recipe"] == json.loads(json.dumps(read_recipe(ROOT / "recipes" / f"{name}.toml")))
+    assert all(made["stages"][stage]["complete"] for stage in OUTPUTS)
+
+
+@pytest.mark.parametrize("name", REMADE)
+def test_each_stage_took_what_the_one_before_left(name):
+    stages = manifest(name)["stages"]
+    outputs = {file: value for s in stages.values() for file, value in s["outputs"].items()}
+    for stage in stages.values():
+        for file, value in stage["inputs"].items():
+            assert outputs[file] == value
+
+
+@pytest.mark.parametrize("name", REMADE)
+def test_checkpoint_and_graph_are_those_of_the_manifest(name):
+    stages = manifest(name)["stages"]
+    checkpoint = CHECKPOINTS / f"{name}.pt"
+    assert stages["correction"]["outputs"]["corrected.pt"] == digest(checkpoint)
+    graph = model_file.MODELS / f"{name}.onnx"
+    assert stages["calibrate"]["outputs"]["model.onnx"] == digest(graph)
+
+
+@pytest.mark.parametrize("name", REMADE)
+def test_metadata_are_those_of_checkpoint_and_recipe(name):
+    file, (model, run) = model_file.load(name), pretrain.load(CHECKPOINTS / f"{name}.pt")
+    recipe = manifest(name)["recipe"]
+    assert file.version == recipe["version"] and file.name == recipe["name"]
+    assert file.git_revision == run["git_revision"]
+    assert json.loads(file.metadata["config"]) == model.config.to_dict()
+    constants = json.loads((CHECKPOINTS / f"{name}.calibration.json").read_text("utf-8"))
+    assert file.calibration == {part: constants[part] for part in ("whole", "sliced")}
