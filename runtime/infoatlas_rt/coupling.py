@@ -39,7 +39,7 @@ from .sliding_window import OnlineEstimator
 
 WINDOW = 32
 RESOLUTION = 1e-5
-ENTER, LEAVE, Z = 0.25, 0.12, 1.0
+ENTER, LEAVE, Z = 0.27, 0.06, 1.0
 JITTER = 0.03
 REST = 6
 
