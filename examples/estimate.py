@@ -21,9 +21,9 @@ a, b = rng.standard_normal((2, 200, 3)).cumsum(axis=1)
 print("as independent samples:", estimator.estimate(a, b))
 print("as a time series:      ", estimator.estimate(a, b, time_series=True))
 
-# 60 trajectories of 10 steps, each with a goal and a start, which are independent.
-trajectory = np.repeat(np.arange(60), 10)
-goal = rng.standard_normal((60, 2))[trajectory]
-start = rng.standard_normal((60, 2))[trajectory]
+# 200 trajectories of 10 steps, each with a goal and a start, which are independent.
+trajectory = np.repeat(np.arange(200), 10)
+goal = rng.standard_normal((200, 2))[trajectory]
+start = rng.standard_normal((200, 2))[trajectory]
 print("pooled:   ", estimator.estimate(goal, start))
 print("in groups:", estimator.estimate(goal, start, groups=trajectory))
