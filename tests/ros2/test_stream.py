@@ -116,7 +116,7 @@ def test_every_reading_and_key_state_is_the_library_s(bench):
     states = np.zeros((270, 4))
     for t in range(1, len(states)):  # held between 110 and 190, else it trembles
         held = 110 <= t < 190
-        push = 0.3 * np.sin(0.1 * t + np.arange(4)) if held else 0.0
+        push = 0.6 * np.sin(0.1 * t + np.arange(4)) if held else 0.0
         noise = (0.05 if held else 0.3) * rng.standard_normal(4)
         states[t] = 0.8 * states[t - 1] + push + noise
     # Stamps tell of 10 Hz, so that key states are due a reading every second: a busy machine, too,
