@@ -245,8 +245,8 @@ def test_attention_that_has_no_factors(part):
     """Heads of a full rank; what an export writes has the rank of a head."""
     data = bytearray(content("edge"))
     name = f"hypernetwork.attend_x.{part}.T".encode()
-    at = data.index(name + b"J\x80\x80\x04") + len(name) + 4  # raw data, of 4 * 64 * 64 floats
-    values = np.frombuffer(data, np.float32, 4 * 64 * 64, at)
+    at = data.index(name + b"J\x80\x80\x02") + len(name) + 4  # raw data, of 2 * 64 * 64 floats
+    values = np.frombuffer(data, np.float32, 2 * 64 * 64, at)
     values += 0.01 * np.random.default_rng(0).standard_normal(len(values), np.float32)
     with pytest.raises(RuntimeError, match=f"attend_x.*{part} of a rank above width / heads"):
         Engine(bytes(data))
