@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from infoatlas_rt.coupling import CouplingDetector
+from infoatlas_rt.coupling import ENTER, CouplingDetector, Z
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimator import Estimator
 
@@ -52,7 +52,7 @@ def test_taken_along_and_left(estimator, seed):
     for event in events:
         assert event.stamp == stamps[event.index]
         assert event.detected_stamp == stamps[event.detected_at]
-    assert taken.value > 0.27 and taken.z > 1 and taken.stderr > 0
+    assert taken.value > ENTER and taken.z > Z and taken.stderr > 0
 
 
 def test_an_object_at_rest_is_never_coupled(estimator):

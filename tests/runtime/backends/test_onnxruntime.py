@@ -140,7 +140,7 @@ def test_slices_are_shared_out_and_come_back_in_order(model, monkeypatch, thread
     for i in range(slices):
         alone = backend.run(data.x[i : i + 1], data.y[i : i + 1], shifts, np.arange(40))
         # Single samples hang more on the rounding of a solve than their mean does.
-        for whole, part, atol in zip(together, alone, (1e-4, 5e-3, 5e-3, 1e-4), strict=True):
+        for whole, part, atol in zip(together, alone, (1e-4, 2e-3, 1e-3, 1e-4), strict=True):
             np.testing.assert_allclose(whole[i], part[0], atol=atol, rtol=1e-4)
 
 

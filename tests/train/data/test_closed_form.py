@@ -82,12 +82,11 @@ def test_codes_have_bits_copies_and_noise_beside_them():
     for seed in range(60):
         torch.manual_seed(seed)
         d = closed_form.codes(1, 300, 0, D)
-        levels = [len(d.x[0, :, j].unique()) for j in range(D)]
-        bits += all(levels[j] <= 2 for j in range(D)) and levels[0] == 2
-        copies += (
-            levels[0] < 50
-            and len(torch.cat([d.x[0, :, :1], d.y[0, :, :1]], 1).unique(dim=0)) == levels[0] > 1
-        )
+        x, y = d.x[0], d.y[0]
+        levels = [len(column.unique()) for column in x.T]
+        pairs = len(torch.stack([x[:, 0], y[:, 0]], 1).unique(dim=0))
+        bits += max(levels) == levels[0] == 2
+        copies += 1 < levels[0] == pairs < 50
         noise += levels[-1] == 300
     assert min(bits, copies, noise) >= 3
 
