@@ -167,14 +167,15 @@ remake: .venv-dev/ready build/native/package/ready
 SHIPPED = train/checkpoints/$(MODEL)
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' recipes/$(MODEL).toml)
 ship: .venv-dev/ready
+	test -e $(SHIPPED).pt # a model that is shipped
 	test -e runs/$(MODEL)/evaluation.json # the build is complete
 	cp runs/$(MODEL)/model.onnx $(MODELS)/$(MODEL).onnx
 	cp runs/$(MODEL)/corrected.pt $(SHIPPED).pt
 	cp runs/$(MODEL)/calibration.json $(SHIPPED).calibration.json
 	cp runs/$(MODEL)/manifest.json $(SHIPPED).manifest.json
-	$(if $(wildcard $(MODELS)/critics/$(MODEL).onnx),$(DEV)/infoatlas-rt export $(SHIPPED).pt --critic --name $(MODEL) --version $(VERSION) --out $(MODELS)/critics/$(MODEL).onnx)
+	$(if $(wildcard $(MODELS)/critics/$(MODEL).onnx),env -u PYTHONPATH $(DEV)/infoatlas-rt export $(SHIPPED).pt --critic --name $(MODEL) --version $(VERSION) --out $(MODELS)/critics/$(MODEL).onnx)
 	cd $(MODELS) && sha256sum *.onnx > SHA256SUMS
-	$(DEV)/python tests/golden/make.py $(MODEL)
+	env -u PYTHONPATH $(DEV)/python tests/golden/make.py $(MODEL)
 
 pretrain: .venv-dev/ready
 	$(DEV)/python -m infoatlas_train.pretrain --preset tiny --out runs/tiny
