@@ -31,7 +31,7 @@ from infoatlas_rt.cli.console import progress, table
 from infoatlas_rt.slicing import SLICES, stiefel
 from infoatlas_rt.uncertainty import CONSTANTS, standard_error
 from infoatlas_train.data.atlas import Atlas
-from infoatlas_train.data.mixtures import Mixture, component, label, low_rank_correlation
+from infoatlas_train.data.mixtures import WIDE, Mixture, component, label, low_rank_correlation
 
 SIZES = (50, 100, 200, 500, 1000, 2000, 5000)
 SEED, HELD_OUT_SEED = 20_260_301, 20_260_401
@@ -87,6 +87,7 @@ def sliced(count: int, seed: int, samples: int = max(SIZES), k: int = 5) -> Iter
     """Wide datasets for slices of k dimensions: single components, and mixtures of up to eight."""
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
+    rank = math.inf if k <= WIDE else 2 * WIDE  # slices of many dimensions hold all that is there
     for i in range(count):
         dx, dy = rng.integers(k + 1, WIDEST + 1, 2)
         half = max(dx, dy)
@@ -98,7 +99,7 @@ def sliced(count: int, seed: int, samples: int = max(SIZES), k: int = 5) -> Iter
             mean = 5 * (2 * torch.rand(1, components, 2 * half) - 1) * float(rng.uniform(0, 1)) ** 2
             nu = torch.where(torch.rand(1, components) < 0.5, 2.1 + 28 * torch.rand(1, 1), math.inf)
             weight = (torch.rand(1, components) + 0.1).log().log_softmax(1)
-            m = Mixture(weight, mean * mask, low_rank_correlation(mask, components), nu, mask)
+            m = Mixture(weight, mean * mask, low_rank_correlation(mask, components, rank), nu, mask)
         z = m.sample(samples)[0].double().numpy()
         mi, error = label(_projected(m, dx, dy, k, rng), k, PER_PROJECTION)
         yield Dataset(family, z[:, :dx], z[:, half : half + dy], mi, error)

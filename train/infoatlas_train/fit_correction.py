@@ -44,10 +44,11 @@ UP_TO = 3000  # sizes are drawn log-uniformly to here; one batch in twenty has t
 TOGETHER = 8  # datasets of a batch
 QUERIES = 256  # behind the label of a dataset: more datasets are worth more than surer labels
 # How many batches of a cycle are of a kind: a generator, or a family of the atlas, or the atlas's
-# own mix. They come in this order.
+# own mix, or that mix with every pairing broken. They come in this order.
 KINDS = {"straight": 3, "products": 1, "codes": 1, "paths": 1, "channels": 7, "sensors": 3,
          "atlas": 4}  # fmt: skip
 GENERATORS = {f.__name__: f for f in (straight, products, codes, paths, channels, sensors)}
+MIXES: dict[str, dict[str, Any]] = {"atlas": {}, "independent": {"independent": 1.0}}
 HELD_OUT = 9  # one batch in so many (prime to the length of a cycle: of all kinds)
 STEPS, BATCH, RATE = 40_000, 512, 3e-3
 SHARE = 0.9  # of the errors, what Z90 spreads are to hold
@@ -68,9 +69,9 @@ class Plan:
     atlas: dict[str, Any] = field(default_factory=dict)  # fields of Atlas
 
     def __post_init__(self) -> None:
-        unknown = set(self.kinds) - {*GENERATORS, "atlas", *DRAWS}
+        unknown = set(self.kinds) - {*GENERATORS, *MIXES, *DRAWS}
         if unknown:
-            known = ", ".join((*GENERATORS, "atlas", *DRAWS))
+            known = ", ".join((*GENERATORS, *MIXES, *DRAWS))
             raise ValueError(f"no kind {', '.join(sorted(unknown))}: there are {known}")
         cycle = sum(self.kinds.values())
         if math.gcd(cycle, HELD_OUT) > 1:
@@ -89,7 +90,7 @@ class Plan:
         kind = cycle[number % len(cycle)]
         if kind in GENERATORS:
             return GENERATORS[kind](TOGETHER, n, QUERIES, dim)
-        fields = self.atlas | ({} if kind == "atlas" else {"families": {kind: 1.0}})
+        fields = self.atlas | MIXES.get(kind, {"families": {kind: 1.0}})
         atlas = Atlas(dim=dim, **({"draws": 768, "queries": QUERIES, "in_order": True} | fields))
         return atlas.sample(TOGETHER, n)
 

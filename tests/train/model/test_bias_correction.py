@@ -280,6 +280,13 @@ def test_batches_are_of_the_kinds_of_the_recipe(monkeypatch):
     assert torch.equal(again.x, p.draw(2, 2).x) and not torch.equal(again.x, p.draw(6, 2).x)
 
 
+def test_independent_batches_share_nothing(monkeypatch):
+    monkeypatch.setattr(fit_correction, "QUERIES", 16)
+    p = plan(12, kinds={"independent": 1}, atlas={"families": {"canonical": 0.5, "mixture": 0.5}})
+    drawn = [p.draw(number, 2) for number in range(12)]
+    assert not any(d.mi.any() for d in drawn) and len({int(d.family[0]) for d in drawn}) == 2
+
+
 @pytest.mark.parametrize("kinds, match", [({"strait": 1}, "no kind strait"), ({"atlas": 3}, "sum")])
 def test_a_plan_of_no_use_is_refused(kinds, match):
     with pytest.raises(ValueError, match=match):
