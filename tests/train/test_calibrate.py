@@ -76,6 +76,13 @@ def test_labels_of_sliced_gaussians():
     assert found
 
 
+def test_wide_slices_hold_what_samples_can_show():
+    drawn = sliced(16, seed=20_260_301, samples=10, k=20)
+    assert (
+        np.mean([d.mi for d in drawn if d.family == "mixture"]) < 5
+    )  # 20 nats without a bound on their rank
+
+
 def test_labels_of_sliced_mixtures():
     """A t with identity dispersion has the same mutual information in every projection."""
     nu, k, d = 4.0, 2, 6

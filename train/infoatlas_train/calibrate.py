@@ -87,7 +87,7 @@ def sliced(count: int, seed: int, samples: int = max(SIZES), k: int = 5) -> Iter
     """Wide datasets for slices of k dimensions: single components, and mixtures of up to eight."""
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
-    rank = math.inf if k <= WIDE else 2 * WIDE  # slices of many dimensions hold all that is there
+    rank = math.inf if k <= WIDE else WIDE  # slices as wide as the data hold nearly all there is
     for i in range(count):
         dx, dy = rng.integers(k + 1, WIDEST + 1, 2)
         half = max(dx, dy)
