@@ -132,10 +132,11 @@ def gather(
     `reader` is called where batches are missing.
     """
     first, step = shard
-    numbers = range(first, plan.batches, step)
     kept = [torch.load(keep, weights_only=True)] if keep.exists() else []
-    done = int(kept[0]["batch"].max() - first) // step + 1 if kept else 0
-    if not numbers[done:]:
+    there = set(kept[0]["batch"].tolist()) if kept else set()
+    numbers = range(first, plan.batches, step)
+    missing = [number for number in numbers if number not in there]
+    if not missing:
         return kept[0]
     diagnose = reader()
     least = max(SHIFTS, config.solve_shifts)
@@ -149,7 +150,7 @@ def gather(
             keep.with_suffix(".tmp").replace(keep)
 
     with progress("examples") as show:
-        for number in numbers[done:]:
+        for done, number in enumerate(missing, 1 + len(numbers) - len(missing)):
             for part in parts(plan.draw(number, config.dim)):
                 n = part.x.shape[1]
                 # As one slice has them, or (more often, for they are fewer) as one of many.
@@ -160,7 +161,6 @@ def gather(
                         f"{keep} holds examples of another model: remove it, or name another file"
                     )
                 kept.append(found)
-            done += 1
             show(done / len(numbers))
             if time.monotonic() - saved > SAVE_EVERY:
                 save()

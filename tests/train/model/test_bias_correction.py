@@ -325,6 +325,14 @@ def test_examples_are_kept_and_resumed(model, tmp_path):
     assert torch.equal(complete["truth"], resumed["truth"])  # and nothing was made to read with
 
 
+def test_missing_examples_are_drawn_again(model, tmp_path):
+    keep = tmp_path / "a.pt"
+    whole = gathered(model, plan(5), keep)
+    torch.save({name: v[whole["batch"] % 3 != 1] for name, v in whole.items()}, keep)
+    again = fit_correction.merged([gathered(model, plan(5), keep)])
+    assert all(torch.equal(again[name], v) for name, v in whole.items())
+
+
 def test_shards_are_merged_to_what_one_process_has(model, tmp_path):
     shards = [gathered(model, plan(5), tmp_path / f"{i}.pt", (i, 2)) for i in range(2)]
     assert [set(shard["batch"].tolist()) for shard in shards] == [{0, 2, 4}, {1, 3}]
