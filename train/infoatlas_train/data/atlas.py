@@ -67,7 +67,6 @@ class Atlas:
     queries: int = 256
     draws: int = 384  # Monte Carlo draws behind the functional and latent log-ratios
     max_components: int = 60
-    strong: float = 0.25  # of the mixtures: a few components, each with its own correlations
     independent: float = 0.06
     group: int = 8  # datasets that share a family (their parameters differ)
     in_order: bool = False  # whether time series come in order of time, for the runtime to shuffle

@@ -58,7 +58,7 @@ def mixture(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     """Mixtures of 1 to `max_components` components; small numbers more often."""
     mx, my = masks(a, b, dev)
     mask = torch.cat([mx, my], 1)
-    strong = bool(torch.rand(()) < a.strong)  # a few components, each as dependent as `canonical`
+    strong = bool(torch.rand(()) < 0.25)  # a few components, each as dependent as `canonical`
     most = round(min(a.max_components, 5 if strong else math.inf) ** float(torch.rand(()) ** 1.7))
     k = 1 + (torch.rand(b, 1, device=dev) * most).long()
     weight = (torch.rand(b, most, device=dev) + 0.02) * (torch.arange(most, device=dev) < k)
