@@ -28,7 +28,8 @@ Array = NDArray[np.float64]
 Draw = tuple[Array, Array, float, float]  # x, y [n, d], information and least entropy in nats
 
 SIZES = (32, 50, 100, 200, 500)
-FEW = 50  # samples of the kind below that has no more
+FEW = 50  # samples, at most, of the kind SMALL
+SMALL = f"independent sparse 3 + 5, 95% zeros, n to {FEW}"
 Z90 = 1.645
 FLOOR = -0.1  # nats
 
@@ -136,9 +137,7 @@ KINDS: dict[str, Callable[[np.random.Generator, int], Draw]] = {
     "tied normals": tied_normals,
     "flag and level": flag_and_level,
     "independent sparse": independent_sparse,
-    "independent sparse 3 + 5, 95% zeros, n to 50": lambda rng, n: sparse(
-        rng, min(n, FEW), 3, 5, 0.95
-    ),
+    SMALL: lambda rng, n: sparse(rng, min(n, FEW), 3, 5, 0.95),
     "copied events, sliced": sliced_events,
 }
 
@@ -156,7 +155,7 @@ def draw(kind: str, number: int, n_min: int) -> Draw:
 def measure(name: str, estimator: Estimator, draws: int) -> list[dict[str, Any]]:
     """A row for each kind that the model takes: what came out of so many draws in all."""
     rows, done = [], 0
-    kinds = [k for k in KINDS if not k.endswith(f"n to {FEW}") or estimator.model_file.n_min <= FEW]
+    kinds = [kind for kind in KINDS if kind != SMALL or estimator.model_file.n_min <= FEW]
     each = -(-draws // len(kinds))
     with progress(name) as advance:
         for kind in kinds:

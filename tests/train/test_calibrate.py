@@ -77,10 +77,9 @@ def test_labels_of_sliced_gaussians():
 
 
 def test_wide_slices_hold_what_samples_can_show():
+    """Without a bound on the rank of their correlations mixtures hold 20 nats."""
     drawn = sliced(16, seed=20_260_301, samples=10, k=20)
-    assert (
-        np.mean([d.mi for d in drawn if d.family == "mixture"]) < 5
-    )  # 20 nats without a bound on their rank
+    assert np.mean([d.mi for d in drawn if d.family == "mixture"]) < 5
 
 
 def test_labels_of_sliced_mixtures():
