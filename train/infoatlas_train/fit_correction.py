@@ -30,7 +30,7 @@ from infoatlas_train.calibrate import Z90
 from infoatlas_train.config import PAIRS, SHIFTS, HypernetworkConfig
 from infoatlas_train.data.atlas import DRAWS, Atlas, Datasets
 from infoatlas_train.data.channels import channels
-from infoatlas_train.data.closed_form import codes, paths, products, straight
+from infoatlas_train.data.closed_form import clusters, codes, paths, products, straight
 from infoatlas_train.data.sensors import sensors
 from infoatlas_train.diagnose import Diagnose
 from infoatlas_train.model.bias_correction import BiasCorrection, Heads
@@ -47,7 +47,9 @@ QUERIES = 256  # behind the label of a dataset: more datasets are worth more tha
 # own mix, or that mix with every pairing broken. They come in this order.
 KINDS = {"straight": 3, "products": 1, "codes": 1, "paths": 1, "channels": 7, "sensors": 3,
          "atlas": 4}  # fmt: skip
-GENERATORS = {f.__name__: f for f in (straight, products, codes, paths, channels, sensors)}
+GENERATORS = {
+    f.__name__: f for f in (straight, clusters, products, codes, paths, channels, sensors)
+}
 MIXES: dict[str, dict[str, Any]] = {"atlas": {}, "independent": {"independent": 1.0}}
 HELD_OUT = 9  # one batch in so many (prime to the length of a cycle: of all kinds)
 STEPS, BATCH, RATE = 40_000, 512, 3e-3

@@ -26,13 +26,11 @@ def unbent(x, mask):
     return x
 
 
-@pytest.mark.parametrize(
-    "kind", [closed_form.straight, closed_form.products, closed_form.codes, closed_form.paths]
-)
+@pytest.mark.parametrize("kind", ["straight", "clusters", "products", "codes", "paths"])
 @pytest.mark.parametrize("dim", [1, 5, 20])
 def test_shapes_and_ranges(kind, dim):
     torch.manual_seed(0)
-    d = kind(8, max(32, 3 * dim), 64, dim)
+    d = getattr(closed_form, kind)(8, max(32, 3 * dim), 64, dim)
     assert d.x.shape == d.y.shape == (8, max(32, 3 * dim), dim)
     assert d.x.isfinite().all() and d.y.isfinite().all()
     assert (d.mi >= -0.5).all() and d.mi.isfinite().all() and (d.family == -1).all()
@@ -43,6 +41,29 @@ def test_many_straight_datasets_have_all_dimensions():
     d = closed_form.straight(200, 32, 16, 5)
     full = (d.x.square().mean(1) > 0).all(1) & (d.y.square().mean(1) > 0).all(1)
     assert 0.2 < full.float().mean() < 0.45  # 0.3, and a 25th of the others
+
+
+def test_clusters_know_their_names_and_what_each_of_them_knows(monkeypatch):
+    """Far apart: the entropy of the names, and the mean over the clusters. Some are opposite."""
+    monkeypatch.setattr(closed_form, "APART", 1e4)
+    monkeypatch.setattr(closed_form, "FULL", 1.0)  # on a line, clusters can have the same middle
+    torch.manual_seed(0)
+    d = closed_form.clusters(12, N, 4096, D)
+    opposite = 0
+    for x, y, mi in zip(d.x, d.y, d.mi, strict=True):
+        values, order = x.sum(1).sort()  # clusters are gaps of it
+        name = torch.zeros(N, dtype=torch.long)
+        name[order[1:]] = (values.diff() > 20).long().cumsum(0)
+        sides = [[v[name == k] for k in range(int(name.max()) + 1)] for v in (x, y)]
+        xs, ys = ([v - v.mean(0) for v in side] for side in sides)
+        each = torch.cat([gaussian_mi(a[None], b[None]) for a, b in zip(xs, ys, strict=True)])
+        share = name.bincount() / N
+        assert 2 <= len(share) <= 4
+        found = torch.special.entr(share).sum() + share @ each.float()
+        torch.testing.assert_close(found, mi, atol=0.1, rtol=0.05)
+        cross = [xs[k].mT @ ys[k] / len(xs[k]) for k in (0, 1)]
+        opposite += int((cross[0] + cross[1]).abs().max() < 0.1)
+    assert 2 < opposite < 10
 
 
 def test_products_know_the_sum_of_what_their_pairs_know(monkeypatch):

@@ -3,6 +3,7 @@
 The bias correction (:mod:`infoatlas_train.fit_correction`) is fitted to them and to the atlas's:
 
 * ``straight``  one Gaussian or Student-t component, and no flow
+* ``clusters``  a few Gaussian clusters that dependence differs between, and no flow
 * ``products``  pairs of single coordinates, independent of the other pairs
 * ``codes``     pairs of letters, each pair with a noisy channel between them
 * ``paths``     two smooth paths, at the same time or one behind the other: few independent samples
@@ -23,6 +24,8 @@ from infoatlas_train.data.flows import orthogonal, random_flow, uniform
 from infoatlas_train.data.mixtures import Mixture, component, label, prescribed_correlation
 
 FULL = 0.3  # of straight datasets: as many dimensions as the model takes, as slices have
+APART = 12.0  # standard deviations of a cluster from the middle of all, at most
+CLOSEST = 0.999  # correlation in a cluster, at most: float32 has no more where clusters are apart
 CPU = torch.device("cpu")
 MOST_FACTORS = 6
 FACTOR_DRAWS = 1024  # behind the densities of one pair of coordinates
@@ -51,6 +54,39 @@ def straight(count: int, samples: int, queries: int, dim: int) -> Datasets:
         z = m.sample(samples)[0]
         x[i, :, :dx], y[i, :, :dy] = z[:, :dx], z[:, half : half + dy]
         mi[i] = label(m, half, 4 * queries)[0]
+    return without_queries(x, y, mi)
+
+
+def clusters(count: int, samples: int, queries: int, dim: int) -> Datasets:
+    """Two to four Gaussian clusters, each dependent in its own way.
+
+    In half of the datasets they have the same correlations, in every other cluster of the opposite
+    sign: over all samples, the correlations cancel.
+    """
+    x, y = torch.zeros(2, count, samples, dim)
+    mi = torch.zeros(count)
+    for i in range(count):
+        d = dim if torch.rand(()) < FULL else 1 + int(torch.randint(dim, ()))
+        k = 2 + int(torch.randint(3, ()))
+        mask = torch.ones(1, d)
+        sign = CLOSEST * torch.ones(k)
+        if torch.rand(()) < 0.5:
+            scale = prescribed_correlation(mask, mask).repeat(1, k, 1, 1)
+            sign[1::2] *= -1
+        else:
+            scale = torch.cat([prescribed_correlation(mask, mask) for _ in range(k)], 1)
+        scale[..., :d, d:] *= sign[:, None, None]
+        scale[..., d:, :d] *= sign[:, None, None]
+        sides = torch.randn(2, k, d)
+        sides = APART * torch.rand(2, 1, 1) * sides / sides.norm(dim=-1, keepdim=True)
+        weight = torch.rand(1, k) + 0.2
+        m = Mixture(
+            (weight / weight.sum()).log(), torch.cat([*sides], -1)[None], scale,
+            torch.full((1, k), math.inf), torch.ones(1, 2 * d),
+        )  # fmt: skip
+        z = m.sample(samples)[0]
+        x[i, :, :d], y[i, :, :d] = z[:, :d], z[:, d:]
+        mi[i] = label(m, d, 4 * queries)[0]
     return without_queries(x, y, mi)
 
 
