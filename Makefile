@@ -47,7 +47,9 @@ demo: .venv/ready
 # ManiSkill's planner needs NumPy 1, which Pythons after 3.12 do not have.
 SIMULATED := $(shell $(PYTHON) -c 'import sys; print(int(sys.version_info < (3, 13)))')
 
-test: test-core test-ros2 test-native $(if $(filter 1,$(SIMULATED)),test-maniskill)
+# The last two use one core each, the others two, or wait for messages.
+test: test-core test-ros2
+	$(MAKE) -j 2 --output-sync test-native $(if $(filter 1,$(SIMULATED)),test-maniskill)
 
 # All that lint, docs and test need; with -j side by side.
 environments: build/ros2/ready .venv-dev/ready .venv/tests .venv-docs/ready .venv-native/ready \
