@@ -23,7 +23,7 @@ from infoatlas_train.data.atlas import Atlas, Datasets
 from infoatlas_train.data.flows import orthogonal, random_flow, uniform
 from infoatlas_train.data.mixtures import Mixture, component, label, prescribed_correlation
 
-FULL = 0.3  # of straight datasets: as many dimensions as the model takes, as slices have
+FULL = 0.3  # of straight data and clusters: as many dimensions as the model takes, as slices have
 APART = 12.0  # standard deviations of a cluster from the middle of all, at most
 CLOSEST = 0.999  # correlation in a cluster, at most: float32 has no more where clusters are apart
 CPU = torch.device("cpu")
@@ -77,11 +77,11 @@ def clusters(count: int, samples: int, queries: int, dim: int) -> Datasets:
             scale = torch.cat([prescribed_correlation(mask, mask) for _ in range(k)], 1)
         scale[..., :d, d:] *= sign[:, None, None]
         scale[..., d:, :d] *= sign[:, None, None]
-        sides = torch.randn(2, k, d)
-        sides = APART * torch.rand(2, 1, 1) * sides / sides.norm(dim=-1, keepdim=True)
+        mean = torch.randn(2, k, d)
+        mean = APART * torch.rand(2, 1, 1) * mean / mean.norm(dim=-1, keepdim=True)
         weight = torch.rand(1, k) + 0.2
         m = Mixture(
-            (weight / weight.sum()).log(), torch.cat([*sides], -1)[None], scale,
+            (weight / weight.sum()).log(), torch.cat(tuple(mean), -1)[None], scale,
             torch.full((1, k), math.inf), torch.ones(1, 2 * d),
         )  # fmt: skip
         z = m.sample(samples)[0]
