@@ -323,5 +323,5 @@ def test_threads_end_with_the_engine():
 
 
 def test_version():
-    assert infoatlas_native.__version__ and infoatlas_native.INTERFACE == 3
+    assert infoatlas_native.__version__ and infoatlas_native.INTERFACE == 4
     assert _engine().target in ("avx512", "avx2", "neon", "baseline")

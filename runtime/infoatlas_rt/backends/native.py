@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-INTERFACE = 3  # of infoatlas_native, as it is called here; the package has the same number
+INTERFACE = 4  # of infoatlas_native, as it is called here; the package has the same number
 INSTALL = "pip install ./runtime/native from a checkout of infoatlas-rt (a C++20 compiler)"
 
 

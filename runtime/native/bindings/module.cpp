@@ -16,7 +16,7 @@ namespace nb = nanobind;
 
 namespace {
 
-constexpr int kInterface = 3;  // of this module, as infoatlas_native/__init__.py calls it
+constexpr int kInterface = 4;  // of this module, as infoatlas_native/__init__.py calls it
 constexpr int64_t kLargest = int64_t{1} << 40;  // values in an array: far from any overflow
 
 using Input = nb::ndarray<nb::ro, nb::device::cpu>;

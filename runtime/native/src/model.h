@@ -9,6 +9,8 @@
 
 namespace infoatlas {
 
+constexpr int MOST_METRICS = 3;  // of the bias correction
+
 // train/infoatlas_train/config.py has the meaning of each.
 struct Config {
   int dim, width, heads, joint_latents, joint_layers, units, marginal_layers, rounds, features;
