@@ -41,7 +41,8 @@ class HypernetworkConfig:
     newton_steps: int = 2
     solve_shifts: int = 4  # product pairs of the solve: the first of the shifts; 0: all
     refinements: int = 0  # rounds of train/infoatlas_train/refinement.py
-    refine_shifts: int = 2  # product pairs there
+    refine_shifts: int = 2  # product pairs of a round
+    refine_turns: int = 0  # product pairs that the rounds take turns over; 0: all take the first
     ridge_floor: float = 5e-4  # bounds the condition number of the solve
     padding: str = "zeros"  # of coordinates that a side lacks; or "noise", as in the paper
     generator_layers: int = 0  # of one MLP that writes all parameters; 0: each token writes its own

@@ -134,7 +134,8 @@ class Loader {
     c.newton_steps = number("newton_steps", 1, 64);
     c.solve_shifts = number("solve_shifts", 0, 1 << 20);
     c.refinements = number("refinements", 0, 64);
-    c.refine_shifts = number("refine_shifts", 1, 64);
+    c.refine_shifts = number("refine_shifts", 1, MOST_REFINE_SHIFTS);
+    c.refine_turns = all.count("refine_turns") ? number("refine_turns", 0, 1 << 20) : 0;  // since 0.13
     c.gap = number("gap", 0, MOST_METRICS);
     c.shared = text("shared") == "true";
     c.ridge_floor = std::strtod(text("ridge_floor").c_str(), nullptr);

@@ -10,11 +10,13 @@
 namespace infoatlas {
 
 constexpr int MOST_METRICS = 3;  // of the bias correction
+constexpr int MOST_REFINE_SHIFTS = 16;
 
 // train/infoatlas_train/config.py has the meaning of each.
 struct Config {
   int dim, width, heads, joint_latents, joint_layers, units, marginal_layers, rounds, features;
-  int metrics, widths, newton_steps, solve_shifts, refinements, refine_shifts, gap;
+  int metrics, widths, newton_steps, solve_shifts, refinements, refine_shifts;
+  int refine_turns, gap;
   bool shared;
   double ridge_floor;
 

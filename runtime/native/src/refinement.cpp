@@ -57,8 +57,10 @@ SideValues from_row(const SideValues& v, int64_t row, int64_t hs) {
   return {v.before + row * hs, v.u + row * hs, v.between + row * hs, v.hidden + row * hs};
 }
 
+// `sample` has the shifts of this round, which are those of `chosen` of all.
 void forward(const Model& model, const Theta& theta, const Sample& sample, const float* near,
-             int64_t kinds, int64_t stride, const Inner& v, const Crew& crew) {
+             const int64_t* chosen, int64_t kinds, int64_t stride, const Inner& v,
+             const Crew& crew) {
   const int64_t n = sample.n, hs = model.generation.unit_slots, fs = model.generation.slots;
   const int64_t groups = (n + GROUP - 1) / GROUP;
   for_each(crew, 2 * groups, [&](int64_t task, Arena&) {
@@ -85,7 +87,7 @@ void forward(const Model& model, const Theta& theta, const Sample& sample, const
       const int64_t count = end - from < CHUNK ? end - from : CHUNK, row = j * n + from;
       features(model, theta, sample, v.sx, v.sy, sample.shifts[j], from, count, v.s + row * fs,
                v.h + row * fs, v.p + row * fs, v.psi + row * stride, stride);
-      place_kernels(model, sample, near, j, from, count, v.psi + row * stride, stride);
+      place_kernels(model, sample, near, chosen[j], from, count, v.psi + row * stride, stride);
     }
   });
 }
@@ -253,13 +255,14 @@ const float* refined(const Model& model, Theta& theta, const Sample& s, const fl
   const Config& c = model.config;
   if (!c.refinements) return nullptr;
   const int64_t n = s.n, hs = model.generation.unit_slots, fs = model.generation.slots;
-  const int64_t kinds = 1 + (c.refine_shifts < s.m ? c.refine_shifts : s.m), pairs = kinds * n;
+  const auto at_most = [&](int64_t count) { return count < s.m ? count : s.m; };
+  const int64_t each = at_most(c.refine_shifts), kinds = 1 + each, pairs = kinds * n;
+  const int64_t turns = at_most(c.refine_turns ? c.refine_turns : each);
   float* a = arena.take(stride);
   const int64_t mark = arena.mark();
-  float *t0 = arena.take(kinds * s.ld), *joined = arena.take(pairs + 16), *t = arena.take(pairs + 16);
-  anchor(s, theta.z, kinds, t0, arena);
-  for (int64_t j = 0; j < kinds; ++j)
-    std::memcpy(joined + j * n, t0 + j * s.ld, size_t(n) * sizeof(float));
+  float *t0 = arena.take((1 + turns) * s.ld), *joined = arena.take(pairs + 16);
+  float* t = arena.take(pairs + 16);
+  anchor(s, theta.z, 1 + turns, t0, arena);
   const auto side_values = [&] {
     return SideValues{arena.take(n * hs), arena.take(n * hs), arena.take(n * hs),
                       arena.take(n * hs)};
@@ -277,13 +280,22 @@ const float* refined(const Model& model, Theta& theta, const Sample& s, const fl
   float *slope = arena.take(all.size), *velocity = arena.take(all.size);
   float *mean = arena.take(stride), *found = arena.take(stride);
   for (int round = 0; round < c.refinements; ++round) {
-    forward(model, theta, s, near, kinds, stride, v, crew);
+    int64_t chosen[1 + MOST_REFINE_SHIFTS] = {0}, shifts[1 + MOST_REFINE_SHIFTS] = {s.shifts[0]};
+    for (int64_t j = 1; j < kinds; ++j) {
+      chosen[j] = 1 + (round * each + j - 1) % turns;
+      shifts[j] = s.shifts[chosen[j]];
+    }
+    Sample here = s;
+    here.shifts = shifts;
+    for (int64_t j = 0; j < kinds; ++j)
+      std::memcpy(joined + j * n, t0 + chosen[j] * s.ld, size_t(n) * sizeof(float));
+    forward(model, theta, here, near, chosen, kinds, stride, v, crew);
     const Problem problem{v.psi, joined, theta.ridge, pairs, n, stride, 1};
     solve_readout(model, problem, round ? a : nullptr, crew, mean, found, arena);
     std::memcpy(a, found, size_t(stride) * sizeof(float));
     combine(v.psi, pairs, stride, a, dot(mean, a, stride), t);
     for (int64_t i = 0; i < pairs; i += LANES) store(t + i, load(t + i) + load(joined + i));
-    slopes(model, theta, s, all, kinds, v, a, t, slope, crew, arena);
+    slopes(model, theta, here, all, kinds, v, a, t, slope, crew, arena);
     move(all, slope, theta.rate + int64_t(round) * LAYERS * fs, fs, round == 0, velocity);
   }
   arena.back_to(mark);

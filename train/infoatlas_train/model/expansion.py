@@ -17,7 +17,10 @@ from infoatlas_train.model.hypernetwork import Hypernetwork
 
 GROWING = ("dim", "features", "metrics", "refinements")
 # How the critic is solved and read: no weight depends on it.
-FREE = ("newton_steps", "solve_shifts", "refine_shifts", "ridge_floor", "shared", "gap", "padding")
+FREE = (
+    "newton_steps", "solve_shifts", "refine_shifts", "refine_turns", "ridge_floor", "shared", "gap",
+    "padding",
+)  # fmt: skip
 
 
 def expanded(

@@ -35,7 +35,13 @@ from infoatlas_train.model.critic import (
 )
 from infoatlas_train.model.hypernetwork import Hypernetwork
 from infoatlas_train.model.neighbour_features import CONTEXT, TRAINING_CONTEXT, Kernels
-from infoatlas_train.model.refinement import detached, moved, pair_slopes, side_slope
+from infoatlas_train.model.refinement import (
+    detached,
+    moved,
+    pair_slopes,
+    pairs_of_round,
+    side_slope,
+)
 
 
 def float32_only(x: Tensor) -> AbstractContextManager[None]:
@@ -133,21 +139,22 @@ class InfoAtlas(nn.Module):
 
         shifts [M] with 0 as the first; near [B, M, n, K] kernel features of those pairs, which
         stay as they are, so that the rounds go after what they miss. The slopes count as constants
-        in training (first order): a third of the time, and gradients that do not explode.
+        in training (first order): a third of the time, and gradients that do not explode. Rounds
+        that all see the same few product pairs fit them and overshoot on the others, so they can
+        take turns.
         """
         c = self.config
         if not c.refinements:
             return theta, None
-        shifts = shifts[: c.refine_shifts + 1]
-        partner = shift_index(shifts, x.shape[1])
-
+        turns = c.refine_turns or c.refine_shifts
+        everyone = shift_index(shifts[: turns + 1], x.shape[1])
         xn, yn = side_inputs(x), side_inputs(y)
-        t0 = anchor(theta.shrunk_z.detach(), x, y, partner)  # [B, M, n]
-        if near is not None:
-            near = near[:, : c.refine_shifts + 1].detach()
+        anchors = anchor(theta.shrunk_z.detach(), x, y, everyone)  # [B, 1 + turns, n]
         a = velocity = None
         for i in range(c.refinements):
             fixed = detached(theta)
+            pairs = pairs_of_round(i, c.refine_shifts, turns, x.device)
+            partner, t0 = everyone.index_select(0, pairs), anchors.index_select(1, pairs)
             sx, sy = side(fixed.side_x, xn) + fixed.bias, side(fixed.side_y, yn)
             s = sx[:, None] + partners(sy, partner)
             h = gelu(s)
@@ -155,7 +162,7 @@ class InfoAtlas(nn.Module):
             with float32_only(x):
                 psi = (h + gelu(p)).float()
                 if near is not None:
-                    psi = torch.cat([psi, near], -1)
+                    psi = torch.cat([psi, near.index_select(1, pairs).detach()], -1)
                 a = solve_readout(
                     psi.flatten(1, 2),
                     t0.flatten(1),
@@ -169,7 +176,8 @@ class InfoAtlas(nn.Module):
                 )
                 t = t0 + (psi @ a[:, None, :, None]).squeeze(-1)
             written = a[:, : c.features]
-            d_x, d_y, d_mix = pair_slopes(fixed, s, h, p, written, t, shifts)
+            moved_by = shifts.index_select(0, pairs)
+            d_x, d_y, d_mix = pair_slopes(fixed, s, h, p, written, t, moved_by)
             slopes = [*side_slope(fixed.side_x, xn, d_x), *side_slope(fixed.side_y, yn, d_y)]
             slopes += [d_x.sum(1, keepdim=True), d_mix]
             theta, velocity = moved(theta, slopes, theta.rate[:, i], velocity)

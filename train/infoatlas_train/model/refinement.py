@@ -38,6 +38,11 @@ def detached(theta: Theta) -> Theta:
     )
 
 
+def pairs_of_round(i: int, count: int, turns: int, device: torch.device) -> Tensor:
+    """The pairs of round i: the joint ones, and the next `count` of so many product pairs."""
+    return torch.tensor([0, *(1 + (i * count + j) % turns for j in range(count))], device=device)
+
+
 def gelu_slope(x: Tensor) -> Tensor:
     density = torch.exp(-0.5 * x.square()) / math.sqrt(2 * math.pi)
     return 0.5 * (1 + torch.erf(x / math.sqrt(2))) + x * density
