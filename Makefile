@@ -47,8 +47,9 @@ demo: .venv/ready
 # ManiSkill's planner needs NumPy 1, which Pythons after 3.12 do not have.
 SIMULATED := $(shell $(PYTHON) -c 'import sys; print(int(sys.version_info < (3, 13)))')
 
-# The last two use one core each, the others two, or wait for messages.
-test: test-core test-ros2
+# The tests of ROS wait for messages most of the time. The last two use one core each.
+test: test-fast
+	$(MAKE) -j 2 --output-sync test-rest test-ros2
 	$(MAKE) -j 2 --output-sync test-native $(if $(filter 1,$(SIMULATED)),test-maniskill)
 
 # All that lint, docs and test need; with -j side by side.

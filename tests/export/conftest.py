@@ -17,7 +17,8 @@ from infoatlas_train.pretrain import checkpoint
 def exported(tmp_path_factory):
     """A small untrained model through the command, traced once for all tests and processes.
 
-    With a round of refinement and a gap, so that every operator is there.
+    With a round of refinement and a gap, so that every operator is there; a second step of the
+    solve would have no other ones.
     """
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "export"
@@ -30,7 +31,8 @@ def exported(tmp_path_factory):
 def _export(folder):
     folder.mkdir(exist_ok=True)
     torch.manual_seed(0)
-    model = InfoAtlas(dataclasses.replace(PRESETS["tiny"], refinements=1, gap=1))
+    config = dataclasses.replace(PRESETS["tiny"], refinements=1, newton_steps=1, gap=1)
+    model = InfoAtlas(config)
     for heads in (model.gap.missing, model.gap.doubt):
         torch.nn.init.normal_(heads.last, std=0.1)
     # Equal weights, as those of new norms, would be one constant of the graph.

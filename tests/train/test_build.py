@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import onnx
 import pytest
 import torch
 
@@ -189,6 +190,7 @@ def test_torch_reads_what_the_engine_does_not_take(short, tmp_path, monkeypatch)
 
     monkeypatch.setattr(build, "find_spec", lambda _: True)
     monkeypatch.setattr(build.diagnose, "with_native", refuse)
+    monkeypatch.setattr(export_module, "to_onnx", lambda *_: onnx.ModelProto())
     made = Build(short, tmp_path)
     model = InfoAtlas(made.config).eval()
     run = {"step": 1, "datasets": 8, "seed": 0, "git_revision": "none"}

@@ -73,7 +73,9 @@ PRESETS = {
     "tiny": HypernetworkConfig(width=32, heads=2, joint_latents=8, units=16, features=32),
     "edge": EDGE,
     # accuracy first, offline and on a GPU
-    "base": replace(EDGE, refinements=6, metrics=2, newton_steps=3, ridge_floor=2e-4),
+    "base": replace(
+        EDGE, refinements=6, refine_turns=5, metrics=2, newton_steps=3, ridge_floor=2e-4
+    ),
     # unsliced to twenty dimensions a side
     "wide": replace(EDGE, dim=20),
     # the paper's sizes, for 16 GPUs

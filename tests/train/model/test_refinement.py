@@ -9,7 +9,13 @@ from torch.nn.functional import gelu
 from infoatlas_train.config import PRESETS
 from infoatlas_train.model.critic import Theta, affine, donsker_varadhan, shift_index, side
 from infoatlas_train.model.infoatlas import InfoAtlas
-from infoatlas_train.model.refinement import gelu_slope, moved, pair_slopes, side_slope
+from infoatlas_train.model.refinement import (
+    gelu_slope,
+    moved,
+    pair_slopes,
+    pairs_of_round,
+    side_slope,
+)
 
 B, N, D, H, F = 2, 20, 11, 4, 8
 SHIFTS = torch.tensor([0, 3, 7])  # the joint pairs, and two shifts
@@ -88,6 +94,33 @@ def test_rounds_see_what_the_written_features_miss():
         with torch.no_grad():
             readings.append(model(x, y, torch.tensor([1, 5, 9, 100, 151, 203]))[0])
     assert (readings[1] > readings[0] + 0.1).all()
+
+
+def test_rounds_take_turns_over_the_product_pairs():
+    """With turns each round sees the next ones; without, all see the first."""
+    rounds = [pairs_of_round(i, 2, 5, torch.device("cpu")).tolist() for i in range(5)]
+    assert rounds == [[0, 1, 2], [0, 3, 4], [0, 5, 1], [0, 2, 3], [0, 4, 5]]
+    same = [pairs_of_round(i, 2, 2, torch.device("cpu")).tolist() for i in range(3)]
+    assert same == [[0, 1, 2]] * 3
+
+
+def test_rounds_that_take_turns_fit_no_pairs_in_particular():
+    """On clusters, rounds that see two of six product pairs read more there than on the others."""
+    torch.manual_seed(4)
+    z, e = torch.randn(2, 8, 300, 5)
+    sign = torch.where(torch.rand(8, 300, 1) < 0.5, 1.0, -1.0)
+    x, y = z, sign * (0.98 * z) + 0.2 * e
+    shifts = torch.tensor([1, 20, 41, 77, 150, 212])
+    lost = []
+    for turns in (0, 5):
+        torch.manual_seed(2)
+        config = replace(PRESETS["tiny"], refinements=6, refine_turns=turns)
+        with torch.no_grad():
+            e = InfoAtlas(config).eval().critic(x, y, shifts)
+        pairs = e.product.split((2, 4), 1)
+        first, others = (donsker_varadhan(e.joint, p.flatten(1))[0] for p in pairs)
+        lost.append(float((first - others).mean()))
+    assert lost[1] < lost[0] / 2
 
 
 def test_training_moves_the_rates():
