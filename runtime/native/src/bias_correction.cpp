@@ -9,9 +9,7 @@ namespace infoatlas::INFOATLAS_TARGET {
 
 namespace {
 
-// Of log-scales from one direction to the next, in each metric that neighbours are counted in: the
-// first is even, or the critic's where that is shared, and then a third can be even.
-constexpr float FALLS[MOST_METRICS] = {0.0f, 0.7f, 0.0f};
+constexpr float FALL = 0.7f;  // of log-scales from one direction to the next
 constexpr int LAGS[] = {1, 3, 9, 27, 81, 243};
 constexpr int LAG_COUNT = 6, LOCAL = 2, HEADS = 4, UNITS = 128;
 constexpr float BOUND = 4;  // standard deviations that the fit has seen
@@ -243,7 +241,7 @@ Diagnosed diagnosed(const Model& model, const Sample& s, const Values& t, const 
   }
   for (int metric = 0; metric < metrics; ++metric) {
     const bool shared = metric == 0 && counts;
-    const Counts near = shared ? *counts : own_counts(s, FALLS[metric], crew, arena);
+    const Counts near = shared ? *counts : own_counts(s, FALL * float(metric), crew, arena);
     neighbours(s, near, local, terms + (LOCAL + 3 * COUNTED * metric) * ld);
   }
   float* at = diagnostics;

@@ -135,8 +135,9 @@ class Loader {
     c.solve_shifts = number("solve_shifts", 0, 1 << 20);
     c.refinements = number("refinements", 0, 64);
     c.refine_shifts = number("refine_shifts", 1, MOST_REFINE_SHIFTS);
-    c.refine_turns = all.count("refine_turns") ? number("refine_turns", 0, 1 << 20) : 0;  // since 0.13
-    c.gap = number("gap", 0, MOST_METRICS);
+    // Older files have none.
+    c.refine_turns = all.count("refine_turns") ? number("refine_turns", 0, 1 << 20) : 0;
+    c.gap = number("gap", 0, 16);
     c.shared = text("shared") == "true";
     c.ridge_floor = std::strtod(text("ridge_floor").c_str(), nullptr);
     if (c.width % MULTIPLE || c.width % c.heads || c.features % c.units || !(c.ridge_floor > 0))

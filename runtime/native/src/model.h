@@ -9,8 +9,7 @@
 
 namespace infoatlas {
 
-constexpr int MOST_METRICS = 3;  // of the bias correction
-constexpr int MOST_REFINE_SHIFTS = 16;
+constexpr int MOST_REFINE_SHIFTS = 16;  // product pairs of a round of refinement
 
 // train/infoatlas_train/config.py has the meaning of each.
 struct Config {

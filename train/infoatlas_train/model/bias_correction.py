@@ -30,9 +30,7 @@ from infoatlas_train.model.critic import (
 from infoatlas_train.model.neighbour_features import COUNTED, Counts, counts, default_width
 from infoatlas_train.model.refinement import gelu_slope
 
-# Of log-scales from one direction to the next, in each metric that neighbours are counted in: the
-# first is even, or the critic's where that is shared, and then a third can be even.
-FALLS = 0.0, 0.7, 0.0
+FALL = 0.7  # of log-scales from one direction to the next, in the second metric
 LOCAL = 2  # terms of the local values
 LAGS = 1, 3, 9, 27, 81, 243  # of autocorrelations
 HEADS, UNITS, DROPOUT = 4, 128, 0.1
@@ -86,8 +84,6 @@ class BiasCorrection(nn.Module):
 
     def __init__(self, metrics: int) -> None:
         super().__init__()
-        if not 1 <= metrics <= len(FALLS):
-            raise ValueError(f"metrics={metrics}: give 1 to {len(FALLS)}")
         size = 11 + 9 + 2 * len(LAGS) + 1 + LOCAL + 3 * COUNTED * metrics
         self.metrics = metrics
         self.register_buffer("mean", torch.zeros(size))
@@ -116,7 +112,7 @@ class BiasCorrection(nn.Module):
         terms = [torch.tanh(local)[..., None], torch.tanh(local / 3)[..., None]]
         for metric in range(self.metrics):
             shared = e.counts if metric == 0 else None
-            terms.append(neighbours(shared or own_counts(x, y, FALLS[metric]), local))
+            terms.append(neighbours(shared or own_counts(x, y, FALL * metric), local))
         each = torch.cat(terms, -1)
         levels = torch.stack([mi, *ratios(x, y, e, local, ratio)], 1)
         columns = [levels, moments(x, y), persistence(x, y, sequence), each.mean(1)]
