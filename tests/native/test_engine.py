@@ -322,6 +322,23 @@ def test_threads_end_with_the_engine():
     assert len(os.listdir("/proc/self/task")) <= before + 4
 
 
+def test_rounds_of_refinement_take_turns():
+    """Turns over as many product pairs as a round has are none; over more, the critic is another.
+
+    No shipped model takes turns, so the setting stands where the file has one that is not read.
+    """
+
+    def critic(turns):
+        new = b'"refine_turns":    %d' % turns
+        assert content("base").count(b'"generator_width": 0') == 1
+        changed = content("base").replace(b'"generator_width": 0', new)
+        return Engine(changed).diagnose(*GIVEN)[0]
+
+    whole = Engine(content("base")).diagnose(*GIVEN)[0]
+    np.testing.assert_array_equal(critic(2), whole)
+    assert np.isfinite(critic(5)).all() and abs(critic(5)[0] - whole[0]) > 1e-4
+
+
 def test_version():
     assert infoatlas_native.__version__ and infoatlas_native.INTERFACE == 4
     assert _engine().target in ("avx512", "avx2", "neon", "baseline")
