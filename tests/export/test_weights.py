@@ -50,7 +50,7 @@ def test_merged_weights_of_attention(exported):
 @pytest.mark.parametrize("name", ["edge", "base", "wide"])
 def test_a_shipped_file_holds_its_configuration(name):
     model = model_file.load(name)
-    config = HypernetworkConfig.from_dict(json.loads(model.metadata["config"]))
+    config = HypernetworkConfig(**json.loads(model.metadata["config"]))
     assert config.dim == model.dim and config.readout == model.readout
 
 

@@ -54,11 +54,6 @@ class HypernetworkConfig:
         """Rows of all shifts, of which the first is 0, that the solve sees."""
         return slice(self.solve_shifts + 1) if self.solve_shifts else slice(None)
 
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> HypernetworkConfig:
-        """Of a checkpoint, whose older ones have settings of a solver that is gone."""
-        return cls(**{k: v for k, v in values.items() if k not in ("cg_steps", "refine_cg_steps")})
-
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 

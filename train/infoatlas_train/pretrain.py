@@ -112,7 +112,7 @@ def checkpoint(model: InfoAtlas, run: dict[str, Any]) -> dict[str, Any]:
 def load(path: str | Path) -> tuple[InfoAtlas, dict[str, Any]]:
     """Model and run record of a checkpoint (last.pt or best.pt)."""
     saved = torch.load(path, map_location="cpu", weights_only=True)
-    model = InfoAtlas(HypernetworkConfig.from_dict(saved["config"]))
+    model = InfoAtlas(HypernetworkConfig(**saved["config"]))
     model.load_state_dict(saved["model"])
     return model.eval(), saved["run"]
 
@@ -183,7 +183,7 @@ def pretrain(
     if args.resume or args.init:
         start = out / "last.pt" if args.resume else args.init
         saved = torch.load(start, map_location=fabric.device, weights_only=True)
-        source = HypernetworkConfig.from_dict(saved["config"])
+        source = HypernetworkConfig(**saved["config"])
         weights = saved["model"], saved.get("average", saved["model"])
         for into, values in zip((model, average.model), weights, strict=True):
             values = expanded(hypernetwork_only(values), source, model.config)
