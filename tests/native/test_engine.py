@@ -323,7 +323,7 @@ def test_threads_end_with_the_engine():
 
 
 def test_rounds_of_refinement_take_turns():
-    """Turns over as many product pairs as a round has are none; over more, the critic is another."""
+    """Turns over as many product pairs as a round has are none; over more, it is another critic."""
 
     def critic(turns):
         shipped = b'"refine_turns": 5'
