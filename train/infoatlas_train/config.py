@@ -49,6 +49,13 @@ class HypernetworkConfig:
     generator_width: int = 0  # of those layers
     gap: int = 0  # metrics of bias_correction.py, which is fitted after pretraining
 
+    def __post_init__(self) -> None:
+        if 0 < self.refine_turns < self.refine_shifts:
+            raise ValueError(
+                f"rounds of {self.refine_shifts} product pairs cannot take turns over "
+                f"{self.refine_turns}: set refine_turns to {self.refine_shifts} or more, or to 0"
+            )
+
     @property
     def solved_pairs(self) -> slice:
         """Rows of all shifts, of which the first is 0, that the solve sees."""

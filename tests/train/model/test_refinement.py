@@ -104,6 +104,11 @@ def test_rounds_take_turns_over_the_product_pairs():
     assert same == [[0, 1, 2]] * 3
 
 
+def test_turns_over_fewer_pairs_than_a_round_has_are_refused():
+    with pytest.raises(ValueError, match="set refine_turns to 2 or more, or to 0"):
+        replace(PRESETS["tiny"], refine_shifts=2, refine_turns=1)
+
+
 def test_rounds_that_take_turns_fit_no_pairs_in_particular():
     """On clusters, rounds that see two of six product pairs read more there than on the others."""
     torch.manual_seed(4)
