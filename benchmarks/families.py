@@ -1,6 +1,6 @@
 """Accuracy on hand-made families that are not in the atlas, beside three classical estimators.
 
-python -m benchmarks.families           # -> results/families.*, more_families.*, unseen.*
+python -m benchmarks.families           # -> results/families.*, more_families.*, unseen.*, blind.*
 python -m benchmarks.families --quick --out build/results
 """
 
@@ -27,6 +27,7 @@ from .measure import (
 from .peers import CLASSICAL
 from .report import number, table
 from .tasks import Case, Collection
+from .tasks.blind import BLIND
 from .tasks.hand_made import HAND_MADE
 from .tasks.more_families import MORE
 from .tasks.unseen import UNSEEN
@@ -34,7 +35,7 @@ from .tasks.unseen import UNSEEN
 SIZES = (100, 1000)
 
 
-COLLECTIONS = (HAND_MADE, MORE, UNSEEN)
+COLLECTIONS = (HAND_MADE, MORE, UNSEEN, BLIND)
 
 
 def cases(collection: Collection, sizes: Sequence[int], draws: int) -> list[Case]:

@@ -150,6 +150,7 @@ def test_families(tmp_path):
         ("families", 25, "development"),
         ("more_families", 20, "development"),
         ("unseen", 18, "test"),
+        ("blind", 20, "test"),
     ):
         report, page = read(tmp_path, name, "families")
         assert len(report["rows"]) == count * len(estimators)

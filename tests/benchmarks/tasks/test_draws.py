@@ -1,19 +1,22 @@
-"""What more and unseen families draw: shapes, finite, the same again for the same seed."""
+"""What more, unseen and blind families draw: shapes, finite, the same again for the same seed."""
 
 import numpy as np
 import pytest
 
+from benchmarks.tasks.blind import BLIND
 from benchmarks.tasks.more_families import MORE
 from benchmarks.tasks.unseen import UNSEEN
 
 # Of x and y, in order.
 WIDTHS = (
     "11 12 44 11 21 32 22 13 22 11 42 11 55 15 33 11 11 32 11 51 "
-    "32 22 11 13 13 21 22 22 23 32 45 22 33 14 21 11 55 22"
+    "32 22 11 13 13 21 22 22 23 32 45 22 33 14 21 11 55 22 "
+    "11 23 32 12 21 31 23 21 14 24 23 44 22 31 22 11 51 42 21 55"
 )
+ALL = [*MORE.families, *UNSEEN.families, *BLIND.families]
 FAMILIES = [
     pytest.param(family, widths, id=family.name)
-    for family, widths in zip([*MORE.families, *UNSEEN.families], WIDTHS.split(), strict=True)
+    for family, widths in zip(ALL, WIDTHS.split(), strict=True)
 ]
 
 

@@ -1,0 +1,300 @@
+"""The truths of the blind families, computed another way, from their own samples.
+
+The mutual information is a mean over samples of log p(y|x) / p(y), and p(y) a mean of p(y|x) over
+the x of other samples; or both densities are known another way; or pairs are counted. Uniform
+variables and errors of zero mean, by theory, hold the samplers to what the truths assume.
+"""
+
+import math
+from itertools import chain, combinations, product
+
+import numpy as np
+import pytest
+from densities import bell, log_ratios
+from scipy.special import expit, logsumexp, ndtr
+from scipy.stats import betaprime, gamma, laplace, nbinom, poisson, vonmises
+from scipy.stats.contingency import crosstab
+
+from benchmarks.tasks import blind
+from benchmarks.tasks.truths import grid_information
+
+N, INNER = 40_000, 500  # samples; those of them behind p(y)
+BY_NAME = {family.name: family for family in blind.BLIND.families}
+TURN, HELD = 2 * math.pi, np.array([0.09, 0.21, 0.7])
+
+
+def bells(y, means, sd):
+    return math.prod(bell(a - b, sd) for a, b in zip(y, means, strict=True))
+
+
+def saturated_gyro(x, y):
+    """A density within, and the probabilities of both ends."""
+    within = bell(y[0] - x[0], 0.2) / (0.2 * math.sqrt(TURN))
+    high, low = ndtr((x[0] - 1.5) / 0.2), ndtr((-1.5 - x[0]) / 0.2)
+    return np.where(np.abs(y[0]) < 1.5, within, np.where(y[0] > 0, high, low))
+
+
+def polar_errors(x, y):
+    """Of the log of the range to the origin, and of its bearing."""
+    seen = -(x[0] + 1j * x[1]) * np.exp(-1j * x[2])
+    return np.log(y[0] / np.abs(seen)), np.angle(np.exp(1j * y[1]) / seen)
+
+
+def range_and_bearing(x, y):
+    far, turn = polar_errors(x, y)
+    return bell(far, 0.3) * np.exp(2 * np.cos(turn) - 2)
+
+
+def phase_errors(x, y):
+    return [(y[i] - TURN * x[0] / (3 + i) + TURN / 2) % TURN - TURN / 2 for i in range(2)]
+
+
+def noise(x, y):
+    friction = np.copysign(0.3 + 0.5 * bell(x[0], 1 / math.sqrt(12)), x[0])
+    return (y[0] - friction - 0.3 * x[1] - 0.2 * x[0]) / 0.5
+
+
+def down(x):
+    rest = np.cos(x[1]) * np.exp(1j * x[0])
+    return [-np.sin(x[1]), rest.imag, rest.real]
+
+
+def event_camera(x, y):
+    steps = y[0] - (y[0] <= 0), y[0] + (y[0] >= 0)
+    low, high = (ndtr((0.3 * step - np.log(x[1] / x[0])) / 0.15) for step in steps)
+    return high - low
+
+
+def doors(x):
+    places = [x[0] + moved for moved in (0, 1.1, 2.3, 3.7)]
+    return [sum((a <= p) & (p < b) for a, b in ((1, 2), (4, 5), (7, 9))) for p in places]
+
+
+def currents(x):
+    right, up = ndtr(x[0]), ndtr(x[1])
+    return [right * up, (1 - right) * up, (1 - right) * (1 - up), right * (1 - up)]
+
+
+def respond(x):
+    return np.stack([expit(1.5 * np.exp(x[1]) * (dose - x[0])) for dose in (-1.5, 0, 1.5)])
+
+
+def dose_response(x, y):
+    return math.prod(p**k * (1 - p) ** (8 - k) for p, k in zip(respond(x), y, strict=True))
+
+
+def purchase(x, y):
+    appeal = [1 + 0 * x[0], *(np.exp(2 * (w - p)) for w, p in zip((1, 1.5, 2.5), x, strict=True))]
+    return sum(np.where(y[0] == i, a, 0) for i, a in enumerate(appeal)) / sum(appeal)
+
+
+# p(y|x) for lists of the coordinates, that broadcast; up to what depends on y alone.
+GIVEN = {
+    "saturated gyro": saturated_gyro,
+    "range and bearing": range_and_bearing,
+    "phase ranging": lambda x, y: np.exp(5 * sum(np.cos(e) - 1 for e in phase_errors(x, y))),
+    "stribeck friction": lambda x, y: np.exp(-np.abs(noise(x, y))),
+    "held command": lambda x, y: sum(HELD[i] * bell(y[0] - x[i], 0.25) for i in range(3)),
+    "tilt": lambda x, y: bells(y, down(x), 0.35),
+    "event camera": event_camera,
+    "corridor": lambda x, y: math.prod(np.where(y[i] == doors(x)[i], 0.82, 0.18) for i in range(4)),
+    "quadrant photodiode": lambda x, y: bells(y, currents(x), 0.09),
+    "dose response": dose_response,
+    "purchase": purchase,
+}
+
+
+def wheels(y):
+    """How far the wheels went, from chord and heading."""
+    mean = np.hypot(y[0], y[1]) / np.sinc(y[2] / TURN)
+    return np.stack([mean - y[2] / 4, mean + y[2] / 4])
+
+
+def insurance(x, y):
+    """The rate and the mean claim are independent; a total of no claims tells nothing."""
+    ratio = poisson(x[0]).logpmf(y[0]) - nbinom(1.5, 1 / 4).logpmf(y[0])
+    (n, total), size = y[:, y[0] > 0], x[1, y[0] > 0]
+    ratio[y[0] > 0] += gamma(n, scale=size).logpdf(total) - betaprime(n, 2).logpdf(total)
+    return ratio
+
+
+def frechet(x, y):
+    return x[0] ** (1 / 0.3), y[0] ** (1 / 0.2)
+
+
+def floods(x, y):
+    """By differences of the distribution function, at standard Fréchet margins."""
+
+    def below(a, b):
+        return np.exp(-ndtr(0.8 + np.log(b / a) / 1.6) / a - ndtr(0.8 + np.log(a / b) / 1.6) / b)
+
+    a, b = frechet(x, y)
+    h, corners = 1e-3, product((1, -1), repeat=2)
+    mixed = sum(i * j * below(a * (1 + i * h), b * (1 + j * h)) for i, j in corners)
+    return np.log(mixed * a * b / (4 * h**2)) + 1 / a + 1 / b
+
+
+def pulse_position(x, y):
+    """Each photon in a slot makes it 11 times as likely."""
+    log_chance = x * math.log(11) - logsumexp(x * math.log(11), axis=0)
+    return math.log(5) + np.take_along_axis(log_chance, y.astype(int), 0)[0]
+
+
+def aligned(x):
+    both = (x[2] + 1j * x[3]) * (x[0] - 1j * x[1])
+    return np.stack([both.real, both.imag])
+
+
+def impulsive_noise(x, y):
+    def mixture(square, quiet, loud):
+        log_quiet = math.log(3) - square / (2 * quiet) - 2.5 * math.log(quiet)
+        return np.logaddexp(log_quiet, -square / (2 * loud) - 2.5 * math.log(loud))
+
+    return mixture(((y - x) ** 2).sum(0), 0.64, 9) - mixture((y**2).sum(0), 1.64, 10)
+
+
+# log p(x, y) / (p(x) p(y)), where these are all known.
+RATIO = {
+    "differential drive": lambda x, y: np.log(wheels(y) / x**2 / (1 - wheels(y))).sum(0),
+    "insurance": insurance,
+    "floods": floods,
+    "pulse position": pulse_position,
+    "pilot symbol": lambda x, y: np.log(2 * expit(2**0.5 / 0.69 * y * aligned(x))).sum(0),
+    "impulsive noise": impulsive_noise,
+}
+COUNTED = ("pedigree", "household epidemic", "envelope")
+
+
+@pytest.mark.parametrize("name", [*GIVEN, *RATIO])
+def test_truth_by_densities(name):
+    x, y = BY_NAME[name].draw(N, 77)
+    if name in RATIO:
+        log_ratio = RATIO[name](x.T, y.T)
+    else:
+        log_ratio = log_ratios(GIVEN[name], x, y, BY_NAME[name].draw(INNER, 78)[0])
+    tolerance = 3 * log_ratio.std() / math.sqrt(N) + 1e-3
+    assert tolerance < 0.03
+    assert log_ratio.mean() == pytest.approx(BY_NAME[name].truth, abs=tolerance)
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_truth_by_counting(name):
+    """The bias of a table of counts is half its degrees of freedom by the samples."""
+    sides, counted = BY_NAME[name].draw(1_000_000, seed=77), 0.0
+    if name == "envelope":  # eighths of each coordinate
+        sides = [side.argsort(0).argsort(0) * 8 // len(side) for side in sides]
+    loci = 2 if name == "pedigree" else 1  # independent of each other
+    for locus in range(loci):
+        states = [side[:, locus::loci] @ 9 ** np.arange(side.shape[1] // loci) for side in sides]
+        table = crosstab(*states).count
+        counted += grid_information(table) - ((table > 0).sum() - sum(table.shape) + 1) / 2e6
+    assert counted == pytest.approx(BY_NAME[name].truth, abs=0.003)
+
+
+def products(rows):
+    return [a * b for a, b in combinations(rows, 2)]
+
+
+def moments(z, mean, variance=None):
+    """Without a variance, that of Poisson counts: the mean."""
+    squares = (z - mean) ** 2 - (mean if variance is None else variance)
+    return [*(z - mean), *squares, *products(z - mean)]
+
+
+def pose(x, y):
+    far, turn = polar_errors(x, y)
+    angles = [np.arctan2(x[1], x[0]) / TURN + 0.5, x[2] / TURN + 0.5, vonmises(2).cdf(turn)]
+    return [(x[0] ** 2 + x[1] ** 2) / 25, *angles, ndtr(far / 0.3)]
+
+
+# Independent uniform variables, those that are made of x first.
+UNIFORM = {
+    "saturated gyro": lambda x, y: [laplace.cdf(x[0])],
+    "differential drive": lambda x, y: [*x, *((wheels(y) / x) ** 2)],
+    "range and bearing": pose,
+    "phase ranging": lambda x, y: [x[0] / 12, *map(vonmises(5).cdf, phase_errors(x, y))],
+    "stribeck friction": lambda x, y: [ndtr(x[0]), gamma(2).cdf(x[1]), laplace.cdf(noise(x, y))],
+    "held command": lambda x, y: [*ndtr(x)],
+    "tilt": lambda x, y: [x[0] / TURN + 0.5, np.sin(x[1]) / 2 + 0.5, *ndtr((y - down(x)) / 0.35)],
+    "event camera": lambda x, y: [gamma(2).cdf(x[0]), laplace.cdf(np.log(x[1] / x[0]) / 0.4)],
+    "corridor": lambda x, y: [x[0] / 8],
+    "quadrant photodiode": lambda x, y: [*ndtr(x / 0.8), *ndtr((y - currents(x)) / 0.09)],
+    "dose response": lambda x, y: [*ndtr(x / [[1.2], [0.5]])],
+    "purchase": lambda x, y: [*ndtr(np.log(x / [[1], [1.5], [2.5]]) / 0.4)],
+    "insurance": lambda x, y: [gamma(1.5, scale=3).cdf(x[0]), gamma(2).cdf(1 / x[1])],
+    "envelope": lambda x, y: [np.exp(-(x[0] ** 2) / 2), x[1] / TURN + 0.5, *ndtr(y)],
+    "impulsive noise": lambda x, y: [*ndtr(x)],
+}
+
+
+def gyro(x, y):
+    """The probability of either end; and the noise, far from them."""
+    ends = [(s * y[0] == 1.5) - ndtr((s * x[0] - 1.5) / 0.2) for s in (1, -1)]
+    return ends + [(np.abs(x[0]) < 0.5) * part for part in moments(y, x, 0.04)]
+
+
+def events(x, y):
+    """The mean of a count is the sum of the probabilities to reach each."""
+    change, k = np.log(x[1] / x[0]), np.arange(1, 40)[:, None]
+    up, down = (ndtr((sign * change - 0.3 * k) / 0.15) for sign in (1, -1))
+    return [y[0] - (up - down).sum(0), y[0] ** 2 - ((2 * k - 1) * (up + down)).sum(0)]
+
+
+def kin(x, y):
+    between, variance = (x[:2] + x[2:]) / 2, (x / 2 * (1 - x / 2)).reshape(2, 2, -1).sum(0)
+    errors = moments(y, np.tile(between, (2, 1)), np.tile(variance, (2, 1)))
+    return [*moments(x, 0.3, 2 * 0.15 * 0.85), *errors, *((y[:2] - between) * x[:2])]
+
+
+def household(x, y):
+    left, fate = np.stack([x[0], x[0] - y[0]]), 1 - 0.8 ** np.stack([x[1], y[0]])
+    errors = moments(y, left * fate, left * fate * (1 - fate))
+    people = moments(x, [[4.5], [2]], [[63 / 12], [2 / 3]])
+    return [*people, *errors, *(errors[0] * x), *(errors[1] * x), errors[1] * y[0]]
+
+
+def extremes(x, y):
+    """Either flow, and the greater: powers of uniform variables."""
+    a, b = frechet(x, y)
+    laws = np.exp([-1 / a, -1 / b, -2 * ndtr(0.8) / np.maximum(a, b)])
+    return [*(laws - 1 / 2), *(laws**2 - 1 / 3), *(laws**3 - 1 / 4)]
+
+
+# What has zero mean, given those uniform variables that are made of x.
+ERRORS = {
+    "saturated gyro": gyro,
+    "differential drive": lambda x, y: [np.sin(np.arctan2(y[1], y[0]) - y[2] / 2)],
+    "held command": lambda x, y: [y[0] - HELD @ x, y[0] ** 2 - HELD @ x**2 - 1 / 16],
+    "event camera": events,
+    "corridor": lambda x, y: moments(y, 0.18 + 0.64 * np.stack(doors(x)), 0.18 * 0.82),
+    "dose response": lambda x, y: moments(y, 8 * respond(x), 8 * respond(x) * (1 - respond(x))),
+    "pedigree": kin,
+    "household epidemic": household,
+    "purchase": lambda x, y: [(y[0] == i) - purchase(x, [i]) for i in range(4)],
+    "insurance": lambda x, y: moments(y / [1 + 0 * x[1], x[1]], np.stack([x[0], y[0]])),
+    "floods": extremes,
+    "pulse position": lambda x, y: moments(y, 2) + moments(x, 0.4 + 4 * (np.c_[:5] == y)),
+    "pilot symbol": lambda x, y: [*x, *y, *products(y), *(x**2 - 1.3), *(aligned(x) * y - 2**0.5)],
+    "impulsive noise": lambda x, y: [*moments(y - x, 0, 2.73), ((y - x) ** 2).sum(0) ** 2 - 719.5],
+}
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_samples_are_what_the_truth_assumes(name):
+    x, y = BY_NAME[name].draw(100_000, seed=79)
+    uniforms, errors = (part.get(name, lambda *_: [])(x.T, y.T) for part in (UNIFORM, ERRORS))
+    parts = [(u - 1 / 2, (u - 1 / 2) ** 2 - 1 / 12) for u in uniforms]
+    residuals = [*errors, *chain(*parts)]
+    residuals += [a * b for one, other in combinations(parts, 2) for a in one for b in other]
+    residuals += [a * e for a in chain(*parts[: x.shape[1]]) for e in errors]
+    assert len(residuals) > 5
+    for residual in residuals:
+        assert abs(residual.mean()) < 4.5 * residual.std() / math.sqrt(len(x)) + 1e-9
+
+
+def test_families_are_what_the_benchmark_promises():
+    assert {*GIVEN, *RATIO, *COUNTED} == {*UNIFORM, *ERRORS} == {*BY_NAME}
+    truths = sorted(family.truth for family in blind.BLIND.families)
+    assert truths[0] == 0  # envelope
+    assert 0.05 <= truths[1] < truths[-1] < 2.5
+    assert np.diff(truths).max() < 0.45
