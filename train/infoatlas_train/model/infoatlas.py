@@ -83,7 +83,7 @@ class InfoAtlas(nn.Module):
         psi = features(theta, sx[:, None], partners(sy, partner))  # [B, M+1, n, F]
         t0 = anchor(theta.shrunk_z, x, y, partner)  # [B, M+1, n]
         with float32_only(x):
-            psi = psi.float()
+            psi = psi.to(x.dtype)
             if near is not None:
                 psi = torch.cat([psi, near], -1)
             if c.readout == "solved":
@@ -119,7 +119,7 @@ class InfoAtlas(nn.Module):
             qx = side(theta.side_x, side_inputs(xq, x)) + theta.bias
             psi = features(theta, qx, side(theta.side_y, side_inputs(yq, y)))
             with float32_only(x):
-                psi = psi.float()
+                psi = psi.to(x.dtype)
                 if kernels is not None:
                     psi = torch.cat([psi, kernels.outside(xq, yq)], -1)
                 return whole * (anchor(theta.shrunk_z, xq, yq) + (psi @ a)[..., 0])
@@ -160,7 +160,7 @@ class InfoAtlas(nn.Module):
             h = gelu(s)
             p = affine(h.flatten(1, 2), fixed.mix).unflatten(1, partner.shape)
             with float32_only(x):
-                psi = (h + gelu(p)).float()
+                psi = (h + gelu(p)).to(x.dtype)
                 if near is not None:
                     psi = torch.cat([psi, near.index_select(1, pairs).detach()], -1)
                 a = solve_readout(
