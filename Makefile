@@ -124,7 +124,7 @@ PAGES = $(if $(QUICK),--quick --out build/results)
 accuracy: .venv-dev/ready build/bmi/ready
 	$(DEV)/python -m benchmarks.bmi_unsliced --model edge base wide $(PAGES)
 	$(DEV)/python -m benchmarks.gaussian --model edge base $(PAGES)
-	$(DEV)/python -m benchmarks.families --model edge base $(PAGES)
+	$(DEV)/python -m benchmarks.families --model edge base wide $(PAGES)
 	$(DEV)/python -m benchmarks.strong --model edge base $(PAGES)
 	$(DEV)/python -m benchmarks.strong --model wide --dims 5 10 20 $(if $(QUICK),--quick --out build,--out benchmarks)/results/wide
 	$(DEV)/python -m benchmarks.bmi_sliced $(PAGES)
