@@ -23,7 +23,7 @@ MODELS = ("edge", "base", "wide")
 UNSEEN_KEY_STATES = ("pull", "plug", "stack", "peg")  # no setting was chosen on them
 SETS = {  # benchmark: what it is, smaller n, larger n
     "bmi": ("33 tasks of BMI", 100, 5000),
-    "unseen": ("18 unseen families", 100, 1000),
+    "blind": ("20 blind families", 100, 1000),
     "strong": ("strong dependence, 1 to 5 nats", 100, 1000),
 }
 
