@@ -125,6 +125,7 @@ def against_truth(
     )
     estimators = names(rows)
     colour = colours(estimators)
+    column = min(0.12, 0.6 / len(estimators))  # of the panel's width, for a mean
     for axes, n in zip(panels, sizes, strict=True):
         quiet(axes)
         axes.grid(axis="x", color=GRID, linewidth=0.8)
@@ -149,7 +150,7 @@ def against_truth(
                 zorder=4 if ours(name) else 3,
             )
             axes.text(
-                1 - 0.12 * (len(estimators) - place - 0.5),
+                1 - column * (len(estimators) - place - 0.5),
                 1 + 0.1 / height,
                 number(mean_absolute_bias(list(own.values()))),
                 transform=axes.transAxes,
@@ -159,7 +160,7 @@ def against_truth(
                 ha="center",
             )
         axes.text(
-            0.99 - 0.12 * len(estimators),
+            0.99 - column * len(estimators),
             1 + 0.1 / height,
             "mean |bias|",
             transform=axes.transAxes,
