@@ -125,7 +125,7 @@ def against_truth(
     )
     estimators = names(rows)
     colour = colours(estimators)
-    column = min(0.12, 0.6 / len(estimators))  # of the panel's width, for a mean
+    column = min(0.12, 0.65 / len(estimators))  # of the panel's width, for a mean
     for axes, n in zip(panels, sizes, strict=True):
         quiet(axes)
         axes.grid(axis="x", color=GRID, linewidth=0.8)
