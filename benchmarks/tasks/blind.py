@@ -55,7 +55,7 @@ def saturated_gyro(rng: Generator, n: int) -> tuple[Array, Array]:
     return x, np.clip(x + 0.2 * rng.standard_normal(n), -1.5, 1.5)
 
 
-# The pose tells how far either wheel went, which shares one nat with its command.
+# The pose determines the travel of either wheel, which shares one nat with its command.
 @family("mechanics", lambda: 2.0)
 def differential_drive(rng: Generator, n: int) -> tuple[Array, Array]:
     """x: commanded travel of two wheels; y: change of place and heading, as the wheels slip"""

@@ -111,7 +111,7 @@ def wheels(y):
 
 
 def insurance(x, y):
-    """The rate and the mean claim are independent; a total of no claims tells nothing."""
+    """The rate and the mean claim are independent; no claims make no total."""
     ratio = poisson(x[0]).logpmf(y[0]) - nbinom(1.5, 1 / 4).logpmf(y[0])
     (n, total), size = y[:, y[0] > 0], x[1, y[0] > 0]
     ratio[y[0] > 0] += gamma(n, scale=size).logpdf(total) - betaprime(n, 2).logpdf(total)
