@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import onnxruntime
 
 from infoatlas_rt import Estimator
-from infoatlas_rt.cli.console import progress as progress  # the bar of the command line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -38,8 +38,8 @@ from std_srvs.srv import Trigger
 
 from infoatlas_rt.cli.curve_plots import stream_figure
 from infoatlas_rt.cli.drawing import EVENTS, QUIET, check_file
-from infoatlas_rt.coupling import CouplingEvent
 from infoatlas_rt.messages.bag_curve import StreamCurve
+from infoatlas_rt.streams.coupling import CouplingEvent
 
 ROOT = Path(__file__).parents[1]
 RATE = 20

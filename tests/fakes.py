@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from infoatlas_rt.result import Estimate
+from infoatlas_rt.estimation.result import Estimate
 
 
 class RecordingEstimator:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import infoatlas_rt
-from infoatlas_rt import model_file
+from infoatlas_rt.models import model_file
 
 ROOT = Path(__file__).parents[1]
 

@@ -57,10 +57,16 @@ TRAIN = """
 
 # Known inversions: (importing module, imported module, why). None may be added.
 KNOWN = {
-    ("infoatlas_rt.discovery", "infoatlas_train.localiser"): "one function for all methods",
+    (
+        "infoatlas_rt.keystates.result.discovery",
+        "infoatlas_train.localiser",
+    ): "one function for all methods",
     ("infoatlas_rt.cli.main", "infoatlas_export.cli"): "one program for all commands",
     ("infoatlas_rt.cli.main", "infoatlas_export.build_cli"): "one program for all commands",
-    ("infoatlas_rt.keystates", "infoatlas_rt.explanation"): "methods of KeyStates explain it",
+    (
+        "infoatlas_rt.keystates.result",
+        "infoatlas_rt.keystates.result.explanation",
+    ): "methods of KeyStates explain it",
     ("infoatlas_train.build", "infoatlas_export.onnx"): "it runs all stages, and export is one",
 }
 

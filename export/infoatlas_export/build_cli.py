@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from infoatlas_export.tensorrt import build
 from infoatlas_rt.cli.console import progress
-from infoatlas_rt.engine_file import NAMED, read
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.models.engine_file import NAMED, read
 
 UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 

@@ -12,7 +12,7 @@ from infoatlas_export.onnx import TOLERANCE, content, read_calibration, recalibr
 from infoatlas_rt import __version__
 from infoatlas_rt.cli.console import table, write_json
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.model_file import OUTPUTS, available, load
+from infoatlas_rt.models.model_file import OUTPUTS, available, load
 
 
 def main(argv: Sequence[str] | None = None) -> None:

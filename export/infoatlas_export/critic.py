@@ -17,7 +17,7 @@ import torch
 
 from infoatlas_export.onnx import clean, example, metadata, sealed, traced
 from infoatlas_rt.errors import ModelError
-from infoatlas_rt.written_critic import FORMAT, PARAMETERS, Weights, start_session
+from infoatlas_rt.estimation.critic import FORMAT, PARAMETERS, Weights, start_session
 from infoatlas_train.model.critic import (
     anchor,
     best_share,

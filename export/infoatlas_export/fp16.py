@@ -25,7 +25,7 @@ from onnx import TensorProto, helper, numpy_helper
 from infoatlas_export import limits
 from infoatlas_export.onnx import differences, sealed
 from infoatlas_rt.errors import ModelError
-from infoatlas_rt.model_file import OUTPUTS
+from infoatlas_rt.models.model_file import OUTPUTS
 
 # Scopes of layers.
 SCOPES = (

@@ -18,12 +18,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from infoatlas_rt import engine_file, model_file
 from infoatlas_rt.backends.cuda_device import Device
 from infoatlas_rt.backends.tensorrt import Messages, check_tensors, load_tensorrt
-from infoatlas_rt.engine_file import NAMED, EngineFile, Profile, shift_range
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
-from infoatlas_rt.model_file import ModelFile
+from infoatlas_rt.models import engine_file, model_file
+from infoatlas_rt.models.engine_file import NAMED, EngineFile, Profile, shift_range
+from infoatlas_rt.models.model_file import ModelFile
 
 log = logging.getLogger(__name__)
 

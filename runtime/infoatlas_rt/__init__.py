@@ -9,28 +9,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .coupling import CouplingDetector, CouplingEvent
-    from .data_files import load_trajectories
-    from .discovery import discover_keystates
-    from .ensemble_curve import MICurve, mi_curve
+    from .curves.ensemble_curve import MICurve, mi_curve
+    from .curves.extrema import KeyState, KeyStateDetector, find
+    from .curves.lagged_pairs import Pairs, PooledPairs, ensemble_pairs
     from .errors import InfoAtlasError, InputError, ModelError, OutputError, ProviderError
-    from .estimator import Estimator, estimate
-    from .explanation import CoordinateChange, GroupChange, Information
-    from .extrema import KeyState, KeyStateDetector, find
-    from .independence import TestResult, independence_test
-    from .keystates import KeyStates
-    from .lagged_pairs import Pairs, PooledPairs, ensemble_pairs
-    from .lerobot_files import read_lerobot
-    from .maniskill import KeyStateWrapper
-    from .maniskill_files import read_maniskill
-    from .preprocess import canonical_quaternion
-    from .result import Estimate, WindowEstimate
-    from .sliding_window import OnlineEstimator
-    from .tracker import KeyStateEvent, KeyStateTracker
-    from .trajectories import Trajectories
-    from .vector_tracker import VectorTracker
-    from .vector_windows import VectorWindows
-    from .written_critic import Critic
+    from .estimation.canonical import canonical_quaternion
+    from .estimation.critic import Critic
+    from .estimation.estimator import Estimator, estimate
+    from .estimation.independence import TestResult, independence_test
+    from .estimation.result import Estimate, WindowEstimate
+    from .files.lerobot import read_lerobot
+    from .files.load import load_trajectories
+    from .files.maniskill import read_maniskill
+    from .inputs.trajectories import Trajectories
+    from .keystates.discovery import discover_keystates
+    from .keystates.explanation import CoordinateChange, GroupChange, Information
+    from .keystates.result import KeyStates
+    from .keystates.tracker import KeyStateEvent, KeyStateTracker
+    from .streams.coupling import CouplingDetector, CouplingEvent
+    from .streams.sliding_window import OnlineEstimator
+    from .vector.tracker import VectorTracker
+    from .vector.windows import VectorWindows
+    from .vector.wrapper import KeyStateWrapper
 
 __version__ = "0.1.0"
 __all__ = [
@@ -75,28 +75,28 @@ __all__ = [
 ]
 
 _MODULES = {  # of each public name
-    "coupling": ("CouplingDetector", "CouplingEvent"),
-    "data_files": ("load_trajectories",),
-    "discovery": ("discover_keystates",),
-    "ensemble_curve": ("MICurve", "mi_curve"),
+    "streams.coupling": ("CouplingDetector", "CouplingEvent"),
+    "files.load": ("load_trajectories",),
+    "keystates.discovery": ("discover_keystates",),
+    "curves.ensemble_curve": ("MICurve", "mi_curve"),
     "errors": ("InfoAtlasError", "InputError", "ModelError", "OutputError", "ProviderError"),
-    "estimator": ("Estimator", "estimate"),
-    "explanation": ("CoordinateChange", "GroupChange", "Information"),
-    "extrema": ("KeyState", "KeyStateDetector", "find"),
-    "independence": ("TestResult", "independence_test"),
-    "keystates": ("KeyStates",),
-    "lagged_pairs": ("Pairs", "PooledPairs", "ensemble_pairs"),
-    "lerobot_files": ("read_lerobot",),
-    "maniskill": ("KeyStateWrapper",),
-    "maniskill_files": ("read_maniskill",),
-    "preprocess": ("canonical_quaternion",),
-    "result": ("Estimate", "WindowEstimate"),
-    "sliding_window": ("OnlineEstimator",),
-    "tracker": ("KeyStateEvent", "KeyStateTracker"),
-    "trajectories": ("Trajectories",),
-    "vector_tracker": ("VectorTracker",),
-    "vector_windows": ("VectorWindows",),
-    "written_critic": ("Critic",),
+    "estimation.estimator": ("Estimator", "estimate"),
+    "keystates.explanation": ("CoordinateChange", "GroupChange", "Information"),
+    "curves.extrema": ("KeyState", "KeyStateDetector", "find"),
+    "estimation.independence": ("TestResult", "independence_test"),
+    "keystates.result": ("KeyStates",),
+    "curves.lagged_pairs": ("Pairs", "PooledPairs", "ensemble_pairs"),
+    "files.lerobot": ("read_lerobot",),
+    "vector.wrapper": ("KeyStateWrapper",),
+    "files.maniskill": ("read_maniskill",),
+    "estimation.canonical": ("canonical_quaternion",),
+    "estimation.result": ("Estimate", "WindowEstimate"),
+    "streams.sliding_window": ("OnlineEstimator",),
+    "keystates.tracker": ("KeyStateEvent", "KeyStateTracker"),
+    "inputs.trajectories": ("Trajectories",),
+    "vector.tracker": ("VectorTracker",),
+    "vector.windows": ("VectorWindows",),
+    "estimation.critic": ("Critic",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -9,7 +9,7 @@ import torch
 from infoatlas_export.cli import main
 from infoatlas_export.critic import TOLERANCE, difference, export_critic
 from infoatlas_rt.errors import ModelError
-from infoatlas_rt.written_critic import FOLDER
+from infoatlas_rt.estimation.critic import FOLDER
 from infoatlas_train.pretrain import checkpoint, load
 
 CHECKPOINTS = Path(__file__).parents[2] / "train" / "checkpoints"

@@ -10,8 +10,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from infoatlas_export import fp16
 from infoatlas_export.cli import main
-from infoatlas_rt import Estimator, model_file
+from infoatlas_rt import Estimator
 from infoatlas_rt.errors import InputError, ModelError
+from infoatlas_rt.models import model_file
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from onnx import TensorProto, helper
 from infoatlas_export import limits
 from infoatlas_export.limits import largest_tensor, problems, refuse
 from infoatlas_export.tensorrt import NAMED, make_profiles
-from infoatlas_rt import model_file
 from infoatlas_rt.errors import ModelError
+from infoatlas_rt.models import model_file
 
 SHIPPED = sorted(model_file.MODELS.rglob("*.onnx"))
 

@@ -11,8 +11,8 @@ import torch
 from infoatlas_export import onnx as export_module
 from infoatlas_export.cli import main
 from infoatlas_export.onnx import PARITY_SIZES, TOLERANCE, parity
-from infoatlas_rt import model_file
 from infoatlas_rt.errors import ModelError
+from infoatlas_rt.models import model_file
 from infoatlas_train.pretrain import load
 
 CHECKPOINTS = Path(__file__).parents[2] / "train" / "checkpoints"

@@ -12,10 +12,10 @@ from fake_gpu import install
 from infoatlas_export import tensorrt
 from infoatlas_export.onnx import sealed
 from infoatlas_export.tensorrt import build, make_profiles, tensor_types
-from infoatlas_rt import model_file
 from infoatlas_rt.cli.main import main
-from infoatlas_rt.engine_file import NAMED, read, shift_range
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
+from infoatlas_rt.models import model_file
+from infoatlas_rt.models.engine_file import NAMED, read, shift_range
 
 RANGES = "slices=1:2:3,samples=32:40:50"
 

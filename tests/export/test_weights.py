@@ -8,7 +8,7 @@ import pytest
 from onnx import numpy_helper
 
 from infoatlas_export import weights
-from infoatlas_rt import model_file
+from infoatlas_rt.models import model_file
 from infoatlas_train.config import HypernetworkConfig
 from infoatlas_train.model.hypernetwork import Attention, Hypernetwork
 from infoatlas_train.pretrain import load

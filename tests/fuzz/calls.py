@@ -14,11 +14,11 @@ from values import JUNK, Rng, broken, clothes, counts, dependent, extreme, pick
 
 from infoatlas_rt import Estimator, InfoAtlasError, KeyStateDetector, independence_test
 from infoatlas_rt import estimate as estimate_once
-from infoatlas_rt.ensemble_curve import mi_curve
-from infoatlas_rt.lagged_pairs import PooledPairs, ensemble_pairs
+from infoatlas_rt.curves.ensemble_curve import mi_curve
+from infoatlas_rt.curves.lagged_pairs import PooledPairs, ensemble_pairs
+from infoatlas_rt.inputs.trajectories import Trajectories
 from infoatlas_rt.messages.sync import Synchroniser
-from infoatlas_rt.sliding_window import OnlineEstimator
-from infoatlas_rt.trajectories import Trajectories
+from infoatlas_rt.streams.sliding_window import OnlineEstimator
 
 LEAST = -0.1  # nats: no reading is below
 

@@ -10,7 +10,7 @@ from calls import check
 from values import Rng, pick
 
 from infoatlas_rt import Estimator, InfoAtlasError, ModelError
-from infoatlas_rt.model_file import MODELS
+from infoatlas_rt.models.model_file import MODELS
 
 
 @cache

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from infoatlas_rt import Estimator, model_file, onnx_content
+from infoatlas_rt import Estimator
+from infoatlas_rt.models import model_file, onnx_content
 
 MODELS = ("edge", "base", "wide")
 

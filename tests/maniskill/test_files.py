@@ -10,7 +10,7 @@ from mani_skill.utils.wrappers import RecordEpisode
 
 from infoatlas_rt import InputError, load_trajectories
 from infoatlas_rt.cli.main import main
-from infoatlas_rt.maniskill_files import read_maniskill
+from infoatlas_rt.files.maniskill import read_maniskill
 
 
 def test_observations_of_the_example(demonstrations):

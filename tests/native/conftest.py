@@ -8,8 +8,8 @@ import pytest
 
 import infoatlas_native
 import inputs
-from infoatlas_rt import model_file
 from infoatlas_rt.backends import make_backend
+from infoatlas_rt.models import model_file
 
 MODELS = ("edge", "base", "wide")
 

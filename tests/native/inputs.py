@@ -8,8 +8,8 @@ from functools import cache
 
 import numpy as np
 
-from infoatlas_rt import model_file
-from infoatlas_rt.preprocess import canonicalise
+from infoatlas_rt.estimation.canonical import canonicalise
+from infoatlas_rt.models import model_file
 
 
 @cache

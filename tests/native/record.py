@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-from infoatlas_rt import model_file
 from infoatlas_rt.backends import make_backend
+from infoatlas_rt.models import model_file
 from inputs import canonical
 
 SIZES = (32, 24, 5), (33, 1, 32), (100, 12, 5), (257, 3, 62), (1000, 1, 16)  # n, slices, shifts

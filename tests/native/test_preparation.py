@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 import inputs
 from infoatlas_native import Engine
-from infoatlas_rt import Estimator, model_file, slicing
+from infoatlas_rt import Estimator
 from infoatlas_rt.backends import make_backend
-from infoatlas_rt.preprocess import Canonical, canonicalise, score_table, standardise
+from infoatlas_rt.estimation import slicing
+from infoatlas_rt.estimation.canonical import Canonical, canonicalise, score_table, standardise
+from infoatlas_rt.models import model_file
 from inputs import REGIMES
 
 WIDE = make_backend(model_file.load("wide"), "native", 2)

@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from infoatlas_export import onnx as export_module
-from infoatlas_rt import Estimator, model_file
+from infoatlas_rt import Estimator
+from infoatlas_rt.models import model_file
 from infoatlas_train import build, pretrain
 from infoatlas_train.build import OUTPUTS, Build
 from infoatlas_train.config import PRESETS

@@ -9,9 +9,10 @@ import pytest
 import torch
 from scipy import special, stats
 
-from infoatlas_rt import Estimator, model_file
+from infoatlas_rt import Estimator
 from infoatlas_rt.cli import main
-from infoatlas_rt.uncertainty import gaussian_part, rank_noise, standard_error
+from infoatlas_rt.estimation.uncertainty import gaussian_part, rank_noise, standard_error
+from infoatlas_rt.models import model_file
 from infoatlas_train import calibrate as module
 from infoatlas_train.calibrate import (
     LEAST_FEW,

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from infoatlas_rt import Estimator, InputError, gpu_arrays, independence_test
+from infoatlas_rt import Estimator, InputError, independence_test
 from infoatlas_rt.backends import onnxruntime as onnxruntime_backend
-from infoatlas_rt.discrete import repeats
-from infoatlas_rt.slicing import project, stiefel
+from infoatlas_rt.estimation.bounds import repeats
+from infoatlas_rt.estimation.slicing import project, stiefel
+from infoatlas_rt.inputs import gpu_arrays
 
 TOLERANCE = 1e-5  # nats
 

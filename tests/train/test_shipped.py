@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from infoatlas_rt import model_file
+from infoatlas_rt.models import model_file
 from infoatlas_train import pretrain
 from infoatlas_train.build import OUTPUTS, digest
 from infoatlas_train.config import HypernetworkConfig

@@ -1,8 +1,9 @@
 """Calibration of the standard error: python -m infoatlas_train.calibrate edge.onnx
 
 Reads datasets of known mutual information through the runtime's public interface, and fits the
-constants of :mod:`infoatlas_rt.uncertainty`: the maximum of a heavy-tailed likelihood (Student's t
-with two degrees of freedom, for a few datasets are misread altogether), then the factor by which
+constants of `infoatlas_rt.estimation.uncertainty`: the maximum of a heavy-tailed likelihood
+(Student's t with two degrees of freedom, for a few datasets are misread altogether), then the factor
+by which
 90% intervals hold 90% of the truths at small and at large n. Six minutes on one core. The constants
 get into a model file by
 
@@ -28,8 +29,8 @@ import torch
 
 from infoatlas_rt import Estimator
 from infoatlas_rt.cli.console import progress, table
-from infoatlas_rt.slicing import SLICES, stiefel
-from infoatlas_rt.uncertainty import CONSTANTS, standard_error
+from infoatlas_rt.estimation.slicing import SLICES, stiefel
+from infoatlas_rt.estimation.uncertainty import CONSTANTS, standard_error
 from infoatlas_train.data.atlas import Atlas
 from infoatlas_train.data.mixtures import WIDE, Mixture, component, label, low_rank_correlation
 
@@ -159,7 +160,7 @@ def standard_errors(data: Readings, constants: dict[str, float]) -> np.ndarray:
 
 
 def fit(data: Readings, share: float = SHARE, freedom: float = 2.0) -> dict[str, float]:
-    """The constants of `infoatlas_rt.uncertainty` by which `share` of the truths are covered."""
+    """Constants of the standard error by which `share` of the truths are covered."""
     diagnostics = [torch.from_numpy(data[name].astype(np.float64)) for name in DIAGNOSTICS]
     error = torch.from_numpy(data["mi"] - data["truth"])
     label = torch.from_numpy(data["truth_error"].astype(np.float64))

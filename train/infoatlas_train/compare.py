@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from infoatlas_rt.preprocess import canonicalise
+from infoatlas_rt.estimation.canonical import canonicalise
 from infoatlas_train import pretrain
 from infoatlas_train.config import PRESETS
 from infoatlas_train.data.atlas import Atlas, Datasets

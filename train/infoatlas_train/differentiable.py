@@ -29,18 +29,18 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from infoatlas_rt.checks import as_count
-from infoatlas_rt.discrete import FLOOR
 from infoatlas_rt.errors import InputError, ModelError
-from infoatlas_rt.prepare import shuffle
-from infoatlas_rt.preprocess import (
+from infoatlas_rt.estimation.bounds import FLOOR
+from infoatlas_rt.estimation.canonical import (
     clip_outliers,
     rotate,
     score_table,
     standardise,
     whiten,
 )
-from infoatlas_rt.slicing import GRID, Slicing, plan, without_constants
+from infoatlas_rt.estimation.prepare import shuffle
+from infoatlas_rt.estimation.slicing import GRID, Slicing, plan, without_constants
+from infoatlas_rt.inputs.checks import as_count
 from infoatlas_train.config import PAIRS, SHIFTS
 from infoatlas_train.model.critic import donsker_varadhan
 from infoatlas_train.model.infoatlas import InfoAtlas

@@ -18,8 +18,8 @@ from infoatlas_rt import (
     KeyStateTracker,
     OnlineEstimator,
 )
-from infoatlas_rt.checks import as_resolution
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.inputs.checks import as_resolution
 
 MOST = 1_000_000
 

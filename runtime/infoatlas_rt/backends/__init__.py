@@ -10,12 +10,12 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from ..engine_file import CONTROL, Profile, shift_range
 from ..errors import ProviderError
+from ..models.engine_file import CONTROL, Profile, shift_range
 from .protocol import Backend
 
 if TYPE_CHECKING:
-    from ..model_file import ModelFile
+    from ..models.model_file import ModelFile
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from .protocol import Floats, Indices
 from .threads import cpu_threads
 
 if TYPE_CHECKING:
-    from ..model_file import ModelFile
+    from ..models.model_file import ModelFile
 
 log = logging.getLogger(__name__)
 

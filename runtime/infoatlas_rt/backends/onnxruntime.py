@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError, ProviderError
-from ..gpu_arrays import device_pointer
-from ..model_file import OUTPUTS
+from ..inputs.gpu_arrays import device_pointer
+from ..models.model_file import OUTPUTS
 from .protocol import Floats, Indices
 from .threads import cpu_threads
 

@@ -18,10 +18,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine_file import REBUILD, EngineFile, Profile
 from ..errors import InputError, ModelError, ProviderError
-from ..gpu_arrays import Array, device_pointer
-from ..model_file import INPUTS, OUTPUTS, ModelFile
+from ..inputs.gpu_arrays import Array, device_pointer
+from ..models.engine_file import REBUILD, EngineFile, Profile
+from ..models.model_file import INPUTS, OUTPUTS, ModelFile
 from .cuda_device import INSTALL, CaptureError, Device, Graph
 from .protocol import Floats, Indices
 

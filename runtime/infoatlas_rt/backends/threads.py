@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..checks import as_count
+from ..inputs.checks import as_count
 
 
 def default_threads() -> int:

@@ -50,7 +50,7 @@ def add_json(parser: ArgumentParser) -> None:
 
 def make_estimator(arguments: Namespace) -> Any:
     """The estimator that the arguments of `add_estimator` and `add_slicing` describe."""
-    from ..estimator import Estimator
+    from ..estimation.estimator import Estimator
 
     return Estimator(
         arguments.model,

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from ..coupling import CouplingDetector
+from ..curves.extrema import DELAY, KeyStateDetector
 from ..errors import InputError
-from ..extrema import DELAY, KeyStateDetector
 from ..messages.bag_curve import read
 from ..messages.bags import Bag
 from ..messages.fields import Extractor
 from ..messages.stream import Stream
 from ..messages.sync import Synchroniser
-from ..sliding_window import OnlineEstimator
+from ..streams.coupling import CouplingDetector
+from ..streams.sliding_window import OnlineEstimator
 from .console import progress, table, write_json
 
 

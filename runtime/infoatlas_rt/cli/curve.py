@@ -8,9 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..data_files import load_trajectories
-from ..ensemble_curve import mi_curve
-from ..extrema import KINDS, KeyStateDetector, find
+from ..curves.ensemble_curve import mi_curve
+from ..curves.extrema import KINDS, KeyStateDetector, find
+from ..files.load import load_trajectories
 from .console import progress, table, write_json
 from .events import compare, event, load_flags
 

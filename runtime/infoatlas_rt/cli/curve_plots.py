@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ensemble_curve import MICurve
-from ..extrema import KeyState
+from ..curves.ensemble_curve import MICurve
+from ..curves.extrema import KeyState
 from .drawing import (
     COUPLED,
     CURVE,

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ..data_files import load_trajectories
-from ..discovery import LEVEL, discover_keystates
 from ..errors import InputError, OutputError
-from ..explanation import SLICES
-from ..keystates import KeyStates
-from ..lerobot_files import is_lerobot, write_keystates
+from ..files.lerobot import is_lerobot, write_keystates
+from ..files.load import load_trajectories
+from ..inputs.trajectories import Trajectories
+from ..keystates.discovery import LEVEL, discover_keystates
+from ..keystates.explanation import SLICES
+from ..keystates.result import KeyStates
 from ..messages.demonstrations import bags_in, load_demonstrations
-from ..trajectories import Trajectories
 from .console import check_json, finite, progress, table, write_json
 from .events import distances, evenly_spaced, event_steps, load_flags, slowest
 

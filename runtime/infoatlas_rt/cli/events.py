@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..file_readers import read_numpy
+from ..files.numbers import read_numpy
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from .console import progress, table, write_json
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ..independence import TestResult
+    from ..estimation.independence import TestResult
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -38,8 +38,8 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
     """Run the command; `make_estimator` makes what the arguments ask for."""
     import numpy as np
 
-    from ..data_files import load_pairs
-    from ..independence import independence_test
+    from ..estimation.independence import independence_test
+    from ..files.load import load_pairs
 
     if arguments.plot is not None:
         from .drawing import check_file

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import as_count
 from ..errors import InputError
-from ..estimator import Estimator
-from ..result import Estimate
+from ..estimation.estimator import Estimator
+from ..estimation.result import Estimate
+from ..inputs.checks import as_count
 from .board import Board
 
 WARM_UP = 0.2  # seconds

@@ -134,7 +134,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _estimate(arguments: argparse.Namespace) -> None:
-    from ..data_files import load_pairs
+    from ..files.load import load_pairs
 
     x, y, dropped = load_pairs(arguments.x, arguments.y, drop_missing=arguments.drop_missing)
     result = make_estimator(arguments).estimate(x, y, time_series=arguments.time_series)
@@ -158,7 +158,7 @@ def _bench(arguments: argparse.Namespace) -> None:
 
 def _info(arguments: argparse.Namespace) -> None:
     from ..backends import installed
-    from ..model_file import load
+    from ..models.model_file import load
 
     model_file = load(arguments.model)
     left_out = "bytes", "metadata", "engine"

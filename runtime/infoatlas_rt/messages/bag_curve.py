@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..coupling import CouplingEvent
+from ..curves.extrema import KeyState
 from ..errors import InputError
-from ..extrema import KeyState
-from ..result import Estimate
+from ..estimation.result import Estimate
+from ..streams.coupling import CouplingEvent
 from .bags import Bag
 from .stream import Stream
 

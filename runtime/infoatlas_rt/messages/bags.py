@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from ..errors import InputError
-from ..file_readers import check_regular
+from ..files.numbers import check_regular
 from .schema import Schema
 from .truncated import copy_intact
 

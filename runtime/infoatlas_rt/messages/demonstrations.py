@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import InputError
-from ..trajectories import Trajectories
+from ..inputs.trajectories import Trajectories
 from .bags import SUFFIXES, Bag
 from .fields import Extractor
 

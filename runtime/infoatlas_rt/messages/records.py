@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..coupling import CouplingEvent
-from ..extrema import KeyState
-from ..result import WindowEstimate
+from ..curves.extrema import KeyState
+from ..estimation.result import WindowEstimate
+from ..streams.coupling import CouplingEvent
 
 
 class Sample(NamedTuple):

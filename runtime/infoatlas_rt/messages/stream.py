@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..coupling import CouplingDetector
+from ..curves.extrema import KeyStateDetector
 from ..errors import InputError
-from ..extrema import KeyStateDetector
-from ..sliding_window import OnlineEstimator
-from ..tracker import KeyStateTracker
+from ..keystates.tracker import KeyStateTracker
+from ..streams.coupling import CouplingDetector
+from ..streams.sliding_window import OnlineEstimator
 from .fields import Extractor, OtherJoints
 from .records import Output, Sample, TrackedKeyState
 from .sync import Synchroniser

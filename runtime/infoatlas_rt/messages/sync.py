@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import as_count, as_seconds
+from ..inputs.checks import as_count, as_seconds
 
 
 class Pair(NamedTuple):

@@ -9,9 +9,10 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from infoatlas_rt import Estimator, backends, model_file
+from infoatlas_rt import Estimator, backends
 from infoatlas_rt.backends import make_backend, native
 from infoatlas_rt.errors import InputError, ProviderError
+from infoatlas_rt.models import model_file
 
 onnxruntime = pytest.importorskip("onnxruntime")
 

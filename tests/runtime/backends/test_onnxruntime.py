@@ -5,14 +5,14 @@ import sys
 import numpy as np
 import pytest
 
-from infoatlas_rt import model_file
 from infoatlas_rt.backends import make_backend
 from infoatlas_rt.backends import onnxruntime as onnxruntime_backend
 from infoatlas_rt.backends.onnxruntime import OnnxRuntimeBackend
 from infoatlas_rt.backends.threads import default_threads
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
-from infoatlas_rt.gpu_arrays import device_pointer
-from infoatlas_rt.preprocess import canonicalise
+from infoatlas_rt.estimation.canonical import canonicalise
+from infoatlas_rt.inputs.gpu_arrays import device_pointer
+from infoatlas_rt.models import model_file
 
 onnxruntime = pytest.importorskip("onnxruntime")
 

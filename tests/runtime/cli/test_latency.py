@@ -10,7 +10,7 @@ import pytest
 from fakes import RecordingEstimator
 from infoatlas_rt.cli import latency
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.estimator import Estimator
+from infoatlas_rt.estimation.estimator import Estimator
 
 
 @pytest.mark.parametrize("n", [1, 7, 100, 333])

@@ -12,7 +12,7 @@ import pytest
 
 from infoatlas_rt import KeyStates
 from infoatlas_rt.cli import main
-from infoatlas_rt.estimator import Estimator
+from infoatlas_rt.estimation.estimator import Estimator
 from pictures import series, words
 
 PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
@@ -312,7 +312,7 @@ def test_interrupted(monkeypatch, capsys):
     def interrupt(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("infoatlas_rt.model_file.load", interrupt)
+    monkeypatch.setattr("infoatlas_rt.models.model_file.load", interrupt)
     assert main.main(["info"]) == 130
     assert capsys.readouterr().err == "interrupted\n"
 

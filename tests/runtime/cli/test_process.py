@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt.cli import main
-from infoatlas_rt.estimator import Estimator
+from infoatlas_rt.estimation.estimator import Estimator
 
 
 @pytest.fixture
@@ -169,13 +169,13 @@ LATER = "threading.Timer(moment, os.kill, (os.getpid(), signal.SIGINT)).start()"
         "infoatlas_rt.cli.main",
         "argparse",
         "infoatlas_rt.errors",
-        "infoatlas_rt.estimator",
+        "infoatlas_rt.estimation.estimator",
         "numpy",
         "numpy.linalg",
         "array_api_compat",
         "onnxruntime",
         "onnxruntime.capi.onnxruntime_pybind11_state",
-        "infoatlas_rt.result",
+        "infoatlas_rt.estimation.result",
     ],
 )
 def test_an_interrupt_during_imports(samples, name):

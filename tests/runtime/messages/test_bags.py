@@ -20,17 +20,17 @@ from rosbags.typesys import Stores, get_typestore
 
 from fakes import RecordingEstimator
 from infoatlas_rt.cli import main
-from infoatlas_rt.coupling import CouplingDetector
+from infoatlas_rt.curves.extrema import KeyStateDetector
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.estimator import Estimator
-from infoatlas_rt.extrema import KeyStateDetector
+from infoatlas_rt.estimation.estimator import Estimator
 from infoatlas_rt.messages import bag_curve
 from infoatlas_rt.messages.bag_curve import read
 from infoatlas_rt.messages.bags import Bag
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.stream import Stream
 from infoatlas_rt.messages.sync import Synchroniser
-from infoatlas_rt.sliding_window import OnlineEstimator
+from infoatlas_rt.streams.coupling import CouplingDetector
+from infoatlas_rt.streams.sliding_window import OnlineEstimator
 from pictures import drawn, series, words
 
 ROOT = Path(__file__).parents[3]

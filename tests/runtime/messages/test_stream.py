@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from fakes import RecordingEstimator
+from infoatlas_rt.curves.extrema import KeyStateDetector
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.estimator import Estimator
-from infoatlas_rt.extrema import KeyStateDetector
+from infoatlas_rt.estimation.estimator import Estimator
 from infoatlas_rt.messages.records import Sample
 from infoatlas_rt.messages.stream import Stream
-from infoatlas_rt.sliding_window import OnlineEstimator
+from infoatlas_rt.streams.sliding_window import OnlineEstimator
 
 
 @pytest.fixture

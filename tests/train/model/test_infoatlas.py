@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from infoatlas_rt.preprocess import canonicalise, normal_scores
+from infoatlas_rt.estimation.canonical import canonicalise, normal_scores
 from infoatlas_train.config import PRESETS, SHIFTS
 from infoatlas_train.model.critic import (
     anchor,

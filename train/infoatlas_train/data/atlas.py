@@ -29,10 +29,10 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from infoatlas_train.data import families, switches
+from infoatlas_train.data import events, families
 from infoatlas_train.data.mixtures import Pairs
 
-DRAWS = families.DRAWS | {"events": switches.events, "signs": switches.signs}
+DRAWS = families.DRAWS | {"events": events.events, "signs": events.signs}
 LOG_RATIO_BOUND = 12.0  # guards the teacher against the far tails
 
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import smooth_l1_loss, softplus
 
-from infoatlas_rt.preprocess import rotate, whiten
+from infoatlas_rt.estimation.canonical import rotate, whiten
 from infoatlas_train.data.atlas import Datasets
 from infoatlas_train.model.critic import donsker_varadhan
 from infoatlas_train.model.infoatlas import InfoAtlas
@@ -27,8 +27,8 @@ HIGHEST_MI = 6.5  # nats; above it a sample cannot tell, and the model must only
 def query_scores(support: Tensor, query: Tensor) -> Tensor:
     """Normal scores of query points by their rank within the support: [B, d, n], [B, d, q] float.
 
-    Agrees with :func:`infoatlas_rt.preprocess.normal_scores` on points of the support, ties
-    included; between two of them the rank is interpolated.
+    Agrees with `infoatlas_rt.estimation.canonical.normal_scores` on points of the support,
+    ties included; between two of them the rank is interpolated.
     """
     n = support.shape[-1]
     support = support.contiguous()

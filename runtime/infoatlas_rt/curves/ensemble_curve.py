@@ -1,0 +1,197 @@
+"""The curve I(s_t; s_<t-Δt) over the time of many recorded trajectories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..estimation.estimator import Estimator, as_estimator
+from ..estimation.parallel import run_jobs
+from ..estimation.result import Estimate
+from ..inputs.checks import as_count, as_flag
+from ..inputs.trajectories import Trajectories, as_trajectories
+from .lagged_pairs import ensemble_pairs
+
+MODES = ("auto", "raw", "normalised")
+
+
+@dataclass(frozen=True, eq=False)
+class MICurve:
+    """Mutual information at T moments, over N trajectories.
+
+    Attributes
+    ----------
+    position : [T] float64
+        Step t (raw), or fraction of the trajectory (normalised; mean over trajectories).
+    mi, stderr, noise : [T] float64
+        Nats; of each point alone, as in `Estimate`. Points share the model's errors, so compare
+        them by `noise`. They share trajectories too, so the standard error of a difference is
+        smaller (see `extrema.py`).
+    samples : [T] int64
+        Trajectories behind each point.
+    per_slice : [T, S] float64
+    influence : [T, N] float64
+        Influence of each trajectory on the point; NaN for trajectories that do not reach it.
+    saturated : [T] bool
+        As in `Estimate`: the true value may be much larger.
+    mode : {"raw", "normalised"}
+    lag, history : int
+        In original steps.
+    dropped : tuple of int
+        Coordinates left out because they are constant within every trajectory.
+    how : str
+        Estimator and settings, one line.
+    """
+
+    position: NDArray[np.float64]
+    mi: NDArray[np.float64]
+    stderr: NDArray[np.float64]
+    noise: NDArray[np.float64]
+    samples: NDArray[np.int64]
+    per_slice: NDArray[np.float64]
+    influence: NDArray[np.float64]
+    saturated: NDArray[np.bool_]
+    mode: str
+    lag: int
+    history: int
+    dropped: tuple[int, ...]
+    how: str
+
+
+def mi_curve(
+    trajectories: Trajectories | Sequence[Any],
+    estimator: Estimator,
+    *,
+    lag: int = 2,
+    history: int = 1,
+    mode: str = "auto",
+    points: int = 100,
+    drop_constant: bool = True,
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> MICurve:
+    """I(s_t; s_<t-Δt) over trajectories, at every moment (the paper's Section 4.4).
+
+    All moments have the same projections, and neighbouring moments have the same trajectories, so
+    the points differ by the data alone.
+
+    Parameters
+    ----------
+    trajectories : Trajectories, or sequence of [T_i, d] array-like
+    estimator : Estimator
+    lag, history : int
+        Steps between a state and its past, and how many past states are stacked.
+    mode : {"auto", "raw", "normalised"}
+        "raw": original steps, while as many trajectories reach them as the model needs (n_min).
+        Fewer trajectories reach the later steps, so the noise grows towards the end.
+        "normalised": `points` moments from the start to the end of each trajectory, which aligns
+        trajectories of different length; it needs the ends of trajectories, so it is for
+        recordings. Pairs are `lag` original steps apart either way. "auto": "raw" if all
+        trajectories have the same length.
+    points : int
+        T in normalised time.
+    drop_constant : bool
+        Leave out coordinates that are constant within every trajectory (goals, sizes): they are
+        copies of their own past by construction, at every moment alike.
+    executor : concurrent.futures.Executor, optional
+        Spreads the points over its workers; the result has the same bits. See `parallel.py`.
+    progress : callable, optional
+        Called with (points done, points in all).
+
+    Returns
+    -------
+    MICurve
+
+    Raises
+    ------
+    InputError
+        Too few or too short trajectories, nothing but constant coordinates, or settings of the
+        wrong type or out of range.
+    """
+    reach = as_count(lag, "lag", 1) + as_count(history, "history", 1) - 1
+    points = as_count(points, "points", 2, 10**5)
+    trajectories = as_trajectories(trajectories)
+    estimator = as_estimator(estimator)
+    drop_constant = as_flag(drop_constant, "drop_constant")
+    if not isinstance(mode, str) or mode not in MODES:
+        raise InputError(f"mode is {mode!r}: use one of {', '.join(MODES)}")
+    states, lengths = trajectories.states, trajectories.lengths
+    if mode == "auto":
+        mode = "raw" if (lengths == lengths[0]).all() else "normalised"
+    least = estimator.model_file.n_min
+    enough = int((lengths > reach).sum())
+    if enough < least:
+        raise InputError(
+            f"{enough} trajectories are longer than {reach} steps, but model "
+            f"{estimator.model_file.name} needs {least} samples at each moment: record more of "
+            "them, or read one robot's stream with OnlineEstimator"
+        )
+    dropped: tuple[int, ...] = ()
+    if drop_constant:
+        constant = _constant_within(states, lengths)
+        if constant.all():
+            raise InputError(
+                f"all {len(constant)} coordinates are constant within every trajectory: "
+                "record states that move"
+            )
+        states, dropped = states[:, ~constant], tuple(np.flatnonzero(constant).tolist())
+
+    if mode == "raw":
+        moments = np.arange(reach, np.sort(lengths)[-least])
+        position = moments.astype(np.float64)
+    else:
+        moments = np.linspace(0, 1, points)
+        present = lengths[lengths > reach]
+        step = reach + np.rint(moments[:, None] * (present - 1 - reach))
+        position = (step / (present - 1)).mean(axis=1)
+    members: list[NDArray[np.int64]] = []  # trajectories of each point
+
+    def jobs() -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+        for at in moments:
+            x, y, who = ensemble_pairs(
+                states, lengths, at, lag=lag, history=history, normalised=mode == "normalised"
+            )
+            members.append(who)
+            yield x, y
+
+    estimates: list[Estimate] = []
+    influence = np.full((len(moments), len(lengths)), np.nan)
+    for i, estimate in enumerate(run_jobs(_estimate, estimator, jobs(), executor)):
+        estimates.append(estimate)
+        influence[i, members[i]] = estimate.influence
+        if progress is not None:
+            progress(i + 1, len(moments))
+    one = estimates[0]
+    slices = "unsliced" if one.k is None else f"{one.slices} slices of {one.k} dimensions"
+    return MICurve(
+        position=position,
+        mi=np.array([estimate.mi for estimate in estimates]),
+        stderr=np.array([estimate.stderr for estimate in estimates]),
+        noise=np.array([estimate.noise for estimate in estimates]),
+        samples=np.array([estimate.samples for estimate in estimates]),
+        per_slice=np.array([estimate.per_slice for estimate in estimates]),
+        influence=influence,
+        saturated=np.array([estimate.saturated for estimate in estimates]),
+        mode=mode,
+        lag=lag,
+        history=history,
+        dropped=dropped,
+        how=f"{slices}, model {one.model} on {one.provider}, seed {one.seed}",
+    )
+
+
+def _estimate(estimator: Estimator, x: NDArray[Any], y: NDArray[Any]) -> Estimate:
+    return estimator.estimate(x, y)
+
+
+def _constant_within(states: NDArray[np.floating], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which coordinates [d] are constant within every trajectory."""
+    moved: NDArray[np.bool_] = states[1:] != states[:-1]
+    moved[np.cumsum(lengths)[:-1] - 1] = False  # from one trajectory to the next
+    return np.asarray(~moved.any(axis=0))

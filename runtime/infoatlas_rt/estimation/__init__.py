@@ -1,0 +1,1 @@
+"""Estimates of mutual information, with a standard error; tests of independence."""

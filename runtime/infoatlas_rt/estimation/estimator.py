@@ -1,0 +1,353 @@
+"""Mutual information of two samples: check and prepare, evaluate the graph, add the error."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from ..backends import make_backend
+from ..backends.protocol import Backend
+from ..errors import InputError, ModelError
+from ..inputs.checks import as_count, as_flag, as_gpu_samples, as_groups, as_resolution, as_samples
+from ..inputs.gpu_arrays import on_gpu
+from ..models import model_file
+from . import slicing
+from .forward import Outputs, forward
+from .prepare import Prepared, check_lengths, prepare
+from .result import Estimate
+from .uncertainty import sampling_noise, standard_error
+
+if TYPE_CHECKING:
+    from .critic import Critic
+
+
+class Estimator:
+    """Estimates mutual information in one forward pass, without optimisation per data set.
+
+    It keeps a model loaded, and uses the same projections for every pair of widths (dx, dy). So
+    the estimates of a stream, or of the points of a curve, differ by their data alone.
+
+    Parameters
+    ----------
+    model : str or path
+        The name of a shipped model, an .onnx file, or a TensorRT .engine file that
+        `infoatlas-rt build` wrote.
+    provider : {"cpu", "native", "cuda", "tensorrt", "auto"}
+        What evaluates the graph: "cpu" is ONNX Runtime, "native" the C++ engine of the package
+        infoatlas-rt-native. A provider that is missing is an error; no other one replaces it.
+        "auto" takes the first of "cuda", "native" and "cpu" that starts. An .engine file takes
+        "tensorrt" or "auto" only.
+    threads : int, optional
+        CPU threads; two unless given, or one on a single core.
+    k : int, optional
+        Dimensions of a slice, at most the model's D; D unless given.
+    slices : int, optional
+        Number of slices S if a side is sliced; 40 unless given.
+    sides : {"auto", "both", "x", "y"}
+        Which sides are sliced. "auto": both if `k` is given, else those wider than D.
+    shifts : int, optional
+        Cyclic shifts M that make the product of marginals, at least 4; at most n-1 are used. The
+        default is in the model's metadata. More shifts reduce the variance of a slice at small n,
+        and take longer.
+    seed : int
+        Of projections, shuffle and shifts. The same input, seed, provider, threads and machine
+        give the same bits.
+
+    Attributes
+    ----------
+    model_file : ModelFile
+        The checked model file.
+    backend : Backend
+        The threads of a process share it, and it works in a forked process. Estimators can be
+        pickled and copied: settings and the name of a shipped model (or the path of another one)
+        are stored, and the model is loaded again.
+    seconds : dict of float
+        Wall-clock time of the stages of the last estimate: "slicing" (with all checks and
+        preparation), "preprocessing", "inference", "total".
+
+    Raises
+    ------
+    InputError
+        An argument is out of range.
+    ModelError
+        The model file cannot be used.
+    ProviderError
+        The provider is not available.
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str] = "edge",
+        *,
+        provider: str = "cpu",
+        threads: int | None = None,
+        k: int | None = None,
+        slices: int | None = None,
+        sides: str = "auto",
+        shifts: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        if not isinstance(sides, str) or sides not in slicing.SIDES:
+            raise InputError(f"sides is {sides!r}: use one of {', '.join(slicing.SIDES)}")
+        if not isinstance(model, str | os.PathLike):
+            raise InputError(
+                f"model is {model!r}: pass the path of an .onnx file, or the name of a shipped "
+                f"model ({', '.join(model_file.available())})"
+            )
+        self.model_file = model_file.load(model)
+        self.k = None if k is None else as_count(k, "k", 1, self.model_file.dim)
+        self.slices = None if slices is None else as_count(slices, "slices", 1)
+        self.sides = sides
+        self.shifts = None if shifts is None else as_count(shifts, "shifts", 4)
+        self.seed = as_count(seed, "seed", 0)
+        self.backend: Backend = make_backend(self.model_file, provider, threads)
+        self.seconds: dict[str, float] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        path = self.model_file.path
+        shipped = path.parent == model_file.MODELS
+        options = {name: getattr(self, name) for name in ("k", "slices", "sides", "shifts", "seed")}
+        options |= {"provider": self.backend.provider, "threads": self.backend.threads}
+        return _restore, (
+            type(self),
+            path.stem if shipped else str(path.absolute()),
+            self.model_file.sha256,
+            options,
+        )
+
+    def estimate(
+        self,
+        x: Any,
+        y: Any,
+        *,
+        time_series: bool = False,
+        resolution_x: Any = None,
+        resolution_y: Any = None,
+        groups: Any = None,
+    ) -> Estimate:
+        """Estimate I(x; y) in nats; the k-sliced one if a side is sliced.
+
+        Parameters
+        ----------
+        x, y : array-like [n] or [n, d]
+            Paired samples of any real type; row i of x belongs to row i of y. Arrays of torch or
+            CuPy on the GPU that evaluates the graph stay there; the result is on the host.
+        time_series : bool
+            The samples are in order of time, and each depends on its neighbours. The graph then
+            corrects for the apparent dependence of slowly varying states, and the standard error
+            uses a long-run variance.
+        resolution_x, resolution_y : float or [d], optional
+            Smallest difference that has a meaning, in the units of the data (the step of an
+            encoder, for example): values are rounded to multiples of it before they are ranked.
+        groups : array-like [n] of int, optional
+            Trajectory, episode or subject of each sample. Without groups, the samples of one
+            trajectory count as independent: a goal or a pose that is constant within a trajectory
+            identifies it in both sides, which appears as information even if the sides are
+            independent. With groups, the product of marginals pairs samples of different groups
+            only, and the standard error is clustered by group, which covers dependence in time
+            within groups. In an unsliced side, ties of a coordinate that is constant within groups
+            are broken at random (seeded), because it has one independent value per group. The
+            estimate is of I(x; y) over trajectories and steps together. If both sides identify the
+            trajectory, that is still information, and up to about log(groups) nats of it can be
+            found. No group may hold half of the samples.
+
+        Returns
+        -------
+        Estimate
+
+        Raises
+        ------
+        InputError
+            The samples cannot be used (type, shape, NaN, fewer than the model's n_min, ...), they
+            do not fit `k` and `sides`, one of `groups` is too large, or one side is on another
+            device than the other one or than the model.
+        ModelError
+            The model's output is not finite.
+        """
+        start = perf_counter()
+        prepared = self.prepare(x, y, time_series, resolution_x, resolution_y, groups)
+        preparation = perf_counter() - start
+        outputs = forward(prepared, self.model_file, self.backend)
+        found = self._estimate(prepared, outputs, time_series)
+        self.seconds = outputs.seconds | {
+            "slicing": outputs.seconds["slicing"] + preparation,
+            "total": perf_counter() - start,
+        }
+        return found
+
+    def prepare(
+        self,
+        x: Any,
+        y: Any,
+        time_series: bool = False,
+        resolution_x: Any = None,
+        resolution_y: Any = None,
+        groups: Any = None,
+    ) -> Prepared:
+        """Check samples, and prepare them for the graph; arguments and errors as in `estimate`."""
+        read = as_gpu_samples if on_gpu(x, y, self.backend.provider) else as_samples
+        x, y = read(x, "x"), read(y, "y")
+        (n, dx), (ny, dy) = x.shape, y.shape
+        check_lengths(n, ny, self.model_file)
+        plan = slicing.plan(
+            dx,
+            dy,
+            self.model_file.dim,
+            k=self.k,
+            slices=self.slices,
+            sides=self.sides,
+            seed=self.seed,
+        )
+        return prepare(
+            x,
+            y,
+            plan,
+            shifts=self.shifts or self.model_file.shift_count(n, plan.slices),
+            seed=self.seed,
+            time_series=as_flag(time_series, "time_series"),
+            resolution_x=as_resolution(resolution_x, dx, "resolution_x"),
+            resolution_y=as_resolution(resolution_y, dy, "resolution_y"),
+            groups=None if groups is None else as_groups(groups, n),
+        )
+
+    def _estimate(self, prepared: Prepared, outputs: Outputs, time_series: bool) -> Estimate:
+        """Average the slices, and add the standard error and the flags."""
+        n, plan = len(prepared.order), prepared.plan
+        noise, effective = sampling_noise(
+            outputs.influence, outputs.per_slice, time_series=time_series, groups=prepared.groups
+        )
+        constants = self.model_file.calibration.get("whole" if plan.k is None else "sliced")
+        stderr = standard_error(
+            constants, noise, outputs.predicted_error, outputs.rank_noise, effective
+        )
+        return Estimate(
+            mi=float(outputs.per_slice.mean()),
+            stderr=0.0 if prepared.degenerate else float(stderr),
+            noise=noise,
+            spread=outputs.predicted_error,
+            gaussian=outputs.gaussian,
+            rank_noise=outputs.rank_noise,
+            per_slice=outputs.per_slice,
+            pointwise=outputs.pointwise,
+            influence=outputs.influence,
+            samples=n,
+            effective_samples=effective,
+            slices=plan.slices,
+            k=plan.k,
+            seed=self.seed,
+            provider=self.backend.provider,
+            model=self.model_file.name,
+            saturated=outputs.saturated,
+            degenerate=prepared.degenerate,
+            limited=outputs.limited,
+            rank_x=outputs.rank_x,
+            rank_y=outputs.rank_y,
+            neighbours_alike=not time_series and prepared.neighbours_alike(),
+            beyond_n_max=n > self.model_file.n_max,
+            constant_x=prepared.constant_x,
+            constant_y=prepared.constant_y,
+        )
+
+    def write(self, x: Any, y: Any, *, groups: Any = None) -> Critic:
+        """Write a critic that is kept, for the local mutual information of new pairs.
+
+        Parameters
+        ----------
+        x, y, groups
+            As in `estimate`; of more than 1,500 pairs a random subset is used.
+
+        Returns
+        -------
+        Critic
+            `Critic.pointwise(x, y)` gives nats for each new pair, in NumPy alone. It has no bias
+            correction, no standard error and no neighbour features: it ranks moments, and its
+            values are below those of `estimate`.
+
+        Raises
+        ------
+        InputError
+            As in `estimate`, or a side is constant.
+        ModelError
+            The model has no graph that writes critics to keep; "edge" has one.
+        """
+        from . import critic
+
+        return critic.write(self, x, y, groups)
+
+
+def estimate(
+    x: Any,
+    y: Any,
+    *,
+    time_series: bool = False,
+    resolution_x: Any = None,
+    resolution_y: Any = None,
+    groups: Any = None,
+    **options: Any,
+) -> Estimate:
+    """Estimate I(x; y) with an estimator that is made once and kept.
+
+    Parameters
+    ----------
+    x, y, time_series, resolution_x, resolution_y, groups
+        As in `Estimator.estimate`.
+    **options
+        As in `Estimator`.
+
+    Returns
+    -------
+    Estimate
+
+    Raises
+    ------
+    InputError, ModelError, ProviderError
+        As `Estimator` and `Estimator.estimate`.
+    """
+    try:
+        estimator = _estimator(**options)
+    except TypeError:  # an unknown or unhashable option: let Estimator name it
+        estimator = Estimator(**options)
+    return estimator.estimate(
+        x,
+        y,
+        time_series=time_series,
+        resolution_x=resolution_x,
+        resolution_y=resolution_y,
+        groups=groups,
+    )
+
+
+def as_estimator(value: Estimator | str | os.PathLike[str] | None) -> Estimator:
+    """Return an estimator as it is, or load a model; the default model if None.
+
+    Raises
+    ------
+    InputError, ModelError, ProviderError
+        Neither an estimator nor a model, or as `Estimator`.
+    """
+    if value is None:
+        return Estimator()
+    if isinstance(value, str | os.PathLike):
+        return Estimator(value)
+    if not (hasattr(value, "estimate") and hasattr(value, "model_file")):
+        raise InputError(f"estimator is {value!r}: pass an Estimator, or a model to make one of")
+    return value
+
+
+def _restore(kind: type[Estimator], model: str, sha256: str, options: dict[str, Any]) -> Estimator:
+    """Unpickle an estimator; ModelError if the model file differs from the pickled one."""
+    estimator = kind(model, **options)
+    if estimator.model_file.sha256 != sha256:
+        raise ModelError(
+            f"{estimator.model_file.path} is not the file that this estimator was pickled with "
+            f"(SHA-256 {estimator.model_file.sha256[:12]}, it was {sha256[:12]}): use the same "
+            "one, or make a new Estimator"
+        )
+    return estimator
+
+
+@lru_cache(maxsize=4, typed=True)
+def _estimator(**options: Any) -> Estimator:
+    return Estimator(**options)

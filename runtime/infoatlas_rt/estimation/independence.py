@@ -1,0 +1,311 @@
+"""Are x and y independent? A permutation test on mutual information and linear association.
+
+The samples of y are permuted, which keeps both sides and removes every dependence between them. The
+model estimates each permuted pairing like the given one: same slices, same shuffle, same shifts.
+Beside it stands the RV coefficient of normal scores (Robert and Escoufier 1976), which sums what is
+weak in each of many pairs of coordinates and costs one matrix product. The statistic is the larger
+of the two, each standardised over all pairings. Under independence all pairings are equally likely,
+so the rank of the given one is uniform and the level of the test is exact for every model and every
+sample size. (With ties, as between discrete sides, the test is conservative.)
+
+Ranks and whitening of a side do not depend on the pairing, so they are computed once. The canonical
+rotation and the estimate are computed for each pairing, a batch of pairings in one call of the
+backend.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ModelError
+from ..inputs.checks import as_count
+from ..inputs.gpu_arrays import Array, array_namespace, beside, contiguous
+from .bounds import bounded
+from .canonical import Side, normal_scores, pair, whiten
+from .estimator import Estimator, as_estimator
+from .parallel import run_jobs
+from .prepare import Prepared
+
+PERMUTATIONS = 199
+
+
+@dataclass(frozen=True, eq=False)
+class TestResult:
+    """Result of a test of independence.
+
+    Attributes
+    ----------
+    mi : float
+        Nats; the estimate of the given pairing, as of `Estimator.estimate`.
+    p_value : float
+        Share of pairings, the given one included, whose statistic is at least as large. It cannot
+        be below 1 / (1 + B).
+    statistic : float
+        The larger of `mi` and `rv`, each with mean 0 and standard deviation 1 over all pairings.
+    null : [B] float64
+        Nats; the estimates of B permuted pairings, in the order in which they were drawn.
+    rv : float
+        RV coefficient of the normal scores, 0 to 1: the squared correlations of all coordinates of
+        x with all of y, as a share of what they can be.
+    null_rv : [B] float64
+        The same of the permuted pairings.
+    method : {"permutation", "circular shift"}
+    samples : int
+        n.
+    slices : int
+        S; 1 if both sides are unsliced.
+    k : int or None
+        Dimensions of a slice; None if both sides are unsliced.
+    seed : int
+        Of the pairings, the projections, the shuffle and the shifts.
+    provider, model : str
+    degenerate : bool
+        A side is constant, so there is no dependence: `mi`, `rv` and their nulls are exactly 0,
+        `p_value` is 1.
+    """
+
+    __test__ = False  # pytest collects classes with this name
+
+    mi: float
+    p_value: float
+    statistic: float
+    null: NDArray[np.float64]
+    rv: float
+    null_rv: NDArray[np.float64]
+    method: str
+    samples: int
+    slices: int
+    k: int | None
+    seed: int
+    provider: str
+    model: str
+    degenerate: bool
+
+    def __str__(self) -> str:
+        """One line."""
+        how = "unsliced" if self.k is None else f"{self.slices} slices, k={self.k}"
+        return (
+            f"I = {self.mi:.3f} nats, p = {self.p_value:.3g} ({len(self.null)} "
+            f"{self.method}s, n={self.samples}, {how}, {self.model} on {self.provider})"
+            + (" [degenerate]" if self.degenerate else "")
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON-safe values."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return values | {"null": self.null.tolist(), "null_rv": self.null_rv.tolist()}
+
+
+def independence_test(
+    x: Any,
+    y: Any,
+    estimator: Estimator | str | os.PathLike[str] | None = None,
+    *,
+    permutations: int = PERMUTATIONS,
+    time_series: bool = False,
+    resolution_x: Any = None,
+    resolution_y: Any = None,
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> TestResult:
+    """Test whether x and y are independent, by permutations of y.
+
+    It finds what mutual information sees, and weak linear dependence that is spread over many
+    coordinates, which single slices do not show.
+
+    Parameters
+    ----------
+    x, y : array-like [n] or [n, d]
+        Paired samples, as in `Estimator.estimate`.
+    estimator : Estimator or str or path, optional
+        The estimator to use, or a model to make one of; the shipped model unless given.
+    permutations : int
+        B, permuted pairings. With 199 the smallest p-value is 0.005.
+    time_series : bool
+        The samples are in time order and neighbours depend on each other. Then y is shifted
+        cyclically, which keeps its autocorrelation. There are n - 1 shifts, so fewer pairings than
+        asked for are used if n is small. Small shifts are included: estimates of neighbouring
+        shifts are similar, so without them the given pairing would not be exchangeable with the
+        others. Both series have to be stationary, and much longer than their autocorrelation.
+        Where they drift (random walks) or are short, the seam of the shift matters, and
+        independent series are called dependent too often. It is a test of two different series;
+        it does not test whether a series depends on its own past.
+    resolution_x, resolution_y : float or [d], optional
+        As in `Estimator.estimate`.
+    executor : concurrent.futures.Executor, optional
+        Spreads the pairings over its workers; the result has the same bits. See `parallel.py`.
+    progress : callable, optional
+        Called with (slices done, slices in all), over all pairings.
+
+    Returns
+    -------
+    TestResult
+
+    Raises
+    ------
+    InputError, ModelError
+        As `Estimator.estimate`; or `permutations` is not a positive integer.
+    """
+    count = as_count(permutations, "permutations", 1, 10**7)
+    estimator = as_estimator(estimator)
+    prepared = estimator.prepare(x, y, time_series, resolution_x, resolution_y)
+    pairings = _Pairings(prepared, count, time_series, estimator.seed)
+    values, rv = np.zeros((2, len(pairings)))
+    if not prepared.degenerate:
+        values = _mean_over_slices(estimator, prepared, pairings, executor, progress)
+        rv = _rv_coefficients(prepared, pairings)
+    if not np.isfinite(values).all():
+        raise ModelError(
+            f"model {estimator.model_file.name} gave values that are not finite on "
+            f"{estimator.backend.provider}: use provider='cpu' or another model, and please report"
+        )
+    statistic = np.maximum(_standardised(values), _standardised(rv))
+    return TestResult(
+        mi=float(values[0]),
+        p_value=float(np.mean(statistic >= statistic[0])),
+        statistic=float(statistic[0]),
+        null=values[1:],
+        rv=float(rv[0]),
+        null_rv=rv[1:],
+        method=pairings.method,
+        samples=len(prepared.order),
+        slices=prepared.plan.slices,
+        k=prepared.plan.k,
+        seed=estimator.seed,
+        provider=estimator.backend.provider,
+        model=estimator.model_file.name,
+        degenerate=prepared.degenerate,
+    )
+
+
+class _Pairings:
+    """Which sample of y goes to which of x: pairing 0 is the given one.
+
+    Indices are positions in the shuffled samples. Each pairing is drawn when it is asked for, from
+    a random stream of its own: all of them at once could need much more memory than the samples.
+    """
+
+    def __init__(self, prepared: Prepared, count: int, time_series: bool, seed: int) -> None:
+        self.method = "circular shift" if time_series else "permutation"
+        self._order, self._place = prepared.order, prepared.sequence
+        self._seed, self._count = seed, count
+        if time_series:
+            drawn = np.random.default_rng([seed, 1])
+            self._shifts = (1 + drawn.permutation(len(self._order) - 1))[:count]
+            self._count = len(self._shifts)
+
+    def __len__(self) -> int:
+        return 1 + self._count
+
+    def __getitem__(self, number: int) -> NDArray[np.int64]:
+        n = len(self._order)
+        if number == 0:
+            return np.arange(n)
+        if self.method == "permutation":
+            return np.random.default_rng([self._seed, 0, number]).permutation(n)
+        return np.asarray(self._place[(self._order - self._shifts[number - 1]) % n])
+
+
+def _rv_coefficients(prepared: Prepared, pairings: _Pairings) -> NDArray[np.float64]:
+    """RV coefficients of the normal scores of all coordinates, for all pairings [1 + B]."""
+    xp = array_namespace(prepared.x)
+    x, y = (normal_scores(xp.matrix_transpose(side)) for side in (prepared.x, prepared.y))
+    x, y = (side / xp.linalg.vector_norm(side, axis=-1, keepdims=True) for side in (x, y))
+    # Sum of squares of x y^T [dx, dy], or inner product of the Gram matrices [n, n], the smaller.
+    gram = x.shape[0] * y.shape[0] > x.shape[1] ** 2
+    across = xp.matrix_transpose(x) @ x if gram else x
+    found = np.empty(len(pairings))
+    for number in range(len(pairings)):
+        paired = y[:, beside(pairings[number], y)]
+        if gram:
+            found[number] = float(xp.sum(across * (xp.matrix_transpose(paired) @ paired)))
+        else:
+            found[number] = float(xp.sum((across @ xp.matrix_transpose(paired)) ** 2))
+    return found / math.sqrt(_square_sum(x) * _square_sum(y))
+
+
+def _square_sum(x: Array) -> float:
+    """Sum of the squared correlations among the rows of x [d, n], by the smaller Gram matrix."""
+    xp = array_namespace(x)
+    transposed = xp.matrix_transpose(x)
+    return float(xp.sum((x @ transposed if x.shape[0] < x.shape[1] else transposed @ x) ** 2))
+
+
+def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean 0 and deviation 1 over all pairings; equal up to rounding counts as equal."""
+    spread = values.std()
+    if not spread > 1e-12 * abs(values).max():
+        return np.zeros_like(values)
+    standardised: NDArray[np.float64] = np.round((values - values.mean()) / spread, 9)
+    return standardised
+
+
+def _mean_over_slices(
+    estimator: Estimator,
+    prepared: Prepared,
+    pairings: _Pairings,
+    executor: Executor | None,
+    progress: Callable[[int, int], None] | None,
+) -> NDArray[np.float64]:
+    """Estimates of all pairings, means over slices [1 + B]; nats."""
+    values, slices = np.zeros(len(pairings)), prepared.plan.slices
+    batches: list[tuple[range, int]] = []  # pairings, and slices of each
+
+    def jobs() -> Iterator[tuple[Any, ...]]:
+        for part in prepared.chunks():
+            x, y = (whiten(side) for side in prepared.slices(part))
+            width = part.stop - part.start
+            size = max(1, prepared.chunk_size // width)
+            for first in range(0, len(values), size):
+                batch = range(first, min(first + size, len(values)))
+                batches.append((batch, width))
+                orders = [pairings[i] for i in batch]
+                yield x, y, orders, prepared.shifts, prepared.sequence
+
+    done = 0
+    for number, mi in enumerate(run_jobs(_estimate_batch, estimator, jobs(), executor)):
+        batch, width = batches[number]
+        ceilings: Any = math.inf
+        if prepared.repeats is not None:  # (of slices of one pairing, one after the other)
+            each = [prepared.repeats.ceiling(pairings[i]) for i in batch]
+            ceilings = np.repeat(each, width)
+        of_slices = bounded(mi, ceilings).reshape(len(batch), width)
+        values[batch.start : batch.stop] += of_slices.sum(axis=1) / slices
+        done += len(batch) * width
+        if progress is not None:
+            progress(done, len(values) * slices)
+    return values
+
+
+def _estimate_batch(
+    estimator: Estimator,
+    x: Side,
+    y: Side,
+    orders: Sequence[NDArray[np.int64]],
+    shifts: NDArray[np.int64],
+    sequence: NDArray[np.int64],
+) -> NDArray[np.float32]:
+    """Estimates of some pairings and slices: [len(orders) S], not bounded yet."""
+    data = pair(
+        _rearranged(x, [slice(None)] * len(orders)),
+        _rearranged(y, [beside(order, y.scores) for order in orders]),
+        estimator.model_file.dim,
+    )
+    inputs = contiguous(data.x), contiguous(data.y)
+    return estimator.backend.run(*inputs, shifts, sequence)[0]
+
+
+def _rearranged(side: Side, orders: Iterable[Any]) -> Side:
+    """The side [S, ...] once for each order of its samples: [len(orders) S, ...]."""
+    xp = array_namespace(side.scores)
+    scores = [side.scores[..., order] for order in orders]
+    whitener, kept = ([values] * len(scores) for values in (side.whitener, side.kept))
+    return Side(*(xp.concat(values) for values in (scores, whitener, kept)))

@@ -1,0 +1,79 @@
+"""Many estimates, one after the other or spread over an executor; the results have the same bits.
+
+Any `concurrent.futures.Executor` will do: a pool of threads or processes, dask's
+`client.get_executor()`, an MPI pool. What is sent is the estimator's settings and the samples; each
+worker loads the model once. Where a machine has as many workers as cores, give the estimator
+`threads=1`.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from ..errors import InputError
+
+AHEAD = 1000  # jobs that wait for their results at once: bounds the memory of their samples
+
+Result = TypeVar("Result")
+
+
+def run_jobs(
+    function: Callable[..., Result],
+    estimator: Any,
+    jobs: Iterable[tuple[Any, ...]],
+    executor: Executor | None = None,
+) -> Iterator[Result]:
+    """function(estimator, *job) of every job, in the order of the jobs.
+
+    Parameters
+    ----------
+    function : callable
+        A module's function, so that it can be pickled.
+    estimator : Estimator
+    jobs : iterable of tuple
+        Read as they are needed.
+    executor : concurrent.futures.Executor, optional
+        Here and now unless given.
+
+    Raises
+    ------
+    InputError
+        `executor` is none. Otherwise what the function or the executor raises; jobs that have not
+        begun are cancelled then.
+    """
+    if executor is None:
+        for job in jobs:
+            yield function(estimator, *job)
+        return
+    if not callable(getattr(executor, "submit", None)):
+        raise InputError(
+            f"executor is {executor!r}: pass a concurrent.futures.Executor, such as "
+            "ProcessPoolExecutor(), or leave it out"
+        )
+    settings = pickle.dumps(estimator)
+    waiting: deque[Future[Result]] = deque()
+    try:
+        for job in jobs:
+            waiting.append(executor.submit(_run, function, settings, *job))
+            if len(waiting) == AHEAD:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _run(function: Callable[..., Result], settings: bytes, *job: Any) -> Result:
+    return function(_load(settings), *job)
+
+
+@lru_cache(maxsize=2)
+def _load(settings: bytes) -> Any:
+    """The estimator, once in each worker."""
+    return pickle.loads(settings)

@@ -1,0 +1,319 @@
+"""From checked samples to slices: rounding, constant coordinates, order, shifts, projections."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..inputs.gpu_arrays import Array, array_namespace, beside, contiguous, to_host
+from ..models.model_file import ModelFile
+from . import slicing
+from .bounds import Repeats, repeats
+from .canonical import clip_outliers, rounded, standardise
+
+MAX_SAMPLES = 1_000_000
+# Pairs of samples (slices x samples x shifts) in one call of the backend, which bounds its memory.
+CHUNK_PAIRS = 1_000_000
+LEAST_SHIFTS = 4  # fewest that the graph takes
+ALIKE = 0.25  # product of the autocorrelations of both sides; about 1 / n if rows are independent
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Checked samples, shuffled and ready to be sliced.
+
+    Attributes
+    ----------
+    plan : Slicing
+    x, y : [n, dx], [n, dy] float64
+        Shuffled samples without their constant coordinates (with them if there are no others). A
+        side that is projected is standardised. On the GPU if the samples are; all else is NumPy's.
+    order : [n] int64
+        Position i holds sample order[i] of the input.
+    shifts : [M] int64
+        Cyclic shifts of y that give the product of marginals; distinct, each in 1..n-1.
+    sequence : [n] int64
+        Position sequence[t] holds the sample of time t; 0..n-1 if there is no order of time.
+    groups : [n] int64, or None
+        Group of each sample, 0..G-1, in the order of the input.
+    constant_x, constant_y : tuple of int
+        Constant coordinates of the input.
+    degenerate : bool
+        All coordinates of a side are constant.
+    repeats : Repeats or None
+        Equal rows, in the order of `x` and `y`; None if there are none.
+    """
+
+    plan: slicing.Slicing
+    x: Array
+    y: Array
+    order: NDArray[np.int64]
+    shifts: NDArray[np.int64]
+    sequence: NDArray[np.int64]
+    groups: NDArray[np.int64] | None
+    constant_x: tuple[int, ...]
+    constant_y: tuple[int, ...]
+    degenerate: bool
+    repeats: Repeats | None
+
+    @property
+    def ceiling(self) -> float:
+        """Upper bound of an estimate of these samples, nats; infinite if no row repeats."""
+        return math.inf if self.repeats is None else self.repeats.ceiling()
+
+    @property
+    def chunk_size(self) -> int:
+        """Slices in one call of the backend."""
+        return max(1, CHUNK_PAIRS // (len(self.order) * len(self.shifts)))
+
+    def chunks(self) -> Iterator[slice]:
+        """Ranges of at most `chunk_size` slices that cover all slices."""
+        for first in range(0, self.plan.slices, self.chunk_size):
+            yield slice(first, min(first + self.chunk_size, self.plan.slices))
+
+    def slices(self, chunk: slice) -> tuple[Array, Array]:
+        """Slices of both sides, [S, n, k] each; a side without projections is repeated S times."""
+        sides = (self.x, self.plan.x), (self.y, self.plan.y)
+        xp = array_namespace(self.x)
+        x, y = (
+            xp.broadcast_to(samples, (chunk.stop - chunk.start, *samples.shape))
+            if projections is None
+            else slicing.project(samples, projections[chunk])
+            for samples, projections in sides
+        )
+        return x, y
+
+    def neighbours_alike(self) -> bool:
+        """Whether the lag-1 autocorrelations of both sides have a product above `ALIKE`.
+
+        The autocorrelation of a side is the mean over its coordinates, in the order of the input.
+        """
+        if self.degenerate:
+            return False
+        xp = array_namespace(self.x)
+        place = beside(np.argsort(self.order), self.x)
+        product = 1.0
+        for side in (self.x, self.y):
+            with np.errstate(all="ignore"):
+                z = (side - xp.mean(side, axis=0)) / xp.std(side, axis=0)
+                own = to_host(xp.mean(z[place[1:]] * z[place[:-1]], axis=0))
+            product *= float(np.nan_to_num(own, posinf=0.0, neginf=0.0).mean())
+        return product > ALIKE
+
+
+def check_lengths(nx: int, ny: int, model_file: ModelFile) -> None:
+    """Check that both sides have the same number of samples, and that a model can use it.
+
+    Raises
+    ------
+    InputError
+        Different numbers, fewer than the model's `n_min`, or more than `MAX_SAMPLES`.
+    """
+    if nx != ny:
+        raise InputError(f"x has {nx} samples and y has {ny}: pass pairs, as many of each")
+    if nx < model_file.n_min:
+        raise InputError(
+            f"{nx} samples are fewer than the {model_file.n_min} that model "
+            f"{model_file.name} was trained for: collect more, or use a longer window"
+        )
+    if nx > MAX_SAMPLES:
+        raise InputError(
+            f"{nx} samples are more than the {MAX_SAMPLES} that fit at once: "
+            "pass a random subset, or average the estimates of several"
+        )
+
+
+def prepare(
+    x: Array,
+    y: Array,
+    plan: slicing.Slicing,
+    *,
+    shifts: int,
+    seed: int,
+    time_series: bool = False,
+    resolution_x: NDArray[np.float64] | None = None,
+    resolution_y: NDArray[np.float64] | None = None,
+    groups: NDArray[np.int64] | None = None,
+) -> Prepared:
+    """Round, drop constant coordinates, standardise what is projected, and shuffle.
+
+    Constant coordinates are dropped first, so that no later step depends on how many there are.
+
+    Parameters
+    ----------
+    x, y : [n, dx], [n, dy] float64, finite
+        Checked samples, both on the host or on one GPU; they are not written to.
+    plan : Slicing
+        For the widths dx and dy.
+    shifts : int
+        Cyclic shifts; fewer are used if n is small, or so large that memory is short.
+    seed : int
+    time_series : bool
+        The samples are in order of time.
+    resolution_x, resolution_y : [dx], [dy] float64, optional
+        Rounding steps in the units of the data.
+    groups : [n] int64, optional
+        0..G-1.
+
+    Returns
+    -------
+    Prepared
+
+    Raises
+    ------
+    InputError
+        A resolution is too small for the values, or one of `groups` is too large.
+    """
+    n = len(x)
+    shifts = min(shifts, n - 1, max(LEAST_SHIFTS, CHUNK_PAIRS // n))
+    order, place, offsets = shuffle(n, shifts, seed, groups)
+    x, constant_x = _varying(_round_to(resolution_x, x, "x"))
+    y, constant_y = _varying(_round_to(resolution_y, y, "y"))
+    if constant_x or constant_y:
+        plan = slicing.without_constants(plan, x.shape[1], y.shape[1], seed)
+    degenerate = bool((x == x[0]).all() or (y == y[0]).all())
+    rows = beside(order, x)
+    equal = repeats(x[rows], y[rows])
+    # Only the ranks of an unsliced side count, and they are exact at any scale and any heavy tail.
+    with np.errstate(over="ignore"):  # an infinite deviation limits nothing
+        x = x if plan.x is None else standardise(clip_outliers(x))
+        y = y if plan.y is None else standardise(clip_outliers(y))
+    if groups is not None:
+        streams = np.random.SeedSequence(seed).spawn(5)[3:]
+        x, y = (
+            side if sliced is not None else _untied(side, groups, np.random.default_rng(stream))
+            for side, sliced, stream in ((x, plan.x, streams[0]), (y, plan.y, streams[1]))
+        )
+    return Prepared(
+        plan=plan,
+        x=x[rows],
+        y=y[rows],
+        order=order,
+        shifts=offsets,
+        sequence=place if time_series else np.arange(n),
+        groups=groups,
+        constant_x=constant_x,
+        constant_y=constant_y,
+        degenerate=degenerate,
+        repeats=equal,
+    )
+
+
+def shuffle(
+    n: int, shifts: int, seed: int, groups: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.int64], ...]:
+    """Draw the order in which pairs enter the graph, and the cyclic shifts.
+
+    Neighbours in time are alike. After a shuffle, a cyclic shift pairs any two samples.
+
+    Parameters
+    ----------
+    n, shifts, seed : int
+    groups : [n] int64, optional
+        0..G-1. No shift pairs two samples of one group then.
+
+    Returns
+    -------
+    order : [n] int64
+        Position i holds sample order[i].
+    place : [n] int64
+        Sample j is at position place[j].
+    offsets : [M] int64
+        Shifts; with groups, M may be smaller than `shifts`.
+
+    Raises
+    ------
+    InputError
+        A group is so large that too few shifts leave all groups.
+    """
+    if groups is None:
+        return _shuffle(n, shifts, seed)
+    return _shuffle_groups(groups, shifts, seed)
+
+
+@lru_cache(maxsize=8)
+def _shuffle(n: int, shifts: int, seed: int) -> tuple[NDArray[np.int64], ...]:
+    """`shuffle` without groups."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(3)[2])
+    order = rng.permutation(n)
+    offsets = rng.choice(n - 1, shifts, replace=False) + 1
+    place = np.argsort(order)
+    order.flags.writeable = place.flags.writeable = offsets.flags.writeable = False
+    return order, place, offsets
+
+
+def _shuffle_groups(
+    groups: NDArray[np.int64], shifts: int, seed: int
+) -> tuple[NDArray[np.int64], ...]:
+    """`shuffle` with groups.
+
+    The groups follow each other in random order, so a cyclic shift by at least the size of the
+    largest group, forward and backward, leaves every group.
+    """
+    n, largest = len(groups), int(np.bincount(groups).max())
+    allowed = n - 2 * largest + 1
+    if allowed < LEAST_SHIFTS:
+        raise InputError(
+            f"the largest group has {largest} of {n} samples, and samples of different groups can "
+            f"be paired up to {(n + 1 - LEAST_SHIFTS) // 2}: leave some of its samples out, "
+            "collect more groups, or leave out groups if the samples are independent"
+        )
+    rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(3)[2])
+    order = rng.permutation(n)
+    rank = rng.permutation(groups.max() + 1)
+    order = order[np.argsort(rank[groups[order]], kind="stable")]
+    offsets = rng.choice(allowed, min(shifts, allowed), replace=False) + largest
+    return order, np.argsort(order), offsets
+
+
+def _round_to(step: NDArray[np.float64] | None, samples: Array, name: str) -> Array:
+    """Samples [n, d] rounded to multiples of their steps [d]; unchanged if there are none."""
+    if step is None:
+        return samples
+    xp = array_namespace(samples)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = rounded(samples, beside(step, samples))
+    if not xp.all(xp.isfinite(found)):
+        raise InputError(
+            f"resolution_{name} {step[step > 0].min():g} is too small for values up to "
+            f"{float(xp.max(xp.abs(samples))):.3g}: give it in the units of {name}"
+        )
+    return found
+
+
+def _untied(samples: Array, groups: NDArray[np.int64], rng: np.random.Generator) -> Array:
+    """Unsliced samples [n, d] with coordinates that are constant within groups replaced by ranks.
+
+    Such a coordinate has as many independent values as there are groups. Average ranks would
+    resolve each value as finely as n samples do. If both sides had the coordinate, no pair of
+    different groups would be close to a given pair, and the bound would have no limit. Therefore
+    the ties are broken at random, independently in each side.
+    """
+    xp = array_namespace(samples)
+    first = beside(np.unique(groups, return_index=True)[1][groups], samples)
+    same, moves = (samples == samples[first]).all(axis=0), (samples != samples[0]).any(axis=0)
+    tied = to_host(same & moves)
+    if not tied.any():
+        return samples
+    found = xp.asarray(samples, copy=True)
+    for column in np.flatnonzero(tied).tolist():
+        # Sorted by value, and equal values at random.
+        order = beside(np.argsort(rng.random(len(samples))), samples)
+        order = order[xp.argsort(samples[order, column], stable=True)]
+        found[order, column] = beside(np.arange(len(samples), dtype=np.float64), samples)
+    return found
+
+
+def _varying(samples: Array) -> tuple[Array, tuple[int, ...]]:
+    """Samples [n, d] without constant coordinates, and which those are; all if all are constant."""
+    same = to_host((samples == samples[0]).all(axis=0))
+    constant = tuple(np.flatnonzero(same).tolist())
+    if not constant or len(constant) == len(same):
+        return samples, constant
+    return contiguous(samples[:, beside(np.flatnonzero(~same), samples)]), constant

@@ -1,0 +1,134 @@
+"""Loading of trajectories and samples from files.
+
+A simulator's flags (`is_grasped`, `success`, ...) are loaded in `cli/events.py` alone, to compare
+key states with them: `Trajectories` has no place for them.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..inputs.trajectories import Trajectories
+from .lerobot import is_lerobot, read_lerobot
+from .maniskill import SUFFIXES, read_maniskill
+from .numbers import read_csv, read_numpy
+
+
+def load_trajectories(path: str | os.PathLike[str]) -> Trajectories:
+    """Read trajectories.
+
+    Parameters
+    ----------
+    path : path
+        .npz: `states` [sum, d] and `lengths` [N] (one trajectory without them), optional `names`
+        [d]. .npy: [n, d], one trajectory. .csv: numbers, with an optional header; a column
+        called `episode` separates trajectories. .h5: what ManiSkill's `RecordEpisode` writes, the
+        successful episodes (`maniskill_files.py`). A folder: a LeRobot data set, its
+        `observation.state` (`lerobot_files.py`).
+
+    Returns
+    -------
+    Trajectories
+
+    Raises
+    ------
+    InputError
+        The file is missing, damaged, pickled, of another kind, or its arrays do not fit together
+        or hold NaN or infinite values. The message names the file and the way out.
+    """
+    path = Path(path)
+    if path.suffix in SUFFIXES:
+        return read_maniskill(path)
+    if is_lerobot(path):
+        return read_lerobot(path)
+    names: tuple[str, ...] = ()
+    lengths: Any = None
+    if path.suffix == ".csv":
+        states, names, episodes = read_csv(path)
+        if episodes is not None:
+            starts = np.flatnonzero(np.r_[True, episodes[1:] != episodes[:-1]])
+            if len(np.unique(episodes)) != len(starts):
+                raise InputError(f"{path}: rows of an episode are not together: sort them")
+            lengths = np.diff(np.r_[starts, len(episodes)])
+    else:
+        arrays = read_numpy(path, only=("states", "lengths", "names"))
+        if "states" not in arrays:
+            raise InputError(f"{path} has no array `states` [sum(lengths), d]: add it")
+        states = arrays["states"]
+        lengths = arrays.get("lengths")
+        names = tuple(str(name) for name in np.atleast_1d(arrays.get("names", ())))
+    if states.dtype.kind not in "buif":
+        raise InputError(
+            f"{path}: states have shape {states.shape}, dtype {states.dtype}: store numbers [n, d]"
+        )
+    states = states[:, None] if states.ndim == 1 else states
+    try:
+        lengths = np.array([len(states)]) if lengths is None else lengths
+        return Trajectories(states, lengths, names)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def load_samples(path: str | os.PathLike[str], *, missing: bool = False) -> NDArray[Any]:
+    """Samples [n, d] of one variable, from .npy, .csv, or an .npz with a single array.
+
+    Parameters
+    ----------
+    path : path
+    missing : bool
+        Read missing values (NaN, and in a .csv blank rows, empty cells, NA and the like) as NaN
+        instead of refusing those of a .csv: for `drop_missing`.
+
+    Raises
+    ------
+    InputError
+        As `load_trajectories`. The estimator checks the numbers.
+    """
+    path = Path(path)
+    if path.suffix == ".csv":
+        return read_csv(path, episodes=False, missing=missing)[0]
+    arrays = read_numpy(path)
+    if len(arrays) != 1:
+        raise InputError(f"{path} has {sorted(arrays)}: pass a file with one array [n, d]")
+    return next(iter(arrays.values()))
+
+
+def load_pairs(
+    x_path: str | os.PathLike[str], y_path: str | os.PathLike[str], *, drop_missing: bool = False
+) -> tuple[NDArray[Any], NDArray[Any], int]:
+    """Samples of two variables, and how many pairs were dropped because a value is missing.
+
+    Parameters
+    ----------
+    x_path, y_path : path
+        As in `load_samples`, row by row.
+    drop_missing : bool
+        Leave out pairs in which a value of either side is missing, instead of refusing the files.
+
+    Returns
+    -------
+    x, y : [n, dx], [n, dy]
+    dropped : int
+
+    Raises
+    ------
+    InputError
+        As `load_samples`; or values are missing and the sides have different numbers of samples,
+        so the pairs are not known.
+    """
+    x, y = (load_samples(path, missing=drop_missing) for path in (x_path, y_path))
+    if not drop_missing:
+        return x, y, 0
+    if x.shape[:1] != y.shape[:1] or not x.ndim:
+        raise InputError(f"x has shape {x.shape} and y {y.shape}: pass pairs, as many of each")
+    complete = np.ones(len(x), bool)
+    for side in (x, y):
+        if side.dtype.kind == "f":
+            complete &= ~np.isnan(side.reshape(len(side), -1)).any(axis=1)
+    return x[complete], y[complete], int((~complete).sum())

@@ -1,0 +1,276 @@
+"""Checks of arguments, done once, where a user passes them in; what follows relies on them."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from . import gpu_arrays
+from .arrays import Reals, as_reals, has_mask, merge
+from .gpu_arrays import Array, array_namespace
+from .tables import column_label
+
+LARGEST_STATE = 1e100  # the variance of larger values overflows; no sensor reports them
+
+
+def as_samples(values: Any, name: str) -> NDArray[np.float64]:
+    """Samples of one variable as a two-dimensional array of finite numbers.
+
+    Parameters
+    ----------
+    values : array-like [n] or [n, d]
+        Any real type: booleans, integers, any float; any memory layout; nested lists.
+    name : str
+        What to call it in error messages.
+
+    Returns
+    -------
+    [n, d] float64, C-contiguous
+        The input itself where it already has this form; it is never written to. Coordinates with
+        numbers that float64 would round are moved: see `merge`.
+
+    Raises
+    ------
+    InputError
+        Not an array of real numbers, more than two dimensions, empty, masked, NaN or infinite.
+    """
+    if has_mask(values):
+        raise InputError(f"{name} has masked entries: remove those pairs from x and y")
+    high, low = as_reals(values, name)
+    if high.ndim == 1:
+        high, low = high[:, None], None if low is None else low[:, None]
+    _check_samples(high, values, name)
+    return np.ascontiguousarray(merge(Reals(high, low)))
+
+
+def as_gpu_samples(values: Array, name: str) -> Array:
+    """Samples that are on a GPU, as `as_samples` reads those on the host, without leaving it.
+
+    Parameters
+    ----------
+    values : torch or CuPy array [n] or [n, d]
+        Any real type. Integers beyond 2^53 are rounded to float64 (nanoseconds since 1970 to
+        steps of 256): subtract an offset first where that matters.
+    name : str
+
+    Returns
+    -------
+    [n, d] float64 on the same GPU; never written to
+
+    Raises
+    ------
+    InputError
+        As `as_samples`; or a tensor that is not dense, or that requires gradients.
+    """
+    xp = array_namespace(values)
+    if getattr(values, "requires_grad", False):
+        raise InputError(f"{name} requires gradients, and none are computed: pass {name}.detach()")
+    if not xp.isdtype(values.dtype, ("bool", "integral", "real floating")):
+        raise InputError(
+            f"{name} has dtype {values.dtype}, but only real numbers can be used: "
+            "convert it to a float array first (for complex data, stack real and imaginary parts)"
+        )
+    if str(getattr(values, "layout", "torch.strided")) != "torch.strided":
+        raise InputError(f"{name} has layout {values.layout}: pass {name}.to_dense()")
+    samples = xp.astype(values, xp.float64, copy=False)
+    samples = samples[:, None] if samples.ndim == 1 else samples
+    _check_samples(samples, values, name)
+    return samples
+
+
+def _check_samples(samples: Array, values: Any, name: str) -> None:
+    """Raise InputError unless samples, read from `values`, are [n, d], finite and not empty."""
+    shape = tuple(samples.shape)
+    if len(shape) != 2:
+        raise InputError(
+            f"{name} has shape {shape}, but samples are [n] or [n, d]: "
+            "call once for each data set, or flatten the trailing axes into coordinates"
+        )
+    if 0 in shape:
+        raise InputError(f"{name} is empty (shape {shape}): pass at least one coordinate")
+    xp = array_namespace(samples)
+    finite = xp.isfinite(samples)
+    if not xp.all(finite):
+        row, column = (int(i[0]) for i in xp.nonzero(~finite))
+        raise InputError(
+            f"{name} has {int(xp.sum(xp.isnan(samples)))} NaN and "
+            f"{int(xp.sum(xp.isinf(samples)))} infinite values, the first at sample {row}, "
+            f"coordinate {column_label(values, column)}: remove those pairs from x and y"
+        )
+
+
+def as_resolution(value: Any, d: int | None, name: str) -> NDArray[np.float64] | None:
+    """Rounding step of each coordinate, in the units of the data; 0 leaves a coordinate as it is.
+
+    Parameters
+    ----------
+    value : None, float or array-like [d]
+    d : int, optional
+        Coordinates of the side it belongs to; as many as there are values if not known yet.
+    name : str
+
+    Returns
+    -------
+    [d] float64, or None
+
+    Raises
+    ------
+    InputError
+        Not a number or `d` numbers, negative, NaN or infinite.
+    """
+    if value is None:
+        return None
+    if gpu_arrays.gpu_of(value) is not None:
+        value = gpu_arrays.to_host(value)
+    try:
+        steps = as_reals(value, name).high
+        step = np.broadcast_to(steps, (steps.size if d is None else d,))
+    except ValueError as error:
+        raise InputError(
+            f"{name} is {value!r}, but has to be one number or one for each of the "
+            f"{'' if d is None else d} coordinates"
+        ) from error
+    if not (np.isfinite(step) & (step >= 0)).all():
+        raise InputError(f"{name} is {value!r}, but has to be finite and not negative")
+    return step
+
+
+def as_number(value: Any, name: str, what: str = "a number") -> float:
+    """Return a real number that need not be finite, as a float.
+
+    Raises
+    ------
+    InputError
+        Not one number: text, a flag, None, several.
+    """
+    try:
+        kind = getattr(getattr(value, "dtype", None), "kind", "f")
+        if isinstance(value, bool | str | bytes) or kind not in "iuf" or np.ndim(value):
+            raise TypeError("no number")
+        return float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{name} is {value!r}, but has to be {what}") from error
+
+
+def as_seconds(value: Any, name: str) -> float:
+    """Return a duration: a finite number of seconds above 0.
+
+    Raises
+    ------
+    InputError
+    """
+    seconds = as_number(value, name, "seconds above 0")
+    if not 0 < seconds < math.inf:
+        raise InputError(f"{name} is {value!r}, but has to be seconds above 0")
+    return seconds
+
+
+def as_flag(value: Any, name: str) -> bool:
+    """Return True or False: text like "no" would count as true elsewhere.
+
+    Raises
+    ------
+    InputError
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} is {value!r}, but has to be True or False")
+    return bool(value)
+
+
+def as_lengths(values: Any, total: int) -> NDArray[np.int64]:
+    """Lengths of trajectories that lie end to end.
+
+    Parameters
+    ----------
+    values : array-like [N] int
+    total : int
+        States that there are.
+
+    Returns
+    -------
+    [N] int64, each at least 1
+
+    Raises
+    ------
+    InputError
+        Not integers, one below 1, or they do not sum to the number of states.
+    """
+    try:
+        lengths = np.asarray(values)
+    except Exception as error:
+        raise InputError(f"lengths cannot be read as a NumPy array: {error}") from error
+    kind = f"lengths {lengths.shape} {lengths.dtype}"
+    way_out = "pass the steps of each trajectory, end to end"
+    if lengths.ndim != 1 or lengths.dtype.kind not in "ui" or not lengths.size:
+        raise InputError(f"{kind} are no list of integers: {way_out}")
+    if lengths.min() < 1 or lengths.max() > total:
+        raise InputError(
+            f"{kind} are from {lengths.min()} to {lengths.max()}, but there are {total} states, "
+            f"and each trajectory has one at least: {way_out}"
+        )
+    if lengths.sum() != total:
+        raise InputError(f"lengths sum to {lengths.sum()}, but there are {total} states: {way_out}")
+    return lengths.astype(np.int64)
+
+
+def as_groups(values: Any, n: int) -> NDArray[np.int64]:
+    """Group of each of n samples, numbered 0..G-1.
+
+    Parameters
+    ----------
+    values : array-like [n] of int
+        Any integers; equal ones are one group. From a GPU they are copied to the host.
+    n : int
+
+    Returns
+    -------
+    [n] int64
+
+    Raises
+    ------
+    InputError
+        Not n integers, or fewer than two groups.
+    """
+    if has_mask(values):
+        raise InputError("groups has masked entries: every sample belongs to one")
+    if gpu_arrays.gpu_of(values) is not None:
+        values = gpu_arrays.to_host(values)
+    try:
+        array = np.asarray(values)
+    except Exception as error:
+        raise InputError(f"groups cannot be read as a NumPy array: {error}") from error
+    if array.shape != (n,) or array.dtype.kind not in "iu":
+        raise InputError(
+            f"groups has shape {array.shape}, dtype {array.dtype}: "
+            f"pass one integer for each of the {n} samples"
+        )
+    names, groups = np.unique(array, return_inverse=True)
+    if len(names) < 2:
+        raise InputError(
+            f"all {n} samples are of one group ({names[0]}): pass two groups or more, "
+            "or leave groups out"
+        )
+    return groups.astype(np.int64)
+
+
+def as_count(value: Any, name: str, least: int, most: int | None = None) -> int:
+    """Return an integer argument within its limits.
+
+    Raises
+    ------
+    InputError
+        Not an integer, or outside of `least` to `most`.
+    """
+    limits = f"at least {least}" if most is None else f"from {least} to {most}"
+    try:
+        count = operator.index(value)
+    except TypeError as error:
+        raise InputError(f"{name} is {value!r}, but has to be an integer {limits}") from error
+    if isinstance(value, bool | np.bool_) or count < least or (most is not None and count > most):
+        raise InputError(f"{name} is {value!r}, but has to be an integer {limits}")
+    return count

@@ -1,0 +1,115 @@
+"""Recorded trajectories of one robot or task, end to end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .arrays import as_reals, merge
+from .checks import as_lengths, as_samples
+from .tables import column_label, column_names, is_table
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectories:
+    """Recorded trajectories, end to end.
+
+    Parameters
+    ----------
+    states : array-like [sum(lengths), d]
+        Real numbers; kept as they are if they are an array of floats. Integers that float64 would
+        round are moved (see `reals.merge`).
+    lengths : array-like [N] int
+    names : sequence of str, d of them, or empty
+        What each coordinate is; the columns of a pandas DataFrame unless given.
+
+    Raises
+    ------
+    InputError
+        They do not fit together, or states are no numbers, masked, NaN or infinite.
+    """
+
+    states: NDArray[np.floating]
+    lengths: NDArray[np.int64]
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        given = self.states
+        states = as_reals(given, "states")
+        high = states.high
+        if high.ndim != 2 or high.size == 0:
+            raise InputError(f"states have shape {high.shape}: store numbers [n, d]")
+        bad = np.argwhere(~np.isfinite(high))
+        if len(bad):
+            row, column = bad[0]
+            raise InputError(
+                f"{len(bad)} states are NaN, masked or infinite, the first at row {row}, column "
+                f"{column_label(given, int(column))}: cut those trajectories, or fill the gaps"
+            )
+        lengths = as_lengths(self.lengths, len(high))
+        names = column_names(given) if self.names == () else self.names
+        if not isinstance(names, list | tuple):
+            raise InputError(f"names are {names!r}: pass a tuple of str, or none at all: ()")
+        if names and len(names) != high.shape[1]:
+            raise InputError(
+                f"{len(names)} names for {high.shape[1]} coordinates: store one for each"
+            )
+        short = type(given) is np.ndarray and given.dtype in (np.float16, np.float32)
+        object.__setattr__(self, "states", given if short else merge(states))
+        object.__setattr__(self, "lengths", lengths)
+        object.__setattr__(self, "names", tuple(names))
+
+
+def as_trajectories(values: Trajectories | Sequence[Any]) -> Trajectories:
+    """Trajectories as they are, or made of a sequence of them.
+
+    Parameters
+    ----------
+    values : Trajectories, or sequence of [T_i, d] array-like
+        Columns of pandas DataFrames give the coordinates their names.
+
+    Raises
+    ------
+    InputError
+        No trajectories, values that cannot be used, or coordinates that differ between them.
+    """
+    if isinstance(values, Trajectories):
+        return values
+    if isinstance(values, str | os.PathLike):
+        raise InputError(f"trajectories is the path {str(values)!r}: pass load_trajectories(path)")
+    if is_table(values):
+        raise InputError(
+            "trajectories is one table: pass a list of tables, one for each trajectory, as in "
+            "[t.drop(columns='episode') for _, t in table.groupby('episode')]"
+        )
+    if getattr(values, "ndim", 3) != 3:
+        raise InputError(
+            f"trajectories is one array of shape {np.shape(values)}: pass a list of [T, d] arrays, "
+            "or Trajectories(states, lengths)"
+        )
+    try:
+        given = list(values)
+    except TypeError as error:
+        raise InputError(f"trajectories cannot be iterated ({error}): pass a list") from error
+    states = [as_samples(s, f"trajectory {i}") for i, s in enumerate(given)]
+    if not states:
+        raise InputError("there are no trajectories: pass at least one [T, d] array")
+    names = column_names(given[0])
+    for i, s in enumerate(states):
+        if s.shape[1] != states[0].shape[1]:
+            raise InputError(
+                f"trajectory {i} has {s.shape[1]} coordinates, trajectory 0 has "
+                f"{states[0].shape[1]}: pass the same ones"
+            )
+        if column_names(given[i]) != names:
+            raise InputError(
+                f"trajectory {i} has the columns {column_names(given[i])}, trajectory 0 has "
+                f"{names}: pass the same ones in the same order"
+            )
+    return Trajectories(np.concatenate(states), np.array([len(s) for s in states]), names)

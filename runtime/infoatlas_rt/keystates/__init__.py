@@ -1,0 +1,1 @@
+"""Key states: boundaries of sub-tasks in demonstrations, and in a running episode."""

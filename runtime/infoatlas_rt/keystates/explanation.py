@@ -1,0 +1,295 @@
+"""Annotations of key states: information in nats before, at and after them, and what changes.
+
+Key states are found before, and stay as they are.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..estimation.parallel import run_jobs
+from .increments import Float, increments, rest_limits
+from .segmentation import SHRINKAGE
+
+if TYPE_CHECKING:
+    from ..estimation.estimator import Estimator
+    from .result import KeyStates
+
+PAIRS = 400  # samples of one estimate, drawn from all trajectories
+Z = 1.645  # information counts as present if it is above 0 by so many standard errors
+SEED = 0
+SLICES = 10  # of sides wider than the model; more change an estimate by less than its error
+
+
+@dataclass(frozen=True)
+class Information:
+    """Estimates of the information at one key state.
+
+    Attributes
+    ----------
+    keystate : int
+        Column of `KeyStates.steps`.
+    local : float
+        Local information of the step with its past, mean over trajectories, nats. Low values mark
+        steps that the past does not determine. NaN with fewer steps than the model takes.
+    percentile : float
+        Share of the steps of a trajectory with less local information, 0 to 100, mean over
+        trajectories.
+    before, after : float
+        Sliced I(s_t; s_t-lag) over the phase before and after it, nats. NaN if a phase has too
+        few steps.
+    before_stderr, after_stderr : float
+    """
+
+    keystate: int
+    local: float
+    percentile: float
+    before: float
+    before_stderr: float
+    after: float
+    after_stderr: float
+
+
+@dataclass(frozen=True)
+class GroupChange:
+    """Information between the motion of two groups of coordinates around one key state.
+
+    Attributes
+    ----------
+    keystate : int
+        Column of `KeyStates.steps`.
+    groups : (str, str)
+    before, after : float
+        I(increments of one; increments of the other) in the phase before and after it, nats.
+    before_stderr, after_stderr : float
+    change : {"made", "broken", "unchanged"}
+        "made": the information after it is above 0 by 1.645 standard errors, the information
+        before it is not, and the difference exceeds 1.645 of its standard errors. "broken": the
+        reverse.
+    """
+
+    keystate: int
+    groups: tuple[str, str]
+    before: float
+    before_stderr: float
+    after: float
+    after_stderr: float
+    change: str
+
+
+@dataclass(frozen=True)
+class CoordinateChange:
+    """The coordinates whose motion changes most at one key state.
+
+    Attributes
+    ----------
+    keystate : int
+        Column of `KeyStates.steps`.
+    coordinates : tuple of int
+        At most five, largest change first.
+    names : tuple of str
+        Of those coordinates, or "column 7" where they have no names.
+    nats : tuple of float
+        Symmetric Kullback-Leibler divergence of the Gaussians of each coordinate's increments.
+    """
+
+    keystate: int
+    coordinates: tuple[int, ...]
+    names: tuple[str, ...]
+    nats: tuple[float, ...]
+
+
+def information(
+    keystates: KeyStates, estimator: Estimator | None, executor: Executor | None
+) -> list[Information]:
+    """See `KeyStates.information`."""
+    from .pointwise import local_information
+
+    states, lag = trajectories(keystates), keystates.lag
+    local = keystates.local
+    if estimator is None:
+        estimator = _estimator()
+    if local is None and sum(len(s) - 2 * lag for s in states) >= estimator.model_file.n_min:
+        local = tuple(local_information(states, estimator, lag, executor))
+    if local is None:  # fewer pairs than the model takes
+        local = tuple(np.full(len(s), np.nan) for s in states)
+    moving = np.any([(s[1:] != s[:-1]).any(axis=0) for s in states], axis=0)
+    states = tuple(s[:, moving] for s in states)  # goals and sizes are copies of their own past
+    jobs = []
+    for phase in range(keystates.steps.shape[1] + 1):
+        rows = _around(keystates, phase)
+        past = [(which, rows_of - lag) for which, rows_of in rows]
+        jobs.append((_gather(states, rows), _gather(states, past), _labels(rows)))
+    phases = list(run_jobs(_estimate, estimator, jobs, executor))
+    found = []
+    for column in range(keystates.steps.shape[1]):
+        own = [curve[step] for curve, step in zip(local, keystates.steps[:, column], strict=True)]
+        below = [
+            np.nan if np.isnan(value) else (curve < value).mean()
+            for curve, value in zip(local, own, strict=True)
+        ]
+        found.append(
+            Information(
+                column,
+                float(np.mean(own)),
+                100 * float(np.mean(below)),
+                *phases[column],
+                *phases[column + 1],
+            )
+        )
+    return found
+
+
+def group_changes(
+    keystates: KeyStates,
+    groups: Mapping[str, Sequence[int]],
+    estimator: Estimator | None,
+    executor: Executor | None,
+) -> list[GroupChange]:
+    """See `KeyStates.explain`."""
+    states, lag = trajectories(keystates), keystates.lag
+    columns = _columns(groups, states[0].shape[1])
+    limits = rest_limits(states, keystates.resolution)
+    motion = [np.pad(increments(s, lag, limits), ((lag, 0), (0, 0))) for s in states]
+    if estimator is None:
+        estimator = _estimator()
+    sides = [_around(keystates, phase) for phase in range(keystates.steps.shape[1] + 1)]
+    pairs = list(combinations(columns, 2))
+    jobs = (
+        (*(_gather(motion, rows)[:, columns[group]] for group in pair), _labels(rows))
+        for pair in pairs
+        for rows in sides
+    )
+    estimates = list(run_jobs(_estimate, estimator, jobs, executor))
+    found = []
+    for number, (a, b) in enumerate(pairs):
+        phases = estimates[number * len(sides) : (number + 1) * len(sides)]
+        for column in range(keystates.steps.shape[1]):
+            before, after = phases[column], phases[column + 1]
+            found.append(
+                GroupChange(column, (a, b), *before, *after, change=_change(before, after))
+            )
+    return sorted(found, key=lambda change: change.keystate)
+
+
+def coordinate_changes(keystates: KeyStates) -> list[CoordinateChange]:
+    """See `KeyStates.explain`."""
+    states, lag = trajectories(keystates), keystates.lag
+    pooled = np.concatenate([s[lag:] - s[:-lag] for s in states])
+    scale = pooled.std(axis=0)
+    moving = np.flatnonzero(scale > 0)
+    moments = []
+    for phase in range(keystates.steps.shape[1] + 1):
+        rows = _around(keystates, phase, most=None)
+        steps = _gather(states, rows) - _gather(states, [(w, r - lag) for w, r in rows])
+        steps = steps[:, moving] / scale[moving]
+        moments.append((steps.mean(axis=0), steps.var(axis=0) + SHRINKAGE))
+    found = []
+    for column in range(keystates.steps.shape[1]):
+        (m0, v0), (m1, v1) = moments[column], moments[column + 1]
+        nats = 0.5 * ((v0 / v1 + v1 / v0) / 2 - 1) + 0.25 * (m0 - m1) ** 2 * (1 / v0 + 1 / v1)
+        top = np.argsort(-nats, kind="stable")[:5]
+        chosen = moving[top].tolist()
+        names = tuple(keystates.names[c] if keystates.names else f"column {c}" for c in chosen)
+        found.append(CoordinateChange(column, tuple(chosen), names, tuple(nats[top].tolist())))
+    return found
+
+
+def _estimator() -> Estimator:
+    from ..estimation.estimator import Estimator
+
+    return Estimator(slices=SLICES)
+
+
+def trajectories(keystates: KeyStates) -> tuple[Float, ...]:
+    """Its trajectories; InputError if it was loaded from a file."""
+    if not keystates.states:
+        raise InputError(
+            "these key states were loaded from a file, which holds no trajectories: call "
+            "discover_keystates on the trajectories again"
+        )
+    return keystates.states
+
+
+def _around(
+    keystates: KeyStates, phase: int, most: int | None = PAIRS
+) -> list[tuple[int, NDArray[np.int64]]]:
+    """Steps of one phase that have a past: (trajectory, steps), at most `most` in all, drawn."""
+    count, lag = keystates.steps.shape[1], keystates.lag
+    chosen = []
+    for which, (s, own) in enumerate(zip(keystates.states, keystates.steps, strict=True)):
+        first = lag if phase == 0 else max(lag, int(own[phase - 1]))
+        last = len(s) if phase == count else int(own[phase])
+        chosen.append((which, np.arange(first, max(first, last))))
+    total = sum(len(rows) for _, rows in chosen)
+    if most is None or total <= most:
+        return chosen
+    rng = np.random.default_rng([SEED, phase])
+    kept = np.zeros(total, bool)
+    kept[rng.choice(total, most, replace=False)] = True
+    parts = np.split(kept, np.cumsum([len(rows) for _, rows in chosen])[:-1])
+    return [(which, rows[part]) for (which, rows), part in zip(chosen, parts, strict=True)]
+
+
+def _gather(values: Sequence[Float], rows: Sequence[tuple[int, NDArray[np.int64]]]) -> Float:
+    return np.concatenate([values[which][steps] for which, steps in rows])
+
+
+def _labels(rows: Sequence[tuple[int, NDArray[np.int64]]]) -> NDArray[np.int64]:
+    return np.concatenate([np.full(len(steps), which) for which, steps in rows])
+
+
+def _estimate(
+    estimator: Estimator, x: Float, y: Float, labels: NDArray[np.int64]
+) -> tuple[float, float]:
+    """Information and standard error; NaN where a phase has fewer samples than the model takes."""
+    if len(x) < estimator.model_file.n_min:
+        return float("nan"), float("nan")
+    # Steps of one trajectory are not independent. Groups cannot hold half of the samples or more.
+    several = np.bincount(labels).max() < len(labels) / 2
+    found = estimator.estimate(x, y, groups=labels if several else None, time_series=not several)
+    return found.mi, found.stderr
+
+
+def _change(before: tuple[float, float], after: tuple[float, float]) -> str:
+    (low, low_error), (high, high_error) = before, after
+    there = low > Z * low_error, high > Z * high_error
+    certain = abs(high - low) > Z * float(np.hypot(low_error, high_error))
+    if certain and there == (False, True):
+        return "made"
+    if certain and there == (True, False):
+        return "broken"
+    return "unchanged"
+
+
+def _columns(groups: Mapping[str, Sequence[int]], d: int) -> dict[str, list[int]]:
+    """Checked groups of coordinates."""
+    if not isinstance(groups, Mapping) or len(groups) < 2:
+        raise InputError(
+            f"groups is {groups!r}: pass two or more, as {{'tool': [0, 1, 2], 'object': [3, 4, 5]}}"
+        )
+    checked: dict[str, list[int]] = {}
+    for name, columns in groups.items():
+        try:
+            indices = [operator.index(i) for i in columns]
+        except TypeError as error:
+            raise InputError(f"group {name!r} is {columns!r}: pass column numbers") from error
+        if not indices or not all(0 <= i < d for i in indices):
+            raise InputError(f"group {name!r} is {columns!r}: pass columns from 0 to {d - 1}")
+        taken = [i for other in checked.values() for i in other]
+        if len({*taken, *indices}) < len(taken) + len(indices) or str(name) in checked:
+            raise InputError(
+                f"group {name!r} is {columns!r}: name each group and each column once, for a "
+                "column in two groups is information by itself"
+            )
+        checked[str(name)] = indices
+    return checked

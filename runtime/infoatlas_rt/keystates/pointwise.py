@@ -1,0 +1,256 @@
+"""Key states by the model alone: minima of the local information of a state with its past.
+
+At a contact, a release or a change of plan, the past is least informative about the present: the
+local mutual information of a state with its past falls. All (trajectory, step) pairs are pooled,
+and the shipped model evaluates them in one forward pass for each of two views of the same moment:
+
+- states: I(s_t+lag/2 ; s_t-lag/2), which falls where the state is rare given where it was,
+- increments: I(s_t+lag - s_t ; s_t - s_t-lag), which falls where the motion is rare given the last.
+
+Their mean in nats, dated to the middle of its lag and smoothed over `lag` steps, detects more
+events than either: states alone miss the contact of a push, increments alone miss grasps.
+
+A minimum of a single trajectory can be noise, but an event happens in all of them. So the K places
+(fractions of a trajectory) with the deepest minima over trajectories are found first, and each
+trajectory then chooses its own minima near those places, in the same order (dynamic programming).
+
+Pooled local values rank the pooled steps. They are not calibrated information: pairs of one
+trajectory are not independent (see `Estimator.estimate`, `groups`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..estimation.estimator import Estimator
+from ..estimation.parallel import run_jobs
+from ..inputs.checks import as_count
+from .increments import Float, increments, rest_limits
+
+# Chosen on three tasks of scripted demonstrations; docs/key-states.md has what else was tried.
+K_SLICE, SLICES = 5, 10  # of each view; 20 found no more
+WIDTH = 0.1  # standard deviation of an event's place between trajectories, share of their length
+ROUNDS = 20
+
+
+def discover(
+    states: Sequence[Float],
+    *,
+    k: int,
+    lag: int = 2,
+    estimator: Estimator | None = None,
+    executor: Executor | None = None,
+) -> tuple[NDArray[np.int64], list[Float], Float]:
+    """Find K key states in each trajectory.
+
+    Parameters
+    ----------
+    states : list of [T_i, d] float64
+        Each longer than 2 lag and than K + 1 steps.
+    k : int
+        K.
+    lag : int
+        Steps between a state and its past.
+    estimator : Estimator, optional
+        One that slices; by default "edge" with 10 slices of 5 dimensions.
+    executor : concurrent.futures.Executor, optional
+        Evaluates the two views side by side.
+
+    Returns
+    -------
+    steps : [N, K] int64
+        Ascending; neither the first nor the last step of a trajectory is among them. Column j is
+        the same event in all trajectories, by its place. A trajectory without a minimum there gets
+        the step at the median place of the event.
+    local : list of N arrays [T_i] float64
+        Local information in nats, not smoothed; see `local_information`.
+    depth : [K] float64
+        How far the smoothed local information at an event falls below the median of its
+        trajectory, mean over trajectories, in nats. depth[j] belongs to column j.
+
+    Raises
+    ------
+    InputError
+        A trajectory that is too short, fewer pairs than the model takes, or constant coordinates
+        alone.
+    """
+    k = as_count(k, "k", 1)
+    shortest = min(map(len, states), default=0)
+    if shortest < k + 2:
+        raise InputError(
+            f"the shortest trajectory has {shortest} steps, and {k} key states between its first "
+            f"and last step take {k + 2}: pass a smaller k, or leave that trajectory out"
+        )
+    local = local_information(states, estimator, lag, executor)
+    curves = [smooth(values, lag) for values in local]
+    steps = minima(curves, k, 2 * lag)
+    depth = [np.median(curve) - curve[own] for curve, own in zip(curves, steps, strict=True)]
+    return steps, local, np.mean(depth, axis=0)
+
+
+def local_information(
+    trajectories: Sequence[Float],
+    estimator: Estimator | None = None,
+    lag: int = 2,
+    executor: Executor | None = None,
+) -> list[Float]:
+    """Local information of each step with its past, pooled over all trajectories.
+
+    Parameters
+    ----------
+    trajectories : list of [T_i, d] float64
+    estimator : Estimator, optional
+        As in `discover`.
+    lag : int
+    executor : concurrent.futures.Executor, optional
+        As in `discover`.
+
+    Returns
+    -------
+    list of N arrays [T_i] float64
+        Nats: the mean of the two views. The value of step t compares the `lag` steps after it with
+        the `lag` steps before it. The first and last steps, which lack one of them, repeat their
+        neighbour.
+
+    Raises
+    ------
+    InputError
+        As in `discover`.
+    """
+    lag = as_count(lag, "lag", 1)
+    lengths = [len(states) for states in trajectories]
+    shortest = min(lengths, default=0)
+    if shortest <= 2 * lag:
+        raise InputError(
+            f"the shortest of {len(lengths)} trajectories has {shortest} steps, and lag {lag} "
+            f"takes {2 * lag + 1}: pass a smaller lag, or leave that trajectory out"
+        )
+    limits = rest_limits(trajectories)
+    columns = np.flatnonzero(limits > 0)
+    if len(columns) == 0:
+        raise InputError(
+            "all coordinates are constant in these trajectories: record states that move"
+        )
+    if estimator is None:
+        estimator = Estimator(k=min(K_SLICE, len(columns)), slices=SLICES)
+    moving = [states[:, columns] for states in trajectories]
+    motion = [increments(states, lag, limits[columns]) for states in moving]
+    jobs = [
+        (np.concatenate([s[lag:] for s in sides]), np.concatenate([s[:-lag] for s in sides]))
+        for sides in (moving, motion)
+    ]
+    views = []
+    for found, sides, middle in zip(
+        run_jobs(_pointwise, estimator, jobs, executor),
+        (moving, motion),
+        (lag / 2, float(lag)),
+        strict=True,
+    ):
+        rows = np.split(found, np.cumsum([len(s) - lag for s in sides])[:-1])
+        views.append(
+            [
+                np.interp(np.arange(steps), np.arange(len(row)) + middle, row)
+                for row, steps in zip(rows, lengths, strict=True)
+            ]
+        )
+    return [(first + second) / 2 for first, second in zip(*views, strict=True)]
+
+
+def minima(local: Sequence[Float], k: int, apart: int = 1) -> NDArray[np.int64]:
+    """K steps of each trajectory: minima of its curve, at places that trajectories share.
+
+    Parameters
+    ----------
+    local : list of N arrays [T_i] float64
+        Smoothed curves.
+    k : int
+        K; every curve has at least K + 2 values.
+    apart : int
+        Least distance of two steps of a trajectory; less where it is too short for that.
+
+    Returns
+    -------
+    [N, K] int64, ascending
+    """
+    scores = [_depths(curve) for curve in local]
+    places = _places(scores, k, apart)
+    for _ in range(ROUNDS):
+        steps = np.array([_assign(score, places, apart) for score in scores])
+        last = np.array([len(score) - 1 for score in scores])
+        moved = np.median(steps / last[:, None], axis=0)
+        if np.array_equal(moved, places):
+            break
+        places = moved
+    return steps
+
+
+def smooth(values: Float, width: float) -> Float:
+    """A curve [T] under a Gaussian of `width` steps, mirrored at its ends."""
+    reach = min(int(np.ceil(4 * width)), len(values) - 1)
+    weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
+    return np.convolve(np.pad(values, reach, mode="reflect"), weights / weights.sum(), "valid")
+
+
+def _pointwise(estimator: Estimator, x: Float, y: Float) -> Float:
+    return estimator.estimate(x, y).pointwise
+
+
+def _depths(curve: Float) -> Float:
+    """Depths of minima below the curve's median [T]; 0 elsewhere and above the median."""
+    depth = np.zeros(len(curve))
+    inner = curve[1:-1]
+    lowest = (inner < curve[:-2]) & (inner <= curve[2:])
+    depth[1:-1] = np.where(lowest, np.maximum(np.median(curve) - inner, 0), 0)
+    return depth
+
+
+def _places(scores: list[Float], k: int, apart: int) -> Float:
+    """Fractions [K] of a trajectory, ascending, with the largest sum of depths of minima."""
+    grid = np.linspace(0, 1, 201)
+    left = [score.copy() for score in scores]
+    places = []
+    for _ in range(k):
+        near = [_near(score, grid) for score in left]  # each [201, T_i]
+        place = grid[np.argmax(sum(weighted.max(axis=1) for weighted in near))]
+        places.append(place)
+        for score in left:  # a minimum counts for one place only
+            weighted = _near(score, np.array([place]))[0]
+            best = int(weighted.argmax())
+            if weighted[best] > 0:
+                score[max(0, best - apart + 1) : best + apart] = 0
+    return np.sort(places)
+
+
+def _near(score: Float, places: Float) -> Float:
+    """Depths [T] weighed by their distance to places [P]: [P, T]; half of `WIDTH`."""
+    at = np.arange(len(score)) / (len(score) - 1)
+    return score * np.exp(-0.5 * ((at - places[:, None]) / (WIDTH / 2)) ** 2)
+
+
+def _assign(score: Float, places: Float, apart: int) -> NDArray[np.int64]:
+    """Steps [K] of one trajectory, one for each place, in order, with the largest sum of depths."""
+    last, k = len(score) - 1, len(places)
+    apart = max(1, min(apart, (last - 1) // k))
+    off = (np.arange(1, last) / last) - places[:, None]
+    # A step without a minimum is worth nothing; of those, the nearest is best.
+    worth = score[1:-1] * np.exp(-0.5 * (off / WIDTH) ** 2) - 1e-3 * np.abs(off)
+    total = worth[0]
+    choices = []
+    for row in worth[1:]:
+        best = np.maximum.accumulate(total)
+        # Where the best so far was reached: the last step at which the running maximum rose.
+        rose = np.r_[True, best[1:] > best[:-1]]
+        reached = np.maximum.accumulate(np.where(rose, np.arange(last - 1), 0))
+        choices.append(np.r_[np.zeros(min(apart, last - 1), np.int64), reached[:-apart]])
+        before = np.r_[np.full(min(apart, last - 1), -np.inf), best[:-apart]]
+        total = row + before
+    steps = np.empty(k, np.int64)
+    steps[-1] = int(np.argmax(total))
+    for j in range(k - 1, 0, -1):
+        steps[j - 1] = choices[j - 1][steps[j]]
+    return steps + 1

@@ -1,0 +1,218 @@
+"""A TensorRT engine beside a JSON file that says what it was built from, and for what.
+
+An engine holds no metadata of its own, and runs only with the TensorRT version and on the GPU that
+it was built with. So `infoatlas-rt build` writes two files: `edge.engine`, the engine, and
+`edge.engine.json`, this description. Without it, or where it does not fit, an engine is refused.
+
+An engine is executable code: a checksum detects damage, not malice. Never load an engine that you
+did not build.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ModelError
+
+if TYPE_CHECKING:
+    from .model_file import ModelFile
+
+SUFFIX = ".engine"
+FORMAT = "1"  # of the description
+REBUILD = "build it again with 'infoatlas-rt build'"
+FEWEST_SHIFTS = 4  # that the estimator passes
+
+# Slices and samples: (smallest, optimal, largest). One window of a robot is `control`. TensorRT
+# refuses a profile in which any tensor has 2^31 elements or more; with shifts and neighbours a
+# corner of 1,024 slices of 5,000 samples would have 10^11, so `batch` is several profiles. The
+# runtime chooses among them, and divides slices that are too many for one call.
+CONTROL = ((1, 40, 64), (32, 100, 512))
+NAMED: dict[str, tuple[tuple[tuple[int, int, int], tuple[int, int, int]], ...]] = {
+    "control": (CONTROL,),
+    "batch": (
+        CONTROL,
+        ((65, 256, 1024), (32, 100, 256)),
+        ((1, 1, 8), (513, 1000, 5000)),
+        ((9, 16, 48), (513, 1000, 5000)),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Ranges of sizes that kernels were chosen for: (smallest, optimal, largest) of each axis.
+
+    Attributes
+    ----------
+    name : str
+        The name that it was asked for by.
+    slices, samples, shifts : (int, int, int)
+        S, n and M of the graph's inputs.
+    """
+
+    name: str
+    slices: tuple[int, int, int]
+    samples: tuple[int, int, int]
+    shifts: tuple[int, int, int]
+
+    def shapes(self, dim: int) -> dict[str, tuple[tuple[int, ...], ...]]:
+        """Shapes (smallest, optimal, largest) of each input of a graph with D = `dim`."""
+        s, n, m = self.slices, self.samples, self.shifts
+        side = tuple((s[i], n[i], dim) for i in range(3))
+        return {
+            "x": side,
+            "y": side,
+            "shifts": tuple((m[i],) for i in range(3)),
+            "sequence": tuple((n[i],) for i in range(3)),  # shares the axis of samples
+        }
+
+    def holds(self, samples: int, shifts: int) -> bool:
+        """Whether it takes n and M, at some number of slices."""
+        n, m = self.samples, self.shifts
+        return n[0] <= samples <= n[2] and m[0] <= shifts <= m[2]
+
+    def __str__(self) -> str:
+        s, n, m = self.slices, self.samples, self.shifts
+        return f"{self.name} (slices {s[0]}..{s[2]}, samples {n[0]}..{n[2]}, shifts {m[0]}..{m[2]})"
+
+
+def shift_range(
+    model: ModelFile, slices: tuple[int, int, int], samples: tuple[int, int, int]
+) -> tuple[int, int, int]:
+    """Smallest, optimal and largest number of shifts that the estimator chooses in these ranges."""
+    counts = [model.shift_count(n, slices[0]) for n in range(samples[0], samples[2] + 1)]
+    optimal = model.shift_count(samples[1], slices[1])
+    return min(FEWEST_SHIFTS, optimal), optimal, max(counts)
+
+
+@dataclass(frozen=True)
+class EngineFile:
+    """What an engine was built from, and for what.
+
+    Attributes
+    ----------
+    model : str
+        Name of the shipped model, or absolute path of the .onnx file.
+    model_sha256 : str
+        Of that file.
+    tensorrt, gpu, compute_capability : str
+        Version, name of the GPU, and capability as in "8.7".
+    precision : {"fp32", "fp16", "bf16"}
+        The smallest type of floating-point tensors in the network.
+    tf32 : bool
+        Whether FP32 products may be rounded to TF32.
+    profiles : tuple of Profile
+        In the order of the engine's optimization profiles.
+    workspace : int
+        Bytes that a kernel may use while it runs.
+    metadata : dict of str
+        The model's own metadata, without which an engine could not be fed.
+    tensors : dict of int
+        How many tensors of the engine have which type, as the engine inspector reports it.
+    engine_sha256 : str
+        Of the engine.
+    """
+
+    model: str
+    model_sha256: str
+    tensorrt: str
+    gpu: str
+    compute_capability: str
+    precision: str
+    tf32: bool
+    profiles: tuple[Profile, ...]
+    workspace: int
+    metadata: dict[str, str]
+    tensors: dict[str, int]
+    engine_sha256: str
+
+    def difference(self, **wanted: Any) -> str | None:
+        """The first of the `wanted` fields that has another value here, in words; None if none."""
+        for name, value in wanted.items():
+            found = getattr(self, name)
+            if found != value:
+                words = name.replace("_", " ").replace("sha256", "SHA-256")
+                return f"{words} is {_words(found)}, and {_words(value)} is wanted"
+        return None
+
+    def write(self, path: Path) -> None:
+        """Write the description of the engine at `path`."""
+        values = {"format": FORMAT, **asdict(self)}
+        description(path).write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+
+
+def description(path: Path) -> Path:
+    """The file that describes the engine at `path`."""
+    return path.with_name(path.name + ".json")
+
+
+def read(path: Path, content: bytes | None = None) -> EngineFile:
+    """Read the description of an engine.
+
+    Parameters
+    ----------
+    path : Path
+        Of the engine.
+    content : bytes, optional
+        The engine, whose checksum is then compared.
+
+    Returns
+    -------
+    EngineFile
+
+    Raises
+    ------
+    ModelError
+        The description is missing or unusable, or belongs to another engine.
+    """
+    file = description(path)
+    try:
+        values = json.loads(file.read_text(encoding="utf-8"))
+        if values.pop("format") != FORMAT:
+            raise ValueError("written by another version of infoatlas-rt")
+        found = EngineFile(**{**values, "profiles": tuple(map(_profile, values["profiles"]))})
+        _check(found)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ModelError(
+            f"{path} has no usable description {file.name} beside it ({reason}): {REBUILD}, and "
+            "copy both files"
+        ) from error
+    if content is not None and hashlib.sha256(content).hexdigest() != found.engine_sha256:
+        raise ModelError(
+            f"{path} is not the engine that {file.name} describes (another SHA-256): {REBUILD}"
+        )
+    return found
+
+
+def _profile(values: Mapping[str, Any]) -> Profile:
+    axes = {}
+    for axis in ("slices", "samples", "shifts"):
+        smallest, optimal, largest = (int(value) for value in values[axis])
+        if not 1 <= smallest <= optimal <= largest:
+            raise ValueError(f"profile with {axis} {values[axis]}")
+        axes[axis] = smallest, optimal, largest
+    return Profile(str(values["name"]), **axes)
+
+
+def _check(found: EngineFile) -> None:
+    """Raise ValueError or TypeError where a field has another type."""
+    for name, value in vars(found).items():
+        kind = {"tf32": bool, "workspace": int, "metadata": dict, "tensors": dict}.get(name, str)
+        if name != "profiles" and type(value) is not kind:
+            raise TypeError(f"{name} is {value!r}")
+    if not found.profiles:
+        raise ValueError("no profiles")
+    if not all(isinstance(value, str) for value in found.metadata.values()):
+        raise TypeError("metadata that is no text")
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    return repr(value) if isinstance(value, str) else str(value)

@@ -1,0 +1,320 @@
+"""A model file: one .onnx that describes itself in its metadata, checked before it is used.
+
+No file is used whose content has changed since it was written, because an engine would accept
+changed weights without an error. A shipped file is checked against `models/SHA256SUMS`, any other
+file against the checksum in its own metadata, which `infoatlas-rt export` writes.
+"""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import json
+import os
+import stat
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import ModelError
+from ..estimation.uncertainty import check_constants
+from . import engine_file
+from .onnx_content import CHECKSUM, checksum, describe
+
+MODELS = Path(__file__).parent
+CHECKSUMS = "SHA256SUMS"  # in MODELS; `sha256sum *.onnx` writes it, and `sha256sum -c` checks it
+FORMAT = "2"  # interface of the graph: names, shapes and meaning of inputs and outputs
+PREPROCESS = "1"  # version of preprocess.py that a model was trained with
+INPUTS = ("x", "y", "shifts", "sequence")
+OUTPUTS = ("mi", "pointwise", "influence", "spread")
+
+LARGEST_FILE = 2**31  # bytes, the limit of protocol buffers
+# Of the numbers in the metadata: what memory and time allow at the very most.
+LARGEST = {
+    "dim": 1000, "n_min": 10**6, "n_max": 10**9, "shifts": 10**6, "pairs": 10**9,
+    "steps": 10**15, "datasets": 10**15, "seed": 2**64,
+}  # fmt: skip
+LONGEST_TEXT = 200  # characters of a name, a version, a licence, ...
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A checked model file.
+
+    Attributes
+    ----------
+    path : Path
+    name, version : str
+    dim : int
+        D, the widest side that enters without slicing.
+    n_min, n_max : int
+        Sample sizes of pretraining. Below `n_min` the estimator refuses, above `n_max` it flags.
+    shifts, pairs : int
+        Fewest cyclic shifts in the readout, and product pairs over all slices up to which more of
+        them pay: many where slices and samples are few, for that is where they narrow the spread.
+    readout, padding, preprocess : str
+    steps, datasets, seed : int
+        Optimiser steps, data sets seen and data seed of pretraining.
+    git_revision, licence : str
+    accuracy : dict
+        What the model scored on the benchmark.
+    calibration : dict
+        Constants of the standard error (see `uncertainty.py`); empty if the file has none.
+    sha256 : str
+        Checksum of the file.
+    bytes : bytes
+        The file's content, from which engines are made: what was checked is what runs.
+    metadata : dict of str
+        What the fields above were read from.
+    engine : EngineFile, optional
+        What the file was built from and for, if it is a TensorRT engine.
+    """
+
+    path: Path
+    name: str
+    version: str
+    dim: int
+    n_min: int
+    n_max: int
+    shifts: int
+    pairs: int
+    readout: str
+    padding: str
+    preprocess: str
+    steps: int
+    datasets: int
+    seed: int
+    git_revision: str
+    licence: str
+    accuracy: dict[str, Any] = field(hash=False)
+    calibration: dict[str, dict[str, float]] = field(hash=False)
+    sha256: str
+    bytes: builtins.bytes = field(repr=False)
+    metadata: dict[str, str] = field(repr=False, hash=False)
+    engine: engine_file.EngineFile | None = field(default=None, hash=False)
+
+    def shift_count(self, n: int, slices: int = 1) -> int:
+        """Return the default number M of cyclic shifts for n samples, at most n-1."""
+        return min(n - 1, max(self.shifts, self.pairs // (n * slices)))
+
+
+def available() -> list[str]:
+    """Names of the shipped models."""
+    return sorted(path.stem for path in MODELS.glob("*.onnx"))
+
+
+def load(model: str | os.PathLike[str] = "edge") -> ModelFile:
+    """Read and check a model file.
+
+    Parameters
+    ----------
+    model : str or path
+        The name of a shipped model, or the path of an .onnx file, or of a TensorRT .engine file
+        that `infoatlas-rt build` wrote.
+
+    Returns
+    -------
+    ModelFile
+
+    Raises
+    ------
+    ModelError
+        Missing, truncated, changed since it was written, not ONNX, not a model of this project, or
+        made for another version.
+    """
+    if not isinstance(model, str | os.PathLike):
+        raise ModelError(f"model is {model!r}, but has to be a name or a path: {_choices()}")
+    shipped = str(model) in available()
+    try:
+        path = MODELS / f"{model}.onnx" if shipped else Path(model).expanduser()
+        content = _content(path)
+    except (OSError, RuntimeError, ValueError) as error:  # also: ~nobody, and NUL in a path
+        reason = getattr(error, "strerror", None) or error
+        raise ModelError(f"no model {str(model)!r} ({reason}): {_choices()}") from error
+    except MemoryError as error:
+        raise ModelError(
+            f"{model} does not fit into memory: free some, or use a smaller model"
+        ) from error
+    digest = hashlib.sha256(content).hexdigest()
+    if path.suffix == engine_file.SUFFIX:
+        return _load_engine(path, content, digest)
+    if shipped and digest != _shipped_checksums().get(path.name):
+        raise ModelError(
+            f"{path} is not the file that was shipped (its SHA-256 is {digest}, and "
+            f"{CHECKSUMS} beside it has another one): install infoatlas-rt again"
+        )
+    try:
+        metadata, inputs, outputs = describe(content)
+    except ValueError as error:
+        raise ModelError(_not_onnx(path, content)) from error
+    keys = {
+        key.removeprefix("infoatlas."): value
+        for key, value in metadata.items()
+        if key.startswith("infoatlas.")
+    }
+    if not keys:
+        raise ModelError(
+            f"{path} is an ONNX file without infoatlas metadata, so nothing says how to feed it: "
+            "export a checkpoint with 'infoatlas-rt export', or use a shipped model"
+        )
+    _check_versions(path, keys)
+    if set(inputs) != set(INPUTS) or set(outputs) != set(OUTPUTS):
+        raise ModelError(
+            f"{path} has inputs {inputs} and outputs {outputs} instead of {list(INPUTS)} and "
+            f"{list(OUTPUTS)}: export the checkpoint again with 'infoatlas-rt export'"
+        )
+    if not shipped and metadata.get(CHECKSUM) != checksum(content):
+        problem = "has changed since it was written" if CHECKSUM in metadata else "has no checksum"
+        raise ModelError(
+            f"{path} {problem} ({CHECKSUM} in its metadata): copy it again, or export the "
+            "checkpoint again with 'infoatlas-rt export'"
+        )
+    return _describe(path, content, digest, keys)
+
+
+def _check_versions(path: Path, keys: dict[str, str]) -> None:
+    """Raise ModelError for metadata of another version of infoatlas-rt."""
+    for key, known in (("format", FORMAT), ("preprocess", PREPROCESS), ("padding", "zeros")):
+        if keys.get(key) != known:
+            raise ModelError(
+                f"{path} has infoatlas.{key} {keys.get(key)!r}, and this version of infoatlas-rt "
+                f"reads {known!r}: export the model again, or install the version it was made for"
+            )
+
+
+def _load_engine(path: Path, content: bytes, digest: str) -> ModelFile:
+    """A TensorRT engine, which is described beside it; ModelError if its model has changed since.
+
+    Whether it fits this machine is checked by the backend.
+    """
+    engine = engine_file.read(path, content)
+    _check_versions(path, engine.metadata)
+    try:
+        if engine.model in available():
+            now = _shipped_checksums().get(f"{engine.model}.onnx")
+        else:
+            now = hashlib.sha256(Path(engine.model).read_bytes()).hexdigest()
+    except OSError:  # a robot need not have it
+        now = None
+    if now not in (None, engine.model_sha256):
+        raise ModelError(
+            f"{path} was built from another file than {engine.model} is now (SHA-256 "
+            f"{engine.model_sha256[:12]}, and now {str(now)[:12]}): {engine_file.REBUILD}"
+        )
+    return replace(_describe(path, content, digest, engine.metadata), engine=engine)
+
+
+def _content(path: Path) -> bytes:
+    """The content of a regular file that is not too large."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise ValueError("not a regular file")
+    if status.st_size >= LARGEST_FILE:
+        raise ValueError(f"{status.st_size} bytes are more than an ONNX file can have")
+    return path.read_bytes()
+
+
+def _shipped_checksums() -> dict[str, str]:
+    """SHA-256 of the shipped files, by file name."""
+    try:
+        lines = (MODELS / CHECKSUMS).read_text(encoding="ascii").split("\n")
+        return {name: digest for digest, name in (line.split() for line in lines if line)}
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"cannot read {MODELS / CHECKSUMS} ({error}), so the shipped models cannot be "
+            "checked: install infoatlas-rt again"
+        ) from error
+
+
+def _choices() -> str:
+    return (
+        "pass the path of an .onnx file, or the name of a shipped model: "
+        f"{', '.join(available()) or 'none found'}"
+    )
+
+
+def _describe(path: Path, content: bytes, digest: str, keys: dict[str, str]) -> ModelFile:
+    """Convert the metadata's strings."""
+    key = ""
+
+    def value(name: str) -> str:
+        nonlocal key
+        key = name
+        return keys[name]
+
+    def text(name: str) -> str:
+        found = value(name)
+        if len(found) > LONGEST_TEXT or not found.isprintable():
+            raise ValueError(f"not a text of at most {LONGEST_TEXT} printable characters")
+        return found
+
+    def number(name: str) -> int:
+        found = int(value(name))
+        if not 0 <= found <= LARGEST[name]:
+            raise ValueError(f"not between 0 and {LARGEST[name]}")
+        return found
+
+    try:
+        found = ModelFile(
+            path=path,
+            name=text("name"),
+            version=text("version"),
+            dim=number("dim"),
+            n_min=number("n_min"),
+            n_max=number("n_max"),
+            shifts=number("shifts"),
+            pairs=number("pairs"),
+            readout=text("readout"),
+            padding=text("padding"),
+            preprocess=text("preprocess"),
+            steps=number("steps"),
+            datasets=number("datasets"),
+            seed=number("seed"),
+            git_revision=text("git_revision"),
+            licence=text("licence"),
+            accuracy=_accuracy(value("accuracy")),
+            calibration=_calibration(value("calibration")) if "calibration" in keys else {},
+            sha256=digest,
+            bytes=content,
+            metadata=keys,
+        )
+    except KeyError as error:
+        raise ModelError(
+            f"{path} lacks infoatlas.{key} in its metadata: "
+            "export the checkpoint again with 'infoatlas-rt export'"
+        ) from error
+    except (ValueError, TypeError, RecursionError) as error:
+        shown = keys[key] if len(keys[key]) <= LONGEST_TEXT else keys[key][:LONGEST_TEXT] + "..."
+        raise ModelError(
+            f"{path} has infoatlas.{key} {shown!r} in its metadata, which cannot be read "
+            f"({error}): export the checkpoint again with 'infoatlas-rt export'"
+        ) from error
+    if not (found.shifts >= 4 and found.dim >= 1 and 2 <= found.n_min <= found.n_max):
+        raise ModelError(
+            f"{path} has limits that cannot be: dim={found.dim}, n_min={found.n_min}, "
+            f"n_max={found.n_max}, shifts={found.shifts}: export the checkpoint again"
+        )
+    return found
+
+
+def _accuracy(text: str) -> dict[str, Any]:
+    """Nested dictionaries of finite numbers and texts."""
+    found = dict(json.loads(text))
+    json.dumps(found, allow_nan=False)
+    return found
+
+
+def _calibration(text: str) -> dict[str, dict[str, float]]:
+    try:
+        return check_constants(json.loads(text))
+    except (KeyError, IndexError) as error:  # one within the value, not of the metadata
+        raise ValueError(f"{error} is missing") from error
+
+
+def _not_onnx(path: Path, content: bytes) -> str:
+    if content.startswith(b"version https://git-lfs"):
+        return f"{path} is a Git LFS pointer, not the model itself: run 'git lfs pull'"
+    return (
+        f"{path} ({len(content)} bytes) is truncated or not an ONNX file: "
+        f"copy it again, or use a shipped model: {', '.join(available()) or 'none found'}"
+    )

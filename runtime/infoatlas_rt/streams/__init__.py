@@ -1,0 +1,1 @@
+"""Estimates over the last steps of one robot, state by state."""

@@ -1,0 +1,217 @@
+"""The last steps of a stream as pairs of a state and its past; memory is bounded by the window.
+
+A lag is never mispaired: a refused state leaves a hole of one step. No pair reaches across a hole,
+or back beyond a point at which an unknown number of states was lost. With `lag_seconds` the past is
+found by stamps, which also holds where messages are lost unseen.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..inputs.arrays import Reals, merge
+from .pace import Pace
+
+
+class PairWindow:
+    """Pairs (s_t, s_<t-Δt) of the last steps of one stream, or of two.
+
+    Parameters
+    ----------
+    lag : int
+        Δt in steps.
+    lag_seconds, tolerance : float or None
+        As in `OnlineEstimator`, checked there.
+    history : int
+        Past states in a pair, `lag`, `lag` + 1, ... steps back.
+    window : int
+        Steps; also the largest number of pairs.
+    increments : bool
+        Pairs of changes since the step before, instead of states.
+
+    Attributes
+    ----------
+    step : int
+        Number of the next step; steps count from 0.
+    newest : float or None
+        Stamp of the newest step with a message, seconds.
+    first : int or None
+        Step of the first pair.
+    counted : bool
+        Steps are counted even with `lag_seconds`, because the stamps are times of arrival.
+    """
+
+    def __init__(
+        self,
+        lag: int,
+        lag_seconds: float | None,
+        tolerance: float | None,
+        history: int,
+        window: int,
+        increments: bool,
+    ) -> None:
+        self.lag, self.lag_seconds, self.history = lag, lag_seconds, history
+        self.window, self.increments = window, increments
+        self.step, self.counted = 0, False
+        self.newest: float | None = None
+        self.first: int | None = None
+        self._tolerance = tolerance
+        self._pace = Pace()
+        self._since = 0  # no pair reaches back beyond this step
+        self._states: NDArray[np.float64] | None = None  # [2, reach, d], as `Reals`
+        self._before: tuple[int, Reals, Reals] | None = None  # newest accepted step and its states
+
+    @property
+    def sizes(self) -> tuple[int | None, int | None]:
+        """Coordinates of a state, and of the state whose past counts; None before the first one."""
+        if self._states is None:
+            return None, None
+        return self._x.shape[2], self._states.shape[2]
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs in the window."""
+        return 0 if self._states is None else int(self._paired.sum())
+
+    @property
+    def full(self) -> bool:
+        """Whether a whole window has passed since the first pair."""
+        return self.first is not None and self.step - self.first >= self.window
+
+    @property
+    def newest_is_paired(self) -> bool:
+        """Whether the newest step has a pair."""
+        return self._states is not None and bool(self._paired[(self.step - 1) % self.window])
+
+    @property
+    def tolerance(self) -> float:
+        """Seconds by which the age of a past state may differ from `lag_seconds`; 0 without it."""
+        if self._tolerance is not None or self.lag_seconds is None:
+            return self._tolerance or 0.0
+        return self._pace.tolerance(self.lag_seconds, self.lag)
+
+    def stamp(self, step: int) -> float:
+        """Stamp of a step of the window, seconds; NaN of a hole."""
+        return float(self._stamps[step % len(self._stamps)])
+
+    def lost(self) -> None:
+        """Forbid pairs across this point, unless they are found by stamp."""
+        self._since = self.step
+
+    def hole(self, stamp: float) -> None:
+        """Count a step without a usable state; before the first state there are no steps."""
+        if self._states is None:
+            return
+        self._stamps[self.step % len(self._stamps)] = np.nan
+        self._paired[self.step % self.window] = False
+        self.step += 1
+        # The step has had its message: another message with this stamp is no new step.
+        self.newest = stamp if np.isfinite(stamp) else self.newest
+
+    def add(self, now: Reals, then: Reals, stamp: float) -> bool:
+        """Store a state, and its pair if its past is there.
+
+        Parameters
+        ----------
+        now : Reals [d]
+            The state.
+        then : Reals [d']
+            The state of the stream whose past counts: `now` itself, or the other stream's.
+        stamp : float
+            Seconds, above `newest`.
+
+        Returns
+        -------
+        bool
+            Whether a pair was formed.
+        """
+        if self._states is None:
+            self._states = self._allocate(now.high.size, then.high.size)
+        self.newest = stamp
+        if self.lag_seconds is not None:
+            self._pace.add(stamp)
+        reach, slot = len(self._stamps), self.step % self.window
+        known = True
+        if self.increments:
+            before, self._before = self._before, (self.step, now, then)
+            known = before is not None and before[0] == self.step - 1 >= self._since
+            if before is not None and known:
+                now, then = _change(before[1], now), _change(before[2], then)
+        _store(self._states[:, self.step % reach], then)
+        self._stamps[self.step % reach] = stamp if known else np.nan
+        past = self._past(stamp) if known else None
+        self._paired[slot] = past is not None
+        if past is not None:
+            _store(self._x[:, slot], now)
+            self._y[:, slot] = self._states[:, past].reshape(2, -1)
+            self.first = self.step if self.first is None else self.first
+        self.step += 1
+        return past is not None
+
+    def samples(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+        """The pairs of the window, oldest first.
+
+        Returns
+        -------
+        x : [n, d] float64
+        y : [n, history d'] float64
+            The newest past state first.
+        steps : [n] int64
+            Step of the newer state of each pair, ascending.
+        """
+        steps = np.arange(self.step - self.window, self.step)
+        steps = steps[self._paired[steps % self.window]]
+        slots = steps % self.window
+        x, y = merge(Reals(*self._x[:, slots])), merge(Reals(*self._y[:, slots]))
+        return x, y, steps
+
+    def why_no_pair(self) -> str | None:
+        """Why no state has found its past by stamp, and the way out; None if one still may."""
+        if self.lag_seconds is None or self.counted:
+            return None
+        furthest = float(self._ages()[-1])
+        memory = len(self._stamps)
+        return self._pace.why_no_past(self.lag_seconds, self.tolerance, furthest, memory)
+
+    def _allocate(self, d: int, past: int) -> NDArray[np.float64]:
+        """Make the rings over steps, and return that of the states."""
+        reach = self.window + self.lag + self.history
+        self._stamps = np.full(reach, np.nan)  # NaN: a hole
+        self._x = np.zeros((2, self.window, d))
+        self._y = np.zeros((2, self.window, self.history * past))
+        self._paired = np.zeros(self.window, bool)
+        return np.zeros((2, reach, past))
+
+    def _ages(self) -> NDArray[np.float64]:
+        """Seconds between a state and its past states [history]."""
+        assert self.lag_seconds is not None
+        steps = self.lag + np.arange(self.history)
+        ages: NDArray[np.float64] = np.multiply(
+            self.lag_seconds / self.lag, steps, dtype=np.float64
+        )
+        return ages
+
+    def _past(self, stamp: float) -> NDArray[np.intp] | None:
+        """Slots of s_<t-Δt>, newest first; None if one is a hole or further back than memory."""
+        reach = len(self._stamps)
+        if self.lag_seconds is None or self.counted:
+            steps = self.step - self.lag - np.arange(self.history)
+            slots = steps % reach
+            there = steps[-1] >= self._since and not np.isnan(self._stamps[slots]).any()
+            return slots if there else None
+        tolerance = self.tolerance
+        off = np.abs(self._stamps - (stamp - self._ages())[:, None])  # [history, reach]
+        slots = np.where(np.isnan(off), np.inf, off).argmin(1)
+        return slots if (off[np.arange(self.history), slots] <= tolerance).all() else None
+
+
+def _change(before: Reals, now: Reals) -> Reals:
+    """The increment of a state; the high parts cancel, so the low parts count."""
+    low = (0.0 if now.low is None else now.low) - (0.0 if before.low is None else before.low)
+    return Reals(now.high - before.high + low, None)
+
+
+def _store(row: NDArray[np.float64], state: Reals) -> None:
+    """Write a state into a row [2, d] of a ring."""
+    row[0], row[1] = state.high, 0.0 if state.low is None else state.low

@@ -1,0 +1,1 @@
+"""Key states and estimates in parallel environments."""

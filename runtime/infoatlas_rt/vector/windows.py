@@ -1,0 +1,173 @@
+"""I(s_t; s_<t-Δt) over the last steps of each of several parallel environments.
+
+One window for each environment, within its running episode, and one evaluation of the model for
+all windows that are due. What a window means is in `sliding_window.py`: a time average. A window of
+32 to 50 steps ranks moments of an episode; it is no accurate estimate. (`PooledPairs` in
+`lagged_pairs.py` estimates from all environments together, at an instant.)
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..estimation.bounds import bounded
+from ..estimation.canonical import canonicalise
+from ..estimation.estimator import Estimator, as_estimator
+from ..estimation.prepare import CHUNK_PAIRS
+from ..inputs.checks import as_count
+from .episodes import VectorStreams
+
+LARGEST = 10**8  # numbers in all windows (0.8 GB)
+
+
+class VectorWindows(VectorStreams):
+    """A sliding window over the running episode of each of E environments.
+
+    A refused state empties the window of its environment: no pair reaches across it.
+
+    Parameters
+    ----------
+    envs : int
+        E.
+    estimator : Estimator or str or path, optional
+        The estimator to use, or a model to load; the default model, with 8 slices and 8
+        shifts, unless given.
+    lag : int
+        Δt in steps.
+    window : int
+        Pairs. An estimate needs a full window, so episodes of window + lag steps or less have none.
+    every : int
+        Steps of an environment from one estimate to the next; the first is made as soon as the
+        window is full.
+
+    Attributes
+    ----------
+    information : [E] float32
+        Newest estimate of each running episode, nats; NaN before there is one.
+
+    Raises
+    ------
+    InputError
+        Arguments out of range, or a window smaller than what the model was trained for; and as
+        `VectorStreams`.
+    """
+
+    key = "mutual_information"
+
+    def __init__(
+        self,
+        envs: int,
+        estimator: Estimator | str | os.PathLike[str] | None = None,
+        *,
+        lag: int = 2,
+        window: int = 32,
+        every: int = 32,
+    ) -> None:
+        super().__init__(envs)
+        self.lag, self.window = as_count(lag, "lag", 1), as_count(window, "window", 1)
+        self.every = as_count(every, "every", 1)
+        self.estimator = (
+            Estimator(slices=8, shifts=8) if estimator is None else as_estimator(estimator)
+        )
+        least = self.estimator.model_file.n_min
+        if self.window < least:
+            raise InputError(
+                f"window={window} is below the {least} samples that model "
+                f"{self.estimator.model_file.name} was trained for: use at least that many steps"
+            )
+        self.information = np.full(self.envs, np.nan, np.float32)
+        self._states: NDArray[np.float64] | None = None  # [E, window + lag, d], rings over steps
+        self._count = np.zeros(self.envs, np.int64)  # states of the running episode
+        self._since = np.zeros(self.envs, np.int64)  # steps since the last estimate
+        self._evaluated = np.zeros(self.envs, bool)  # with the newest state
+        self._restart(np.arange(self.envs))
+
+    def reading(self) -> NDArray[Any]:
+        """Newest estimate of each running episode [E] float32, nats; NaN before there is one."""
+        return np.array(self.information)
+
+    def gain(self) -> NDArray[np.float32]:
+        """Estimates that were made with the newest state of each environment [E]; else 0."""
+        return np.where(self._evaluated, self.information, np.float32(0))
+
+    def _restart(self, rows: NDArray[np.int64]) -> None:
+        self._count[rows] = 0
+        self._since[rows] = self.every  # the first full window is due
+        self.information[rows], self._evaluated[rows] = np.nan, False
+
+    def _skip(self, rows: NDArray[np.int64]) -> None:
+        self._count[rows] = 0
+        self._since[rows] += 1
+        self._evaluated[rows] = False
+
+    def _take(self, rows: NDArray[np.int64], states: NDArray[np.float64]) -> None:
+        if self._states is None:
+            self._states = self._allocate(states.shape[1])
+        reach = self._states.shape[1]
+        if states.shape[1] != self._states.shape[2]:
+            raise InputError(
+                f"states have {states.shape[1]} coordinates, before they had "
+                f"{self._states.shape[2]}: make new VectorWindows for another robot"
+            )
+        self._states[rows, self._count[rows] % reach] = states
+        self._count[rows] += 1
+        self._since[rows] += 1
+        self._evaluated[rows] = False
+        due = rows[(self._count[rows] >= reach) & (self._since[rows] >= self.every)]
+        if len(due):
+            places = (self._count[due, None] + np.arange(reach)) % reach  # oldest first
+            found = self._states[due[:, None], places]
+            self.information[due] = self._evaluate(found[:, self.lag :], found[:, : -self.lag])
+            self._evaluated[due], self._since[due] = True, 0
+
+    def _allocate(self, d: int) -> NDArray[np.float64]:
+        shape = (self.envs, self.window + self.lag, d)
+        if np.prod(shape, dtype=float) > LARGEST:
+            raise InputError(
+                f"{shape[0]} windows of {shape[1]} states of {d} coordinates are more than "
+                f"{LARGEST} numbers: use a shorter window, or fewer environments or coordinates"
+            )
+        return np.zeros(shape)
+
+    def _evaluate(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Mutual information of windows x, y [m, n, d], nats [m]: one call of the backend.
+
+        (As many calls as memory asks for.)
+        """
+        estimator = self.estimator
+        mi = np.zeros(len(x), np.float32)
+        ready = [
+            (row, prepared)
+            for row, prepared in enumerate(
+                estimator.prepare(*pair, time_series=True) for pair in zip(x, y, strict=True)
+            )
+            if not prepared.degenerate  # whose information is 0
+        ]
+        while ready:
+            first = ready[0][1]  # seed and lengths are the same in all windows, so shifts too
+            slices = first.plan.slices
+            most = max(1, CHUNK_PAIRS // (slices * self.window * len(first.shifts)))
+            chunk, ready = ready[:most], ready[most:]
+            now, past = self._canonical([p.slices(slice(0, slices)) for _, p in chunk])
+            values = estimator.backend.run(now, past, first.shifts, first.sequence)[0]
+            for (row, prepared), own in zip(chunk, values.reshape(-1, slices), strict=True):
+                mi[row] = bounded(own, prepared.ceiling).mean()
+        return mi
+
+    def _canonical(self, sliced: list[tuple[Any, Any]]) -> tuple[Any, Any]:
+        """Canonical form of slices [S, n, k] of all windows, end to end; those of one k at once."""
+        dim, slices = self.estimator.model_file.dim, len(sliced[0][0])
+        shape = (len(sliced), slices, self.window, dim)
+        now, past = np.empty((2, *shape), np.float32)
+        widths = [(x.shape[2], y.shape[2]) for x, y in sliced]
+        for width in set(widths):
+            rows = [row for row, own in enumerate(widths) if own == width]
+            x, y = (np.concatenate(side) for side in zip(*(sliced[r] for r in rows), strict=True))
+            data = canonicalise(x, y, dim)
+            now[rows], past[rows] = data.x.reshape(-1, *shape[1:]), data.y.reshape(-1, *shape[1:])
+        return now.reshape(-1, *shape[2:]), past.reshape(-1, *shape[2:])

@@ -1,0 +1,146 @@
+"""Key states and mutual information in the infos of a vector environment.
+
+`KeyStateWrapper` goes around ManiSkill's `ManiSkillVectorEnv` (torch, on any device), or around
+Gymnasium's SyncVectorEnv and AsyncVectorEnv (NumPy), such as one that runs several ManiSkill
+environments on a CPU. It needs neither to be installed: it reads what `step` returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .episodes import VectorStreams, like, to_numpy
+
+FINAL = ("final_observation", "final_obs")  # ManiSkill's name, and that of Gymnasium from 1.0 on
+
+
+class KeyStateWrapper:
+    """Adds `info["key_state"]` and `info["mutual_information"]` to a vector environment.
+
+    `info` is about the observation that comes with it. Where an episode has ended and the
+    environment was reset in the same step, that is the first one of the next episode, and
+    `info["final_info"]` has the values of the episode that has ended. (Where environments are reset
+    with the next step, or by hand, the values of the step with `done` are in `info` itself.)
+    Everything else is the environment's own: attributes, spaces, `close`.
+
+    Parameters
+    ----------
+    envs : ManiSkillVectorEnv or gymnasium.vector.VectorEnv
+        E environments.
+    *streams : VectorTracker or VectorWindows
+        What to follow; one of each at most. `VectorTracker` gives `info["key_state"]` [E] int64,
+        column of the newest key state of the running episode or -1; `VectorWindows` gives
+        `info["mutual_information"]` [E] float32, nats, NaN before there is one. They are torch
+        tensors on the environment's device where observations are.
+    state : callable, optional
+        From a batch of observations to the states [E, d] that the streams follow, as in
+        `lambda obs: obs[:, columns]`. Needed where observations are dictionaries, and where their
+        columns are not those of the demonstrations.
+
+    Raises
+    ------
+    InputError
+        No streams, two of a kind, another number of environments, observations that are no
+        states.
+    """
+
+    def __init__(
+        self, envs: Any, *streams: VectorStreams, state: Callable[[Any], Any] | None = None
+    ) -> None:
+        keys = [stream.key for stream in streams]
+        if not keys or len(set(keys)) < len(keys):
+            raise InputError(f"streams are {keys}: pass a VectorTracker, a VectorWindows, or both")
+        for stream in streams:
+            if stream.envs != envs.num_envs:
+                raise InputError(
+                    f"{type(stream).__name__} follows {stream.envs} environments, and there are "
+                    f"{envs.num_envs}: make it for as many"
+                )
+        self.envs, self.streams, self._state = envs, streams, state
+        self._ended = np.zeros(envs.num_envs, bool)  # and not reset yet
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "envs":  # not set yet, in a copy
+            raise AttributeError(name)
+        return getattr(self.envs, name)
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
+        """Reset all environments, or those that `options` names (env_idx, or reset_mask)."""
+        obs, info = self.envs.reset(seed=seed, options=options)
+        chosen = [(options or {}).get(name) for name in ("env_idx", "reset_mask")]
+        named = [to_numpy(which) for which in chosen if which is not None]
+        rows = np.arange(self.envs.num_envs)[named[0] if named else slice(None)]
+        states = self._states(obs)
+        self._restart(rows, to_numpy(states))
+        return obs, self._report(info, states)
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Step all environments; values as the environment returns them, with `info` as above."""
+        obs, reward, terminated, truncated, info = self.envs.step(actions)
+        done = to_numpy(terminated).astype(bool) | to_numpy(truncated).astype(bool)
+        states = self._states(obs)
+        now = to_numpy(states)
+        if self._ended.any():
+            self._reset(np.flatnonzero(self._ended))
+        replaced = np.zeros_like(done)
+        true = now
+        for name in FINAL:
+            if name in info:
+                replaced = to_numpy(info[f"_{name}"]).astype(bool)
+                true = np.array(now)
+                true[replaced] = to_numpy(self._states(_rows(info[name], replaced)))
+        for stream in self.streams:
+            stream.push(true)
+        if replaced.any():
+            self._report(info["final_info"], states)
+            self._restart(np.flatnonzero(replaced), now)
+        self._ended = done & ~replaced
+        return obs, reward, terminated, truncated, self._report(info, states)
+
+    def _restart(self, rows: NDArray[np.int64], states: NDArray[Any]) -> None:
+        """Begin new episodes of some environments with their rows of the states [E, d]."""
+        self._reset(rows)
+        for stream in self.streams:
+            stream.push(states[rows], rows)
+
+    def _reset(self, rows: NDArray[np.int64]) -> None:
+        self._ended[rows] = False
+        for stream in self.streams:
+            stream.reset(rows)
+
+    def _report(self, info: Any, states: Any) -> Any:
+        """Write the readings into an info, as arrays of the kind of the states."""
+        for stream in self.streams:
+            info[stream.key] = like(stream.reading(), states)
+        return info
+
+    def _states(self, obs: Any) -> Any:
+        states = obs if self._state is None else self._state(obs)
+        if len(getattr(states, "shape", ())) != 2:
+            what = getattr(states, "shape", type(states).__name__)
+            raise InputError(f"observations are {what}, and states are [E, d]: pass state=")
+        return states
+
+
+def _rows(final: Any, which: NDArray[np.bool_]) -> Any:
+    """Rows of final observations: of a batch, of a dictionary of them, or of an array of objects.
+
+    Gymnasium gives an array of one object for each environment, None where the episode goes on.
+    """
+    if isinstance(final, dict):
+        return {name: _rows(value, which) for name, value in final.items()}
+    if getattr(getattr(final, "dtype", None), "kind", "") == "O":
+        return _stack([final[row] for row in np.flatnonzero(which)])
+    return final[which]
+
+
+def _stack(values: list[Any]) -> Any:
+    """Observations of single environments as a batch."""
+    if isinstance(values[0], dict):
+        return {name: _stack([value[name] for value in values]) for name in values[0]}
+    return np.stack(values)

@@ -1,0 +1,313 @@
+"""The TensorRT backend against models of TensorRT and CUDA that are strict about their rules."""
+
+import functools
+import logging
+import threading
+
+import numpy as np
+import pytest
+
+from fake_gpu import install
+from infoatlas_export.tensorrt import build
+from infoatlas_rt import Estimator
+from infoatlas_rt.backends import make_backend
+from infoatlas_rt.backends import tensorrt as module
+from infoatlas_rt.backends.tensorrt import TensorRTBackend, split
+from infoatlas_rt.errors import InputError, ModelError, ProviderError
+from infoatlas_rt.estimation.canonical import canonicalise
+from infoatlas_rt.models import model_file
+from infoatlas_rt.models.engine_file import Profile
+
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+
+@pytest.fixture
+def world(monkeypatch):
+    return install(monkeypatch)
+
+
+@pytest.fixture
+def engine(world, tmp_path):
+    path, _ = build("edge", tmp_path / "edge.engine", profiles=["batch"])
+    return model_file.load(path)
+
+
+def data(slices, n, shifts=5, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((slices, n, 3))
+    found = canonicalise(x, x + rng.standard_normal(x.shape), 5)
+    order = rng.permutation(n)
+    return (
+        np.ascontiguousarray(found.x),
+        np.ascontiguousarray(found.y),
+        1 + np.arange(shifts),
+        order,
+    )
+
+
+@functools.cache
+def on_cpu():
+    return make_backend(model_file.load("edge"))
+
+
+def expected(inputs):
+    return on_cpu().run(*inputs)
+
+
+def same(found, wanted):
+    for a, b in zip(found, wanted, strict=True):
+        assert a.shape == b.shape and a.dtype == np.float32
+        np.testing.assert_allclose(a, b, atol=2e-4, rtol=1e-3)
+
+
+def test_the_engine_computes_what_the_model_does(world, engine):
+    backend = make_backend(engine, "tensorrt")
+    for seed, (slices, n, shifts) in enumerate([(1, 64, 40), (3, 33, 32), (2, 600, 5)]):
+        inputs = data(slices, n, shifts, seed)
+        same(backend.run(*inputs), expected(inputs))
+    assert world.stack == []  # the context that was current is again
+
+
+def test_a_shape_is_captured_on_its_second_call_and_replayed_with_new_data(world, engine):
+    backend = TensorRTBackend(engine)
+    for seed in range(4):
+        inputs = data(2, 50, seed=seed)
+        same(backend.run(*inputs), expected(inputs))
+    counts = world.counts
+    assert (counts["context"], counts["capture"], counts["replay"]) == (1, 1, 3)
+    assert counts["enqueue"] == 2  # the warm-up, and the one that was captured
+    assert counts["graphs alive"] == 0  # instantiated ones need no template
+
+
+class OnDevice:
+    """An array in the device's memory, as torch and CuPy show theirs."""
+
+    def __init__(self, world, values):
+        self._world, self._values = world, values
+        self.shape, self.dtype, self.nbytes = values.shape, values.dtype, values.nbytes
+        world.allocations[values.ctypes.data] = values.view(np.uint8).reshape(-1)
+        self.__cuda_array_interface__ = {
+            "shape": values.shape,
+            "typestr": values.dtype.str,
+            "data": (values.ctypes.data, False),
+            "strides": None,
+            "version": 3,
+        }
+
+    def __getitem__(self, part):
+        return OnDevice(self._world, self._values[part])
+
+
+def test_arrays_on_the_gpu_are_copied_within_it(world, engine):
+    backend = TensorRTBackend(engine)
+    for seed in range(3):  # plain, captured, replayed
+        x, y, *rest = data(2, 50, seed=seed)
+        same(backend.run(OnDevice(world, x), OnDevice(world, y), *rest), expected((x, y, *rest)))
+    assert world.counts["memcpy_dtod_async"] == 6
+    assert world.counts["memcpy_htod_async"] == 6  # shifts and sequence
+
+
+def test_results_of_earlier_calls_stay(world, engine):
+    backend = TensorRTBackend(engine)
+    first = backend.run(*data(2, 50, seed=0))
+    kept = [values.copy() for values in first]
+    backend.run(*data(2, 50, seed=1))
+    for a, b in zip(first, kept, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_shapes_take_turns_without_disturbing_each_other(world, engine):
+    backend = TensorRTBackend(engine)
+    for round in range(3):
+        for n in (90, 70, 50):  # the largest first: buffers do not grow
+            inputs = data(2, n, seed=round)
+            same(backend.run(*inputs), expected(inputs))
+    assert world.counts["context"] == world.counts["capture"] == 3
+
+
+def test_buffers_grow_and_graphs_of_the_old_addresses_are_dropped(world, engine):
+    backend = TensorRTBackend(engine)
+    for n in (40, 40, 300, 40, 40):
+        inputs = data(2, n, seed=n)
+        same(backend.run(*inputs), expected(inputs))
+    assert world.counts["executables alive"] == 1
+    before = world.counts["mem_alloc"]
+    backend.run(*data(2, 300))
+    assert world.counts["mem_alloc"] == before  # kept
+    # x, y, shifts, sequence, four outputs and the activations
+    assert len(world.allocations) == 9
+
+
+def test_graphs_of_a_buffer_that_grew_alone_are_dropped(world, engine):
+    backend = TensorRTBackend(engine)
+    for n, shifts in [(40, 32), (40, 32), (64, 4), (40, 32)]:  # the activations do not grow
+        inputs = data(2, n, shifts)
+        same(backend.run(*inputs), expected(inputs))
+
+
+def test_the_number_of_graphs_is_bounded(world, engine, monkeypatch):
+    monkeypatch.setattr(module, "SHAPES", 3)
+    backend = TensorRTBackend(engine)
+    backend.run(*data(2, 64))
+    for n in (60, 61, 62, 63, 64, 60):
+        for _ in range(2):
+            backend.run(*data(2, n))
+    assert len(backend._executions) == 3
+    assert world.counts["executables alive"] == 3
+
+
+@pytest.mark.parametrize("slices", [100, 1025])
+def test_more_slices_than_a_profile_takes_are_divided(world, engine, slices):
+    profiles = engine.engine.profiles
+    parts = split(profiles, slices, 300, 5)
+    sizes = [part.stop - part.start for _, part in parts]
+    assert sum(sizes) == slices and max(sizes) == 64
+    assert all(profiles[i].slices[0] <= size for (i, _), size in zip(parts, sizes, strict=True))
+    assert [part.start for _, part in parts] == [0, *np.cumsum(sizes)[:-1]]
+
+
+def test_divided_slices_come_back_in_order(world, tmp_path):
+    path, _ = build("edge", tmp_path / "a.engine", profiles=["slices=1:2:3,samples=32:40:50"])
+    backend = TensorRTBackend(model_file.load(path))
+    inputs = data(8, 40)
+    same(backend.run(*inputs), expected(inputs))
+    assert world.counts["enqueue"] == 3  # 3, 3 (captured and replayed), 2
+    x, y, *rest = inputs
+    same(backend.run(OnDevice(world, x), OnDevice(world, y), *rest), expected(inputs))
+
+
+def test_the_narrowest_profile_is_chosen():
+    wide = Profile("wide", (1, 1, 64), (32, 100, 5000), (4, 5, 40))
+    narrow = Profile("narrow", (1, 1, 64), (32, 100, 512), (4, 5, 40))
+    large = Profile("large", (65, 100, 1024), (32, 100, 512), (4, 5, 40))
+    profiles = wide, narrow, large
+    assert split(profiles, 40, 100, 8) == [(1, slice(0, 40))]
+    assert split(profiles, 40, 1000, 8) == [(0, slice(0, 40))]
+    assert split(profiles, 1100, 100, 8) == [(2, slice(0, 1024)), (2, slice(1024, 1100))]
+    assert split(profiles, 1030, 100, 8) == [(2, slice(0, 1024)), (1, slice(1024, 1030))]
+
+
+@pytest.mark.parametrize(("n", "shifts"), [(5001, 5), (31, 5), (100, 127), (100, 3)])
+def test_sizes_outside_of_all_profiles_are_refused(world, engine, n, shifts):
+    backend = TensorRTBackend(engine)
+    with pytest.raises(InputError, match=rf"{n} samples.*{shifts} shifts.*batch.*--profile"):
+        backend.run(*data(1, n, shifts))
+    same(backend.run(*data(1, 64)), expected(data(1, 64)))
+
+
+def test_time_is_reported_by_stage(world, engine):
+    backend = TensorRTBackend(engine)
+    backend.run(*data(1, 64))
+    assert set(backend.milliseconds) == {"copy_in", "compute", "copy_out"}
+    assert all(value > 0 for value in backend.milliseconds.values())
+
+
+def test_without_capture_it_goes_on_and_reports_why(world, engine, caplog):
+    world.capturable = False
+    backend = TensorRTBackend(engine)
+    with caplog.at_level(logging.WARNING):
+        for seed in range(3):
+            inputs = data(2, 50, seed=seed)
+            same(backend.run(*inputs), expected(inputs))
+    assert "not permitted in a capture" in backend.graphs
+    assert caplog.text.count("no CUDA graphs") == 1
+    assert world.counts["replay"] == 0
+
+
+def test_without_cuda_python_it_goes_on_and_reports_why(world, engine, monkeypatch, caplog):
+    monkeypatch.setitem(__import__("sys").modules, "cuda.bindings", None)
+    with caplog.at_level(logging.WARNING):
+        backend = TensorRTBackend(engine)
+        for seed in range(2):
+            inputs = data(2, 50, seed=seed)
+            same(backend.run(*inputs), expected(inputs))
+    assert "cuda-python" in backend.graphs and "no CUDA graphs" in caplog.text
+
+
+def test_short_memory_is_an_error_with_a_way_out_and_not_the_end(world, engine):
+    backend = TensorRTBackend(engine)
+    backend.run(*data(1, 64))
+    world.memory = sum(memory.nbytes for memory in world.allocations.values()) + 100
+    with pytest.raises(ModelError, match=r"400 samples in 8 slices.*out of memory.*fewer"):
+        backend.run(*data(8, 400))
+    world.memory = 2**34
+    assert world.stack == []
+    inputs = data(8, 400)
+    same(backend.run(*inputs), expected(inputs))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": "10.7.0"}, r"tensorrt is '10.3.0', and '10.7.0' is wanted.*build it again"),
+        ({"gpu": "H800"}, r"gpu is 'Orin', and 'H800' is wanted"),
+        ({"capability": (9, 0)}, r"compute capability is '8.7', and '9.0' is wanted"),
+    ],
+)
+def test_an_engine_of_another_machine_is_refused(engine, monkeypatch, change, message):
+    install(monkeypatch, **change)
+    with pytest.raises(ModelError, match=message):
+        TensorRTBackend(engine)
+
+
+def test_no_gpu(engine, monkeypatch):
+    install(monkeypatch, gpus=0)
+    with pytest.raises(ProviderError, match=r"no CUDA-capable device.*provider='cpu'"):
+        TensorRTBackend(engine)
+
+
+@pytest.mark.parametrize(
+    ("missing", "message"),
+    [("tensorrt", r"infoatlas-rt\[tensorrt\].*JetPack"), ("pycuda.driver", r"pycuda.*compiled")],
+)
+def test_what_is_not_installed_is_named(engine, monkeypatch, missing, message):
+    monkeypatch.setitem(__import__("sys").modules, missing, None)
+    with pytest.raises(ProviderError, match=message):
+        TensorRTBackend(engine)
+
+
+def test_an_engine_takes_no_other_provider(engine):
+    with pytest.raises(ProviderError, match=r"edge\.engine is a TensorRT engine.*'tensorrt'.*edge"):
+        make_backend(engine, "cpu")
+
+
+def test_a_model_is_no_engine(world):
+    with pytest.raises(ProviderError, match="infoatlas-rt build"):
+        TensorRTBackend(model_file.load("edge"))
+
+
+def test_a_forked_process_is_refused(world, engine, monkeypatch):
+    backend = TensorRTBackend(engine)
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    with pytest.raises(ProviderError, match="fork"):
+        backend.run(*data(1, 64))
+
+
+def test_threads_take_turns(world, engine):
+    backend = TensorRTBackend(engine)
+    inputs = [data(2, 40 + 10 * i, seed=i) for i in range(4)]
+    found = [None] * 4
+
+    def work(i):
+        for _ in range(3):
+            found[i] = backend.run(*inputs[i])
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for i in range(4):
+        same(found[i], expected(inputs[i]))
+
+
+def test_an_estimator_takes_an_engine(world, engine, tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((200, 2))
+    y = x + rng.standard_normal((200, 2))
+    estimator = Estimator(tmp_path / "edge.engine", provider="tensorrt")
+    found, wanted = estimator.estimate(x, y), Estimator("edge").estimate(x, y)
+    assert found.provider == "tensorrt" and found.model == "edge"
+    assert found.mi == pytest.approx(wanted.mi, abs=1e-3)
+    assert found.stderr == pytest.approx(wanted.stderr, rel=1e-2)

@@ -1,0 +1,152 @@
+"""TensorRT on a real GPU: engines compute what the model does, by graphs, beside torch."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from gpus import needs_gpu
+from infoatlas_export.tensorrt import build
+from infoatlas_rt import Estimator
+from infoatlas_rt.backends import make_backend
+from infoatlas_rt.backends.tensorrt import TensorRTBackend
+from infoatlas_rt.estimation.canonical import canonicalise
+from infoatlas_rt.models import model_file
+from infoatlas_rt.models.engine_file import read
+
+pytestmark = needs_gpu
+TOLERANCE = 0.01  # nats of mi, as of every provider
+SHAPES = [(1, 32, 31), (1, 100, 99), (40, 100, 5), (64, 512, 5), (1, 1000, 16), (16, 5000, 5)]
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("engines")
+    build("edge", folder / "edge.engine", profiles=["batch"], timing_cache=folder / "times")
+    return folder / "edge.engine"
+
+
+@pytest.fixture(scope="module")
+def half(tmp_path_factory):
+    """Of the mixed-precision graph."""
+    folder = tmp_path_factory.mktemp("engines")
+    command = ["infoatlas_rt", "export", "edge", "--precision", "fp16", "--out"]
+    subprocess.run([sys.executable, "-m", *command, str(folder / "half.onnx")], check=True)
+    path, _ = build(folder / "half.onnx", folder / "half.engine", profiles=["batch"])
+    assert read(path).precision == "fp16"
+    assert read(path).tensors.get("fp16", 0) > 0
+    return path
+
+
+def data(slices, n, shifts, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((slices, n, 3))
+    y = np.sin(x) + 10 ** rng.uniform(-3, 1, (slices, 1, 1)) * rng.standard_normal(x.shape)
+    found = canonicalise(x, y, 5)
+    order = rng.permutation(n)
+    return (
+        np.ascontiguousarray(found.x),
+        np.ascontiguousarray(found.y),
+        1 + np.arange(shifts),
+        order,
+    )
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_the_engine_agrees_with_the_cpu(engine, shape):
+    inputs = data(*shape)
+    found = TensorRTBackend(model_file.load(engine)).run(*inputs)
+    wanted = make_backend(model_file.load("edge"), "cpu").run(*inputs)
+    np.testing.assert_allclose(found[0], wanted[0], atol=TOLERANCE)
+    np.testing.assert_allclose(found[1].mean(axis=1), found[0], atol=1e-3)
+    assert all(np.isfinite(values).all() for values in found)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_fp16_agrees_with_the_cpu(half, shape):
+    inputs = data(*shape)
+    found = TensorRTBackend(model_file.load(half)).run(*inputs)
+    wanted = make_backend(model_file.load("edge"), "cpu").run(*inputs)
+    np.testing.assert_allclose(found[0], wanted[0], atol=0.02)
+    assert all(np.isfinite(values).all() for values in found)
+
+
+def test_graphs_replay_what_plain_calls_compute(engine):
+    backend, plain = (TensorRTBackend(model_file.load(engine)) for _ in range(2))
+    plain.graphs = "switched off by the test"
+    for seed in range(5):
+        for shape in ((40, 100, 5), (1, 64, 40)):
+            inputs = data(*shape, seed=seed)
+            for a, b in zip(backend.run(*inputs), plain.run(*inputs), strict=True):
+                np.testing.assert_array_equal(a, b)
+    assert backend.graphs == "available"
+    assert all(execution.graph is not None for execution in backend._executions.values())
+
+
+def test_buffers_grow_and_small_shapes_still_agree(engine):
+    backend = TensorRTBackend(model_file.load(engine))
+    small = data(2, 40, 8)
+    first = backend.run(*small)
+    for n in (100, 1000, 5000):
+        backend.run(*data(2, n, 8))
+    for _ in range(3):
+        for a, b in zip(backend.run(*small), first, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_torch_goes_on_in_the_same_process(engine):
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch has no CUDA here")
+    a = torch.randn(512, 512, device="cuda")
+    before = (a @ a).cpu()
+    backend = TensorRTBackend(model_file.load(engine))
+    inputs = data(40, 100, 5)
+    wanted = make_backend(model_file.load("edge"), "cpu").run(*inputs)
+    for _ in range(4):  # plain, captured, replayed
+        pending = a @ a
+        found = backend.run(*inputs)
+        torch.testing.assert_close(pending.cpu(), before)
+        np.testing.assert_allclose(found[0], wanted[0], atol=TOLERANCE)
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        torch.testing.assert_close((a @ a).cpu(), before)
+
+
+def test_an_estimator_on_the_engine(engine):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((100, 41))
+    y = x @ rng.standard_normal((41, 41)) / 6 + rng.standard_normal((100, 41))
+    found = Estimator(engine, provider="tensorrt").estimate(x, y)
+    wanted = Estimator("edge").estimate(x, y)
+    assert found.mi == pytest.approx(wanted.mi, abs=TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    ("what", "shape", "calls", "goal"),
+    [
+        ("one update, 40 slices of 100 samples", (40, 100, 5), 1, 0.003),
+        ("a curve of 200 points, 40 slices of 100 samples", (1000, 100, 5), 8, 0.1),
+        ("a pair of 1,000 samples, in batches of 16", (16, 1000, 5), 1 / 16, 0.001),
+        ("a pair of 5,000 samples, in batches of 16", (16, 5000, 5), 1 / 16, None),
+    ],
+)
+def test_times(engine, capsys, what, shape, calls, goal):
+    """Printed beside its goal, and no condition: clocks and neighbours differ."""
+    from time import perf_counter
+
+    backend, inputs = TensorRTBackend(model_file.load(engine)), data(*shape)
+    for _ in range(3):
+        backend.run(*inputs)
+    times = []
+    for _ in range(10):
+        start = perf_counter()
+        backend.run(*inputs)
+        times.append(perf_counter() - start)
+    took = float(np.median(times)) * calls
+    stages = ", ".join(f"{k} {v * calls:.2f}" for k, v in backend.milliseconds.items())
+    with capsys.disabled():
+        aim = "" if goal is None else f", goal {1e3 * goal:.0f} ms"
+        print(f"\n{what}: {1e3 * took:.2f} ms (GPU, in ms: {stages}){aim}")
+    assert all(value > 0 for value in backend.milliseconds.values())

@@ -1,0 +1,130 @@
+"""Sides whose values repeat: known entropies, and readings that stay within their bounds."""
+
+import math
+
+import numpy as np
+import pytest
+
+from infoatlas_rt import Estimator, independence_test
+from infoatlas_rt.estimation.bounds import FLOOR, bounded, entropy, repeats
+from infoatlas_rt.models import model_file
+
+
+def counts(values):
+    return np.unique(values, return_counts=True)[1]
+
+
+def table(p):
+    """Information of joint probabilities [K, L]."""
+    p = np.asarray(p)
+    ratio = np.where(p > 0, p / (p.sum(0) * p.sum(1)[:, None]), 1.0)
+    return float((p * np.log(ratio)).sum())
+
+
+def test_entropy_of_known_distributions():
+    rng = np.random.default_rng(0)
+    for levels, n in ((2, 100), (16, 1000), (500, 1000)):
+        found = [entropy(counts(rng.integers(0, levels, n))) for _ in range(50)]
+        assert np.mean(found) == pytest.approx(math.log(levels), rel=0.02)
+        assert np.std(found) < 0.1
+    expected = -0.99 * math.log(0.99) - 0.01 * math.log(0.01)
+    assert entropy(np.array([495, 5])) == pytest.approx(expected, abs=0.01)
+    assert entropy(np.ones(50, int)) == math.inf
+    assert entropy(np.array([50])) == 0
+
+
+def test_rows_are_equal_in_all_coordinates():
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 2, (400, 2)).astype(float)
+    x[::2][x[::2] == 0] = -0.0
+    found = repeats(x[:, [0, 1, 0, 1]], x[:, :1])
+    assert len(np.unique(found.x)) == 4 and len(np.unique(found.y)) == 2
+    for i, j in ((0, 1), (5, 9)):
+        assert (found.x[i] == found.x[j]) == (x[i] == x[j]).all()
+
+
+def test_continuous_sides_have_no_ceiling():
+    rng = np.random.default_rng(2)
+    x, y = rng.standard_normal((2, 300, 3))
+    assert repeats(x, y) is None
+    x[:, 1] = 0
+    assert repeats(x, y) is None
+    x[7] = x[8]  # one tie in 300
+    assert repeats(x, x).ceiling() > math.log(300) + 3
+    # The entropy of one side bounds the other.
+    flag = (x[:, :1] > 1).astype(float)
+    assert 0.4 < repeats(flag, y).ceiling() < 0.5
+
+
+def test_the_ceiling_is_above_the_information_of_a_table():
+    """Over draws, and not far above where there are enough samples."""
+    rng = np.random.default_rng(3)
+    for cells in ([[0.9, 0.0], [0.0, 0.1]], [[0.3, 0.1], [0.1, 0.5]], np.full((4, 4), 1 / 16)):
+        p = np.array(cells)
+        for n, far in ((50, 0.15), (1000, 0.03)):
+            found = []
+            for _ in range(200):
+                drawn = rng.choice(p.size, n, p=p.ravel())
+                x, y = drawn // len(p) * 1.0, drawn % len(p) * 1.0
+                found.append(repeats(x[:, None], y[:, None]).ceiling())
+            assert -0.01 < np.mean(found) - table(p) < far
+
+
+def test_the_ceiling_of_another_pairing():
+    rng = np.random.default_rng(4)
+    x = rng.integers(0, 3, (200, 1)).astype(float)
+    order = rng.permutation(200)
+    same = repeats(x, x)
+    assert same.ceiling(order) == repeats(x, x[order]).ceiling() < 0.1 < same.ceiling()
+
+
+def test_bounded():
+    np.testing.assert_array_equal(
+        bounded(np.float32([-2, -0.0625, 0.3]), 0.2), [FLOOR, -0.0625, 0.2]
+    )
+    x = np.float32([-0.05, 1e-3, 7.1])
+    np.testing.assert_array_equal(bounded(x, math.inf), x)
+
+
+@pytest.fixture(scope="module", params=model_file.available())
+def estimator(request):
+    return Estimator(request.param, threads=1)
+
+
+@pytest.mark.parametrize(("ones", "n"), [(2, 100), (3, 100), (5, 500), (1, 100)])
+def test_a_rare_flag_and_its_copy(estimator, ones, n):
+    """The anchor alone would read tens of nats below zero: few product pairs decide its bound."""
+    share = ones / n
+    truth = -share * math.log(share) - (1 - share) * math.log(1 - share)
+    for seed in range(3):
+        x = np.zeros(n)
+        x[np.random.default_rng(seed).choice(n, ones, replace=False)] = 1
+        found = estimator.estimate(x, x)
+        assert found.mi == pytest.approx(truth, abs=0.05)
+        assert found.pointwise.mean() == pytest.approx(found.mi, abs=1e-4)
+
+
+def test_a_limit_is_reported(estimator):
+    x = np.random.default_rng(0).integers(16, size=300).astype(float)  # a copy of it reads higher
+    found = estimator.estimate(x, x)
+    assert found.limited and "limited" in str(found) and found.to_dict()["limited"]
+    assert found.mi == pytest.approx(repeats(x[:, None], x[:, None]).ceiling())
+    z = np.random.default_rng(3).standard_normal((100, 2))
+    assert not estimator.estimate(z, z[:, :1] + 0.5).limited
+
+
+def test_a_rare_flag_is_not_independent_of_itself(estimator):
+    x = np.zeros(100)
+    x[[3, 50, 77]] = 1
+    found = independence_test(x, x, estimator, permutations=199)
+    assert found.p_value <= 0.01
+    assert found.mi == estimator.estimate(x, x).mi
+
+
+def test_slices_of_rare_events(estimator):
+    rng = np.random.default_rng(4)
+    for d in (6, 24):
+        x = (rng.random((100, d)) < 0.02).astype(float)
+        found = Estimator(estimator.model_file.name, threads=1, k=3, slices=6).estimate(x, x)
+        assert FLOOR <= found.per_slice.min() and found.per_slice.max() <= repeats(x, x).ceiling()
+        assert found.mi > 0

@@ -1,0 +1,171 @@
+"""What must hold for any data and any weights: determinism, invariances, and never a NaN."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from infoatlas_rt import Estimator
+from infoatlas_rt.models import model_file
+
+N = 100
+QUICK = settings(
+    deadline=None,
+    max_examples=25,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+
+
+@pytest.fixture(scope="module")
+def estimator():
+    return Estimator(threads=1)
+
+
+def pairs(n=N, dx=2, dy=2, seed=0, strength=0.7):
+    rng = np.random.default_rng(seed)
+    x, y = rng.standard_normal((n, dx)), rng.standard_normal((n, dy))
+    d = min(dx, dy)
+    y[:, :d] += strength * x[:, :d]
+    return x, y
+
+
+@pytest.mark.parametrize("options", [{}, {"k": 2, "slices": 5}])
+def test_same_bits(options):
+    x, y = pairs(dx=4, dy=3)
+    one, other = Estimator(threads=1, **options), Estimator(threads=1, **options)
+    first = one.estimate(x, y)
+    one.estimate(*pairs(n=77, dx=3, dy=3))
+    for again in (one.estimate(x, y), other.estimate(x.copy(), y.copy())):
+        assert again.to_dict(arrays=True) == first.to_dict(arrays=True)
+
+
+def test_the_seed_matters():
+    x, y = pairs(dx=4, dy=4)
+    assert Estimator(threads=1).estimate(x, y).mi != Estimator(threads=1, seed=1).estimate(x, y).mi
+
+
+MAPS = {
+    "affine": lambda v: 1e-3 * v - 50,
+    "cubic": lambda v: v**3 + 1e-3 * v,
+    "exp": lambda v: np.exp(4 * v),
+    "atan": np.arctan,
+    "sinh": lambda v: np.sinh(20 * v),
+    "step": lambda v: v + 1e6 * (v > 0.1),
+    "ranks": lambda v: np.unique(v, return_inverse=True)[1],
+    "root": np.cbrt,
+}
+MAP = st.sampled_from(sorted(MAPS))
+
+
+@QUICK
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(50, 130),
+    maps=st.lists(MAP, min_size=4, max_size=4),
+    grid=st.sampled_from([None, 4.0]),
+)
+def test_increasing_maps_change_nothing(estimator, seed, n, maps, grid):
+    x, y = pairs(n, seed=seed)
+    if grid:  # with ties
+        x = np.round(x * grid) / grid
+    mapped = np.column_stack(
+        [MAPS[name](column) for name, column in zip(maps, np.hstack([x, y]).T, strict=True)]
+    )
+    for before, after in zip(np.hstack([x, y]).T, mapped.T, strict=True):
+        assume(len(np.unique(before)) == len(np.unique(after)))  # strictly, in floats too
+    before, after = estimator.estimate(x, y), estimator.estimate(mapped[:, :2], mapped[:, 2:])
+    assert after.mi == pytest.approx(before.mi, abs=1e-6)
+    np.testing.assert_allclose(after.pointwise, before.pointwise, atol=1e-5)
+
+
+@QUICK
+@given(seed=st.integers(0, 10**6), flips=st.lists(st.booleans(), min_size=4, max_size=4))
+def test_decreasing_maps_change_little(estimator, seed, flips):
+    x, y = pairs(seed=seed)
+    signs = np.where(flips, -1.0, 1.0)
+    before = estimator.estimate(x, y).mi
+    assert estimator.estimate(x * signs[:2], y * signs[2:]).mi == pytest.approx(before, abs=0.02)
+
+
+def test_order_of_samples_does_not_matter_on_average(estimator, monkeypatch):
+    # For any weights: the seeded shuffle makes every order of the input equally likely, so sorted
+    # and unsorted input have the same mean over seeds. Unshuffled, sorted pairs would not.
+    x, y = pairs(dx=1, dy=1, seed=3)
+    order = np.argsort(x[:, 0])
+    runs = []
+    for seed in range(24):
+        monkeypatch.setattr(estimator, "seed", seed)
+        runs.append((estimator.estimate(x, y).mi, estimator.estimate(x[order], y[order]).mi))
+    given, in_order = np.array(runs).T
+    error = math.sqrt((given.var(ddof=1) + in_order.var(ddof=1)) / len(runs))
+    assert given.mean() == pytest.approx(in_order.mean(), abs=4 * error)
+    assert (given != in_order).all()
+
+
+# What a trained model keeps to, in nats, with all n-1 shifts, at n = 100 and about 0.4 nats.
+TOLERANCE = 0.15
+trained = pytest.mark.skipif(model_file.load().steps == 0, reason="the shipped model is untrained")
+
+
+@trained
+@QUICK
+@given(seed=st.integers(0, 10**6))
+def test_order_of_samples(all_shifts, seed):
+    x, y = pairs(seed=seed)
+    order = np.random.default_rng(seed).permutation(N)
+    one, other = all_shifts.estimate(x, y), all_shifts.estimate(x[order], y[order])
+    assert other.mi == pytest.approx(one.mi, abs=TOLERANCE)
+
+
+@trained
+@QUICK
+@given(seed=st.integers(0, 10**6), dx=st.integers(1, 3), dy=st.integers(1, 3))
+def test_swapping_the_sides(all_shifts, seed, dx, dy):
+    x, y = pairs(dx=dx, dy=dy, seed=seed)
+    one, other = all_shifts.estimate(x, y), all_shifts.estimate(y, x)
+    assert other.mi == pytest.approx(one.mi, abs=TOLERANCE)
+
+
+@pytest.fixture(scope="module")
+def all_shifts():
+    return Estimator(threads=1, shifts=N - 1)
+
+
+@pytest.fixture(scope="module")
+def sliced():
+    return Estimator(threads=1, k=1, slices=3)
+
+
+ELEMENTS = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from([0.0, -0.0, 1.0, 1.0 + 2**-52, -1.0, 5e-324, 1.7e308, -1.7e308, 1e-300]),
+    st.integers(-3, 3).map(float),
+)
+
+
+@settings(QUICK, max_examples=60)
+@given(data=st.data(), n=st.integers(32, 40), dx=st.integers(1, 3), dy=st.integers(1, 3))
+def test_never_nan(estimator, sliced, data, n, dx, dy):
+    n = max(n, estimator.model_file.n_min)
+    x = data.draw(
+        arrays(float, (n, dx), elements=ELEMENTS, fill=st.nothing() if n < 40 else ELEMENTS)
+    )
+    y = data.draw(
+        st.one_of(
+            arrays(float, (n, dy), elements=ELEMENTS),
+            st.just(x),
+            st.just(np.roll(x, 1, axis=0)),
+            st.just(np.sign(x)),
+        )
+    )
+    for used in (estimator, sliced):
+        result = used.estimate(x, y, time_series=True)
+        for name, value in result.to_dict(arrays=True).items():
+            if not isinstance(value, str | None):
+                assert np.isfinite(value).all(), name
+        assert 0 < result.effective_samples <= n
+        assert result.stderr >= 0

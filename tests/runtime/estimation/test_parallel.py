@@ -1,0 +1,155 @@
+"""Estimates spread over executors have the bits of those that are made one after the other."""
+
+from __future__ import annotations
+
+import multiprocessing
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from infoatlas_rt import (
+    Estimator,
+    InputError,
+    Trajectories,
+    discover_keystates,
+    independence_test,
+    mi_curve,
+)
+from infoatlas_rt.estimation import parallel
+from regimes import demonstrations
+
+
+class Counting(Executor):
+    """Hands on what it is given, and counts it."""
+
+    def __init__(self, inner):
+        self.inner, self.jobs = inner, 0
+
+    def submit(self, function, /, *arguments, **options):
+        self.jobs += 1
+        return self.inner.submit(function, *arguments, **options)
+
+
+class Manual(Executor):
+    """Does nothing: its futures are for the test to resolve."""
+
+    def __init__(self):
+        self.futures = []
+
+    def submit(self, function, /, *arguments, **options):
+        self.futures.append(Future())
+        return self.futures[-1]
+
+
+@pytest.fixture(scope="module", params=["threads", "processes", "dask"])
+def executor(request):
+    if request.param == "threads":
+        with ThreadPoolExecutor(2) as pool:
+            yield Counting(pool)
+    elif request.param == "processes":
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+            yield Counting(pool)
+    else:
+        distributed = pytest.importorskip("distributed")
+        cluster = distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
+        )
+        with cluster, distributed.Client(cluster) as client:
+            yield Counting(client.get_executor())
+
+
+def test_curves_and_explanations_have_the_same_bits(executor):
+    """One test for all loops: a worker that has loaded the model is kept for the next one."""
+    estimator = Estimator(k=2, slices=2, threads=1)
+    states, _ = demonstrations(count=40)
+    trajectories = Trajectories(np.concatenate(states), [len(s) for s in states])
+    done = []
+    before = executor.jobs
+    curve = mi_curve(
+        trajectories, estimator, points=3, executor=executor, progress=lambda *c: done.append(c)
+    )
+    assert executor.jobs == before + 3 and done == [(1, 3), (2, 3), (3, 3)]
+    expected = mi_curve(trajectories, estimator, points=3)
+    for name in ("mi", "stderr", "noise", "per_slice", "influence", "samples", "position"):
+        np.testing.assert_array_equal(getattr(curve, name), getattr(expected, name))
+
+    found = discover_keystates(states[:12], k=1)
+    groups = {"a": [0, 1, 2], "b": [3, 4, 5]}
+    before = executor.jobs
+    changes = found.explain(groups, estimator=estimator, executor=executor)
+    assert executor.jobs == before + 2  # two phases, one pair
+    assert changes == found.explain(groups, estimator=estimator)
+    before = executor.jobs
+    information = found.information(estimator, executor=executor)
+    assert executor.jobs == before + 4  # two views of all steps, two phases
+    assert information == found.information(estimator)
+
+    several = discover_keystates(
+        states[:12], k=1, method="pointwise", estimator=estimator, executor=executor
+    )
+    alone = discover_keystates(states[:12], k=1, method="pointwise", estimator=estimator)
+    np.testing.assert_array_equal(several.steps, alone.steps)
+    for one, other in zip(several.local, alone.local, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_pairings_have_the_same_bits(executor):
+    estimator = Estimator(k=2, slices=2, threads=1)
+    x, y = np.random.default_rng(0).integers(0, 9, (2, 300, 3))  # they repeat: limits apply
+    for time_series in (False, True):
+        options = {"permutations": 40, "time_series": time_series}
+        before = executor.jobs
+        found = independence_test(x, y, estimator, **options, executor=executor)
+        assert executor.jobs > before
+        expected = independence_test(x, y, estimator, **options)
+        np.testing.assert_array_equal(found.null, expected.null)
+        assert (found.mi, found.p_value) == (expected.mi, expected.p_value)
+
+
+def test_a_worker_loads_the_model_once():
+    before = parallel._load.cache_info()
+    with ThreadPoolExecutor(1) as pool:
+        assert list(parallel.run_jobs(divmod, 7001, [(2,), (3,), (4,)], pool)) == [
+            (3500, 1),
+            (2333, 2),
+            (1750, 1),
+        ]
+    after = parallel._load.cache_info()
+    assert (after.misses - before.misses, after.hits - before.hits) == (1, 2)
+
+
+def test_a_failure_cancels_what_has_not_begun():
+    manual = Manual()
+    results = parallel.run_jobs(divmod, 1, [(0,), (1,), (2,)], manual)
+    with pytest.raises(StopIteration):
+        next(iter(parallel.run_jobs(divmod, 1, [], manual)))
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(next, results)
+        while len(manual.futures) < 3:
+            pass
+        manual.futures[0].set_exception(ZeroDivisionError())
+        with pytest.raises(ZeroDivisionError):
+            waiting.result()
+    assert all(future.cancelled() for future in manual.futures[1:])
+
+
+def test_samples_of_few_jobs_are_made_at_once(monkeypatch):
+    monkeypatch.setattr(parallel, "AHEAD", 3)
+    made = []
+
+    def jobs():
+        for i in range(10):
+            made.append(i)
+            yield (i + 1,)
+
+    with ThreadPoolExecutor(1) as pool:
+        results = parallel.run_jobs(divmod, 60, jobs(), pool)
+        assert next(results) == (60, 0) and len(made) == 3
+        assert len(list(results)) == 9
+
+
+def test_something_else_is_no_executor():
+    states, _ = demonstrations(count=40)
+    with pytest.raises(InputError, match=r"executor is 4: pass a concurrent\.futures\.Executor"):
+        mi_curve(states, Estimator(threads=1), points=2, executor=4)

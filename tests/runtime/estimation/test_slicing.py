@@ -1,0 +1,132 @@
+"""Projections: orthonormal, uniform, seeded, and kind to ties."""
+
+import numpy as np
+import pytest
+
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.estimation.slicing import plan, project, stiefel, without_constants
+
+
+@pytest.mark.parametrize(("d", "k", "slices"), [(41, 5, 40), (7, 7, 3), (1, 1, 8), (300, 2, 4)])
+def test_columns_are_orthonormal(d, k, slices):
+    p = stiefel(d, k, slices, np.random.default_rng(0))
+    assert p.shape == (slices, d, k)
+    assert p.dtype == np.float64
+    np.testing.assert_allclose(
+        np.swapaxes(p, -1, -2) @ p, np.broadcast_to(np.eye(k), (slices, k, k)), atol=1e-12
+    )
+
+
+def test_haar_moments():
+    # Uniform on St(3, 2): every entry has mean 0 and variance 1/3, fourth moment 3/(3*5), and the
+    # determinant of a square one is as often 1 as -1. LAPACK's own signs fail the first of these.
+    p = stiefel(3, 2, 20_000, np.random.default_rng(1))
+    error = 1 / np.sqrt(len(p))
+    np.testing.assert_allclose(p.mean(axis=0), 0, atol=5 * error)
+    np.testing.assert_allclose((p**2).mean(axis=0), 1 / 3, atol=5 * error)
+    np.testing.assert_allclose((p**4).mean(axis=0), 1 / 5, atol=5 * error)
+    square = stiefel(2, 2, 20_000, np.random.default_rng(2))
+    assert abs(np.linalg.det(square).mean()) < 5 * error
+
+
+@pytest.mark.parametrize(("d", "k", "slices"), [(3, 4, 1), (3, 0, 1), (3, 2, 0)])
+def test_impossible_sizes_are_refused(d, k, slices):
+    with pytest.raises(InputError, match="pass"):
+        stiefel(d, k, slices, np.random.default_rng(0))
+
+
+def test_same_seed_same_projections():
+    a = stiefel(6, 2, 5, np.random.default_rng(3))
+    np.testing.assert_array_equal(a, stiefel(6, 2, 5, np.random.default_rng(3)))
+    assert not np.array_equal(a, stiefel(6, 2, 5, np.random.default_rng(4)))
+
+
+def test_plan_leaves_small_sides_unsliced():
+    for slices in (None, 4):
+        p = plan(3, 10, 10, slices=slices)
+        assert (p.slices, p.k, p.x, p.y) == (1, None, None, None)
+
+
+def test_plan_slices_what_is_too_wide():
+    p = plan(41, 3, 10)
+    assert (p.slices, p.k, p.y) == (40, 10, None)
+    assert p.x.shape == (40, 41, 10)
+    both = plan(41, 30, 10, slices=7)
+    assert both.x.shape == (7, 41, 10)
+    assert both.y.shape == (7, 30, 10)
+
+
+def test_plan_slices_both_sides_to_a_given_k():
+    p = plan(8, 6, 10, k=5, slices=3)
+    assert (p.slices, p.k, p.x.shape, p.y.shape) == (3, 5, (3, 8, 5), (3, 6, 5))
+
+
+def test_plan_follows_sides():
+    p = plan(41, 6, 10, k=5, sides="x")
+    assert p.x.shape == (40, 41, 5)
+    assert p.y is None
+    p = plan(8, 6, 10, k=5, sides="y")
+    assert p.x is None
+    assert p.y.shape == (40, 6, 5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"dx": 41, "dy": 3, "k": 5}, "y, which has 3 coordinates.*k <= 3"),
+        ({"dx": 2, "dy": 41, "k": 5}, "x, which has 2 coordinates.*k <= 2"),
+        ({"dx": 3, "dy": 3, "sides": "both"}, r"width \(10\).*leave out k"),
+        ({"dx": 41, "dy": 41, "k": 5, "sides": "x"}, "y has 41 coordinates.*takes 10"),
+        ({"dx": 41, "dy": 41, "k": 5, "slices": 10**9}, "fewer slices"),
+    ],
+)
+def test_plan_refuses_what_cannot_be(arguments, message):
+    with pytest.raises(InputError, match=message):
+        plan(**arguments, dim=10)
+
+
+def test_plan_is_the_same_for_the_same_widths_and_independent_across_sides():
+    assert plan(12, 12, 10, k=4) is plan(12, 12, 10, k=4)
+    p = plan(12, 12, 10, k=4)
+    assert not np.allclose(p.x, p.y)
+    # A side's projections depend neither on the other side nor on how that is sliced.
+    np.testing.assert_array_equal(p.x, plan(12, 30, 10, k=4).x)
+    np.testing.assert_array_equal(p.y, plan(30, 12, 10, k=4, sides="both").y)
+    assert not np.array_equal(p.x, plan(12, 12, 10, k=4, seed=1).x)
+    with pytest.raises(ValueError, match="read-only"):
+        p.x[0, 0, 0] = 1
+
+
+def test_slices_without_constants():
+    """Those of a side that has the non-constant coordinates alone, as narrow as there are few."""
+    p = plan(9, 7, 10, k=5, slices=40, seed=3)
+    q = without_constants(p, 7, 2, 3)
+    assert (q.slices, q.k, q.x.shape, q.y.shape) == (40, 5, (40, 7, 5), (40, 2, 2))
+    np.testing.assert_array_equal(q.x, plan(7, 7, 10, k=5, slices=40, seed=3).x)
+    np.testing.assert_array_equal(q.y, plan(7, 2, 10, k=2, slices=40, seed=3, sides="both").y)
+
+
+def test_non_constant_coordinates_and_unsliced_sides_stay():
+    p = plan(12, 3, 10)
+    assert without_constants(p, 12, 2, 0).x is p.x
+    assert without_constants(p, 12, 2, 0).y is None
+
+
+def test_project_is_the_projection():
+    rng = np.random.default_rng(5)
+    samples, projections = rng.standard_normal((33, 7)), stiefel(7, 3, 4, rng)
+    expected = np.einsum("nd,sdk->snk", samples, projections)
+    np.testing.assert_allclose(project(samples, projections) * 2.0**-30, expected, atol=2e-9)
+
+
+@pytest.mark.parametrize("n", [33, 50, 101])
+def test_repeated_samples_stay_exact_ties(n):
+    # A robot at rest repeats its state. Rounding of the matrix product must not tell the copies
+    # apart, wherever they stand: ranks would make full-scale noise of it.
+    rng = np.random.default_rng(n)
+    distinct = rng.standard_normal((5, 41))
+    which = rng.integers(0, 5, n)
+    sliced = project(distinct[which], stiefel(41, 5, 16, rng))
+    for value in range(5):
+        same = sliced[:, which == value]
+        assert (same == same[:, :1]).all()

@@ -1,0 +1,155 @@
+"""LeRobot data sets, read and written."""
+
+from __future__ import annotations
+
+import builtins
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from infoatlas_rt import InputError, OutputError, discover_keystates, load_trajectories
+from infoatlas_rt.cli.main import main
+from infoatlas_rt.files.lerobot import read_lerobot, write_keystates
+from lerobot_sets import write_lerobot
+from regimes import demonstrations
+
+VERSIONS = ("v2.1", "v3.0")
+NAMES = {"motors": ["x", "y", "z", "a", "b", "c"]}  # in one of the forms that data sets have
+
+
+@pytest.fixture(scope="module")
+def states():
+    return [s.astype(np.float32) for s in demonstrations(count=12, seed=1)[0]]
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def folder(request, states, tmp_path_factory):
+    path = tmp_path_factory.mktemp("lerobot") / "set"
+    return write_lerobot(path, states, request.param, NAMES, per_file=5)
+
+
+def test_episodes_come_out_as_they_went_in(folder, states):
+    found = load_trajectories(folder)
+    np.testing.assert_array_equal(found.states, np.concatenate(states))
+    np.testing.assert_array_equal(found.lengths, list(map(len, states)))
+    assert found.names[:2] == ("observation.state.x", "observation.state.y")
+    both = read_lerobot(folder, ["observation.state", "action"])
+    assert both.states.shape[1] == 8 and both.names[-1] == "action.1"
+
+
+def test_the_order_of_files_and_rows_does_not_matter(states, tmp_path):
+    folder = write_lerobot(tmp_path / "set", states, "v3.0", None, per_file=3)
+    files = sorted((folder / "data" / "chunk-000").iterdir())
+    first, last = (pq.read_table(file) for file in (files[0], files[-1]))
+    pq.write_table(first.take(np.random.default_rng(0).permutation(len(first))), files[-1])
+    pq.write_table(last, files[0])
+    found = load_trajectories(folder)
+    np.testing.assert_array_equal(found.states, np.concatenate(states))
+    assert found.names[5] == "observation.state.5"
+
+
+def test_key_states_from_the_command_line(folder, states, tmp_path, capsys):
+    copy = tmp_path / "copy"
+    assert main(["keystates", str(folder), "--count", "2", "--out", str(copy)]) == 0
+    assert "feature key_state" in capsys.readouterr().out
+    found = discover_keystates(states, k=2)
+    files = sorted((copy / "data").glob("*/*.parquet"))
+    assert [f.relative_to(copy) for f in files] == [
+        f.relative_to(folder) for f in sorted((folder / "data").glob("*/*.parquet"))
+    ]
+    for file in files:
+        table, before = pq.read_table(file), pq.read_table(folder / file.relative_to(copy))
+        assert table.drop_columns(["key_state"]).equals(before)
+        for episode in np.unique(table["episode_index"]):
+            of_it = table["episode_index"].to_numpy() == episode
+            column = table["key_state"].to_numpy()[of_it]
+            np.testing.assert_array_equal(np.flatnonzero(np.diff(column)) + 1, found.steps[episode])
+            assert column[0] == -1 and column[-1] == 1
+        listed = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]
+        assert listed["key_state"] == {"dtype": "int64", "_type": "Value"}
+    info = json.loads((copy / "meta" / "info.json").read_text())
+    assert info["features"].pop("key_state") == {"dtype": "int64", "shape": [1], "names": None}
+    assert info == json.loads((folder / "meta" / "info.json").read_text())
+    np.testing.assert_array_equal(load_trajectories(copy).states, load_trajectories(folder).states)
+    assert read_lerobot(copy, ["key_state"]).names == ("key_state",)
+    # A second time, with other key states: they replace the column.
+    again = write_keystates(discover_keystates(states, k=1), copy, tmp_path / "again")
+    assert read_lerobot(again, ["key_state"]).states.max() == 0
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_nothing_is_overwritten(folder, states, tmp_path):
+    (tmp_path / "there").mkdir()
+    for out in (folder, tmp_path / "there"):
+        with pytest.raises(OutputError, match="exists: choose a folder that does not"):
+            write_keystates(discover_keystates(states, k=1), folder, out)
+    with pytest.raises(InputError, match="12 episodes, and the key states are of 11"):
+        write_keystates(discover_keystates(states[1:], k=1), folder, tmp_path / "new")
+
+
+def test_out_is_refused_before_the_work(folder, tmp_path, capsys):
+    np.savez(tmp_path / "demos.npz", states=np.zeros((5, 2)))
+    for data, out, why in (
+        (tmp_path / "demos.npz", tmp_path / "new", "--out is for the folder of a LeRobot data set"),
+        (folder, tmp_path, "exists: choose a folder that does not"),
+    ):
+        assert main(["keystates", str(data), "--out", str(out)]) != 0
+        assert why in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+def change_info(folder, **values):
+    path = folder / "meta" / "info.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+def test_what_cannot_be_read(states, tmp_path, monkeypatch):
+    folder = write_lerobot(tmp_path / "set", states, "v3.0", None)
+    with pytest.raises(InputError, match=r"no feature observation\.force: pass some of action"):
+        read_lerobot(folder, ["observation.force"])
+    last = sorted((folder / "data" / "chunk-000").iterdir())[-1]
+    content = last.read_bytes()
+    last.unlink()
+    with pytest.raises(InputError, match=r"data/ has 10 episodes.* meta/ has 12"):
+        load_trajectories(folder)
+    last.write_bytes(content[:-100])
+    with pytest.raises(InputError, match="cannot be read"):
+        load_trajectories(folder)
+    pq.write_table(pq.read_table(sorted(last.parent.iterdir())[0]).drop_columns(["action"]), last)
+    with pytest.raises(InputError, match="has no column action"):
+        read_lerobot(folder, ["action"])
+    change_info(folder, codebase_version="v1.6")
+    with pytest.raises(InputError, match=r"version v1\.6: convert it"):
+        load_trajectories(folder)
+    (folder / "meta" / "info.json").write_text("{")
+    with pytest.raises(InputError, match="no LeRobot data set"):
+        load_trajectories(folder)
+
+
+def test_without_pyarrow(folder, monkeypatch):
+    real = builtins.__import__
+
+    def refuse(name, *rest):
+        if name.startswith("pyarrow"):
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(InputError, match=r"pip install 'infoatlas-rt\[datasets\]'"):
+        load_trajectories(folder)
+
+
+def test_rows_of_different_lengths(states, tmp_path):
+    import pyarrow as pa
+
+    folder = write_lerobot(tmp_path / "set", states[:2], "v2.1", None)
+    file = folder / "data" / "chunk-000" / "episode_000001.parquet"
+    table = pq.read_table(file)
+    rows = table["observation.state"].to_pylist()
+    for broken, match in (([1.0], "different lengths"), ([None] * 6, "missing values")):
+        column = pa.array([broken, *rows[1:]], pa.list_(pa.float32()))
+        pq.write_table(table.set_column(0, "observation.state", column), file)
+        with pytest.raises(InputError, match=match):
+            load_trajectories(folder)

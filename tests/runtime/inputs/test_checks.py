@@ -1,0 +1,454 @@
+"""Every input that a user may get wrong, or that a robot delivers and that has to be right."""
+
+import re
+
+import numpy as np
+import pytest
+
+from infoatlas_rt import Estimator, InputError, ModelError, ProviderError, estimate
+from infoatlas_rt.estimation import slicing as slicing_module
+from infoatlas_rt.estimation.canonical import clip_outliers
+from infoatlas_rt.estimation.prepare import MAX_SAMPLES
+from infoatlas_rt.inputs.checks import as_count, as_resolution, as_samples
+
+N = 100
+
+
+@pytest.fixture(scope="module")
+def estimator():
+    return Estimator(threads=1)
+
+
+def pairs(n=N, d=2, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((n, d))
+    return x, 0.7 * x + rng.standard_normal((n, d))
+
+
+def assert_sound(result, n=N):
+    assert result.samples == n
+    assert result.pointwise.shape == result.influence.shape == (n,)
+    numbers = [result.mi, result.stderr, result.effective_samples, result.rank_x, result.rank_y]
+    for values in (numbers, result.per_slice, result.pointwise, result.influence):
+        assert np.isfinite(values).all()
+    assert result.stderr >= 0
+
+
+# ---- refused ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("side", ["x", "y"])
+@pytest.mark.parametrize(
+    ("value", "counts"),
+    [(np.nan, "1 NaN and 0 infinite"), (np.inf, "0 NaN and 1 inf"), (-np.inf, "0 NaN and 1 inf")],
+)
+def test_not_finite(estimator, side, value, counts):
+    x, y = pairs()
+    data = {"x": x, "y": y}
+    data[side][17, 1] = value
+    with pytest.raises(InputError, match=f"^{side} has {counts}.*sample 17, coordinate 1.*remove"):
+        estimator.estimate(**data)
+
+
+def test_not_finite_is_counted():
+    x = np.zeros((50, 3))
+    x[3, 2] = np.inf
+    x[4:6] = np.nan
+    with pytest.raises(InputError, match=r"6 NaN and 1 infinite.*sample 3, coordinate 2"):
+        as_samples(x, "x")
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).max == np.finfo(float).max, reason="no long double")
+def test_long_double_out_of_range():
+    with pytest.raises(InputError, match="1 infinite"):
+        as_samples(np.array([1, np.finfo(np.longdouble).max]), "x")
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (N, 0)])
+def test_empty(estimator, shape):
+    with pytest.raises(InputError, match=re.escape(f"empty (shape {(*shape, 1)[:2]})")):
+        estimator.estimate(np.empty(shape), np.zeros(N))
+
+
+@pytest.mark.parametrize("shape", [(), (5, N, 2), (1, 1, 1, 1)])
+def test_dimensions(estimator, shape):
+    with pytest.raises(InputError, match=r"\[n\] or \[n, d\]"):
+        estimator.estimate(np.zeros(N), np.zeros(shape))
+
+
+def test_lengths_differ(estimator):
+    x, y = pairs()
+    with pytest.raises(InputError, match="x has 100 samples and y has 99"):
+        estimator.estimate(x, y[:-1])
+
+
+def test_too_few(estimator):
+    least = estimator.model_file.n_min
+    x, y = pairs(least)
+    assert_sound(estimator.estimate(x, y), least)
+    with pytest.raises(InputError, match=f"{least - 1} samples are fewer than the {least}.*longer"):
+        estimator.estimate(x[1:], y[1:])
+
+
+def test_too_many(estimator):
+    with pytest.raises(InputError, match=f"the {MAX_SAMPLES} that fit.*subset"):
+        estimator.estimate(np.zeros(MAX_SAMPLES + 1), np.zeros(MAX_SAMPLES + 1))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.ones(N, dtype=complex),
+        np.array(["1.0"] * N),
+        [b"1"] * N,
+        np.array([1.0, None] * (N // 2), dtype=object),
+        np.zeros(N, dtype="datetime64[s]"),
+        np.zeros(N, dtype=[("a", float)]),
+        None,
+        {"a": 1},
+        [[1.0, 2.0], [1.0]] * (N // 2),
+        [1, "a"] * (N // 2),
+        [10**400] * N,
+    ],
+    ids=lambda v: f"{type(v).__name__}-{getattr(v, 'dtype', '')}",
+)
+def test_types_that_are_no_numbers(estimator, values):
+    with pytest.raises(InputError, match=r"real numbers|cannot be read"):
+        estimator.estimate(values, np.zeros(N))
+
+
+def test_masked():
+    values = np.ma.masked_invalid([1.0, np.nan, 3.0])
+    with pytest.raises(InputError, match="masked"):
+        as_samples(values, "x")
+    np.testing.assert_array_equal(as_samples(np.ma.array([1.0, 2.0]), "x"), [[1.0], [2.0]])
+
+
+def test_array_that_cannot_be_read():
+    class OnDevice:
+        def __array__(self, *args, **kwargs):
+            raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+    with pytest.raises(InputError, match=r"OnDevice.*cuda:0"):
+        as_samples(OnDevice(), "x")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"k": 0},
+        {"k": -1},
+        {"k": 2.0},
+        {"k": True},
+        {"k": [2]},
+        {"model": None},
+        {"model": 3},
+        {"sides": None},
+        {"sides": np.array(["x", "y"])},
+        {"threads": "two"},
+        {"k": 10**6},
+        {"slices": 0},
+        {"slices": 1.5},
+        {"slices": "many"},
+        {"shifts": 3},
+        {"seed": -1},
+        {"seed": None},
+        {"sides": "left"},
+        {"threads": 0},
+    ],
+    ids=str,
+)
+def test_bad_options(options):
+    with pytest.raises(InputError, match=next(iter(options))):
+        Estimator(**options)
+
+
+def test_options_of_the_kept_estimator_are_checked_too():
+    """One is kept for k=1, and True is equal to 1."""
+    x, y = pairs()
+    assert estimate(x, y, k=1, slices=2).k == 1
+    with pytest.raises(InputError, match="k is True"):
+        estimate(x, y, k=True, slices=2)
+    with pytest.raises(InputError, match="k is"):
+        estimate(x, y, k=[1])
+    with pytest.raises(InputError, match="time_series is 'no'"):
+        estimate(x, y, time_series="no")
+
+
+def test_engine_errors_are_model_errors(estimator, monkeypatch):
+    """Such as memory that is short; the message says what to do, in one line."""
+
+    class Session:
+        def run(self, *_):
+            raise RuntimeError("bfc_arena.cc:376 Failed to allocate memory\nmore of the same")
+
+    other = Estimator(threads=1)
+    monkeypatch.setattr(other.backend, "_session", Session())
+    with pytest.raises(ModelError, match=r"allocate memory; .*fewer samples, slices") as caught:
+        other.estimate(*pairs())
+    assert "\n" not in str(caught.value)
+
+
+def test_k_beyond_the_model_names_its_width(estimator):
+    dim = estimator.model_file.dim
+    with pytest.raises(InputError, match=f"k is {dim + 1}.*1 to {dim}"):
+        Estimator(k=dim + 1)
+
+
+def test_absurdly_many_slices():
+    x, y = pairs()
+    with pytest.raises(InputError, match="fewer slices"):
+        Estimator(k=1, slices=slicing_module.LARGEST).estimate(x, y)
+
+
+def test_unknown_provider_and_model(tmp_path):
+    with pytest.raises(ProviderError, match="opencl"):
+        Estimator(provider="opencl")
+    with pytest.raises(ModelError, match="none"):
+        Estimator(tmp_path / "none.onnx")
+
+
+@pytest.mark.parametrize("damage", ["truncated", "foreign", "bare"])
+def test_damaged_model_files(estimator, tmp_path, damage):
+    content = estimator.model_file.bytes
+    path = tmp_path / "model.onnx"
+    if damage == "truncated":
+        content = content[: len(content) // 2]
+    elif damage == "foreign":
+        content = b"GGUF" + content
+    else:  # an ONNX model, and nothing that says it is one of ours
+        content = content.replace(b"infoatlas.", b"elsewhere.")
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match=re.escape(str(path))):
+        Estimator(path)
+
+
+@pytest.mark.parametrize("value", [-1.0, np.nan, np.inf, [1.0, 2.0, 3.0], "fine", [[0.1], [0.2]]])
+def test_bad_resolution(estimator, value):
+    x, y = pairs()
+    with pytest.raises(InputError, match="resolution_y"):
+        estimator.estimate(x, y, resolution_y=value)
+
+
+def test_resolution_beyond_the_range_of_floats(estimator):
+    x, y = pairs()
+    with pytest.raises(InputError, match="resolution_x 1e-300 is too small"):
+        estimator.estimate(x * 1e100, y, resolution_x=1e-300)
+
+
+# ---- accepted -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["int8", "uint8", "int32", "int64", "uint64", "bool", "float16", "float32", "longdouble"],
+)
+def test_real_types(estimator, dtype):
+    rng = np.random.default_rng(2)
+    x = rng.integers(0, 2 if dtype == "bool" else 50, (N, 2))
+    y = (x + rng.integers(0, 2, (N, 2))) % (2 if dtype == "bool" else 51)
+    assert as_samples(x.astype(dtype), "x").dtype == np.float64
+    as_float = estimator.estimate(x.astype(float), y.astype(float))
+    assert_sound(as_float)
+    assert estimator.estimate(x.astype(dtype), y.astype(dtype)).mi == as_float.mi
+
+
+def test_memory_layouts_and_containers(estimator):
+    x, y = pairs()
+    expected = estimator.estimate(x, y).mi
+    backing = np.zeros((2 * N, 5))
+    backing[::2, 1:5:2] = x
+    reverse = np.asfortranarray(x[::-1])[::-1]
+    readonly = x.copy()
+    readonly.flags.writeable = False
+    big_endian = x.astype(">f8")
+    forms = (backing[::2, 1:5:2], reverse, readonly, big_endian, x.tolist(), [tuple(r) for r in x])
+    for form in forms:
+        assert estimator.estimate(form, y.tolist()).mi == expected
+
+
+def test_one_dimensional_is_one_coordinate(estimator):
+    x, y = pairs()
+    expected = estimator.estimate(x[:, :1], y)
+    assert estimator.estimate(x[:, 0], y).mi == expected.mi
+    assert estimator.estimate(x[:, 0].tolist(), y).mi == expected.mi
+    assert expected.rank_x == 1
+
+
+@pytest.mark.parametrize("options", [{}, {"k": 2, "slices": 4}])
+def test_input_is_left_alone(options):
+    x, y = pairs(d=3)
+    before = x.copy(), y.copy()
+    Estimator(threads=1, **options).estimate(x, y, resolution_x=0.1)
+    np.testing.assert_array_equal((x, y), before)
+
+
+def test_constant_coordinate(estimator):
+    x, y = pairs(d=3)
+    expected = estimator.estimate(x[:, [0, 2]], y[:, :1])
+    x[:, 1] = 7e5
+    result = estimator.estimate(x, y[:, :1])
+    assert_sound(result)
+    assert (result.constant_x, result.constant_y, result.degenerate) == ((1,), (), False)
+    assert (result.rank_x, result.rank_y) == (2, 1)
+    assert result.mi == expected.mi
+
+
+@pytest.mark.parametrize(
+    ("d", "options"),
+    [(2, {}), (1, {}), (7, {"slices": 4}), (7, {"k": 3, "slices": 4}), (3, {"k": 1})],
+)
+@pytest.mark.parametrize("resolution", [None, 0.25])
+def test_constant_coordinates_change_nothing(d, options, resolution):
+    """Bit by bit, wherever they stand, also if the resolution makes them constant."""
+    estimator = Estimator(threads=1, **options)
+    x, y = pairs(d=d)
+    settings = {"time_series": True, "resolution_x": resolution}
+    expected = estimator.estimate(x, y, **settings)
+    still = np.full(N, 0.1) if resolution is None else 0.1 + 1e-3 * np.sin(np.arange(N))
+    for at in (0, d // 2, d):
+        wider = np.insert(x, at, still, axis=1)
+        for a, b, where in ((wider, y, (at,)), (wider, np.insert(y, at, -7.0, axis=1), (at,))):
+            found = estimator.estimate(a, b, **settings)
+            assert found.constant_x == where
+            for name in ("mi", "stderr", "noise", "rank_x", "rank_y", "neighbours_alike"):
+                assert getattr(found, name) == getattr(expected, name), name
+            for name in ("per_slice", "pointwise", "influence"):
+                np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+def test_duplicated_coordinate(estimator):
+    x, y = pairs()
+    expected = estimator.estimate(x, y)
+    result = estimator.estimate(np.column_stack([x, x[:, 0]]), y)
+    assert_sound(result)
+    assert result.rank_x == 2
+    assert not result.saturated
+    assert result.mi == pytest.approx(expected.mi, abs=1e-2)
+
+
+@pytest.mark.parametrize("options", [{}, {"k": 2, "slices": 4}])
+@pytest.mark.parametrize("sides", ["x", "y", "both"])
+def test_all_constant(options, sides):
+    x, y = pairs(d=3)
+    x = np.full_like(x, -3.5) if sides != "y" else x
+    y = np.full_like(y, 1e9) if sides != "x" else y
+    result = Estimator(threads=1, **options).estimate(x, y, time_series=True)
+    assert_sound(result)
+    assert result.degenerate
+    assert result.mi == result.stderr == 0
+    assert result.constant_x == ((0, 1, 2) if sides != "y" else ())
+    assert result.constant_y == ((0, 1, 2) if sides != "x" else ())
+    assert "degenerate" in str(result)
+    assert not result.saturated
+
+
+def test_x_is_y(estimator):
+    x, y = pairs(d=3)
+    result = estimator.estimate(x, x)
+    assert_sound(result)
+    assert result.saturated
+    assert "saturated" in str(result)
+    assert not estimator.estimate(x, y).saturated
+    # Slices of the two sides differ, so they are strongly dependent, but not copies.
+    assert_sound(Estimator(threads=1, k=2, slices=4).estimate(x, x))
+    assert Estimator(threads=1, k=1, slices=4).estimate(x[:, 0], x[:, 0]).saturated
+
+
+def test_shared_coordinates(estimator):
+    x, y = pairs(d=3)
+    y[:, 2] = -4 * x[:, 0] + 1
+    result = estimator.estimate(x, y)
+    assert_sound(result)
+    assert result.saturated
+
+
+@pytest.mark.parametrize("options", [{}, {"k": 2, "slices": 4}])
+@pytest.mark.parametrize("scale", [1e-300, 1e-12, 1e12, 1e300])
+def test_units_do_not_matter(options, scale):
+    x, y = pairs(d=3)
+    estimator = Estimator(threads=1, **options)
+    assert estimator.estimate(x * scale, y).mi == pytest.approx(
+        estimator.estimate(x, y).mi, abs=1e-3
+    )
+
+
+def test_range_of_floats(estimator):
+    x, y = pairs()
+    x[0], x[1] = np.finfo(float).max, -np.finfo(float).max
+    x[2] = 5e-324
+    assert_sound(estimator.estimate(x, y))
+    assert_sound(Estimator(threads=1, k=1, slices=4).estimate(x, y))
+
+
+@pytest.fixture(scope="module")
+def latent_pairs():
+    """Twelve coordinates a side that share three latent ones, and their sliced reading."""
+    rng = np.random.default_rng(8)
+    z = rng.standard_normal((N, 3))
+    x, y = (z @ rng.standard_normal((3, 12)) + 0.5 * rng.standard_normal((N, 12)) for _ in range(2))
+    estimator = Estimator(threads=1, slices=20)
+    return estimator, x, y, estimator.estimate(x, y)
+
+
+@pytest.mark.parametrize("size", [1e3, 1e6, 1e12, 1e100, 1e300])
+@pytest.mark.parametrize("which", [slice(None), 4])
+def test_one_glitch_does_not_decide_a_sliced_reading(latent_pairs, size, which):
+    """A state far beyond the others makes them look alike, unless its deviation is limited."""
+    estimator, x, y, expected = latent_pairs
+    x = x.copy()
+    x[17, which] = size * np.random.default_rng(9).choice([-1, 1], 12)[which]
+    found = estimator.estimate(x, y)
+    assert found.mi == pytest.approx(expected.mi, abs=0.25 * expected.mi)
+    x[17, which] *= -1e3
+    assert estimator.estimate(x, y).mi == pytest.approx(found.mi, abs=0.25 * expected.mi)
+
+
+def test_a_glitch_on_either_side_of_a_rare_motion():
+    """A joint that moves in three of a hundred steps keeps its motion, also beside a glitch."""
+    x = np.zeros((100, 1))
+    x[[20, 50, 80], 0] = 1.0, -1.0, 0.5
+    np.testing.assert_array_equal(clip_outliers(x), x)
+    x[60] = 1e12
+    clipped = clip_outliers(x)
+    assert clipped[60] == 10 and (np.delete(clipped, 60) == np.delete(x, 60)).all()
+
+
+@pytest.mark.parametrize("n", [32, 100, 5000])
+def test_without_outliers_nothing_is_limited(n):
+    rng = np.random.default_rng(n)
+    levels = rng.integers(0, 3, n)
+    flag = np.arange(n) == n // 2
+    columns = rng.standard_normal(n), rng.random(n), rng.standard_t(4, n), levels, flag
+    x = np.stack(columns, 1).astype(float)
+    np.testing.assert_array_equal(clip_outliers(x), x)
+    # Whatever the numbers, order is kept.
+    wild = rng.standard_normal(n) * 10.0 ** rng.integers(-300, 300, n)
+    clipped = clip_outliers(wild[:, None])[:, 0]
+    assert (np.diff(clipped[np.argsort(wild)]) >= 0).all()
+
+
+def test_resolution_rounds(estimator):
+    # A joint at rest: one step of its encoder, with jitter below that.
+    rng = np.random.default_rng(4)
+    x, y = pairs()
+    jitter = 1e-4 * rng.standard_normal((N, 2))
+    rest = np.array([0.5, -1.25]) + jitter
+    assert estimator.estimate(rest, y).rank_x == 2
+    rounded = estimator.estimate(rest, y, resolution_x=0.01)
+    assert rounded.degenerate
+    assert rounded.constant_x == (0, 1)
+    one = estimator.estimate(rest, y, resolution_x=[0.01, 0])
+    assert one.constant_x == (0,)
+    # 2^-4 is exact in binary, so a multiple of it rounds to itself.
+    grid = np.round(x * 16) / 16
+    fine = estimator.estimate(grid + 1e-3 * np.sign(jitter), y, resolution_x=0.0625)
+    assert fine.mi == estimator.estimate(grid, y).mi
+
+
+def test_helpers():
+    assert as_count(np.int64(3), "k", 1) == 3
+    assert as_resolution(None, 3, "r") is None
+    np.testing.assert_array_equal(as_resolution(0.5, 2, "r"), [0.5, 0.5])
+    x = np.zeros((4, 2))
+    assert as_samples(x, "x") is x

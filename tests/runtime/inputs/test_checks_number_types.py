@@ -1,0 +1,208 @@
+"""Types, masks and large integers mean the same wherever data comes in."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from fakes import RecordingEstimator
+from infoatlas_rt import Estimator, InputError
+from infoatlas_rt.curves.lagged_pairs import PooledPairs
+from infoatlas_rt.inputs.checks import as_samples
+from infoatlas_rt.streams.sliding_window import OnlineEstimator
+
+N = 100
+NOW = 1_763_800_000_123_456_789  # nanoseconds since 1970, which floats hold to 256
+rng = np.random.default_rng(0)
+COUNTS = np.cumsum(rng.integers(1, 4, N))  # neighbours differ by 1 to 3
+OTHER = COUNTS + rng.integers(0, 30, N)
+
+
+@pytest.fixture(scope="module")
+def estimator():
+    return Estimator(threads=1)
+
+
+def ranks(values):
+    """Dense ranks by Python's own comparison, which is exact."""
+    place = {value: i for i, value in enumerate(sorted(set(values)))}
+    return [place[value] for value in values]
+
+
+LARGE = {
+    "int64": NOW + COUNTS,
+    "uint64": np.uint64(2**64 - 1) - COUNTS.astype(np.uint64),
+    "smallest": np.iinfo(np.int64).min + COUNTS,
+    "both ends": np.where(COUNTS % 2, COUNTS + np.iinfo(np.int64).min, 2**63 - 1 - COUNTS),
+    "zeros among them": np.where(COUNTS % 3, NOW + COUNTS, 0),
+    "big endian": (NOW + COUNTS).astype(">i8"),
+    "strided": np.repeat(NOW + COUNTS, 2)[::2],
+    "list": (NOW + COUNTS).tolist(),
+    "list beyond int64": [2**63 + int(c) if c % 2 else -int(c) for c in COUNTS],
+    "list beyond uint64": [2**70 + int(c) for c in COUNTS],
+    "list with floats": [NOW + int(c) if c % 5 else float(c) for c in COUNTS],
+    "objects": np.array((NOW + COUNTS).tolist(), dtype=object),
+    "long double": np.longdouble(NOW) + COUNTS,
+}
+if np.finfo(np.longdouble).nmant < 63:
+    del LARGE["long double"]
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_large_numbers_keep_their_order_and_their_ties(estimator, kind):
+    values = LARGE[kind]
+    found = as_samples(values, "x")
+    assert found.dtype == np.float64 and found.shape == (N, 1)
+    exact = (
+        list(values)
+        if kind == "long double"
+        else [v if isinstance(v, float) else int(v) for v in values]
+    )
+    assert ranks(found[:, 0].tolist()) == ranks(exact)
+    # So an unsliced estimate, which sees ranks alone, is that of the ranks, to the last bit.
+    assert estimator.estimate(values, OTHER).mi == estimator.estimate(ranks(exact), OTHER).mi
+
+
+def test_distances_of_large_integers_are_kept():
+    """What is sliced is not ranked before: the shape of a distribution has to survive."""
+    far = 2**62 + 1000 * COUNTS
+    np.testing.assert_array_equal(np.diff(as_samples(far, "x")[:, 0]), 1000 * np.diff(COUNTS))
+    sliced = Estimator(k=2, slices=5, threads=1)
+    x = np.stack([COUNTS, COUNTS[::-1], OTHER], axis=1)
+    expected = sliced.estimate(x, OTHER[:, None] + [[0, 1]] * rng.random((N, 2)))
+    assert np.isfinite(expected.mi)
+    moved, still = sliced.estimate(x + NOW, x[:, :2]), sliced.estimate(x, x[:, :2])
+    assert moved.mi == pytest.approx(still.mi, abs=1e-3)
+
+
+def test_a_table_of_stamps_and_floats(estimator):
+    """A list of rows is one array of floats to NumPy, and the stamps in it were rounded."""
+    rows = [[NOW + int(c), c / 7] for c in COUNTS]
+    assert len(np.unique(as_samples(rows, "x")[:, 0])) == N
+    np.testing.assert_array_equal(as_samples(rows, "x")[:, 1], COUNTS / 7)
+    arrays = [
+        np.array([NOW + int(c), 5]) if c % 2 else np.array([NOW + int(c), 5], np.uint64)
+        for c in COUNTS
+    ]
+    assert len(np.unique(as_samples(arrays, "x")[:, 0])) == N
+
+
+def test_what_floats_hold_is_left_as_it_is():
+    for values in (np.arange(9) + 2**53 - 9, np.arange(9.0) * 1e300, np.arange(9, dtype=np.uint8)):
+        np.testing.assert_array_equal(as_samples(values, "x")[:, 0], values)
+    floats = rng.standard_normal((N, 2))
+    assert as_samples(floats, "x") is floats
+
+
+@pytest.mark.parametrize("form", ["int64", "uint64", "list", "mixed"])
+def test_large_integers_in_a_window(estimator, form):
+    """Steps of a counter that starts at 0 and jumps; also where the type changes on the way."""
+
+    def state(t):
+        value = 0 if t < 5 else NOW + int(COUNTS[t])
+        if form == "list":
+            return [value, float(OTHER[t])]
+        kind = {"mixed": np.int64 if t % 2 else np.uint64}.get(form) or form
+        return np.array([value, OTHER[t]], kind)
+
+    online = OnlineEstimator(estimator, window=60)
+    for t in range(N):
+        reading = online.push(state(t))
+    small = np.stack([COUNTS, OTHER], axis=1)
+    expected = estimator.estimate(small[40:], small[38:98], time_series=True)
+    assert not reading.estimate.degenerate and reading.estimate.constant_x == ()
+    assert reading.estimate.mi == expected.mi
+
+
+def test_large_integers_in_a_pool():
+    pool = PooledPairs(4, 50, lag=1)
+    for t in range(40):
+        pairs = pool.push(np.full((4, 1), NOW + int(COUNTS[t])) if t else np.zeros((4, 1)))
+    steps = np.repeat(np.diff(COUNTS[1:40]), 4)
+    np.testing.assert_array_equal((pairs.x - pairs.y)[4:, 0], steps)
+
+
+# ---- masks --------------------------------------------------------------------------------------
+
+
+def masked(values, where):
+    return np.ma.array(values, mask=np.isin(np.arange(len(values)), where))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        masked(np.arange(5.0), [2]),
+        masked(np.arange(5), [2]),
+        [masked([1.0, 2.0], [1]), [3.0, 4.0]],
+        [1.0, np.ma.masked, 2.0],
+        (np.ma.array([1.0]), masked([2], [0])),
+    ],
+    ids=str,
+)
+def test_samples_with_masks_are_refused(values):
+    with pytest.raises(InputError, match="masked"):
+        as_samples(values, "x")
+
+
+def test_masks_without_masked_entries_are_none():
+    np.testing.assert_array_equal(
+        as_samples([masked([1.0, 2.0], []), [3, 4]], "x"), [[1, 2], [3, 4]]
+    )
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        masked([1e6, 1.0], [0]),
+        [np.ma.masked, 1.0],
+        masked([7, 1], [0]),
+        masked(np.ones(2), [0, 1]),
+    ],
+    ids=str,
+)
+def test_a_masked_state_is_a_hole(bad):
+    fake = RecordingEstimator(8)
+    online = OnlineEstimator(fake, window=10, lag=2)
+    for t in range(30):
+        state = [float(t), 0.0]
+        online.push(bad if t == 20 else state)
+        if t == 20:
+            assert online.reason.startswith("refused")
+    assert online.counts["accepted"] == 29
+    for call in fake.calls:
+        np.testing.assert_array_equal(call.x[:, 0] - call.y[:, 0], 2)
+
+
+@pytest.mark.parametrize("as_list", [False, True])
+def test_a_masked_state_is_a_hole_in_its_environment(as_list):
+    pool = PooledPairs(3, 5, lag=1)
+    for t in range(8):
+        rows = np.full((3, 2), float(t))
+        states = np.ma.array(rows, mask=[[0, 0], [0, t == 5], [0, 0]])
+        pairs = pool.push([states[0], states[1], states[2]] if as_list else states)
+    assert len(pairs.x) == 15 - 2  # the masked one, and that of which it is the past
+    np.testing.assert_array_equal(pairs.x - pairs.y, 1)
+
+
+# ---- short floats -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_short_floats_are_pushed_without_warnings_and_infinities_refused(estimator, dtype):
+    states = rng.standard_normal((60, 3)).astype(dtype)
+    online, wide = (OnlineEstimator(estimator, window=50) for _ in range(2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for t, state in enumerate(states):
+            if t == 55:
+                for bad in (np.inf, -np.inf, np.nan):
+                    assert online.push(np.array([bad, 0, 0], dtype)) is None
+                    assert online.reason.startswith("refused: NaN, masked, infinite")
+                    wide.push(np.array([bad, 0, 0]))
+            reading = online.push(state)
+            expected = wide.push(state.astype(float))
+    assert online.counts["NaN"] == 3
+    assert reading.estimate.mi == expected.estimate.mi

@@ -1,0 +1,179 @@
+"""Events of coupling: when two groups begin to move together, and when they stop."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.estimation.estimator import Estimator
+from infoatlas_rt.streams.coupling import ENTER, CouplingDetector, Z
+
+PICK = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
+TAKEN, LEFT = 60, 110
+
+
+@pytest.fixture(scope="module")
+def estimator() -> Estimator:
+    return Estimator(threads=1)
+
+
+def hand(seed: int = 0, n: int = 150) -> np.ndarray:
+    """Positions [n, 3] in metres of something that is moved to and fro, at up to 1 cm a step."""
+    rng = np.random.default_rng(seed)
+    time = np.arange(n)[:, None] / 20
+    rates, phases = rng.uniform(1.5, 4.0, (2, 3)), rng.uniform(0, 6, (2, 3))
+    return 0.05 * sum(np.sin(rates[i] * time + phases[i]) for i in range(2))
+
+
+def carried(tool: np.ndarray, first: int = TAKEN, last: int = LEFT) -> np.ndarray:
+    """An object that moves with the tool from a step to another, and lies still else."""
+    return tool[np.clip(np.arange(len(tool)), first, last)] + [0.0, 0.0, 0.02]
+
+
+def run(detector: CouplingDetector, a: np.ndarray, b: np.ndarray, **stamps: np.ndarray) -> list:
+    at = stamps.get("stamps", [None] * len(a))
+    return [e for x, y, t in zip(a, b, at, strict=True) for e in detector.push(x, y, t)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_taken_along_and_left(estimator, seed):
+    tool = hand(seed)
+    stamps = 100 + np.arange(150) / 20
+    events = run(CouplingDetector(estimator), tool, carried(tool), stamps=stamps)
+    assert [event.kind for event in events] == ["coupled", "decoupled"]
+    taken, left = events
+    assert TAKEN < taken.detected_at <= TAKEN + 30
+    assert LEFT < left.detected_at <= LEFT + 10
+    assert abs(taken.index - TAKEN) <= 5 and abs(left.index - LEFT) <= 3
+    for event in events:
+        assert event.stamp == stamps[event.index]
+        assert event.detected_stamp == stamps[event.detected_at]
+    assert taken.value > ENTER and taken.z > Z and taken.stderr > 0
+
+
+def test_an_object_at_rest_is_never_coupled(estimator):
+    """Neither exactly at rest, nor with numerical noise, nor with that of a camera."""
+    rng = np.random.default_rng(0)
+    early = 0
+    for seed in range(5):
+        tool = hand(seed)
+        for noise, resolution in ((0.0, 1e-5), (1e-9, 1e-5), (3e-4, (1e-5, 3e-4))):
+            object_ = noise * rng.standard_normal(tool.shape)
+            detector = CouplingDetector(estimator, resolution=resolution)
+            early += bool(run(detector, tool, object_))
+            assert noise > 1e-6 or (detector.reading.estimate.mi == 0.0 and not detector.coupled)
+    assert early <= 1
+
+
+def test_both_at_rest_decide_nothing(estimator):
+    """While the tool holds the object still, they stay coupled, also when they move on."""
+    path = hand(1, 250)
+    held = 120 + np.clip(np.arange(250) - 170, 0, 80)  # at rest from 120 to 170
+    tool = path[np.where(np.arange(250) < 120, np.arange(250), held)]
+    detector = CouplingDetector(estimator)
+    events = run(detector, tool, carried(tool, TAKEN, 250))
+    assert [event.kind for event in events] == ["coupled"] and detector.coupled
+    still = CouplingDetector(estimator)
+    assert run(still, tool[:1].repeat(60, 0), tool[:1].repeat(60, 0)) == []
+
+
+def test_put_back(estimator):
+    """A demonstration, and back: no second coupling while the window remembers the first."""
+    with np.load(PICK) as file:
+        states = np.split(file["states"].astype(float), np.cumsum(file["lengths"])[:-1])[1]
+    path = np.r_[states, states[-2::-1]]
+    events = run(CouplingDetector(estimator), path[:, 18:21], path[:, 28:31])
+    assert [event.kind for event in events] == ["coupled", "decoupled"]
+
+
+def test_it_is_causal(estimator):
+    """What comes later changes nothing that was said before."""
+    tool = hand(2)
+    whole = run(CouplingDetector(estimator), tool, carried(tool))
+    part = run(CouplingDetector(estimator), tool[:100], carried(tool)[:100])
+    assert part == [event for event in whole if event.detected_at < 100] and part
+
+
+def test_holes_and_restarts(estimator):
+    tool = hand(3)
+    thing = carried(tool)
+    expected = run(CouplingDetector(estimator), tool, thing)
+    detector = CouplingDetector(estimator, reset_after=0.5)
+    stamps = 50 + np.arange(150) / 20
+    broken = tool.copy()
+    broken[20, 1] = np.nan
+    run(detector, broken[:70], thing[:70], stamps=stamps[:70])
+    assert detector.online.counts["NaN"] == 1
+    # The loop of a bag: stamps jump back, and all is as if it were the first time.
+    again = run(detector, tool, thing, stamps=stamps - 20)
+    assert detector.online.counts["resets"] == 1
+    assert [(e.kind, e.index, e.value) for e in again] == [
+        (e.kind, e.index, e.value) for e in expected
+    ]
+    detector.reset()
+    assert not detector.coupled and detector.reading is None
+    assert [e.index for e in run(detector, tool, thing)] == [e.index for e in expected]
+
+
+def test_a_lost_state_makes_no_motion(estimator):
+    """No increment reaches across a hole: a jump there couples nothing."""
+    tool = hand(4)
+    thing = np.zeros_like(tool)
+    thing[80:] += 0.3  # put elsewhere while nobody looked
+    broken = thing.copy()
+    broken[79:81] = np.nan
+    assert run(CouplingDetector(estimator, window=48), tool, broken) == []
+
+
+def test_memory_is_bounded(estimator):
+    detector = CouplingDetector(estimator)
+    tool = np.tile(hand(5), (4, 1))
+    run(detector, tool[:200], tool[:200] * 0)
+    tracemalloc.start()
+    run(detector, tool, tool * 0)
+    grown, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert grown < 50_000
+
+
+def test_picked_cubes(estimator):
+    """Never before the grasp; found in all but the episodes that end right after it."""
+    with np.load(PICK) as file:
+        states = np.split(file["states"].astype(float), np.cumsum(file["lengths"])[:-1])
+        flags = np.split(file["is_grasped"], np.cumsum(file["lengths"])[:-1])
+    delays = []
+    for state, held in zip(states[:4], flags[:4], strict=True):
+        detector = CouplingDetector(estimator)
+        events = run(detector, state[:, 18:21], state[:, 28:31])
+        assert all(event.kind == "coupled" for event in events)
+        assert all(event.detected_at >= held.argmax() for event in events)
+        assert all(event.index >= held.argmax() - 1 for event in events)  # both have to move
+        delays += [event.detected_at - held.argmax() for event in events[:1]]
+    assert len(delays) >= 3 and np.median(delays) <= 16
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"enter": 0.1, "leave": 0.2}, "leave is 0.2"),
+        ({"z": -1.0}, "z is -1.0"),
+        ({"window": 8}, "window=8"),
+        ({"resolution": -1.0}, "resolution"),
+        ({"resolution": (1.0, 1.0, 1.0)}, "resolution"),
+    ],
+)
+def test_arguments_that_cannot_work(estimator, options, named):
+    with pytest.raises(InputError, match=named):
+        CouplingDetector(estimator, **options)
+
+
+def test_a_coupling_just_begun_is_not_over(estimator):
+    """The window is full of what was before it: a low estimate there is no decoupling."""
+    with np.load(PICK) as file:
+        states = np.split(file["states"].astype(float), np.cumsum(file["lengths"])[:-1])[0]
+    events = run(CouplingDetector(estimator), states[:, 28:31], states[:, 18:21])
+    assert [event.kind for event in events] == ["coupled"]

@@ -1,0 +1,444 @@
+"""One robot's stream: pairing, holes, refusals, resets, bounded memory."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fakes import RecordingEstimator
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.estimation.estimator import Estimator
+from infoatlas_rt.streams.sliding_window import OnlineEstimator
+
+
+def state(step: float, d: int = 3) -> np.ndarray:
+    """A state that tells its step in every coordinate."""
+    return step + 1000.0 * np.arange(d)
+
+
+@pytest.fixture
+def fake() -> RecordingEstimator:
+    return RecordingEstimator(n_min=8)
+
+
+@pytest.fixture(scope="module")
+def real() -> Estimator:
+    return Estimator(threads=1)
+
+
+@pytest.mark.parametrize(("lag", "history"), [(1, 1), (2, 1), (2, 3), (5, 2)])
+def test_pairs_are_lag_steps_apart(fake, lag, history):
+    window = 10
+    online = OnlineEstimator(fake, lag=lag, history=history, window=window)
+    readings = [online.push(state(t)) for t in range(40)]
+    first = window + lag + history - 2
+    assert [r is not None for r in readings] == [t >= first for t in range(40)]
+    for t, reading, call in zip(range(first, 40), readings[first:], fake.calls, strict=True):
+        steps = np.arange(t - window + 1, t + 1)
+        np.testing.assert_array_equal(call.x, [state(s) for s in steps])
+        past = [[state(s - lag - h) for h in range(history)] for s in steps]
+        np.testing.assert_array_equal(call.y, np.reshape(past, (window, -1)))
+        np.testing.assert_array_equal(reading.steps, steps)
+        assert reading.fill == 1.0
+        assert reading.local == window - 1  # pointwise of the newest pair
+        assert call.time_series
+    assert online.reason == "ok"
+
+
+def test_reading_is_the_estimate_of_its_window(real):
+    rng = np.random.default_rng(0)
+    walk = np.cumsum(rng.standard_normal((80, 2)), axis=0)
+    online = OnlineEstimator(real, window=60)
+    for t, now in enumerate(walk):
+        reading = online.push(now, stamp=t / 50)
+    expected = real.estimate(walk[20:80], walk[18:78], time_series=True)
+    assert reading.stamp == 79 / 50
+    assert reading.estimate.mi == expected.mi
+    assert reading.estimate.stderr == expected.stderr
+    assert reading.local == expected.pointwise[-1]
+
+
+def test_nan_leaves_a_hole(fake):
+    online = OnlineEstimator(fake, window=12, lag=2)
+    for t in range(12):
+        online.push(state(t))
+    bad = state(12)
+    bad[1] = np.nan
+    assert online.push(bad) is None
+    assert online.reason == "refused: NaN, masked, infinite or beyond 1e100"
+    assert online.push(state(13)).fill == 11 / 12
+    assert online.push(state(14)) is None
+    assert online.reason == "hole: no past state to pair with"
+    reading = online.push(state(15))
+    np.testing.assert_array_equal(reading.steps, [4, 5, 6, 7, 8, 9, 10, 11, 13, 15])
+    np.testing.assert_array_equal(fake.calls[-1].x - fake.calls[-1].y, 2)
+    assert reading.fill == 10 / 12
+    assert online.counts["NaN"] == 1 and online.counts["accepted"] == 15
+
+
+@pytest.mark.parametrize(
+    ("bad", "stamp", "kind", "reason"),
+    [
+        (state(0), 1.9, "repeated stamp", "refused: repeated stamp"),
+        (state(0), 1.7, "older stamp", "refused: older stamp"),
+        (np.full(3, np.nan), 2.0, "NaN", "refused: NaN, masked, infinite or beyond 1e100"),
+        ([0, 1e200, 0], 2.0, "NaN", "refused: NaN, masked, infinite or beyond 1e100"),
+        (state(0, 5), 2.0, "dimension", "refused: dimension 5, expected 3"),
+        (np.zeros((2, 3)), 2.0, "dimension", "refused: dimension (2, 3), expected 3"),
+        ([], 2.0, "dimension", "refused: dimension 0, expected 3"),
+        (["a", "b", "c"], 2.0, "dtype", "refused: not real numbers"),
+        ([[1, 2], [3]], 2.0, "dtype", "refused: not real numbers"),
+        (state(0), np.nan, "bad stamp", "refused: bad stamp nan"),
+        (state(0), -np.inf, "bad stamp", "refused: bad stamp -inf"),
+    ],
+)
+def test_refused_states_leave_the_window_intact(fake, bad, stamp, kind, reason):
+    online = OnlineEstimator(fake, window=12, lag=2)
+    for t in range(20):  # stamps 0.0 to 1.9
+        assert (online.push(state(t), t / 10) is not None) == (t >= 13)
+    before = fake.calls[-1]
+    assert online.push(bad, stamp) is None
+    assert online.reason == reason
+    refused = {name: count for name, count in online.counts.items() if name != "accepted"}
+    assert refused == {**dict.fromkeys(refused, 0), kind: 1}
+    assert online.counts["accepted"] == 20
+    for t in range(21, 24):
+        online.push(state(t), t / 10)
+    # Everything of before that is not too old is still there, and only that.
+    after = fake.calls[-1].x[:, 0]
+    kept = before.x[:, 0][before.x[:, 0] >= after.min()]
+    np.testing.assert_array_equal(after[: len(kept)], kept)
+
+
+def test_repeated_stamp_is_no_step(fake):
+    """A bridge that sends every message twice changes nothing."""
+    twice, once = OnlineEstimator(fake, window=10), OnlineEstimator(fake, window=10)
+    for t in range(30):
+        once.push(state(t), t / 10)
+        once_call = fake.calls[-1] if fake.calls else None
+        twice.push(state(t), t / 10)
+        twice_call = fake.calls[-1] if fake.calls else None
+        twice.push(state(t), t / 10)
+    np.testing.assert_array_equal(once_call.x, twice_call.x)
+    np.testing.assert_array_equal(once_call.y, twice_call.y)
+    assert twice.counts["repeated stamp"] == 30
+
+
+def test_no_pair_across_a_straggler(fake):
+    """Stamps 0 1 2 ... 14 16 15 17 ...: what arrives late has left a gap of unknown place."""
+    online = OnlineEstimator(fake, window=10, lag=2)
+    order = [*range(15), 16, 15, *range(17, 30)]
+    pairs = set()
+    for t in order:
+        if online.push(state(t), t / 10) is not None:
+            pairs |= set(zip(fake.calls[-1].x[:, 0], fake.calls[-1].y[:, 0], strict=True))
+    assert online.counts["older stamp"] == 1
+    # 16 came before anyone could know that 15 was missing; after the straggler nothing is paired
+    # with what came before it.
+    assert {x for x, y in pairs if y <= 16 < x} == set()
+    assert {x - y for x, y in pairs if y > 16} == {2}
+
+
+def test_no_pair_across_what_was_lost(fake):
+    online = OnlineEstimator(fake, window=10, lag=2)
+    pairs = set()
+    for t in [*range(15), *range(20, 40)]:
+        if t == 20:
+            online.lost()
+        if online.push(state(t)) is not None:
+            pairs |= set(zip(fake.calls[-1].x[:, 0], fake.calls[-1].y[:, 0], strict=True))
+    assert {x - y for x, y in pairs} == {2} and max(x for x, _ in pairs) == 39
+
+
+def test_a_jump_back_starts_anew(fake):
+    online = OnlineEstimator(fake, window=10, lag=2, reset_after=1.0)
+    for t in range(30):
+        online.push(state(t), 100 + t / 10)
+    assert online.push(state(500, 4), 0.0) is None  # a bag that loops; another robot, too
+    assert online.counts["resets"] == 1
+    assert online.reason == "filling: 0 of 10 pairs"
+    for t in range(501, 512):
+        reading = online.push(state(t, 4), (t - 500) / 10)
+    assert reading is not None and reading.stamp == 1.1
+    np.testing.assert_array_equal(fake.calls[-1].x[:, 0], np.arange(502, 512))
+    assert online.counts["resets"] == 1 and online.counts["older stamp"] == 0
+
+
+def test_lag_seconds_survives_lost_messages(fake):
+    rng = np.random.default_rng(1)
+    online = OnlineEstimator(fake, window=40, lag=2, lag_seconds=0.2, history=2)
+    readings = 0
+    for t in range(400):
+        stamp = t / 10 + rng.uniform(-0.01, 0.01)
+        if rng.random() < 0.15:  # lost, unseen
+            continue
+        # The state is its own stamp.
+        if online.push([stamp, stamp], stamp) is not None:
+            readings += 1
+            x, y = fake.calls[-1].x[:, 0], fake.calls[-1].y[:, ::2]
+            assert len(x) >= 8
+            assert np.abs(x - y[:, 0] - 0.2).max() <= 0.05
+            assert np.abs(x - y[:, 1] - 0.3).max() <= 0.05
+    assert readings > 100
+
+
+def test_lag_counted_in_steps_is_wrong_when_messages_are_lost_unseen(fake):
+    """What lag_seconds is for: the same stream, counted."""
+    online = OnlineEstimator(fake, window=40, lag=2)
+    for t in range(100):
+        if t % 7:
+            online.push([t, t], t / 10)
+    assert (fake.calls[-1].x - fake.calls[-1].y).max() == 3
+
+
+def test_lag_seconds_beyond_memory_is_reported(fake):
+    online = OnlineEstimator(fake, window=10, lag=2, lag_seconds=5.0)
+    for t in range(100):
+        assert online.push(state(t), t / 100) is None
+    assert online.reason.startswith("hole: no state 5 ± 1.25 s before")
+    assert "let lag be the steps" in online.reason
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.004])
+@pytest.mark.parametrize(("step", "lag", "off"), [(0.03, 10, 0.0225), (0.04, 10, 0.03)])
+def test_a_lag_between_two_states_finds_the_nearer_one(fake, step, lag, off, jitter):
+    rng = np.random.default_rng(0)
+    online = OnlineEstimator(fake, window=20, lag=lag, lag_seconds=0.1)
+    readings = 0
+    for t in range(200):
+        stamp = 1.7e9 + t * step + rng.uniform(-jitter, jitter)
+        if 0 < t < 100 and rng.random() < 0.2:  # lost, unseen
+            continue
+        readings += online.push([stamp - 1.7e9], stamp) is not None
+        if online.reason == "ok":
+            lags = (fake.calls[-1].x - fake.calls[-1].y)[:, 0]
+            assert abs(lags[-1] - 0.1) <= online.tolerance + 1e-6 <= off + 0.003
+    assert readings > 120
+    assert fake.calls[-1].x.shape[0] >= 19  # of 20 pairs, since no message is lost
+    assert np.abs(lags - 0.1).max() <= step / 2 + 2 * jitter + 1e-6
+    online.reset()
+    assert online.tolerance == pytest.approx(0.005)
+
+
+def test_a_stream_at_the_steps_of_its_lag_keeps_half_a_step(fake):
+    """Lost messages do not widen it, so that none is mispaired by a step."""
+    rng = np.random.default_rng(0)
+    online = OnlineEstimator(fake, window=20, lag=10, lag_seconds=0.1)
+    for t in range(600):
+        if rng.random() < 0.5:
+            continue
+        online.push([float(t)], t / 100)
+        assert online.tolerance == pytest.approx(0.005)
+        if online.reason == "ok":
+            np.testing.assert_array_equal(fake.calls[-1].x - fake.calls[-1].y, 10)
+    assert len(fake.calls) > 50
+
+
+@pytest.mark.parametrize(
+    ("step", "tolerance", "way"),
+    [
+        (0.03, 0.005, "every 0.03 s: a tolerance of 0.0225 s finds the nearest"),
+        (0.5, None, "every 0.5 s: let lag_seconds be 0.5 or more"),
+    ],
+)
+def test_a_lag_that_no_state_meets_is_reported_with_the_way_out(fake, step, tolerance, way):
+    online = OnlineEstimator(fake, window=10, lag=10, lag_seconds=0.1, tolerance=tolerance)
+    for t in range(12):  # long before the window would be full
+        assert online.push(state(t), t * step) is None
+    assert online.reason.startswith("hole: no state 0.1 ± 0.0") and online.reason.endswith(way)
+
+
+def test_every(fake):
+    online = OnlineEstimator(fake, window=10, lag=2, every=4)
+    told = [t for t in range(40) if online.push(state(t)) is not None]
+    assert told == list(range(11, 40, 4))
+    assert online.push(state(40)) is None
+    assert online.reason.startswith("waiting: ")
+
+
+def test_too_many_holes_for_the_model(fake):
+    online = OnlineEstimator(fake, window=12, lag=2)
+    for t in range(60):
+        reading = online.push(state(t) if t % 3 else np.full(3, np.nan))
+    assert reading is None and not fake.calls
+    for t in range(60, 80):
+        reading = online.push(state(t))
+    assert reading is not None
+
+
+def test_a_resolution_that_does_not_fit_is_reported_with_the_first_state(fake):
+    online = OnlineEstimator(fake, window=10, resolution=[0.1, 0.2])
+    with pytest.raises(InputError, match="each of the 3 coordinates"):
+        online.push([0.0, 1.0, 2.0])
+    assert online.counts["accepted"] == 0 and online.newest is None
+
+
+def test_resolution_goes_to_both_sides(fake):
+    online = OnlineEstimator(fake, window=10, history=2, resolution=[0.1, 0.2, 0.0])
+    for t in range(20):
+        online.push(state(t))
+    np.testing.assert_array_equal(fake.calls[-1].resolution_x, [0.1, 0.2, 0.0])
+    np.testing.assert_array_equal(fake.calls[-1].resolution_y, [0.1, 0.2, 0.0] * 2)
+
+
+def test_memory_is_bounded_by_the_window(fake):
+    fake.estimate = lambda x, y, **options: RecordingEstimator().estimate(x[:8], y[:8])
+    online = OnlineEstimator(fake, window=50)
+
+    def run(steps):
+        for t in steps:
+            online.push(state(t % 977, 20), t / 10)
+
+    run(range(500))
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    run(range(500, 5000))
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert online.counts["accepted"] == 5000
+    assert grown < 20_000  # 4500 states of 20 numbers are 720 kB
+
+
+@given(
+    st.lists(st.sampled_from(["state"] * 8 + ["nan", "repeat", "late", "size"]), max_size=120),
+    st.integers(1, 3),
+    st.integers(1, 3),
+)
+@settings(max_examples=60, deadline=None)
+def test_never_mispaired(events, lag, history):
+    """Whatever arrives, pairs are `lag` true steps apart, and no state is twice in a window."""
+    fake = RecordingEstimator(n_min=4)
+    online = OnlineEstimator(fake, window=10, lag=lag, history=history)
+    true, stamp = 0, 0.0
+    for event in ["state", *events]:
+        if event == "repeat":
+            online.push(state(true), stamp)
+            continue
+        if event == "late":  # the message of a step that never came in time
+            online.push(state(true), stamp - 0.05)
+            true += 1
+            continue
+        true += 1
+        stamp += 0.1
+        now = {"nan": np.full(3, np.nan), "size": state(true, 4)}.get(event, state(true))
+        if online.push(now, stamp) is None:
+            continue
+        call = fake.calls[-1]
+        apart = call.x[:, :1] - call.y[:, ::3]
+        np.testing.assert_array_equal(apart, np.tile(lag + np.arange(history), (len(apart), 1)))
+        assert (np.diff(call.x[:, 0]) > 0).all() and call.x[-1, 0] == true
+        assert true - call.x[0, 0] < 10 + events.count("late")
+
+
+def test_robot_at_rest_and_copies_are_no_exceptions(real):
+    rng = np.random.default_rng(0)
+    rest = OnlineEstimator(real, window=50)
+    readings = [rest.push(np.ones(4)) for _ in range(60)]
+    assert rest.reason == "degenerate" and readings[-1].estimate.degenerate
+    assert np.isfinite(readings[-1].estimate.mi) and np.isfinite(readings[-1].estimate.stderr)
+
+    # One coordinate is constant, two are copies, and all of it is determined by its past.
+    moving = OnlineEstimator(real, window=50)
+    for t in range(60):
+        reading = moving.push([t, t, 1.0, -2.0 * t])
+    assert moving.reason == "ok" and reading.estimate.saturated
+    assert np.isfinite(reading.estimate.mi) and reading.estimate.mi > 1
+    json.dumps(reading.estimate.to_dict(), allow_nan=False)
+    assert np.isfinite(moving.push(rng.standard_normal(4) * 1e99).estimate.mi)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lag": 0}, "lag is 0"),
+        ({"lag": 1.5}, "lag is 1.5"),
+        ({"history": 0}, "history is 0"),
+        ({"every": 0}, "every is 0"),
+        ({"window": 7}, "window=7 is below the 8 samples"),
+        ({"lag_seconds": 0.0}, "lag_seconds is 0.0"),
+        ({"lag_seconds": float("nan")}, "lag_seconds is nan"),
+        ({"tolerance": 0.1}, "tolerance is for lag_seconds"),
+        ({"lag_seconds": 0.1, "tolerance": 0.1}, "would pair a state with itself"),
+        ({"reset_after": -1.0}, "reset_after is -1.0"),
+        ({"resolution": -1.0}, "resolution is -1.0"),
+        ({"resolution": [0.1, float("nan")]}, "resolution is .*nan"),
+    ],
+)
+def test_arguments_out_of_range(fake, options, message):
+    with pytest.raises(InputError, match=message):
+        OnlineEstimator(fake, **options)
+
+
+def test_stamps_are_all_or_nothing(fake):
+    with pytest.raises(InputError, match="pass a stamp"):
+        OnlineEstimator(fake, window=10, lag_seconds=0.1).push(state(0))
+    online = OnlineEstimator(fake, window=10)
+    online.push(state(0), 0.1)
+    with pytest.raises(InputError, match="stamps come and go"):
+        online.push(state(1))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"estimator": 5}, "estimator is 5"),
+        ({"two_streams": "yes"}, "two_streams is 'yes'"),
+        ({"lag_seconds": "1"}, "lag_seconds is '1'"),
+        ({"reset_after": None}, "reset_after is None"),
+        ({"tolerance": [0.1]}, r"tolerance is \[0.1\]"),
+        ({"window": 50.0}, "window is 50.0"),
+        ({"resolution": "fine"}, "resolution "),
+        ({"resolution": [[0.1], [0.1, 0.2]]}, "resolution "),
+    ],
+)
+def test_constructors_say_what_has_the_wrong_type(fake, options, message):
+    with pytest.raises(InputError, match=message):
+        OnlineEstimator(**{"estimator": fake, "window": 12, **options})
+
+
+@pytest.mark.parametrize("bad", ["now", None, [1.0, 2.0], True, b"1", np.datetime64("now")])
+def test_stamps_that_are_no_numbers(fake, bad):
+    online = OnlineEstimator(fake, window=12)
+    online.push(state(0), 0.0)
+    with pytest.raises(InputError, match=r"^stamp"):
+        online.push(state(1), bad)
+    assert online.counts["accepted"] == 1
+
+
+@pytest.mark.parametrize("bad", [None, "abc", {}, [[1, 2], [3]], object(), 1j, [None, 1, 2]])
+def test_states_of_any_other_type_are_holes(fake, bad):
+    online = OnlineEstimator(fake, window=12, lag=2)
+    for t in range(30):
+        online.push(bad if t == 20 else state(t), t / 10)
+    assert online.counts["dtype"] == 1 and online.counts["accepted"] == 29
+    for call in fake.calls:
+        np.testing.assert_array_equal(call.x - call.y, 2)
+
+
+def test_increments_are_of_the_step_before(fake):
+    online = OnlineEstimator(fake, window=10, lag=0, two_streams=True, increments=True)
+    for t in range(30):
+        reading = online.push(state(t**2), None, state(3 * t, 2))
+    steps = np.arange(20, 30)
+    np.testing.assert_array_equal(reading.steps, steps)
+    np.testing.assert_array_equal(fake.calls[-1].x, np.repeat(2 * steps - 1, 3).reshape(-1, 3))
+    np.testing.assert_array_equal(fake.calls[-1].y, 3.0)
+    assert [online.stamp(step) for step in (25, 29)] == [25.0, 29.0]
+
+
+@pytest.mark.parametrize("how", ["NaN", "lost"])
+def test_no_increment_reaches_across_a_hole(fake, how):
+    online = OnlineEstimator(fake, window=12, lag=1, increments=True)
+    for t in range(24):
+        if how == "lost" and t == 20:
+            online.lost()
+        reading = online.push(state(t if how == "lost" or t != 20 else np.nan))
+    # Step 20 (or, after a NaN, step 21 too) has no increment, and the pair after it no past.
+    assert set(range(12, 24)) - set(reading.steps) == ({20, 21} | ({22} if how == "NaN" else set()))
+    np.testing.assert_array_equal(fake.calls[-1].x, 1.0)
+    np.testing.assert_array_equal(fake.calls[-1].y, 1.0)
