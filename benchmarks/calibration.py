@@ -20,9 +20,16 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from infoatlas_rt import Estimator, independence_test
-from infoatlas_train.calibrate import HELD_OUT_SEED, SIZES, Dataset, Readings, coverage, read
-from infoatlas_train.calibrate import sliced as wide_draws
-from infoatlas_train.calibrate import whole as atlas_draws
+from infoatlas_train.calibrate import (
+    HELD_OUT_SEED,
+    SIZES,
+    Dataset,
+    Readings,
+    coverage,
+    read,
+    sliced as wide_draws,
+    whole as atlas_draws,
+)
 
 from . import drawing, report
 from .drawing import GREEN, GRID, INK, NAVY, ORANGE, QUIET, RED, SKY

@@ -163,7 +163,7 @@ def measure(name: str, estimator: Estimator, draws: int) -> list[dict[str, Any]]
             for i in range(each):
                 x, y, truth, least = draw(kind, i, estimator.model_file.n_min)
                 found = estimator.estimate(x, y)
-                values[i] = found.mi, truth, found.stderr, least, found.limited
+                values[i] = found.mi, truth, found.stderr, least, found.clipped
                 done += 1
                 advance(done / (each * len(kinds)))
             rows.append({"kind": kind, "estimator": name, **figures(values)})
@@ -172,7 +172,7 @@ def measure(name: str, estimator: Estimator, draws: int) -> list[dict[str, Any]]
 
 def figures(values: Array) -> dict[str, Any]:
     """Of estimates, truths, standard errors, entropies and flags [draws, 5]."""
-    mi, truth, stderr, least, limited = values.T
+    mi, truth, stderr, least, clipped = values.T
     known = not np.isnan(truth).any()
     error = mi - truth
     return {
@@ -186,7 +186,7 @@ def figures(values: Array) -> dict[str, Any]:
         "highest": float(mi.max()),
         "above": int((mi > least + Z90 * stderr).sum()),
         "farthest_above": float(max((mi - least).max(), 0.0)),
-        "limited": float(limited.mean()),
+        "clipped": float(clipped.mean()),
     }
 
 
@@ -208,14 +208,14 @@ def page(about: dict[str, Any], rows: Sequence[dict[str, Any]]) -> str:
             cell(row["highest"]),
             cell(row["farthest_above"]),
             str(row["above"]),
-            f"{row['limited']:.0%}",
+            f"{row['clipped']:.0%}",
         ]
         for row in rows
     ]
     heads = (
         "data", "model", "draws", "truth", "mean", "mean absolute error",
         "within 1.645 stderr", "lowest", "below -0.1", "highest",
-        "farthest above the entropy", "above it by 1.645 stderr", "limited",
+        "farthest above the entropy", "above it by 1.645 stderr", "clipped",
     )  # fmt: skip
     total, below, above = (sum(row[key] for row in rows) for key in ("draws", "below", "above"))
     return f"""# Sparse, rare-event, few-level and tied data
@@ -223,7 +223,7 @@ def page(about: dict[str, Any], rows: Sequence[dict[str, Any]]) -> str:
 Of {total:,} estimates {below} are below -0.1 nats, and {above} are above the entropy of a discrete
 side by more than 1.645 standard errors. Each draw has parameters of its own (shares of flags from
 0.5% up, 2 to 64 levels, {SIZES[0]} to {SIZES[-1]} samples); truths are closed forms. "Limited" is
-the share of estimates of which a value was replaced by a bound (`Estimate.limited`).
+the share of estimates of which a value was replaced by a bound (`Estimate.clipped`).
 
 {table(heads, lines)}
 

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from infoatlas_rt import Estimator, find, load_trajectories, mi_curve
+from infoatlas_rt import Estimator, load_trajectories, mi_curve
 
 demonstrations = load_trajectories(Path(__file__).parent / "data" / "pickcube.npz")
 # Normalised time: the demonstrations have different lengths. Pairs are two original steps apart.
 curve = mi_curve(demonstrations, Estimator(k=5, slices=10), lag=2, points=60)
 for position, mi, noise in zip(curve.position, curve.mi, curve.noise, strict=True):
     print(f"{position:.2f}: {mi:.2f} ± {noise:.2f} nats")
-for extremum in find(curve):
+for extremum in curve.extrema():
     print(f"{extremum.kind} at {extremum.stamp:.2f}")

@@ -6,10 +6,10 @@ past is then more informative about the present.
 
 import numpy as np
 
-from infoatlas_rt import KeyStateDetector, OnlineEstimator
+from infoatlas_rt import ExtremumDetector, OnlineEstimator
 
 online = OnlineEstimator(lag=2, window=100)
-detector = KeyStateDetector(delay=2.0)  # seconds
+detector = ExtremumDetector(delay=2.0)  # seconds
 rng = np.random.default_rng(0)
 state = np.zeros(3)
 

@@ -14,7 +14,6 @@ from infoatlas_rt import (
     KeyStates,
     Trajectories,
     discover_keystates,
-    find,
     mi_curve,
 )
 
@@ -78,7 +77,7 @@ class Ours:
         return list(found.steps)
 
     def curve(self, demos: Demonstrations, k: K) -> Found:
-        """Maxima of the paper's ensemble curve in normalised time, by `KeyStateDetector`.
+        """Maxima of the paper's ensemble curve in normalised time, by `ExtremumDetector`.
 
         "auto" is every maximum that it reports; K, the most prominent of them, at most as many.
         """
@@ -87,6 +86,6 @@ class Ours:
             of_curve = mi_curve(data, self.estimators[CURVE], mode="normalised")
         except InputError as error:
             raise NotOffered(str(error)) from error
-        maxima = sorted(find(of_curve, kinds=["maximum"]), key=lambda m: -m.prominence)
+        maxima = sorted(of_curve.extrema(kinds=["maximum"]), key=lambda m: -m.prominence)
         stamps = np.array([m.stamp for m in maxima[: None if k == "auto" else int(k)]])
         return [np.rint(np.sort(stamps) * (n - 1)).astype(np.int64) for n in demos.lengths]

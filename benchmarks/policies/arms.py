@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from infoatlas_rt import discover_keystates
 from infoatlas_train.localiser import fit
 
-from ..localiser import ARMS as LOCALISERS
-from ..localiser import LAG, SLOW
+from ..localiser import ARMS as LOCALISERS, LAG, SLOW
 from ..peers.keystate_finders import Found, evenly, gripper
 from ..tasks.demonstrations import GRASP, RELEASE, Demonstrations, read
 

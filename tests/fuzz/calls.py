@@ -12,13 +12,18 @@ from typing import Any
 import numpy as np
 from values import JUNK, Rng, broken, clothes, counts, dependent, extreme, pick
 
-from infoatlas_rt import Estimator, InfoAtlasError, KeyStateDetector, independence_test
-from infoatlas_rt import estimate as estimate_once
-from infoatlas_rt.curves.ensemble_curve import mi_curve
-from infoatlas_rt.curves.lagged_pairs import PooledPairs, ensemble_pairs
+from infoatlas_rt import (
+    Estimator,
+    ExtremumDetector,
+    InfoAtlasError,
+    estimate as estimate_once,
+    independence_test,
+)
+from infoatlas_rt.curves.ensemble_curve import ensemble_pairs, mi_curve
 from infoatlas_rt.inputs.trajectories import Trajectories
 from infoatlas_rt.messages.sync import Synchroniser
 from infoatlas_rt.streams.sliding_window import OnlineEstimator
+from infoatlas_rt.vector.pooled_pairs import PooledPairs
 
 LEAST = -0.1  # nats: no reading is below
 
@@ -193,7 +198,7 @@ def every_argument(junk: Any) -> dict[str, tuple[Callable[[], Any], bool]]:
     seconds = number and 0 < junk < math.inf
     count = isinstance(junk, int) and not isinstance(junk, bool) and 1 <= junk
     flag = isinstance(junk, bool)
-    detector = KeyStateDetector(delay=20)
+    detector = ExtremumDetector(delay=20)
     stepped = Trajectories(np.cumsum(x.repeat(4, 0), 0), np.full(40, 4))
     e = unsliced()
     return {
@@ -239,8 +244,8 @@ def every_argument(junk: Any) -> dict[str, tuple[Callable[[], Any], bool]]:
             lambda: detector.update(1.0, influence=junk),
             isinstance(junk, list | tuple | range) or junk is JUNK[15],
         ),
-        "kinds": (lambda: KeyStateDetector(junk, delay=1), False),
-        "z": (lambda: KeyStateDetector(z=junk, delay=1), seconds),
+        "kinds": (lambda: ExtremumDetector(junk, delay=1), False),
+        "z": (lambda: ExtremumDetector(z=junk, delay=1), seconds),
         "pairing tolerance": (lambda: Synchroniser(junk), seconds),
     }
 

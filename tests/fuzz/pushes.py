@@ -11,8 +11,8 @@ from calls import Wrong, check
 from values import NOW, Rng, pick
 
 from infoatlas_rt import InfoAtlasError
-from infoatlas_rt.curves.lagged_pairs import PooledPairs
 from infoatlas_rt.streams.sliding_window import OnlineEstimator
+from infoatlas_rt.vector.pooled_pairs import PooledPairs
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from fakes import RecordingEstimator

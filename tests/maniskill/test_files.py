@@ -10,7 +10,6 @@ from mani_skill.utils.wrappers import RecordEpisode
 
 from infoatlas_rt import InputError, load_trajectories
 from infoatlas_rt.cli.main import main
-from infoatlas_rt.files.maniskill import read_maniskill
 
 
 def test_observations_of_the_example(demonstrations):
@@ -25,7 +24,7 @@ def test_observations_of_the_example(demonstrations):
 
 
 def test_states_of_the_simulation(demonstrations):
-    found = read_maniskill(demonstrations, env_states=True)
+    found = load_trajectories(demonstrations, env_states=True)
     assert "actors.cube.2" in found.names and "articulations.panda.30" in found.names
     observed = load_trajectories(demonstrations)
     np.testing.assert_array_equal(found.lengths, observed.lengths)
@@ -48,6 +47,6 @@ def test_an_episode_that_fails_without_observations(tmp_path):
     env.close()
     with pytest.raises(InputError, match="none of 1 episodes ends in success"):
         load_trajectories(tmp_path / "random.h5")
-    found = read_maniskill(tmp_path / "random.h5", only_successful=False)
+    found = load_trajectories(tmp_path / "random.h5", only_successful=False)
     np.testing.assert_array_equal(found.lengths, [9])
     assert {name.split(".")[0] for name in found.names} == {"actors", "articulations"}

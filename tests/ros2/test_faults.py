@@ -24,9 +24,8 @@ from infoatlas_ros2.parameters import Settings
 from infoatlas_ros2.worker import Worker
 from infoatlas_rt import Estimator
 from infoatlas_rt.messages.fields import Extractor
-from infoatlas_rt.messages.records import Sample
 from infoatlas_rt.messages.schema import Schema
-from infoatlas_rt.messages.stream import Stream
+from infoatlas_rt.messages.stream import Sample, Stream
 
 PUBLISHER = Path(__file__).with_name("publish.py")
 

@@ -4,7 +4,7 @@ import numpy as np
 from harness import feed, joint_states, seconds, values, walk
 from sensor_msgs.msg import JointState
 
-from infoatlas_rt import Estimator, KeyStateDetector, OnlineEstimator
+from infoatlas_rt import Estimator, ExtremumDetector, OnlineEstimator
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.schema import Schema
 from infoatlas_rt.messages.stream import Stream
@@ -23,7 +23,7 @@ def offline(messages, fields=("position[:]",), joints=(), **options):
     options = {"lag": 2, "lag_seconds": 0.02, "window": 48} | options
     online = OnlineEstimator(Estimator(k=2, slices=4, threads=1), **options)
     extractor = Extractor(fields, Schema.of_class(JointState), joints)
-    stream = Stream(online, KeyStateDetector(delay=1.0), extractor)
+    stream = Stream(online, ExtremumDetector(delay=1.0), extractor)
     readings = [output.reading for message in messages for output in stream.push(message)]
     return {reading.stamp: reading.estimate.mi for reading in readings}, stream
 

@@ -30,7 +30,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float32MultiArray, Header
 
-from infoatlas_rt import Estimator, KeyStateDetector, OnlineEstimator
+from infoatlas_rt import Estimator, ExtremumDetector, OnlineEstimator
 from infoatlas_rt.messages.bags import Bag
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.schema import Schema
@@ -104,7 +104,7 @@ def offline(messages, extractor_of=JointState, detector=None, **options):
     options = {"lag": 2, "lag_seconds": 0.02, "window": 48} | options
     online = OnlineEstimator(Estimator(k=2, slices=4, threads=1), **options)
     extractor = Extractor(["position[:]"], Schema.of_class(extractor_of))
-    stream = Stream(online, detector or KeyStateDetector(delay=1.0), extractor)
+    stream = Stream(online, detector or ExtremumDetector(delay=1.0), extractor)
     outputs = [output for message in messages for output in stream.push(message)]
     keystates = [state for output in outputs for state in output.keystates]
     return {o.reading.stamp: o.reading for o in outputs}, keystates, stream
@@ -123,7 +123,7 @@ def test_every_reading_and_key_state_is_the_library_s(bench):
     # has the time for all of them.
     messages = joint_states(states, step=100_000_000)
     options = {"window": 40, "lag_seconds": 0.2}
-    detector = KeyStateDetector(delay=20.0)
+    detector = ExtremumDetector(delay=20.0)
     expected, keystates, _ = offline(messages, detector=detector, **options)
     assert keystates, "nothing stands out: make it stand out more"
 
@@ -239,7 +239,7 @@ def test_two_topics(bench):
     )
     stream = Stream(
         online,
-        KeyStateDetector(delay=1.0),
+        ExtremumDetector(delay=1.0),
         Extractor(["position[:]"], Schema.of_class(JointState)),
         Extractor(["twist.linear.x", "twist.angular.z"], Schema.of_class(TwistStamped)),
         sync=Synchroniser(0.004),

@@ -125,11 +125,16 @@ def test_rank_noise_indicates_when_ranks_are_too_coarse():
 
 
 def test_standard_error_grows_with_what_it_counts():
-    base = {"noise": 0.1, "spread": 0.1, "rank_noise": 0.0, "samples": 100}
+    base = {"noise": 0.1, "predicted_error": 0.1, "rank_noise": 0.0, "samples": 100}
     assert standard_error(None, **base) == 0.1
     least = standard_error(CONSTANTS, **base)
     assert least > 0.1
-    for name, value in {"noise": 0.2, "spread": 0.3, "rank_noise": 0.2, "samples": 40}.items():
+    for name, value in {
+        "noise": 0.2,
+        "predicted_error": 0.3,
+        "rank_noise": 0.2,
+        "samples": 40,
+    }.items():
         assert standard_error(CONSTANTS, **{**base, name: value}) > least
 
 
@@ -146,7 +151,7 @@ def readings(rows, seed):
     rng = np.random.default_rng(seed)
     n = rng.choice([50, 100, 500, 1000, 5000], rows).astype(float)
     data = {"n": n, "samples": n, "mi": rng.exponential(0.5, rows)}
-    data |= {name: rng.uniform(0.3, 1, rows) / n**0.5 for name in ("noise", "spread")}
+    data |= {name: rng.uniform(0.3, 1, rows) / n**0.5 for name in ("noise", "predicted_error")}
     data["rank_noise"] = rng.exponential(10 / n)
     data |= {"truth_error": np.full(rows, 0.002), "dataset": np.arange(rows)}
     scale = np.hypot(standard_errors(data, CONSTANTS), 0.002)
@@ -178,7 +183,7 @@ def test_read_goes_through_the_public_estimator():
     last = draws[-1]
     e = estimator.estimate(last.x, last.y)
     assert data["mi"][-1] == e.mi and data["truth"][-1] == last.mi
-    values = dict(noise=e.noise, spread=e.spread, rank_noise=e.rank_noise)
+    values = dict(noise=e.noise, predicted_error=e.predicted_error, rank_noise=e.rank_noise)
     values["samples"] = e.effective_samples
     constants = estimator.model_file.calibration.get("whole")
     assert e.stderr == pytest.approx(float(standard_error(constants, **values)), rel=1e-9)

@@ -124,8 +124,8 @@ def test_samples_stay_and_give_the_same_estimate(case, gpu):
     assert type(found.pointwise) is type(found.influence) is np.ndarray
     np.testing.assert_allclose(found.pointwise, wanted.pointwise, atol=1e-3)
     np.testing.assert_allclose(found.influence, wanted.influence, atol=1e-3)
-    for name in ("constant_x", "constant_y", "degenerate", "saturated", "limited", "rank_x",
-                 "rank_y", "neighbours_alike", "samples", "slices", "k"):  # fmt: skip
+    for name in ("constant_x", "constant_y", "degenerate", "saturated", "clipped", "rank_x",
+                 "rank_y", "autocorrelated", "samples", "slices", "k"):  # fmt: skip
         assert getattr(found, name) == getattr(wanted, name), name
 
 

@@ -1,11 +1,10 @@
 """Calibration of the standard error: python -m infoatlas_train.calibrate edge.onnx
 
-Reads datasets of known mutual information through the runtime's public interface, and fits the
+Estimates datasets of known mutual information through the runtime's public interface, and fits the
 constants of `infoatlas_rt.estimation.uncertainty`: the maximum of a heavy-tailed likelihood
-(Student's t with two degrees of freedom, for a few datasets are misread altogether), then the factor
-by which
-90% intervals hold 90% of the truths at small and at large n. Six minutes on one core. The constants
-get into a model file by
+(Student's t with two degrees of freedom, because a few datasets are estimated badly), then the
+factor by which 90% intervals hold 90% of the truths at small and at large n. Six minutes on one
+core. The constants get into a model file by
 
     infoatlas-rt export edge.onnx --calibration calibration.json --out edge.onnx
 
@@ -45,7 +44,7 @@ Z90 = 1.645
 SHARE = 0.91
 LEAST_FEW = -0.5 * math.sqrt(min(SIZES))  # the part from noise never grows with the samples
 # What a standard error is made of: columns of the readings, in the order of `standard_error`.
-DIAGNOSTICS = ("noise", "spread", "rank_noise", "samples")
+DIAGNOSTICS = ("noise", "predicted_error", "rank_noise", "samples")
 
 
 @dataclass
@@ -139,7 +138,7 @@ def read(
         for n in sizes:
             series = d.family == "autoregressive"
             e = estimator.estimate(d.x[:n], d.y[:n], time_series=series)
-            row = {name: getattr(e, name) for name in ("mi", "stderr", "noise", "spread")}
+            row = {name: getattr(e, name) for name in ("mi", "stderr", "noise", "predicted_error")}
             row |= {"rank_noise": e.rank_noise, "samples": e.effective_samples, "n": n}
             row |= {"truth": d.mi, "truth_error": d.mi_error}
             if not (e.saturated or e.degenerate):

@@ -66,7 +66,7 @@ def mutual_information(
     """Estimate I(x; y) in nats, with gradients to x and y.
 
     The value is that of `infoatlas_rt.Estimator` of the same model, k, slices and seed, within
-    0.02 nats; not limited by what repeated rows allow (`Estimate.limited`). Gradients are of first
+    0.02 nats; not limited by what repeated rows allow (`Estimate.clipped`). Gradients are of first
     order. A side of at most k coordinates is not sliced.
 
     Parameters

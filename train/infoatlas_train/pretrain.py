@@ -265,8 +265,13 @@ class Progress:
     """Progress bar with loss, held-out error, datasets per second and time left."""
 
     def __init__(self, total: int, enabled: bool) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-        from rich.progress import Progress as Bar
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress as Bar,
+            TextColumn,
+            TimeRemainingColumn,
+        )
 
         self.bar = Bar(
             TextColumn("{task.description}"),

@@ -14,7 +14,7 @@ from rclpy.validate_full_topic_name import validate_full_topic_name
 from infoatlas_rt import (
     CouplingDetector,
     Estimator,
-    KeyStateDetector,
+    ExtremumDetector,
     KeyStateTracker,
     OnlineEstimator,
 )
@@ -179,10 +179,10 @@ class Settings:
             resolution=steps or None,
         )
 
-    def detector(self) -> KeyStateDetector:
+    def detector(self) -> ExtremumDetector:
         """The detector of key states."""
         kinds, z = self.key_state_kinds, self.key_state_z
-        return KeyStateDetector(kinds, z=z, delay=self.key_state_delay)
+        return ExtremumDetector(kinds, z=z, delay=self.key_state_delay)
 
     def couplings(self, estimator: Estimator) -> CouplingDetector | None:
         """The detector of couplings, if there is one."""

@@ -14,8 +14,7 @@ import numpy as np
 from infoatlas_rt import Estimator
 from infoatlas_rt.errors import InfoAtlasError
 from infoatlas_rt.messages.fields import Extractor
-from infoatlas_rt.messages.records import Output
-from infoatlas_rt.messages.stream import Stream
+from infoatlas_rt.messages.stream import Output, Stream
 from infoatlas_rt.messages.sync import Synchroniser
 
 from .health import Health

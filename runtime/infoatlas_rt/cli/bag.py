@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..curves.extrema import DELAY, KeyStateDetector
+from ..curves.extrema import DELAY, ExtremumDetector
 from ..errors import InputError
 from ..messages.bag_curve import read
 from ..messages.bags import Bag
@@ -38,7 +38,7 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
         if two:
             extractors.append(Extractor(arguments.with_field, bag.schema(topics[1]), (), dated))
         delay = DELAY if arguments.delay is None else arguments.delay
-        detector = KeyStateDetector(z=arguments.z, delay=delay)
+        detector = ExtremumDetector(z=arguments.z, delay=delay)
         again = arguments.reset_after
         sync = Synchroniser(arguments.pair_tolerance, reset_after=again) if two else None
         online = OnlineEstimator(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..curves.ensemble_curve import mi_curve
-from ..curves.extrema import KINDS, KeyStateDetector, find
+from ..curves.extrema import KINDS, ExtremumDetector
 from ..files.load import load_trajectories
 from .console import progress, table, write_json
 from .events import compare, event, load_flags
@@ -18,7 +18,7 @@ from .events import compare, event, load_flags
 def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> None:
     """Run the command."""
     options = {"z": arguments.z, "delay": arguments.delay}
-    KeyStateDetector(z=arguments.z, delay=1.0 if arguments.delay is None else arguments.delay)
+    ExtremumDetector(z=arguments.z, delay=1.0 if arguments.delay is None else arguments.delay)
     trajectories = load_trajectories(arguments.data)
     flags = load_flags(arguments.data)
     estimator = make_estimator(arguments)
@@ -33,7 +33,7 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
             drop_constant=not arguments.keep_constant,
             progress=lambda done, total: advance(done / total),
         )
-    states = find(curve, **options)
+    states = curve.extrema(**options)
     normalised = curve.mode == "normalised"
     found = (event(name, flag, trajectories.lengths, normalised) for name, flag in flags.items())
     events = sorted((e for e in found if e is not None), key=lambda e: e.median)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..curves.ensemble_curve import MICurve
-from ..curves.extrema import KeyState
+from ..curves.extrema import Extremum
 from .drawing import (
     COUPLED,
     CURVE,
@@ -42,7 +42,7 @@ CROWD = 20  # key states that can be numbered in one picture
 
 def keystates_figure(
     curve: MICurve,
-    states: Sequence[KeyState],
+    states: Sequence[Extremum],
     events: Sequence[Event] = (),
     *,
     title: str = "",
@@ -53,7 +53,7 @@ def keystates_figure(
     Parameters
     ----------
     curve : MICurve
-    states : sequence of KeyState
+    states : sequence of Extremum
         Of that curve.
     events : sequence of Event
         Drawn as bands (interquartile range) with a line (median), in the units of the curve.
@@ -287,7 +287,7 @@ def _draw_events(axes: Axes, events: Sequence[Event]) -> None:
         )
 
 
-def _draw_states(axes: Axes, states: Sequence[KeyState], form: str) -> None:
+def _draw_states(axes: Axes, states: Sequence[Extremum], form: str) -> None:
     """Numbered discs with their times, or dots if there are many; labels are for a legend."""
     from matplotlib.patheffects import withStroke
 

@@ -18,7 +18,7 @@ from ..inputs.trajectories import Trajectories
 from ..keystates.discovery import LEVEL, discover_keystates
 from ..keystates.explanation import SLICES
 from ..keystates.result import KeyStates
-from ..messages.demonstrations import bags_in, load_demonstrations
+from ..messages.bags import bags_in, load_demonstrations
 from .console import check_json, finite, progress, table, write_json
 from .events import distances, evenly_spaced, event_steps, load_flags, slowest
 

@@ -11,7 +11,7 @@ from .console import progress, table, write_json
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ..estimation.independence import TestResult
+    from ..estimation.independence import IndependenceResult
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -84,7 +84,7 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
         print(f"Picture: {arguments.plot}")
 
 
-def null_figure(result: TestResult) -> Figure:
+def null_figure(result: IndependenceResult) -> Figure:
     """Histogram of the estimates of permuted pairings, and where the given pairing lies.
 
     Raises

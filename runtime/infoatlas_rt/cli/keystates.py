@@ -193,8 +193,7 @@ def _add_bags(group: Any) -> None:
 def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> None:
     """Run the command; `make_estimator` makes what the arguments ask for."""
     from ..files.lerobot import is_lerobot
-    from ..messages.bags import is_bag
-    from ..messages.demonstrations import bags_in
+    from ..messages.bags import bags_in, is_bag
     from . import bag, curve, demonstrations
 
     if arguments.plot:

@@ -1,22 +1,28 @@
-"""The curve I(s_t; s_<t-Δt) over the time of many recorded trajectories."""
+"""The curve I(s_t; s_<t-Δt) over the time of many recorded trajectories.
+
+Trajectories are an ensemble: samples of the same moment, which is what the paper's I(s_t; s_<t-Δt)
+at t is about (Section 4.4, robotic manipulation concept discovery). For a single robot see
+`streams/sliding_window.py`. Pairs are formed `lag` steps apart on the original steps, before any
+resampling of time, and never across the end of an episode.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
 from ..estimation.estimator import Estimator, as_estimator
 from ..estimation.parallel import run_jobs
 from ..estimation.result import Estimate
-from ..inputs.checks import as_count, as_flag
+from ..inputs.checks import as_count, as_flag, as_lengths, as_number
 from ..inputs.trajectories import Trajectories, as_trajectories
-from .lagged_pairs import ensemble_pairs
+from .extrema import POINTS, Extremum, ExtremumDetector
 
 MODES = ("auto", "raw", "normalised")
 
@@ -62,6 +68,42 @@ class MICurve:
     history: int
     dropped: tuple[int, ...]
     how: str
+
+    def extrema(self, delay: float | None = None, **options: Any) -> list[Extremum]:
+        """Extrema of the curve, by the causal detector.
+
+        Parameters
+        ----------
+        delay : float, optional
+            In the unit of `position`; 20 of the curve's points unless given.
+        **options
+            As in `ExtremumDetector`.
+
+        Returns
+        -------
+        list of Extremum
+            In order of time; stamps are positions of the curve.
+
+        Raises
+        ------
+        InputError
+            As `ExtremumDetector`.
+        """
+        if delay is None:
+            step = float(np.median(np.diff(self.position))) if len(self.mi) > 1 else 1.0
+            delay = POINTS * step
+        detector = ExtremumDetector(delay=delay, **options)
+        found: list[Extremum] = []
+        for t in range(len(self.mi)):
+            present = np.flatnonzero(~np.isnan(self.influence[t]))
+            found += detector.update(
+                self.mi[t],
+                influence=self.influence[t, present],
+                per_slice=self.per_slice[t],
+                samples=present,
+                stamp=self.position[t],
+            )
+        return sorted(found, key=lambda extremum: extremum.index)
 
 
 def mi_curve(
@@ -195,3 +237,84 @@ def _constant_within(states: NDArray[np.floating], lengths: NDArray[np.int64]) -
     moved: NDArray[np.bool_] = states[1:] != states[:-1]
     moved[np.cumsum(lengths)[:-1] - 1] = False  # from one trajectory to the next
     return np.asarray(~moved.any(axis=0))
+
+
+class Pairs(NamedTuple):
+    """Samples of (s_t, s_<t-Δt).
+
+    Attributes
+    ----------
+    x : [n, d]
+        States s_t.
+    y : [n, history * d]
+        s_(t-lag), s_(t-lag-1), ... side by side.
+    samples : [n] int64
+        Identity of each sample: the same number in two sets of pairs is the same trajectory
+        (`ensemble_pairs`) or the same environment and step (`PooledPairs`). The key-state
+        detector matches the samples of two estimates by it.
+    """
+
+    x: NDArray[Any]
+    y: NDArray[Any]
+    samples: NDArray[np.int64]
+
+
+def ensemble_pairs(
+    states: NDArray[Any],
+    lengths: ArrayLike,
+    at: float,
+    *,
+    lag: int = 2,
+    history: int = 1,
+    normalised: bool = False,
+) -> Pairs:
+    """Pairs over trajectories at one moment.
+
+    Parameters
+    ----------
+    states : [sum(lengths), d]
+        Trajectories end to end.
+    lengths : [N] int
+    at : int or float
+        Step t (raw), or, with `normalised`, the fraction of the way from the first step that has
+        a past (0) to the last step (1) of each trajectory; the nearest original step is taken,
+        and its partner `lag` original steps before it. Normalised time looks ahead to the
+        length of a trajectory, so it is for recorded data.
+    lag, history : int
+        Steps between a state and its past, and how many past states are stacked.
+    normalised : bool
+
+    Returns
+    -------
+    Pairs
+        Of the trajectories that reach step t; with `normalised`, of all that are longer than
+        lag + history - 1 steps.
+
+    Raises
+    ------
+    InputError
+        lag or history below 1, states that are not [n, d], lengths that are not those of
+        trajectories, a fraction outside 0 to 1, or a step that is no integer.
+    """
+    reach = as_count(lag, "lag", 1) + as_count(history, "history", 1) - 1
+    if getattr(states, "ndim", None) != 2:
+        raise InputError(
+            f"states ({type(states).__name__}) have shape {np.shape(states)}: pass an array "
+            "[sum(lengths), d], trajectories end to end"
+        )
+    lengths = as_lengths(lengths, len(states))
+    moment = as_number(at, "at")
+    if as_flag(normalised, "normalised") and not 0 <= moment <= 1:
+        raise InputError(f"at={at} with normalised time: pass a fraction from 0 to 1")
+    if not normalised and not moment.is_integer():
+        raise InputError(f"at={at} is no step: pass an integer, or normalised=True")
+    starts = np.cumsum(lengths) - lengths
+    if normalised:
+        step = reach + np.rint(moment * (lengths - 1 - reach)).astype(np.int64)
+        present = np.flatnonzero(lengths > reach)
+    else:
+        step = np.full(len(lengths), int(np.clip(moment, -1, len(states))))
+        present = np.flatnonzero((lengths > step) & (step >= reach))
+    rows = (starts + step)[present]
+    past = rows[:, None] - (lag + np.arange(history))
+    return Pairs(states[rows], states[past].reshape(len(rows), history * states.shape[1]), present)

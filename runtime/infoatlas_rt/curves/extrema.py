@@ -33,15 +33,12 @@ import math
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError
 from ..estimation.result import WindowEstimate
 from ..inputs.checks import as_number
-from .ensemble_curve import MICurve
 from .extremum_search import LEAST_ERROR, SLACK, CurvePoint, ExtremumSearch, curve_point
 
 KINDS = ("maximum", "minimum", "change")
@@ -51,7 +48,7 @@ POINTS = 20  # estimates of a curve or a stream within the delay
 
 
 @dataclass(frozen=True)
-class KeyState:
+class Extremum:
     """A moment at which a curve of mutual information stands out.
 
     Attributes
@@ -86,7 +83,7 @@ class KeyState:
     detected_stamp: float
 
 
-class KeyStateDetector:
+class ExtremumDetector:
     """Finds extrema in a stream of estimates.
 
     Parameters
@@ -154,7 +151,7 @@ class KeyStateDetector:
         self._dated = self._step = -1
         self._stamp = -math.inf
 
-    def push(self, found: WindowEstimate) -> list[KeyState]:
+    def push(self, found: WindowEstimate) -> list[Extremum]:
         """Take an estimate of an `OnlineEstimator`; one that goes back in steps starts anew.
 
         All but the first estimate in each `period` are ignored.
@@ -165,7 +162,7 @@ class KeyStateDetector:
 
         Returns
         -------
-        list of KeyState
+        list of Extremum
             Those that became significant with this estimate.
         """
         if found.steps[-1] <= self._step or found.stamp <= self._stamp:
@@ -192,7 +189,7 @@ class KeyStateDetector:
         samples: ArrayLike | None = None,
         stamp: float | None = None,
         time_series: bool = False,
-    ) -> list[KeyState]:
+    ) -> list[Extremum]:
         """Take an estimate of a curve; return the key states that became significant with it.
 
         Parameters
@@ -217,7 +214,7 @@ class KeyStateDetector:
 
         Returns
         -------
-        list of KeyState
+        list of Extremum
 
         Raises
         ------
@@ -274,38 +271,5 @@ class KeyStateDetector:
         self._dated = at.index
         return level.minus(base, at=at)
 
-    def _report(self, kind: str, at: CurvePoint, by: float, z: float, now: float) -> KeyState:
-        return KeyState(kind, at.index, at.stamp, at.mi, by, z, self.count - 1, now)
-
-
-def find(curve: MICurve, delay: float | None = None, **options: Any) -> list[KeyState]:
-    """Key states of a recorded curve, by the causal detector.
-
-    Parameters
-    ----------
-    curve : MICurve
-    delay : float, optional
-        In the unit of the curve's positions; 20 of its points unless given.
-    **options
-        As in `KeyStateDetector`.
-
-    Returns
-    -------
-    list of KeyState
-        In order of time; stamps are positions of the curve.
-    """
-    if delay is None:
-        step = float(np.median(np.diff(curve.position))) if len(curve.mi) > 1 else 1.0
-        delay = POINTS * step
-    detector = KeyStateDetector(delay=delay, **options)
-    found: list[KeyState] = []
-    for t in range(len(curve.mi)):
-        present = np.flatnonzero(~np.isnan(curve.influence[t]))
-        found += detector.update(
-            curve.mi[t],
-            influence=curve.influence[t, present],
-            per_slice=curve.per_slice[t],
-            samples=present,
-            stamp=curve.position[t],
-        )
-    return sorted(found, key=lambda state: state.index)
+    def _report(self, kind: str, at: CurvePoint, by: float, z: float, now: float) -> Extremum:
+        return Extremum(kind, at.index, at.stamp, at.mi, by, z, self.count - 1, now)

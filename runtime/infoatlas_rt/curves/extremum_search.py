@@ -81,7 +81,7 @@ def curve_point(
     stamp: float | None,
     time_series: bool,
 ) -> CurvePoint:
-    """Check an estimate of a curve; the arguments are those of `KeyStateDetector.update`."""
+    """Check an estimate of a curve; the arguments are those of `ExtremumDetector.update`."""
     if influence is None and noise is None:
         raise InputError(
             "an estimate without influence or noise: pass one of them, to judge differences"
@@ -124,7 +124,7 @@ def _numbers(values: ArrayLike | None, name: str) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class Extremum:
+class TurningPoint:
     """An extremum of the series."""
 
     sign: int  # 1: maximum, -1: minimum
@@ -148,7 +148,7 @@ class ExtremumSearch:
         self.top: CurvePoint | None = None  # the farthest since then
         self.ends: dict[int, CurvePoint] = {}  # before the first extremum: highest (1), lowest (-1)
 
-    def update(self, level: CurvePoint) -> Extremum | None:
+    def update(self, level: CurvePoint) -> TurningPoint | None:
         """Take a point; return the extremum that became significant with it, if one did."""
         self.recent.append(level)
         while self.recent[0].stamp < level.stamp - self.delay:
@@ -167,7 +167,7 @@ class ExtremumSearch:
             return None
         # It left the top without a significant fall within `delay`: too slow to have a moment.
         self._pass(-sign, candidate if on_top else self.top)
-        return Extremum(sign, candidate, base, fallen) if on_top else None
+        return TurningPoint(sign, candidate, base, fallen) if on_top else None
 
     def _start(self, level: CurvePoint) -> None:
         """Wait for the first significant rise or fall; where it starts is no extremum yet."""

@@ -25,7 +25,7 @@ class Outputs:
     Attributes
     ----------
     per_slice : [S] float64
-        Estimate of each slice, nats, within the bounds of `discrete`.
+        Estimate of each slice, nats, within the bounds of `bounds.py`.
     pointwise, influence : [n] float64
         Nats, mean over slices, in the order of the input.
     predicted_error : float
@@ -38,8 +38,8 @@ class Outputs:
         Dimensions that whitening kept, mean over slices.
     saturated : bool
         A canonical correlation of a slice reached the bound that n samples can resolve.
-    limited : bool
-        An output of the graph was outside of the bounds of `discrete`.
+    clipped : bool
+        An output of the graph was outside of the bounds of `bounds.py`.
     seconds : dict of float
         Wall-clock time of the stages "slicing", "preprocessing", "inference". An engine that
         prepares slices projects them within "preprocessing".
@@ -54,7 +54,7 @@ class Outputs:
     rank_x: float
     rank_y: float
     saturated: bool
-    limited: bool
+    clipped: bool
     seconds: dict[str, float]
 
 
@@ -82,10 +82,10 @@ def forward(prepared: Prepared, model_file: ModelFile, backend: Backend) -> Outp
         An output is not finite, or the engine fails.
     """
     n, slices, ceiling = len(prepared.order), prepared.plan.slices, prepared.ceiling
-    per_slice, spread = np.zeros((2, slices))
+    per_slice, predicted = np.zeros((2, slices))
     pointwise, influence = np.zeros(n), np.zeros(n)
     rank_x = rank_y = gaussian = crowding = 0.0
-    saturated = limited = False
+    saturated = clipped = False
     seconds = {"slicing": 0.0, "preprocessing": 0.0, "inference": 0.0}
     for chunk in prepared.chunks():
         begin = perf_counter()
@@ -103,10 +103,10 @@ def forward(prepared: Prepared, model_file: ModelFile, backend: Backend) -> Outp
         canonical = perf_counter()
         if not prepared.degenerate:
             found = backend.run(x, y, prepared.shifts, prepared.sequence)
-            values, local, effect, spread[chunk] = found
+            values, local, effect, predicted[chunk] = found
             per_slice[chunk] = bounded(values, ceiling)
             change = per_slice[chunk] - values  # nearly always 0
-            limited |= bool(change.any())
+            clipped |= bool(change.any())
             pointwise += local.sum(axis=0, dtype=np.float64) + change.sum()
             influence += effect.sum(axis=0, dtype=np.float64)
         correlations, kept_x, kept_y = map(to_host, (data.correlations, data.rank_x, data.rank_y))
@@ -123,7 +123,7 @@ def forward(prepared: Prepared, model_file: ModelFile, backend: Backend) -> Outp
     means = np.empty((2, n))
     means[0, prepared.order] = pointwise / slices
     means[1, prepared.order] = influence / slices
-    if not all(np.isfinite(values).all() for values in (per_slice, means, spread)):
+    if not all(np.isfinite(values).all() for values in (per_slice, means, predicted)):
         raise ModelError(
             f"model {model_file.name} gave values that are not finite on "
             f"{backend.provider}: use provider='cpu' or another model, and please report"
@@ -132,12 +132,12 @@ def forward(prepared: Prepared, model_file: ModelFile, backend: Backend) -> Outp
         per_slice=per_slice,
         pointwise=means[0],
         influence=means[1],
-        predicted_error=float(spread.mean()),
+        predicted_error=float(predicted.mean()),
         gaussian=gaussian,
         rank_noise=crowding,
         rank_x=rank_x / slices,
         rank_y=rank_y / slices,
         saturated=saturated,
-        limited=limited,
+        clipped=clipped,
         seconds=seconds,
     )

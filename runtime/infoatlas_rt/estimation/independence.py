@@ -38,7 +38,7 @@ PERMUTATIONS = 199
 
 
 @dataclass(frozen=True, eq=False)
-class TestResult:
+class IndependenceResult:
     """Result of a test of independence.
 
     Attributes
@@ -71,8 +71,6 @@ class TestResult:
         A side is constant, so there is no dependence: `mi`, `rv` and their nulls are exactly 0,
         `p_value` is 1.
     """
-
-    __test__ = False  # pytest collects classes with this name
 
     mi: float
     p_value: float
@@ -115,7 +113,7 @@ def independence_test(
     resolution_y: Any = None,
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> TestResult:
+) -> IndependenceResult:
     """Test whether x and y are independent, by permutations of y.
 
     It finds what mutual information sees, and weak linear dependence that is spread over many
@@ -147,7 +145,7 @@ def independence_test(
 
     Returns
     -------
-    TestResult
+    IndependenceResult
 
     Raises
     ------
@@ -168,7 +166,7 @@ def independence_test(
             f"{estimator.backend.provider}: use provider='cpu' or another model, and please report"
         )
     statistic = np.maximum(_standardised(values), _standardised(rv))
-    return TestResult(
+    return IndependenceResult(
         mi=float(values[0]),
         p_value=float(np.mean(statistic >= statistic[0])),
         statistic=float(statistic[0]),

@@ -89,7 +89,7 @@ class Prepared:
         )
         return x, y
 
-    def neighbours_alike(self) -> bool:
+    def autocorrelated(self) -> bool:
         """Whether the lag-1 autocorrelations of both sides have a product above `ALIKE`.
 
         The autocorrelation of a side is the mean over its coordinates, in the order of the input.

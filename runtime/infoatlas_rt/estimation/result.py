@@ -17,9 +17,9 @@ class Estimate:
     ----------
     mi : float
         Nats; the mean over slices. Independence may come out slightly below zero. Each slice is
-        limited to at least -0.1, and where rows repeat (flags, counts, a robot at rest) to what
-        their entropies and their table of values allow (`discrete.Repeats`); where that changed a
-        slice, `limited` is True.
+        clipped to at least -0.1, and where rows repeat (flags, counts, a robot at rest) to what
+        their entropies and their table of values allow (`bounds.Repeats`); where that changed a
+        slice, `clipped` is True.
     stderr : float
         Nats; sampling, slices and model error: mi ± 1.645 stderr is about a 90% interval over data
         like those that the model was calibrated on. Without calibration in the model's file it is
@@ -35,7 +35,7 @@ class Estimate:
     noise : float
         Nats; the part of `stderr` from samples and slices alone. Estimates of one model share its
         errors, so the difference of two estimates is judged by their noise.
-    spread : float
+    predicted_error : float
         Nats; predicted error of the model, from diagnostic features of the samples, mean over
         slices. Before calibration.
     gaussian : float
@@ -62,12 +62,12 @@ class Estimate:
         resolve (a copy, or x = y): the true value may be much larger, up to infinity.
     degenerate : bool
         All coordinates of a side are constant: `mi` and `stderr` are exactly 0.
-    limited : bool
+    clipped : bool
         The model's value of a slice was below -0.1 nats, or above what the entropies and the table
         of repeated rows allow, and was replaced by that bound.
     rank_x, rank_y : float
         Dimensions of a side that whitening kept, mean over slices.
-    neighbours_alike : bool
+    autocorrelated : bool
         Neighbouring rows are alike in both sides, and `time_series` is not set. If the rows are in
         order of time, `mi` is much too high: pass `time_series=True`.
     beyond_n_max : bool
@@ -79,7 +79,7 @@ class Estimate:
     mi: float
     stderr: float
     noise: float
-    spread: float
+    predicted_error: float
     gaussian: float
     rank_noise: float
     per_slice: NDArray[np.float64]
@@ -94,10 +94,10 @@ class Estimate:
     model: str
     saturated: bool
     degenerate: bool
-    limited: bool
+    clipped: bool
     rank_x: float
     rank_y: float
-    neighbours_alike: bool
+    autocorrelated: bool
     beyond_n_max: bool
     constant_x: tuple[int, ...]
     constant_y: tuple[int, ...]
@@ -105,8 +105,8 @@ class Estimate:
     def __str__(self) -> str:
         """One line, with whatever is unusual at its end."""
         how = "unsliced" if self.k is None else f"{self.slices} slices, k={self.k}"
-        flags = [name for name in ("saturated", "degenerate", "limited") if getattr(self, name)]
-        if self.neighbours_alike:
+        flags = [name for name in ("saturated", "degenerate", "clipped") if getattr(self, name)]
+        if self.autocorrelated:
             flags.append("neighbouring rows are alike: time_series=True if in order of time")
         if self.beyond_n_max:
             flags.append("more samples than trained on")

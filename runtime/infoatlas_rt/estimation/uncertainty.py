@@ -173,7 +173,11 @@ def rank_noise(correlations: Any, n: int) -> NDArray[np.float64]:
 
 
 def standard_error(
-    constants: Mapping[str, Any] | None, noise: Any, spread: Any, rank_noise: Any, samples: Any
+    constants: Mapping[str, Any] | None,
+    noise: Any,
+    predicted_error: Any,
+    rank_noise: Any,
+    samples: Any,
 ) -> Any:
     """Calibrated standard error.
 
@@ -183,7 +187,7 @@ def standard_error(
         Values of `CONSTANTS`; if None, the result is `noise`.
     noise : float or array (NumPy or torch) of one shape with the next three
         Standard error from samples and slices, nats.
-    spread : float or array
+    predicted_error : float or array
         Predicted error, nats.
     rank_noise : float or array
     samples : float or array
@@ -197,7 +201,7 @@ def standard_error(
         return noise
     parts = (
         constants["noise"] * noise,
-        constants["spread"] * spread,
+        constants["spread"] * predicted_error,
         constants["ceiling"] * rank_noise,
     )
     above = 1 + constants["few"] / samples**0.5 - LEAST_FACTOR

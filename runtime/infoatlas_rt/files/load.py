@@ -7,6 +7,7 @@ key states with them: `Trajectories` has no place for them.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,13 @@ from .maniskill import SUFFIXES, read_maniskill
 from .numbers import read_csv, read_numpy
 
 
-def load_trajectories(path: str | os.PathLike[str]) -> Trajectories:
+def load_trajectories(
+    path: str | os.PathLike[str],
+    *,
+    features: Sequence[str] | None = None,
+    only_successful: bool | None = None,
+    env_states: bool | None = None,
+) -> Trajectories:
     """Read trajectories.
 
     Parameters
@@ -28,9 +35,17 @@ def load_trajectories(path: str | os.PathLike[str]) -> Trajectories:
     path : path
         .npz: `states` [sum, d] and `lengths` [N] (one trajectory without them), optional `names`
         [d]. .npy: [n, d], one trajectory. .csv: numbers, with an optional header; a column
-        called `episode` separates trajectories. .h5: what ManiSkill's `RecordEpisode` writes, the
-        successful episodes (`maniskill_files.py`). A folder: a LeRobot data set, its
-        `observation.state` (`lerobot_files.py`).
+        called `episode` separates trajectories. .h5: what ManiSkill's `RecordEpisode` writes
+        (`maniskill.py`). A folder: a LeRobot data set (`lerobot.py`).
+    features : sequence of str, optional
+        Of a LeRobot data set: features of numbers, side by side, as in ["observation.state",
+        "action"]; `observation.state` unless given.
+    only_successful : bool, optional
+        Of a ManiSkill file: leave out episodes whose last step is no success (True unless given);
+        all are taken if none has the flag.
+    env_states : bool, optional
+        Of a ManiSkill file: states of the simulation even where there are observations (False
+        unless given).
 
     Returns
     -------
@@ -40,13 +55,22 @@ def load_trajectories(path: str | os.PathLike[str]) -> Trajectories:
     ------
     InputError
         The file is missing, damaged, pickled, of another kind, or its arrays do not fit together
-        or hold NaN or infinite values. The message names the file and the way out.
+        or hold NaN or infinite values; or an option is for another kind of file. The message names
+        the file and the way out.
     """
     path = Path(path)
-    if path.suffix in SUFFIXES:
-        return read_maniskill(path)
-    if is_lerobot(path):
-        return read_lerobot(path)
+    maniskill, lerobot = path.suffix in SUFFIXES, is_lerobot(path)
+    for name, value, fits, kind in (
+        ("features", features, lerobot, "the folder of a LeRobot data set"),
+        ("only_successful", only_successful, maniskill, "a ManiSkill file (.h5)"),
+        ("env_states", env_states, maniskill, "a ManiSkill file (.h5)"),
+    ):
+        if value is not None and not fits:
+            raise InputError(f"{name} is for {kind}, and {path} is none: leave it out")
+    if maniskill:
+        return read_maniskill(path, only_successful is not False, bool(env_states))
+    if lerobot:
+        return read_lerobot(path) if features is None else read_lerobot(path, features)
     names: tuple[str, ...] = ()
     lengths: Any = None
     if path.suffix == ".csv":

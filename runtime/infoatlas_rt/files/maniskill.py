@@ -25,7 +25,7 @@ SENSORS = ("sensor_data", "sensor_param")  # images and cameras, in observations
 
 
 def read_maniskill(
-    path: str | os.PathLike[str], *, only_successful: bool = True, env_states: bool = False
+    path: str | os.PathLike[str], only_successful: bool = True, env_states: bool = False
 ) -> Trajectories:
     """Read the trajectories of a ManiSkill file.
 

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from . import gpu_arrays
-from .arrays import Reals, as_reals, has_mask, merge
+from .arrays import Reals, as_reals, column_label, has_mask, merge
 from .gpu_arrays import Array, array_namespace
-from .tables import column_label
 
 LARGEST_STATE = 1e100  # the variance of larger values overflows; no sensor reports them
 

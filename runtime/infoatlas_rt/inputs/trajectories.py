@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .arrays import as_reals, merge
+from .arrays import as_reals, column_label, column_names, is_table, merge
 from .checks import as_lengths, as_samples
-from .tables import column_label, column_names, is_table
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..estimation.parallel import run_jobs
-from .increments import Float, increments, rest_limits
+from .phases import Float, increments, rest_limits
 from .segmentation import SHRINKAGE
 
 if TYPE_CHECKING:

@@ -3,6 +3,9 @@
 The motion ds_t holds the increments of every coordinate over one and over three lags, as pooled
 normal scores (a Gaussian copula). A phase is a Gaussian in that space. `segmentation.py` finds
 where the phases begin, and `tracker.py` filters a running episode through them.
+
+Increments too small to mean anything are rest, exactly 0: ranks would scale the numerical noise of
+a robot at rest up to the size of its motion.
 """
 
 from __future__ import annotations
@@ -15,7 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..estimation.canonical import normal_scores
-from .increments import Float, increments, rest_limits, without_rest
+
+Float = NDArray[np.float64]
+
+STILL = 1e-4  # of a coordinate's range: a smaller increment is rest
 
 SPANS = (1, 3)  # increments over these many lags; the longer one still shows motion under noise
 KNOTS = 129  # of the table from an increment to its normal score
@@ -183,3 +189,34 @@ def fit_motion(
         knots[j], table[j] = np.pad(at, (0, pad), "edge"), np.pad(exact, (0, pad), "edge")
     still = np.tile(limits, len(SPANS))[columns]
     return Motion(lag, states[0].shape[1], columns, still, knots, table), scores.T.copy()
+
+
+def rest_limits(states: Sequence[Float], resolution: Float | None = None) -> Float:
+    """Increments below these count as rest.
+
+    Parameters
+    ----------
+    states : sequence of [T_i, d]
+        All trajectories.
+    resolution : [d], optional
+        What the sensors resolve, in the units of the states.
+
+    Returns
+    -------
+    [d]
+        The resolution, or `STILL` of the coordinate's range, whichever is larger.
+    """
+    low = np.min([s.min(axis=0) for s in states], axis=0)
+    high = np.max([s.max(axis=0) for s in states], axis=0)
+    limits = STILL * (high - low)
+    return np.asarray(limits if resolution is None else np.maximum(limits, resolution))
+
+
+def without_rest(increments: Float, limits: Float) -> Float:
+    """The same increments, with 0 where they are below the limits of their coordinates."""
+    return np.where(np.abs(increments) < limits, 0.0, increments)
+
+
+def increments(states: Float, lag: int, limits: Float) -> Float:
+    """States [T, d] minus those `lag` steps before, without rest: [T - lag, d]."""
+    return without_rest(states[lag:] - states[:-lag], limits)

@@ -30,7 +30,7 @@ from ..errors import InputError
 from ..estimation.estimator import Estimator
 from ..estimation.parallel import run_jobs
 from ..inputs.checks import as_count
-from .increments import Float, increments, rest_limits
+from .phases import Float, increments, rest_limits
 
 # Chosen on three tasks of scripted demonstrations; docs/key-states.md has what else was tried.
 K_SLICE, SLICES = 5, 10  # of each view; 20 found no more

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..curves.extrema import KeyState
+from ..curves.extrema import Extremum
 from ..errors import InputError
 from ..estimation.result import Estimate
 from ..streams.coupling import CouplingEvent
@@ -31,7 +31,7 @@ class StreamCurve:
     fill : [T] float64
         Pairs in the window as a share of its steps.
     saturated : [T] bool
-    keystates : list of KeyState
+    keystates : list of Extremum
         In order of time; `index` and `detected_at` are numbers of the detector's readings.
     start : float
         First stamp, seconds.
@@ -56,7 +56,7 @@ class StreamCurve:
     local: NDArray[np.float64]
     fill: NDArray[np.float64]
     saturated: NDArray[np.bool_]
-    keystates: list[KeyState]
+    keystates: list[Extremum]
     start: float
     states: list[tuple[NDArray[np.float64], NDArray[np.float64]]]
     names: list[tuple[str, ...]]
@@ -101,7 +101,7 @@ def read(
     kept: list[list[tuple[float, NDArray[np.float64]]]] = [[] for _ in topics]
     rows: list[tuple[float, ...]] = []
     saturated: list[bool] = []
-    keystates: list[KeyState] = []
+    keystates: list[Extremum] = []
     start = np.inf
     fault = ""
     notices = [*bag.notices]
@@ -120,7 +120,7 @@ def read(
         seen[side] += 1
         for reading, found, shown in stream.take(sample):
             coupling += [event for event in found if isinstance(event, CouplingEvent)]
-            keystates += [state for state in found if isinstance(state, KeyState)]
+            keystates += [state for state in found if isinstance(state, Extremum)]
             if reading is None or not shown:
                 continue
             estimate = reading.estimate

@@ -1,18 +1,31 @@
-"""ROS bags (folders, .mcap and .db3 files), read message by message without ROS."""
+"""ROS bags (folders, .mcap and .db3 files), read message by message without ROS.
+
+A folder of bags, one for each demonstration, is read as trajectories.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..errors import InputError
 from ..files.numbers import check_regular
+from ..inputs.trajectories import Trajectories
+from .fields import Extractor
 from .schema import Schema
-from .truncated import copy_intact
+
+MAGIC = b"\x89MCAP0\r\n"
+_DATA = range(0x03, 0x0E)  # opcodes: schemas, channels, messages, chunks and what goes with them
+_BLOCK = 1 << 20
+# A footer without a summary: readers then go through the file.
+_END = b"\x02" + struct.pack("<QQQI", 20, 0, 0, 0) + MAGIC
 
 SUFFIXES = (".mcap", ".db3", ".bag")
 
@@ -188,3 +201,105 @@ def _reading(path: Path) -> Iterator[None]:
             f"{path} cannot be read as a bag ({type(error).__name__}: {error}): if its recorder "
             "was killed, try `ros2 bag reindex`, `mcap recover`, or --partial for an .mcap file"
         ) from error
+
+
+def bags_in(path: str | os.PathLike[str]) -> list[Path]:
+    """Two or more bags of a folder that is none itself, by name; empty for anything else."""
+    folder = Path(path)
+    if not folder.is_dir() or (folder / "metadata.yaml").exists():
+        return []
+    found = sorted(
+        entry
+        for entry in folder.iterdir()
+        if entry.suffix in SUFFIXES or (entry / "metadata.yaml").is_file()
+    )
+    return found if len(found) > 1 else []
+
+
+def load_demonstrations(
+    path: str | os.PathLike[str],
+    topic: str | None,
+    fields: Sequence[str] | None = None,
+    joints: Sequence[str] = (),
+) -> Trajectories:
+    """Read one topic of every bag of a folder; each bag is a trajectory.
+
+    Parameters
+    ----------
+    path : path
+        A folder of bags (folders, .mcap, .db3 or .bag files).
+    topic : str
+    fields, joints : sequence of str
+        As in `Extractor`.
+
+    Returns
+    -------
+    Trajectories
+        States in the order of arrival. A step is a message, so all bags should have one rate.
+
+    Raises
+    ------
+    InputError
+        No topic, a bag without it, or states that are not finite or change their size.
+    """
+    names: tuple[str, ...] = ()
+    states = []
+    for bag_path in bags_in(path):
+        with Bag(bag_path) as bag:
+            if topic is None:
+                raise InputError(f"name the topic to read, with --topic. {bag.listing()}")
+            extractor = Extractor(fields, bag.schema(topic), joints)
+            # The extractor returns the same array each time.
+            rows = [extractor(message).copy() for _, _, message in bag.messages(topic)]
+        if names and extractor.names != names:
+            raise InputError(
+                f"{bag_path} has the coordinates {', '.join(extractor.names)} on {topic}, but the "
+                f"first bag has {', '.join(names)}: choose them with --field or --joints"
+            )
+        names = extractor.names
+        states.append(np.stack(rows))
+    lengths = np.array([len(rows) for rows in states], np.int64)
+    return Trajectories(np.concatenate(states), lengths, names)
+
+
+def copy_intact(path: Path, target: Path) -> int:
+    """Copy the complete records at the start of an MCAP file, and end the copy with a footer.
+
+    A chunk is a record; messages within the chunk that was cut are left out.
+
+    Parameters
+    ----------
+    path : Path
+    target : Path
+        As large as the file at most.
+
+    Returns
+    -------
+    int
+        Bytes of the file that were left out; those of an index, which is not needed, too.
+
+    Raises
+    ------
+    InputError
+        No MCAP file, or no record in it is complete.
+    """
+    size = os.path.getsize(path)
+    with path.open("rb") as file:
+        intact = 0
+        if file.read(len(MAGIC)) == MAGIC:
+            while len(head := file.read(9)) == 9:
+                opcode, length = struct.unpack("<BQ", head)
+                if opcode not in _DATA and (intact or opcode != 0x01):
+                    break  # the end of the data, or no record
+                if file.tell() + length > size:
+                    break
+                intact = file.seek(length, os.SEEK_CUR)
+        if not intact:
+            raise InputError(f"{path} has no intact part: it is no MCAP file, or cut at its start")
+        file.seek(0)
+        with target.open("wb") as copy:
+            left = intact
+            while left:
+                left -= copy.write(file.read(min(left, _BLOCK)))
+            copy.write(_END)
+    return size - intact

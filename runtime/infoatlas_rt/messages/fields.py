@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .paths import Leaf, has_names, resolve, together
+from .paths import Leaf, has_names, resolve, stamp_of, together
 from .schema import HEADER, Schema
-from .stamps import stamp_of
 
 # Layouts of the last RECENT messages are kept. Another layout takes over when WIDER of them have it
 # and it has more coordinates, or when NARROWER of them have it. So a few odd messages at the start

@@ -8,18 +8,19 @@ because a subscription's callback must not wait: `extract` takes the numbers out
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..curves.extrema import KeyStateDetector
+from ..curves.extrema import Extremum, ExtremumDetector
 from ..errors import InputError
+from ..estimation.result import WindowEstimate
 from ..keystates.tracker import KeyStateTracker
-from ..streams.coupling import CouplingDetector
+from ..streams.coupling import CouplingDetector, CouplingEvent
 from ..streams.sliding_window import OnlineEstimator
 from .fields import Extractor, OtherJoints
-from .records import Output, Sample, TrackedKeyState
 from .sync import Synchroniser
 
 _NOTHING = np.zeros(0)
@@ -34,7 +35,7 @@ class Stream:
     ----------
     online : OnlineEstimator
         With `two_streams` for two topics: I(first topic; past of the second).
-    detector : KeyStateDetector
+    detector : ExtremumDetector
     *extractors : Extractor
         One for each topic.
     sync : Synchroniser, optional
@@ -63,7 +64,7 @@ class Stream:
     def __init__(
         self,
         online: OnlineEstimator,
-        detector: KeyStateDetector,
+        detector: ExtremumDetector,
         *extractors: Extractor,
         sync: Synchroniser | None = None,
         coupling: CouplingDetector | None = None,
@@ -286,3 +287,78 @@ class Stream:
             )
             for event in events
         ]
+
+
+class Sample(NamedTuple):
+    """The state in a message.
+
+    Attributes
+    ----------
+    side : {0, 1}
+        Which topic it came from.
+    stamp : float or None
+        Seconds: of its header, else of its arrival.
+    state : [d] float64
+        Empty if the message could not be used.
+    fault : str
+        Why the message could not be used; empty if it could.
+    skip : bool
+        It is another robot's message, and no step of this one.
+    notice : str
+        Why the coordinates change with this message; mostly empty.
+    arrived : bool
+        The message has no stamp of its own, and `stamp` is the time of its arrival.
+    """
+
+    side: int
+    stamp: float | None
+    state: NDArray[np.float64]
+    fault: str
+    skip: bool = False
+    notice: str = ""
+    arrived: bool = False
+
+
+@dataclass(frozen=True)
+class TrackedKeyState:
+    """A key state of the running episode, as `KeyStateTracker` reports it, with its stamps.
+
+    Attributes
+    ----------
+    kind : "phase"
+    keystate : int
+        Its number in order of time, from 0: column of `KeyStates.steps`.
+    posterior : float
+        Probability that the episode has passed it.
+    index, detected_at : int
+        Most likely step, and the step of the detection; the episode's first state is 0.
+    stamp, detected_stamp : float or None
+        Stamps of those steps, seconds.
+    """
+
+    kind: str
+    keystate: int
+    posterior: float
+    index: int
+    stamp: float | None
+    detected_at: int
+    detected_stamp: float | None
+
+
+class Output(NamedTuple):
+    """Results of a message.
+
+    Attributes
+    ----------
+    reading : WindowEstimate or None
+        None where a tracker or a coupling detector alone has an event.
+    keystates : list of Extremum, CouplingEvent or TrackedKeyState
+        Those detected with this message, mostly none.
+    shown : bool
+        True: the reading was asked for and is within the rate limit. False: it is for the detector
+        of key states alone.
+    """
+
+    reading: WindowEstimate | None
+    keystates: list[Extremum | CouplingEvent | TrackedKeyState]
+    shown: bool

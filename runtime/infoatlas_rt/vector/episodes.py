@@ -2,7 +2,7 @@
 
 A vector environment that resets in the same step (ManiSkill's, and Gymnasium's in its mode
 SAME_STEP) returns the first observation of the next episode where one has ended, and the true last
-one beside it. `VectorStreams` takes both, in this order.
+one beside it. `VectorEpisodes` takes both, in this order.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..inputs.checks import LARGEST_STATE, as_count
 
 
-class VectorStreams(ABC):
+class VectorEpisodes(ABC):
     """One running episode for each of E environments.
 
     Parameters

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..keystates.phase_filter import PhaseFilter
 from ..keystates.result import KeyStates
-from ..keystates.tracker import as_posterior, phases_of
-from .episodes import VectorStreams
+from ..keystates.tracker import PhaseFilter, as_posterior, phases_of
+from .episodes import VectorEpisodes
 
 
-class VectorTracker(VectorStreams):
+class VectorTracker(VectorEpisodes):
     """A `KeyStateTracker` for each of E environments, which report what it would.
 
     A refused state is left out of its episode: what follows is compared with the state before it.
@@ -41,7 +40,7 @@ class VectorTracker(VectorStreams):
     Raises
     ------
     InputError
-        As `KeyStateTracker`; and as `VectorStreams`.
+        As `KeyStateTracker`; and as `VectorEpisodes`.
     """
 
     key = "key_state"

@@ -20,12 +20,12 @@ from ..estimation.canonical import canonicalise
 from ..estimation.estimator import Estimator, as_estimator
 from ..estimation.prepare import CHUNK_PAIRS
 from ..inputs.checks import as_count
-from .episodes import VectorStreams
+from .episodes import VectorEpisodes
 
 LARGEST = 10**8  # numbers in all windows (0.8 GB)
 
 
-class VectorWindows(VectorStreams):
+class VectorWindows(VectorEpisodes):
     """A sliding window over the running episode of each of E environments.
 
     A refused state empties the window of its environment: no pair reaches across it.
@@ -54,7 +54,7 @@ class VectorWindows(VectorStreams):
     ------
     InputError
         Arguments out of range, or a window smaller than what the model was trained for; and as
-        `VectorStreams`.
+        `VectorEpisodes`.
     """
 
     key = "mutual_information"

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .episodes import VectorStreams, like, to_numpy
+from .episodes import VectorEpisodes, like, to_numpy
 
 FINAL = ("final_observation", "final_obs")  # ManiSkill's name, and that of Gymnasium from 1.0 on
 
@@ -50,7 +50,7 @@ class KeyStateWrapper:
     """
 
     def __init__(
-        self, envs: Any, *streams: VectorStreams, state: Callable[[Any], Any] | None = None
+        self, envs: Any, *streams: VectorEpisodes, state: Callable[[Any], Any] | None = None
     ) -> None:
         keys = [stream.key for stream in streams]
         if not keys or len(set(keys)) < len(keys):

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.policies import __main__ as command
-from benchmarks.policies import arms, page
+from benchmarks.policies import __main__ as command, arms, page
 from benchmarks.policies.policy import JOINTS, SLOTS, Policy, Settings
 from benchmarks.policies.rates import episodes, p_value, wilson
 from benchmarks.policies.train import Demos, targets, train

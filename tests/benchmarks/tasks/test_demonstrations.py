@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.tasks import changed_demonstrations as variants
-from benchmarks.tasks import demonstrations as tasks
+from benchmarks.tasks import changed_demonstrations as variants, demonstrations as tasks
 
 
 def test_when():

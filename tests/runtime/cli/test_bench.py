@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from infoatlas_rt.cli import bench, latency
-from infoatlas_rt.cli import main as main_module
+from infoatlas_rt.cli import bench, latency, main as main_module
 from infoatlas_rt.cli.arguments import make_estimator
 from infoatlas_rt.cli.main import main
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from infoatlas_rt.curves.extrema import KeyStateDetector, find
+from infoatlas_rt.curves.extrema import ExtremumDetector
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.streams.sliding_window import WindowEstimate
 
@@ -25,7 +25,7 @@ def detect(shape, paired=0.02, common=0.2, seed=0, z=4, **options):
     rng = np.random.default_rng(seed)
     own = rng.standard_normal((len(shape), N))
     influence = np.sqrt(N) * (paired * own + common * SHARED)
-    detector = KeyStateDetector(z=z, **{"delay": 20} | options)
+    detector = ExtremumDetector(z=z, **{"delay": 20} | options)
     found = []
     for t, value in enumerate(shape):
         found += detector.update(value + influence[t].mean(), influence=influence[t])
@@ -77,7 +77,7 @@ def test_differences_are_judged_in_pairs():
     single = np.hypot(0.02, 0.2)
     (state,) = detect(low, kinds=["maximum"])
     assert abs(state.index - 50) <= 4
-    unpaired = KeyStateDetector(delay=20)
+    unpaired = ExtremumDetector(delay=20)
     assert not [s for value in low for s in unpaired.update(value, noise=single)]
 
 
@@ -98,7 +98,7 @@ def test_z_is_what_was_compared_with_the_threshold(z):
 
 
 def _independent(curve, noise, z, kind="maximum"):
-    detector = KeyStateDetector(kinds=[kind], z=z, delay=20)
+    detector = ExtremumDetector(kinds=[kind], z=z, delay=20)
     return [state for value in curve for state in detector.update(value, noise=noise)]
 
 
@@ -106,7 +106,7 @@ def test_slices_that_disagree_make_a_difference_uncertain():
     signs = np.where(np.arange(40) % 2, 1.0, -1.0)
 
     def run(spread, apart=0.0):
-        detector = KeyStateDetector(kinds=["maximum"], delay=20)
+        detector = ExtremumDetector(kinds=["maximum"], delay=20)
         found = []
         for value in hill():
             slices = value + (spread * (value - 1) + apart) * signs
@@ -127,7 +127,7 @@ def test_noise_has_no_key_states(rho, z, limit):
         noise = rng.standard_normal((100, N))
         for t in range(1, 100):
             noise[t] = rho * noise[t - 1] + np.sqrt(1 - rho**2) * noise[t]
-        detector = KeyStateDetector(z=z, delay=20)
+        detector = ExtremumDetector(z=z, delay=20)
         alarms += any([detector.update(row.mean(), influence=row) for row in noise])
     assert alarms <= limit * curves
 
@@ -178,11 +178,11 @@ def test_offline_and_online_agree_and_the_future_changes_nothing():
     rng = np.random.default_rng(0)
     values = hill(30) + hill(70) - 1
     curve = curve_of(values, 0.2 * rng.standard_normal((100, N)))
-    whole = find(curve)
+    whole = curve.extrema()
     assert len(whole) >= 3
     assert [s.stamp for s in whole] == sorted(s.stamp for s in whole)
     assert all(s.stamp == curve.position[s.index] for s in whole)
-    part = find(curve_of(values[:60], curve.influence[:60]))
+    part = curve_of(values[:60], curve.influence[:60]).extrema()
     told = [s for s in whole if s.detected_at < 60]
     assert [s.index for s in part] == [s.index for s in told]
 
@@ -192,9 +192,9 @@ def test_trajectories_that_end_are_left_out_of_the_pairing():
     influence = np.tile(np.sqrt(N) * 0.2 * SHARED, (60, 1))
     influence[30:, 50:] = np.nan
     values = np.where(np.arange(60) < 30, 1.3, 1.0)
-    assert find(curve_of(values, influence), delay=10 / 59) == []
+    assert curve_of(values, influence).extrema(delay=10 / 59) == []
     influence[30:, 50:] = influence[0, 50:]
-    assert len(find(curve_of(values, influence), delay=10 / 59)) == 1
+    assert len(curve_of(values, influence).extrema(delay=10 / 59)) == 1
 
 
 def reading(step: int, mi: float, effect: np.ndarray) -> WindowEstimate:
@@ -209,7 +209,7 @@ def test_windows_of_a_stream_are_paired_by_step():
     values = 1 + 1 * np.exp(-0.5 * ((np.arange(400) - 200) / 4.0) ** 2)
 
     def run(shift):
-        detector = KeyStateDetector(kinds=["maximum"], delay=2.0)
+        detector = ExtremumDetector(kinds=["maximum"], delay=2.0)
         found = []
         for t in range(60, 300):
             now = reading(t, values[t], effect)
@@ -225,7 +225,7 @@ def test_windows_of_a_stream_are_paired_by_step():
 
 def test_a_stream_that_starts_anew_resets_the_detector():
     effect = np.random.default_rng(0).standard_normal(400)
-    detector = KeyStateDetector(delay=2.0)
+    detector = ExtremumDetector(delay=2.0)
     for t in range(60, 100):
         detector.push(reading(t, 1.0, effect))
     assert detector.count == 40
@@ -234,7 +234,7 @@ def test_a_stream_that_starts_anew_resets_the_detector():
 
 
 def test_memory_is_bounded():
-    detector = KeyStateDetector(delay=10)
+    detector = ExtremumDetector(delay=10)
     for t in range(1000):
         detector.update(np.sin(t / 7), influence=np.zeros(N))
     kept = len(detector._points) + len(detector._extrema.recent) + len(detector._slopes.recent)
@@ -242,16 +242,16 @@ def test_memory_is_bounded():
 
 
 def new():
-    return KeyStateDetector(delay=20)
+    return ExtremumDetector(delay=20)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: KeyStateDetector(kinds=[], delay=1), "kinds is"),
-        (lambda: KeyStateDetector(kinds=["peak"], delay=1), "use some of maximum, minimum, change"),
-        (lambda: KeyStateDetector(z=0, delay=1), "z is 0"),
-        (lambda: KeyStateDetector(delay=0), "delay is 0"),
+        (lambda: ExtremumDetector(kinds=[], delay=1), "kinds is"),
+        (lambda: ExtremumDetector(kinds=["peak"], delay=1), "use some of maximum, minimum, change"),
+        (lambda: ExtremumDetector(z=0, delay=1), "z is 0"),
+        (lambda: ExtremumDetector(delay=0), "delay is 0"),
         (lambda: new().update(1.0), "without influence or noise"),
         (lambda: new().update(np.nan, noise=0.1), "an estimate of nan nats"),
         (lambda: new().update(1.0, noise=np.nan), "with noise nan"),
@@ -267,10 +267,10 @@ def new():
         (lambda: new().update(1.0, noise=0.1, stamp="now"), "stamp is 'now'"),
         (lambda: new().update(1, influence=[0, 1], samples=[1, 1]), "not distinct"),
         (lambda: new().update(1, influence=[0, 1], samples=[0.5, 1]), "integers"),
-        (lambda: KeyStateDetector(kinds="maximum", delay=1), "as a list"),
-        (lambda: KeyStateDetector(kinds=3, delay=1), "kinds is 3"),
-        (lambda: KeyStateDetector(kinds=np.array("maximum"), delay=1), "kinds is array"),
-        (lambda: KeyStateDetector(z="3", delay=1), "z is '3'"),
+        (lambda: ExtremumDetector(kinds="maximum", delay=1), "as a list"),
+        (lambda: ExtremumDetector(kinds=3, delay=1), "kinds is 3"),
+        (lambda: ExtremumDetector(kinds=np.array("maximum"), delay=1), "kinds is array"),
+        (lambda: ExtremumDetector(z="3", delay=1), "z is '3'"),
         (lambda: new().update(1, influence=[0, 1], samples=[1]), "pass as many"),
     ],
 )
@@ -280,7 +280,7 @@ def test_wrong_use(call, message):
 
 
 def test_readings_of_another_estimator_are_refused():
-    detector = KeyStateDetector(delay=20)
+    detector = ExtremumDetector(delay=20)
     detector.update(1.0, noise=0.1, per_slice=[1.0, 1.0])
     with pytest.raises(InputError, match="3 slices after one with 2"):
         detector.update(1.0, noise=0.1, per_slice=[1.0, 1.0, 1.0])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from infoatlas_rt.curves.lagged_pairs import PooledPairs, ensemble_pairs
+from infoatlas_rt.curves.ensemble_curve import ensemble_pairs
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.vector.pooled_pairs import PooledPairs
 
 LENGTHS = np.array([5, 9, 3, 20])
 

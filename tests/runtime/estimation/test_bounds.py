@@ -107,10 +107,10 @@ def test_a_rare_flag_and_its_copy(estimator, ones, n):
 def test_a_limit_is_reported(estimator):
     x = np.random.default_rng(0).integers(16, size=300).astype(float)  # a copy of it reads higher
     found = estimator.estimate(x, x)
-    assert found.limited and "limited" in str(found) and found.to_dict()["limited"]
+    assert found.clipped and "clipped" in str(found) and found.to_dict()["clipped"]
     assert found.mi == pytest.approx(repeats(x[:, None], x[:, None]).ceiling())
     z = np.random.default_rng(3).standard_normal((100, 2))
-    assert not estimator.estimate(z, z[:, :1] + 0.5).limited
+    assert not estimator.estimate(z, z[:, :1] + 0.5).clipped
 
 
 def test_a_rare_flag_is_not_independent_of_itself(estimator):

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import Estimator, InputError, ModelError
-from infoatlas_rt.estimation import canonical, prepare
-from infoatlas_rt.estimation import critic as critic_module
+from infoatlas_rt.estimation import canonical, critic as critic_module, prepare
 from infoatlas_rt.estimation.critic import FOLDER, Critic, Side, _gelu, start_session
 
 
@@ -28,7 +27,7 @@ def truth(x, y, rho=0.8):
 
 
 def test_new_pairs_have_their_local_information(estimator):
-    critic = estimator.write(*linear(800, 0))
+    critic = estimator.critic(*linear(800, 0))
     x, y = linear(500, 1)
     found, expected = critic.pointwise(x, y), truth(x, y)
     assert found.mean() == pytest.approx(expected.mean(), abs=0.1)
@@ -40,7 +39,7 @@ def test_new_pairs_have_their_local_information(estimator):
 
 def test_the_maps_are_frozen(estimator):
     """A pair alone, or among others, or in another unit of none of them: the same value."""
-    critic = estimator.write(*linear(300, 2))
+    critic = estimator.critic(*linear(300, 2))
     x, y = linear(20, 3)
     together = critic.pointwise(x, y)
     alone = np.concatenate([critic.pointwise(x[i : i + 1], y[i : i + 1]) for i in range(20)])
@@ -59,7 +58,7 @@ def test_the_sample_itself_enters_as_the_estimator_has_it(options):
     estimator = Estimator(threads=1, **options)
     entered = estimator.prepare(x, y)
     expected = canonical.canonicalise(*entered.slices(slice(0, entered.plan.slices)), 5)
-    critic = estimator.write(x, y)
+    critic = estimator.critic(x, y)
     for side, samples, wanted in ((critic.x, x, expected.x), (critic.y, y, expected.y)):
         np.testing.assert_allclose(side(samples[entered.order]), wanted, atol=1e-5)
 
@@ -67,14 +66,14 @@ def test_the_sample_itself_enters_as_the_estimator_has_it(options):
 def test_evaluated_as_the_graph_does(estimator):
     """The mean over the sample, here in NumPy, is the bound that the graph computes itself."""
     x, y = linear(400, 5)
-    critic = estimator.write(x, y)
+    critic = estimator.critic(x, y)
     assert critic.pointwise(x, y).mean() == pytest.approx(critic.mi, abs=1e-4)
 
 
 def test_of_more_pairs_a_subset(estimator):
-    critic = estimator.write(*linear(4000, 6))
+    critic = estimator.critic(*linear(4000, 6))
     assert critic.x.sorted.shape == (1, 2, 1500)
-    again = estimator.write(*linear(4000, 6))
+    again = estimator.critic(*linear(4000, 6))
     assert again.mi == critic.mi
 
 
@@ -91,7 +90,7 @@ def test_no_product_pair_within_a_group(estimator, monkeypatch):
         return order, place, offsets
 
     monkeypatch.setattr(critic_module, "shuffle", shuffle)
-    estimator.write(x, y, groups=groups)
+    estimator.critic(x, y, groups=groups)
     assert len(seen["owner"]) == 1500
     for shift in seen["shifts"]:
         assert (seen["owner"] != np.roll(seen["owner"], shift)).all()
@@ -104,14 +103,14 @@ def test_which_trajectory_it_is_counts_little(estimator):
     goals = rng.standard_normal((2, 25))[:, groups]
     x, y = np.stack([goals, rng.standard_normal((2, 750))], axis=2)
     assert estimator.estimate(x, y).mi > 0.5
-    assert estimator.write(x, y).mi < 0.15
-    assert estimator.write(x, y, groups=groups).mi < 0.15
+    assert estimator.critic(x, y).mi < 0.15
+    assert estimator.critic(x, y, groups=groups).mi < 0.15
 
 
 def test_saved_and_loaded(estimator, tmp_path):
     x, y = linear(100, 8)
     for made in (estimator, Estimator(threads=1, k=1, slices=3)):
-        critic = made.write(x, y)
+        critic = made.critic(x, y)
         critic.save(tmp_path / "critic.npz")
         loaded = Critic.load(tmp_path / "critic.npz")
         np.testing.assert_array_equal(loaded.pointwise(x, y), critic.pointwise(x, y))
@@ -133,11 +132,11 @@ def test_saved_and_loaded(estimator, tmp_path):
 )
 def test_what_no_critic_is_written_of(estimator, x, y, expected):
     with pytest.raises(InputError, match=expected):
-        estimator.write(x, y)
+        estimator.critic(x, y)
 
 
 def test_what_no_critic_is_asked(estimator):
-    critic = estimator.write(*linear(100, 9))
+    critic = estimator.critic(*linear(100, 9))
     with pytest.raises(InputError, match=r"x has 3 coordinates.*for 2"):
         critic.pointwise(np.zeros((5, 3)), np.zeros((5, 2)))
     with pytest.raises(InputError, match="pass pairs"):
@@ -146,7 +145,7 @@ def test_what_no_critic_is_asked(estimator):
 
 def test_a_model_without_such_a_graph():
     with pytest.raises(ModelError, match="use model='edge'"):
-        Estimator("base", threads=1).write(*linear(100, 10))
+        Estimator("base", threads=1).critic(*linear(100, 10))
 
 
 def test_the_shipped_graph_is_of_the_shipped_model(estimator):
@@ -165,7 +164,7 @@ def test_gelu():
 def test_a_constant_coordinate_changes_nothing(estimator):
     x, y = linear(150, 11)
     wide = np.column_stack([x, np.full(150, 3.0)])
-    critic = estimator.write(wide, y)
+    critic = estimator.critic(wide, y)
     assert isinstance(critic.x, Side)
-    plain = estimator.write(x, y)
+    plain = estimator.critic(x, y)
     np.testing.assert_allclose(critic.pointwise(wide, y), plain.pointwise(x, y), atol=1e-5)

@@ -13,8 +13,7 @@ import pytest
 
 import infoatlas_rt
 from infoatlas_rt import Estimate, Estimator, ModelError, estimate
-from infoatlas_rt.estimation import estimator as module
-from infoatlas_rt.estimation import prepare
+from infoatlas_rt.estimation import estimator as module, prepare
 from infoatlas_rt.estimation.uncertainty import long_run_variance
 
 N = 100
@@ -316,14 +315,14 @@ def test_a_series_that_was_not_announced_is_reported(estimator, echo):
     rng = np.random.default_rng(3)
     x, y = (ar1(0.9, 300, rng)[0] for _ in range(2))
     found = estimator.estimate(x, y)
-    assert found.neighbours_alike and "time_series=True" in str(found)
-    assert not estimator.estimate(x, y, time_series=True).neighbours_alike
-    assert not estimator.estimate(rng.permutation(x), y).neighbours_alike
+    assert found.autocorrelated and "time_series=True" in str(found)
+    assert not estimator.estimate(x, y, time_series=True).autocorrelated
+    assert not estimator.estimate(rng.permutation(x), y).autocorrelated
     constant = np.column_stack([x, np.ones((300, 4))])  # counts as no neighbour of itself
-    assert estimator.estimate(constant, y).neighbours_alike
-    assert not estimator.estimate(np.ones(300), y).neighbours_alike
+    assert estimator.estimate(constant, y).autocorrelated
+    assert not estimator.estimate(np.ones(300), y).autocorrelated
     huge = rng.permutation(x) * 1e300
-    assert not estimator.estimate(huge, y).neighbours_alike
+    assert not estimator.estimate(huge, y).autocorrelated
 
 
 def test_alternating_series_do_not_gain(estimator, echo):

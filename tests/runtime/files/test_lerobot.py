@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from infoatlas_rt import InputError, OutputError, discover_keystates, load_trajectories
+from infoatlas_rt import InputError, discover_keystates, load_trajectories
 from infoatlas_rt.cli.main import main
-from infoatlas_rt.files.lerobot import read_lerobot, write_keystates
+from infoatlas_rt.errors import OutputError
+from infoatlas_rt.files.lerobot import write_keystates
 from lerobot_sets import write_lerobot
 from regimes import demonstrations
 
@@ -35,7 +36,7 @@ def test_episodes_come_out_as_they_went_in(folder, states):
     np.testing.assert_array_equal(found.states, np.concatenate(states))
     np.testing.assert_array_equal(found.lengths, list(map(len, states)))
     assert found.names[:2] == ("observation.state.x", "observation.state.y")
-    both = read_lerobot(folder, ["observation.state", "action"])
+    both = load_trajectories(folder, features=["observation.state", "action"])
     assert both.states.shape[1] == 8 and both.names[-1] == "action.1"
 
 
@@ -73,10 +74,10 @@ def test_key_states_from_the_command_line(folder, states, tmp_path, capsys):
     assert info["features"].pop("key_state") == {"dtype": "int64", "shape": [1], "names": None}
     assert info == json.loads((folder / "meta" / "info.json").read_text())
     np.testing.assert_array_equal(load_trajectories(copy).states, load_trajectories(folder).states)
-    assert read_lerobot(copy, ["key_state"]).names == ("key_state",)
+    assert load_trajectories(copy, features=["key_state"]).names == ("key_state",)
     # A second time, with other key states: they replace the column.
     again = write_keystates(discover_keystates(states, k=1), copy, tmp_path / "again")
-    assert read_lerobot(again, ["key_state"]).states.max() == 0
+    assert load_trajectories(again, features=["key_state"]).states.max() == 0
     assert not list(tmp_path.glob("*.part"))
 
 
@@ -108,7 +109,7 @@ def change_info(folder, **values):
 def test_what_cannot_be_read(states, tmp_path, monkeypatch):
     folder = write_lerobot(tmp_path / "set", states, "v3.0", None)
     with pytest.raises(InputError, match=r"no feature observation\.force: pass some of action"):
-        read_lerobot(folder, ["observation.force"])
+        load_trajectories(folder, features=["observation.force"])
     last = sorted((folder / "data" / "chunk-000").iterdir())[-1]
     content = last.read_bytes()
     last.unlink()
@@ -119,7 +120,7 @@ def test_what_cannot_be_read(states, tmp_path, monkeypatch):
         load_trajectories(folder)
     pq.write_table(pq.read_table(sorted(last.parent.iterdir())[0]).drop_columns(["action"]), last)
     with pytest.raises(InputError, match="has no column action"):
-        read_lerobot(folder, ["action"])
+        load_trajectories(folder, features=["action"])
     change_info(folder, codebase_version="v1.6")
     with pytest.raises(InputError, match=r"version v1\.6: convert it"):
         load_trajectories(folder)

@@ -385,3 +385,9 @@ def test_an_array_that_ends_like_an_archive_is_an_array(tmp_path):
 def test_trajectories_that_do_not_fit(states, lengths, names, message):
     with pytest.raises(InputError, match=message):
         Trajectories(states, lengths, names)
+
+
+@pytest.mark.parametrize("option", [{"features": ["action"]}, {"only_successful": True}])
+def test_an_option_of_another_kind_of_file(option):
+    with pytest.raises(InputError, match=f"{next(iter(option))} is for .* leave it out"):
+        load_trajectories(PICKCUBE, **option)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import InputError, load_trajectories
-from infoatlas_rt.files.maniskill import read_maniskill
 
 LENGTHS = (30, 25, 40)
 
@@ -56,7 +55,7 @@ def test_flat_observations_of_the_successful_episodes_without_flags(tmp_path):
     assert found.names == tuple(f"obs.{i}" for i in range(11) if i != 3)
     qpos, _, pose = arrays(40, 2)
     np.testing.assert_array_equal(found.states[30:], np.concatenate([qpos, pose], axis=1))
-    every = read_maniskill(tmp_path / "t.h5", only_successful=False)
+    every = load_trajectories(tmp_path / "t.h5", only_successful=False)
     np.testing.assert_array_equal(every.lengths, LENGTHS)
 
 
@@ -77,7 +76,7 @@ def test_states_of_the_simulation_where_nothing_was_observed(tmp_path):
     )
     assert load_trajectories(write(tmp_path / "t.h5", None)).names == names
     write(tmp_path / "o.h5", "flat", success=None)
-    found = read_maniskill(tmp_path / "o.h5", env_states=True)
+    found = load_trajectories(tmp_path / "o.h5", env_states=True)
     assert found.names == names
     np.testing.assert_array_equal(found.lengths, LENGTHS)  # no flag: all
 

@@ -311,7 +311,7 @@ def test_constant_coordinates_change_nothing(d, options, resolution):
         for a, b, where in ((wider, y, (at,)), (wider, np.insert(y, at, -7.0, axis=1), (at,))):
             found = estimator.estimate(a, b, **settings)
             assert found.constant_x == where
-            for name in ("mi", "stderr", "noise", "rank_x", "rank_y", "neighbours_alike"):
+            for name in ("mi", "stderr", "noise", "rank_x", "rank_y", "autocorrelated"):
                 assert getattr(found, name) == getattr(expected, name), name
             for name in ("per_slice", "pointwise", "influence"):
                 np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))

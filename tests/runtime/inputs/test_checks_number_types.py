@@ -9,9 +9,9 @@ import pytest
 
 from fakes import RecordingEstimator
 from infoatlas_rt import Estimator, InputError
-from infoatlas_rt.curves.lagged_pairs import PooledPairs
 from infoatlas_rt.inputs.checks import as_samples
 from infoatlas_rt.streams.sliding_window import OnlineEstimator
+from infoatlas_rt.vector.pooled_pairs import PooledPairs
 
 N = 100
 NOW = 1_763_800_000_123_456_789  # nanoseconds since 1970, which floats hold to 256

@@ -44,7 +44,7 @@ def agree(found, wanted):
     assert found.mi == pytest.approx(wanted.mi, abs=TOLERANCE)
     assert found.stderr == pytest.approx(wanted.stderr, abs=TOLERANCE)
     assert type(found.pointwise) is np.ndarray
-    names = "constant_x", "degenerate", "saturated", "rank_x", "rank_y", "neighbours_alike"
+    names = "constant_x", "degenerate", "saturated", "rank_x", "rank_y", "autocorrelated"
     for name in names:
         assert getattr(found, name) == getattr(wanted, name), name
 

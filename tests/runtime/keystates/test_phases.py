@@ -8,8 +8,7 @@ import pytest
 from fakes import RecordingEstimator
 from infoatlas_rt import KeyStates
 from infoatlas_rt.keystates import pointwise
-from infoatlas_rt.keystates.increments import increments, rest_limits
-from infoatlas_rt.keystates.phases import fit_motion
+from infoatlas_rt.keystates.phases import fit_motion, increments, rest_limits
 
 REST = slice(10, 30)  # steps at which the second coordinate jitters by 1e-5 of its range
 

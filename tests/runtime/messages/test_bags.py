@@ -20,7 +20,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from fakes import RecordingEstimator
 from infoatlas_rt.cli import main
-from infoatlas_rt.curves.extrema import KeyStateDetector
+from infoatlas_rt.curves.extrema import ExtremumDetector
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
 from infoatlas_rt.messages import bag_curve
@@ -86,7 +86,7 @@ def stream_of(bag, topics, fields, estimator, delay=1.0, **options):
     ]
     online = OnlineEstimator(estimator, two_streams=two, **options)
     sync = Synchroniser(0.02) if two else None
-    return Stream(online, KeyStateDetector(delay=delay), *extractors, sync=sync)
+    return Stream(online, ExtremumDetector(delay=delay), *extractors, sync=sync)
 
 
 @pytest.mark.parametrize("storage", STORAGES)
@@ -97,7 +97,7 @@ def test_same_numbers_as_the_estimator_fed_directly(bags, recorded, estimator, s
     """
     options = {"window": 40, "lag": 2, "lag_seconds": 0.1}
     states, stamps = recorded
-    detector = KeyStateDetector(delay=1.0)
+    detector = ExtremumDetector(delay=1.0)
     dense, online = (OnlineEstimator(estimator, every=n, **options) for n in (1, 6))
     readings, found = [], []
     for state, stamp in zip(states[:, :3], stamps, strict=True):
@@ -237,7 +237,7 @@ def test_streams_and_their_parts_have_to_fit(bags):
     online = OnlineEstimator(RecordingEstimator(), window=10)
     for extractors, sync in (((extractor,) * 2, None), ((), None), ((extractor,), Synchroniser(1))):
         with pytest.raises(InputError, match="pass one extractor, or two and a synchroniser"):
-            Stream(online, KeyStateDetector(delay=1.0), *extractors, sync=sync)
+            Stream(online, ExtremumDetector(delay=1.0), *extractors, sync=sync)
 
 
 @pytest.mark.parametrize("storage", STORAGES)
@@ -565,7 +565,7 @@ def test_stamps_of_another_field(bags, tmp_path, capsys):
     message.pose.position.x = 1.7e18
     online = OnlineEstimator(RecordingEstimator(), window=10)
     extractor = Extractor(None, schema, (), "pose.position.x us")
-    stream = Stream(online, KeyStateDetector(delay=1.0), extractor)
+    stream = Stream(online, ExtremumDetector(delay=1.0), extractor)
     assert stream.push(message, 1.0) == [] and online.counts["bad stamp"] == 1
     assert "is it the unit?" in stream.reason
     message.pose.position.x = 5e6

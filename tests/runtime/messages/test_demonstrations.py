@@ -12,7 +12,7 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 
 from infoatlas_rt import InputError, discover_keystates
 from infoatlas_rt.cli import main
-from infoatlas_rt.messages.demonstrations import bags_in, load_demonstrations
+from infoatlas_rt.messages.bags import bags_in, load_demonstrations
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "examples"))

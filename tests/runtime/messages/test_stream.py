@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from fakes import RecordingEstimator
-from infoatlas_rt.curves.extrema import KeyStateDetector
+from infoatlas_rt.curves.extrema import ExtremumDetector
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
-from infoatlas_rt.messages.records import Sample
-from infoatlas_rt.messages.stream import Stream
+from infoatlas_rt.messages.stream import Sample, Stream
 from infoatlas_rt.streams.sliding_window import OnlineEstimator
 
 
@@ -94,7 +93,7 @@ def play(states, asked, rate_limit=0.0, **options):
     )
     # The stream needs none of the extractor but what it is asked for.
     extractor = SimpleNamespace(joints=())
-    detector = KeyStateDetector(delay=1.0)
+    detector = ExtremumDetector(delay=1.0)
     stream = Stream(online, detector, extractor, rate_limit=rate_limit)
     outputs = []
     for i, state in enumerate(states):
@@ -133,7 +132,7 @@ def test_key_states_do_not_depend_on_the_load(swinging, unhurried, every):
 def test_a_detector_that_is_too_dear_has_fewer_readings(swinging):
     """What a machine does that cannot keep up: dates are as coarse as the readings are."""
     online = OnlineEstimator(RecordingEstimator(n_min=8), window=20)
-    detector = KeyStateDetector(delay=1.0)
+    detector = ExtremumDetector(delay=1.0)
     stream = Stream(online, detector, SimpleNamespace(joints=()))
     for i in range(600):
         if i == 300:
@@ -145,7 +144,7 @@ def test_a_detector_that_is_too_dear_has_fewer_readings(swinging):
 
 def test_memory_of_the_readings_in_time():
     """`delay` is in the unit of the stamps: ten times as many readings are no longer a memory."""
-    detector = KeyStateDetector(delay=2.0)
+    detector = ExtremumDetector(delay=2.0)
     for t in range(3000):
         detector.update(np.sin(t / 70), influence=np.zeros(8), stamp=t / 100)
     assert len(detector._extrema.recent) <= 201 and len(detector._points) <= 42
@@ -157,7 +156,7 @@ def test_a_rate_limit_that_is_none():
         with pytest.raises(InputError, match="rate_limit"):
             Stream(
                 online,
-                KeyStateDetector(delay=1),
+                ExtremumDetector(delay=1),
                 SimpleNamespace(joints=()),
                 rate_limit=rate,
             )
@@ -174,7 +173,7 @@ def test_messages_without_stamps_on_a_coarse_clock(tick):
 
     extractor.joints, extractor.forget, extractor.notice = (), lambda: None, ""
     extractor.stamp = lambda message: None  # no header
-    stream = Stream(online, KeyStateDetector(delay=1.0), extractor)
+    stream = Stream(online, ExtremumDetector(delay=1.0), extractor)
     for i in range(100):
         late = 0.004 * (i % 3 == 0)  # of the messages, before the clock is read
         stream.push(

@@ -7,8 +7,7 @@ import pytest
 import torch
 from scipy import integrate, stats
 
-from infoatlas_train.data import families as module
-from infoatlas_train.data import mixtures
+from infoatlas_train.data import families as module, mixtures
 from infoatlas_train.data.atlas import Atlas
 from infoatlas_train.data.mixtures import Mixture, low_rank_correlation, prescribed_correlation
 from infoatlas_train.model.objective import HIGHEST_MI

@@ -77,10 +77,10 @@ def test_an_unknown_family_is_refused():
 
 
 def test_series_come_in_order_of_time_only_if_asked():
-    def neighbours_alike(in_order):
+    def autocorrelated(in_order):
         torch.manual_seed(3)
         data = Atlas(families={"autoregressive": 1.0}, in_order=in_order).sample(8, 500)
         x = data.x[..., 0] - data.x[..., 0].mean(1, keepdim=True)
         return ((x[:, 1:] * x[:, :-1]).mean(1) / x.square().mean(1)).abs().mean()
 
-    assert neighbours_alike(True) > 0.3 > 0.1 > neighbours_alike(False)
+    assert autocorrelated(True) > 0.3 > 0.1 > autocorrelated(False)

@@ -1,0 +1,32 @@
+# The public names, and where they are defined. `__init__.py` reads this list.
+
+from .curves.ensemble_curve import MICurve as MICurve, mi_curve as mi_curve
+from .curves.extrema import Extremum as Extremum, ExtremumDetector as ExtremumDetector
+from .errors import (
+    InfoAtlasError as InfoAtlasError,
+    InputError as InputError,
+    ModelError as ModelError,
+    ProviderError as ProviderError,
+)
+from .estimation.canonical import canonical_quaternion as canonical_quaternion
+from .estimation.critic import Critic as Critic
+from .estimation.estimator import Estimator as Estimator, estimate as estimate
+from .estimation.independence import (
+    IndependenceResult as IndependenceResult,
+    independence_test as independence_test,
+)
+from .estimation.result import Estimate as Estimate, WindowEstimate as WindowEstimate
+from .files.load import load_trajectories as load_trajectories
+from .inputs.trajectories import Trajectories as Trajectories
+from .keystates.discovery import discover_keystates as discover_keystates
+from .keystates.result import KeyStates as KeyStates
+from .keystates.tracker import KeyStateTracker as KeyStateTracker
+from .streams.coupling import CouplingDetector as CouplingDetector
+from .streams.events import Event as Event
+from .streams.sliding_window import OnlineEstimator as OnlineEstimator
+from .vector.pooled_pairs import PooledPairs as PooledPairs
+from .vector.tracker import VectorTracker as VectorTracker
+from .vector.windows import VectorWindows as VectorWindows
+from .vector.wrapper import KeyStateWrapper as KeyStateWrapper
+
+__version__: str
