@@ -109,7 +109,7 @@ def ours(estimator: Estimator) -> Detect:
         resolution = (NOISE["tool"], NOISE["object"]) if kind == "sensor noise" else 1e-5
         detector = CouplingDetector(estimator, resolution=resolution)
         found = [e for a, b in zip(mover, thing, strict=True) for e in detector.push(a, b)]
-        return [(event.kind, event.detected_at) for event in found]
+        return [(event.kind, event.detected_step) for event in found]
 
     return detect
 

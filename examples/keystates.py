@@ -24,6 +24,6 @@ tracker = KeyStateTracker(found)
 for state in unseen:
     for event in tracker.push(state):
         print(
-            f"unseen episode, step {event.detected_at}: key state {event.keystate + 1} "
+            f"unseen episode, step {event.detected_step}: key state {event.keystate + 1} "
             f"at step {event.step}, posterior {event.posterior:.3f}"
         )

@@ -42,7 +42,7 @@ class RecordingEstimator:
             model="recording",
             saturated=False,
             degenerate=False,
-            limited=False,
+            clipped=False,
             rank_x=1.0,
             rank_y=1.0,
             autocorrelated=False,

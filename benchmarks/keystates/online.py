@@ -70,7 +70,7 @@ def follow(demos: Demonstrations, k: int = 5, seen: int = SEEN, seed: int = 0) -
         there = ~np.isnan(truth)
         events = [report.get(column) for report in reports]
         step = np.array([np.nan if event is None else event.step for event in events])
-        at = np.array([np.nan if event is None else event.detected_at for event in events])
+        at = np.array([np.nan if event is None else event.detected_step for event in events])
         delay = (at - truth)[there]
         reported = delay[~np.isnan(delay)]
         results[name] = Online(

@@ -1,9 +1,9 @@
 """Detection of key states in a running episode: a forward filter over phases of demonstrations.
 
-The phases come from `discover_keystates(demonstrations)`; they follow each other from
-left to right; a phase ends with a probability of one over its mean length at every step, and emits
-motion by its Gaussian. A key state is reported when the probability that the episode has passed it
-exceeds `posterior`.
+The phases come from `discover_keystates(demonstrations)`. They follow each other from left to
+right. At every step a phase ends with a probability of one over its mean length, and emits motion
+by its Gaussian. A key state is reported when the probability that the episode has passed it exceeds
+`posterior`.
 
 Noise that the demonstrations lack counts as motion, and can be taken for a later phase. Record the
 demonstrations with the sensors of the run, or give `discover_keystates` their `resolution`.
@@ -12,8 +12,9 @@ demonstrations with the sensors of the run, or give `discover_keystates` their `
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections import deque
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,32 +22,13 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..inputs.arrays import state_names
 from ..inputs.checks import as_number, as_samples
+from ..inputs.ring import Ring
+from ..streams.events import KEY_STATE, Event
 from .phases import SPANS, Phases
 from .result import KeyStates
 
+REMEMBERED = 2000  # stamps of an episode's newest states
 SURPRISE = 12.0  # nats: largest log-ratio of two phases that one state contributes
-
-
-@dataclass(frozen=True)
-class KeyStateEvent:
-    """A key state of the running episode.
-
-    Attributes
-    ----------
-    keystate : int
-        Column of `KeyStates.steps`.
-    step : int
-        Most likely step, counted from the episode's first state, 0.
-    detected_at : int
-        Step of the detection.
-    posterior : float
-        Probability that the episode has passed it, under the fitted phases.
-    """
-
-    keystate: int
-    step: int
-    detected_at: int
-    posterior: float
 
 
 class KeyStateTracker:
@@ -80,10 +62,12 @@ class KeyStateTracker:
         self.posterior = as_posterior(posterior)
         self._width = phases.motion.width
         self._filter, self._row = PhaseFilter(phases, 1), np.zeros(1, np.int64)
+        self._stamps: deque[float | None] = deque(maxlen=REMEMBERED)
 
     def reset(self) -> None:
         """Forget the episode; the next state is the first of a new one."""
         self._filter.reset(self._row)
+        self._stamps.clear()
 
     @property
     def step(self) -> int:
@@ -95,7 +79,7 @@ class KeyStateTracker:
         """Of each phase, now [K + 1]."""
         return np.asarray(self._filter.probability(self._row)[0])
 
-    def push(self, state: Any) -> list[KeyStateEvent]:
+    def push(self, state: Any, stamp: float | None = None) -> list[Event]:
         """Take the next state of the episode.
 
         Parameters
@@ -103,10 +87,12 @@ class KeyStateTracker:
         state : array-like [d]
             The coordinates of the demonstrations, in their order. Names of a pandas Series are
             compared with those of the demonstrations.
+        stamp : float, optional
+            Seconds; events have the stamps of their steps.
 
         Returns
         -------
-        list of KeyStateEvent
+        list of Event
             Key states detected with this state, mostly none. Each is reported once.
 
         Raises
@@ -128,9 +114,11 @@ class KeyStateTracker:
             )
         now = as_samples(given[None], "state (skip it; [0, coordinate])")
         self._filter.push(self._row, now)
+        self._stamps.append(stamp)
+        oldest = self.step + 1 - len(self._stamps)
         return [
-            KeyStateEvent(found.keystate, found.step, self.step, found.posterior)
-            for found in self._filter.passed(self._row, self.posterior)
+            replace(event, stamp=self._stamps[max(event.step - oldest, 0)], detected_stamp=stamp)
+            for _, event in self._filter.passed(self._row, self.posterior)
         ]
 
 
@@ -165,25 +153,6 @@ def as_posterior(value: Any) -> float:
     return posterior
 
 
-class Passed(NamedTuple):
-    """A key state that an episode has passed.
-
-    Attributes
-    ----------
-    row : int
-        Of the episode.
-    keystate, step : int
-        Its column, and its most likely step, counted from the episode's first state, 0.
-    posterior : float
-        Probability that the episode has passed it.
-    """
-
-    row: int
-    keystate: int
-    step: int
-    posterior: float
-
-
 class PhaseFilter:
     """Follows episodes, one a row, through fitted phases.
 
@@ -212,7 +181,7 @@ class PhaseFilter:
         self._stay[-1] = 0.0
         self.step = np.empty(rows, np.int64)
         self.reported = np.empty(rows, np.int64)
-        self._recent = np.zeros((rows, motion.reach + 1, motion.width))  # a ring over steps
+        self._recent = Ring(motion.reach + 1, rows, motion.width)
         self._forward = np.empty((rows, count))
         self._best = np.empty((rows, count))  # log-probability of the best path into each phase
         # [row, phase, phase entered] of that path
@@ -233,14 +202,13 @@ class PhaseFilter:
 
     def push(self, rows: NDArray[np.int64], states: NDArray[np.float64]) -> None:
         """Take the next state [m, d], finite, of the episodes in `rows` [m], all different."""
-        motion, reach = self._phases.motion, self._recent.shape[1]
+        motion = self._phases.motion
         self.step[rows] += 1
-        self._recent[rows, self.step[rows] % reach] = states
+        self._recent[self.step[rows], rows] = states
         rows = rows[self.step[rows] >= motion.reach]
         if not len(rows):
             return
-        places = (self.step[rows, None] - self._back) % reach
-        near = self._recent[rows[:, None], places]  # [m, 1 + spans, d]
+        near = self._recent[self.step[rows, None] - self._back, rows[:, None]]  # [m, 1 + spans, d]
         increments = (near[:, :1] - near[:, 1:]).reshape(len(rows), -1)[:, motion.columns]
         density = self._phases.log_density(motion.score(increments))
         # The tails of a Gaussian are too light: no single state may decide by more than this.
@@ -265,10 +233,10 @@ class PhaseFilter:
         best += density
         self._best[rows] = best - best.max(axis=1, keepdims=True)
 
-    def passed(self, rows: NDArray[np.int64], posterior: float) -> list[Passed]:
+    def passed(self, rows: NDArray[np.int64], posterior: float) -> list[tuple[int, Event]]:
         """Key states passed with a probability above `posterior`, each returned once.
 
-        They are in order of the rows, and ascend within one.
+        Rows and events, without stamps; in order of the rows, and of time within a row.
         """
         reached = self.probability(rows)[:, ::-1].cumsum(axis=1)[:, ::-1]  # phase j or a later one
         found = []
@@ -282,6 +250,8 @@ class PhaseFilter:
                 phase += 1
                 path = self._entries[row, int(self._best[row, phase:].argmax()) + phase]
                 certainty = float(min(reached[i, phase], 1.0))
-                found.append(Passed(row, phase - 1, int(path[phase]), certainty))
+                step, now = int(path[phase]), int(self.step[row])
+                event = Event(KEY_STATE, step, None, now, None, phase - 1, certainty)
+                found.append((row, event))
             self.reported[row] = phase
         return found

@@ -25,7 +25,6 @@ at first, because the window is short.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,6 +34,7 @@ from ..errors import InputError
 from ..estimation.estimator import Estimator
 from ..estimation.result import Estimate, WindowEstimate
 from ..inputs.checks import as_resolution
+from .events import COUPLED, DECOUPLED, Event
 from .sliding_window import OnlineEstimator
 
 WINDOW = 32
@@ -42,38 +42,6 @@ RESOLUTION = 1e-5
 ENTER, LEAVE, Z = 0.27, 0.06, 1.0
 JITTER = 0.03
 REST = 6
-
-
-@dataclass(frozen=True)
-class CouplingEvent:
-    """Two groups began to move together, or stopped.
-
-    Attributes
-    ----------
-    kind : {"coupled", "decoupled"}
-    index : int
-        Step that it is dated to, counted from the last reset.
-    stamp : float
-        Of that step: seconds, or its number.
-    value : float
-        Nats: mutual information of the motions when it was detected.
-    stderr : float
-        Nats: calibrated standard error of `value`.
-    z : float
-        `value` in units of its noise of samples and slices.
-    detected_at : int
-        Step at which it was detected.
-    detected_stamp : float
-    """
-
-    kind: str
-    index: int
-    stamp: float
-    value: float
-    stderr: float
-    z: float
-    detected_at: int
-    detected_stamp: float
 
 
 class CouplingDetector:
@@ -159,7 +127,7 @@ class CouplingDetector:
 
     def push(
         self, a: ArrayLike, b: ArrayLike, stamp: float | None = None, *, read: bool = True
-    ) -> list[CouplingEvent]:
+    ) -> list[Event]:
         """Take a state of both groups; return the events detected with it, mostly none.
 
         Parameters
@@ -174,11 +142,11 @@ class CouplingDetector:
         """
         return self._judge(self.online.push(a, stamp, b, read=read))
 
-    def read(self) -> list[CouplingEvent]:
+    def read(self) -> list[Event]:
         """Judge the window as it is, where `push` was called with read=False."""
         return self._judge(self.online.read())
 
-    def _judge(self, reading: WindowEstimate | None) -> list[CouplingEvent]:
+    def _judge(self, reading: WindowEstimate | None) -> list[Event]:
         if self.online.counts["resets"] != self._resets:
             self._forget()
         if reading is None:
@@ -201,19 +169,19 @@ class CouplingDetector:
         certain, self._doubted = doubted and self._doubted, doubted
         return [self._change(reading, self._split(estimate, steps))] if certain else []
 
-    def _change(self, reading: WindowEstimate, step: int) -> CouplingEvent:
+    def _change(self, reading: WindowEstimate, step: int) -> Event:
         self.coupled, self._doubted, self._armed = not self.coupled, False, False
         step, newest = max(step, self._since), int(reading.steps[-1])
         self._since = newest + 1
         estimate = reading.estimate
-        return CouplingEvent(
-            kind="coupled" if self.coupled else "decoupled",
-            index=step,
+        return Event(
+            kind=COUPLED if self.coupled else DECOUPLED,
+            step=step,
             stamp=self.online.stamp(step),
             value=estimate.mi,
             stderr=estimate.stderr,
             z=estimate.mi / estimate.noise if estimate.noise > 0 else 0.0,
-            detected_at=newest,
+            detected_step=newest,
             detected_stamp=reading.stamp,
         )
 

@@ -1,10 +1,48 @@
-"""What is detected in a running stream: one record for events of every kind."""
+"""Events of a running stream: one record for all kinds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+KEY_STATE, COUPLED, DECOUPLED = "key state", "coupled", "decoupled"
+
 
 @dataclass(frozen=True)
 class Event:
-    """An event of a stream, detected some time after the step that it is dated to."""
+    """An event of a running stream. It is detected some steps after the one that it is dated to.
+
+    Attributes
+    ----------
+    kind : {"key state", "coupled", "decoupled"}
+        A key state of demonstrations (`KeyStateTracker`), or two groups of coordinates that begin
+        or stop to move together (`CouplingDetector`).
+    step, detected_step : int
+        Step that it is dated to, and step of the detection; the first one of the episode, or of the
+        window since its last reset, is 0.
+    stamp, detected_stamp : float or None
+        Stamps of those steps, seconds; the steps themselves or None where no stamps are given.
+    keystate : int or None
+        Of a key state: its number in order of time, from 0 (column of `KeyStates.steps`).
+    posterior : float or None
+        Of a key state: probability that the episode has passed it, under the fitted phases.
+    value, stderr : float or None
+        Of a coupling: mutual information of the motions at the detection, and its calibrated
+        standard error, nats.
+    z : float or None
+        Of a coupling: `value` in units of its noise of samples and slices.
+    """
+
+    kind: str
+    step: int
+    stamp: float | None
+    detected_step: int
+    detected_stamp: float | None
+    keystate: int | None = None
+    posterior: float | None = None
+    value: float | None = None
+    stderr: float | None = None
+    z: float | None = None
+
+    def to_dict(self) -> dict[str, float | str]:
+        """Fields of this kind of event as JSON-safe values."""
+        return {name: value for name, value in vars(self).items() if value is not None}

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs.arrays import Reals, merge
+from ..inputs.ring import Ring
 
 RECENT = 50  # newest steps that count
 LEAST = 10  # fewest steps for an estimate
@@ -65,7 +66,7 @@ class PairWindow:
         self._tolerance = tolerance
         self._pace = Pace()
         self._since = 0  # no pair reaches back beyond this step
-        self._states: NDArray[np.float64] | None = None  # [2, reach, d], as `Reals`
+        self._states: tuple[Ring, Ring] | None = None  # [reach, d'] high and low, as `Reals`
         self._before: tuple[int, Reals, Reals] | None = None  # newest accepted step and its states
 
     @property
@@ -73,12 +74,12 @@ class PairWindow:
         """Coordinates of a state, and of the state whose past counts; None before the first one."""
         if self._states is None:
             return None, None
-        return self._x.shape[2], self._states.shape[2]
+        return self._x[0].values.shape[1], self._states[0].values.shape[1]
 
     @property
     def pairs(self) -> int:
         """Number of pairs in the window."""
-        return 0 if self._states is None else int(self._paired.sum())
+        return 0 if self._states is None else int(self._paired.values.sum())
 
     @property
     def full(self) -> bool:
@@ -88,7 +89,7 @@ class PairWindow:
     @property
     def newest_is_paired(self) -> bool:
         """Whether the newest step has a pair."""
-        return self._states is not None and bool(self._paired[(self.step - 1) % self.window])
+        return self._states is not None and bool(self._paired[self.step - 1])
 
     @property
     def tolerance(self) -> float:
@@ -99,7 +100,7 @@ class PairWindow:
 
     def stamp(self, step: int) -> float:
         """Stamp of a step of the window, seconds; NaN of a hole."""
-        return float(self._stamps[step % len(self._stamps)])
+        return float(self._stamps[step])
 
     def lost(self) -> None:
         """Forbid pairs across this point, unless they are found by stamp."""
@@ -109,8 +110,8 @@ class PairWindow:
         """Count a step without a usable state; before the first state there are no steps."""
         if self._states is None:
             return
-        self._stamps[self.step % len(self._stamps)] = np.nan
-        self._paired[self.step % self.window] = False
+        self._stamps[self.step] = np.nan
+        self._paired[self.step] = False
         self.step += 1
         # The step has had its message: another message with this stamp is no new step.
         self.newest = stamp if np.isfinite(stamp) else self.newest
@@ -137,20 +138,19 @@ class PairWindow:
         self.newest = stamp
         if self.lag_seconds is not None:
             self._pace.add(stamp)
-        reach, slot = len(self._stamps), self.step % self.window
         known = True
         if self.increments:
             before, self._before = self._before, (self.step, now, then)
             known = before is not None and before[0] == self.step - 1 >= self._since
             if before is not None and known:
                 now, then = _change(before[1], now), _change(before[2], then)
-        _store(self._states[:, self.step % reach], then)
-        self._stamps[self.step % reach] = stamp if known else np.nan
+        _store(self._states, self.step, then)
+        self._stamps[self.step] = stamp if known else np.nan
         past = self._past(stamp) if known else None
-        self._paired[slot] = past is not None
+        self._paired[self.step] = past is not None
         if past is not None:
-            _store(self._x[:, slot], now)
-            self._y[:, slot] = self._states[:, past].reshape(2, -1)
+            _store(self._x, self.step, now)
+            _store(self._y, self.step, Reals(*(ring[past].reshape(-1) for ring in self._states)))
             self.first = self.step if self.first is None else self.first
         self.step += 1
         return past is not None
@@ -167,9 +167,8 @@ class PairWindow:
             Step of the newer state of each pair, ascending.
         """
         steps = np.arange(self.step - self.window, self.step)
-        steps = steps[self._paired[steps % self.window]]
-        slots = steps % self.window
-        x, y = merge(Reals(*self._x[:, slots])), merge(Reals(*self._y[:, slots]))
+        steps = steps[self._paired[steps]]
+        x, y = (merge(Reals(*(ring[steps] for ring in side))) for side in (self._x, self._y))
         return x, y, steps
 
     def why_no_pair(self) -> str | None:
@@ -180,14 +179,15 @@ class PairWindow:
         memory = len(self._stamps)
         return self._pace.why_no_past(self.lag_seconds, self.tolerance, furthest, memory)
 
-    def _allocate(self, d: int, past: int) -> NDArray[np.float64]:
-        """Make the rings over steps, and return that of the states."""
+    def _allocate(self, d: int, past: int) -> tuple[Ring, Ring]:
+        """Make the rings over steps, and return those of the states."""
         reach = self.window + self.lag + self.history
-        self._stamps = np.full(reach, np.nan)  # NaN: a hole
-        self._x = np.zeros((2, self.window, d))
-        self._y = np.zeros((2, self.window, self.history * past))
-        self._paired = np.zeros(self.window, bool)
-        return np.zeros((2, reach, past))
+        self._stamps = Ring(reach, fill=np.nan)  # NaN: a hole
+        self._x = Ring(self.window, d), Ring(self.window, d)
+        width = self.history * past
+        self._y = Ring(self.window, width), Ring(self.window, width)
+        self._paired = Ring(self.window, fill=False, dtype=bool)
+        return Ring(reach, past), Ring(reach, past)
 
     def _ages(self) -> NDArray[np.float64]:
         """Seconds between a state and its past states [history]."""
@@ -199,15 +199,13 @@ class PairWindow:
         return ages
 
     def _past(self, stamp: float) -> NDArray[np.intp] | None:
-        """Slots of s_<t-Δt>, newest first; None if one is a hole or further back than memory."""
-        reach = len(self._stamps)
+        """Steps or slots of s_<t-Δt>, newest first; None if one is a hole or not remembered."""
         if self.lag_seconds is None or self.counted:
             steps = self.step - self.lag - np.arange(self.history)
-            slots = steps % reach
-            there = steps[-1] >= self._since and not np.isnan(self._stamps[slots]).any()
-            return slots if there else None
+            there = steps[-1] >= self._since and not np.isnan(self._stamps[steps]).any()
+            return steps if there else None
         tolerance = self.tolerance
-        off = np.abs(self._stamps - (stamp - self._ages())[:, None])  # [history, reach]
+        off = np.abs(self._stamps.values - (stamp - self._ages())[:, None])  # [history, reach]
         slots = np.where(np.isnan(off), np.inf, off).argmin(1)
         return slots if (off[np.arange(self.history), slots] <= tolerance).all() else None
 
@@ -218,15 +216,15 @@ def _change(before: Reals, now: Reals) -> Reals:
     return Reals(now.high - before.high + low, None)
 
 
-def _store(row: NDArray[np.float64], state: Reals) -> None:
-    """Write a state into a row [2, d] of a ring."""
-    row[0], row[1] = state.high, 0.0 if state.low is None else state.low
+def _store(rings: tuple[Ring, Ring], step: int, state: Reals) -> None:
+    """Write a state into the rings of its high and low parts."""
+    rings[0][step], rings[1][step] = state.high, 0.0 if state.low is None else state.low
 
 
 class Pace:
-    """The time from one state to the next, over the last of them.
+    """Sampling period of a stream, estimated from its stamps; sets the tolerance for past states.
 
-    It is the 10th percentile. Lost messages make some steps longer, and a few close stamps make
+    The period is the 10th percentile of the newest steps. Lost messages make some steps longer, and a few close stamps make
     some shorter; neither changes the percentile much.
     """
 

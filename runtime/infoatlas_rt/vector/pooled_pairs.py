@@ -12,6 +12,7 @@ from ..curves.ensemble_curve import Pairs
 from ..errors import InputError
 from ..inputs.arrays import Reals, as_reals, merge
 from ..inputs.checks import as_count
+from ..inputs.ring import Ring
 
 LARGEST = 10**7  # states of a pool
 
@@ -46,10 +47,10 @@ class PooledPairs:
                 f"{self.envs} environments of {reach} steps are more than the {LARGEST} states "
                 "that fit: use a shorter window"
             )
-        # [2, reach, E, d], high and low as in `Reals`; a ring over steps.
-        self._states: NDArray[np.float64] | None = None
-        self._usable = np.zeros((reach, self.envs), bool)
-        self._episode = np.zeros((reach, self.envs), np.int64)
+        self._reach = reach
+        self._states: tuple[Ring, Ring] | None = None  # [reach, E, d] high and low, as `Reals`
+        self._usable = Ring(reach, self.envs, fill=False, dtype=bool)
+        self._episode = Ring(reach, self.envs, fill=0, dtype=np.int64)
         self._step = 0
 
     def push(self, states: ArrayLike, done: ArrayLike | None = None) -> Pairs:
@@ -77,28 +78,29 @@ class PooledPairs:
             raise InputError(f"done has shape {flags.shape}: pass booleans [{self.envs}]")
         ended = flags == 1
         if self._states is None:
-            self._states = np.zeros((2, len(self._usable), *now.shape))
-        if now.shape != self._states.shape[2:]:
+            self._states = Ring(self._reach, *now.shape), Ring(self._reach, *now.shape)
+        before = self._states[0].values.shape[1:]
+        if now.shape != before:
             raise InputError(
-                f"states have shape {now.shape}, before they had {self._states.shape[2:]}: "
+                f"states have shape {now.shape}, before they had {before}: "
                 "make new PooledPairs for another robot"
             )
-        reach = len(self._usable)
-        slot, before = self._step % reach, (self._step - 1) % reach
-        self._states[0, slot], self._states[1, slot] = now, 0.0 if low is None else low
-        self._usable[slot] = np.isfinite(now).all(1) & ~ended
-        self._episode[slot] = self._episode[before] + ended
+        step = self._step
+        self._states[0][step], self._states[1][step] = now, 0.0 if low is None else low
+        self._usable[step] = np.isfinite(now).all(1) & ~ended
+        self._episode[step] = self._episode[step - 1] + ended
         self._step += 1
 
         steps = np.arange(max(0, self._step - self.window), self._step)
         steps = steps[steps >= self._offsets[-1]]
-        slots = (steps[:, None] - self._offsets) % reach  # [w, 1 + history]
-        usable = self._usable[slots].all(1)
-        usable &= (self._episode[slots] == self._episode[slots[:, :1]]).all(1)
+        both = steps[:, None] - self._offsets  # steps of both sides [w, 1 + history]
+        usable = self._usable[both].all(1)
+        usable &= (self._episode[both] == self._episode[both[:, :1]]).all(1)
         which, env = np.nonzero(usable)
-        rows = self._states[:, slots[which], env[:, None]]  # [2, n, 1 + history, d]
+        rows = [ring[both[which], env[:, None]] for ring in self._states]  # [n, 1 + history, d]
         # Both sides are merged together, so that both have the same origin.
-        merged = merge(Reals(*rows.reshape(2, -1, now.shape[1]))).reshape(rows.shape[1:])
+        merged = merge(Reals(*(part.reshape(-1, now.shape[1]) for part in rows)))
+        merged = merged.reshape(rows[0].shape)
         samples = steps[which] * self.envs + env
         width = self.history * now.shape[1]
         return Pairs(merged[:, 0], merged[:, 1:].reshape(len(merged), width), samples)

@@ -86,7 +86,7 @@ class VectorTracker(VectorEpisodes):
             )
         self._filter.push(rows, states)
         self._gain[rows] = 0.0
-        for found in self._filter.passed(rows, self.posterior):
-            self.newest[found.row] = found.keystate
-            self.steps[found.row, found.keystate] = found.step
-            self._gain[found.row] += 1
+        for row, event in self._filter.passed(rows, self.posterior):
+            self.newest[row] = event.keystate
+            self.steps[row, event.keystate] = event.step
+            self._gain[row] += 1

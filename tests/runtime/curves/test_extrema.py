@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from infoatlas_rt.curves.ensemble_curve import MICurve
 from infoatlas_rt.curves.extrema import ExtremumDetector
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.streams.sliding_window import WindowEstimate
@@ -164,13 +165,21 @@ def test_delay_is_kept_and_extrema_alternate(delay):
     assert total > 20
 
 
-def curve_of(values, influence, **extra):
-    return SimpleNamespace(
-        mi=values,
-        influence=influence,
-        per_slice=np.repeat(values[:, None], 3, axis=1),
+def curve_of(values, influence):
+    return MICurve(
         position=np.linspace(0, 1, len(values)),
-        **extra,
+        mi=values,
+        stderr=np.zeros(len(values)),
+        noise=np.zeros(len(values)),
+        samples=np.full(len(values), N),
+        per_slice=np.repeat(values[:, None], 3, axis=1),
+        influence=influence,
+        saturated=np.zeros(len(values), bool),
+        mode="normalised",
+        lag=2,
+        history=1,
+        dropped=(),
+        how="",
     )
 
 

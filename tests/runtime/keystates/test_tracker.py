@@ -30,10 +30,10 @@ def test_unseen_episodes_within_two_steps(found):
         tracker.reset()
         events = follow(tracker, episode)
         assert [event.keystate for event in events] == [0, 1]
-        assert np.abs([event.detected_at for event in events] - true).max() <= 3
+        assert np.abs([event.detected_step for event in events] - true).max() <= 3
         assert np.abs([event.step for event in events] - true).max() <= 2
         assert all(0.99 < event.posterior <= 1 for event in events)
-        assert all(event.step <= event.detected_at for event in events)
+        assert all(event.step <= event.detected_step for event in events)
 
 
 def test_grasps_of_unseen_demonstrations_within_two_steps():
@@ -47,7 +47,7 @@ def test_grasps_of_unseen_demonstrations_within_two_steps():
     delays = []
     for episode, true in zip(states[15:45], grasp[15:45], strict=True):
         tracker.reset()
-        delays += [event.detected_at - true for event in follow(tracker, episode)]
+        delays += [event.detected_step - true for event in follow(tracker, episode)]
     assert len(delays) == 30
     assert np.abs(delays).max() <= 2
 
@@ -58,7 +58,7 @@ def test_it_is_causal(found):
     whole = follow(KeyStateTracker(found), episode)
     for cut in (10, 30, 50):
         part = follow(KeyStateTracker(found), episode[:cut])
-        assert part == [event for event in whole if event.detected_at < cut]
+        assert part == [event for event in whole if event.detected_step < cut]
 
 
 def test_reset_starts_a_new_episode(found):

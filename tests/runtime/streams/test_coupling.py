@@ -46,12 +46,12 @@ def test_taken_along_and_left(estimator, seed):
     events = run(CouplingDetector(estimator), tool, carried(tool), stamps=stamps)
     assert [event.kind for event in events] == ["coupled", "decoupled"]
     taken, left = events
-    assert TAKEN < taken.detected_at <= TAKEN + 30
-    assert LEFT < left.detected_at <= LEFT + 10
-    assert abs(taken.index - TAKEN) <= 5 and abs(left.index - LEFT) <= 3
+    assert TAKEN < taken.detected_step <= TAKEN + 30
+    assert LEFT < left.detected_step <= LEFT + 10
+    assert abs(taken.step - TAKEN) <= 5 and abs(left.step - LEFT) <= 3
     for event in events:
-        assert event.stamp == stamps[event.index]
-        assert event.detected_stamp == stamps[event.detected_at]
+        assert event.stamp == stamps[event.step]
+        assert event.detected_stamp == stamps[event.detected_step]
     assert taken.value > ENTER and taken.z > Z and taken.stderr > 0
 
 
@@ -95,7 +95,7 @@ def test_it_is_causal(estimator):
     tool = hand(2)
     whole = run(CouplingDetector(estimator), tool, carried(tool))
     part = run(CouplingDetector(estimator), tool[:100], carried(tool)[:100])
-    assert part == [event for event in whole if event.detected_at < 100] and part
+    assert part == [event for event in whole if event.detected_step < 100] and part
 
 
 def test_holes_and_restarts(estimator):
@@ -111,12 +111,12 @@ def test_holes_and_restarts(estimator):
     # The loop of a bag: stamps jump back, and all is as if it were the first time.
     again = run(detector, tool, thing, stamps=stamps - 20)
     assert detector.online.counts["resets"] == 1
-    assert [(e.kind, e.index, e.value) for e in again] == [
-        (e.kind, e.index, e.value) for e in expected
+    assert [(e.kind, e.step, e.value) for e in again] == [
+        (e.kind, e.step, e.value) for e in expected
     ]
     detector.reset()
     assert not detector.coupled and detector.reading is None
-    assert [e.index for e in run(detector, tool, thing)] == [e.index for e in expected]
+    assert [e.step for e in run(detector, tool, thing)] == [e.step for e in expected]
 
 
 def test_a_lost_state_makes_no_motion(estimator):
@@ -150,9 +150,9 @@ def test_picked_cubes(estimator):
         detector = CouplingDetector(estimator)
         events = run(detector, state[:, 18:21], state[:, 28:31])
         assert all(event.kind == "coupled" for event in events)
-        assert all(event.detected_at >= held.argmax() for event in events)
-        assert all(event.index >= held.argmax() - 1 for event in events)  # both have to move
-        delays += [event.detected_at - held.argmax() for event in events[:1]]
+        assert all(event.detected_step >= held.argmax() for event in events)
+        assert all(event.step >= held.argmax() - 1 for event in events)  # both have to move
+        delays += [event.detected_step - held.argmax() for event in events[:1]]
     assert len(delays) >= 3 and np.median(delays) <= 16
 
 

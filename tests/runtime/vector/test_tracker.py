@@ -17,7 +17,7 @@ def found():
 def alone(found, states):
     """Steps and times of detection by a tracker of one episode."""
     tracker = KeyStateTracker(found)
-    return [(e.step, e.detected_at) for state in states for e in tracker.push(state)]
+    return [(e.step, e.detected_step) for state in states for e in tracker.push(state)]
 
 
 def test_it_reports_what_single_trackers_do(found):

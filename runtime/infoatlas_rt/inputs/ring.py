@@ -1,0 +1,49 @@
+"""A ring buffer over steps: the newest ones, in memory that does not grow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Ring:
+    """Values of the newest steps; step t is stored in slot t % length.
+
+    Indexed by a step, or by an array of steps, and then along the other axes: `ring[steps, rows]`.
+
+    Parameters
+    ----------
+    length : int
+        Steps that are remembered.
+    *shape : int
+        Of the values of one step.
+    fill : float or bool
+        Value of steps that have not been written.
+    dtype : numpy dtype
+
+    Attributes
+    ----------
+    values : [length, *shape]
+        The slots.
+    """
+
+    def __init__(
+        self, length: int, *shape: int, fill: float | bool = 0.0, dtype: Any = np.float64
+    ) -> None:
+        self.values: NDArray[Any] = np.full((length, *shape), fill, dtype)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.values[self._slots(at)]
+
+    def __setitem__(self, at: Any, values: Any) -> None:
+        self.values[self._slots(at)] = values
+
+    def _slots(self, at: Any) -> Any:
+        if isinstance(at, tuple):
+            return (at[0] % len(self.values), *at[1:])
+        return at % len(self.values)
