@@ -1,11 +1,11 @@
-"""A ROS 2 node that listens to infoatlas: prints mutual information and key states as they come.
+"""A ROS 2 node that listens to infoatlas: prints estimates and extrema as they come.
 
 ros2 launch infoatlas_ros2 infoatlas.launch.py config:=manipulator
 python examples/ros_client.py
 """
 
 import rclpy
-from infoatlas_msgs.msg import KeyState, MutualInformation
+from infoatlas_msgs.msg import Extremum, MutualInformation
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 
@@ -14,14 +14,14 @@ class Client(Node):
     def __init__(self):
         super().__init__("infoatlas_client")
         self.create_subscription(MutualInformation, "/infoatlas/mutual_information", self.read, 10)
-        self.create_subscription(KeyState, "/infoatlas/key_states", self.mark, 10)
+        self.create_subscription(Extremum, "/infoatlas/extrema", self.mark, 10)
 
     def read(self, message):
         interval = 1.645 * message.standard_error
         print(f"{seconds(message):.2f} s: {message.value:.2f} ± {interval:.2f} nats", flush=True)
 
     def mark(self, message):
-        print(f"{seconds(message):.2f} s: key state, {message.kind}", flush=True)
+        print(f"{seconds(message):.2f} s: {message.kind}", flush=True)
 
 
 def seconds(message):

@@ -27,7 +27,7 @@ import rclpy
 from ament_index_python.packages import get_package_prefix
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped
-from infoatlas_msgs.msg import KeyState, MutualInformation
+from infoatlas_msgs.msg import Coupling, MutualInformation
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from matplotlib.figure import Figure
@@ -39,7 +39,7 @@ from std_srvs.srv import Trigger
 from infoatlas_rt.cli.curve_plots import stream_figure
 from infoatlas_rt.cli.drawing import EVENTS, QUIET, check_file
 from infoatlas_rt.messages.bag_curve import StreamCurve
-from infoatlas_rt.streams.coupling import CouplingEvent
+from infoatlas_rt.streams.events import Event
 
 ROOT = Path(__file__).parents[1]
 RATE = 20
@@ -74,12 +74,12 @@ class Robot:
             self.node.create_publisher(PoseStamped, topic, qos_profile_sensor_data)
             for topic in TOPICS
         ]
-        self.readings: list[MutualInformation] = []
-        self.events: list[tuple[float, KeyState]] = []  # arrival, message
+        self.estimates: list[MutualInformation] = []
+        self.events: list[tuple[float, Coupling]] = []  # arrival, message
         self.node.create_subscription(
-            MutualInformation, "/infoatlas/coupling", self.readings.append, 100
+            MutualInformation, "/infoatlas/motion_information", self.estimates.append, 100
         )
-        self.node.create_subscription(KeyState, "/infoatlas/key_states", self._keep, 100)
+        self.node.create_subscription(Coupling, "/infoatlas/couplings", self._keep, 100)
         self._change = self.node.create_client(ChangeState, "/infoatlas/change_state")
         self._reset = self.node.create_client(Trigger, "/infoatlas/reset")
         self._executor = SingleThreadedExecutor()
@@ -92,9 +92,8 @@ class Robot:
         except ExternalShutdownException:
             pass
 
-    def _keep(self, event: KeyState) -> None:
-        if event.kind in (KeyState.COUPLED, KeyState.DECOUPLED):
-            self.events.append((time.time(), event))
+    def _keep(self, event: Coupling) -> None:
+        self.events.append((time.time(), event))
 
     def _call(self, client: Any, request: Any) -> bool:
         if not client.wait_for_service(20):
@@ -130,14 +129,14 @@ class Robot:
         return stamps / 1e9
 
 
-def report(number: int, stamps: np.ndarray, held: np.ndarray, events: list[KeyState]) -> list[int]:
+def report(number: int, stamps: np.ndarray, held: np.ndarray, events: list[Coupling]) -> list[int]:
     """Print the simulator's flags and the node's events; returns delays in steps."""
     print(f"Demonstration {number}, and back again: {len(stamps) / RATE:.1f} s")
     delays = []
     flags = np.diff(np.r_[False, held, False].astype(int))
     for kind, action, change in (
-        (KeyState.COUPLED, "taken", 1),
-        (KeyState.DECOUPLED, "let go", -1),
+        (Coupling.COUPLED, "taken", 1),
+        (Coupling.DECOUPLED, "let go", -1),
     ):
         true = int(np.flatnonzero(flags == change)[0])
         line = f"  the simulator: cube {action} at step {true} ({true / RATE:.2f} s); the node: "
@@ -165,27 +164,27 @@ def picture(robot: Robot, played: list[tuple[np.ndarray, np.ndarray, np.ndarray]
     stamps = np.concatenate([stamps for stamps, _, _ in played])
     states = np.concatenate([states for _, states, _ in played])
     curve = StreamCurve(
-        stamp=np.array([seconds(m.header.stamp) for m in robot.readings]),
-        mi=np.array([m.value for m in robot.readings]),
-        stderr=np.array([m.standard_error for m in robot.readings]),
-        noise=np.array([m.noise for m in robot.readings]),
-        local=np.array([m.local_value for m in robot.readings]),
-        fill=np.array([m.fill for m in robot.readings]),
-        saturated=np.array([m.saturated for m in robot.readings]),
-        keystates=[],
+        stamp=np.array([seconds(m.header.stamp) for m in robot.estimates]),
+        mi=np.array([m.value for m in robot.estimates]),
+        stderr=np.array([m.standard_error for m in robot.estimates]),
+        noise=np.array([m.noise for m in robot.estimates]),
+        local=np.array([m.local_value for m in robot.estimates]),
+        fill=np.array([m.fill for m in robot.estimates]),
+        saturated=np.array([m.saturated for m in robot.estimates]),
+        extrema=[],
         start=start,
         states=[(stamps, states[:, columns][:, :3]) for columns in COLUMNS],
         names=[("x", "y", "z")] * 2,
         how="",
-        coupling=[
-            CouplingEvent(
+        events=[
+            Event(
                 kind=event.kind,
-                index=event.index,
+                step=event.step,
                 stamp=seconds(event.detected_stamp),
                 value=event.value,
                 stderr=event.standard_error,
                 z=event.z,
-                detected_at=event.detected_at,
+                detected_step=event.detected_step,
                 detected_stamp=seconds(event.detected_stamp),
             )
             for _, event in robot.events
@@ -247,8 +246,8 @@ def main() -> int:
         node.terminate()
         node.wait(10)
         rclpy.try_shutdown()
-    if not robot.readings:
-        print("no reading came: see what the node printed", file=sys.stderr)
+    if not robot.estimates:
+        print("no estimate came: see what the node printed", file=sys.stderr)
         return 1
     print(
         f"{len(delays)} of {2 * len(played)} moments found, {np.median(delays):.0f} steps "

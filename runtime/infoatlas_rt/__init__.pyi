@@ -23,7 +23,7 @@ from .keystates.result import KeyStates as KeyStates
 from .keystates.tracker import KeyStateTracker as KeyStateTracker
 from .streams.coupling import CouplingDetector as CouplingDetector
 from .streams.events import Event as Event
-from .streams.sliding_window import OnlineEstimator as OnlineEstimator
+from .streams.online import OnlineEstimator as OnlineEstimator
 from .vector.pooled_pairs import PooledPairs as PooledPairs
 from .vector.tracker import VectorTracker as VectorTracker
 from .vector.windows import VectorWindows as VectorWindows

@@ -22,7 +22,7 @@ from infoatlas_rt import (
 from infoatlas_rt.curves.ensemble_curve import ensemble_pairs, mi_curve
 from infoatlas_rt.inputs.trajectories import Trajectories
 from infoatlas_rt.messages.sync import Synchroniser
-from infoatlas_rt.streams.sliding_window import OnlineEstimator
+from infoatlas_rt.streams.online import OnlineEstimator
 from infoatlas_rt.vector.pooled_pairs import PooledPairs
 
 LEAST = -0.1  # nats: no reading is below

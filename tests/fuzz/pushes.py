@@ -11,7 +11,7 @@ from calls import Wrong, check
 from values import NOW, Rng, pick
 
 from infoatlas_rt import InfoAtlasError
-from infoatlas_rt.streams.sliding_window import OnlineEstimator
+from infoatlas_rt.streams.online import OnlineEstimator
 from infoatlas_rt.vector.pooled_pairs import PooledPairs
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import rclpy
 from ament_index_python.packages import get_package_prefix
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
-from infoatlas_msgs.msg import KeyState, MutualInformation
+from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.srv import DescribeParameters, SetParametersAtomically
@@ -81,20 +82,25 @@ class Bench:
     def __init__(self, name: str = "infoatlas") -> None:
         self.node = rclpy.create_node("bench")
         self.name = name
-        self.readings: list[tuple[float, MutualInformation]] = []  # arrival, message
+        self.estimates: list[tuple[float, MutualInformation]] = []  # arrival, message
+        self.extrema: list[Extremum] = []
         self.keystates: list[KeyState] = []
+        self.couplings: list[Coupling] = []
         self.statuses: list[Any] = []
         self._news = threading.Condition()
         node, base = self.node, f"/{name}"
         node.create_subscription(
             MutualInformation,
             f"{base}/mutual_information",
-            lambda m: self._add(self.readings, (time.time(), m)),
+            lambda m: self._add(self.estimates, (time.time(), m)),
             RELIABLE,
         )
-        node.create_subscription(
-            KeyState, f"{base}/key_states", lambda m: self._add(self.keystates, m), RELIABLE
-        )
+        for kind, topic, where in (
+            (Extremum, "extrema", self.extrema),
+            (KeyState, "key_states", self.keystates),
+            (Coupling, "couplings", self.couplings),
+        ):
+            node.create_subscription(kind, f"{base}/{topic}", partial(self._add, where), RELIABLE)
         node.create_subscription(DiagnosticArray, "/diagnostics", self._diagnose, 10)
         self._change = node.create_client(ChangeState, f"{base}/change_state")
         self._get = node.create_client(GetState, f"{base}/get_state")
@@ -136,7 +142,9 @@ class Bench:
 
     def read(self, message: Any, seconds: float = 15.0) -> None:
         """Wait until a message is the newest one that has been read."""
-        self.wait(lambda: self.readings and self.readings[-1][1].header == message.header, seconds)
+        self.wait(
+            lambda: self.estimates and self.estimates[-1][1].header == message.header, seconds
+        )
 
     def _ask(self, client: Any, request: Any) -> Any:
         """The answer to a request, or None.
@@ -201,7 +209,7 @@ class Bench:
         """Unconfigured, with parameters as given, else small; what was seen is forgotten."""
         self.down()
         assert self.set(**(SMALL | values)) == ""
-        self.readings.clear()
+        self.estimates.clear()
         self.keystates.clear()
         self.statuses.clear()
 

@@ -53,15 +53,14 @@ def poses(positions, start):
     return messages
 
 
-def events(bench, *kinds):
-    return [m for m in bench.keystates if m.kind in kinds]
-
-
 def test_the_grasp_couples_tool_and_cube(bench, demonstrations):
     """Each event and each reading is the library's; after a reset all begins anew."""
     motions = []
     subscription = bench.node.create_subscription(
-        MutualInformation, "/infoatlas/coupling", lambda m: bench._add(motions, m), RELIABLE
+        MutualInformation,
+        "/infoatlas/motion_information",
+        lambda m: bench._add(motions, m),
+        RELIABLE,
     )
     bench.up(**POSES, coupling=True, window=32)
     tool, cube = bench.publisher(PoseStamped, TOOL), bench.publisher(PoseStamped, CUBE)
@@ -71,7 +70,7 @@ def test_the_grasp_couples_tool_and_cube(bench, demonstrations):
         detector.reset()
         assert bench.reset().success
         motions.clear()
-        bench.keystates.clear()
+        bench.couplings.clear()
         expected, found = {}, []
         sides = (poses(states[:, c : c + 3], start) for c in (18, 28))
         for a, b in zip(*sides, strict=True):
@@ -80,8 +79,8 @@ def test_the_grasp_couples_tool_and_cube(bench, demonstrations):
                 np.array([m.pose.position.x, m.pose.position.y, m.pose.position.z]) for m in (a, b)
             ]
             found += detector.push(*ours, stamp)
-            if detector.reading is not None:
-                expected[stamp] = detector.reading.estimate
+            if detector.latest is not None:
+                expected[stamp] = detector.latest.estimate
             tool.publish(a)
             cube.publish(b)
             time.sleep(0.01)  # best effort, as cameras are: no faster than it is taken
@@ -89,17 +88,17 @@ def test_the_grasp_couples_tool_and_cube(bench, demonstrations):
                 bench.wait(lambda t=stamp: motions and seconds(motions[-1].header.stamp) == t)
         got = {seconds(m.header.stamp): m.value for m in motions}
         assert got == {stamp: estimate.mi for stamp, estimate in expected.items()}
-        told = events(bench, "coupled", "decoupled")
+        told = bench.wait(lambda: bench.couplings)
         assert [event.kind for event in found] == ["coupled"]
         for message, event in zip(told, found, strict=True):
             assert (message.kind, message.value, message.z) == (event.kind, event.value, event.z)
             assert message.standard_error == event.stderr
-            assert (message.index, message.detected_at) == (event.index, event.detected_at)
+            assert (message.step, message.detected_step) == (event.step, event.detected_step)
             assert seconds(message.header.stamp) == event.stamp
             assert seconds(message.detected_stamp) == event.detected_stamp
-            assert message.keystate == -1 and message.header.frame_id == "world"
+            assert message.header.frame_id == "world"
         grasp = int(held.argmax())
-        assert grasp <= told[0].detected_at <= grasp + 20
+        assert grasp <= told[0].detected_step <= grasp + 20
     bench.node.destroy_subscription(subscription)
 
 
@@ -111,7 +110,7 @@ def test_a_bag_reports_the_same_couplings(bench, tmp_path):
         "--window 40 --threads 1 --json"
     )
     done = subprocess.run([*command, *options.split()], capture_output=True, check=True)
-    expected = json.loads(done.stdout)["coupling"]
+    expected = json.loads(done.stdout)["events"]
     assert [event["kind"] for event in expected][:1] == ["coupled"]
 
     bench.up(**POSES, coupling=True, window=40)
@@ -125,11 +124,10 @@ def test_a_bag_reports_the_same_couplings(bench, tmp_path):
                 stamp = seconds(message.header.stamp)
                 bench.wait(
                     lambda t=stamp: (
-                        bench.readings and seconds(bench.readings[-1][1].header.stamp) == t
+                        bench.estimates and seconds(bench.estimates[-1][1].header.stamp) == t
                     )
                 )
-    told = events(bench, "coupled", "decoupled")
-    assert [(m.kind, seconds(m.header.stamp), m.value) for m in told] == [
+    assert [(m.kind, seconds(m.header.stamp), m.value) for m in bench.couplings] == [
         (e["kind"], e["stamp"], e["value"]) for e in expected
     ]
 
@@ -155,14 +153,14 @@ def test_a_grasp_is_announced_after_15_demonstrations(bench, demonstrations, tmp
         for message, state in zip(messages, states, strict=True):
             message.velocity = state[9:18].tolist()
         feed(publisher, messages, 200)
-        bench.wait(lambda: [m.keystate for m in events(bench, "phase")] == [0, 1, 2])
-        grasp = events(bench, "phase")[number]
+        bench.wait(lambda: [m.keystate for m in bench.keystates] == [0, 1, 2])
+        grasp = bench.keystates[number]
         true = int(held.argmax())
-        assert abs(grasp.index - true) <= 2 and abs(grasp.detected_at - true) <= 2
-        assert seconds(grasp.header.stamp) == seconds(messages[grasp.index].header.stamp)
-        assert grasp.posterior > 0.99 and grasp.value == 0.0
+        assert abs(grasp.step - true) <= 2 and abs(grasp.detected_step - true) <= 2
+        assert seconds(grasp.header.stamp) == seconds(messages[grasp.step].header.stamp)
+        assert grasp.posterior > 0.99
         start += 10 * 10**9
-    assert bench.readings, "the windowed reading goes on beside it"
+    assert bench.estimates, "the window's estimates go on beside it"
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def test_the_client_prints_what_the_node_publishes(bench, tmp_path):
             messages = joint_states(walk(100), start=(1_700_000_000 + second) * 10**9)
             feed(publisher, messages)
             bench.read(messages[-1])
-            newest = bench.readings[-1][1]
+            newest = bench.estimates[-1][1]
             line = f"{seconds(newest.header.stamp):.2f} s: {newest.value:.2f} ± "
             time.sleep(1)
             if line in (tmp_path / "out").read_text():

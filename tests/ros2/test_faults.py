@@ -24,8 +24,9 @@ from infoatlas_ros2.parameters import Settings
 from infoatlas_ros2.worker import Worker
 from infoatlas_rt import Estimator
 from infoatlas_rt.messages.fields import Extractor
+from infoatlas_rt.messages.receiver import Receiver, Sample
 from infoatlas_rt.messages.schema import Schema
-from infoatlas_rt.messages.stream import Sample, Stream
+from infoatlas_rt.messages.stream import Stream
 
 PUBLISHER = Path(__file__).with_name("publish.py")
 
@@ -44,7 +45,7 @@ def run(bench, messages, kind, rate=250.0):
     status = bench.diagnosis(lambda s: counts(s, stream) == stream.counts)
     seen = [s for s in bench.statuses if f"({kind})" in s.message]
     assert seen and all(s.level == s.WARN for s in seen)
-    for _, m in bench.readings:
+    for _, m in bench.estimates:
         reading = expected[seconds(m.header.stamp)]
         assert m.value == reading.estimate.mi and m.fill == reading.fill
     assert values(status)["last error"] == ""
@@ -97,8 +98,8 @@ def test_lost_messages_leave_holes(bench):
     bench.up()
     feed(bench.publisher(), messages, 250)
     bench.read(messages[-1])
-    assert max(m.fill for _, m in bench.readings) < 1
-    for _, m in bench.readings:
+    assert max(m.fill for _, m in bench.estimates) < 1
+    for _, m in bench.estimates:
         assert m.value == expected[seconds(m.header.stamp)].estimate.mi
 
 
@@ -110,11 +111,11 @@ def test_time_jumps_back(bench):
     publisher = bench.publisher()
     feed(publisher, messages)
     bench.read(messages[-1])
-    first = len(bench.readings)
+    first = len(bench.estimates)
     feed(publisher, messages)
-    bench.wait(lambda: len(bench.readings) > first)
+    bench.wait(lambda: len(bench.estimates) > first)
     bench.read(messages[-1])
-    for _, m in bench.readings:
+    for _, m in bench.estimates:
         assert m.value == expected[seconds(m.header.stamp)].estimate.mi
     assert values(bench.diagnosis())["messages: resets"] == "1"
 
@@ -124,9 +125,9 @@ def test_dimension_changes_with_a_restart(bench):
     bench.up()
     publisher = bench.publisher()
     feed(publisher, joint_states(walk(90, dim=4)), 250)
-    bench.wait(lambda: bench.readings)
+    bench.wait(lambda: bench.estimates)
     feed(publisher, joint_states(walk(90, dim=6), start=1_600_000_000 * 10**9), 250)
-    bench.wait(lambda: bench.readings[-1][1].header.stamp.sec < 1_700_000_000)
+    bench.wait(lambda: bench.estimates[-1][1].header.stamp.sec < 1_700_000_000)
     assert values(bench.diagnosis())["coordinates"] == "6"
 
 
@@ -139,7 +140,7 @@ def test_publisher_dies_and_another_takes_over(bench, how):
     bench.up(lag_seconds=0.02, stall_after=0.5)
     one = robot(1)
     try:
-        bench.wait(lambda: len(bench.readings) > 5)
+        bench.wait(lambda: len(bench.estimates) > 5)
         os.kill(one.pid, how)
         one.wait(10)
         stalled = bench.diagnosis(
@@ -149,7 +150,7 @@ def test_publisher_dies_and_another_takes_over(bench, how):
         assert bench.state() == "active"
         two = robot(2)
         try:
-            bench.wait(lambda: bench.readings[-1][1].header.frame_id == "robot_2")
+            bench.wait(lambda: bench.estimates[-1][1].header.frame_id == "robot_2")
             bench.diagnosis(lambda s: s.message == "reading")
         finally:
             two.kill()
@@ -197,15 +198,16 @@ def test_no_pair_across_what_a_full_queue_dropped():
         return Estimator.estimate(real, x, y, **options)
 
     slow = SimpleNamespace(model_file=real.model_file, seconds={"total": 1.0}, estimate=estimate)
-    settings = Settings(lag=2, lag_seconds=0.0, window=40, queue=30, key_state_delay=3600.0)
+    settings = Settings(lag=2, lag_seconds=0.0, window=40, queue=30, extremum_delay=3600.0)
     extractor = Extractor(["position[:]"], Schema.of_class(JointState))
     maker = SimpleNamespace(
-        stream=lambda s: Stream(s.online(slow), s.detector(), extractor),
+        stream=lambda s: Stream(s.sliding_window(slow), slow, s.detector()),
+        receivers=lambda s: [Receiver(extractor)],
         estimator=slow,
         timed=nullcontext,
     )
     health = Health()
-    worker = Worker(maker, lambda: settings, lambda *told: None, health)
+    worker = Worker(maker, lambda: settings, lambda batch: None, health)
 
     def offer(steps):
         for t in steps:
@@ -214,7 +216,7 @@ def test_no_pair_across_what_a_full_queue_dropped():
     for first in (0, 20):
         offer(range(first, first + 20))
         deadline = time.monotonic() + 30
-        while worker.stream.online.counts["accepted"] < first + 20:
+        while worker.stream.window.counts["accepted"] < first + 20:
             assert time.monotonic() < deadline
     offer(range(40, 45))
     for first in (45, 105, 165):  # sixty come while one is read; the queue keeps thirty
@@ -234,10 +236,10 @@ def test_settings_that_do_not_fit_the_states(bench):
     publisher = bench.publisher()
     feed(publisher, joint_states(walk(90, dim=3)), 250)
     status = bench.diagnosis(lambda s: s.level == s.ERROR)
-    assert "k" in status.message and bench.state() == "active" and not bench.readings
+    assert "k" in status.message and bench.state() == "active" and not bench.estimates
     assert bench.set(k=2) == ""
     feed(publisher, joint_states(walk(90, dim=3), start=as_later()), 250)
-    bench.wait(lambda: bench.readings)
+    bench.wait(lambda: bench.estimates)
 
 
 def as_later():
@@ -257,7 +259,7 @@ def test_publisher_that_does_not_fit(bench):
     before = values(bench.diagnosis())["publishers"]
     feed(publisher, joint_states(walk(60)), 250)
     status = bench.diagnosis(lambda s: s.message.startswith(f"no message yet on {TOPIC}; a pub"))
-    assert status.level == status.WARN and int(before) > 0 and not bench.readings
+    assert status.level == status.WARN and int(before) > 0 and not bench.estimates
 
 
 def test_publisher_of_another_type(bench):
@@ -279,7 +281,7 @@ def test_one_of_two_topics_stalls(bench):
         arm.publish(message)
         wheels.publish(message)
         time.sleep(0.005)
-    bench.wait(lambda: bench.readings)
+    bench.wait(lambda: bench.estimates)
     feed(arm, messages[100:], 100)
     assert any(f"no message on {base} for" in s.message for s in bench.statuses)
 
@@ -289,8 +291,8 @@ def test_unstamped_headers_count_as_no_headers(bench):
     publisher = bench.publisher()
     before = time.time()
     feed(publisher, [JointState(position=s.tolist()) for s in walk(90)], 200)
-    bench.wait(lambda: bench.readings)
-    assert before < nanoseconds(bench.readings[0][1].header.stamp) * 1e-9 < time.time()
+    bench.wait(lambda: bench.estimates)
+    assert before < nanoseconds(bench.estimates[0][1].header.stamp) * 1e-9 < time.time()
 
 
 def test_jump_below_the_threshold_is_no_restart(bench):

@@ -4,10 +4,10 @@ import numpy as np
 from harness import feed, joint_states, seconds, values, walk
 from sensor_msgs.msg import JointState
 
-from infoatlas_rt import Estimator, ExtremumDetector, OnlineEstimator
+from infoatlas_rt import Estimator
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.schema import Schema
-from infoatlas_rt.messages.stream import Stream
+from player import Player
 
 NAMES = ("shoulder", "elbow", "wrist", "tip")
 
@@ -19,18 +19,17 @@ def named(messages, names=NAMES):
 
 
 def offline(messages, fields=("position[:]",), joints=(), **options):
-    """Readings of the library, by stamp, and the stream."""
+    """Estimates of the library, by stamp, and the stream."""
     options = {"lag": 2, "lag_seconds": 0.02, "window": 48} | options
-    online = OnlineEstimator(Estimator(k=2, slices=4, threads=1), **options)
     extractor = Extractor(fields, Schema.of_class(JointState), joints)
-    stream = Stream(online, ExtremumDetector(delay=1.0), extractor)
-    readings = [output.reading for message in messages for output in stream.push(message)]
-    return {reading.stamp: reading.estimate.mi for reading in readings}, stream
+    player = Player(Estimator(k=2, slices=4, threads=1), extractor, **options)
+    found = [output.estimate for message in messages for output in player.push(message)]
+    return {each.stamp: each.estimate.mi for each in found}, player.stream
 
 
 def agree(bench, expected):
-    assert bench.readings
-    for _, m in bench.readings:
+    assert bench.estimates
+    for _, m in bench.estimates:
         assert m.value == expected[seconds(m.header.stamp)]
 
 
@@ -64,7 +63,7 @@ def test_joints_that_are_asked_for(bench):
     feed(bench.publisher(), messages, 600)
     bench.read(arm[-1])
     agree(bench, expected)
-    assert {m.fill for _, m in bench.readings} == {1.0}
+    assert {m.fill for _, m in bench.estimates} == {1.0}
     status = bench.diagnosis(lambda s: values(s)["messages: not asked for"] == "150")
     assert values(status)["names"] == "position[wrist], position[shoulder], position[elbow]"
     assert values(status)["received"] == "300"
@@ -114,5 +113,5 @@ def test_a_gripper_that_comes_first(bench):
     bench.read(arm[-1])
     agree(bench, expected)
     last = seconds(arm[-1].header.stamp)
-    assert bench.readings[-1][1].value == alone[last] != 0  # as if there were no gripper
+    assert bench.estimates[-1][1].value == alone[last] != 0  # as if there were no gripper
     assert any("(other joints)" in s.message for s in bench.statuses)

@@ -17,24 +17,24 @@ def test_transitions_and_silence_outside_active(bench):
     publisher = bench.publisher()
     feed(publisher, [next(messages) for _ in range(80)])
     bench.diagnosis(lambda s: s.message == "inactive")
-    assert not bench.readings
+    assert not bench.estimates
     assert bench.transition("activate")
     feed(publisher, [next(messages) for _ in range(80)])
-    bench.wait(lambda: bench.readings)
+    bench.wait(lambda: bench.estimates)
     assert bench.transition("deactivate")
     bench.diagnosis(lambda s: s.message == "inactive")  # what was on its way has arrived
-    seen = len(bench.readings)
+    seen = len(bench.estimates)
     feed(publisher, [next(messages) for _ in range(80)])
     bench.diagnosis()
-    assert len(bench.readings) == seen
+    assert len(bench.estimates) == seen
     # Activated again, it starts afresh: another robot may be there, with more joints.
     assert bench.transition("activate")
     feed(publisher, joint_states(walk(80, dim=6), start=1_700_000_100 * 10**9))
-    bench.wait(lambda: len(bench.readings) > seen)
+    bench.wait(lambda: len(bench.estimates) > seen)
     assert values(bench.diagnosis())["coordinates"] == "6"
     assert bench.transition("deactivate")
     assert bench.transition("cleanup") and bench.state() == "unconfigured"
-    assert np.isfinite([m.value for _, m in bench.readings]).all()
+    assert np.isfinite([m.value for _, m in bench.estimates]).all()
     assert values(bench.diagnosis(lambda s: s.message == "unconfigured"))["topic"] == TOPIC
 
 
@@ -81,7 +81,7 @@ LIVE_REFUSED = {
     "k": (5, "k is 5, but the states have 4 coordinates"),
     "window": (31, "window=31 is below the 32 samples"),
     "lag": (0, "lag"),
-    "key_state_kinds": (["summit"], "summit"),
+    "extremum_kinds": (["summit"], "summit"),
     "rate_limit": (-1.0, "rate_limit"),
     "resolution": ([0.1, 0.2], "each of the 4 coordinates"),
     "slices": (1.5, "Wrong parameter type"),
@@ -93,23 +93,23 @@ def test_live_parameters(bench):
     publisher = bench.publisher()
     messages = iter(joint_states(walk(1000)))
     feed(publisher, [next(messages) for _ in range(70)])
-    bench.wait(lambda: bench.readings)
+    bench.wait(lambda: bench.estimates)
     for name, (value, reason) in LIVE_REFUSED.items():
         assert reason in bench.set(**{name: value}), name
     # All or none: a good value beside a bad one is not taken.
     assert "window=31" in bench.set(seed=1, window=31)
     bench.diagnosis(lambda s: s.message.startswith("stalled"))  # all is read
     assert bench.set(slices=6, window=40, seed=3) == ""
-    bench.readings.clear()
+    bench.estimates.clear()
     feed(publisher, [next(messages) for _ in range(80)])
-    bench.wait(lambda: bench.readings and bench.readings[-1][1].slices == 6)
-    assert {(m.slices, m.samples, m.k) for _, m in bench.readings} == {(6, 40, 2)}
-    assert len(bench.readings) <= 40  # the window started anew
+    bench.wait(lambda: bench.estimates and bench.estimates[-1][1].slices == 6)
+    assert {(m.slices, m.samples, m.k) for _, m in bench.estimates} == {(6, 40, 2)}
+    assert len(bench.estimates) <= 40  # the window started anew
     # What has nothing to do with the window leaves it alone.
-    assert bench.set(key_state_z=5.0, stall_after=2.0) == ""
-    before = len(bench.readings)
+    assert bench.set(extremum_z=5.0, stall_after=2.0) == ""
+    before = len(bench.estimates)
     feed(publisher, [next(messages)])
-    bench.wait(lambda: len(bench.readings) == before + 1)
+    bench.wait(lambda: len(bench.estimates) == before + 1)
 
 
 @pytest.mark.parametrize("name", ["topic", "topic_b"])
@@ -131,7 +131,7 @@ def test_what_is_no_topic_is_refused(bench, name):
 # Given at the start: what configure says of it, or nothing if it is fine.
 AT_THE_START = {
     "an invalid topic": ("topic:=/arm-left/joint_states", "topic is '/arm-left/joint_states'"),
-    "unknown kinds": ("key_state_kinds:=[summit]", "summit"),
+    "unknown kinds": ("extremum_kinds:=[summit]", "summit"),
     "an integer for a number": ("rate_limit:=10", ""),
     "integers for numbers": ("resolution:=[1, 2]", ""),
     "no fields": ("fields:=[]", ""),
@@ -231,7 +231,7 @@ def test_rate_limit(bench):
     feed(publisher, joint_states(walk(300)), 150)
     bench.diagnosis(lambda s: values(s)["received"] == "300")
     stamps = np.array(
-        [m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for _, m in bench.readings]
+        [m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for _, m in bench.estimates]
     )
     assert len(stamps) > 10 and np.diff(stamps).min() >= 100_000_000
     assert int(values(bench.diagnosis())["dropped: rate limit"]) > 0

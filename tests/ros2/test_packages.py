@@ -13,7 +13,7 @@ import pytest
 import yaml
 from ament_index_python.packages import get_package_prefix, get_package_share_directory
 from harness import Bench, values
-from infoatlas_msgs.msg import KeyState, MutualInformation
+from infoatlas_msgs.msg import Extremum, MutualInformation
 
 from infoatlas_ros2.parameters import Settings
 
@@ -100,7 +100,7 @@ def test_the_node_runs_with_the_python_of_the_active_environment(tmp_path):
 
 def test_layout_plots_what_is_published():
     root = ElementTree.parse(SHARE / "config" / "plotjuggler.xml").getroot()
-    kinds = {"mutual_information": MutualInformation, "key_states": KeyState}
+    kinds = {"mutual_information": MutualInformation, "extrema": Extremum}
     curves = [curve.get("name").split("/")[1:] for curve in root.iter("curve")]
     assert len(curves) >= 4
     for node, topic, field in curves:

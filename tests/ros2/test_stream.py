@@ -24,18 +24,18 @@ from harness import (
     values,
     walk,
 )
-from infoatlas_msgs.msg import KeyState
+from infoatlas_msgs.msg import Extremum
 from rclpy.qos import qos_profile_sensor_data
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float32MultiArray, Header
 
-from infoatlas_rt import Estimator, ExtremumDetector, OnlineEstimator
+from infoatlas_rt import Estimator, ExtremumDetector
 from infoatlas_rt.messages.bags import Bag
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.schema import Schema
-from infoatlas_rt.messages.stream import Stream
 from infoatlas_rt.messages.sync import Synchroniser
+from player import Player
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 from make_bag import STORE, make_bag
@@ -56,7 +56,7 @@ def test_twenty_seconds_at_100_hz(bench, capsys):
 
     def at_rest(status):
         """A busy machine may stall in between: then what was sent since is still on its way."""
-        every = int(values(status)["readings"]) == len(bench.readings)
+        every = int(values(status)["readings"]) == len(bench.estimates)
         return every and status.message.startswith("stalled")
 
     status = values(bench.diagnosis(at_rest, seconds=30))
@@ -65,7 +65,7 @@ def test_twenty_seconds_at_100_hz(bench, capsys):
     estimator = Estimator(k=5, slices=20, threads=1)
     whole = 0
     newest = -1
-    for _, m in bench.readings:
+    for _, m in bench.estimates:
         i = sent[nanoseconds(m.header.stamp)]  # every stamp is that of an input
         assert m.header.frame_id == messages[i].header.frame_id
         assert i > newest
@@ -94,24 +94,24 @@ def test_twenty_seconds_at_100_hz(bench, capsys):
             f"p99 {status['latency p99 (ms)']} ms, inference {status['inference (ms)']} ms"
         )
     # Published before it arrived here: the same unit, and the same clock.
-    longest = 1e3 * max(at - seconds(m.header.stamp) for at, m in bench.readings)
+    longest = 1e3 * max(at - seconds(m.header.stamp) for at, m in bench.estimates)
     p50, p99 = (float(status[f"latency {p} (ms)"]) for p in ("p50", "p99"))
     assert 0 < p50 <= p99 <= longest + 0.1  # a digit is printed
 
 
 def offline(messages, extractor_of=JointState, detector=None, **options):
-    """What the library says of the same messages, one by one: by stamp, and all key states."""
+    """What the library says of the same messages, one by one: by stamp, and all extrema."""
     options = {"lag": 2, "lag_seconds": 0.02, "window": 48} | options
-    online = OnlineEstimator(Estimator(k=2, slices=4, threads=1), **options)
+    estimator = Estimator(k=2, slices=4, threads=1)
     extractor = Extractor(["position[:]"], Schema.of_class(extractor_of))
-    stream = Stream(online, detector or ExtremumDetector(delay=1.0), extractor)
-    outputs = [output for message in messages for output in stream.push(message)]
-    keystates = [state for output in outputs for state in output.keystates]
-    return {o.reading.stamp: o.reading for o in outputs}, keystates, stream
+    player = Player(estimator, extractor, detector=detector, **options)
+    outputs = [output for message in messages for output in player.push(message)]
+    extrema = [extremum for output in outputs for extremum in output.extrema]
+    return {o.estimate.stamp: o.estimate for o in outputs}, extrema, player.stream
 
 
-def test_every_reading_and_key_state_is_the_library_s(bench):
-    """One message after the other, each read: then the key states are the same ones, too."""
+def test_every_estimate_and_extremum_is_the_library_s(bench):
+    """One message after the other, each estimated: then the extrema are the same ones, too."""
     rng = np.random.default_rng(2)
     states = np.zeros((270, 4))
     for t in range(1, len(states)):  # held between 110 and 190, else it trembles
@@ -119,31 +119,31 @@ def test_every_reading_and_key_state_is_the_library_s(bench):
         push = 0.6 * np.sin(0.1 * t + np.arange(4)) if held else 0.0
         noise = (0.05 if held else 0.3) * rng.standard_normal(4)
         states[t] = 0.8 * states[t - 1] + push + noise
-    # Stamps tell of 10 Hz, so that key states are due a reading every second: a busy machine, too,
-    # has the time for all of them.
+    # Stamps are 0.1 s apart, so that the detector is due an estimate every second: a busy machine,
+    # too, has the time for all of them.
     messages = joint_states(states, step=100_000_000)
     options = {"window": 40, "lag_seconds": 0.2}
     detector = ExtremumDetector(delay=20.0)
-    expected, keystates, _ = offline(messages, detector=detector, **options)
-    assert keystates, "nothing stands out: make it stand out more"
+    expected, extrema, _ = offline(messages, detector=detector, **options)
+    assert extrema, "nothing stands out: make it stand out more"
 
-    bench.up(key_state_delay=20.0, **options)
+    bench.up(extremum_delay=20.0, **options)
     publisher = bench.publisher()
     for message in messages:
         publisher.publish(message)
         if seconds(message.header.stamp) in expected:
             bench.wait(
-                lambda m=message: bench.readings and bench.readings[-1][1].header == m.header
+                lambda m=message: bench.estimates and bench.estimates[-1][1].header == m.header
             )
-    found = {seconds(m.header.stamp): m for _, m in bench.readings}
+    found = {seconds(m.header.stamp): m for _, m in bench.estimates}
     assert list(found) == list(expected)
     for stamp, reading in expected.items():
         assert found[stamp].value == reading.estimate.mi
         assert found[stamp].standard_error == reading.estimate.stderr
         assert found[stamp].fill == reading.fill
     frames = {nanoseconds(m.header.stamp): m.header.frame_id for m in messages}
-    assert len(bench.keystates) == len(keystates)
-    for told, state in zip(bench.keystates, keystates, strict=True):
+    assert len(bench.extrema) == len(extrema)
+    for told, state in zip(bench.extrema, extrema, strict=True):
         assert (told.kind, told.value, told.prominence, told.z, told.index, told.detected_at) == (
             state.kind,
             state.value,
@@ -155,14 +155,14 @@ def test_every_reading_and_key_state_is_the_library_s(bench):
         assert frames[nanoseconds(told.header.stamp)] == told.header.frame_id
         assert seconds(told.header.stamp) == state.stamp
         assert seconds(told.detected_stamp) == state.detected_stamp
-    assert KeyState.MAXIMUM == "maximum"
+    assert Extremum.MAXIMUM == "maximum"
 
 
 def test_a_bag_gives_the_same_numbers(bench, tmp_path):
     """Recorded demonstrations: read as a bag without ROS, and played over DDS into the node.
 
     Twice: each reading waited for, and five times as fast as they were, so that many are
-    overtaken. Key states are the same in both, to the last bit.
+    overtaken. Extrema are the same in both, to the last bit.
     """
     make_bag(tmp_path / "bag", 4)
     command = [Path(sys.executable).with_name("infoatlas-rt"), "keystates", tmp_path / "bag"]
@@ -173,7 +173,7 @@ def test_a_bag_gives_the_same_numbers(bench, tmp_path):
     result = json.loads(done.stdout)
     curve = dict(zip(result["curve"]["stamp"], result["curve"]["mi"], strict=True))
     names = "kind value prominence z index detected_at stamp detected_stamp".split()
-    expected = sorted(tuple(state[name] for name in names) for state in result["keystates"])
+    expected = sorted(tuple(state[name] for name in names) for state in result["extrema"])
     assert len(curve) > 50 and expected, "nothing stands out: let it stand out more"
 
     kind = "sensor_msgs/msg/JointState"
@@ -182,7 +182,7 @@ def test_a_bag_gives_the_same_numbers(bench, tmp_path):
             (seconds_of(m), bytes(STORE.serialize_cdr(m, kind)))  # as it is in the bag
             for _, _, m in bag.messages("/joint_states")
         ]
-    settings = {"key_state_delay": 5.0, "key_state_z": 2.0}
+    settings = {"extremum_delay": 5.0, "extremum_z": 2.0}
     fields = ["position[:]", "velocity[:]"]
     bench.up(fields=fields, lag_seconds=0.1, window=40, k=0, slices=8, **settings)
     publisher = bench.publisher()
@@ -190,22 +190,24 @@ def test_a_bag_gives_the_same_numbers(bench, tmp_path):
     def told():
         return sorted(
             (*(getattr(m, name) for name in names[:6]), seconds_of(m), seconds(m.detected_stamp))
-            for m in bench.keystates
+            for m in bench.extrema
         )
 
     for stamp, message in messages:
         publisher.publish(message)
         if stamp in curve:
-            bench.wait(lambda t=stamp: bench.readings and seconds_of(bench.readings[-1][1]) == t)
-    assert {seconds_of(m): m.value for _, m in bench.readings} == curve
+            bench.wait(lambda t=stamp: bench.estimates and seconds_of(bench.estimates[-1][1]) == t)
+    assert {seconds_of(m): m.value for _, m in bench.estimates} == curve
     assert told() == expected
 
     assert bench.reset().success
-    bench.readings.clear()
-    bench.keystates.clear()
+    bench.estimates.clear()
+    bench.extrema.clear()
     feed(publisher, (message for _, message in messages), 100)
-    bench.wait(lambda: bench.readings and seconds_of(bench.readings[-1][1]) == messages[-1][0], 60)
-    assert {seconds_of(m): m.value for _, m in bench.readings}.items() <= curve.items()
+    bench.wait(
+        lambda: bench.estimates and seconds_of(bench.estimates[-1][1]) == messages[-1][0], 60
+    )
+    assert {seconds_of(m): m.value for _, m in bench.estimates}.items() <= curve.items()
     assert told() == expected
 
 
@@ -234,31 +236,29 @@ def test_two_topics(bench):
         twist.twist.linear.x, twist.twist.angular.z = states[i, 0] ** 3, states[i, 1] - states[i, 2]
         twists.append(twist)
 
-    online = OnlineEstimator(
-        Estimator(k=2, slices=4, threads=1), lag=0, window=64, two_streams=True
-    )
-    stream = Stream(
-        online,
-        ExtremumDetector(delay=1.0),
+    player = Player(
+        Estimator(k=2, slices=4, threads=1),
         Extractor(["position[:]"], Schema.of_class(JointState)),
         Extractor(["twist.linear.x", "twist.angular.z"], Schema.of_class(TwistStamped)),
         sync=Synchroniser(0.004),
+        lag=0,
+        window=64,
     )
     expected = {}
     for i, joint in enumerate(joints):
-        outputs = stream.push(joint, side=0)
+        outputs = player.push(joint, side=0)
         if i % 2 == 0:
-            outputs += stream.push(twists[i // 2], side=1)
-        expected |= {o.reading.stamp: o.reading for o in outputs}
+            outputs += player.push(twists[i // 2], side=1)
+        expected |= {o.estimate.stamp: o.estimate for o in outputs}
     for i, joint in enumerate(joints):
         arm.publish(joint)
         if i % 2 == 0:
             wheels.publish(twists[i // 2])
         time.sleep(0.003)
     bench.diagnosis(lambda s: values(s)["received"] == "600")
-    stamps = [seconds(m.header.stamp) for _, m in bench.readings]
+    stamps = [seconds(m.header.stamp) for _, m in bench.estimates]
     assert len(stamps) > 10
-    for stamp, (_, m) in zip(stamps, bench.readings, strict=True):
+    for stamp, (_, m) in zip(stamps, bench.estimates, strict=True):
         assert m.value == expected[stamp].estimate.mi
         assert (m.lag, m.lag_seconds) == (0, 0.0)
         assert m.header.frame_id.startswith("base_")
@@ -276,8 +276,8 @@ def test_messages_without_a_header_are_stamped_on_arrival(bench):
     publisher = bench.publisher(Float32MultiArray, topic, RELIABLE)
     before = time.time_ns()
     feed(publisher, [Float32MultiArray(data=state.tolist()) for state in walk(150)], 100)
-    bench.wait(lambda: bench.readings)
-    stamps = [nanoseconds(m.header.stamp) for _, m in bench.readings]
+    bench.wait(lambda: bench.estimates)
+    stamps = [nanoseconds(m.header.stamp) for _, m in bench.estimates]
     assert stamps == sorted(stamps)
     assert before < stamps[0] < time.time_ns()
 
@@ -293,13 +293,13 @@ def test_reset_empties_the_window(bench):
     feed(publisher, messages)
     bench.read(messages[-1])
     assert bench.reset().success
-    seen = len(bench.readings)
+    seen = len(bench.estimates)
     # Stamps go on, so without the reset the window would, too; the dimension is another one.
     later = joint_states(walk(90, dim=6, seed=1), start=1_700_000_000 * 10**9 + 10**9)
     expected, _, _ = offline(later)
     feed(publisher, later)
     bench.read(later[-1])
-    for _, m in bench.readings[seen:]:
+    for _, m in bench.estimates[seen:]:
         assert m.value == expected[seconds(m.header.stamp)].estimate.mi
     told = values(bench.diagnosis())
     assert told["coordinates"] == "6" and told["messages: resets"] == "1"
@@ -322,8 +322,8 @@ def test_simulated_time(bench):
         time.sleep(0.01)  # its arrival, before that of the message
         publisher.publish(Float32MultiArray(data=state.tolist()))
         time.sleep(0.01)
-    bench.wait(lambda: bench.readings)
-    assert {m.header.stamp.sec for _, m in bench.readings} == {50}
+    bench.wait(lambda: bench.estimates)
+    assert {m.header.stamp.sec for _, m in bench.estimates} == {50}
     assert float(values(bench.diagnosis())["latency p99 (ms)"]) <= 800  # all that the clock ran
     bench.node.destroy_publisher(clock)
 
@@ -352,8 +352,8 @@ def test_stamps_of_a_field_of_their_own(bench):
     states = walk(80, dim=2, seed=3)
     feed(publisher, [Point(x=5e6 + i * 1e4, y=y, z=z) for i, (y, z) in enumerate(states)], 100)
     last = 5 * 10**9 + 79 * 10**7
-    bench.wait(lambda: bench.readings and nanoseconds(bench.readings[-1][1].header.stamp) == last)
-    for _, reading in bench.readings:
+    bench.wait(lambda: bench.estimates and nanoseconds(bench.estimates[-1][1].header.stamp) == last)
+    for _, reading in bench.estimates:
         stamp = nanoseconds(reading.header.stamp)
         assert 5 * 10**9 < stamp <= last and stamp % 10**7 == 0
         assert reading.fill == 1.0

@@ -13,17 +13,18 @@ FAULTS = (
     "NaN,dtype,dimension,repeated stamp,older stamp,bad stamp,out of order,other joints,queue full"
 )
 LONG = 1.0  # seconds of an inference that are worth a warning
-LATENCIES = 1000  # readings over which the percentiles are taken
+LATENCIES = 1000  # estimates over which the percentiles are taken
 
 
 class Health:
-    """Counts of messages, readings and faults. One thread writes each count; the report reads
+    """Counts of messages, estimates and faults. One thread writes each count; the report reads
     it."""
 
     def __init__(self) -> None:
         self.received = 0
-        self.readings = 0
-        self.keystates = 0
+        self.estimates = 0
+        self.extrema = 0
+        self.events = 0  # key states and couplings
         self.superseded = 0
         self.limited = 0
         self.overflown = 0
@@ -50,8 +51,8 @@ class Health:
             self._warnings.append(why)
 
     def took(self, latency: float, inference: float, fill: float) -> None:
-        """Count a published reading."""
-        self.readings += 1
+        """Count a published estimate."""
+        self.estimates += 1
         self.latencies.append(latency)
         self.inference, self.fill = inference, fill
 
@@ -75,7 +76,7 @@ class Health:
         topics : list of str
             That are read.
         reason : str
-            Of the stream: why there is no reading, or "ok".
+            Of the stream: why there is no estimate, or "ok".
         counts : dict of int
             Of the stream: fates of messages.
         stall : float
@@ -90,7 +91,7 @@ class Health:
         now = time.monotonic()
         period, self._at = max(now - self._at, 1e-9), now
         total = Counter(counts)
-        total.update(received=self.received, readings=self.readings)
+        total.update(received=self.received, estimates=self.estimates)
         total["queue full"] = self.overflown
         new = Counter({key: count - self._before[key] for key, count in total.items()})
         self._before = total
@@ -99,7 +100,7 @@ class Health:
         quiet = {topic: now - at for topic, at in self.heard.items() if now - at > stall}
         level, text = DiagnosticStatus.OK, state
         if state == "active":
-            text = "reading" if new["readings"] else reason
+            text = "estimating" if new["estimates"] else reason
             if unheard:
                 level, text = DiagnosticStatus.WARN, f"no message yet on {' and '.join(unheard)}"
                 text += "".join(f"; {misfits[topic]}" for topic in unheard if misfits.get(topic))
@@ -107,7 +108,7 @@ class Health:
                 level = DiagnosticStatus.WARN
                 stalls = (f"no message on {name} for {span:.1f} s" for name, span in quiet.items())
                 text = f"stalled: {' and '.join(stalls)}"
-            elif new["received"] and not new["readings"]:
+            elif new["received"] and not new["estimates"]:
                 level = DiagnosticStatus.WARN
             if refused:
                 level = DiagnosticStatus.WARN
@@ -130,14 +131,15 @@ class Health:
             **about,
             "reason": reason,
             "rate in (Hz)": f"{new['received'] / period:.1f}",
-            "rate out (Hz)": f"{new['readings'] / period:.1f}",
+            "rate out (Hz)": f"{new['estimates'] / period:.1f}",
             "latency p50 (ms)": f"{p50:.1f}",
             "latency p99 (ms)": f"{p99:.1f}",
             "inference (ms)": f"{self.inference * 1e3:.1f}",
             "window fill": f"{self.fill:.2f}",
             "received": self.received,
-            "readings": self.readings,
-            "key states": self.keystates,
+            "estimates": self.estimates,
+            "extrema": self.extrema,
+            "key states and couplings": self.events,
             "dropped: newer came": self.superseded,
             "dropped: rate limit": self.limited,
             "dropped: queue full": self.overflown,

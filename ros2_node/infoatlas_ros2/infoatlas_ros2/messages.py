@@ -4,46 +4,65 @@ from __future__ import annotations
 
 from typing import Any
 
-from infoatlas_msgs.msg import KeyState, MutualInformation
+from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation
 
 
-def reading(found: Any, header: Any, lag_seconds: float = 0.0) -> MutualInformation:
-    """A reading, with the header of its window's newest state."""
-    estimate = found.estimate
+def estimate(found: Any, header: Any, lag_seconds: float = 0.0) -> MutualInformation:
+    """An estimate, with the header of its window's newest state."""
+    own = found.estimate
     return MutualInformation(
         header=header,
-        value=estimate.mi,
-        standard_error=estimate.stderr,
-        noise=estimate.noise,
+        value=own.mi,
+        standard_error=own.stderr,
+        noise=own.noise,
         local_value=found.local,
-        samples=estimate.samples,
-        effective_samples=estimate.effective_samples,
-        slices=estimate.slices,
-        k=estimate.k or 0,
+        samples=own.samples,
+        effective_samples=own.effective_samples,
+        slices=own.slices,
+        k=own.k or 0,
         lag=found.lag,
         lag_seconds=lag_seconds,
         fill=found.fill,
-        saturated=estimate.saturated,
-        degenerate=estimate.degenerate,
+        saturated=own.saturated,
+        degenerate=own.degenerate,
     )
 
 
-def keystate(found: Any, header: Any, detected: Any) -> KeyState:
-    """A key state of any kind, with the header of the state that it is dated to."""
-    message = KeyState(
+def extremum(found: Any, header: Any, detected: Any) -> Extremum:
+    """An extremum of the curve, with the header of the state that it is dated to."""
+    return Extremum(
         header=header,
         kind=found.kind,
+        value=found.value,
+        prominence=found.prominence,
+        z=found.z,
         index=found.index,
         detected_at=found.detected_at,
         detected_stamp=detected,
-        keystate=-1,
     )
-    if found.kind == KeyState.PHASE:
-        message.posterior, message.keystate = found.posterior, found.keystate
-        return message
-    message.value, message.z = found.value, found.z
-    if found.kind in (KeyState.COUPLED, KeyState.DECOUPLED):
-        message.standard_error = found.stderr
-    else:
-        message.prominence = found.prominence
-    return message
+
+
+def keystate(event: Any, header: Any, detected: Any) -> KeyState:
+    """A key state, with the header of the state that it is dated to."""
+    return KeyState(
+        header=header,
+        keystate=event.keystate,
+        posterior=event.posterior,
+        step=event.step,
+        detected_step=event.detected_step,
+        detected_stamp=detected,
+    )
+
+
+def coupling(event: Any, header: Any, detected: Any) -> Coupling:
+    """A coupling, with the header of the state that it is dated to."""
+    return Coupling(
+        header=header,
+        kind=event.kind,
+        value=event.value,
+        standard_error=event.stderr,
+        z=event.z,
+        step=event.step,
+        detected_step=event.detected_step,
+        detected_stamp=detected,
+    )

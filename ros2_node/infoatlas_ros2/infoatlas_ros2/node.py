@@ -1,4 +1,4 @@
-"""The lifecycle node: any topic in, mutual information and key states out."""
+"""The lifecycle node: any topic in; mutual information, extrema, key states, couplings out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
-from infoatlas_msgs.msg import KeyState, MutualInformation
+from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
@@ -26,12 +26,20 @@ from rclpy.time import Time
 from std_srvs.srv import Trigger
 
 from infoatlas_rt.errors import InfoAtlasError, InputError
+from infoatlas_rt.streams.events import COUPLED, DECOUPLED, KEY_STATE
 
 from . import messages, parameters, topics
 from .health import Health
-from .worker import Maker, Worker
+from .worker import Maker, Published, Worker
 
 INVALID = (InvalidParameterTypeException, InvalidParameterValueException)
+# Topics and their types; a key-state file and `coupling` add their own.
+ALWAYS = {"mutual_information": MutualInformation, "extrema": Extremum}
+EVENTS = {  # topic of each kind, and what makes its message
+    KEY_STATE: ("key_states", messages.keystate),
+    COUPLED: ("couplings", messages.coupling),
+    DECOUPLED: ("couplings", messages.coupling),
+}
 DONE, REFUSED = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
 
@@ -52,11 +60,10 @@ class InfoAtlasNode(LifecycleNode):
         self._health = Health()
         parameters.declare(self)
         self.add_on_set_parameters_callback(self._on_parameters)
-        self._readings = self.create_lifecycle_publisher(
-            MutualInformation, "~/mutual_information", 10
-        )
-        self._motions = self.create_lifecycle_publisher(MutualInformation, "~/coupling", 10)
-        self._keystates = self.create_lifecycle_publisher(KeyState, "~/key_states", 10)
+        self._publishers = {
+            topic: self.create_lifecycle_publisher(kind, f"~/{topic}", 10)
+            for topic, kind in ALWAYS.items()
+        }
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.create_service(Trigger, "~/reset", self._on_reset)
         # Steady, because a simulation that stands still has to be reported too.
@@ -127,6 +134,11 @@ class InfoAtlasNode(LifecycleNode):
         self._maker = Maker(settings, extractors)
         settings.check(self._maker.estimator)
         self._warm_up(self._maker, settings)
+        outputs = {"key_states": KeyState} if settings.keystates_file else {}
+        if settings.coupling:
+            outputs |= {"couplings": Coupling, "motion_information": MutualInformation}
+        for topic, kind in outputs.items():
+            self._publishers[topic] = self.create_lifecycle_publisher(kind, f"~/{topic}", 10)
         self._inputs = [
             self.create_subscription(
                 kind,
@@ -144,7 +156,7 @@ class InfoAtlasNode(LifecycleNode):
         )
 
     def _warm_up(self, maker: Maker, settings: parameters.Settings) -> None:
-        """Time one reading; in the background if it takes longer than a moment."""
+        """Time one estimate; in the background if it takes longer than a moment."""
         health = self._health
 
         def run() -> None:
@@ -154,10 +166,10 @@ class InfoAtlasNode(LifecycleNode):
             except Exception as error:
                 health.fail(f"warm-up: {error}")
                 return
-            took, period = time.monotonic() - start, settings.key_state_delay / 20
+            took, period = time.monotonic() - start, settings.extremum_delay / 20
             if took > period:
                 health.warn(
-                    f"the first reading took {took:.2f} s, but key states need one every "
+                    f"the first estimate took {took:.2f} s, but extrema need one every "
                     f"{period:.2f} s: use a smaller window, fewer slices, or a longer delay"
                 )
                 if rclpy.ok():
@@ -185,6 +197,8 @@ class InfoAtlasNode(LifecycleNode):
         for subscription in self._inputs:
             self.destroy_subscription(subscription)
         self._inputs = []
+        for topic in self._publishers.keys() - ALWAYS.keys():
+            self.destroy_lifecycle_publisher(self._publishers.pop(topic))
         self._maker = None
 
     def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
@@ -206,35 +220,40 @@ class InfoAtlasNode(LifecycleNode):
         self._health.heard[self._inputs[side].topic_name] = time.monotonic()
         self._health.received += 1
         try:
-            sample = worker.stream.extract(message, now.nanoseconds * 1e-9, side)
+            receiver = worker.receivers[side]
+            sample = receiver.receive(message, now.nanoseconds * 1e-9)
         except Exception as error:  # no message may end the node
             self._health.fail(f"{type(error).__name__}: {error}")
             return
         if sample.notice:
             self.get_logger().warning(sample.notice)
             self._health.warn(sample.notice)
-        dated = worker.stream.extractors[side].stamp_field and not sample.arrived
+        dated = receiver.extractor.stamp_field and not sample.arrived
         own = sample.stamp if dated and not sample.fault else None
         worker.offer(sample, topics.header(message, now, own))
 
-    def _publish(
-        self, reading: Any, motions: Any, header: Any, found: list[tuple[Any, Any]]
-    ) -> None:
-        """Publish readings and detected key states (from the worker's thread)."""
+    def _publish(self, batch: Published) -> None:
+        """Publish estimates and what was detected (from the worker's thread)."""
+        header = batch.header
         latency = self.get_clock().now() - Time.from_msg(header.stamp)
-        maker, worker = self._maker, self._worker
+        maker, worker, publishers = self._maker, self._worker, self._publishers
         assert maker is not None and worker is not None  # only a worker calls this
-        if reading is not None:
-            timed = worker.stream.online.lag_seconds or 0.0
-            self._readings.publish(messages.reading(reading, header, timed))
-        if motions is not None:
-            self._motions.publish(messages.reading(motions, header))
-        for state, its in found:
-            self._keystates.publish(messages.keystate(state, its, header.stamp))
-        self._health.keystates += len(found)
-        if reading is not None:
+        if batch.estimate is not None:
+            timed = worker.stream.window.lag_seconds or 0.0
+            message = messages.estimate(batch.estimate, header, timed)
+            publishers["mutual_information"].publish(message)
             seconds = maker.estimator.seconds["total"]
-            self._health.took(latency.nanoseconds * 1e-9, seconds, reading.fill)
+            self._health.took(latency.nanoseconds * 1e-9, seconds, batch.estimate.fill)
+        if batch.motions is not None:
+            message = messages.estimate(batch.motions, header)
+            publishers["motion_information"].publish(message)
+        for extremum, its in batch.extrema:
+            publishers["extrema"].publish(messages.extremum(extremum, its, header.stamp))
+        for event, its in batch.events:
+            topic, make = EVENTS[event.kind]
+            publishers[topic].publish(make(event, its, header.stamp))
+        self._health.extrema += len(batch.extrema)
+        self._health.events += len(batch.events)
 
     # Parameters and diagnostics
 

@@ -16,10 +16,10 @@ from infoatlas_rt import (
     Estimator,
     ExtremumDetector,
     KeyStateTracker,
-    OnlineEstimator,
 )
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_resolution
+from infoatlas_rt.streams.sliding_window import SlidingWindow
 
 MOST = 1_000_000
 
@@ -89,11 +89,9 @@ class Settings:
     )
     threads: int = setting(0, "CPU threads; chosen by the runtime if 0", 0, 1024, live=False)
 
-    key_state_kinds: tuple[str, ...] = setting(
-        ("maximum", "minimum", "change"), "key states to report"
-    )
-    key_state_z: float = setting(3.5, "standard errors for a difference to count", 1e-3, 1e3)
-    key_state_delay: float = setting(
+    extremum_kinds: tuple[str, ...] = setting(("maximum", "minimum", "change"), "extrema to report")
+    extremum_z: float = setting(3.5, "standard errors for a difference to count", 1e-3, 1e3)
+    extremum_delay: float = setting(
         2.0,
         "seconds within which they are reported; an estimate is made each twentieth of it",
         0.01,
@@ -144,13 +142,13 @@ class Settings:
                     f"k is {self.k}, but model {estimator.model_file.name} takes "
                     f"{estimator.model_file.dim} dimensions at most"
                 )
-            online = self.online(estimator)
+            window = self.sliding_window(estimator)
             for dim in dims:
                 if dim is None:
                     continue
                 if self.k > dim:
                     raise InputError(f"k is {self.k}, but the states have {dim} coordinates")
-                as_resolution(online.resolution, dim, "resolution")
+                as_resolution(window.resolution, dim, "resolution")
 
     def estimator(self) -> Estimator:
         """The estimator, with its model loaded."""
@@ -163,12 +161,12 @@ class Settings:
             seed=self.seed,
         )
 
-    def online(self, estimator: Estimator) -> OnlineEstimator:
+    def sliding_window(self, estimator: Estimator) -> SlidingWindow:
         """The window over the states."""
         timed = self.lag_seconds if self.lag else 0.0  # nothing to time at lag 0
         steps = self.resolution[0] if len(self.resolution) == 1 else list(self.resolution)
-        return OnlineEstimator(
-            estimator,
+        return SlidingWindow(
+            estimator.model_file,
             lag=self.lag,
             lag_seconds=timed or None,
             tolerance=self.lag_tolerance if timed and self.lag_tolerance else None,
@@ -180,9 +178,9 @@ class Settings:
         )
 
     def detector(self) -> ExtremumDetector:
-        """The detector of key states."""
-        kinds, z = self.key_state_kinds, self.key_state_z
-        return ExtremumDetector(kinds, z=z, delay=self.key_state_delay)
+        """The detector of extrema."""
+        kinds, z = self.extremum_kinds, self.extremum_z
+        return ExtremumDetector(kinds, z=z, delay=self.extremum_delay)
 
     def couplings(self, estimator: Estimator) -> CouplingDetector | None:
         """The detector of couplings, if there is one."""

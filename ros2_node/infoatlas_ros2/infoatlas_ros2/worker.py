@@ -7,21 +7,26 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from infoatlas_rt import Estimator
+from infoatlas_rt.curves.extrema import Extremum
 from infoatlas_rt.errors import InfoAtlasError
+from infoatlas_rt.estimation.result import WindowEstimate
 from infoatlas_rt.messages.fields import Extractor
+from infoatlas_rt.messages.receiver import Receiver
 from infoatlas_rt.messages.stream import Output, Stream
 from infoatlas_rt.messages.sync import Synchroniser
+from infoatlas_rt.streams.events import Event
 
 from .health import Health
 from .parameters import Settings, differ
 
 # Parameters whose change keeps the window.
-DETECTOR = {"key_state_kinds", "key_state_z", "key_state_delay"}
+DETECTOR = {"extremum_kinds", "extremum_z", "extremum_delay"}
 RATE = {"rate_limit"}
 ASIDE = RATE | {"stall_after", "diagnostics_period"}
 JOIN = 0.3  # seconds to wait for a thread, which cannot be stopped within an inference
@@ -54,17 +59,23 @@ class Maker:
         if len(self.extractors) == 2:
             sync = Synchroniser(settings.sync_tolerance, reset_after=settings.reset_after)
         return Stream(
-            settings.online(self.estimator),
+            settings.sliding_window(self.estimator),
+            self.estimator,
             settings.detector(),
-            *self.extractors,
             sync=sync,
             rate_limit=settings.rate_limit,
             coupling=settings.couplings(self.estimator),
             tracker=settings.tracker(),
+            joints=bool(self.extractors[0].joints),
         )
 
+    def receivers(self, settings: Settings) -> list[Receiver]:
+        """A receiver for each topic."""
+        again = settings.reset_after
+        return [Receiver(extractor, i, again) for i, extractor in enumerate(self.extractors)]
+
     def warm_up(self, settings: Settings) -> None:
-        """Estimate once on noise of the right size, so that the first reading is not slow."""
+        """Estimate once on noise of the right size, so that the first estimate is not slow."""
         rng = np.random.default_rng(0)
         dims = [e.dim or max(settings.k, self.estimator.model_file.dim) for e in self.extractors]
         x, y = (rng.standard_normal((settings.window, d)) for d in (dims[0], dims[-1]))
@@ -82,26 +93,37 @@ class Maker:
                 self.since = None
 
 
+@dataclass
+class Published:
+    """What one state gives to publish: estimates, and what was detected, with headers."""
+
+    header: Any  # of the newest state
+    estimate: WindowEstimate | None = None
+    motions: WindowEstimate | None = None  # of the motions, from which couplings are detected
+    extrema: list[tuple[Extremum, Any]] = field(default_factory=list)
+    events: list[tuple[Event, Any]] = field(default_factory=list)
+
+
 class Worker:
     """Takes states from the subscriptions, and estimates at the newest.
 
     Every state enters the window, so that pairs stay exactly a lag apart (none is formed across
     states that a full queue has dropped). Inference is for the newest state alone. States without
-    a reading of their own are counted.
+    an estimate of their own are counted.
     """
 
     def __init__(
         self,
         maker: Maker,
         settings: Callable[[], Settings],
-        publish: Callable[[Any, Any, Any, list[tuple[Any, Any]]], None],
+        publish: Callable[[Published], None],
         health: Health,
     ) -> None:
         self._maker, self._read, self._publish, self._health = maker, settings, publish, health
         self.settings = settings()
-        self.stream = maker.stream(self.settings)
+        self.stream, self.receivers = maker.stream(self.settings), maker.receivers(self.settings)
         self._before = Counter[str]()  # fates of states, in streams before this one
-        self.reason = self.stream.reason  # of the last attempt to read
+        self.reason = self.stream.reason  # of the last attempt to estimate
         self._ring: deque[tuple[Any, Any]] = deque()
         self._most = self.settings.queue
         self._overflown = False  # states are missing in front of the oldest
@@ -110,10 +132,10 @@ class Worker:
         self._resetting = False  # before the next batch
         self._round = 0  # of messages between two resets; the thread publishes of its own alone
         self._headers: dict[float, Any] = {}
-        self._sent: deque[tuple[float, Any]] = deque()  # headers that key states may need
-        self._motions: Any = None  # the last reading of a coupling that was published
+        self._sent: deque[tuple[float, Any]] = deque()  # headers that extrema may need
+        self._motions: Any = None  # the last estimate of motions that was published
         self._behind = 0.0  # seconds of stamps, of the last batch
-        self._took: deque[float] = deque(maxlen=5)  # seconds of the last readings
+        self._took: deque[float] = deque(maxlen=5)  # seconds of the last estimates
         self._thread = threading.Thread(target=self._run, name="infoatlas", daemon=True)
         self._thread.start()
 
@@ -135,7 +157,8 @@ class Worker:
     def reset(self) -> None:
         """Drop all messages; nothing that is published after this depends on them."""
         with self._ready:
-            self.stream.forget()
+            for receiver in self.receivers:
+                receiver.forget()
             self._ring.clear()
             self._overflown = False
             self._resetting = True
@@ -178,6 +201,7 @@ class Worker:
         if changed - DETECTOR - ASIDE:
             self._before.update(self.stream.counts)
             self.stream = self._maker.stream(settings)
+            self.receivers = self._maker.receivers(settings)
         elif changed & DETECTOR:
             self.stream.detector = settings.detector()
         if changed & RATE:
@@ -190,17 +214,17 @@ class Worker:
             if sample.side == 0:
                 self._headers.pop(sample.stamp, None)  # of an earlier round of a bag
                 self._headers[sample.stamp] = header
-            # The newest is read, unless the detector has just had a reading of its own.
+            # For the newest, unless the detector has just had an estimate of its own.
             newest = place == len(batch) and not count
-            for output in self.stream.take(sample, read=newest):
-                count += output.reading is not None
+            for output in self.stream.take(sample, estimate=newest):
+                count += output.estimate is not None
                 self._publish_output(output, header, number)
             self._publish_motions(number)
         self.reason = self.stream.reason
         self._health.superseded += len(batch) - max(count, 1)
         if count and not self._ring:  # no newer state has arrived
-            for output in self.stream.read():
-                self._health.superseded -= output.reading is not None
+            for output in self.stream.estimate():
+                self._health.superseded -= output.estimate is not None
                 self._publish_output(output, batch[-1][1], number)
             self._publish_motions(number)
         self._health.limited += self.stream.limited - limited
@@ -208,9 +232,9 @@ class Worker:
             del self._headers[next(iter(self._headers))]
 
     def _keep_up(self, stamps: list[float]) -> None:
-        """Give the detector fewer readings while they take too long, and more again afterwards.
+        """Give the detector fewer estimates while they take too long, and more again afterwards.
 
-        The detector gets all readings that it is due, in order, so it catches up after a stall. A
+        The detector gets all estimates that it is due, in order, so it catches up after a stall. A
         machine that is too slow for that would fall behind more and more: a batch holds the states
         that arrived during the last one.
         """
@@ -223,8 +247,8 @@ class Worker:
                 growing = False
                 detector.coarsen()
             self._health.warn(
-                f"inference ({took:.3f} s) is too slow for key states with key_state_delay "
-                f"{detector.delay:g} s: they use a reading every {detector.period:g} s, and may "
+                f"inference ({took:.3f} s) is too slow for extrema with extremum_delay "
+                f"{detector.delay:g} s: they use an estimate every {detector.period:g} s, and may "
                 "differ from those of a faster machine: raise the delay, or use fewer slices"
             )
         elif took < 0.2 * detector.period and behind < detector.period:
@@ -232,28 +256,37 @@ class Worker:
 
     def _publish_output(self, output: Output, newest: Any, number: int) -> None:
         """Publish, with the headers that the states came with."""
-        reading = output.reading
-        if reading is not None:
+        found = output.estimate
+        if found is not None:
             self._took.append(self._maker.estimator.seconds["total"])
-            newest = self._headers[reading.stamp]
-            self._sent.append((reading.stamp, newest))
-            start = reading.stamp - 1.1 * self.stream.detector.delay
-            while not start <= self._sent[0][0] <= reading.stamp:  # too old, or before a jump back
+            newest = self._headers[found.stamp]
+            self._sent.append((found.stamp, newest))
+            start = found.stamp - 1.1 * self.stream.detector.delay
+            while not start <= self._sent[0][0] <= found.stamp:  # too old, or before a jump back
                 self._sent.popleft()
         headers: dict[float | None, Any] = {}
-        if output.keystates:
+        if output.extrema or output.events:
             headers.update([*self._headers.items(), *self._sent])
-        found = [(state, headers.get(state.stamp, newest)) for state in output.keystates]
-        with self._ready:
-            if number == self._round and not self._stopping:
-                self._publish(reading if output.shown else None, None, newest, found)
+        self._publish_once(
+            Published(
+                newest,
+                estimate=found if output.shown else None,
+                extrema=[(it, headers.get(it.stamp, newest)) for it in output.extrema],
+                events=[(it, headers.get(it.stamp, newest)) for it in output.events],
+            ),
+            number,
+        )
 
     def _publish_motions(self, number: int) -> None:
         """Publish the information of the motions, from which couplings are detected."""
-        motions = None if self.stream.coupling is None else self.stream.coupling.reading
+        motions = None if self.stream.coupling is None else self.stream.coupling.latest
         if motions is None or motions is self._motions:
             return
         self._motions = motions
+        self._publish_once(Published(self._headers[motions.stamp], motions=motions), number)
+
+    def _publish_once(self, batch: Published, number: int) -> None:
+        """Publish, unless the stream was reset or stopped since the states came."""
         with self._ready:
             if number == self._round and not self._stopping:
-                self._publish(None, motions, self._headers[motions.stamp], [])
+                self._publish(batch)

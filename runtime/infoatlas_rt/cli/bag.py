@@ -15,10 +15,11 @@ from ..errors import InputError
 from ..messages.bag_curve import read
 from ..messages.bags import Bag
 from ..messages.fields import Extractor
+from ..messages.receiver import Receiver
 from ..messages.stream import Stream
 from ..messages.sync import Synchroniser
 from ..streams.coupling import CouplingDetector
-from ..streams.sliding_window import OnlineEstimator
+from ..streams.sliding_window import SlidingWindow
 from .console import progress, table, write_json
 
 
@@ -41,8 +42,9 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
         detector = ExtremumDetector(z=arguments.z, delay=delay)
         again = arguments.reset_after
         sync = Synchroniser(arguments.pair_tolerance, reset_after=again) if two else None
-        online = OnlineEstimator(
-            make_estimator(arguments),
+        estimator = make_estimator(arguments)
+        window = SlidingWindow(
+            estimator.model_file,
             lag=(0 if two else 2) if arguments.lag is None else arguments.lag,
             lag_seconds=arguments.lag_seconds,
             tolerance=arguments.tolerance,
@@ -57,20 +59,22 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
         if two:
             sizes = arguments.coupling_resolution
             coupling = CouplingDetector(
-                online.estimator,
+                estimator,
                 resolution=sizes[0] if len(sizes) == 1 else tuple(sizes),
                 reset_after=again,
             )
         stream = Stream(
-            online,
+            window,
+            estimator,
             detector,
-            *extractors,
             sync=sync,
             rate_limit=arguments.rate_limit,
             coupling=coupling,
+            joints=bool(joints),
         )
+        receivers = [Receiver(extractor, i, again) for i, extractor in enumerate(extractors)]
         with progress("bag") as advance:
-            curve = read(bag, topics, stream, advance)
+            curve = read(bag, topics, receivers, stream, advance)
         kinds = [bag.topics[topic].type for topic in topics]
     if arguments.plot:
         from .curve_plots import stream_figure
@@ -79,9 +83,9 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
             curve,
             title=Path(arguments.data).stem,
             topics=topics,
-            lag=online.lag,
-            history=online.history,
-            window=online.window,
+            lag=window.lag,
+            history=window.history,
+            window=window.length,
         )
         figure.savefig(arguments.plot)
     result = {
@@ -90,11 +94,11 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
             {"name": name, "type": kind, "fields": list(e.fields), "coordinates": list(names)}
             for name, kind, e, names in zip(topics, kinds, extractors, curve.names, strict=True)
         ],
-        "lag": online.lag,
-        "lag_seconds": online.lag_seconds,
-        "history": online.history,
-        "window": online.window,
-        "every": online.every,
+        "lag": window.lag,
+        "lag_seconds": window.lag_seconds,
+        "history": window.history,
+        "window": window.length,
+        "every": window.every,
         "z": arguments.z,
         "rate_limit": arguments.rate_limit,
         "delay": delay,
@@ -106,12 +110,12 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
             name: getattr(curve, name).tolist()
             for name in ("stamp", "mi", "stderr", "noise", "local", "fill", "saturated")
         },
-        "keystates": [asdict(state) for state in curve.keystates],
+        "extrema": [asdict(extremum) for extremum in curve.extrema],
     }
     if two:
         stamps, mi = curve.motions
         result["motions"] = {"stamp": stamps.tolist(), "mi": mi.tolist()}
-        result["coupling"] = [asdict(event) for event in curve.coupling]
+        result["events"] = [event.to_dict() for event in curve.events]
     if not write_json(arguments.json, result):
         _print(result, arguments.plot)
 
@@ -130,11 +134,11 @@ def _print(result: dict[str, Any], plot: str | None) -> None:
                 f"{state['prominence']:+.3f} ({state['z']:.1f} s.e.)",
                 f"{state['detected_stamp'] - start:.2f}",
             )
-            for number, state in enumerate(result["keystates"], start=1)
+            for number, state in enumerate(result["extrema"], start=1)
         ],
         empty="none above the noise",
     )
-    if "coupling" in result:
+    if "events" in result:
         table(
             "Coupling: when the two topics begin and stop to move together",
             ("", "event", "time", "MI of the motions (nats)", "detected at"),
@@ -146,7 +150,7 @@ def _print(result: dict[str, Any], plot: str | None) -> None:
                     f"{event['value']:.3f} ({event['z']:.1f} times its noise)",
                     f"{event['detected_stamp'] - start:.2f}",
                 )
-                for number, event in enumerate(result["coupling"], start=1)
+                for number, event in enumerate(result["events"], start=1)
             ],
             empty="none above the noise",
         )

@@ -33,16 +33,16 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
             drop_constant=not arguments.keep_constant,
             progress=lambda done, total: advance(done / total),
         )
-    states = curve.extrema(**options)
+    extrema = curve.extrema(**options)
     normalised = curve.mode == "normalised"
     found = (event(name, flag, trajectories.lengths, normalised) for name, flag in flags.items())
     events = sorted((e for e in found if e is not None), key=lambda e: e.median)
     if arguments.plot:
-        from .curve_plots import keystates_figure
+        from .curve_plots import curve_figure
 
-        figure = keystates_figure(
+        figure = curve_figure(
             curve,
-            states,
+            extrema,
             events,
             title=Path(arguments.data).stem,
             lengths=trajectories.lengths.tolist(),
@@ -50,7 +50,7 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
         figure.savefig(arguments.plot)
     timing = []
     for what, kinds in (("maximum", ("maximum",)), ("of any kind", KINDS)):
-        moments = [state.stamp for state in states if state.kind in kinds]
+        moments = [state.stamp for state in extrema if state.kind in kinds]
         if moments and events:
             start, end = float(curve.position[0]), float(curve.position[-1])
             timing.append({"of": what, **compare(events, moments, start, end)})
@@ -70,7 +70,7 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
             "noise": curve.noise.tolist(),
             "samples": curve.samples.tolist(),
         },
-        "keystates": [asdict(state) for state in states],
+        "extrema": [asdict(extremum) for extremum in extrema],
         "events": [asdict(e) for e in events],
         "timing": timing,
     }
@@ -94,7 +94,7 @@ def _print(result: dict[str, Any], trajectories: Any, plot: str | None) -> None:
                 f"{state['prominence']:+.3f} ({state['z']:.1f} s.e.)",
                 time.format(state["detected_stamp"]),
             )
-            for number, state in enumerate(result["keystates"], start=1)
+            for number, state in enumerate(result["extrema"], start=1)
         ],
         empty="none above the noise",
     )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..curves.ensemble_curve import MICurve
 from ..curves.extrema import Extremum
 from .drawing import (
-    COUPLED,
+    COUPLING,
     CURVE,
     EVENTS,
     GRID,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ..messages.bag_curve import StreamCurve
+from ..streams.events import COUPLED
 
 # Of each kind: label, face, edge, colour of the number in it, and of the time beside it.
 MARKS = {
@@ -40,7 +41,7 @@ MARKS = {
 CROWD = 20  # key states that can be numbered in one picture
 
 
-def keystates_figure(
+def curve_figure(
     curve: MICurve,
     states: Sequence[Extremum],
     events: Sequence[Event] = (),
@@ -141,8 +142,8 @@ def stream_figure(
     time = curve.stamp - curve.start
     broken = _breaks(time)
     _draw_curve(main, *(np.insert(v, broken, np.nan) for v in (time, curve.mi, curve.noise)))
-    states = [replace(state, stamp=state.stamp - curve.start) for state in curve.keystates]
-    if states or not curve.coupling:
+    states = [replace(state, stamp=state.stamp - curve.start) for state in curve.extrema]
+    if states or not curve.events:
         _draw_states(main, states, "{:.1f}")
     _draw_coupling(main, below, curve)
     if states or len(curve.motions[0]):
@@ -181,28 +182,29 @@ def _draw_coupling(axes: Axes, below: Sequence[Axes], curve: StreamCurve) -> Non
         time, pause = stamps - curve.start, _breaks(stamps)
         values = np.insert(mi, pause, np.nan)
         axes.plot(
-            np.insert(time, pause, np.nan), values, color=COUPLED, lw=1, label="of the motions"
+            np.insert(time, pause, np.nan), values, color=COUPLING, lw=1, label="of the motions"
         )
         low, high = axes.get_ylim()
         room = 0.12 * float(np.ptp(mi))
         axes.set_ylim(min(low, float(mi.min()) - room), max(high, float(mi.max()) + room))
-    for event in curve.coupling:
-        begins = event.kind == "coupled"
+    for event in curve.events:
+        assert event.stamp is not None  # those of a bag have one
+        begins, at = event.kind == COUPLED, event.stamp - curve.start
         for panel in (axes, *below):
             panel.axvline(
-                event.stamp - curve.start,
-                color=COUPLED,
+                at,
+                color=COUPLING,
                 lw=1.2,
                 ls="-" if begins else (0, (2, 2)),
                 zorder=1,
             )
         axes.text(
-            event.stamp - curve.start,
+            at,
             1.015,
-            f"{event.kind} {event.stamp - curve.start:.1f}",
+            f"{event.kind} {at:.1f}",
             transform=axes.get_xaxis_transform(),
-            color=COUPLED,
-            fontsize=7 if len(curve.coupling) > 12 else 8,
+            color=COUPLING,
+            fontsize=7 if len(curve.events) > 12 else 8,
             ha="left" if begins else "right",
             va="bottom" if begins else "top",
         )

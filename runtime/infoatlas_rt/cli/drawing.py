@@ -23,7 +23,7 @@ EVENTS = (
     "#c2452d",
 )  # distinguishable to the colour-blind
 RED = "#c2262d"
-COUPLED = "#2e8b57"
+COUPLING = "#2e8b57"
 FORMATS = (".png", ".pdf", ".svg")
 
 

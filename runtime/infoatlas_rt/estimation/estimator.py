@@ -250,7 +250,7 @@ class Estimator:
             constant_y=prepared.constant_y,
         )
 
-    def write(self, x: Any, y: Any, *, groups: Any = None) -> Critic:
+    def critic(self, x: Any, y: Any, *, groups: Any = None) -> Critic:
         """Write a critic that is kept, for the local mutual information of new pairs.
 
         Parameters

@@ -1,4 +1,4 @@
-"""The curve of a bag: all readings of a stream that a bag is played into."""
+"""The curve of a bag: all estimates of a stream that a bag is played into."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from ..curves.extrema import Extremum
 from ..errors import InputError
 from ..estimation.result import Estimate
-from ..streams.coupling import CouplingEvent
+from ..streams.events import Event
 from .bags import Bag
+from .receiver import Receiver
 from .stream import Stream
 
 KEPT = 2000  # states of a topic that are kept for a picture
@@ -20,19 +21,19 @@ KEPT = 2000  # states of a topic that are kept for a picture
 
 @dataclass(frozen=True, eq=False)
 class StreamCurve:
-    """The readings of a bag, T of them, and the key states in them.
+    """The estimates of a bag, T of them, and what is detected in them.
 
     Attributes
     ----------
     stamp : [T] float64
-        Seconds; of the newest state of each reading.
+        Seconds; of the newest state of each window.
     mi, stderr, noise, local : [T] float64
         Nats; as in `Estimate` and `WindowEstimate`.
     fill : [T] float64
         Pairs in the window as a share of its steps.
     saturated : [T] bool
-    keystates : list of Extremum
-        In order of time; `index` and `detected_at` are numbers of the detector's readings.
+    extrema : list of Extremum
+        In order of time; `index` and `detected_at` are numbers of the detector's estimates.
     start : float
         First stamp, seconds.
     states : list of ([m] float64, [m, d] float64), one for each topic
@@ -43,8 +44,8 @@ class StreamCurve:
         Estimator and settings, one line.
     notices : list of str
         What changed within the bag, such as the joints of the messages.
-    coupling : list of CouplingEvent
-        Of two topics, in order of time.
+    events : list of Event
+        Couplings of two topics, in order of time.
     motions : (stamp, mi) of [M] float64
         Of two topics: mutual information of their motions, from which couplings are detected.
     """
@@ -56,19 +57,20 @@ class StreamCurve:
     local: NDArray[np.float64]
     fill: NDArray[np.float64]
     saturated: NDArray[np.bool_]
-    keystates: list[Extremum]
+    extrema: list[Extremum]
     start: float
     states: list[tuple[NDArray[np.float64], NDArray[np.float64]]]
     names: list[tuple[str, ...]]
     how: str
     notices: list[str] = field(default_factory=list)
-    coupling: list[CouplingEvent] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     motions: tuple[NDArray[np.float64], NDArray[np.float64]] = (np.zeros(0), np.zeros(0))
 
 
 def read(
     bag: Bag,
     topics: Sequence[str],
+    receivers: Sequence[Receiver],
     stream: Stream,
     progress: Callable[[float], None] | None = None,
 ) -> StreamCurve:
@@ -81,8 +83,10 @@ def read(
     ----------
     bag : Bag
     topics : one or two str
-        As many as the stream has.
+    receivers : sequence of Receiver
+        One for each topic.
     stream : Stream
+        Of as many topics.
     progress : callable, optional
         Called with the share that is done, 0 to 1.
 
@@ -93,7 +97,7 @@ def read(
     Raises
     ------
     InputError
-        The bag is damaged, or has no reading; the message gives the reason.
+        The bag is damaged, or has no estimate; the message gives the reason.
     """
     total = sum(bag.topics[topic].messages for topic in topics)
     strides = [-(-bag.topics[topic].messages // KEPT) for topic in topics]
@@ -101,15 +105,15 @@ def read(
     kept: list[list[tuple[float, NDArray[np.float64]]]] = [[] for _ in topics]
     rows: list[tuple[float, ...]] = []
     saturated: list[bool] = []
-    keystates: list[Extremum] = []
+    extrema: list[Extremum] = []
     start = np.inf
     fault = ""
     notices = [*bag.notices]
-    coupling: list[CouplingEvent] = []
+    events: list[Event] = []
     motions: list[tuple[float, float]] = []
     estimate: Estimate | None = None
     for side, received, message in bag.messages(*topics):
-        sample = stream.extract(message, received, side)
+        sample = receivers[side].receive(message, received)
         assert sample.stamp is not None
         start = min(start, sample.stamp)
         fault = fault or sample.fault
@@ -118,16 +122,17 @@ def read(
         if seen[side] % strides[side] == 0 and not sample.fault:
             kept[side].append((sample.stamp, sample.state))
         seen[side] += 1
-        for reading, found, shown in stream.take(sample):
-            coupling += [event for event in found if isinstance(event, CouplingEvent)]
-            keystates += [state for state in found if isinstance(state, Extremum)]
-            if reading is None or not shown:
+        for output in stream.take(sample):
+            extrema += output.extrema
+            events += output.events
+            found = output.estimate
+            if found is None or not output.shown:
                 continue
-            estimate = reading.estimate
+            estimate = found.estimate
             errors = estimate.stderr, estimate.noise
-            rows.append((reading.stamp, estimate.mi, *errors, reading.local, reading.fill))
+            rows.append((found.stamp, estimate.mi, *errors, found.local, found.fill))
             saturated.append(estimate.saturated)
-        newest = None if stream.coupling is None else stream.coupling.reading
+        newest = None if stream.coupling is None else stream.coupling.latest
         if newest is not None and (not motions or motions[-1][0] != newest.stamp):
             motions.append((newest.stamp, newest.estimate.mi))
         if progress is not None:
@@ -136,7 +141,7 @@ def read(
         hint = ": try a shorter window" if stream.reason.startswith("filling") else ""
         fates = ", ".join(f"{n} {kind}" for kind, n in stream.counts.items() if n)
         raise InputError(
-            f"{bag.path} gave no reading of {' and '.join(topics)}: {stream.reason}{hint}. "
+            f"{bag.path} gave no estimate of {' and '.join(topics)}: {stream.reason}{hint}. "
             f"Messages by fate: {fates}" + (f". The first fault: {fault}" if fault else "")
         )
     stamps, mi, stderr, noise, local, fill = np.array(rows).T
@@ -151,13 +156,13 @@ def read(
         local=local,
         fill=fill,
         saturated=np.array(saturated),
-        keystates=sorted(keystates, key=lambda state: state.stamp),
+        extrema=sorted(extrema, key=lambda extremum: extremum.stamp),
         start=start,
         states=[_stack(some) for some in kept],
-        names=[extractor.names for extractor in stream.extractors],
+        names=[receiver.extractor.names for receiver in receivers],
         how=f"{slices}, model {estimate.model} on {estimate.provider}, seed {estimate.seed}",
         notices=notices,
-        coupling=coupling,
+        events=events,
         motions=(np.array([at for at, _ in motions]), np.array([mi for _, mi in motions])),
     )
 

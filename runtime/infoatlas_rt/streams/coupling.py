@@ -8,8 +8,7 @@ causal, without demonstrations. Four rules make so short a window usable:
    of any scale. Both sides get seeded noise of `JITTER` times their third largest increment in
    the window, and at least of `resolution`. So smaller motions have no effect, and the zeros become
    an independent part of the sample instead of one large tie.
-2. *Threshold.* A coupling begins when the estimate exceeds `enter` nats, and `z` times its own
-noise
+2. *Threshold.* A coupling begins when the estimate exceeds `enter` nats, and `z` times its noise
    of samples and slices, at two steps in a row. (`Estimate.stderr`, calibrated over all kinds of
    data, is above 1 nat at 32 samples, too large for a decision within a second. Each event has it.)
 3. *Hysteresis.* A coupling ends when the estimate is below `leave` at two steps in a row, at least
@@ -31,11 +30,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
-from ..estimation.estimator import Estimator
+from ..estimation.estimator import Estimator, as_estimator
 from ..estimation.result import Estimate, WindowEstimate
 from ..inputs.checks import as_resolution
 from .events import COUPLED, DECOUPLED, Event
-from .sliding_window import OnlineEstimator
+from .sliding_window import SlidingWindow
 
 WINDOW = 32
 RESOLUTION = 1e-5
@@ -66,12 +65,12 @@ class CouplingDetector:
 
     Attributes
     ----------
-    online : OnlineEstimator
-        The window. `reason` and `counts` are in it.
+    window : SlidingWindow
+        `window.reason` and `window.counts` are those of `OnlineEstimator`.
     coupled : bool
         The present state.
-    reading : WindowEstimate or None
-        The newest one.
+    latest : WindowEstimate or None
+        The newest estimate of the mutual information of the motions.
 
     Raises
     ------
@@ -95,14 +94,11 @@ class CouplingDetector:
             )
         if not 0 <= z < np.inf:
             raise InputError(f"z is {z!r}, but has to be 0 or more ({Z} unless given)")
-        if estimator is None:
-            estimator = Estimator()
-        elif isinstance(estimator, str | os.PathLike):
-            estimator = Estimator(estimator)
+        self.estimator = as_estimator(estimator)
         self.enter, self.leave, self.z = float(enter), float(leave), float(z)
-        self._motions = _Motions(estimator, resolution)
-        self.online = OnlineEstimator(
-            self._motions,  # type: ignore[arg-type]  # it has all that the window asks for
+        self._motions = _Motions(resolution, self.estimator.seed)
+        self.window = SlidingWindow(
+            self.estimator.model_file,
             lag=0,
             window=window,
             reset_after=reset_after,
@@ -114,20 +110,18 @@ class CouplingDetector:
 
     def reset(self) -> None:
         """Empty the window, for a new episode."""
-        self.online.reset()
+        self.window.reset()
         self._forget()
 
     def _forget(self) -> None:
-        self._resets = self.online.counts["resets"]
+        self._resets = self.window.counts["resets"]
         self.coupled = False
-        self.reading: WindowEstimate | None = None
-        self._doubted = False  # the last reading indicated the other state
+        self.latest: WindowEstimate | None = None
+        self._changing = False  # the last estimate indicated the other state
         self._since = 0  # no event is dated before the last one
         self._armed = True  # the window is free of the last coupling
 
-    def push(
-        self, a: ArrayLike, b: ArrayLike, stamp: float | None = None, *, read: bool = True
-    ) -> list[Event]:
+    def push(self, a: ArrayLike, b: ArrayLike, stamp: float | None = None) -> list[Event]:
         """Take a state of both groups; return the events detected with it, mostly none.
 
         Parameters
@@ -136,53 +130,71 @@ class CouplingDetector:
             States (positions, not velocities). NaN, another size: refused, leaves a hole.
         stamp : float, optional
             Seconds; as in `OnlineEstimator.push`.
-        read : bool
-            False: make no estimate, for states that come faster than estimates can be made; `read`
-            catches up.
+
+        Returns
+        -------
+        list of Event
+
+        Raises
+        ------
+        InputError
+            As in `OnlineEstimator.push`.
         """
-        return self._judge(self.online.push(a, stamp, b, read=read))
+        return self.detect() if self.add(a, b, stamp) else []
 
-    def read(self) -> list[Event]:
-        """Judge the window as it is, where `push` was called with read=False."""
-        return self._judge(self.online.read())
+    def add(self, a: ArrayLike, b: ArrayLike, stamp: float | None = None) -> bool:
+        """Take a state of both groups without an estimate, which `detect` makes; as in `push`.
 
-    def _judge(self, reading: WindowEstimate | None) -> list[Event]:
-        if self.online.counts["resets"] != self._resets:
+        For states that come faster than estimates can be made.
+
+        Returns
+        -------
+        bool
+            Whether it was accepted; `window.reason` says why it was not.
+        """
+        accepted = self.window.add(a, stamp, b)
+        if self.window.counts["resets"] != self._resets:
             self._forget()
-        if reading is None:
+        return accepted
+
+    def detect(self) -> list[Event]:
+        """Estimate from the window as it is, and return the events detected with it."""
+        samples = self.window.samples()
+        if samples is None:
             return []
-        self.reading = reading
-        estimate, steps = reading.estimate, reading.steps
+        x, y, steps = samples
+        estimate = self.estimator.estimate(*self._motions.with_noise(x, y), time_series=True)
+        found = self.latest = self.window.dated(estimate, steps)
         rest = self._motions.rest
         if self.coupled and rest >= REST:
-            return [self._change(reading, int(steps[-rest]))]
+            return [self._change(found, int(steps[-rest]))]
         if self.coupled:
             # At first most of the window is from before the coupling. And when both are held still,
             # too little moves for a decision.
             half = estimate.samples / 2
             decidable = (steps >= self._since).sum() >= half and self._motions.active >= half
-            doubted = decidable and estimate.mi < self.leave
+            changing = decidable and estimate.mi < self.leave
         else:
             self._armed |= estimate.mi < self.leave or bool(steps[0] >= self._since)
             high = estimate.mi > max(self.enter, self.z * estimate.noise)
-            doubted = high and self._armed and not rest
-        certain, self._doubted = doubted and self._doubted, doubted
-        return [self._change(reading, self._split(estimate, steps))] if certain else []
+            changing = high and self._armed and not rest
+        certain, self._changing = changing and self._changing, changing
+        return [self._change(found, self._split(estimate, steps))] if certain else []
 
-    def _change(self, reading: WindowEstimate, step: int) -> Event:
-        self.coupled, self._doubted, self._armed = not self.coupled, False, False
-        step, newest = max(step, self._since), int(reading.steps[-1])
+    def _change(self, found: WindowEstimate, step: int) -> Event:
+        self.coupled, self._changing, self._armed = not self.coupled, False, False
+        step, newest = max(step, self._since), int(found.steps[-1])
         self._since = newest + 1
-        estimate = reading.estimate
+        estimate = found.estimate
         return Event(
             kind=COUPLED if self.coupled else DECOUPLED,
             step=step,
-            stamp=self.online.stamp(step),
+            stamp=self.window.stamp(step),
             value=estimate.mi,
             stderr=estimate.stderr,
             z=estimate.mi / estimate.noise if estimate.noise > 0 else 0.0,
             detected_step=newest,
-            detected_stamp=reading.stamp,
+            detected_stamp=found.stamp,
         )
 
     def _split(self, estimate: Estimate, steps: NDArray[np.int64]) -> int:
@@ -196,26 +208,37 @@ class CouplingDetector:
 
 
 class _Motions:
-    """An estimator of increments, which adds seeded noise of the size of the smallest motion."""
+    """Adds seeded noise of the size of the smallest motion to increments, and finds what rests.
 
-    def __init__(self, estimator: Estimator, resolution: Any) -> None:
+    Attributes
+    ----------
+    rest : int
+        Newest pairs in a row in which one side moved and the other did not.
+    active : int
+        Pairs in which anything moved.
+    both : [n] bool
+        Pairs in which both sides moved.
+    """
+
+    def __init__(self, resolution: Any, seed: int) -> None:
         pair = resolution if isinstance(resolution, tuple) else (resolution, resolution)
         if len(pair) != 2:
             raise InputError(f"resolution is {resolution!r}: pass one, or a pair, one for each")
         for value in pair:
             as_resolution(value, np.size(value), "resolution")
-        self.model_file, self.resolution = estimator.model_file, pair
-        self.rest = 0  # newest pairs in a row in which one side moved and the other did not
-        self.active = 0  # pairs in which anything moved
-        self.both: NDArray[np.bool_] = np.zeros(0, bool)  # pairs in which both sides moved
-        self._estimator = estimator
+        self._resolution, self._seed = pair, seed
+        self.rest = self.active = 0
+        self.both: NDArray[np.bool_] = np.zeros(0, bool)
 
-    def estimate(self, x: NDArray[np.float64], y: NDArray[np.float64], **options: Any) -> Estimate:
-        noise = np.random.default_rng(self._estimator.seed)
+    def with_noise(
+        self, x: NDArray[np.float64], y: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Increments [n, d] and [n, d'] with noise; a side that rests is constant."""
+        noise = np.random.default_rng(self._seed)
         entered: list[NDArray[np.float64]] = []
         moves: list[NDArray[np.bool_]] = []
         still: list[NDArray[np.bool_]] = []
-        for side, resolution in zip((x, y), self.resolution, strict=True):
+        for side, resolution in zip((x, y), self._resolution, strict=True):
             floor = as_resolution(resolution, side.shape[1], "resolution")
             size = np.abs(side)
             assert floor is not None
@@ -231,4 +254,4 @@ class _Motions:
         self.active = int((~(still[0] & still[1])).sum())
         alone = (still[0] & moves[1]) | (still[1] & moves[0])
         self.rest = int(np.argmin(alone[::-1])) if not alone.all() else len(alone)
-        return self._estimator.estimate(*entered, **options)
+        return entered[0], entered[1]

@@ -224,8 +224,8 @@ def _store(rings: tuple[Ring, Ring], step: int, state: Reals) -> None:
 class Pace:
     """Sampling period of a stream, estimated from its stamps; sets the tolerance for past states.
 
-    The period is the 10th percentile of the newest steps. Lost messages make some steps longer, and a few close stamps make
-    some shorter; neither changes the percentile much.
+    The period is the 10th percentile of the newest steps. Lost messages make some steps longer, and
+    a few close stamps make some shorter; neither changes the percentile much.
     """
 
     def __init__(self) -> None:

@@ -38,14 +38,14 @@ class VectorEpisodes(ABC):
         before.
     """
 
-    key: str  # of a reading, in the infos of an environment
+    key: str  # of `latest`, in the infos of an environment
 
     def __init__(self, envs: int) -> None:
         self.envs = as_count(envs, "envs", 1)
         self.refused = np.zeros(self.envs, np.int64)
 
     @abstractmethod
-    def reading(self) -> NDArray[Any]:
+    def latest(self) -> NDArray[Any]:
         """What `key` stands for, of every environment [E]."""
 
     @abstractmethod

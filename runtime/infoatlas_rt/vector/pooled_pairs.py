@@ -6,7 +6,7 @@ Pairs are formed `lag` steps apart, and never across the end of an episode.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..curves.ensemble_curve import Pairs
 from ..errors import InputError

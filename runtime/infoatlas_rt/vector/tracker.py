@@ -58,7 +58,7 @@ class VectorTracker(VectorEpisodes):
         self._gain = np.zeros(self.envs, np.float32)
         self._restart(np.arange(self.envs))
 
-    def reading(self) -> NDArray[Any]:
+    def latest(self) -> NDArray[Any]:
         """Column of the newest key state of each running episode [E] int64; -1 before one."""
         return np.array(self.newest)
 
@@ -87,6 +87,7 @@ class VectorTracker(VectorEpisodes):
         self._filter.push(rows, states)
         self._gain[rows] = 0.0
         for row, event in self._filter.passed(rows, self.posterior):
+            assert event.keystate is not None  # an event of a key state
             self.newest[row] = event.keystate
             self.steps[row, event.keystate] = event.step
             self._gain[row] += 1

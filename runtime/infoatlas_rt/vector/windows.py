@@ -87,7 +87,7 @@ class VectorWindows(VectorEpisodes):
         self._evaluated = np.zeros(self.envs, bool)  # with the newest state
         self._restart(np.arange(self.envs))
 
-    def reading(self) -> NDArray[Any]:
+    def latest(self) -> NDArray[Any]:
         """Newest estimate of each running episode [E] float32, nats; NaN before there is one."""
         return np.array(self.information)
 

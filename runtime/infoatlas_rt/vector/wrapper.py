@@ -114,9 +114,9 @@ class KeyStateWrapper:
             stream.reset(rows)
 
     def _report(self, info: Any, states: Any) -> Any:
-        """Write the readings into an info, as arrays of the kind of the states."""
+        """Write the latest values into an info, as arrays of the kind of the states."""
         for stream in self.streams:
-            info[stream.key] = like(stream.reading(), states)
+            info[stream.key] = like(stream.latest(), states)
         return info
 
     def _states(self, obs: Any) -> Any:

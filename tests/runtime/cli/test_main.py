@@ -67,7 +67,7 @@ def test_curve_table_picture_and_json(capsys, tmp_path, figures):
     assert series(main_axes, 15) == [curve["position"], curve["mi"]]
     assert {"is_grasped", "is_obj_placed", "success"} <= set(words(main_axes))
     dots = [tuple(dot) for marks in main_axes.collections[1:] for dot in marks.get_offsets()]
-    assert sorted(dots) == sorted((s["stamp"], s["value"]) for s in result["keystates"])
+    assert sorted(dots) == sorted((s["stamp"], s["value"]) for s in result["extrema"])
 
     assert result["time"] == "normalised" and result["dropped"] == [25, 26, 27]
     curve = result["curve"]
@@ -103,7 +103,7 @@ def test_flags_never_reach_the_curve(capsys, tmp_path, monkeypatch):
         assert main.main(command) == 0
         results.append(json.loads(capsys.readouterr().out))
     assert results[0]["curve"] == results[1]["curve"]
-    assert results[0]["keystates"] == results[1]["keystates"]
+    assert results[0]["extrema"] == results[1]["extrema"]
     assert results[0]["events"] != results[1]["events"]
     assert len(given) == 30
     rows = {row.tobytes() for row in np.ascontiguousarray(arrays["states"])}

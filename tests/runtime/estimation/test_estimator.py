@@ -343,8 +343,7 @@ def test_estimate_keeps_its_estimator():
 
 
 def test_exports():
-    for name in infoatlas_rt._HOME:
-        assert name in infoatlas_rt.__all__
+    for name in infoatlas_rt.__all__:
         assert name in dir(infoatlas_rt)
     assert infoatlas_rt.Estimator is Estimator
     with pytest.raises(AttributeError, match="nothing_here"):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import Estimator, ModelError
-from infoatlas_rt.streams.sliding_window import OnlineEstimator
+from infoatlas_rt.streams.online import OnlineEstimator
 
 N = 100
 rng = np.random.default_rng(0)

@@ -10,7 +10,7 @@ import pytest
 from fakes import RecordingEstimator
 from infoatlas_rt import Estimator, InputError
 from infoatlas_rt.inputs.checks import as_samples
-from infoatlas_rt.streams.sliding_window import OnlineEstimator
+from infoatlas_rt.streams.online import OnlineEstimator
 from infoatlas_rt.vector.pooled_pairs import PooledPairs
 
 N = 100

@@ -30,8 +30,10 @@ from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.stream import Stream
 from infoatlas_rt.messages.sync import Synchroniser
 from infoatlas_rt.streams.coupling import CouplingDetector
-from infoatlas_rt.streams.sliding_window import OnlineEstimator
+from infoatlas_rt.streams.online import OnlineEstimator
+from infoatlas_rt.streams.sliding_window import SlidingWindow
 from pictures import drawn, series, words
+from player import Player
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "examples"))
@@ -84,9 +86,9 @@ def stream_of(bag, topics, fields, estimator, delay=1.0, **options):
     extractors = [
         Extractor(some, bag.schema(topic)) for topic, some in zip(topics, fields, strict=True)
     ]
-    online = OnlineEstimator(estimator, two_streams=two, **options)
     sync = Synchroniser(0.02) if two else None
-    return Stream(online, ExtremumDetector(delay=delay), *extractors, sync=sync)
+    player = Player(estimator, *extractors, delay=delay, sync=sync, **options)
+    return player.receivers, player.stream
 
 
 @pytest.mark.parametrize("storage", STORAGES)
@@ -109,16 +111,18 @@ def test_same_numbers_as_the_estimator_fed_directly(bags, recorded, estimator, s
     assert len(readings) > 15
 
     with Bag(bags / storage) as bag:
-        stream = stream_of(bag, ["/joint_states"], [["position[0:3]"]], estimator, **options)
+        receivers, stream = stream_of(
+            bag, ["/joint_states"], [["position[0:3]"]], estimator, **options
+        )
         shares = []
-        curve = read(bag, ["/joint_states"], stream, shares.append)
+        curve = read(bag, ["/joint_states"], receivers, stream, shares.append)
     assert curve.stamp.tolist() == [reading.stamp for reading in readings]
     assert curve.mi.tolist() == [reading.estimate.mi for reading in readings]
     for name in ("stderr", "noise"):
         assert getattr(curve, name).tolist() == [getattr(r.estimate, name) for r in readings]
     assert curve.local.tolist() == [reading.local for reading in readings]
     assert curve.fill.tolist() == [reading.fill for reading in readings]
-    assert found and curve.keystates == sorted(found, key=lambda state: state.stamp)
+    assert found and curve.extrema == sorted(found, key=lambda extremum: extremum.stamp)
     assert stream.counts == online.counts and stream.counts["accepted"] == len(states)
     assert shares[-1] == 1.0 and (np.diff(shares) > 0).all()
     np.testing.assert_array_equal(curve.states[0][1], states[:, :3])
@@ -130,8 +134,8 @@ def test_two_topics_are_the_pairs_of_their_states(bags, recorded):
     topics = ["/cube_pose", "/joint_states"]
     with Bag(bags / "mcap") as bag:
         fields = [["pose.position"], ["position[0:4]"]]
-        stream = stream_of(bag, topics, fields, fake, window=20, lag=0)
-        curve = read(bag, topics, stream)
+        receivers, stream = stream_of(bag, topics, fields, fake, window=20, lag=0)
+        curve = read(bag, topics, receivers, stream)
     states, stamps = recorded
     assert curve.stamp.tolist() == stamps[19:].tolist()
     for i, call in enumerate(fake.calls):
@@ -145,8 +149,8 @@ def test_two_topics_the_past_of_the_second(bags, recorded):
     topics = ["/cube_pose", "/joint_states"]
     with Bag(bags / "db3") as bag:
         fields = [["pose.position"], ["position[0:4]"]]
-        stream = stream_of(bag, topics, fields, fake, window=20, lag=3, history=2)
-        read(bag, topics, stream)
+        receivers, stream = stream_of(bag, topics, fields, fake, window=20, lag=3, history=2)
+        read(bag, topics, receivers, stream)
     states, _ = recorded
     np.testing.assert_array_equal(fake.calls[0].x, states[4:24, 28:31])
     np.testing.assert_array_equal(fake.calls[0].y, np.c_[states[1:21, :4], states[0:20, :4]])
@@ -158,12 +162,12 @@ def test_without_reading_the_window_is_the_same(bags):
     for every in (1, 7):
         fake = RecordingEstimator(n_min=8)
         with Bag(bags / "mcap") as bag:
-            stream = stream_of(bag, ["/tool_pose"], [None], fake, delay=1e9, window=12)
+            receivers, stream = stream_of(bag, ["/tool_pose"], [None], fake, delay=1e9, window=12)
             outputs = []
             for i, (side, received, message) in enumerate(bag.messages("/tool_pose")):
-                sample = stream.extract(message, received, side)
-                outputs += stream.take(sample, read=i % every == 0)
-        runs.append({o.reading.stamp: c for o, c in zip(outputs, fake.calls, strict=True)})
+                sample = receivers[side].receive(message, received)
+                outputs += stream.take(sample, estimate=i % every == 0)
+        runs.append({o.estimate.stamp: c for o, c in zip(outputs, fake.calls, strict=True)})
     full, some = runs
     assert 10 < len(some) < len(full) / 6
     for stamp, call in some.items():
@@ -175,12 +179,12 @@ def test_two_topics_catch_up_on_a_pair_that_was_not_read(bags):
     fake = RecordingEstimator(n_min=8)
     topics = ["/tool_pose", "/cube_pose"]
     with Bag(bags / "mcap") as bag:
-        stream = stream_of(bag, topics, [None, None], fake, delay=1e9, window=8, lag=0)
-        samples = [stream.extract(m, t, side) for side, t, m in bag.messages(*topics)]
-        early = [output for s in samples[:40] for output in stream.take(s, read=False)]
+        receivers, stream = stream_of(bag, topics, [None, None], fake, delay=1e9, window=8, lag=0)
+        samples = [receivers[side].receive(m, t) for side, t, m in bag.messages(*topics)]
+        early = [output for s in samples[:40] for output in stream.take(s, estimate=False)]
         assert len(early) == 1  # the first, which the detector is due
         (output,) = stream.take(samples[40])  # half a pair: the one before is read
-        assert output.reading.stamp == samples[38].stamp
+        assert output.estimate.stamp == samples[38].stamp
         assert stream.take(samples[40]) == [] and stream.reason.startswith("waiting: no pair")
 
 
@@ -188,7 +192,7 @@ def test_messages_without_a_header_have_the_time_of_their_arrival(tmp_path):
     rows = np.random.default_rng(0).standard_normal((30, 3))
     with Bag(write_arrays(tmp_path / "bag", rows)) as bag:
         fake = RecordingEstimator(n_min=8)
-        curve = read(bag, ["/array"], stream_of(bag, ["/array"], [None], fake, window=10))
+        curve = read(bag, ["/array"], *stream_of(bag, ["/array"], [None], fake, window=10))
     assert curve.start == START / 1e9
     np.testing.assert_allclose(curve.stamp - curve.start, np.arange(11, 30) / 100, atol=3e-7)
     np.testing.assert_array_equal(fake.calls[-1].x, rows[20:])
@@ -199,10 +203,10 @@ def test_messages_that_cannot_be_used_leave_holes(tmp_path):
     rows[20], rows[25] = [1.0, 2.0, 3.0], [np.nan, 1.0]
     with Bag(write_arrays(tmp_path / "bag", rows)) as bag:
         fake = RecordingEstimator(n_min=8)
-        stream = stream_of(bag, ["/array"], [None], fake, window=14, lag=2)
+        receivers, stream = stream_of(bag, ["/array"], [None], fake, window=14, lag=2)
         reasons = []
         for _, received, message in bag.messages("/array"):
-            stream.push(message, received)
+            stream.take(receivers[0].receive(message, received))
             reasons.append(stream.reason)
     assert reasons[20].startswith("refused: dimension 3, before it was 2: data has 3 elements")
     assert reasons[22] == reasons[27] == "hole: no past state to pair with"
@@ -223,21 +227,20 @@ def test_a_bag_that_loops_starts_anew_even_as_another_robot(tmp_path):
             bag.write(topic, START + i * 10**8, STORE.serialize_cdr(message, kind))
     with Bag(bag_path) as bag:
         fake = RecordingEstimator(n_min=8)
-        stream = stream_of(bag, ["/j"], [["position"]], fake, window=10, lag=2)
-        curve = read(bag, ["/j"], stream)
+        receivers, stream = stream_of(bag, ["/j"], [["position"]], fake, window=10, lag=2)
+        curve = read(bag, ["/j"], receivers, stream)
     assert stream.counts["resets"] == 1 and stream.counts["accepted"] == 60
     assert [call.x.shape[1] for call in fake.calls] == [2] * 19 + [3] * 19
     assert (fake.calls[19].x[:, 0] >= 30).all()
     assert stream.detector.count == 19 and len(curve.mi) == 38
 
 
-def test_streams_and_their_parts_have_to_fit(bags):
-    with Bag(bags / "mcap") as bag:
-        extractor = Extractor(None, bag.schema("/tool_pose"))
-    online = OnlineEstimator(RecordingEstimator(), window=10)
-    for extractors, sync in (((extractor,) * 2, None), ((), None), ((extractor,), Synchroniser(1))):
-        with pytest.raises(InputError, match="pass one extractor, or two and a synchroniser"):
-            Stream(online, ExtremumDetector(delay=1.0), *extractors, sync=sync)
+def test_a_synchroniser_is_for_two_streams():
+    fake = RecordingEstimator()
+    for two, sync in ((True, None), (False, Synchroniser(1))):
+        window = SlidingWindow(fake.model_file, window=10, two_streams=two)
+        with pytest.raises(InputError, match="synchroniser for a window of"):
+            Stream(window, fake, ExtremumDetector(delay=1.0), sync=sync)
 
 
 @pytest.mark.parametrize("storage", STORAGES)
@@ -249,9 +252,11 @@ def test_memory_is_that_of_the_curve(tmp_path, monkeypatch, storage):
         for _ in range(2):  # what the first reading imports and leaves to be collected is no curve
             gc.collect()
             fake = RecordingEstimator(n_min=8)
-            stream = stream_of(bag, ["/array"], [None], fake, delay=1e9, window=20, every=500)
+            receivers, stream = stream_of(
+                bag, ["/array"], [None], fake, delay=1e9, window=20, every=500
+            )
             tracemalloc.start()
-            curve = read(bag, ["/array"], stream)
+            curve = read(bag, ["/array"], receivers, stream)
             peak = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
     assert len(curve.mi) == 2 and len(curve.states[0][0]) == 10
@@ -313,7 +318,7 @@ def test_a_bag_of_ros_1(tmp_path):
             bag.write(topic, START + i * 10**7, store.serialize_ros1(message, kind))
     with Bag(path) as bag:
         fake = RecordingEstimator(n_min=8)
-        curve = read(bag, ["/point"], stream_of(bag, ["/point"], [None], fake, window=10))
+        curve = read(bag, ["/point"], *stream_of(bag, ["/point"], [None], fake, window=10))
     assert curve.stamp[-1] == 5 + 1e-9 * 190_000_000
     np.testing.assert_array_equal(fake.calls[-1].x[:, 0], range(10, 20))
 
@@ -386,14 +391,14 @@ def test_command_with_two_topics(bags, tmp_path, capsys):
         (("--topic", "/tool_pose", "--with-topic", "/tool_pose"), "--with-topic is --topic"),
         (("--topic", "/tool_pose", "--lag", "0"), "lag is 0"),
         (("--topic", "/tool_pose", "--window", "9"), "window=9 is below"),
-        (("--topic", "/tool_pose", "--window", "999"), "no reading .*filling.*shorter window"),
+        (("--topic", "/tool_pose", "--window", "999"), "no estimate .*filling.*shorter window"),
         (("--topic", "/tool_pose", "--tolerance", "1"), "give both"),
         (("--topic", "/tool_pose", "--reset-after", "0"), "reset_after is 0.0"),
         (("--topic", "/tool_pose", "--resolution", "0.1", "nan"), "resolution is .*nan"),
         (("--topic", "/tool_pose", "--resolution", "0.1", "0.1"), "each of the 7 coordinates"),
         (
             ("--topic", "/joint_states", "--field", "position[0:99]"),
-            "no reading.*dimension.*The first fault: position has 9 elements, but 99 are needed",
+            "no estimate.*dimension.*The first fault: position has 9 elements, but 99 are needed",
         ),
     ],
 )
@@ -523,7 +528,7 @@ def test_two_topics_report_when_they_begin_to_move_together(
     command = ["keystates", str(bags / "mcap"), *options.split()]
     assert main.main([*command, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
-    assert result["coupling"] == [vars(event) for event in expected]
+    assert result["events"] == [event.to_dict() for event in expected]
     assert result["motions"]["stamp"] == stamps[32:].tolist()
     picture = bags / "coupling.png"
     assert main.main([*command, "--plot", str(picture)]) == 0
@@ -563,14 +568,14 @@ def test_stamps_of_another_field(bags, tmp_path, capsys):
         extractor = Extractor(None, schema, (), f"header.stamp.sec {unit}")
         assert extractor.stamp(message) == message.header.stamp.sec * scale
     message.pose.position.x = 1.7e18
-    online = OnlineEstimator(RecordingEstimator(), window=10)
-    extractor = Extractor(None, schema, (), "pose.position.x us")
-    stream = Stream(online, ExtremumDetector(delay=1.0), extractor)
-    assert stream.push(message, 1.0) == [] and online.counts["bad stamp"] == 1
-    assert "is it the unit?" in stream.reason
+    player = Player(
+        RecordingEstimator(), Extractor(None, schema, (), "pose.position.x us"), window=10
+    )
+    assert player.push(message, 1.0) == [] and player.window.counts["bad stamp"] == 1
+    assert "is it the unit?" in player.stream.reason
     message.pose.position.x = 5e6
-    stream.push(message, 1.0)
-    assert online.newest == 5.0
+    player.push(message, 1.0)
+    assert player.window.newest == 5.0
     for field, why in {
         "header.stamp.sec": "write a field and its unit",
         "header.stamp.sec days": "write a field and its unit",

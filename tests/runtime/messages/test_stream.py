@@ -11,8 +11,11 @@ from fakes import RecordingEstimator
 from infoatlas_rt.curves.extrema import ExtremumDetector
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
-from infoatlas_rt.messages.stream import Sample, Stream
-from infoatlas_rt.streams.sliding_window import OnlineEstimator
+from infoatlas_rt.messages.receiver import Sample
+from infoatlas_rt.messages.stream import Stream
+from infoatlas_rt.streams.online import OnlineEstimator
+from infoatlas_rt.streams.sliding_window import SlidingWindow
+from player import Player
 
 
 @pytest.fixture
@@ -53,15 +56,15 @@ def test_two_streams_that_need_a_resolution(fake):
     assert fake.calls[-1].resolution_y.tolist() == [0.5] * 6
 
 
-def test_reading_later_reads_the_window_as_it_is(fake):
-    online = OnlineEstimator(fake, lag=1, window=10)
-    assert online.read() is None
+def test_an_estimate_later_is_of_the_window_as_it_is(fake):
+    window = SlidingWindow(fake.model_file, lag=1, window=10)
+    assert window.estimate(fake) is None
     for t in range(20):
-        assert online.push([float(t)], t / 10, read=False) is None
-    assert online.reason == "waiting: read=False" and not fake.calls
-    assert online.read().stamp == 1.9
+        assert window.add([float(t)], t / 10)
+    assert window.reason == "waiting: not estimated yet" and not fake.calls
+    assert window.estimate(fake).stamp == 1.9
     np.testing.assert_array_equal(fake.calls[0].x[:, 0], range(10, 20))
-    assert online.read() is None  # nothing has come since
+    assert window.estimate(fake) is None  # nothing has come since
 
 
 def test_wrong_use(fake):
@@ -88,18 +91,15 @@ def swinging():
 
 def play(states, asked, rate_limit=0.0, **options):
     """Key states, and the readings that are shown; `asked` says of which states."""
-    online = OnlineEstimator(
-        Estimator(k=2, slices=2, threads=1), lag=2, lag_seconds=0.02, window=80, **options
-    )
-    # The stream needs none of the extractor but what it is asked for.
-    extractor = SimpleNamespace(joints=())
-    detector = ExtremumDetector(delay=1.0)
-    stream = Stream(online, detector, extractor, rate_limit=rate_limit)
+    estimator = Estimator(k=2, slices=2, threads=1)
+    window = SlidingWindow(estimator.model_file, lag=2, lag_seconds=0.02, window=80, **options)
+    stream = Stream(window, estimator, ExtremumDetector(delay=1.0), rate_limit=rate_limit)
     outputs = []
     for i, state in enumerate(states):
-        outputs += stream.take(Sample(0, 1.7e9 + i / 100, state, ""), read=bool(asked(i)))
-    keystates = [state for output in outputs for state in output.keystates]
-    return keystates, {o.reading.stamp: o.reading.estimate.mi for o in outputs if o.shown}, stream
+        outputs += stream.take(Sample(0, 1.7e9 + i / 100, state, ""), estimate=bool(asked(i)))
+    extrema = [extremum for output in outputs for extremum in output.extrema]
+    shown = {o.estimate.stamp: o.estimate.estimate.mi for o in outputs if o.shown}
+    return extrema, shown, stream
 
 
 @pytest.fixture(scope="module")
@@ -131,15 +131,15 @@ def test_key_states_do_not_depend_on_the_load(swinging, unhurried, every):
 
 def test_a_detector_that_is_too_dear_has_fewer_readings(swinging):
     """What a machine does that cannot keep up: dates are as coarse as the readings are."""
-    online = OnlineEstimator(RecordingEstimator(n_min=8), window=20)
+    fake = RecordingEstimator(n_min=8)
     detector = ExtremumDetector(delay=1.0)
-    stream = Stream(online, detector, SimpleNamespace(joints=()))
+    stream = Stream(SlidingWindow(fake.model_file, window=20), fake, detector)
     for i in range(600):
         if i == 300:
             detector.coarsen()
-        stream.take(Sample(0, i / 100, swinging[i], ""), read=False)
+        stream.take(Sample(0, i / 100, swinging[i], ""), estimate=False)
     assert detector.period == 0.1
-    assert detector.count == len(online.estimator.calls) == pytest.approx(57 + 30, abs=1)
+    assert detector.count == len(fake.calls) == pytest.approx(57 + 30, abs=1)
 
 
 def test_memory_of_the_readings_in_time():
@@ -151,41 +151,37 @@ def test_memory_of_the_readings_in_time():
 
 
 def test_a_rate_limit_that_is_none():
-    online = OnlineEstimator(RecordingEstimator(n_min=8), window=20)
+    fake = RecordingEstimator(n_min=8)
+    window = SlidingWindow(fake.model_file, window=20)
     for rate in (-1.0, np.inf, np.nan):
         with pytest.raises(InputError, match="rate_limit"):
-            Stream(
-                online,
-                ExtremumDetector(delay=1),
-                SimpleNamespace(joints=()),
-                rate_limit=rate,
-            )
+            Stream(window, fake, ExtremumDetector(delay=1), rate_limit=rate)
 
 
 @pytest.mark.parametrize("tick", [0.01, 0.02, 0.05])
 def test_messages_without_stamps_on_a_coarse_clock(tick):
     """Half of them and more arrive at the same time: none is a copy, and each lag is the lag."""
     fake = RecordingEstimator(n_min=8)
-    online = OnlineEstimator(fake, lag=2, lag_seconds=0.02, window=20)
 
     def extractor(message):
         return np.array([message.data])
 
     extractor.joints, extractor.forget, extractor.notice = (), lambda: None, ""
     extractor.stamp = lambda message: None  # no header
-    stream = Stream(online, ExtremumDetector(delay=1.0), extractor)
+    player = Player(fake, extractor, lag=2, lag_seconds=0.02, window=20)
+    counts = player.window.counts
     for i in range(100):
         late = 0.004 * (i % 3 == 0)  # of the messages, before the clock is read
-        stream.push(
+        player.push(
             SimpleNamespace(data=float(i)), received=1.7e9 + (i / 100 + late) // tick * tick
         )
         if i == 60:
-            assert online.counts["accepted"] == 61
-    assert online.counts["accepted"] == 100 and online.counts["repeated stamp"] == 0
+            assert counts["accepted"] == 61
+    assert counts["accepted"] == 100 and counts["repeated stamp"] == 0
     for call in fake.calls:
         np.testing.assert_array_equal(call.x[:, 0] - call.y[:, 0], 2)
     # After a pause, no pair reaches across it.
     for i in range(100, 140):
-        stream.push(SimpleNamespace(data=float(i)), received=1.7e9 + 5 + i / 100)
+        player.push(SimpleNamespace(data=float(i)), received=1.7e9 + 5 + i / 100)
     assert not any(((call.x[:, 0] >= 100) & (call.y[:, 0] < 100)).any() for call in fake.calls)
     assert fake.calls[-1].x[-1, 0] == 139

@@ -65,7 +65,7 @@ def test_an_object_at_rest_is_never_coupled(estimator):
             object_ = noise * rng.standard_normal(tool.shape)
             detector = CouplingDetector(estimator, resolution=resolution)
             early += bool(run(detector, tool, object_))
-            assert noise > 1e-6 or (detector.reading.estimate.mi == 0.0 and not detector.coupled)
+            assert noise > 1e-6 or (detector.latest.estimate.mi == 0.0 and not detector.coupled)
     assert early <= 1
 
 
@@ -107,15 +107,15 @@ def test_holes_and_restarts(estimator):
     broken = tool.copy()
     broken[20, 1] = np.nan
     run(detector, broken[:70], thing[:70], stamps=stamps[:70])
-    assert detector.online.counts["NaN"] == 1
+    assert detector.window.counts["NaN"] == 1
     # The loop of a bag: stamps jump back, and all is as if it were the first time.
     again = run(detector, tool, thing, stamps=stamps - 20)
-    assert detector.online.counts["resets"] == 1
+    assert detector.window.counts["resets"] == 1
     assert [(e.kind, e.step, e.value) for e in again] == [
         (e.kind, e.step, e.value) for e in expected
     ]
     detector.reset()
-    assert not detector.coupled and detector.reading is None
+    assert not detector.coupled and detector.latest is None
     assert [e.step for e in run(detector, tool, thing)] == [e.step for e in expected]
 
 

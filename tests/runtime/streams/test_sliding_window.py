@@ -12,7 +12,8 @@ from hypothesis import given, settings, strategies as st
 from fakes import RecordingEstimator
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
-from infoatlas_rt.streams.sliding_window import OnlineEstimator
+from infoatlas_rt.streams.online import OnlineEstimator
+from infoatlas_rt.streams.sliding_window import SlidingWindow
 
 
 def state(step: float, d: int = 3) -> np.ndarray:
@@ -148,7 +149,7 @@ def test_no_pair_across_what_was_lost(fake):
     pairs = set()
     for t in [*range(15), *range(20, 40)]:
         if t == 20:
-            online.lost()
+            online.window.lost()
         if online.push(state(t)) is not None:
             pairs |= set(zip(fake.calls[-1].x[:, 0], fake.calls[-1].y[:, 0], strict=True))
     assert {x - y for x, y in pairs} == {2} and max(x for x, _ in pairs) == 39
@@ -216,12 +217,12 @@ def test_a_lag_between_two_states_finds_the_nearer_one(fake, step, lag, off, jit
         readings += online.push([stamp - 1.7e9], stamp) is not None
         if online.reason == "ok":
             lags = (fake.calls[-1].x - fake.calls[-1].y)[:, 0]
-            assert abs(lags[-1] - 0.1) <= online.tolerance + 1e-6 <= off + 0.003
+            assert abs(lags[-1] - 0.1) <= online.window.tolerance + 1e-6 <= off + 0.003
     assert readings > 120
     assert fake.calls[-1].x.shape[0] >= 19  # of 20 pairs, since no message is lost
     assert np.abs(lags - 0.1).max() <= step / 2 + 2 * jitter + 1e-6
     online.reset()
-    assert online.tolerance == pytest.approx(0.005)
+    assert online.window.tolerance == pytest.approx(0.005)
 
 
 def test_a_stream_at_the_steps_of_its_lag_keeps_half_a_step(fake):
@@ -232,7 +233,7 @@ def test_a_stream_at_the_steps_of_its_lag_keeps_half_a_step(fake):
         if rng.random() < 0.5:
             continue
         online.push([float(t)], t / 100)
-        assert online.tolerance == pytest.approx(0.005)
+        assert online.window.tolerance == pytest.approx(0.005)
         if online.reason == "ok":
             np.testing.assert_array_equal(fake.calls[-1].x - fake.calls[-1].y, 10)
     assert len(fake.calls) > 50
@@ -274,7 +275,7 @@ def test_a_resolution_that_does_not_fit_is_reported_with_the_first_state(fake):
     online = OnlineEstimator(fake, window=10, resolution=[0.1, 0.2])
     with pytest.raises(InputError, match="each of the 3 coordinates"):
         online.push([0.0, 1.0, 2.0])
-    assert online.counts["accepted"] == 0 and online.newest is None
+    assert online.counts["accepted"] == 0 and online.window.newest is None
 
 
 def test_resolution_goes_to_both_sides(fake):
@@ -420,23 +421,26 @@ def test_states_of_any_other_type_are_holes(fake, bad):
 
 
 def test_increments_are_of_the_step_before(fake):
-    online = OnlineEstimator(fake, window=10, lag=0, two_streams=True, increments=True)
+    options = {"window": 10, "lag": 0, "two_streams": True, "increments": True}
+    window = SlidingWindow(fake.model_file, **options)
     for t in range(30):
-        reading = online.push(state(t**2), None, state(3 * t, 2))
+        window.add(state(t**2), None, state(3 * t, 2))
+        reading = window.estimate(fake)
     steps = np.arange(20, 30)
     np.testing.assert_array_equal(reading.steps, steps)
     np.testing.assert_array_equal(fake.calls[-1].x, np.repeat(2 * steps - 1, 3).reshape(-1, 3))
     np.testing.assert_array_equal(fake.calls[-1].y, 3.0)
-    assert [online.stamp(step) for step in (25, 29)] == [25.0, 29.0]
+    assert [window.stamp(step) for step in (25, 29)] == [25.0, 29.0]
 
 
 @pytest.mark.parametrize("how", ["NaN", "lost"])
 def test_no_increment_reaches_across_a_hole(fake, how):
-    online = OnlineEstimator(fake, window=12, lag=1, increments=True)
+    window = SlidingWindow(fake.model_file, window=12, lag=1, increments=True)
     for t in range(24):
         if how == "lost" and t == 20:
-            online.lost()
-        reading = online.push(state(t if how == "lost" or t != 20 else np.nan))
+            window.lost()
+        window.add(state(t if how == "lost" or t != 20 else np.nan))
+        reading = window.estimate(fake)
     # Step 20 (or, after a NaN, step 21 too) has no increment, and the pair after it no past.
     assert set(range(12, 24)) - set(reading.steps) == ({20, 21} | ({22} if how == "NaN" else set()))
     np.testing.assert_array_equal(fake.calls[-1].x, 1.0)

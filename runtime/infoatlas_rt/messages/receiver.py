@@ -1,0 +1,107 @@
+"""Messages of one topic in, states out: what a subscription's callback does, which must not wait.
+
+A receiver shares nothing with the `Stream` that takes its samples, so each may have a thread of its
+own: a node has one receiver for each topic in its subscription, and the stream in a worker thread.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .fields import Extractor, OtherJoints
+
+_NOTHING = np.zeros(0)
+TICK = 1e-6  # seconds between messages that arrive at once
+
+
+class Sample(NamedTuple):
+    """The state in a message.
+
+    Attributes
+    ----------
+    side : {0, 1}
+        Which topic it came from.
+    stamp : float or None
+        Seconds: of its header, else of its arrival.
+    state : [d] float64
+        Empty if the message could not be used.
+    fault : str
+        Why the message could not be used; empty if it could.
+    skip : bool
+        It is another robot's message, and no step of this one.
+    notice : str
+        Why the coordinates change with this message; mostly empty.
+    arrived : bool
+        The message has no stamp of its own, and `stamp` is the time of its arrival.
+    """
+
+    side: int
+    stamp: float | None
+    state: NDArray[np.float64]
+    fault: str
+    skip: bool = False
+    notice: str = ""
+    arrived: bool = False
+
+
+class Receiver:
+    """Takes states out of the messages of one topic.
+
+    Parameters
+    ----------
+    extractor : Extractor
+        Which fields make up a state.
+    side : {0, 1}
+        Which topic of a stream it is.
+    reset_after : float
+        Seconds. A stamp that is older than the newest by more is a restart: the layout of the
+        messages is looked up again, because the next ones may be another robot's.
+    """
+
+    def __init__(self, extractor: Extractor, side: int = 0, reset_after: float = 1.0) -> None:
+        self.extractor, self.side, self.reset_after = extractor, side, reset_after
+        self._newest = -np.inf  # stamp
+
+    def forget(self) -> None:
+        """Forget the newest stamp and the layout of the messages."""
+        self.extractor.forget()
+        self._newest = -np.inf
+
+    def receive(self, message: Any, received: float | None = None) -> Sample:
+        """Take the state out of a message.
+
+        A message that cannot be used makes a sample with a fault, which leaves a hole in the
+        stream.
+
+        Parameters
+        ----------
+        message : a message of the topic's type
+        received : float, optional
+            Seconds; its stamp if it has none in a header.
+        """
+        extractor, side = self.extractor, self.side
+        time = extractor.stamp(message)
+        if time is not None and np.isnan(time):
+            why = f"stamp_field {extractor.stamp_field}: no time from 0 to 2^31 s; is it the unit?"
+            return Sample(side, time, _NOTHING, why)
+        arrived, before = time is None, self._newest
+        time = received if time is None else time
+        if time is not None:
+            if arrived and before - self.reset_after <= time <= before:
+                time = before + TICK  # a coarse clock: no copy of the message before
+            if time < self._newest - self.reset_after:
+                extractor.forget()  # a restart: the next messages may be another robot's
+                self._newest = time
+            self._newest = max(self._newest, time)
+        try:
+            state = extractor(message).copy()
+        except OtherJoints as error:
+            return Sample(side, time, _NOTHING, str(error), skip=True)
+        except InputError as error:
+            return Sample(side, time, _NOTHING, str(error))
+        notice, extractor.notice = extractor.notice, ""
+        return Sample(side, time, state, "", notice=notice, arrived=arrived)

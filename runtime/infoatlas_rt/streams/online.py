@@ -1,0 +1,147 @@
+"""Estimates of I(s_t; s_<t-Δt) over the last steps of one robot, state by state.
+
+**Such an estimate is a time average over the window, not the mutual information at an instant**: it
+equals I(s_t; s_<t-Δt) only while the process is stationary over the window, and the window is long
+beside the memory of the process. Two independent random walks look dependent in any short window,
+and so do two joints that drift. Choose a window about as long as one phase of the task, and use
+changes rather than levels. (Many trajectories or parallel environments give the mutual information
+at an instant: `curves/ensemble_curve.py`, `vector/pooled_pairs.py`.)
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from ..estimation.estimator import Estimator, as_estimator
+from ..estimation.result import WindowEstimate
+from .sliding_window import SlidingWindow
+
+
+class OnlineEstimator:
+    """Estimates I(s_t; s_<t-Δt) over the last steps of one robot, state by state.
+
+    The estimate is a time average over the window; the module's docstring says what that assumes.
+    Memory is bounded by the window, and the projections are fixed for a stream.
+
+    Parameters
+    ----------
+    estimator : Estimator or str or path, optional
+        The estimator to use, or a model to load; the default model unless given.
+    lag : int
+        Δt in steps; 0 is for two streams only.
+    lag_seconds : float, optional
+        Duration of `lag` steps when no message is lost. If given, a past state is found by its
+        stamp (state h of `history`: lag_seconds * h / lag further back), which also holds when
+        messages are lost unseen. Otherwise steps are counted.
+    tolerance : float, optional
+        Seconds by which the age of a past state may differ, with `lag_seconds`. Unless given: half
+        a step of the lag; if states come slower than that, three quarters of their own step
+        (states 0.03 s apart do not meet a lag of 0.1 s, so the nearest counts), but at most half
+        the lag.
+    history : int
+        Number of past states that are stacked into s_<t-Δt>; 1 in the paper.
+    window : int
+        Steps; also the largest number of pairs.
+    every : int
+        Estimate for every nth new pair.
+    reset_after : float
+        Seconds. A stamp that is older than the newest by more than this is a restart (a bag that
+        loops), and the window starts anew. A stamp that is older by less is refused.
+    two_streams : bool
+        Each state comes with a state of another stream, and the past of the other stream counts.
+    resolution : float or [d], optional
+        Smallest difference between states that has a meaning, in their units (the step of an
+        encoder, for example): the jitter of a robot at rest is then not ranked to full scale.
+
+    Attributes
+    ----------
+    estimator : Estimator
+    window : SlidingWindow
+        The steps, their pairs and their stamps.
+    reason : str
+        Why the last `push` returned what it did: "ok", "degenerate" (an estimate of a window in
+        which a side is constant), "filling: ...", "waiting: ...", "hole: ...", "refused: ...".
+    counts : dict of int
+        States since the start: "accepted", refused for "NaN", "dtype", "dimension",
+        "repeated stamp", "older stamp", "bad stamp"; and "resets".
+
+    Raises
+    ------
+    InputError
+        Arguments out of range, or a window smaller than what the model was trained for.
+    """
+
+    def __init__(
+        self,
+        estimator: Estimator | str | os.PathLike[str] | None = None,
+        *,
+        lag: int = 2,
+        lag_seconds: float | None = None,
+        tolerance: float | None = None,
+        history: int = 1,
+        window: int = 100,
+        every: int = 1,
+        reset_after: float = 1.0,
+        two_streams: bool = False,
+        resolution: Any = None,
+    ) -> None:
+        self.estimator = as_estimator(estimator)
+        self.window = SlidingWindow(
+            self.estimator.model_file,
+            lag=lag,
+            lag_seconds=lag_seconds,
+            tolerance=tolerance,
+            history=history,
+            window=window,
+            every=every,
+            reset_after=reset_after,
+            two_streams=two_streams,
+            resolution=resolution,
+        )
+
+    @property
+    def reason(self) -> str:
+        return self.window.reason
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return self.window.counts
+
+    def reset(self) -> None:
+        """Forget all states, and their dimension; the counts go on."""
+        self.window.reset()
+
+    def push(
+        self, state: ArrayLike, stamp: float | None = None, other: ArrayLike | None = None
+    ) -> WindowEstimate | None:
+        """Take a state, and estimate if the window allows it; `reason` says why it does not.
+
+        Parameters
+        ----------
+        state : [d]
+            The first accepted state fixes d until a reset. A state with NaN or masked entries, or
+            of another size, is refused and leaves a hole of one step.
+        stamp : float, optional
+            Seconds. A repeated stamp is a copy of a message: it is refused, and is no step. A
+            slightly older stamp is refused; a step is missing then, so no pair is formed across it
+            (unless pairs are found by stamp). Without stamps, steps are counted.
+        other : [d'], optional
+            State of the other stream at that time, with `two_streams`.
+
+        Returns
+        -------
+        WindowEstimate or None
+
+        Raises
+        ------
+        InputError
+            Stamps are not numbers, are missing with `lag_seconds`, or come and go; the number of
+            streams is not the announced one; `resolution` does not fit the first state; or the
+            settings of the estimator do not fit the states (k larger than d, for example).
+        """
+        if not self.window.add(state, stamp, other):
+            return None
+        return self.window.estimate(self.estimator)
