@@ -209,8 +209,8 @@ class Bench:
         """Unconfigured, with parameters as given, else small; what was seen is forgotten."""
         self.down()
         assert self.set(**(SMALL | values)) == ""
-        self.estimates.clear()
-        self.keystates.clear()
+        for received in (self.estimates, self.extrema, self.keystates, self.couplings):
+            received.clear()
         self.statuses.clear()
 
     def up(self, **values: Any) -> None:

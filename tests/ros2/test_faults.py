@@ -34,7 +34,7 @@ PUBLISHER = Path(__file__).with_name("publish.py")
 def run(bench, messages, kind, rate=250.0):
     """Feed messages with a fault among them; the node has to agree with the library on all.
 
-    Every reading is the library's at its stamp, to the last bit; faults of `kind` are counted
+    Every estimate is the library's at its stamp, to the last bit; faults of `kind` are counted
     alike and reported with a warning; and the node reads on after the last of them.
     """
     expected, _, stream = offline(messages)
@@ -46,8 +46,8 @@ def run(bench, messages, kind, rate=250.0):
     seen = [s for s in bench.statuses if f"({kind})" in s.message]
     assert seen and all(s.level == s.WARN for s in seen)
     for _, m in bench.estimates:
-        reading = expected[seconds(m.header.stamp)]
-        assert m.value == reading.estimate.mi and m.fill == reading.fill
+        found = expected[seconds(m.header.stamp)]
+        assert m.value == found.estimate.mi and m.fill == found.fill
     assert values(status)["last error"] == ""
     return expected, stream.counts
 
@@ -151,7 +151,7 @@ def test_publisher_dies_and_another_takes_over(bench, how):
         two = robot(2)
         try:
             bench.wait(lambda: bench.estimates[-1][1].header.frame_id == "robot_2")
-            bench.diagnosis(lambda s: s.message == "reading")
+            bench.diagnosis(lambda s: s.message == "estimating")
         finally:
             two.kill()
             two.wait(10)
@@ -167,10 +167,10 @@ def test_flood(bench):
     publisher = bench.publisher(topic=topic, qos=qos_profile_sensor_data)
     feed_live(publisher, walk(3000, dim=7), 1000)
     told = values(bench.diagnosis(lambda s: s.message.startswith("stalled")))
-    received, readings = int(told["received"]), int(told["readings"])
+    received, estimates = int(told["received"]), int(told["estimates"])
     dropped = int(told["dropped: newer came"])
-    assert readings > 0 and dropped > readings
-    assert 0 <= received - readings - dropped <= 320  # while the window was filling
+    assert estimates > 0 and dropped > estimates
+    assert 0 <= received - estimates - dropped <= 320  # while the window was filling
     assert told["dropped: queue full"] == "0"
 
 
@@ -187,7 +187,7 @@ def test_full_queue_drops_the_oldest(bench):
 
 
 def test_no_pair_across_what_a_full_queue_dropped():
-    """Steps are counted, and a reading takes so long that half of what comes meanwhile is lost."""
+    """Steps are counted, and an estimate takes so long that half of what comes meanwhile is lost."""
     real = Estimator(k=2, slices=2, threads=1)
     entered, go_on, pairs = threading.Semaphore(0), threading.Semaphore(0), set()
 

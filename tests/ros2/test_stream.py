@@ -56,7 +56,7 @@ def test_twenty_seconds_at_100_hz(bench, capsys):
 
     def at_rest(status):
         """A busy machine may stall in between: then what was sent since is still on its way."""
-        every = int(values(status)["readings"]) == len(bench.estimates)
+        every = int(values(status)["estimates"]) == len(bench.estimates)
         return every and status.message.startswith("stalled")
 
     status = values(bench.diagnosis(at_rest, seconds=30))
@@ -79,17 +79,17 @@ def test_twenty_seconds_at_100_hz(bench, capsys):
         assert m.noise == expected.noise
         assert m.local_value == expected.pointwise[-1]
         assert (m.samples, m.slices, m.k, m.lag) == (WINDOW, 20, 5, LAG)
-    assert whole >= 10, "too few readings of whole windows"
+    assert whole >= 10, "too few estimates of whole windows"
 
-    count = {key: int(status[key]) for key in ("received", "readings", "dropped: newer came")}
-    received, readings, dropped = count.values()
+    count = {key: int(status[key]) for key in ("received", "estimates", "dropped: newer came")}
+    received, estimates, dropped = count.values()
     # Each message was read, or overtaken, or came while the window was filling.
-    assert 0 <= received - readings - dropped <= WINDOW + LAG + 5
+    assert 0 <= received - estimates - dropped <= WINDOW + LAG + 5
     assert int(status["dropped: queue full"]) == 0
     with capsys.disabled():
         print(
             f"\n20 s at {RATE} Hz: {len(states)} sent, {len(states) - received} lost on the way, "
-            f"{readings} readings, {dropped} overtaken; {whole} equal to the offline estimate; "
+            f"{estimates} estimates, {dropped} overtaken; {whole} equal to the offline estimate; "
             f"stamp to publication p50 {status['latency p50 (ms)']} ms, "
             f"p99 {status['latency p99 (ms)']} ms, inference {status['inference (ms)']} ms"
         )
@@ -137,10 +137,10 @@ def test_every_estimate_and_extremum_is_the_library_s(bench):
             )
     found = {seconds(m.header.stamp): m for _, m in bench.estimates}
     assert list(found) == list(expected)
-    for stamp, reading in expected.items():
-        assert found[stamp].value == reading.estimate.mi
-        assert found[stamp].standard_error == reading.estimate.stderr
-        assert found[stamp].fill == reading.fill
+    for stamp, estimate in expected.items():
+        assert found[stamp].value == estimate.estimate.mi
+        assert found[stamp].standard_error == estimate.estimate.stderr
+        assert found[stamp].fill == estimate.fill
     frames = {nanoseconds(m.header.stamp): m.header.frame_id for m in messages}
     assert len(bench.extrema) == len(extrema)
     for told, state in zip(bench.extrema, extrema, strict=True):
@@ -161,7 +161,7 @@ def test_every_estimate_and_extremum_is_the_library_s(bench):
 def test_a_bag_gives_the_same_numbers(bench, tmp_path):
     """Recorded demonstrations: read as a bag without ROS, and played over DDS into the node.
 
-    Twice: each reading waited for, and five times as fast as they were, so that many are
+    Twice: each estimate waited for, and five times as fast as they were, so that many are
     overtaken. Extrema are the same in both, to the last bit.
     """
     make_bag(tmp_path / "bag", 4)
@@ -331,7 +331,7 @@ def test_simulated_time(bench):
 def test_diagnostics_say_what_there_is_to_know(bench):
     bench.up()
     feed(bench.publisher(), joint_states(walk(200)), 50)
-    statuses = [s for s in bench.statuses if s.message == "reading"]
+    statuses = [s for s in bench.statuses if s.message == "estimating"]
     assert {s.level for s in statuses} == {DiagnosticStatus.OK}
     status = values(statuses[-1])
     assert status["topic"] == TOPIC and status["publishers"] == "1" and status["coordinates"] == "4"
@@ -353,10 +353,10 @@ def test_stamps_of_a_field_of_their_own(bench):
     feed(publisher, [Point(x=5e6 + i * 1e4, y=y, z=z) for i, (y, z) in enumerate(states)], 100)
     last = 5 * 10**9 + 79 * 10**7
     bench.wait(lambda: bench.estimates and nanoseconds(bench.estimates[-1][1].header.stamp) == last)
-    for _, reading in bench.estimates:
-        stamp = nanoseconds(reading.header.stamp)
+    for _, estimate in bench.estimates:
+        stamp = nanoseconds(estimate.header.stamp)
         assert 5 * 10**9 < stamp <= last and stamp % 10**7 == 0
-        assert reading.fill == 1.0
+        assert estimate.fill == 1.0
     bench.transition("deactivate")
     bench.transition("cleanup")
     bench.prepare(**options, stamp_field="x")

@@ -60,7 +60,7 @@ class InfoAtlasNode(LifecycleNode):
         self._health = Health()
         parameters.declare(self)
         self.add_on_set_parameters_callback(self._on_parameters)
-        self._publishers = {
+        self._outputs = {
             topic: self.create_lifecycle_publisher(kind, f"~/{topic}", 10)
             for topic, kind in ALWAYS.items()
         }
@@ -138,7 +138,7 @@ class InfoAtlasNode(LifecycleNode):
         if settings.coupling:
             outputs |= {"couplings": Coupling, "motion_information": MutualInformation}
         for topic, kind in outputs.items():
-            self._publishers[topic] = self.create_lifecycle_publisher(kind, f"~/{topic}", 10)
+            self._outputs[topic] = self.create_lifecycle_publisher(kind, f"~/{topic}", 10)
         self._inputs = [
             self.create_subscription(
                 kind,
@@ -197,8 +197,8 @@ class InfoAtlasNode(LifecycleNode):
         for subscription in self._inputs:
             self.destroy_subscription(subscription)
         self._inputs = []
-        for topic in self._publishers.keys() - ALWAYS.keys():
-            self.destroy_lifecycle_publisher(self._publishers.pop(topic))
+        for topic in self._outputs.keys() - ALWAYS.keys():
+            self.destroy_lifecycle_publisher(self._outputs.pop(topic))
         self._maker = None
 
     def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
@@ -236,7 +236,7 @@ class InfoAtlasNode(LifecycleNode):
         """Publish estimates and what was detected (from the worker's thread)."""
         header = batch.header
         latency = self.get_clock().now() - Time.from_msg(header.stamp)
-        maker, worker, publishers = self._maker, self._worker, self._publishers
+        maker, worker, publishers = self._maker, self._worker, self._outputs
         assert maker is not None and worker is not None  # only a worker calls this
         if batch.estimate is not None:
             timed = worker.stream.window.lag_seconds or 0.0
