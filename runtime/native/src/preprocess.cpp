@@ -1,5 +1,5 @@
 // Projection, normal scores, whitening, canonical rotation and padding, a slice at a time
-// (slicing.py and preprocess.py of the runtime, which are the reference).
+// (slicing.py and canonical.py of the runtime, which are the reference).
 #include "preprocess.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr double RANK_TOLERANCE = 1e-6;
 constexpr double CORRELATION_FLOOR = 1e-12;
 constexpr int64_t COUNTED = 256;  // samples up to which ranks are counted, which is faster there
 
-// One side of a slice: `Side` of preprocess.py.
+// One side of a slice: `Side` of canonical.py.
 struct Whitened {
   int64_t d;
   double* scores;    // [d, ld]

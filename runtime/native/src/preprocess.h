@@ -1,4 +1,4 @@
-// Slices of paired samples, and their canonical form (slicing.py and preprocess.py of the runtime).
+// Slices of paired samples, and their canonical form (slicing.py and canonical.py of the runtime).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Pairs {
   const double* score_table;  // [2 n - 1] normal scores of the average ranks 1, 1.5, ..., n
 };
 
-// `Canonical` of preprocess.py; every array is the caller's.
+// `Canonical` of canonical.py; every array is the caller's.
 struct Canonical {
   float *x, *y;              // [slices, n, dim]
   double* correlations;      // [slices, dim] descending
