@@ -55,15 +55,14 @@ class InfoAtlasNode(LifecycleNode):
         self._maker: Maker | None = None
         self._worker: Worker | None = None
         self._inputs: list[Any] = []
+        self._outputs: dict[str, Any] = {}  # publishers by topic
         self._counts: dict[str, int] = {}  # fates of messages, when last active
         self._state = "unconfigured"
         self._health = Health()
         parameters.declare(self)
         self.add_on_set_parameters_callback(self._on_parameters)
-        self._outputs = {
-            topic: self.create_lifecycle_publisher(kind, f"~/{topic}", 10)
-            for topic, kind in ALWAYS.items()
-        }
+        for topic, kind in ALWAYS.items():
+            self._outputs[topic] = self.create_lifecycle_publisher(kind, f"~/{topic}", 10)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.create_service(Trigger, "~/reset", self._on_reset)
         # Steady, because a simulation that stands still has to be reported too.
