@@ -24,8 +24,7 @@ from infoatlas_export.scopes import name_nodes, recorded
 from infoatlas_export.weights import name_weights
 from infoatlas_rt.errors import InputError, ModelError
 from infoatlas_rt.estimation.canonical import canonicalise
-from infoatlas_rt.estimation.uncertainty import check_constants
-from infoatlas_rt.models.model_file import FORMAT, OUTPUTS
+from infoatlas_rt.models.model_file import FORMAT, OUTPUTS, check_constants
 from infoatlas_rt.models.onnx_content import CHECKSUM, checksum
 from infoatlas_train.config import PAIRS, SHIFTS
 from infoatlas_train.model.infoatlas import InfoAtlas

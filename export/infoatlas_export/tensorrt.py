@@ -22,7 +22,7 @@ from infoatlas_rt.backends.cuda_device import Device
 from infoatlas_rt.backends.tensorrt import Messages, check_tensors, load_tensorrt
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
 from infoatlas_rt.models import engine_file, model_file
-from infoatlas_rt.models.engine_file import NAMED, EngineFile, Profile, shift_range
+from infoatlas_rt.models.engine_file import NAMED, EngineFile, Profile
 from infoatlas_rt.models.model_file import ModelFile
 
 log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ def make_profiles(names: Sequence[str], model: ModelFile) -> tuple[Profile, ...]
     found: dict[tuple[Any, ...], Profile] = {}
     for name in names:
         if name in NAMED:
-            made = [Profile(name, s, n, shift_range(model, s, n)) for s, n in NAMED[name]]
+            made = [Profile(name, s, n, model.shift_range(s, n)) for s, n in NAMED[name]]
         else:
             made = [_given(name, model)]
         for profile in made:
@@ -84,7 +84,7 @@ def _given(text: str, model: ModelFile) -> Profile:
             "both axes, as in slices=1:40:64,samples=32:100:512 (shifts may be added)"
         ) from error
     slices, samples = axes["slices"], axes["samples"]
-    return Profile(text, slices, samples, axes.get("shifts", shift_range(model, slices, samples)))
+    return Profile(text, slices, samples, axes.get("shifts", model.shift_range(slices, samples)))
 
 
 def build(

@@ -15,7 +15,7 @@ from infoatlas_export.tensorrt import build, make_profiles, tensor_types
 from infoatlas_rt.cli.main import main
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
 from infoatlas_rt.models import model_file
-from infoatlas_rt.models.engine_file import NAMED, read, shift_range
+from infoatlas_rt.models.engine_file import NAMED, read
 
 RANGES = "slices=1:2:3,samples=32:40:50"
 
@@ -173,7 +173,7 @@ def test_ranges_given():
     source = model_file.load("edge")
     (profile,) = make_profiles(["samples=100,slices=40"], source)
     assert (profile.slices, profile.samples) == ((40,) * 3, (100,) * 3)
-    assert profile.shifts == shift_range(source, (40,) * 3, (100,) * 3) == (4, 5, 5)
+    assert profile.shifts == source.shift_range((40,) * 3, (100,) * 3) == (4, 5, 5)
     (profile,) = make_profiles([f"{RANGES},shifts=4:8:16"], source)
     assert profile.shifts == (4, 8, 16)
 

@@ -29,7 +29,8 @@ import torch
 from infoatlas_rt import Estimator
 from infoatlas_rt.cli.console import progress, table
 from infoatlas_rt.estimation.slicing import SLICES, stiefel
-from infoatlas_rt.estimation.uncertainty import CONSTANTS, standard_error
+from infoatlas_rt.estimation.uncertainty import standard_error
+from infoatlas_rt.models.model_file import CONSTANTS
 from infoatlas_train.data.atlas import Atlas
 from infoatlas_train.data.mixtures import WIDE, Mixture, component, label, low_rank_correlation
 

@@ -8,14 +8,11 @@ name; a TensorRT .engine file goes to TensorRT directly.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
 from ..errors import ProviderError
-from ..models.engine_file import CONTROL, Profile, shift_range
+from ..models.engine_file import CONTROL, Profile
+from ..models.model_file import ModelFile
 from .protocol import Backend
-
-if TYPE_CHECKING:
-    from ..models.model_file import ModelFile
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +61,7 @@ def make_backend(model: ModelFile, provider: str = "cpu", threads: int | None = 
 
     options = None
     if provider == "tensorrt":
-        control = Profile("control", *CONTROL, shift_range(model, *CONTROL))
+        control = Profile("control", *CONTROL, model.shift_range(*CONTROL))
         options = profile_options(control.shapes(model.dim))
     return OnnxRuntimeBackend(model.bytes, provider, threads, options)
 

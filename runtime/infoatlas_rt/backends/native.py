@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import logging
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ModelError, ProviderError
+from ..models.model_file import ModelFile
 from .protocol import Floats, Indices
 from .threads import cpu_threads
-
-if TYPE_CHECKING:
-    from ..models.model_file import ModelFile
 
 log = logging.getLogger(__name__)
 

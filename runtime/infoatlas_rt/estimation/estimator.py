@@ -100,7 +100,9 @@ class Estimator:
         self.k = None if k is None else as_count(k, "k", 1, self.model_file.dim)
         self.slices = None if slices is None else as_count(slices, "slices", 1)
         self.sides = sides
-        self.shifts = None if shifts is None else as_count(shifts, "shifts", 4)
+        self.shifts = (
+            None if shifts is None else as_count(shifts, "shifts", model_file.LEAST_SHIFTS)
+        )
         self.seed = as_count(seed, "seed", 0)
         self.backend: Backend = make_backend(self.model_file, provider, threads)
         self.seconds: dict[str, float] = {}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.gpu_arrays import Array, array_namespace, beside, contiguous, to_host
-from ..models.model_file import ModelFile
+from ..models.model_file import LEAST_SHIFTS, ModelFile
 from . import slicing
 from .bounds import Repeats, repeats
 from .canonical import clip_outliers, rounded, standardise
@@ -20,7 +20,6 @@ from .canonical import clip_outliers, rounded, standardise
 MAX_SAMPLES = 1_000_000
 # Pairs of samples (slices x samples x shifts) in one call of the backend, which bounds its memory.
 CHUNK_PAIRS = 1_000_000
-LEAST_SHIFTS = 4  # fewest that the graph takes
 ALIKE = 0.25  # product of the autocorrelations of both sides; about 1 / n if rows are independent
 
 

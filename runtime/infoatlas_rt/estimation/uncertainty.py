@@ -20,12 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-KINDS = ("whole", "sliced")  # metadata keys: constants of unsliced and of sliced estimates
-# Factors on sampling noise and on predicted error; nats of error per unit of rank noise; and how
-# much small samples widen (or, negative, narrow) the result: 1 + few / sqrt(n).
-CONSTANTS = ("noise", "spread", "ceiling", "few")
-
-LARGEST_CONSTANT = 1000.0
 LEAST_FACTOR = 0.5  # of `few`
 MOST_RANK_NOISE = 1.0  # at 1 the ranks of n samples cannot tell rho from 1
 
@@ -184,7 +178,7 @@ def standard_error(
     Parameters
     ----------
     constants : mapping or None
-        Values of `CONSTANTS`; if None, the result is `noise`.
+        Values of `model_file.CONSTANTS`; if None, the result is `noise`.
     noise : float or array (NumPy or torch) of one shape with the next three
         Standard error from samples and slices, nats.
     predicted_error : float or array
@@ -207,30 +201,3 @@ def standard_error(
     above = 1 + constants["few"] / samples**0.5 - LEAST_FACTOR
     factor = LEAST_FACTOR + (above + abs(above)) / 2  # at least LEAST_FACTOR
     return factor * sum(part**2 for part in parts) ** 0.5
-
-
-def check_constants(values: Any) -> dict[str, dict[str, float]]:
-    """Convert the calibration constants in the metadata of a model file to numbers.
-
-    Parameters
-    ----------
-    values : mapping
-        As `infoatlas_train.calibrate` writes it: {kind: {constant: number}}.
-
-    Returns
-    -------
-    dict of `KINDS` of dict of `CONSTANTS`
-
-    Raises
-    ------
-    ValueError, TypeError, KeyError
-        A constant is missing, is not a number, or is out of range.
-    """
-    found = {kind: {name: float(values[kind][name]) for name in CONSTANTS} for kind in KINDS}
-    numbers = [value for kind in found.values() for value in kind.values()]
-    unsigned = [value for kind in found.values() for name, value in kind.items() if name != "few"]
-    if not (np.abs(numbers).max() <= LARGEST_CONSTANT and min(unsigned) >= 0):  # (also for NaN)
-        raise ValueError(
-            f"constants have to be at most {LARGEST_CONSTANT:.0f}, and all but `few` not negative"
-        )
-    return found

@@ -15,17 +15,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import ModelError
-
-if TYPE_CHECKING:
-    from .model_file import ModelFile
 
 SUFFIX = ".engine"
 FORMAT = "1"  # of the description
 REBUILD = "build it again with 'infoatlas-rt build'"
-FEWEST_SHIFTS = 4  # that the estimator passes
 
 # Slices and samples: (smallest, optimal, largest). One window of a robot is `control`. TensorRT
 # refuses a profile in which any tensor has 2^31 elements or more; with shifts and neighbours a
@@ -79,15 +75,6 @@ class Profile:
     def __str__(self) -> str:
         s, n, m = self.slices, self.samples, self.shifts
         return f"{self.name} (slices {s[0]}..{s[2]}, samples {n[0]}..{n[2]}, shifts {m[0]}..{m[2]})"
-
-
-def shift_range(
-    model: ModelFile, slices: tuple[int, int, int], samples: tuple[int, int, int]
-) -> tuple[int, int, int]:
-    """Smallest, optimal and largest number of shifts that the estimator chooses in these ranges."""
-    counts = [model.shift_count(n, slices[0]) for n in range(samples[0], samples[2] + 1)]
-    optimal = model.shift_count(samples[1], slices[1])
-    return min(FEWEST_SHIFTS, optimal), optimal, max(counts)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ModelError
-from ..estimation.uncertainty import check_constants
 from . import engine_file
 from .onnx_content import CHECKSUM, checksum, describe
 
@@ -27,6 +26,22 @@ FORMAT = "2"  # interface of the graph: names, shapes and meaning of inputs and 
 PREPROCESS = "1"  # version of preprocess.py that a model was trained with
 INPUTS = ("x", "y", "shifts", "sequence")
 OUTPUTS = ("mi", "pointwise", "influence", "spread")
+PREFIX = "infoatlas."  # of the metadata keys
+# Fields of `ModelFile` that are single metadata entries: numbers if in `LARGEST`, else texts.
+SINGLE = (
+    "name", "version", "dim", "n_min", "n_max", "shifts", "pairs", "readout", "padding",
+    "preprocess", "steps", "datasets", "seed", "git_revision", "licence",
+)  # fmt: skip
+LEAST_SHIFTS = 4  # minimum number of cyclic shifts that the graph accepts
+
+# Constants of the standard error (`estimation/uncertainty.py`), one set for each kind of estimate:
+# factors on sampling noise and on predicted error; nats of error per unit of rank noise; and how
+# much small samples widen (or, if negative, narrow) the result: 1 + few / sqrt(n). The metadata
+# keys "whole" and "spread" and the graph's output "spread" stay until the next model format; in
+# code and prose they are "unsliced" and "predicted error".
+KINDS = ("whole", "sliced")
+CONSTANTS = ("noise", "spread", "ceiling", "few")
+LARGEST_CONSTANT = 1000.0
 
 LARGEST_FILE = 2**31  # bytes, the limit of protocol buffers
 # Of the numbers in the metadata: what memory and time allow at the very most.
@@ -50,8 +65,8 @@ class ModelFile:
     n_min, n_max : int
         Sample sizes of pretraining. Below `n_min` the estimator refuses, above `n_max` it flags.
     shifts, pairs : int
-        Fewest cyclic shifts in the readout, and product pairs over all slices up to which more of
-        them pay: many where slices and samples are few, for that is where they narrow the spread.
+        Minimum number of cyclic shifts, and target number of product pairs over all slices. With
+        few slices or samples more shifts are used, where they reduce the variance most.
     readout, padding, preprocess : str
     steps, datasets, seed : int
         Optimiser steps, data sets seen and data seed of pretraining.
@@ -96,6 +111,14 @@ class ModelFile:
     def shift_count(self, n: int, slices: int = 1) -> int:
         """Return the default number M of cyclic shifts for n samples, at most n-1."""
         return min(n - 1, max(self.shifts, self.pairs // (n * slices)))
+
+    def shift_range(
+        self, slices: tuple[int, int, int], samples: tuple[int, int, int]
+    ) -> tuple[int, int, int]:
+        """Return the (smallest, optimal, largest) shift counts of such ranges of S and n."""
+        counts = [self.shift_count(n, slices[0]) for n in range(samples[0], samples[2] + 1)]
+        optimal = self.shift_count(samples[1], slices[1])
+        return min(LEAST_SHIFTS, optimal), optimal, max(counts)
 
 
 def available() -> list[str]:
@@ -147,11 +170,7 @@ def load(model: str | os.PathLike[str] = "edge") -> ModelFile:
         metadata, inputs, outputs = describe(content)
     except ValueError as error:
         raise ModelError(_not_onnx(path, content)) from error
-    keys = {
-        key.removeprefix("infoatlas."): value
-        for key, value in metadata.items()
-        if key.startswith("infoatlas.")
-    }
+    keys = {k.removeprefix(PREFIX): v for k, v in metadata.items() if k.startswith(PREFIX)}
     if not keys:
         raise ModelError(
             f"{path} is an ONNX file without infoatlas metadata, so nothing says how to feed it: "
@@ -170,6 +189,35 @@ def load(model: str | os.PathLike[str] = "edge") -> ModelFile:
             "checkpoint again with 'infoatlas-rt export'"
         )
     return _describe(path, content, digest, keys)
+
+
+def check_constants(values: Any) -> dict[str, dict[str, float]]:
+    """Convert the calibration constants in the metadata of a model file to numbers.
+
+    Parameters
+    ----------
+    values : mapping
+        As `infoatlas_train.calibrate` writes it: {kind: {constant: number}}.
+
+    Returns
+    -------
+    dict of `KINDS` of dict of `CONSTANTS`
+
+    Raises
+    ------
+    ValueError, TypeError, KeyError
+        A constant is missing, is not a number, or is out of range.
+    """
+    found = {kind: {name: float(values[kind][name]) for name in CONSTANTS} for kind in KINDS}
+    for constants in found.values():
+        for name, value in constants.items():
+            least = -LARGEST_CONSTANT if name == "few" else 0.0
+            if not least <= value <= LARGEST_CONSTANT:  # (also for NaN)
+                raise ValueError(
+                    f"constants have to be at most {LARGEST_CONSTANT:.0f}, and all but `few` not "
+                    "negative"
+                )
+    return found
 
 
 def _check_versions(path: Path, keys: dict[str, str]) -> None:
@@ -255,23 +303,10 @@ def _describe(path: Path, content: bytes, digest: str, keys: dict[str, str]) -> 
         return found
 
     try:
+        single: dict[str, Any] = {k: number(k) if k in LARGEST else text(k) for k in SINGLE}
         found = ModelFile(
             path=path,
-            name=text("name"),
-            version=text("version"),
-            dim=number("dim"),
-            n_min=number("n_min"),
-            n_max=number("n_max"),
-            shifts=number("shifts"),
-            pairs=number("pairs"),
-            readout=text("readout"),
-            padding=text("padding"),
-            preprocess=text("preprocess"),
-            steps=number("steps"),
-            datasets=number("datasets"),
-            seed=number("seed"),
-            git_revision=text("git_revision"),
-            licence=text("licence"),
+            **single,
             accuracy=_accuracy(value("accuracy")),
             calibration=_calibration(value("calibration")) if "calibration" in keys else {},
             sha256=digest,
@@ -289,7 +324,7 @@ def _describe(path: Path, content: bytes, digest: str, keys: dict[str, str]) -> 
             f"{path} has infoatlas.{key} {shown!r} in its metadata, which cannot be read "
             f"({error}): export the checkpoint again with 'infoatlas-rt export'"
         ) from error
-    if not (found.shifts >= 4 and found.dim >= 1 and 2 <= found.n_min <= found.n_max):
+    if not (found.shifts >= LEAST_SHIFTS and found.dim >= 1 and 2 <= found.n_min <= found.n_max):
         raise ModelError(
             f"{path} has limits that cannot be: dim={found.dim}, n_min={found.n_min}, "
             f"n_max={found.n_max}, shifts={found.shifts}: export the checkpoint again"
