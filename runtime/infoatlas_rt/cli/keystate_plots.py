@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..keystates.explanation import Information, trajectories
-from ..keystates.result import KeyStates
+from ..keystates.explanation import Information
+from ..keystates.result import KeyStates, trajectories
 from .drawing import GRID, INK, QUIET, draw_heading, new_figure, style_axes
 
 if TYPE_CHECKING:

@@ -23,14 +23,15 @@ from numpy.typing import NDArray
 
 from ..errors import InputError, ModelError, ProviderError
 from ..inputs.checks import as_groups, as_samples
-from ..models import model_file, onnx_content
+from ..models import onnx_content
+from ..models.model_file import MODELS, ModelFile
 from . import slicing
 from .canonical import rotate, score_table, standardise, whiten
 from .prepare import shuffle
 
 Floats = NDArray[np.float64]
 
-FOLDER = model_file.MODELS / "critics"
+FOLDER = MODELS / "critics"
 FORMAT = "critic-1"
 PARAMETERS = (
     "z", "x1", "x2", "x3", "y1", "y2", "y3", "bias", "mix",
@@ -184,17 +185,45 @@ class Critic:
             ) from error
 
 
-def write(estimator: Any, x: Any, y: Any, groups: Any = None) -> Critic:
-    """Write a critic; see `Estimator.write`."""
+def write_critic(
+    x: Any,
+    y: Any,
+    groups: Any,
+    model: ModelFile,
+    *,
+    k: int | None,
+    slices: int | None,
+    sides: str,
+    shifts: int | None,
+    seed: int,
+) -> Critic:
+    """Write a critic.
+
+    Parameters
+    ----------
+    x, y, groups
+        As in `Estimator.critic`.
+    model : ModelFile
+    k, slices, sides, shifts, seed
+        As in `Estimator`.
+
+    Returns
+    -------
+    Critic
+
+    Raises
+    ------
+    InputError, ModelError
+        As `Estimator.critic`.
+    """
     x, y = as_samples(x, "x"), as_samples(y, "y")
-    if not len(x) == len(y) >= estimator.model_file.n_min:
+    if not len(x) == len(y) >= model.n_min:
         raise InputError(
-            f"x has {len(x)} samples and y has {len(y)}: pass pairs, "
-            f"at least {estimator.model_file.n_min}"
+            f"x has {len(x)} samples and y has {len(y)}: pass pairs, at least {model.n_min}"
         )
     labels = None if groups is None else as_groups(groups, len(x))
     if len(x) > MOST:
-        rows = np.sort(np.random.default_rng(estimator.seed).permutation(len(x))[:MOST])
+        rows = np.sort(np.random.default_rng(seed).permutation(len(x))[:MOST])
         x, y = x[rows], y[rows]
         labels = None if labels is None else np.unique(labels[rows], return_inverse=True)[1]
     for name, samples in (("x", x), ("y", y)):
@@ -202,35 +231,31 @@ def write(estimator: Any, x: Any, y: Any, groups: Any = None) -> Critic:
             raise InputError(
                 f"{name} is constant, so there is no information: pass samples that vary"
             )
-    dim = estimator.model_file.dim
     plan = slicing.plan(
-        x.shape[1], y.shape[1], dim,
-        k=estimator.k, slices=estimator.slices, sides=estimator.sides, seed=estimator.seed,
-    )  # fmt: skip
-    shifts = estimator.shifts or estimator.model_file.shift_count(len(x), plan.slices)
-    order, _, offsets = shuffle(len(x), shifts, estimator.seed, labels)
-    sides, whitened = [], []
+        x.shape[1], y.shape[1], model.dim, k=k, slices=slices, sides=sides, seed=seed
+    )
+    shifts = shifts or model.shift_count(len(x), plan.slices)
+    order, _, offsets = shuffle(len(x), shifts, seed, labels)
+    frozen, whitened = [], []
     for samples, projections in ((x[order], plan.x), (y[order], plan.y)):
         shift, scale = _standard(samples)
-        slices = _slices((samples - shift) * scale, projections)
-        shape = plan.slices, len(samples), slices.shape[1]
-        whitened.append(whiten(np.broadcast_to(np.swapaxes(slices, 1, 2), shape)))
-        table = np.sort(slices, axis=-1)
-        centre = _ranked(table, slices).mean(axis=-1, keepdims=True)
-        sides.append((shift, scale, projections, table, centre))
-    transform, _ = rotate(whitened[0], whitened[1], dim)
-    side_x, side_y = Side(*sides[0], transform.x), Side(*sides[1], transform.y)
+        sliced = _slices((samples - shift) * scale, projections)
+        shape = plan.slices, len(samples), sliced.shape[1]
+        whitened.append(whiten(np.broadcast_to(np.swapaxes(sliced, 1, 2), shape)))
+        table = np.sort(sliced, axis=-1)
+        centre = _ranked(table, sliced).mean(axis=-1, keepdims=True)
+        frozen.append((shift, scale, projections, table, centre))
+    transform, _ = rotate(whitened[0], whitened[1], model.dim)
+    side_x, side_y = Side(*frozen[0], transform.x), Side(*frozen[1], transform.y)
     inputs = {
         "x": np.ascontiguousarray(side_x(x[order])),
         "y": np.ascontiguousarray(side_y(y[order])),
         "shifts": offsets,
     }
-    written = Weights(*_session(estimator.model_file.name).run(PARAMETERS, inputs))
+    written = Weights(*_session(model.name).run(PARAMETERS, inputs))
     if not all(np.isfinite(values).all() for values in written):
         raise ModelError("the critic has values that are not finite: please report")
-    return Critic(
-        side_x, side_y, written, f"{estimator.model_file.name} {estimator.model_file.version}"
-    )
+    return Critic(side_x, side_y, written, f"{model.name} {model.version}")
 
 
 def start_session(content: bytes) -> Any:

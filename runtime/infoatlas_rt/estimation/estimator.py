@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..backends import make_backend
 from ..backends.protocol import Backend
@@ -14,13 +14,11 @@ from ..inputs.checks import as_count, as_flag, as_gpu_samples, as_groups, as_res
 from ..inputs.gpu_arrays import on_gpu
 from ..models import model_file
 from . import slicing
+from .critic import Critic, write_critic
 from .forward import Outputs, forward
 from .prepare import Prepared, check_lengths, prepare
 from .result import Estimate
 from .uncertainty import sampling_noise, standard_error
-
-if TYPE_CHECKING:
-    from .critic import Critic
 
 
 class Estimator:
@@ -274,9 +272,17 @@ class Estimator:
         ModelError
             The model has no graph that writes critics to keep; "edge" has one.
         """
-        from . import critic
-
-        return critic.write(self, x, y, groups)
+        return write_critic(
+            x,
+            y,
+            groups,
+            self.model_file,
+            k=self.k,
+            slices=self.slices,
+            sides=self.sides,
+            shifts=self.shifts,
+            seed=self.seed,
+        )
 
 
 def estimate(

@@ -17,19 +17,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
+from ..estimation.estimator import Estimator
 from ..inputs.checks import as_count, as_resolution
 from ..inputs.trajectories import Trajectories, as_trajectories
+from . import pointwise
 from .phases import SPANS
 from .result import METHODS, KeyStates
 from .segmentation import SHORTEST, p_values, ranked_cuts
-
-if TYPE_CHECKING:
-    from ..estimation.estimator import Estimator
 
 LEVEL = 0.05  # of k="auto"
 DOMINANT = 0.45  # k="auto" keeps boundaries of at least this share of the largest strength
@@ -112,8 +111,6 @@ def discover_keystates(
         "resolution": resolution,
     }
     if method == "pointwise":
-        from . import pointwise
-
         steps, local, depth = pointwise.discover(
             states, k=count, lag=lag, estimator=estimator, executor=executor
         )

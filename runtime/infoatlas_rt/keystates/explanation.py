@@ -10,19 +10,16 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..estimation.estimator import Estimator
 from ..estimation.parallel import run_jobs
 from .phases import Float, increments, rest_limits
+from .pointwise import local_information
 from .segmentation import SHRINKAGE
-
-if TYPE_CHECKING:
-    from ..estimation.estimator import Estimator
-    from .result import KeyStates
 
 PAIRS = 400  # samples of one estimate, drawn from all trajectories
 Z = 1.645  # information counts as present if it is above 0 by so many standard errors
@@ -109,30 +106,32 @@ class CoordinateChange:
 
 
 def information(
-    keystates: KeyStates, estimator: Estimator | None, executor: Executor | None
+    states: Sequence[Float],
+    steps: NDArray[np.int64],
+    lag: int,
+    local: Sequence[Float] | None,
+    estimator: Estimator | None,
+    executor: Executor | None,
 ) -> list[Information]:
-    """See `KeyStates.information`."""
-    from .pointwise import local_information
-
-    states, lag = trajectories(keystates), keystates.lag
-    local = keystates.local
+    """Information at the key states `steps` [N, K]; arguments are fields of `KeyStates`."""
     if estimator is None:
-        estimator = _estimator()
+        estimator = Estimator(slices=SLICES)
     if local is None and sum(len(s) - 2 * lag for s in states) >= estimator.model_file.n_min:
         local = tuple(local_information(states, estimator, lag, executor))
     if local is None:  # fewer pairs than the model takes
         local = tuple(np.full(len(s), np.nan) for s in states)
-    moving = np.any([(s[1:] != s[:-1]).any(axis=0) for s in states], axis=0)
-    states = tuple(s[:, moving] for s in states)  # goals and sizes are copies of their own past
+    # Constant coordinates (goals, sizes) are copies of their own past.
+    varying = np.any([(s[1:] != s[:-1]).any(axis=0) for s in states], axis=0)
+    reduced = [s[:, varying] for s in states]
     jobs = []
-    for phase in range(keystates.steps.shape[1] + 1):
-        rows = _around(keystates, phase)
+    for phase in range(steps.shape[1] + 1):
+        rows = _around(states, steps, lag, phase)
         past = [(which, rows_of - lag) for which, rows_of in rows]
-        jobs.append((_gather(states, rows), _gather(states, past), _labels(rows)))
+        jobs.append((_gather(reduced, rows), _gather(reduced, past), _labels(rows)))
     phases = list(run_jobs(_estimate, estimator, jobs, executor))
     found = []
-    for column in range(keystates.steps.shape[1]):
-        own = [curve[step] for curve, step in zip(local, keystates.steps[:, column], strict=True)]
+    for column in range(steps.shape[1]):
+        own = [curve[step] for curve, step in zip(local, steps[:, column], strict=True)]
         below = [
             np.nan if np.isnan(value) else (curve < value).mean()
             for curve, value in zip(local, own, strict=True)
@@ -150,19 +149,21 @@ def information(
 
 
 def group_changes(
-    keystates: KeyStates,
+    states: Sequence[Float],
+    steps: NDArray[np.int64],
+    lag: int,
+    resolution: Float | None,
     groups: Mapping[str, Sequence[int]],
     estimator: Estimator | None,
     executor: Executor | None,
 ) -> list[GroupChange]:
-    """See `KeyStates.explain`."""
-    states, lag = trajectories(keystates), keystates.lag
+    """Changes at the key states `steps` [N, K] of the information between groups of coordinates."""
     columns = _columns(groups, states[0].shape[1])
-    limits = rest_limits(states, keystates.resolution)
+    limits = rest_limits(states, resolution)
     motion = [np.pad(increments(s, lag, limits), ((lag, 0), (0, 0))) for s in states]
     if estimator is None:
-        estimator = _estimator()
-    sides = [_around(keystates, phase) for phase in range(keystates.steps.shape[1] + 1)]
+        estimator = Estimator(slices=SLICES)
+    sides = [_around(states, steps, lag, phase) for phase in range(steps.shape[1] + 1)]
     pairs = list(combinations(columns, 2))
     jobs = (
         (*(_gather(motion, rows)[:, columns[group]] for group in pair), _labels(rows))
@@ -173,7 +174,7 @@ def group_changes(
     found = []
     for number, (a, b) in enumerate(pairs):
         phases = estimates[number * len(sides) : (number + 1) * len(sides)]
-        for column in range(keystates.steps.shape[1]):
+        for column in range(steps.shape[1]):
             before, after = phases[column], phases[column + 1]
             found.append(
                 GroupChange(column, (a, b), *before, *after, change=_change(before, after))
@@ -181,52 +182,40 @@ def group_changes(
     return sorted(found, key=lambda change: change.keystate)
 
 
-def coordinate_changes(keystates: KeyStates) -> list[CoordinateChange]:
-    """See `KeyStates.explain`."""
-    states, lag = trajectories(keystates), keystates.lag
+def coordinate_changes(
+    states: Sequence[Float], steps: NDArray[np.int64], lag: int, names: Sequence[str]
+) -> list[CoordinateChange]:
+    """The coordinates whose motion changes most at each of the key states `steps` [N, K]."""
     pooled = np.concatenate([s[lag:] - s[:-lag] for s in states])
     scale = pooled.std(axis=0)
     moving = np.flatnonzero(scale > 0)
     moments = []
-    for phase in range(keystates.steps.shape[1] + 1):
-        rows = _around(keystates, phase, most=None)
-        steps = _gather(states, rows) - _gather(states, [(w, r - lag) for w, r in rows])
-        steps = steps[:, moving] / scale[moving]
-        moments.append((steps.mean(axis=0), steps.var(axis=0) + SHRINKAGE))
+    for phase in range(steps.shape[1] + 1):
+        rows = _around(states, steps, lag, phase, most=None)
+        motion = _gather(states, rows) - _gather(states, [(w, r - lag) for w, r in rows])
+        motion = motion[:, moving] / scale[moving]
+        moments.append((motion.mean(axis=0), motion.var(axis=0) + SHRINKAGE))
     found = []
-    for column in range(keystates.steps.shape[1]):
+    for column in range(steps.shape[1]):
         (m0, v0), (m1, v1) = moments[column], moments[column + 1]
         nats = 0.5 * ((v0 / v1 + v1 / v0) / 2 - 1) + 0.25 * (m0 - m1) ** 2 * (1 / v0 + 1 / v1)
         top = np.argsort(-nats, kind="stable")[:5]
         chosen = moving[top].tolist()
-        names = tuple(keystates.names[c] if keystates.names else f"column {c}" for c in chosen)
-        found.append(CoordinateChange(column, tuple(chosen), names, tuple(nats[top].tolist())))
+        labels = tuple(names[c] if names else f"column {c}" for c in chosen)
+        found.append(CoordinateChange(column, tuple(chosen), labels, tuple(nats[top].tolist())))
     return found
 
 
-def _estimator() -> Estimator:
-    from ..estimation.estimator import Estimator
-
-    return Estimator(slices=SLICES)
-
-
-def trajectories(keystates: KeyStates) -> tuple[Float, ...]:
-    """Its trajectories; InputError if it was loaded from a file."""
-    if not keystates.states:
-        raise InputError(
-            "these key states were loaded from a file, which holds no trajectories: call "
-            "discover_keystates on the trajectories again"
-        )
-    return keystates.states
-
-
 def _around(
-    keystates: KeyStates, phase: int, most: int | None = PAIRS
+    states: Sequence[Float],
+    steps: NDArray[np.int64],
+    lag: int,
+    phase: int,
+    most: int | None = PAIRS,
 ) -> list[tuple[int, NDArray[np.int64]]]:
-    """Steps of one phase that have a past: (trajectory, steps), at most `most` in all, drawn."""
-    count, lag = keystates.steps.shape[1], keystates.lag
-    chosen = []
-    for which, (s, own) in enumerate(zip(keystates.states, keystates.steps, strict=True)):
+    """Steps of one phase that have a past: (trajectory, steps), a random subset above `most`."""
+    count, chosen = steps.shape[1], []
+    for which, (s, own) in enumerate(zip(states, steps, strict=True)):
         first = lag if phase == 0 else max(lag, int(own[phase - 1]))
         last = len(s) if phase == count else int(own[phase])
         chosen.append((which, np.arange(first, max(first, last))))

@@ -13,18 +13,16 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..estimation.estimator import Estimator
+from . import explanation
+from .explanation import CoordinateChange, GroupChange, Information
 from .phases import Phases
 from .segmentation import p_values, ranked_cuts
-
-if TYPE_CHECKING:
-    from ..estimation.estimator import Estimator
-    from .explanation import CoordinateChange, GroupChange, Information
 
 METHODS = ("phase", "pointwise", "localiser")
 FORMAT = 2
@@ -131,11 +129,12 @@ class KeyStates:
         InputError
             No trajectories (loaded from a file), or groups that do not exist.
         """
-        from . import explanation
-
+        states = trajectories(self)
         if groups is None:
-            return explanation.coordinate_changes(self)
-        return explanation.group_changes(self, groups, estimator, executor)
+            return explanation.coordinate_changes(states, self.steps, self.lag, self.names)
+        return explanation.group_changes(
+            states, self.steps, self.lag, self.resolution, groups, estimator, executor
+        )
 
     def information(
         self, estimator: Estimator | None = None, *, executor: Executor | None = None
@@ -160,9 +159,9 @@ class KeyStates:
         InputError
             No trajectories (loaded from a file).
         """
-        from . import explanation
-
-        return explanation.information(self, estimator, executor)
+        return explanation.information(
+            trajectories(self), self.steps, self.lag, self.local, estimator, executor
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a .json file: steps, strengths and fitted phases, without the trajectories.
@@ -264,3 +263,13 @@ class KeyStates:
                 + ("" if p_value is None else f"  {p_value[rank - 1]:>5.2f}")
             )
         return "\n".join(lines)
+
+
+def trajectories(keystates: KeyStates) -> tuple[NDArray[np.float64], ...]:
+    """The trajectories of key states; InputError if these were loaded from a file."""
+    if not keystates.states:
+        raise InputError(
+            "these key states were loaded from a file, which holds no trajectories: call "
+            "discover_keystates on the trajectories again"
+        )
+    return keystates.states
