@@ -229,7 +229,8 @@ def mi_curve(
 
 
 def _estimate(estimator: Estimator, x: NDArray[Any], y: NDArray[Any]) -> Estimate:
-    return estimator.estimate(x, y)
+    # The states of Trajectories are checked; they may be shorter floats than float64.
+    return estimator.estimate_checked(*(np.ascontiguousarray(side, np.float64) for side in (x, y)))
 
 
 def _constant_within(states: NDArray[np.floating], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:

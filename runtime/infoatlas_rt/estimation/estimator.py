@@ -7,15 +7,18 @@ from functools import lru_cache
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..backends import make_backend
 from ..backends.protocol import Backend
 from ..errors import InputError, ModelError
 from ..inputs.checks import as_count, as_flag, as_gpu_samples, as_groups, as_resolution, as_samples
-from ..inputs.gpu_arrays import on_gpu
+from ..inputs.gpu_arrays import Array, on_gpu
 from ..models import model_file
 from . import slicing
 from .critic import Critic, write_critic
-from .forward import Outputs, forward
+from .forward import forward
 from .prepare import Prepared, check_lengths, prepare
 from .result import Estimate
 from .uncertainty import sampling_noise, standard_error
@@ -108,7 +111,7 @@ class Estimator:
     def __reduce__(self) -> tuple[Any, ...]:
         path = self.model_file.path
         shipped = path.parent == model_file.MODELS
-        options = {name: getattr(self, name) for name in ("k", "slices", "sides", "shifts", "seed")}
+        options = self._slicing() | {"shifts": self.shifts}
         options |= {"provider": self.backend.provider, "threads": self.backend.threads}
         return _restore, (
             type(self),
@@ -168,14 +171,45 @@ class Estimator:
         """
         start = perf_counter()
         prepared = self.prepare(x, y, time_series, resolution_x, resolution_y, groups)
-        preparation = perf_counter() - start
-        outputs = forward(prepared, self.model_file, self.backend)
-        found = self._estimate(prepared, outputs, time_series)
-        self.seconds = outputs.seconds | {
-            "slicing": outputs.seconds["slicing"] + preparation,
-            "total": perf_counter() - start,
-        }
-        return found
+        return self._evaluate(prepared, time_series, start)
+
+    def estimate_checked(
+        self,
+        x: Array,
+        y: Array,
+        *,
+        time_series: bool = False,
+        resolution_x: NDArray[np.float64] | None = None,
+        resolution_y: NDArray[np.float64] | None = None,
+        groups: NDArray[np.int64] | None = None,
+    ) -> Estimate:
+        """`estimate` without the checks of its arguments, for arrays that this package has made.
+
+        Parameters
+        ----------
+        x, y : [n, dx], [n, dy] float64, C-contiguous, finite
+            Both on the host, or both on the GPU that evaluates the graph; never written to.
+        time_series : bool
+        resolution_x, resolution_y : [dx], [dy] float64, optional
+            Finite and not negative.
+        groups : [n] int64, optional
+            0..G-1, each with samples.
+
+        Returns
+        -------
+        Estimate
+
+        Raises
+        ------
+        InputError
+            A number of samples or of coordinates that the model does not take, a resolution that
+            is too small for the values, or one of `groups` is too large.
+        ModelError
+            The model's output is not finite.
+        """
+        start = perf_counter()
+        prepared = self.prepare_checked(x, y, time_series, resolution_x, resolution_y, groups)
+        return self._evaluate(prepared, time_series, start)
 
     def prepare(
         self,
@@ -189,31 +223,44 @@ class Estimator:
         """Check samples, and prepare them for the graph; arguments and errors as in `estimate`."""
         read = as_gpu_samples if on_gpu(x, y, self.backend.provider) else as_samples
         x, y = read(x, "x"), read(y, "y")
+        return self.prepare_checked(
+            x,
+            y,
+            time_series=as_flag(time_series, "time_series"),
+            resolution_x=as_resolution(resolution_x, x.shape[1], "resolution_x"),
+            resolution_y=as_resolution(resolution_y, y.shape[1], "resolution_y"),
+            groups=None if groups is None else as_groups(groups, len(x)),
+        )
+
+    def prepare_checked(
+        self,
+        x: Array,
+        y: Array,
+        time_series: bool = False,
+        resolution_x: NDArray[np.float64] | None = None,
+        resolution_y: NDArray[np.float64] | None = None,
+        groups: NDArray[np.int64] | None = None,
+    ) -> Prepared:
+        """Prepare checked samples; arguments and errors as in `estimate_checked`."""
         (n, dx), (ny, dy) = x.shape, y.shape
         check_lengths(n, ny, self.model_file)
-        plan = slicing.plan(
-            dx,
-            dy,
-            self.model_file.dim,
-            k=self.k,
-            slices=self.slices,
-            sides=self.sides,
-            seed=self.seed,
-        )
+        plan = slicing.plan(dx, dy, self.model_file.dim, **self._slicing())
         return prepare(
             x,
             y,
             plan,
             shifts=self.shifts or self.model_file.shift_count(n, plan.slices),
             seed=self.seed,
-            time_series=as_flag(time_series, "time_series"),
-            resolution_x=as_resolution(resolution_x, dx, "resolution_x"),
-            resolution_y=as_resolution(resolution_y, dy, "resolution_y"),
-            groups=None if groups is None else as_groups(groups, n),
+            time_series=time_series,
+            resolution_x=resolution_x,
+            resolution_y=resolution_y,
+            groups=groups,
         )
 
-    def _estimate(self, prepared: Prepared, outputs: Outputs, time_series: bool) -> Estimate:
-        """Average the slices, and add the standard error and the flags."""
+    def _evaluate(self, prepared: Prepared, time_series: bool, start: float) -> Estimate:
+        """Evaluate the graph, average the slices, and add the standard error and the flags."""
+        preparation = perf_counter() - start
+        outputs = forward(prepared, self.model_file, self.backend)
         n, plan = len(prepared.order), prepared.plan
         noise, effective = sampling_noise(
             outputs.influence, outputs.per_slice, time_series=time_series, groups=prepared.groups
@@ -222,7 +269,7 @@ class Estimator:
         stderr = standard_error(
             constants, noise, outputs.predicted_error, outputs.rank_noise, effective
         )
-        return Estimate(
+        found = Estimate(
             mi=float(outputs.per_slice.mean()),
             stderr=0.0 if prepared.degenerate else float(stderr),
             noise=noise,
@@ -249,6 +296,11 @@ class Estimator:
             constant_x=prepared.constant_x,
             constant_y=prepared.constant_y,
         )
+        self.seconds = outputs.seconds | {
+            "slicing": outputs.seconds["slicing"] + preparation,
+            "total": perf_counter() - start,
+        }
+        return found
 
     def critic(self, x: Any, y: Any, *, groups: Any = None) -> Critic:
         """Write a critic that is kept, for the local mutual information of new pairs.
@@ -272,17 +324,11 @@ class Estimator:
         ModelError
             The model has no graph that writes critics to keep; "edge" has one.
         """
-        return write_critic(
-            x,
-            y,
-            groups,
-            self.model_file,
-            k=self.k,
-            slices=self.slices,
-            sides=self.sides,
-            shifts=self.shifts,
-            seed=self.seed,
-        )
+        return write_critic(x, y, groups, self.model_file, shifts=self.shifts, **self._slicing())
+
+    def _slicing(self) -> dict[str, Any]:
+        """Keyword arguments of `slicing.plan`."""
+        return {"k": self.k, "slices": self.slices, "sides": self.sides, "seed": self.seed}
 
 
 def estimate(

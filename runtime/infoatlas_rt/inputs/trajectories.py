@@ -111,4 +111,9 @@ def as_trajectories(values: Trajectories | Sequence[Any]) -> Trajectories:
                 f"trajectory {i} has the columns {column_names(given[i])}, trajectory 0 has "
                 f"{names}: pass the same ones in the same order"
             )
-    return Trajectories(np.concatenate(states), np.array([len(s) for s in states]), names)
+    # The states are checked: `__post_init__` would check all of them again.
+    made = object.__new__(Trajectories)
+    object.__setattr__(made, "states", np.concatenate(states))
+    object.__setattr__(made, "lengths", np.array([len(s) for s in states], np.int64))
+    object.__setattr__(made, "names", names)
+    return made

@@ -234,7 +234,9 @@ def _gather(values: Sequence[Float], rows: Sequence[tuple[int, NDArray[np.int64]
 
 
 def _labels(rows: Sequence[tuple[int, NDArray[np.int64]]]) -> NDArray[np.int64]:
-    return np.concatenate([np.full(len(steps), which) for which, steps in rows])
+    """Trajectory of each row, numbered 0..G-1; those without rows have no number."""
+    counts = np.array([len(steps) for _, steps in rows if len(steps)], np.int64)
+    return np.repeat(np.arange(len(counts)), counts)
 
 
 def _estimate(
@@ -245,7 +247,12 @@ def _estimate(
         return float("nan"), float("nan")
     # Steps of one trajectory are not independent. Groups cannot hold half of the samples or more.
     several = np.bincount(labels).max() < len(labels) / 2
-    found = estimator.estimate(x, y, groups=labels if several else None, time_series=not several)
+    found = estimator.estimate_checked(
+        np.ascontiguousarray(x),  # selected columns are not contiguous
+        np.ascontiguousarray(y),
+        time_series=not several,
+        groups=labels if several else None,
+    )
     return found.mi, found.stderr
 
 

@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..estimation.estimator import Estimator
 from ..estimation.parallel import run_jobs
-from ..inputs.checks import as_count
 from .phases import Float, increments, rest_limits
 
 # Chosen on three tasks of scripted demonstrations; docs/key-states.md has what else was tried.
@@ -79,7 +78,6 @@ def discover(
         A trajectory that is too short, fewer pairs than the model takes, or constant coordinates
         alone.
     """
-    k = as_count(k, "k", 1)
     shortest = min(map(len, states), default=0)
     if shortest < k + 2:
         raise InputError(
@@ -122,7 +120,6 @@ def local_information(
     InputError
         As in `discover`.
     """
-    lag = as_count(lag, "lag", 1)
     lengths = [len(states) for states in trajectories]
     shortest = min(lengths, default=0)
     if shortest <= 2 * lag:
@@ -197,7 +194,8 @@ def smooth(values: Float, width: float) -> Float:
 
 
 def _pointwise(estimator: Estimator, x: Float, y: Float) -> Float:
-    return estimator.estimate(x, y).pointwise
+    # Selected columns are not contiguous.
+    return estimator.estimate_checked(np.ascontiguousarray(x), np.ascontiguousarray(y)).pointwise
 
 
 def _depths(curve: Float) -> Float:

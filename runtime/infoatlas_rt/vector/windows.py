@@ -144,7 +144,8 @@ class VectorWindows(VectorEpisodes):
         ready = [
             (row, prepared)
             for row, prepared in enumerate(
-                estimator.prepare(*pair, time_series=True) for pair in zip(x, y, strict=True)
+                estimator.prepare_checked(*pair, time_series=True)
+                for pair in zip(x, y, strict=True)
             )
             if not prepared.degenerate  # whose information is 0
         ]
