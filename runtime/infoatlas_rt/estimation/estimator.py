@@ -21,7 +21,6 @@ from .critic import Critic, write_critic
 from .forward import forward
 from .prepare import Prepared, check_lengths, prepare
 from .result import Estimate
-from .uncertainty import sampling_noise, standard_error
 
 
 class Estimator:
@@ -171,7 +170,7 @@ class Estimator:
         """
         start = perf_counter()
         prepared = self.prepare(x, y, time_series, resolution_x, resolution_y, groups)
-        return self._evaluate(prepared, time_series, start)
+        return self._evaluate(prepared, start)
 
     def estimate_checked(
         self,
@@ -209,7 +208,7 @@ class Estimator:
         """
         start = perf_counter()
         prepared = self.prepare_checked(x, y, time_series, resolution_x, resolution_y, groups)
-        return self._evaluate(prepared, time_series, start)
+        return self._evaluate(prepared, start)
 
     def prepare(
         self,
@@ -257,47 +256,12 @@ class Estimator:
             groups=groups,
         )
 
-    def _evaluate(self, prepared: Prepared, time_series: bool, start: float) -> Estimate:
-        """Evaluate the graph, average the slices, and add the standard error and the flags."""
+    def _evaluate(self, prepared: Prepared, start: float) -> Estimate:
+        """The estimate of samples whose preparation began at `start`, by `perf_counter`."""
         preparation = perf_counter() - start
-        outputs = forward(prepared, self.model_file, self.backend)
-        n, plan = len(prepared.order), prepared.plan
-        noise, effective = sampling_noise(
-            outputs.influence, outputs.per_slice, time_series=time_series, groups=prepared.groups
-        )
-        constants = self.model_file.calibration.get("whole" if plan.k is None else "sliced")
-        stderr = standard_error(
-            constants, noise, outputs.predicted_error, outputs.rank_noise, effective
-        )
-        found = Estimate(
-            mi=float(outputs.per_slice.mean()),
-            stderr=0.0 if prepared.degenerate else float(stderr),
-            noise=noise,
-            predicted_error=outputs.predicted_error,
-            gaussian=outputs.gaussian,
-            rank_noise=outputs.rank_noise,
-            per_slice=outputs.per_slice,
-            pointwise=outputs.pointwise,
-            influence=outputs.influence,
-            samples=n,
-            effective_samples=effective,
-            slices=plan.slices,
-            k=plan.k,
-            seed=self.seed,
-            provider=self.backend.provider,
-            model=self.model_file.name,
-            saturated=outputs.saturated,
-            degenerate=prepared.degenerate,
-            clipped=outputs.clipped,
-            rank_x=outputs.rank_x,
-            rank_y=outputs.rank_y,
-            autocorrelated=not time_series and prepared.autocorrelated(),
-            beyond_n_max=n > self.model_file.n_max,
-            constant_x=prepared.constant_x,
-            constant_y=prepared.constant_y,
-        )
-        self.seconds = outputs.seconds | {
-            "slicing": outputs.seconds["slicing"] + preparation,
+        found, seconds = forward(prepared, self)
+        self.seconds = seconds | {
+            "slicing": seconds["slicing"] + preparation,
             "total": perf_counter() - start,
         }
         return found

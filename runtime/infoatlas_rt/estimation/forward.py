@@ -1,109 +1,86 @@
-"""Prepared samples through the graph, a chunk of slices at a time."""
+"""Evaluation of the graph: every call of the backend is here.
+
+`forward` makes the estimate of one sample, `window_means` evaluates many windows together, and
+`pairing_means` one sample with many pairings of its sides. One call of the backend has as many
+slices as memory allows (`prepare.batches`).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from time import perf_counter
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..backends.protocol import Backend, Preparing
 from ..errors import ModelError
-from ..inputs.gpu_arrays import contiguous, to_host
+from ..inputs.gpu_arrays import array_namespace, beside, contiguous, to_host
 from ..models.model_file import ModelFile
 from .bounds import bounded
-from .canonical import Canonical, canonicalise, score_table
-from .prepare import Prepared
-from .uncertainty import gaussian_part, rank_noise
+from .canonical import Canonical, Side, canonicalise, pair, score_table, whiten
+from .parallel import run_jobs
+from .prepare import Prepared, batches
+from .result import Estimate
+from .uncertainty import gaussian_part, rank_noise, sampling_noise, standard_error
 
 
-@dataclass(frozen=True, eq=False)
-class Outputs:
-    """Outputs of the graph for all slices, and what preprocessing found on the way.
+class Evaluator(Protocol):
+    """The part of an `Estimator` that evaluates the graph."""
 
-    Attributes
-    ----------
-    per_slice : [S] float64
-        Estimate of each slice, nats, within the bounds of `bounds.py`.
-    pointwise, influence : [n] float64
-        Nats, mean over slices, in the order of the input.
-    predicted_error : float
-        Nats, mean over slices; not calibrated.
-    gaussian : float
-        Nats, mean over slices; see `uncertainty.gaussian_part`.
-    rank_noise : float
-        Mean over slices; see `uncertainty.rank_noise`.
-    rank_x, rank_y : float
-        Dimensions that whitening kept, mean over slices.
-    saturated : bool
-        A canonical correlation of a slice reached the bound that n samples can resolve.
-    clipped : bool
-        An output of the graph was outside of the bounds of `bounds.py`.
-    seconds : dict of float
-        Wall-clock time of the stages "slicing", "preprocessing", "inference". An engine that
-        prepares slices projects them within "preprocessing".
-    """
-
-    per_slice: NDArray[np.float64]
-    pointwise: NDArray[np.float64]
-    influence: NDArray[np.float64]
-    predicted_error: float
-    gaussian: float
-    rank_noise: float
-    rank_x: float
-    rank_y: float
-    saturated: bool
-    clipped: bool
-    seconds: dict[str, float]
+    model_file: ModelFile
+    backend: Backend
 
 
-def forward(prepared: Prepared, model_file: ModelFile, backend: Backend) -> Outputs:
+def forward(prepared: Prepared, estimator: Evaluator) -> tuple[Estimate, dict[str, float]]:
     """Slice prepared samples, bring the slices to canonical form, and evaluate the graph.
 
-    Samples on a GPU stay there; what is returned is on the host.
-
-    Where a side is constant, the graph is not evaluated: the mutual information is 0.
+    Samples on a GPU stay there; the result is on the host. If a side is constant, the graph is not
+    evaluated: the mutual information is 0.
 
     Parameters
     ----------
     prepared : Prepared
-    model_file : ModelFile
-        Of the model that `backend` has loaded.
-    backend : Backend
+    estimator : Evaluator
 
     Returns
     -------
-    Outputs
+    Estimate
+    dict of float
+        Wall-clock seconds of the stages "slicing", "preprocessing", "inference". An engine that
+        prepares slices projects them within "preprocessing".
 
     Raises
     ------
     ModelError
         An output is not finite, or the engine fails.
     """
-    n, slices, ceiling = len(prepared.order), prepared.plan.slices, prepared.ceiling
+    model, backend, plan = estimator.model_file, estimator.backend, prepared.plan
+    n, slices, ceiling = len(prepared.order), plan.slices, prepared.ceiling
     per_slice, predicted = np.zeros((2, slices))
     pointwise, influence = np.zeros(n), np.zeros(n)
     rank_x = rank_y = gaussian = crowding = 0.0
     saturated = clipped = False
     seconds = {"slicing": 0.0, "preprocessing": 0.0, "inference": 0.0}
-    for chunk in prepared.chunks():
+    for chunk in batches(slices, prepared.pairs):
         begin = perf_counter()
         if isinstance(backend, Preparing):
             projected = begin  # with all else
-            plan = prepared.plan
             px, py = (None if side is None else side[chunk] for side in (plan.x, plan.y))
             table = score_table(n)
             data = Canonical(*backend.canonicalise(prepared.x, prepared.y, px, py, table))
         else:
             sliced = prepared.slices(chunk)
             projected = perf_counter()
-            data = canonicalise(*sliced, model_file.dim)
+            data = canonicalise(*sliced, model.dim)
         x, y = contiguous(data.x), contiguous(data.y)
         canonical = perf_counter()
         if not prepared.degenerate:
-            found = backend.run(x, y, prepared.shifts, prepared.sequence)
-            values, local, effect, predicted[chunk] = found
+            outputs = backend.run(x, y, prepared.shifts, prepared.sequence)
+            values, local, effect, predicted[chunk] = outputs
             per_slice[chunk] = bounded(values, ceiling)
             change = per_slice[chunk] - values  # nearly always 0
             clipped |= bool(change.any())
@@ -123,21 +100,168 @@ def forward(prepared: Prepared, model_file: ModelFile, backend: Backend) -> Outp
     means = np.empty((2, n))
     means[0, prepared.order] = pointwise / slices
     means[1, prepared.order] = influence / slices
-    if not all(np.isfinite(values).all() for values in (per_slice, means, predicted)):
-        raise ModelError(
-            f"model {model_file.name} gave values that are not finite on "
-            f"{backend.provider}: use provider='cpu' or another model, and please report"
-        )
-    return Outputs(
+    _check_finite(estimator, per_slice, means, predicted)
+    predicted_error = float(predicted.mean())
+    noise, effective = sampling_noise(
+        means[1], per_slice, time_series=prepared.time_series, groups=prepared.groups
+    )
+    constants = model.calibration.get("whole" if plan.k is None else "sliced")
+    stderr = standard_error(constants, noise, predicted_error, crowding, effective)
+    found = Estimate(
+        mi=float(per_slice.mean()),
+        stderr=0.0 if prepared.degenerate else float(stderr),
+        noise=noise,
+        predicted_error=predicted_error,
+        gaussian=gaussian,
+        rank_noise=crowding,
         per_slice=per_slice,
         pointwise=means[0],
         influence=means[1],
-        predicted_error=float(predicted.mean()),
-        gaussian=gaussian,
-        rank_noise=crowding,
+        samples=n,
+        effective_samples=effective,
+        slices=slices,
+        k=plan.k,
+        seed=prepared.seed,
+        provider=backend.provider,
+        model=model.name,
+        saturated=saturated,
+        degenerate=prepared.degenerate,
+        clipped=clipped,
         rank_x=rank_x / slices,
         rank_y=rank_y / slices,
-        saturated=saturated,
-        clipped=clipped,
-        seconds=seconds,
+        autocorrelated=not prepared.time_series and prepared.autocorrelated(),
+        beyond_n_max=n > model.n_max,
+        constant_x=prepared.constant_x,
+        constant_y=prepared.constant_y,
     )
+    return found, seconds
+
+
+def window_means(windows: Sequence[Prepared], estimator: Evaluator) -> NDArray[np.float32]:
+    """Estimates of many windows, means over slices [m], nats; 0 if a side is constant.
+
+    Parameters
+    ----------
+    windows : sequence of Prepared, m of them
+        Prepared on the host by one estimator, of one length and without groups. So their slices,
+        shifts and orders agree, and one call of the backend can evaluate several of them.
+    estimator : Evaluator
+    """
+    means = np.zeros(len(windows), np.float32)
+    rows = [row for row, prepared in enumerate(windows) if not prepared.degenerate]
+    if not rows:
+        return means
+    first = windows[rows[0]]
+    every = slice(0, first.plan.slices)
+    for batch in batches(len(rows), every.stop * first.pairs):
+        sliced = [windows[row].slices(every) for row in rows[batch]]
+        x, y = _canonical_windows(sliced, estimator.model_file.dim)
+        values = estimator.backend.run(x, y, first.shifts, first.sequence)[0]
+        for row, own in zip(rows[batch], values.reshape(-1, every.stop), strict=True):
+            means[row] = bounded(own, windows[row].ceiling).mean()
+    return means
+
+
+def _canonical_windows(
+    sliced: Sequence[tuple[Any, Any]], dim: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Canonical form of the slices [S, n, k] of all windows, end to end; those of one k at once."""
+    shape = (len(sliced), *sliced[0][0].shape[:2], dim)
+    all_x, all_y = np.empty((2, *shape), np.float32)
+    widths = [(x.shape[2], y.shape[2]) for x, y in sliced]
+    for width in set(widths):
+        rows = [row for row, own in enumerate(widths) if own == width]
+        x, y = (np.concatenate(side) for side in zip(*(sliced[r] for r in rows), strict=True))
+        data = canonicalise(x, y, dim)
+        all_x[rows], all_y[rows] = data.x.reshape(-1, *shape[1:]), data.y.reshape(-1, *shape[1:])
+    return all_x.reshape(-1, *shape[2:]), all_y.reshape(-1, *shape[2:])
+
+
+def pairing_means(
+    prepared: Prepared,
+    pairings: Sequence[NDArray[np.int64]],
+    estimator: Evaluator,
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> NDArray[np.float64]:
+    """Estimates of one sample with many pairings of its sides, means over slices [P], nats.
+
+    Ranks and whitening of a side do not depend on the pairing, so they are computed once.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        Without a constant side.
+    pairings : sequence of [n] int64, P of them
+        Sample pairing[i] of y belongs to sample i of x, of the shuffled samples.
+    estimator : Evaluator
+    executor : concurrent.futures.Executor, optional
+        Spreads the calls of the backend over its workers; the result has the same bits.
+    progress : callable, optional
+        Called with (slices done, slices in all), over all pairings.
+
+    Raises
+    ------
+    ModelError
+        An estimate is not finite, or the engine fails.
+    """
+    values, slices = np.zeros(len(pairings)), prepared.plan.slices
+    submitted: list[tuple[slice, int]] = []  # pairings, and slices of each
+
+    def jobs() -> Iterator[tuple[Any, ...]]:
+        for part in batches(slices, prepared.pairs):
+            x, y = (whiten(side) for side in prepared.slices(part))
+            width = part.stop - part.start
+            for batch in batches(len(values), width * prepared.pairs):
+                submitted.append((batch, width))
+                orders = [pairings[i] for i in range(batch.start, batch.stop)]
+                yield x, y, orders, prepared.shifts, prepared.sequence
+
+    done = 0
+    for number, mi in enumerate(run_jobs(_run_pairings, estimator, jobs(), executor)):
+        batch, width = submitted[number]
+        ceilings: Any = math.inf
+        if prepared.repeats is not None:  # (of slices of one pairing, one after the other)
+            each = [prepared.repeats.ceiling(pairings[i]) for i in range(batch.start, batch.stop)]
+            ceilings = np.repeat(each, width)
+        values[batch] += bounded(mi, ceilings).reshape(-1, width).sum(axis=1) / slices
+        done += len(mi)
+        if progress is not None:
+            progress(done, len(values) * slices)
+    _check_finite(estimator, values)
+    return values
+
+
+def _run_pairings(
+    estimator: Evaluator,
+    x: Side,
+    y: Side,
+    orders: Sequence[NDArray[np.int64]],
+    shifts: NDArray[np.int64],
+    sequence: NDArray[np.int64],
+) -> NDArray[np.float32]:
+    """Estimates of some pairings and slices [len(orders) S], nats, not bounded yet."""
+    data = pair(
+        _rearranged(x, [slice(None)] * len(orders)),
+        _rearranged(y, [beside(order, y.scores) for order in orders]),
+        estimator.model_file.dim,
+    )
+    inputs = contiguous(data.x), contiguous(data.y)
+    return estimator.backend.run(*inputs, shifts, sequence)[0]
+
+
+def _rearranged(side: Side, orders: Iterable[Any]) -> Side:
+    """The side [S, ...] once for each order of its samples: [len(orders) S, ...]."""
+    xp = array_namespace(side.scores)
+    scores = [side.scores[..., order] for order in orders]
+    whitener, kept = ([values] * len(scores) for values in (side.whitener, side.kept))
+    return Side(*(xp.concat(values) for values in (scores, whitener, kept)))
+
+
+def _check_finite(estimator: Evaluator, *outputs: NDArray[np.float64]) -> None:
+    """Raise ModelError unless all outputs are finite."""
+    if not all(np.isfinite(values).all() for values in outputs):
+        raise ModelError(
+            f"model {estimator.model_file.name} gave values that are not finite on "
+            f"{estimator.backend.provider}: use provider='cpu' or another model, and please report"
+        )

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, fields
 from typing import Any
@@ -25,13 +25,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ModelError
 from ..inputs.checks import as_count
-from ..inputs.gpu_arrays import Array, array_namespace, beside, contiguous
-from .bounds import bounded
-from .canonical import Side, normal_scores, pair, whiten
+from ..inputs.gpu_arrays import Array, array_namespace, beside
+from .canonical import normal_scores
 from .estimator import Estimator, as_estimator
-from .parallel import run_jobs
+from .forward import pairing_means
 from .prepare import Prepared
 
 PERMUTATIONS = 199
@@ -158,13 +156,8 @@ def independence_test(
     pairings = _Pairings(prepared, count, time_series, estimator.seed)
     values, rv = np.zeros((2, len(pairings)))
     if not prepared.degenerate:
-        values = _mean_over_slices(estimator, prepared, pairings, executor, progress)
+        values = pairing_means(prepared, pairings, estimator, executor, progress)
         rv = _rv_coefficients(prepared, pairings)
-    if not np.isfinite(values).all():
-        raise ModelError(
-            f"model {estimator.model_file.name} gave values that are not finite on "
-            f"{estimator.backend.provider}: use provider='cpu' or another model, and please report"
-        )
     statistic = np.maximum(_standardised(values), _standardised(rv))
     return IndependenceResult(
         mi=float(values[0]),
@@ -184,7 +177,7 @@ def independence_test(
     )
 
 
-class _Pairings:
+class _Pairings(Sequence[NDArray[np.int64]]):
     """Which sample of y goes to which of x: pairing 0 is the given one.
 
     Indices are positions in the shuffled samples. Each pairing is drawn when it is asked for, from
@@ -203,7 +196,7 @@ class _Pairings:
     def __len__(self) -> int:
         return 1 + self._count
 
-    def __getitem__(self, number: int) -> NDArray[np.int64]:
+    def __getitem__(self, number: Any) -> Any:
         n = len(self._order)
         if number == 0:
             return np.arange(n)
@@ -244,66 +237,3 @@ def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.zeros_like(values)
     standardised: NDArray[np.float64] = np.round((values - values.mean()) / spread, 9)
     return standardised
-
-
-def _mean_over_slices(
-    estimator: Estimator,
-    prepared: Prepared,
-    pairings: _Pairings,
-    executor: Executor | None,
-    progress: Callable[[int, int], None] | None,
-) -> NDArray[np.float64]:
-    """Estimates of all pairings, means over slices [1 + B]; nats."""
-    values, slices = np.zeros(len(pairings)), prepared.plan.slices
-    batches: list[tuple[range, int]] = []  # pairings, and slices of each
-
-    def jobs() -> Iterator[tuple[Any, ...]]:
-        for part in prepared.chunks():
-            x, y = (whiten(side) for side in prepared.slices(part))
-            width = part.stop - part.start
-            size = max(1, prepared.chunk_size // width)
-            for first in range(0, len(values), size):
-                batch = range(first, min(first + size, len(values)))
-                batches.append((batch, width))
-                orders = [pairings[i] for i in batch]
-                yield x, y, orders, prepared.shifts, prepared.sequence
-
-    done = 0
-    for number, mi in enumerate(run_jobs(_estimate_batch, estimator, jobs(), executor)):
-        batch, width = batches[number]
-        ceilings: Any = math.inf
-        if prepared.repeats is not None:  # (of slices of one pairing, one after the other)
-            each = [prepared.repeats.ceiling(pairings[i]) for i in batch]
-            ceilings = np.repeat(each, width)
-        of_slices = bounded(mi, ceilings).reshape(len(batch), width)
-        values[batch.start : batch.stop] += of_slices.sum(axis=1) / slices
-        done += len(batch) * width
-        if progress is not None:
-            progress(done, len(values) * slices)
-    return values
-
-
-def _estimate_batch(
-    estimator: Estimator,
-    x: Side,
-    y: Side,
-    orders: Sequence[NDArray[np.int64]],
-    shifts: NDArray[np.int64],
-    sequence: NDArray[np.int64],
-) -> NDArray[np.float32]:
-    """Estimates of some pairings and slices: [len(orders) S], not bounded yet."""
-    data = pair(
-        _rearranged(x, [slice(None)] * len(orders)),
-        _rearranged(y, [beside(order, y.scores) for order in orders]),
-        estimator.model_file.dim,
-    )
-    inputs = contiguous(data.x), contiguous(data.y)
-    return estimator.backend.run(*inputs, shifts, sequence)[0]
-
-
-def _rearranged(side: Side, orders: Iterable[Any]) -> Side:
-    """The side [S, ...] once for each order of its samples: [len(orders) S, ...]."""
-    xp = array_namespace(side.scores)
-    scores = [side.scores[..., order] for order in orders]
-    whitener, kept = ([values] * len(scores) for values in (side.whitener, side.kept))
-    return Side(*(xp.concat(values) for values in (scores, whitener, kept)))

@@ -41,6 +41,10 @@ class Prepared:
         Position sequence[t] holds the sample of time t; 0..n-1 if there is no order of time.
     groups : [n] int64, or None
         Group of each sample, 0..G-1, in the order of the input.
+    time_series : bool
+        The samples are in order of time.
+    seed : int
+        Of projections, shuffle and shifts.
     constant_x, constant_y : tuple of int
         Constant coordinates of the input.
     degenerate : bool
@@ -56,6 +60,8 @@ class Prepared:
     shifts: NDArray[np.int64]
     sequence: NDArray[np.int64]
     groups: NDArray[np.int64] | None
+    time_series: bool
+    seed: int
     constant_x: tuple[int, ...]
     constant_y: tuple[int, ...]
     degenerate: bool
@@ -67,14 +73,9 @@ class Prepared:
         return math.inf if self.repeats is None else self.repeats.ceiling()
 
     @property
-    def chunk_size(self) -> int:
-        """Slices in one call of the backend."""
-        return max(1, CHUNK_PAIRS // (len(self.order) * len(self.shifts)))
-
-    def chunks(self) -> Iterator[slice]:
-        """Ranges of at most `chunk_size` slices that cover all slices."""
-        for first in range(0, self.plan.slices, self.chunk_size):
-            yield slice(first, min(first + self.chunk_size, self.plan.slices))
+    def pairs(self) -> int:
+        """Pairs of samples in one slice: samples x shifts."""
+        return len(self.order) * len(self.shifts)
 
     def slices(self, chunk: slice) -> tuple[Array, Array]:
         """Slices of both sides, [S, n, k] each; a side without projections is repeated S times."""
@@ -104,6 +105,20 @@ class Prepared:
                 own = to_host(xp.mean(z[place[1:]] * z[place[:-1]], axis=0))
             product *= float(np.nan_to_num(own, posinf=0.0, neginf=0.0).mean())
         return product > ALIKE
+
+
+def batches(count: int, pairs: int) -> Iterator[slice]:
+    """Ranges of slices (or of windows, or pairings) that cover all and fit one backend call each.
+
+    Parameters
+    ----------
+    count : int
+    pairs : int
+        Pairs of samples in each; a range has at most `CHUNK_PAIRS` of them, or one element.
+    """
+    size = max(1, CHUNK_PAIRS // pairs)
+    for first in range(0, count, size):
+        yield slice(first, min(first + size, count))
 
 
 def check_lengths(nx: int, ny: int, model_file: ModelFile) -> None:
@@ -197,6 +212,8 @@ def prepare(
         shifts=offsets,
         sequence=place if time_series else np.arange(n),
         groups=groups,
+        time_series=time_series,
+        seed=seed,
         constant_x=constant_x,
         constant_y=constant_y,
         degenerate=degenerate,

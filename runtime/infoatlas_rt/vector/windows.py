@@ -15,10 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..estimation.bounds import bounded
-from ..estimation.canonical import canonicalise
 from ..estimation.estimator import Estimator, as_estimator
-from ..estimation.prepare import CHUNK_PAIRS
+from ..estimation.forward import window_means
 from ..inputs.checks import as_count
 from .episodes import VectorEpisodes
 
@@ -122,7 +120,11 @@ class VectorWindows(VectorEpisodes):
         if len(due):
             places = (self._count[due, None] + np.arange(reach)) % reach  # oldest first
             found = self._states[due[:, None], places]
-            self.information[due] = self._evaluate(found[:, self.lag :], found[:, : -self.lag])
+            prepared = [
+                self.estimator.prepare_checked(own[self.lag :], own[: -self.lag], time_series=True)
+                for own in found
+            ]
+            self.information[due] = window_means(prepared, self.estimator)
             self._evaluated[due], self._since[due] = True, 0
 
     def _allocate(self, d: int) -> NDArray[np.float64]:
@@ -133,42 +135,3 @@ class VectorWindows(VectorEpisodes):
                 f"{LARGEST} numbers: use a shorter window, or fewer environments or coordinates"
             )
         return np.zeros(shape)
-
-    def _evaluate(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Mutual information of windows x, y [m, n, d], nats [m]: one call of the backend.
-
-        (As many calls as memory asks for.)
-        """
-        estimator = self.estimator
-        mi = np.zeros(len(x), np.float32)
-        ready = [
-            (row, prepared)
-            for row, prepared in enumerate(
-                estimator.prepare_checked(*pair, time_series=True)
-                for pair in zip(x, y, strict=True)
-            )
-            if not prepared.degenerate  # whose information is 0
-        ]
-        while ready:
-            first = ready[0][1]  # seed and lengths are the same in all windows, so shifts too
-            slices = first.plan.slices
-            most = max(1, CHUNK_PAIRS // (slices * self.window * len(first.shifts)))
-            chunk, ready = ready[:most], ready[most:]
-            now, past = self._canonical([p.slices(slice(0, slices)) for _, p in chunk])
-            values = estimator.backend.run(now, past, first.shifts, first.sequence)[0]
-            for (row, prepared), own in zip(chunk, values.reshape(-1, slices), strict=True):
-                mi[row] = bounded(own, prepared.ceiling).mean()
-        return mi
-
-    def _canonical(self, sliced: list[tuple[Any, Any]]) -> tuple[Any, Any]:
-        """Canonical form of slices [S, n, k] of all windows, end to end; those of one k at once."""
-        dim, slices = self.estimator.model_file.dim, len(sliced[0][0])
-        shape = (len(sliced), slices, self.window, dim)
-        now, past = np.empty((2, *shape), np.float32)
-        widths = [(x.shape[2], y.shape[2]) for x, y in sliced]
-        for width in set(widths):
-            rows = [row for row, own in enumerate(widths) if own == width]
-            x, y = (np.concatenate(side) for side in zip(*(sliced[r] for r in rows), strict=True))
-            data = canonicalise(x, y, dim)
-            now[rows], past[rows] = data.x.reshape(-1, *shape[1:]), data.y.reshape(-1, *shape[1:])
-        return now.reshape(-1, *shape[2:]), past.reshape(-1, *shape[2:])
