@@ -1,4 +1,4 @@
-"""Bounds of an estimate that hold for any output of a model.
+"""Bounds of an estimate, whatever the output of the model.
 
 Mutual information is not negative. If values repeat (flags, counts, contacts, a robot at rest), it
 is also at most the entropy of either side, and at most what the table of observed pairs of values
@@ -61,7 +61,7 @@ def repeats(x: Array, y: Array) -> Repeats | None:
 
     Samples on a GPU are compared there, exactly; labels come to the host if a row repeats.
 
-    A projection of a side has as many distinct rows, so the bounds hold for all slices.
+    A projection of a side has as many distinct rows, so the bounds are valid for all slices.
     """
     if _distinct(x) and _distinct(y):
         return None
@@ -120,7 +120,7 @@ def _labels(samples: Array) -> NDArray[np.int64]:
 def _labels_by_sorting(rows: Array) -> Array:
     """Labels of rows [n, d] with the array API alone: sorted by all coordinates, neighbours equal.
 
-    It takes d sorts, so NumPy's comparison of rows as bytes is faster on the host.
+    It needs d sorts, so NumPy's comparison of rows as bytes is faster on the host.
     """
     xp = array_namespace(rows)
     order = xp.argsort(rows[:, -1], stable=True)

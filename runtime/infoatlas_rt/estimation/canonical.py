@@ -8,8 +8,8 @@ Every step is a bijection of one side, so the mutual information is unchanged:
    cross-covariance), so that linear dependence arrives diagonal and sorted,
 4. zero padding to the width D of the model.
 
-The code uses the array API: NumPy on the robot, torch on the training device. So training and use
-share the same lines. (It also scatters by integer-array assignment, as NumPy, torch and CuPy can.)
+The code uses the array API, so the robot (NumPy) and training (torch) run the same lines. It also
+assigns to arrays of integer indices, which NumPy, torch and CuPy support.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from array_api_compat import device
 from ..inputs.gpu_arrays import Array, array_namespace
 
 RANK_TOLERANCE = 1e-6  # eigenvalues of a side below this share of the largest are dropped
-OUTLIER = 10.0  # times the largest deviation of the others, at most
-CORRELATION_FLOOR = 1e-12  # canonical correlations below it count as none
+OUTLIER = 10.0  # largest deviation of an outlier, as a multiple of the largest one of the others
+CORRELATION_FLOOR = 1e-12  # canonical correlations below it count as 0
 
 
 class Canonical(NamedTuple):
@@ -58,12 +58,12 @@ def rounded(x: Array, resolution: Array) -> Array:
 
 
 def clip_outliers(x: Array) -> Array:
-    """Limit the effect of single outliers on the scale of a coordinate.
+    """Clip single outliers, which would determine the scale of a coordinate.
 
-    In each coordinate, deviations from the median are limited to `OUTLIER` times the largest one
-    that remains without the c largest, c = 1 + n // 100. So a coordinate without outliers stays as
-    it is, bit by bit, and of two samples the larger one is never the smaller one afterwards. Where
-    all but c samples have one value, they may be a rare motion or a flag, and nothing is limited.
+    In each coordinate, deviations from the median are clipped to `OUTLIER` times the largest one
+    that remains without the c largest, c = 1 + n // 100. A coordinate without outliers keeps its
+    bits, and the order of samples is preserved. If all but c samples are equal, the others may be a
+    rare motion or a flag, and nothing is clipped.
 
     Parameters
     ----------
@@ -180,10 +180,10 @@ def _whitener(z: Array) -> tuple[Array, Array]:
 
 
 def _kept_first(u: Array, s: Array, kept: Array) -> Array:
-    """Rotate the columns of u that no correlation fixes: kept directions first, dropped ones last.
+    """Rotate the columns of u without a correlation: kept directions first, dropped ones last.
 
-    u [S, d, d] orthogonal, s [S, r] singular values, kept [S, d]. Without it, directions that the
-    whitening dropped could mix with real ones that correlate with nothing.
+    u [S, d, d] orthogonal, s [S, r] singular values, kept [S, d]. Otherwise, directions that the
+    whitening dropped could mix with kept ones whose correlation is 0.
     """
     xp = array_namespace(u)
     d = u.shape[-1]
@@ -262,8 +262,8 @@ def rotate(x: Side, y: Side, dim: int) -> tuple[Transform, Array]:
     tx = _pad(xp.matrix_transpose(u) @ x.whitener, dim)
     ty = _pad(xp.matrix_transpose(v) @ y.whitener, dim)
 
-    # Signs. A pair of directions may be flipped together: let the skewness of both decide.
-    # Directions without a partner are flipped by their own.
+    # Signs. The two directions of a pair are flipped together, by the sum of their skewness.
+    # A direction without a partner is flipped by its own skewness.
     cx, cy = tx @ zx, ty @ zy
     agree = xp.where(xp.sum(cx * cy, axis=-1) < 0, -1.0, 1.0)
     cy, ty = cy * agree[..., None], ty * agree[..., None]
@@ -271,8 +271,8 @@ def rotate(x: Side, y: Side, dim: int) -> tuple[Transform, Array]:
     r = min(zx.shape[-2], zy.shape[-2])
     paired = xp.arange(dim, device=device(zx)) < r
     both = skew_x + skew_y
-    # Untied scores of one dimension are symmetric, their skewness only rounding: let what the two
-    # sides share decide there, or the order of the samples would.
+    # Untied scores of one dimension are symmetric, so their skewness is a rounding error that
+    # depends on the order of the samples. A moment of both sides decides instead.
     shared = xp.sum(cx * cy * (cx + cy), axis=-1)
     both = xp.where(xp.abs(both) < 1e-9 * zx.shape[-1], shared, both)
     sx = xp.where(xp.where(paired, both, skew_x) < 0, -1.0, 1.0)

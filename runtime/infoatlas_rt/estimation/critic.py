@@ -1,15 +1,15 @@
 """A critic that is written once and kept: local information of new pairs, one at a time.
 
-The estimator writes a critic for every sample and evaluates it on that sample. Here the critic is
-kept: slices, ranks (as a table), whitening, rotation and weights of the sample are frozen, and new
-pairs go through the same maps. So a robot gets the local information of each new state with its
-past at the rate of its sensors, from a critic that was written for its demonstrations.
+For each sample, the estimator writes a critic and evaluates it on that sample. Here the critic is
+kept: slices, ranks (as a table), whitening, rotation and weights are frozen, and new pairs pass
+through the same maps. A critic of demonstrations yields the local information of each new state of
+a robot with its past, at the rate of the sensors.
 
-The critic has no neighbour features. With them it fits the trajectories that it was written from,
-and its values on new ones are far too low. Without them both have nearly the same values, whether
-or not it is written with groups (trajectories).
+This critic has no neighbour features. With them it overfits the trajectories that it was written
+from, and its values on new ones are far too low. Without them the values on both are nearly equal,
+with or without groups (trajectories).
 
-Evaluation is NumPy alone; writing needs an engine.
+Evaluation needs NumPy alone; writing needs ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PARAMETERS = (
     "z", "x1", "x2", "x3", "y1", "y2", "y3", "bias", "mix",
     "readout", "share", "size_x", "size_y", "log_z", "mi",
 )  # fmt: skip
-MOST = 1500  # pairs that a critic is written from; a random subset of more
+MOST = 1500  # pairs that a critic is written from; a random subset if there are more
 
 
 class Weights(NamedTuple):
@@ -86,7 +86,7 @@ class Side:
     projections : [S, d, k] float64, or None
         None if the side is not sliced.
     sorted : [S, k, n] float64
-        Values of the sample, ascending: the table from a value to its rank.
+        Values of the sample, ascending: the table for the rank of a value.
     centre : [S, k, 1] float64
         Mean of the sample's scores.
     transform : [S, D, k] float64
@@ -140,7 +140,7 @@ class Critic:
         Returns
         -------
         [q] float64
-            Nats, mean over slices. Values beyond those of the sample count as its extremes.
+            Nats, mean over slices. Values beyond the range of the sample have the extreme ranks.
 
         Raises
         ------
@@ -170,7 +170,7 @@ class Critic:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Critic:
-        """Read what `save` wrote; InputError if the file holds something else."""
+        """Read a file of `save`; InputError if it is no such file."""
         try:
             with np.load(path, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}

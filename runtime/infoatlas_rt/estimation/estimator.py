@@ -26,8 +26,8 @@ from .result import Estimate
 class Estimator:
     """Estimates mutual information in one forward pass, without optimisation per data set.
 
-    It keeps a model loaded, and uses the same projections for every pair of widths (dx, dy). So
-    the estimates of a stream, or of the points of a curve, differ by their data alone.
+    It loads a model once, and uses the same projections for every pair of widths (dx, dy). So the
+    estimates of a stream, or of the points of a curve, differ by their data alone.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class Estimator:
     provider : {"cpu", "native", "cuda", "tensorrt", "auto"}
         What evaluates the graph: "cpu" is ONNX Runtime, "native" the C++ engine of the package
         infoatlas-rt-native. A provider that is missing is an error; no other one replaces it.
-        "auto" takes the first of "cuda", "native" and "cpu" that starts. An .engine file takes
-        "tensorrt" or "auto" only.
+        "auto" is the first of "cuda", "native" and "cpu" that starts. An .engine file needs
+        "tensorrt" or "auto".
     threads : int, optional
         CPU threads; two unless given, or one on a single core.
     k : int, optional
@@ -49,8 +49,8 @@ class Estimator:
         Which sides are sliced. "auto": both if `k` is given, else those wider than D.
     shifts : int, optional
         Cyclic shifts M that make the product of marginals, at least 4; at most n-1 are used. The
-        default is in the model's metadata. More shifts reduce the variance of a slice at small n,
-        and take longer.
+        default is in the model's metadata. At small n, more shifts reduce the variance of a slice,
+        and need more time.
     seed : int
         Of projections, shuffle and shifts. The same input, seed, provider, threads and machine
         give the same bits.
@@ -145,15 +145,15 @@ class Estimator:
             encoder, for example): values are rounded to multiples of it before they are ranked.
         groups : array-like [n] of int, optional
             Trajectory, episode or subject of each sample. Without groups, the samples of one
-            trajectory count as independent: a goal or a pose that is constant within a trajectory
-            identifies it in both sides, which appears as information even if the sides are
+            trajectory count as independent. A goal or a pose that is constant within a trajectory
+            then identifies it in both sides, which appears as information even if the sides are
             independent. With groups, the product of marginals pairs samples of different groups
             only, and the standard error is clustered by group, which covers dependence in time
             within groups. In an unsliced side, ties of a coordinate that is constant within groups
             are broken at random (seeded), because it has one independent value per group. The
-            estimate is of I(x; y) over trajectories and steps together. If both sides identify the
-            trajectory, that is still information, and up to about log(groups) nats of it can be
-            found. No group may hold half of the samples.
+            estimate is I(x; y) over trajectories and steps together. If both sides identify the
+            trajectory, this is still information, of up to about log(groups) nats. Each group has
+            to have fewer than half of the samples.
 
         Returns
         -------
@@ -194,17 +194,11 @@ class Estimator:
         groups : [n] int64, optional
             0..G-1, each with samples.
 
-        Returns
-        -------
-        Estimate
-
         Raises
         ------
-        InputError
-            A number of samples or of coordinates that the model does not take, a resolution that
-            is too small for the values, or one of `groups` is too large.
-        ModelError
-            The model's output is not finite.
+        InputError, ModelError
+            As `estimate`: too few or too many samples or coordinates for the model, a resolution
+            that is too small for the values, a group that is too large, or the model's output.
         """
         start = perf_counter()
         prepared = self.prepare_checked(x, y, time_series, resolution_x, resolution_y, groups)
@@ -277,9 +271,9 @@ class Estimator:
         Returns
         -------
         Critic
-            `Critic.pointwise(x, y)` gives nats for each new pair, in NumPy alone. It has no bias
-            correction, no standard error and no neighbour features: it ranks moments, and its
-            values are below those of `estimate`.
+            `Critic.pointwise(x, y)` computes nats for each new pair, in NumPy alone. Without bias
+            correction, standard error and neighbour features it ranks moments, and its values are
+            below those of `estimate`.
 
         Raises
         ------

@@ -1,16 +1,13 @@
 """Are x and y independent? A permutation test on mutual information and linear association.
 
-The samples of y are permuted, which keeps both sides and removes every dependence between them. The
-model estimates each permuted pairing like the given one: same slices, same shuffle, same shifts.
-Beside it stands the RV coefficient of normal scores (Robert and Escoufier 1976), which sums what is
-weak in each of many pairs of coordinates and costs one matrix product. The statistic is the larger
-of the two, each standardised over all pairings. Under independence all pairings are equally likely,
-so the rank of the given one is uniform and the level of the test is exact for every model and every
-sample size. (With ties, as between discrete sides, the test is conservative.)
-
-Ranks and whitening of a side do not depend on the pairing, so they are computed once. The canonical
-rotation and the estimate are computed for each pairing, a batch of pairings in one call of the
-backend.
+A permutation of the samples of y leaves both sides as they are and removes every dependence between
+them. The model evaluates each permuted pairing with the slices, the shuffle and the shifts of the
+given one. A second measure is the RV coefficient of normal scores (Robert and Escoufier 1976): it
+sums weak linear dependence over all pairs of coordinates, and needs one matrix product. The
+statistic is the larger of the two, each standardised over all pairings. Under independence all
+pairings are equally likely, so the rank of the given one is uniform and the level of the test is
+exact for every model and every sample size. With ties, as between discrete sides, the test is
+conservative.
 """
 
 from __future__ import annotations
@@ -51,10 +48,10 @@ class IndependenceResult:
     null : [B] float64
         Nats; the estimates of B permuted pairings, in the order in which they were drawn.
     rv : float
-        RV coefficient of the normal scores, 0 to 1: the squared correlations of all coordinates of
-        x with all of y, as a share of what they can be.
+        RV coefficient of the normal scores, 0 to 1: the sum of the squared correlations between
+        the coordinates of x and of y, as a share of its maximum.
     null_rv : [B] float64
-        The same of the permuted pairings.
+        RV coefficients of the permuted pairings.
     method : {"permutation", "circular shift"}
     samples : int
         n.
@@ -114,8 +111,8 @@ def independence_test(
 ) -> IndependenceResult:
     """Test whether x and y are independent, by permutations of y.
 
-    It finds what mutual information sees, and weak linear dependence that is spread over many
-    coordinates, which single slices do not show.
+    The test detects dependence by mutual information, and also weak linear dependence over many
+    coordinates, which is not visible in single slices.
 
     Parameters
     ----------
@@ -127,13 +124,13 @@ def independence_test(
         B, permuted pairings. With 199 the smallest p-value is 0.005.
     time_series : bool
         The samples are in time order and neighbours depend on each other. Then y is shifted
-        cyclically, which keeps its autocorrelation. There are n - 1 shifts, so fewer pairings than
-        asked for are used if n is small. Small shifts are included: estimates of neighbouring
-        shifts are similar, so without them the given pairing would not be exchangeable with the
-        others. Both series have to be stationary, and much longer than their autocorrelation.
-        Where they drift (random walks) or are short, the seam of the shift matters, and
-        independent series are called dependent too often. It is a test of two different series;
-        it does not test whether a series depends on its own past.
+        cyclically, which preserves its autocorrelation. There are n - 1 shifts, so fewer pairings
+        than `permutations` are used if n is small. Small shifts are included: estimates of
+        neighbouring shifts are similar, so without them the given pairing would not be
+        exchangeable with the others. Both series have to be stationary, and much longer than their
+        autocorrelation. If they drift (random walks) or are short, the jump where a shifted series
+        wraps around matters, and independent series are called dependent too often. The test is
+        for two different series, not for a series and its own past.
     resolution_x, resolution_y : float or [d], optional
         As in `Estimator.estimate`.
     executor : concurrent.futures.Executor, optional
@@ -178,10 +175,10 @@ def independence_test(
 
 
 class _Pairings(Sequence[NDArray[np.int64]]):
-    """Which sample of y goes to which of x: pairing 0 is the given one.
+    """Pairings of the samples of y with those of x; pairing 0 is the given one.
 
-    Indices are positions in the shuffled samples. Each pairing is drawn when it is asked for, from
-    a random stream of its own: all of them at once could need much more memory than the samples.
+    Indices are positions in the shuffled samples. Each pairing is drawn at its access, from a
+    random stream of its own: all of them at once could need much more memory than the samples.
     """
 
     def __init__(self, prepared: Prepared, count: int, time_series: bool, seed: int) -> None:
@@ -231,9 +228,9 @@ def _square_sum(x: Array) -> float:
 
 
 def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean 0 and deviation 1 over all pairings; equal up to rounding counts as equal."""
-    spread = values.std()
-    if not spread > 1e-12 * abs(values).max():
+    """Mean 0 and deviation 1 over all pairings; values that differ by rounding become equal."""
+    deviation = values.std()
+    if not deviation > 1e-12 * abs(values).max():
         return np.zeros_like(values)
-    standardised: NDArray[np.float64] = np.round((values - values.mean()) / spread, 9)
+    standardised: NDArray[np.float64] = np.round((values - values.mean()) / deviation, 9)
     return standardised

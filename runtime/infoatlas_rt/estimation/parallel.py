@@ -1,9 +1,8 @@
-"""Many estimates, one after the other or spread over an executor; the results have the same bits.
+"""Many estimates, one after the other or on an executor; the results have the same bits.
 
-Any `concurrent.futures.Executor` will do: a pool of threads or processes, dask's
-`client.get_executor()`, an MPI pool. What is sent is the estimator's settings and the samples; each
-worker loads the model once. Where a machine has as many workers as cores, give the estimator
-`threads=1`.
+Any `concurrent.futures.Executor` can be used: a pool of threads or processes, dask's
+`client.get_executor()`, an MPI pool. Workers receive the estimator's settings and the samples, and
+each loads the model once. With as many workers as cores, use an estimator with `threads=1`.
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ def run_jobs(
     jobs : iterable of tuple
         Read as they are needed.
     executor : concurrent.futures.Executor, optional
-        Here and now unless given.
+        Without it, the jobs run in this thread.
 
     Raises
     ------
     InputError
-        `executor` is none. Otherwise what the function or the executor raises; jobs that have not
-        begun are cancelled then.
+        `executor` is not an executor. Errors of the function or of the executor pass through, and
+        jobs that have not begun are cancelled.
     """
     if executor is None:
         for job in jobs:

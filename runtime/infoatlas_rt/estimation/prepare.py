@@ -20,7 +20,7 @@ from .canonical import clip_outliers, rounded, standardise
 MAX_SAMPLES = 1_000_000
 # Pairs of samples (slices x samples x shifts) in one call of the backend, which bounds its memory.
 CHUNK_PAIRS = 1_000_000
-ALIKE = 0.25  # product of the autocorrelations of both sides; about 1 / n if rows are independent
+AUTOCORRELATED = 0.25  # product of the two sides' autocorrelations; about 1/n if independent
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +34,11 @@ class Prepared:
         Shuffled samples without their constant coordinates (with them if there are no others). A
         side that is projected is standardised. On the GPU if the samples are; all else is NumPy's.
     order : [n] int64
-        Position i holds sample order[i] of the input.
+        Position i contains sample order[i] of the input.
     shifts : [M] int64
         Cyclic shifts of y that give the product of marginals; distinct, each in 1..n-1.
     sequence : [n] int64
-        Position sequence[t] holds the sample of time t; 0..n-1 if there is no order of time.
+        Position sequence[t] contains the sample of time t; 0..n-1 if there is no order of time.
     groups : [n] int64, or None
         Group of each sample, 0..G-1, in the order of the input.
     time_series : bool
@@ -90,7 +90,7 @@ class Prepared:
         return x, y
 
     def autocorrelated(self) -> bool:
-        """Whether the lag-1 autocorrelations of both sides have a product above `ALIKE`.
+        """Whether the lag-1 autocorrelations of both sides have a product above the limit.
 
         The autocorrelation of a side is the mean over its coordinates, in the order of the input.
         """
@@ -104,7 +104,7 @@ class Prepared:
                 z = (side - xp.mean(side, axis=0)) / xp.std(side, axis=0)
                 own = to_host(xp.mean(z[place[1:]] * z[place[:-1]], axis=0))
             product *= float(np.nan_to_num(own, posinf=0.0, neginf=0.0).mean())
-        return product > ALIKE
+        return product > AUTOCORRELATED
 
 
 def batches(count: int, pairs: int) -> Iterator[slice]:
@@ -194,8 +194,8 @@ def prepare(
     degenerate = bool((x == x[0]).all() or (y == y[0]).all())
     rows = beside(order, x)
     equal = repeats(x[rows], y[rows])
-    # Only the ranks of an unsliced side count, and they are exact at any scale and any heavy tail.
-    with np.errstate(over="ignore"):  # an infinite deviation limits nothing
+    # An unsliced side enters by its ranks alone, which no scale and no outlier changes.
+    with np.errstate(over="ignore"):  # an infinite deviation clips nothing
         x = x if plan.x is None else standardise(clip_outliers(x))
         y = y if plan.y is None else standardise(clip_outliers(y))
     if groups is not None:
@@ -226,7 +226,7 @@ def shuffle(
 ) -> tuple[NDArray[np.int64], ...]:
     """Draw the order in which pairs enter the graph, and the cyclic shifts.
 
-    Neighbours in time are alike. After a shuffle, a cyclic shift pairs any two samples.
+    Neighbours in time are similar. After a shuffle, a cyclic shift pairs any two samples.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def shuffle(
     Returns
     -------
     order : [n] int64
-        Position i holds sample order[i].
+        Position i contains sample order[i].
     place : [n] int64
         Sample j is at position place[j].
     offsets : [M] int64
@@ -246,7 +246,7 @@ def shuffle(
     Raises
     ------
     InputError
-        A group is so large that too few shifts leave all groups.
+        The largest group leaves fewer than `LEAST_SHIFTS` such shifts.
     """
     if groups is None:
         return _shuffle(n, shifts, seed)
@@ -269,8 +269,8 @@ def _shuffle_groups(
 ) -> tuple[NDArray[np.int64], ...]:
     """`shuffle` with groups.
 
-    The groups follow each other in random order, so a cyclic shift by at least the size of the
-    largest group, forward and backward, leaves every group.
+    The groups follow each other in random order. A cyclic shift by at least the size of the largest
+    group, forwards and backwards, pairs samples of different groups only.
     """
     n, largest = len(groups), int(np.bincount(groups).max())
     allowed = n - 2 * largest + 1
@@ -307,14 +307,14 @@ def _untied(samples: Array, groups: NDArray[np.int64], rng: np.random.Generator)
     """Unsliced samples [n, d] with coordinates that are constant within groups replaced by ranks.
 
     Such a coordinate has as many independent values as there are groups. Average ranks would
-    resolve each value as finely as n samples do. If both sides had the coordinate, no pair of
-    different groups would be close to a given pair, and the bound would have no limit. Therefore
-    the ties are broken at random, independently in each side.
+    resolve each value as finely as n samples do. If both sides contained the coordinate, no pair of
+    different groups would be close to a given pair, and the bound could be arbitrarily large.
+    Therefore the ties are broken at random, independently in each side.
     """
     xp = array_namespace(samples)
     first = beside(np.unique(groups, return_index=True)[1][groups], samples)
-    same, moves = (samples == samples[first]).all(axis=0), (samples != samples[0]).any(axis=0)
-    tied = to_host(same & moves)
+    same, varies = (samples == samples[first]).all(axis=0), (samples != samples[0]).any(axis=0)
+    tied = to_host(same & varies)
     if not tied.any():
         return samples
     found = xp.asarray(samples, copy=True)
@@ -327,7 +327,7 @@ def _untied(samples: Array, groups: NDArray[np.int64], rng: np.random.Generator)
 
 
 def _varying(samples: Array) -> tuple[Array, tuple[int, ...]]:
-    """Samples [n, d] without constant coordinates, and which those are; all if all are constant."""
+    """Samples [n, d] without constant coordinates (unless all are), and the constant ones."""
     same = to_host((samples == samples[0]).all(axis=0))
     constant = tuple(np.flatnonzero(same).tolist())
     if not constant or len(constant) == len(same):

@@ -28,13 +28,13 @@ class Estimate:
         Nats.
     pointwise : [n] float64
         Nats; local mutual information of each pair, in the order of the input; its mean is `mi`.
-        (What the model adds to the critic's bound, and what a limit changes, is spread over all
-        pairs evenly.)
+        The model's bias correction of the critic's bound, and the change by clipping, are the same
+        for all pairs.
     influence : [n] float64
         Nats; influence of each pair on `mi`, in the order of the input.
     noise : float
         Nats; the part of `stderr` from samples and slices alone. Estimates of one model share its
-        errors, so the difference of two estimates is judged by their noise.
+        errors, so the noise is the scale for the difference of two estimates.
     predicted_error : float
         Nats; predicted error of the model, from diagnostic features of the samples, mean over
         slices. Before calibration.
@@ -68,10 +68,10 @@ class Estimate:
     rank_x, rank_y : float
         Dimensions of a side that whitening kept, mean over slices.
     autocorrelated : bool
-        Neighbouring rows are alike in both sides, and `time_series` is not set. If the rows are in
-        order of time, `mi` is much too high: pass `time_series=True`.
+        Neighbouring rows are similar in both sides, and `time_series` is not set. If the rows are
+        in order of time, `mi` is much too high: pass `time_series=True`.
     beyond_n_max : bool
-        n is larger than anything the model was trained on.
+        n is larger than in training.
     constant_x, constant_y : tuple of int
         Constant coordinates; they are left out.
     """
@@ -107,7 +107,7 @@ class Estimate:
         how = "unsliced" if self.k is None else f"{self.slices} slices, k={self.k}"
         flags = [name for name in ("saturated", "degenerate", "clipped") if getattr(self, name)]
         if self.autocorrelated:
-            flags.append("neighbouring rows are alike: time_series=True if in order of time")
+            flags.append("neighbouring rows are similar: time_series=True if in order of time")
         if self.beyond_n_max:
             flags.append("more samples than trained on")
         for side, constant in (("x", self.constant_x), ("y", self.constant_y)):
@@ -141,12 +141,11 @@ class WindowEstimate:
     stamp : float
         Of the window's newest state, seconds; its step number if there are no stamps.
     estimate : Estimate
-        Of the pairs in the window. Its standard error counts that neighbouring pairs depend on
-        each other. The part that comes from the projections is common to all estimates of a
-        stream.
+        Of the pairs in the window. Its standard error includes the dependence of neighbouring
+        pairs. The part from the projections is common to all estimates of a stream.
     local : float
-        Local mutual information of the newest pair, nats: how expected the newest state was given
-        its past, by the pairs of the window. It is noisier than the estimate, and immediate.
+        Local mutual information of the newest pair, nats: how predictable the newest state was
+        from its past, by the pairs of the window. It is noisier than the estimate, without delay.
     fill : float
         Pairs in the window as a share of its steps; below 1 if states were refused or lost.
     lag : int

@@ -64,10 +64,10 @@ def plan(
     Parameters
     ----------
     dx, dy : int
-        Coordinates of each side, constant ones included: which are constant changes from window
-        to window of a stream, and the number of slices must not.
+        Coordinates of each side, constant ones included: they may be constant in one window of a
+        stream and not in the next, and the number of slices has to stay the same.
     dim : int
-        D, the widest side that the model takes.
+        D, largest width of an unsliced side.
     k : int, optional
         Dimensions of a slice; `dim` unless given.
     slices : int, optional
@@ -151,10 +151,10 @@ def stiefel(d: int, k: int, slices: int, rng: np.random.Generator) -> NDArray[np
 def without_constants(plan: Slicing, dx: int, dy: int, seed: int) -> Slicing:
     """The same number of slices, of the non-constant coordinates of both sides.
 
-    The projections are those of a side that never had the constant coordinates, so a constant
-    coordinate changes nothing. A slice of three coordinates has at most three dimensions: five
-    combinations of three coordinates are collinear except for their ranks, and whitening would
-    amplify that difference.
+    The projections are those of a side without the constant coordinates, so a constant coordinate
+    changes nothing. A slice of three coordinates has at most three dimensions: five combinations of
+    three coordinates are linearly dependent, but their ranks are not, and whitening would amplify
+    the difference.
 
     Parameters
     ----------

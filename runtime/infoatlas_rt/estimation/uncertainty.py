@@ -4,8 +4,8 @@
   the differences between slices.
 - **The predicted error** is an output of the graph. A small network estimates from diagnostic
   features how far the estimate is from the true value; `infoatlas_train.fit_correction` fits it.
-- **The noise of ranks** limits what n samples can resolve: near a deterministic relation the true
-  value may be much larger than the estimate.
+- **The noise of ranks** bounds the dependence that n samples can resolve: near a deterministic
+  relation the true value may be much larger than the estimate.
 
 `standard_error` weighs the three by four constants, one set for unsliced and one for sliced
 estimates. `infoatlas_train.calibrate` fits the constants, and the model file carries them.
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEAST_FACTOR = 0.5  # of `few`
-MOST_RANK_NOISE = 1.0  # at 1 the ranks of n samples cannot tell rho from 1
+MOST_RANK_NOISE = 1.0  # at 1 the ranks of n samples cannot distinguish rho from 1
 
 
 class SamplingNoise(NamedTuple):
@@ -97,7 +97,7 @@ def long_run_variance(values: NDArray[np.float64]) -> float:
     if variance == 0:
         return 0.0
     rho = float(deviation[1:] @ deviation[:-1]) / (variance * (n - 1))
-    rho = min(abs(rho), 0.97)  # bound of Andrews: near a unit root the rule would take all lags
+    rho = min(abs(rho), 0.97)  # bound of Andrews: near a unit root the rule would use all lags
     alpha = 4 * rho**2 / (1 - rho**2) ** 2
     bandwidth = max(4 * (n / 100) ** (2 / 9), 1.1447 * (alpha * n) ** (1 / 3))
     lags = min(math.floor(bandwidth), n - 1)

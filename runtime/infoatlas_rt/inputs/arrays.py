@@ -1,7 +1,7 @@
 """Real numbers of any type as float64, without loss.
 
-Everything that holds data is read by `as_reals`: samples, states that are pushed, steps of parallel
-environments, trajectories. So a type, a mask or a large integer means the same everywhere.
+`as_reals` reads all data: samples, states that are pushed, steps of parallel environments and
+trajectories. So types, masks and large integers are treated in one way everywhere.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Reals(NamedTuple):
     high : [...] float64
         The nearest float; NaN where an entry is masked.
     low : [...] float64, or None
-        What it lacks: of integers above 2^53 (encoder counts, nanoseconds since 1970) and of long
-        doubles. None if nothing lacks anything.
+        The rounding error of `high`, for integers above 2^53 (encoder counts, nanoseconds since
+        1970) and long doubles. None if all errors are 0.
     """
 
     high: NDArray[np.float64]

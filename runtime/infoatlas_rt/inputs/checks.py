@@ -1,4 +1,4 @@
-"""Checks of arguments, done once, where a user passes them in; what follows relies on them."""
+"""Checks of arguments, made once, at the functions that users call."""
 
 from __future__ import annotations
 

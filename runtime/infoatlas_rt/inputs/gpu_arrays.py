@@ -1,8 +1,8 @@
-"""Arrays of torch and CuPy on a GPU: where they are, and the few numbers that leave or enter it.
+"""Arrays of torch and CuPy on a GPU: their device, and copies to and from it.
 
-Samples that are on a GPU stay there. `prepare`, `discrete`, `slicing` and `preprocess` are written
-against the array API and compute where the samples are. What is drawn at random is drawn on the
-host and copied to the GPU, so the same seed gives the same slices, order and shifts everywhere.
+Samples on a GPU stay there. `prepare`, `bounds`, `slicing` and `canonical` use the array API and
+compute on the device of the samples. Random numbers are drawn on the host and copied to the GPU, so
+slices, order and shifts depend on the seed and not on the device.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..errors import InputError, ProviderError
 
 Array = Any  # a NumPy, torch or CuPy array
-# NumPy has the whole array API from 2.1 on.
+# NumPy has the complete array API from 2.1 on.
 STANDARD = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
 
 
@@ -33,7 +33,7 @@ def array_namespace(*arrays: Array) -> Any:
 
 
 def gpu_of(values: Any) -> int | None:
-    """Number of the CUDA GPU that holds an array of torch or CuPy; None for all else."""
+    """Number of the CUDA GPU of an array of torch or CuPy; None for other arrays."""
     if is_torch_array(values):
         return int(values.device.index) if values.device.type == "cuda" else None
     return int(values.device.id) if is_cupy_array(values) else None
@@ -74,7 +74,7 @@ def on_gpu(x: Any, y: Any, provider: str) -> bool:
 
 
 def to_host(values: Array) -> NDArray[Any]:
-    """The same numbers as a NumPy array; what is on a GPU is waited for."""
+    """The same numbers as a NumPy array, after pending work on a GPU array is done."""
     return values if isinstance(values, np.ndarray) else np.asarray(to_device(values, "cpu"))
 
 
@@ -96,8 +96,7 @@ def contiguous(values: Array) -> Array:
 def device_pointer(values: Array) -> int | None:
     """Address of a GPU array's data, or None of a NumPy array.
 
-    Work on the array that its library has started is waited for: engines compute on a stream of
-    their own.
+    It waits for pending work on the array, because engines compute on a stream of their own.
 
     Parameters
     ----------

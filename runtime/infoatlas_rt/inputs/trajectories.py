@@ -22,11 +22,11 @@ class Trajectories:
     Parameters
     ----------
     states : array-like [sum(lengths), d]
-        Real numbers; kept as they are if they are an array of floats. Integers that float64 would
-        round are moved (see `reals.merge`).
+        Real numbers; an array of floats is used as it is. Integers that float64 would round are
+        shifted (see `arrays.merge`).
     lengths : array-like [N] int
     names : sequence of str, d of them, or empty
-        What each coordinate is; the columns of a pandas DataFrame unless given.
+        Of the coordinates; by default the columns of a pandas DataFrame.
 
     Raises
     ------

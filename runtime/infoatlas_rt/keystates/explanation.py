@@ -1,6 +1,6 @@
-"""Annotations of key states: information in nats before, at and after them, and what changes.
+"""Annotations of key states: information before, at and after them, and changes at them.
 
-Key states are found before, and stay as they are.
+The key states themselves are arguments and do not change.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .segmentation import SHRINKAGE
 PAIRS = 400  # samples of one estimate, drawn from all trajectories
 Z = 1.645  # information counts as present if it is above 0 by so many standard errors
 SEED = 0
-SLICES = 10  # of sides wider than the model; more change an estimate by less than its error
+SLICES = 10  # of sides wider than the model; with more, estimates change less than their error
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Information:
         Column of `KeyStates.steps`.
     local : float
         Local information of the step with its past, mean over trajectories, nats. Low values mark
-        steps that the past does not determine. NaN with fewer steps than the model takes.
+        steps that the past does not determine. NaN if there are too few steps for the model.
     percentile : float
         Share of the steps of a trajectory with less local information, 0 to 100, mean over
         trajectories.
@@ -118,7 +118,7 @@ def information(
         estimator = Estimator(slices=SLICES)
     if local is None and sum(len(s) - 2 * lag for s in states) >= estimator.model_file.n_min:
         local = tuple(local_information(states, estimator, lag, executor))
-    if local is None:  # fewer pairs than the model takes
+    if local is None:  # too few pairs for the model
         local = tuple(np.full(len(s), np.nan) for s in states)
     # Constant coordinates (goals, sizes) are copies of their own past.
     varying = np.any([(s[1:] != s[:-1]).any(axis=0) for s in states], axis=0)
@@ -242,10 +242,10 @@ def _labels(rows: Sequence[tuple[int, NDArray[np.int64]]]) -> NDArray[np.int64]:
 def _estimate(
     estimator: Estimator, x: Float, y: Float, labels: NDArray[np.int64]
 ) -> tuple[float, float]:
-    """Information and standard error; NaN where a phase has fewer samples than the model takes."""
+    """Information and standard error; NaN if a phase has too few samples for the model."""
     if len(x) < estimator.model_file.n_min:
         return float("nan"), float("nan")
-    # Steps of one trajectory are not independent. Groups cannot hold half of the samples or more.
+    # Steps of one trajectory are not independent. A group has fewer than half of the samples.
     several = np.bincount(labels).max() < len(labels) / 2
     found = estimator.estimate_checked(
         np.ascontiguousarray(x),  # selected columns are not contiguous

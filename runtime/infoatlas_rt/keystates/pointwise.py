@@ -1,18 +1,19 @@
 """Key states by the model alone: minima of the local information of a state with its past.
 
 At a contact, a release or a change of plan, the past is least informative about the present: the
-local mutual information of a state with its past falls. All (trajectory, step) pairs are pooled,
-and the shipped model evaluates them in one forward pass for each of two views of the same moment:
+local mutual information of a state with its past is low. All (trajectory, step) pairs are pooled,
+and the model evaluates them in one forward pass for each of two views of the same moment:
 
-- states: I(s_t+lag/2 ; s_t-lag/2), which falls where the state is rare given where it was,
-- increments: I(s_t+lag - s_t ; s_t - s_t-lag), which falls where the motion is rare given the last.
+- states: I(s_t+lag/2 ; s_t-lag/2), low if the state is improbable after the earlier state,
+- increments: I(s_t+lag - s_t ; s_t - s_t-lag), low if the motion is improbable after the earlier
+  motion.
 
-Their mean in nats, dated to the middle of its lag and smoothed over `lag` steps, detects more
+The mean of both in nats, dated to the middle of its lag and smoothed over `lag` steps, detects more
 events than either: states alone miss the contact of a push, increments alone miss grasps.
 
 A minimum of a single trajectory can be noise, but an event happens in all of them. So the K places
-(fractions of a trajectory) with the deepest minima over trajectories are found first, and each
-trajectory then chooses its own minima near those places, in the same order (dynamic programming).
+(fractions of a trajectory) with the deepest minima over trajectories are found first. Then dynamic
+programming selects minima of each trajectory near those places, in the same order.
 
 Pooled local values rank the pooled steps. They are not calibrated information: pairs of one
 trajectory are not independent (see `Estimator.estimate`, `groups`).
@@ -64,8 +65,8 @@ def discover(
     -------
     steps : [N, K] int64
         Ascending; neither the first nor the last step of a trajectory is among them. Column j is
-        the same event in all trajectories, by its place. A trajectory without a minimum there gets
-        the step at the median place of the event.
+        the same event in all trajectories, by its place. In a trajectory without a minimum there,
+        it is the step at the median place of the event.
     local : list of N arrays [T_i] float64
         Local information in nats, not smoothed; see `local_information`.
     depth : [K] float64
@@ -75,8 +76,7 @@ def discover(
     Raises
     ------
     InputError
-        A trajectory that is too short, fewer pairs than the model takes, or constant coordinates
-        alone.
+        A trajectory that is too short, too few pairs for the model, or constant coordinates alone.
     """
     shortest = min(map(len, states), default=0)
     if shortest < k + 2:
@@ -235,7 +235,7 @@ def _assign(score: Float, places: Float, apart: int) -> NDArray[np.int64]:
     last, k = len(score) - 1, len(places)
     apart = max(1, min(apart, (last - 1) // k))
     off = (np.arange(1, last) / last) - places[:, None]
-    # A step without a minimum is worth nothing; of those, the nearest is best.
+    # A step without a minimum has no depth; of such steps, the nearest to the place is best.
     worth = score[1:-1] * np.exp(-0.5 * (off / WIDTH) ** 2) - 1e-3 * np.abs(off)
     total = worth[0]
     choices = []

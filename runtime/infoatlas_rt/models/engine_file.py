@@ -1,8 +1,8 @@
-"""A TensorRT engine beside a JSON file that says what it was built from, and for what.
+"""The JSON file that describes a TensorRT engine: its model, and the machine it was built for.
 
-An engine holds no metadata of its own, and runs only with the TensorRT version and on the GPU that
-it was built with. So `infoatlas-rt build` writes two files: `edge.engine`, the engine, and
-`edge.engine.json`, this description. Without it, or where it does not fit, an engine is refused.
+An engine has no metadata of its own, and runs only with the TensorRT version and on the GPU that it
+was built with. So `infoatlas-rt build` writes two files: `edge.engine`, the engine, and
+`edge.engine.json`, the description. An engine without a description that fits is refused.
 
 An engine is executable code: a checksum detects damage, not malice. Never load an engine that you
 did not build.
@@ -26,7 +26,7 @@ REBUILD = "build it again with 'infoatlas-rt build'"
 # Slices and samples: (smallest, optimal, largest). One window of a robot is `control`. TensorRT
 # refuses a profile in which any tensor has 2^31 elements or more; with shifts and neighbours a
 # corner of 1,024 slices of 5,000 samples would have 10^11, so `batch` is several profiles. The
-# runtime chooses among them, and divides slices that are too many for one call.
+# backend chooses among them, and divides slices that are too many for one call.
 CONTROL = ((1, 40, 64), (32, 100, 512))
 NAMED: dict[str, tuple[tuple[tuple[int, int, int], tuple[int, int, int]], ...]] = {
     "control": (CONTROL,),
@@ -41,12 +41,12 @@ NAMED: dict[str, tuple[tuple[tuple[int, int, int], tuple[int, int, int]], ...]] 
 
 @dataclass(frozen=True)
 class Profile:
-    """Ranges of sizes that kernels were chosen for: (smallest, optimal, largest) of each axis.
+    """Ranges of sizes that the kernels are for: (smallest, optimal, largest) of each axis.
 
     Attributes
     ----------
     name : str
-        The name that it was asked for by.
+        Key of `NAMED`, or the text of the ranges.
     slices, samples, shifts : (int, int, int)
         S, n and M of the graph's inputs.
     """
@@ -68,7 +68,7 @@ class Profile:
         }
 
     def holds(self, samples: int, shifts: int) -> bool:
-        """Whether it takes n and M, at some number of slices."""
+        """Whether the ranges contain n samples and M shifts."""
         n, m = self.samples, self.shifts
         return n[0] <= samples <= n[2] and m[0] <= shifts <= m[2]
 
@@ -79,7 +79,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class EngineFile:
-    """What an engine was built from, and for what.
+    """The model, the machine and the settings that an engine was built for.
 
     Attributes
     ----------
@@ -98,9 +98,9 @@ class EngineFile:
     workspace : int
         Bytes that a kernel may use while it runs.
     metadata : dict of str
-        The model's own metadata, without which an engine could not be fed.
+        The model's own metadata, which the estimator needs.
     tensors : dict of int
-        How many tensors of the engine have which type, as the engine inspector reports it.
+        Number of tensors of the engine by type, as the engine inspector reports it.
     engine_sha256 : str
         Of the engine.
     """
@@ -119,7 +119,7 @@ class EngineFile:
     engine_sha256: str
 
     def difference(self, **wanted: Any) -> str | None:
-        """The first of the `wanted` fields that has another value here, in words; None if none."""
+        """The first field that differs from `wanted`, in words; None if all are equal."""
         for name, value in wanted.items():
             found = getattr(self, name)
             if found != value:

@@ -1,6 +1,6 @@
-"""A model file: one .onnx that describes itself in its metadata, checked before it is used.
+"""A model file: an .onnx file with metadata, checked before it is used.
 
-No file is used whose content has changed since it was written, because an engine would accept
+A file whose content has changed since it was written is refused, because an engine would accept
 changed weights without an error. A shipped file is checked against `models/SHA256SUMS`, any other
 file against the checksum in its own metadata, which `infoatlas-rt export` writes.
 """
@@ -23,7 +23,7 @@ from .onnx_content import CHECKSUM, checksum, describe
 MODELS = Path(__file__).parent
 CHECKSUMS = "SHA256SUMS"  # in MODELS; `sha256sum *.onnx` writes it, and `sha256sum -c` checks it
 FORMAT = "2"  # interface of the graph: names, shapes and meaning of inputs and outputs
-PREPROCESS = "1"  # version of preprocess.py that a model was trained with
+PREPROCESS = "1"  # version of `estimation/canonical.py` that a model was trained with
 INPUTS = ("x", "y", "shifts", "sequence")
 OUTPUTS = ("mi", "pointwise", "influence", "spread")
 PREFIX = "infoatlas."  # of the metadata keys
@@ -42,9 +42,8 @@ LEAST_SHIFTS = 4  # minimum number of cyclic shifts that the graph accepts
 KINDS = ("whole", "sliced")
 CONSTANTS = ("noise", "spread", "ceiling", "few")
 LARGEST_CONSTANT = 1000.0
-
 LARGEST_FILE = 2**31  # bytes, the limit of protocol buffers
-# Of the numbers in the metadata: what memory and time allow at the very most.
+# Upper bounds of the numbers in the metadata, by memory and time.
 LARGEST = {
     "dim": 1000, "n_min": 10**6, "n_max": 10**9, "shifts": 10**6, "pairs": 10**9,
     "steps": 10**15, "datasets": 10**15, "seed": 2**64,
@@ -61,9 +60,9 @@ class ModelFile:
     path : Path
     name, version : str
     dim : int
-        D, the widest side that enters without slicing.
+        D, largest width of an unsliced side.
     n_min, n_max : int
-        Sample sizes of pretraining. Below `n_min` the estimator refuses, above `n_max` it flags.
+        Sample sizes of pretraining. Fewer samples are refused, and more set `beyond_n_max`.
     shifts, pairs : int
         Minimum number of cyclic shifts, and target number of product pairs over all slices. With
         few slices or samples more shifts are used, where they reduce the variance most.
@@ -72,17 +71,16 @@ class ModelFile:
         Optimiser steps, data sets seen and data seed of pretraining.
     git_revision, licence : str
     accuracy : dict
-        What the model scored on the benchmark.
-    calibration : dict
-        Constants of the standard error (see `uncertainty.py`); empty if the file has none.
+        Scores on the benchmark.
+    calibration : dict of `KINDS` of dict of `CONSTANTS`; empty if the file has none
     sha256 : str
         Checksum of the file.
     bytes : bytes
-        The file's content, from which engines are made: what was checked is what runs.
+        The checked content of the file; backends load it and do not read the file again.
     metadata : dict of str
-        What the fields above were read from.
+        Source of the fields above.
     engine : EngineFile, optional
-        What the file was built from and for, if it is a TensorRT engine.
+        Description of the file if it is a TensorRT engine.
     """
 
     path: Path
@@ -231,10 +229,7 @@ def _check_versions(path: Path, keys: dict[str, str]) -> None:
 
 
 def _load_engine(path: Path, content: bytes, digest: str) -> ModelFile:
-    """A TensorRT engine, which is described beside it; ModelError if its model has changed since.
-
-    Whether it fits this machine is checked by the backend.
-    """
+    """A TensorRT engine; ModelError if its model has changed. The backend checks the machine."""
     engine = engine_file.read(path, content)
     _check_versions(path, engine.metadata)
     try:
@@ -242,7 +237,7 @@ def _load_engine(path: Path, content: bytes, digest: str) -> ModelFile:
             now = _shipped_checksums().get(f"{engine.model}.onnx")
         else:
             now = hashlib.sha256(Path(engine.model).read_bytes()).hexdigest()
-    except OSError:  # a robot need not have it
+    except OSError:  # the robot does not need the .onnx file
         now = None
     if now not in (None, engine.model_sha256):
         raise ModelError(

@@ -1,9 +1,9 @@
 """I(s_t; s_<t-Δt) over the last steps of each of several parallel environments.
 
-One window for each environment, within its running episode, and one evaluation of the model for
-all windows that are due. What a window means is in `sliding_window.py`: a time average. A window of
-32 to 50 steps ranks moments of an episode; it is no accurate estimate. (`PooledPairs` in
-`lagged_pairs.py` estimates from all environments together, at an instant.)
+Each environment has a window within its running episode, and the model evaluates all windows that
+are due together. The estimate of a window is a time average (see `sliding_window.py`). With 32 to
+50 steps it ranks moments of an episode and is not accurate. `PooledPairs` in `pooled_pairs.py`
+estimates from all environments together, at one moment.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LARGEST = 10**8  # numbers in all windows (0.8 GB)
 class VectorWindows(VectorEpisodes):
     """A sliding window over the running episode of each of E environments.
 
-    A refused state empties the window of its environment: no pair reaches across it.
+    A refused state empties the window of its environment, so no pair spans it.
 
     Parameters
     ----------
