@@ -42,6 +42,21 @@ def test_same_bits(options):
         assert again.to_dict(arrays=True) == first.to_dict(arrays=True)
 
 
+@pytest.mark.parametrize("options", [{}, {"k": 2, "slices": 5}])
+def test_checked_arrays_have_the_same_estimate(options):
+    x, y = pairs(dx=4, dy=3)
+    estimator = Estimator(threads=1, **options)
+    steps, groups = np.array([0.1, 0.0, 0.2, 0.3]), np.arange(N) % 10
+    for given in (
+        {},
+        {"time_series": True},
+        {"resolution_x": steps, "groups": groups},
+    ):
+        checked = estimator.estimate_checked(x, y, **given)
+        assert set(estimator.seconds) == {"slicing", "preprocessing", "inference", "total"}
+        assert estimator.estimate(x, y, **given).to_dict(True) == checked.to_dict(True)
+
+
 def test_the_seed_matters():
     x, y = pairs(dx=4, dy=4)
     assert Estimator(threads=1).estimate(x, y).mi != Estimator(threads=1, seed=1).estimate(x, y).mi
