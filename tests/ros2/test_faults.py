@@ -187,7 +187,7 @@ def test_full_queue_drops_the_oldest(bench):
 
 
 def test_no_pair_across_what_a_full_queue_dropped():
-    """Steps are counted, and an estimate takes so long that half of what comes meanwhile is lost."""
+    """Steps are counted, and half of what comes during an estimate is lost."""
     real = Estimator(k=2, slices=2, threads=1)
     entered, go_on, pairs = threading.Semaphore(0), threading.Semaphore(0), set()
 

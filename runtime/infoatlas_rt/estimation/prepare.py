@@ -143,6 +143,20 @@ def check_lengths(nx: int, ny: int, model_file: ModelFile) -> None:
         )
 
 
+def check_window(steps: int, model_file: ModelFile) -> None:
+    """Check that a window has as many steps as a model needs.
+
+    Raises
+    ------
+    InputError
+    """
+    if steps < model_file.n_min:
+        raise InputError(
+            f"window={steps} is below the {model_file.n_min} samples that model "
+            f"{model_file.name} was trained for: use at least that many steps"
+        )
+
+
 def prepare(
     x: Array,
     y: Array,

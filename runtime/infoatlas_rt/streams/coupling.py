@@ -163,7 +163,8 @@ class CouplingDetector:
         if samples is None:
             return []
         x, y, steps = samples
-        estimate = self.estimator.estimate(*self._motions.with_noise(x, y), time_series=True)
+        motions = self._motions.with_noise(x, y)
+        estimate = self.estimator.estimate_checked(*motions, time_series=True)
         found = self.latest = self.window.dated(estimate, steps)
         rest = self._motions.rest
         if self.coupled and rest >= REST:

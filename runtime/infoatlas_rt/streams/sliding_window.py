@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
 from ..estimation.estimator import Estimator
+from ..estimation.prepare import check_window
 from ..estimation.result import Estimate, WindowEstimate
 from ..inputs.arrays import Reals, as_reals
 from ..inputs.checks import (
@@ -97,12 +98,8 @@ class SlidingWindow:
             )
         self._tolerance = tolerance
         self.resolution = as_resolution(resolution, None, "resolution")
+        check_window(self.length, model_file)
         self._least = model_file.n_min
-        if self.length < self._least:
-            raise InputError(
-                f"window={window} is below the {self._least} samples that model "
-                f"{model_file.name} was trained for: use at least that many steps"
-            )
         self.counts = dict.fromkeys(FATES.split(","), 0)
         self._forget()
 
@@ -254,7 +251,7 @@ class SlidingWindow:
         if samples is None:
             return None
         x, y, steps = samples
-        estimate = estimator.estimate(
+        estimate = estimator.estimate_checked(
             x,
             y,
             time_series=True,

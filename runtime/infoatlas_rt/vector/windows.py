@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..estimation.estimator import Estimator, as_estimator
 from ..estimation.forward import window_means
+from ..estimation.prepare import check_window
 from ..inputs.checks import as_count
+from ..inputs.ring import Ring
 from .episodes import VectorEpisodes
 
 LARGEST = 10**8  # numbers in all windows (0.8 GB)
@@ -72,14 +74,9 @@ class VectorWindows(VectorEpisodes):
         self.estimator = (
             Estimator(slices=8, shifts=8) if estimator is None else as_estimator(estimator)
         )
-        least = self.estimator.model_file.n_min
-        if self.window < least:
-            raise InputError(
-                f"window={window} is below the {least} samples that model "
-                f"{self.estimator.model_file.name} was trained for: use at least that many steps"
-            )
+        check_window(self.window, self.estimator.model_file)
         self.information = np.full(self.envs, np.nan, np.float32)
-        self._states: NDArray[np.float64] | None = None  # [E, window + lag, d], rings over steps
+        self._states: Ring | None = None  # [window + lag, E, d], by states of the running episode
         self._count = np.zeros(self.envs, np.int64)  # states of the running episode
         self._since = np.zeros(self.envs, np.int64)  # steps since the last estimate
         self._evaluated = np.zeros(self.envs, bool)  # with the newest state
@@ -106,20 +103,20 @@ class VectorWindows(VectorEpisodes):
     def _take(self, rows: NDArray[np.int64], states: NDArray[np.float64]) -> None:
         if self._states is None:
             self._states = self._allocate(states.shape[1])
-        reach = self._states.shape[1]
-        if states.shape[1] != self._states.shape[2]:
+        reach, d = len(self._states), self._states.values.shape[2]
+        if states.shape[1] != d:
             raise InputError(
-                f"states have {states.shape[1]} coordinates, before they had "
-                f"{self._states.shape[2]}: make new VectorWindows for another robot"
+                f"states have {states.shape[1]} coordinates, before they had {d}: make new "
+                "VectorWindows for another robot"
             )
-        self._states[rows, self._count[rows] % reach] = states
+        self._states[self._count[rows], rows] = states
         self._count[rows] += 1
         self._since[rows] += 1
         self._evaluated[rows] = False
         due = rows[(self._count[rows] >= reach) & (self._since[rows] >= self.every)]
         if len(due):
-            places = (self._count[due, None] + np.arange(reach)) % reach  # oldest first
-            found = self._states[due[:, None], places]
+            steps = self._count[due, None] - reach + np.arange(reach)  # oldest first
+            found = self._states[steps, due[:, None]]
             prepared = [
                 self.estimator.prepare_checked(own[self.lag :], own[: -self.lag], time_series=True)
                 for own in found
@@ -127,11 +124,11 @@ class VectorWindows(VectorEpisodes):
             self.information[due] = window_means(prepared, self.estimator)
             self._evaluated[due], self._since[due] = True, 0
 
-    def _allocate(self, d: int) -> NDArray[np.float64]:
-        shape = (self.envs, self.window + self.lag, d)
+    def _allocate(self, d: int) -> Ring:
+        shape = self.envs, self.window + self.lag, d
         if np.prod(shape, dtype=float) > LARGEST:
             raise InputError(
                 f"{shape[0]} windows of {shape[1]} states of {d} coordinates are more than "
                 f"{LARGEST} numbers: use a shorter window, or fewer environments or coordinates"
             )
-        return np.zeros(shape)
+        return Ring(self.window + self.lag, self.envs, d)
