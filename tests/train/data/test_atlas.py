@@ -219,7 +219,7 @@ def plain(monkeypatch):
 
     def sides(x, y):
         masks = [(torch.arange(5) < d).float() for d in (x, y)]
-        return lambda a, b, dev: tuple(m.expand(b, 5) for m in masks)
+        return lambda dim, b, dev: tuple(m.expand(b, 5) for m in masks)
 
     monkeypatch.setattr(module, "RandomFunction", Linear)
     monkeypatch.setattr(mixtures, "random_flow", lambda x, mask: x)
@@ -237,9 +237,9 @@ def test_averaged_densities_meet_the_gaussian_closed_form(family, plain):
     """Three noisy copies of x, or of what x is a copy of: their mean says all that y does of x."""
     torch.manual_seed(6)
     plain(1, 3)
-    a, checked = Atlas(draws=4096, queries=128), 0
+    settings, checked = Atlas(draws=4096, queries=128).settings, 0
     for _ in range(4):  # functional dependence goes either way, by the toss of a coin a call
-        d = getattr(module, family)(a, 6, 2000 + 128, torch.device("cpu"))
+        d = getattr(module, family)(settings, 6, 2000 + 128, torch.device("cpu"))
         for i in torch.where(d.mi < 1.5)[0]:  # beyond it 2,128 samples tell too little of rho
             x, y = (stats.zscore(side[i].double().sum(-1).numpy()) for side in (d.x, d.y))
             rho, xq, yq = (x * y).mean(), x[-128:], y[-128:]
@@ -255,9 +255,9 @@ def test_bounded_noise_meets_its_closed_form(plain):
     """y = c x + uniform noise within +-h: the ratio is 1 / P(y - h < c x < y + h), or nothing."""
     torch.manual_seed(10)
     plain(1, 1)
-    a, checked = Atlas(draws=4096, queries=128), 0
+    settings, checked = Atlas(draws=4096, queries=128).settings, 0
     for _ in range(6):
-        d = module.functional(a, 6, 2000 + 128, torch.device("cpu"))
+        d = module.functional(settings, 6, 2000 + 128, torch.device("cpu"))
         for i in torch.where(d.mi < 1.5)[0]:
             x, y = d.x[i, :, 0].double().numpy(), d.y[i, :, 0].double().numpy()
             turned = abs(x.std() - 1) > abs(y.std() - 1)  # the source has unit variance

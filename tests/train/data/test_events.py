@@ -15,8 +15,8 @@ def unbent(monkeypatch):
 
 def draw(family, dim=3, sets=24, samples=20_000, seed=0):
     torch.manual_seed(seed)
-    a = Atlas(dim=dim, queries=samples, families={family: 1.0})
-    return getattr(events, family)(a, sets, samples, torch.device("cpu"))
+    settings = Atlas(dim=dim, queries=samples).settings
+    return getattr(events, family)(settings, sets, samples, torch.device("cpu"))
 
 
 @pytest.mark.parametrize("family", ["events", "signs"])

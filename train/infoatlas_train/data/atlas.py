@@ -30,7 +30,7 @@ import torch
 from torch import Tensor
 
 from infoatlas_train.data import events, families
-from infoatlas_train.data.mixtures import Pairs
+from infoatlas_train.data.mixtures import Pairs, Settings
 
 DRAWS = families.DRAWS | {"events": events.events, "signs": events.signs}
 LOG_RATIO_BOUND = 12.0  # guards the teacher against the far tails
@@ -90,6 +90,11 @@ class Atlas:
         self._names = list(self.families)
         self._shares = torch.tensor(list(self.families.values()))
 
+    @property
+    def settings(self) -> Settings:
+        """What the families depend on."""
+        return Settings(self.dim, self.queries, self.draws, self.max_components, self.in_order)
+
     @torch.no_grad()
     def sample(self, batch: int, n: int, device: torch.device | str = "cpu") -> Datasets:
         """Draw `batch` datasets of n support samples and `queries` query pairs each."""
@@ -99,7 +104,7 @@ class Atlas:
         parts = []
         for index, count in zip(*torch.unique_consecutive(family, return_counts=True), strict=True):
             draw = DRAWS[self._names[int(index)]]
-            parts.append(draw(self, int(count), n + self.queries, torch.device(device)))
+            parts.append(draw(self.settings, int(count), n + self.queries, torch.device(device)))
         p = Pairs(*(torch.cat(values) for values in zip(*map(_astuple, parts), strict=True)))
         family = family.to(device)
 

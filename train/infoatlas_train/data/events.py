@@ -12,26 +12,21 @@ queries, D coordinates of a side.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from infoatlas_train.data.families import masks
 from infoatlas_train.data.flows import uniform
-from infoatlas_train.data.mixtures import Pairs, finish
-
-if TYPE_CHECKING:
-    from infoatlas_train.data.atlas import Atlas
+from infoatlas_train.data.mixtures import Pairs, Settings, finish, masks
 
 RAREST = 0.004  # of the probabilities that a coordinate is active
 LEAST = 1e-9  # of the probabilities of a table, in logarithms
 
 
-def events(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
+def events(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs:
     """Coordinate j of x is active with that of y, by a table; where both are, values may agree."""
-    mx, my = masks(a, b, dev)
-    shape = b, a.dim
+    mx, my = masks(settings.dim, b, dev)
+    shape = b, settings.dim
     p = uniform(shape, math.log(RAREST), math.log(0.5), dev).exp()
     p = torch.where(torch.rand(b, 1, device=dev) < 0.5, p, uniform(shape, 0.1, 0.5, dev))
     q = (p * uniform(shape, -1.0, 1.0, dev).exp()).clamp(max=0.5)
@@ -40,16 +35,16 @@ def events(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     both = torch.where(torch.rand(shape, device=dev) < 0.2, p * q * (1 - share), both)
     both = torch.where(mx * my > 0, both, p * q)
     table = torch.stack([1 - p - q + both, q - both, p - both, both], -1)  # [B, D, 4]
-    active_x = torch.rand(b, samples, a.dim, device=dev) < p[:, None]
+    active_x = torch.rand(b, samples, settings.dim, device=dev) < p[:, None]
     given = torch.where(active_x, (both / p)[:, None], ((q - both) / (1 - p))[:, None])
-    active_y = torch.rand(b, samples, a.dim, device=dev) < given
+    active_y = torch.rand(b, samples, settings.dim, device=dev) < given
 
     # What an active coordinate shows: one, a level of its own, or a number.
-    kind = torch.randint(3, (b, 1, a.dim), device=dev)
+    kind = torch.randint(3, (b, 1, settings.dim), device=dev)
     rho = (torch.rand(shape, device=dev) ** 0.5 * 0.98) * (mx * my) * (kind[:, 0] == 2)
-    e, f = torch.randn(2, b, samples, a.dim, device=dev)
+    e, f = torch.randn(2, b, samples, settings.dim, device=dev)
     f = rho[:, None] * e + (1 - rho.square()).sqrt()[:, None] * f
-    offset = 3 * (torch.rand(b, 1, a.dim, device=dev) < 0.5)
+    offset = 3 * (torch.rand(b, 1, settings.dim, device=dev) < 0.5)
     x, y = (
         active * torch.where(kind == 0, 1.0, torch.where(kind == 1, number, v + offset))
         for active, v in ((active_x, e), (active_y, f))
@@ -67,7 +62,7 @@ def events(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
         normal = -0.5 * left.log() - (r * r * (e * e + f * f) - 2 * r * e * f) / (2 * left)
         return (known + (ax & ay) * normal).sum(-1)
 
-    ends = [v[:, -a.queries :] for v in (active_x, active_y, e, f)]
+    ends = [v[:, -settings.queries :] for v in (active_x, active_y, e, f)]
     ax, ay, e, f = ends
     joint = log_ratio(ax, ay, e, f)
     product = log_ratio(ax, ay.roll(-1, 1), e, f.roll(-1, 1))
@@ -76,15 +71,15 @@ def events(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     return finish(mx, my, x, y, joint, product, mi)
 
 
-def signs(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
+def signs(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs:
     """Groups of up to two coordinates of each side, whose signs have a product of known odds."""
-    mx, my = masks(a, b, dev)
-    x, y = (_symmetric(b, samples, a.dim, dev) for _ in range(2))
-    groups = (a.dim + 1) // 2
+    mx, my = masks(settings.dim, b, dev)
+    x, y = (_symmetric(b, samples, settings.dim, dev) for _ in range(2))
+    groups = (settings.dim + 1) // 2
     odds, member_x, member_y = [], [], []
     for g in range(groups):
-        first = torch.arange(a.dim, device=dev) == 2 * g
-        second = torch.arange(a.dim, device=dev) == 2 * g + 1
+        first = torch.arange(settings.dim, device=dev) == 2 * g
+        second = torch.arange(settings.dim, device=dev) == 2 * g + 1
         more = torch.rand(2, b, 1, device=dev) < 0.4
         in_x, in_y = ((first | (second & m)) & (v > 0) for m, v in zip(more, (mx, my), strict=True))
         used = (mx[:, 2 * g] * my[:, 2 * g] > 0) & (
@@ -107,7 +102,7 @@ def signs(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
             total = total + (2 * chance).clamp(min=LEAST).log()
         return total
 
-    xq, yq = x[:, -a.queries :], y[:, -a.queries :]
+    xq, yq = x[:, -settings.queries :], y[:, -settings.queries :]
     odd = torch.stack(odds, 1)
     mi = (torch.special.xlogy(odd, 2 * odd) + torch.special.xlogy(1 - odd, 2 * (1 - odd))).sum(1)
     joint, product = log_ratio(xq, yq), log_ratio(xq, yq.roll(-1, 1))

@@ -1,15 +1,14 @@
 """The families of the atlas: each draws datasets of its kind, with their pointwise log-ratios.
 
-A family is called with the atlas, the number of datasets B, that of samples N and the device. It
-returns the truth on the last Q = `a.queries` samples. What they are:
-:mod:`infoatlas_train.data.atlas`.
+A family takes the settings of the atlas, the number of datasets B, the number of samples N and the
+device. It returns the truth on the last Q = `settings.queries` samples.
+:mod:`infoatlas_train.data.atlas` describes the families.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -19,27 +18,13 @@ from infoatlas_train.data.mixtures import (
     WIDE,
     Mixture,
     Pairs,
+    Settings,
     excess,
     finish,
     low_rank_correlation,
+    masks,
     prescribed_correlation,
 )
-
-if TYPE_CHECKING:
-    from infoatlas_train.data.atlas import Atlas
-
-
-def masks(a: Atlas, b: int, dev: torch.device, equal: bool = False) -> tuple[Tensor, Tensor]:
-    """Masks [B, D] of the coordinates in use; low dimensions a little more often."""
-
-    def draw() -> Tensor:
-        d = 1 + (a.dim * torch.rand(b, device=dev) ** 1.2).long().clamp(max=a.dim - 1)
-        return (torch.arange(a.dim, device=dev) < d[:, None]).float()
-
-    mx = draw()
-    same = torch.rand(b, 1, device=dev) < (1.0 if equal else 0.5)
-    return mx, torch.where(same, mx, draw())
-
 
 # --- Gaussian and Student-t components --------------------------------------------------------
 
@@ -54,12 +39,14 @@ def _freedom(b: int, k: int, dev: torch.device) -> Tensor:
     return torch.where(torch.rand(b, k, device=dev) < share[:, None], nu, torch.inf)
 
 
-def mixture(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
+def mixture(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs:
     """Mixtures of 1 to `max_components` components; small numbers more often."""
-    mx, my = masks(a, b, dev)
+    mx, my = masks(settings.dim, b, dev)
     mask = torch.cat([mx, my], 1)
     strong = bool(torch.rand(()) < 0.25)  # a few components, each as dependent as `canonical`
-    most = round(min(a.max_components, 5 if strong else math.inf) ** float(torch.rand(()) ** 1.7))
+    most = round(
+        min(settings.max_components, 5 if strong else math.inf) ** float(torch.rand(()) ** 1.7)
+    )
     k = 1 + (torch.rand(b, 1, device=dev) * most).long()
     weight = (torch.rand(b, most, device=dev) + 0.02) * (torch.arange(most, device=dev) < k)
     if strong:
@@ -75,25 +62,28 @@ def mixture(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     log_weight = (weight / weight.sum(1, keepdim=True)).log()
     scale = corr * sd[..., None] * sd[..., None, :]
     m = Mixture(log_weight, mean, scale, _freedom(b, most, dev), mask)
-    return m.pairs(m.sample(samples), a.queries)
+    return m.pairs(m.sample(samples), settings.queries)
 
 
-def canonical(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
+def canonical(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs:
     """One Gaussian or Student-t component of a chosen strength: robots live at 1 to 5 nats."""
-    mx, my = masks(a, b, dev)
-    log_weight, mean = torch.zeros(b, 1, device=dev), torch.zeros(b, 1, 2 * a.dim, device=dev)
+    mx, my = masks(settings.dim, b, dev)
+    log_weight, mean = (
+        torch.zeros(b, 1, device=dev),
+        torch.zeros(b, 1, 2 * settings.dim, device=dev),
+    )
     scale, freedom = prescribed_correlation(mx, my), _freedom(b, 1, dev)
     m = Mixture(log_weight, mean, scale, freedom, torch.cat([mx, my], 1))
-    return m.pairs(m.sample(samples), a.queries)
+    return m.pairs(m.sample(samples), settings.queries)
 
 
-def autoregressive(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
+def autoregressive(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs:
     """(s_t, s_{t+lag}) along one path of a stationary VAR(1); the queries are independent draws."""
-    mx, _ = masks(a, b, dev, equal=True)
-    r = 1 - 10 ** -(uniform((b, a.dim), 0.05, 3.0, dev) / excess(mx)[:, None])
+    mx, _ = masks(settings.dim, b, dev, equal=True)
+    r = 1 - 10 ** -(uniform((b, settings.dim), 0.05, 3.0, dev) / excess(mx)[:, None])
     step = (orthogonal(mx) @ torch.diag_embed(r * mx) @ orthogonal(mx).mT).double()
     step = step * mx[:, :, None] * mx[:, None]
-    noise = torch.diag_embed(uniform((b, a.dim), 0.1, 1.0, dev) * mx).double()
+    noise = torch.diag_embed(uniform((b, settings.dim), 0.1, 1.0, dev) * mx).double()
     sigma, power = noise, step
     for _ in range(14):  # doubling: the stationary covariance, sum over t of A^t Q A^tT
         sigma, power = sigma + power @ sigma @ power.mT, power @ power
@@ -101,23 +91,26 @@ def autoregressive(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     cross = torch.linalg.matrix_power(step, lag) @ sigma  # cov(s_{t+lag}, s_t)
     sigma = sigma + torch.diag_embed(1.0 - mx.double())
     joint = torch.cat([torch.cat([sigma, cross.mT], 2), torch.cat([cross, sigma], 2)], 1)[:, None]
-    joint = joint + 1e-7 * torch.eye(2 * a.dim, device=dev, dtype=torch.float64)
-    log_weight, mean = torch.zeros(b, 1, device=dev), torch.zeros(b, 1, 2 * a.dim, device=dev)
+    joint = joint + 1e-7 * torch.eye(2 * settings.dim, device=dev, dtype=torch.float64)
+    log_weight, mean = (
+        torch.zeros(b, 1, device=dev),
+        torch.zeros(b, 1, 2 * settings.dim, device=dev),
+    )
     normal = torch.full((b, 1), torch.inf, device=dev)
     m = Mixture(log_weight, mean, joint, normal, torch.cat([mx, mx], 1))
-    n = samples - a.queries
-    state = m.sample(1)[:, 0, : a.dim]
+    n = samples - settings.queries
+    state = m.sample(1)[:, 0, : settings.dim]
     sd = noise.diagonal(dim1=1, dim2=2).sqrt().float()
-    shocks = torch.randn(n + lag, b, a.dim, device=dev) * sd
+    shocks = torch.randn(n + lag, b, settings.dim, device=dev) * sd
     path, transition = [state], step.float().mT
     for e in shocks[1:]:
         state = (state[:, None] @ transition)[:, 0] + e
         path.append(state)
     path = torch.stack(path, 1)
     chain = torch.cat([path[:, :n], path[:, lag:]], -1)
-    if not a.in_order:  # as the runtime shuffles: shifts along the path would pair neighbours
+    if not settings.in_order:  # shuffled as in the runtime: shifts would pair neighbours
         chain = chain[:, torch.randperm(n, device=dev)]
-    return m.pairs(torch.cat([chain, m.sample(a.queries)], 1), a.queries)
+    return m.pairs(torch.cat([chain, m.sample(settings.queries)], 1), settings.queries)
 
 
 # --- functions of a source, functions of a latent ---------------------------------------------
@@ -183,12 +176,15 @@ def _marginal(table: Tensor, own: Tensor) -> Tensor:
     return mean_density(table, own, 1 - 1e-3).mean(0)
 
 
-def functional(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
+def functional(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs:
     """y = f(x) + s(x) e, e Gaussian or uniform; p(y) averages over draws of x."""
-    q = a.queries
-    mx, my = masks(a, b, dev)
-    x = source(mx, samples + a.draws - q)
-    f, s = RandomFunction(mx, a.dim, smooth=False), RandomFunction(mx, a.dim, smooth=True)
+    q = settings.queries
+    mx, my = masks(settings.dim, b, dev)
+    x = source(mx, samples + settings.draws - q)
+    f, s = (
+        RandomFunction(mx, settings.dim, smooth=False),
+        RandomFunction(mx, settings.dim, smooth=True),
+    )
     centre = f.standardised(x) * my[:, None]
     only_scale = torch.rand(b, 1, 1, device=dev) < 0.15
     centre = torch.where(only_scale, 0.1 * centre, centre)
@@ -220,14 +216,17 @@ def functional(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     return finish(mx, my, x, y, joint, product)
 
 
-def latent(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
+def latent(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs:
     """x = f(u) + noise, y = g(u) + noise; all densities by averaging over the same draws of u."""
-    q = a.queries
-    mx, my = masks(a, b, dev)
+    q = settings.queries
+    mx, my = masks(settings.dim, b, dev)
     du = torch.randint(1, 4, (b, 1), device=dev)  # whatever D: no draws would fill more
     mu = (torch.arange(3, device=dev) < du).float()
-    u = source(mu, samples + a.draws - q)
-    f, g = RandomFunction(mu, a.dim, smooth=False), RandomFunction(mu, a.dim, smooth=False)
+    u = source(mu, samples + settings.draws - q)
+    f, g = (
+        RandomFunction(mu, settings.dim, smooth=False),
+        RandomFunction(mu, settings.dim, smooth=False),
+    )
     cx, cy = f.standardised(u) * mx[:, None], g.standardised(u) * my[:, None]
     # A cloud of `draws` points resolves less the more dimensions it fills.
     least = torch.tensor([0.03, 0.12, 0.25], device=dev)[du[:, 0] - 1]
@@ -247,10 +246,10 @@ def latent(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     return finish(mx, my, x[:, :samples], y[:, :samples], joint, product)
 
 
-def discrete(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
+def discrete(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs:
     """Labels through a noisy channel, seen as codes; in half of the datasets noise blurs y."""
-    q = a.queries
-    mx, my = masks(a, b, dev)
+    q = settings.queries
+    mx, my = masks(settings.dim, b, dev)
     m = 8
     used = torch.arange(m, device=dev) < torch.randint(2, m + 1, (b, 1), device=dev)
     table = torch._standard_gamma(torch.full((b, m, m), 0.5, device=dev)) + 1e-3
@@ -261,7 +260,7 @@ def discrete(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     label = torch.multinomial(table.flatten(1), samples, replacement=True)
     la, lb = label // m, label % m
     index = torch.arange(b, device=dev)[:, None]
-    code_x, code_y = (torch.randn(b, m, a.dim, device=dev) for _ in range(2))
+    code_x, code_y = (torch.randn(b, m, settings.dim, device=dev) for _ in range(2))
     grid = torch.rand(b, 1, 1, device=dev) < 0.5  # half of the codes on a grid, as counts are
     code_x, code_y = (torch.where(grid, (2 * c).round() / 2, c) for c in (code_x, code_y))
     # Codes must tell the labels apart, else the channel is not the one in the table.
@@ -269,13 +268,13 @@ def discrete(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     code_x, code_y = code_x.sort(1).values + ramp, code_y.sort(1).values + ramp
     noise = torch.exp(uniform(b, math.log(0.03), math.log(0.6), dev))[:, None, None]
     blurred = torch.rand(b, 1, 1, device=dev) < 0.5
-    blur = blurred * noise * torch.randn(b, samples, a.dim, device=dev)
+    blur = blurred * noise * torch.randn(b, samples, settings.dim, device=dev)
     x, y = code_x[index, la] * mx[:, None], (code_y[index, lb] + blur) * my[:, None]
 
     log_table = table.clamp(min=1e-30).log()
     log_a, log_b = table.sum(2).clamp(min=1e-30).log(), table.sum(1).clamp(min=1e-30).log()
     yq, lq = y[:, -q:], lb[:, -q:]
-    seen = _log_kernel(yq, code_y * my[:, None], noise.expand(b, m, a.dim), my)
+    seen = _log_kernel(yq, code_y * my[:, None], noise.expand(b, m, settings.dim), my)
     exact = torch.where(torch.arange(m, device=dev) == lq[..., None], 0.0, -1e4)
     like = torch.where(blurred, seen, exact)  # [B, Q, label of y]
     marginal = torch.logsumexp(like + log_b[:, None], 2)
@@ -289,7 +288,7 @@ def discrete(a: Atlas, b: int, samples: int, dev: torch.device) -> Pairs:
     return finish(mx, my, x, y, joint, product)
 
 
-DRAWS: dict[str, Callable[[Atlas, int, int, torch.device], Pairs]] = {
+DRAWS: dict[str, Callable[[Settings, int, int, torch.device], Pairs]] = {
     "mixture": mixture,
     "canonical": canonical,
     "functional": functional,

@@ -25,6 +25,29 @@ def excess(mask: Tensor, coordinates: float = WIDE) -> Tensor:
     return (mask.sum(1) / coordinates).clamp(min=1.0)
 
 
+@dataclass(frozen=True)
+class Settings:
+    """The settings of the atlas that its families depend on."""
+
+    dim: int  # D
+    queries: int  # Q
+    draws: int  # Monte Carlo draws behind the functional and latent log-ratios
+    max_components: int
+    in_order: bool  # whether time series come in order of time, for the runtime to shuffle
+
+
+def masks(dim: int, b: int, dev: torch.device, equal: bool = False) -> tuple[Tensor, Tensor]:
+    """Masks [B, D] of the coordinates in use of both sides; low dimensions a little more often."""
+
+    def draw() -> Tensor:
+        d = 1 + (dim * torch.rand(b, device=dev) ** 1.2).long().clamp(max=dim - 1)
+        return (torch.arange(dim, device=dev) < d[:, None]).float()
+
+    mx = draw()
+    same = torch.rand(b, 1, device=dev) < (1.0 if equal else 0.5)
+    return mx, torch.where(same, mx, draw())
+
+
 @dataclass
 class Pairs:
     """What a family returns: samples, and the log-ratio of the last `queries` of them."""

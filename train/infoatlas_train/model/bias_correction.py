@@ -14,19 +14,14 @@ diagnostic features.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout, gelu
 
-from infoatlas_train.model.critic import (
-    Evaluation,
-    donsker_varadhan,
-    partners,
-    sample_size,
-    side_inputs,
-)
+from infoatlas_train.model.critic import donsker_varadhan, partners, sample_size, side_inputs
 from infoatlas_train.model.neighbour_features import COUNTED, Counts, counts, default_width
 from infoatlas_train.model.refinement import gelu_slope
 
@@ -35,6 +30,18 @@ LOCAL = 2  # terms of the local values
 LAGS = 1, 3, 9, 27, 81, 243  # of autocorrelations
 HEADS, UNITS, DROPOUT = 4, 128, 0.1
 BOUND = 4.0  # standard deviations: diagnostics beyond what the fit has seen are clipped
+
+
+@dataclass
+class Evaluation:
+    """A critic on the sample that it was written from."""
+
+    joint: Tensor  # [B, n] T on the joint pairs
+    product: Tensor  # [B, M, n] T on the product pairs
+    anchor_joint: Tensor  # [B, n] the anchor alone
+    anchor_product: Tensor  # [B, M, n]
+    counts: Counts | None  # neighbours, where the bias correction shares the critic's
+    elsewhere: Callable[[Tensor, Tensor], Tensor]  # T on other pairs: [B, q, D] x 2 -> [B, q]
 
 
 class Heads(nn.Module):

@@ -13,16 +13,11 @@ Shapes: B datasets (or slices), n samples, M shifts, D inputs a side, H units a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 from torch.nn.functional import gelu
-
-if TYPE_CHECKING:
-    from infoatlas_train.model.neighbour_features import Counts
 
 LOG_2 = 0.6931471805599453
 SHARES = (1.0, 0.9, 0.8, 0.65, 0.5, 0.3, 0.0)  # of the solved part
@@ -30,18 +25,6 @@ CRITIC_SHARES = (1.0, 0.8, 0.6, 0.4, 0.25, 0.15, 0.08, 0.0)  # of the critic as 
 BLOCK = 36  # rows that the graph inverts in one piece, but for a critic that is refined
 LEAST_EIGENVALUE = 1e-4  # of a matrix of unit diagonal; ridges keep it above
 FAR_BELOW = -1e9  # a critic of no weight
-
-
-@dataclass
-class Evaluation:
-    """A critic on the sample that it was written from."""
-
-    joint: Tensor  # [B, n] T on the joint pairs
-    product: Tensor  # [B, M, n] T on the product pairs
-    anchor_joint: Tensor  # [B, n] the anchor alone
-    anchor_product: Tensor  # [B, M, n]
-    counts: Counts | None  # neighbours, where the bias correction shares the critic's
-    elsewhere: Callable[[Tensor, Tensor], Tensor]  # T on other pairs: [B, q, D] x 2 -> [B, q]
 
 
 @dataclass

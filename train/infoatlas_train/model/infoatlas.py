@@ -15,10 +15,9 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu
 
 from infoatlas_train.config import HypernetworkConfig
-from infoatlas_train.model.bias_correction import BiasCorrection
+from infoatlas_train.model.bias_correction import BiasCorrection, Evaluation
 from infoatlas_train.model.critic import (
     BLOCK,
-    Evaluation,
     Theta,
     affine,
     anchor,
