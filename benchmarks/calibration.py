@@ -20,6 +20,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from infoatlas_rt import Estimator, independence_test
+from infoatlas_rt.cli.console import progress
 from infoatlas_train.calibrate import (
     HELD_OUT_SEED,
     SIZES,
@@ -34,7 +35,7 @@ from infoatlas_train.calibrate import (
 from . import drawing, report
 from .drawing import GREEN, GRID, INK, NAVY, ORANGE, QUIET, RED, SKY
 from .peers.sliced import projections
-from .report import number, progress, table
+from .report import number, table
 from .tasks.truths import student_excess
 
 NOMINAL = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)

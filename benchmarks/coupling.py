@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from infoatlas_rt import CouplingDetector, Estimator
+from infoatlas_rt.cli.console import progress
 
 from . import report
-from .report import progress
 from .tasks import Array
 from .tasks.demonstrations import TASKS
 

@@ -17,6 +17,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from infoatlas_rt import Estimator
+from infoatlas_rt.cli.console import progress
 
 from . import drawing, report
 from .drawing import BLUE, GRID, INK, NAVY, QUIET, RED, SAND, SKY
@@ -25,7 +26,7 @@ from .peers import Score
 from .peers.distance_correlation import distance_correlation
 from .peers.gaussian_copula import gaussian_copula
 from .peers.sliced import sliced
-from .report import number, progress, table
+from .report import number, table
 from .tasks import Array
 from .tasks.texts import embeddings
 

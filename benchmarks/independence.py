@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from sklearn.metrics import roc_auc_score
 
 from infoatlas_rt import Estimator, independence_test
+from infoatlas_rt.cli.console import progress
 
 from . import drawing, report
 from .drawing import BLUE, GREEN, GREY, GRID, INK, ORANGE, PURPLE, QUIET, RED, SKY
@@ -29,7 +30,7 @@ from .peers.hsic import hsic
 from .peers.ksg import ksg
 from .peers.shrunk_copula import shrunk_copula
 from .peers.sliced import projections, sliced
-from .report import number, progress, table
+from .report import number, table
 from .tasks import Array
 from .tasks.truths import gaussian_information
 

@@ -23,7 +23,7 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from mani_skill.utils.wrappers import CPUGymWrapper
 
-from benchmarks.report import Options, byline, number, progress, provenance, save, table
+from benchmarks.report import Options, byline, number, provenance, save, table
 from infoatlas_rt import (
     Estimator,
     KeyStateWrapper,
@@ -32,6 +32,7 @@ from infoatlas_rt import (
     discover_keystates,
     load_trajectories,
 )
+from infoatlas_rt.cli.console import progress
 
 COLUMNS = np.r_[0:18, 19:42]  # the demonstrations' columns: 18 is the flag is_grasped
 WARM = 500  # steps before the memory counts

@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from infoatlas_rt import Estimator
+from infoatlas_rt.cli.console import progress
 
 from .peers import PEERS, Score
-from .report import progress
 from .tasks import Case
 
 OURS = "infoatlas-rt"

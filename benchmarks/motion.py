@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from sklearn.metrics import average_precision_score
 
 from infoatlas_rt import Estimator
+from infoatlas_rt.cli.console import progress
 
 from . import drawing, report
 from .drawing import BLUE, GREY, GRID, INK, QUIET
@@ -26,7 +27,7 @@ from .measure import OURS, pick
 from .peers import Score
 from .peers.gaussian_copula import gaussian_copula
 from .peers.ksg import ksg
-from .report import number, progress, table
+from .report import number, table
 from .tasks import Array
 from .tasks.scenes import FRAMES, POINTS, SCENES, Recording, camera, record
 

@@ -16,11 +16,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from infoatlas_rt import Estimator
+from infoatlas_rt.cli.console import progress
 
 from . import drawing, report
 from .drawing import BLUE, GREY, GRID, INK, ORANGE, QUIET
 from .measure import OURS, pick
-from .report import number, progress, table
+from .report import number, table
 from .slicing_studies import (
     COUNTS,
     MOST,

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from infoatlas_rt import Estimator
+from infoatlas_rt.cli.console import progress
 
 from . import report
 from .measure import load_models
-from .report import byline, number, progress, table
+from .report import byline, number, table
 
 Array = NDArray[np.float64]
 Draw = tuple[Array, Array, float, float]  # x, y [n, d], information and least entropy in nats

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from infoatlas_rt.cli.console import progress
+
 from .. import report
 from ..peers.keystate_finders import PEERS, Found, K, NotOffered
-from ..report import progress
 from ..tasks import changed_demonstrations as changed
 from ..tasks.demonstrations import TASKS, Demonstrations, load
 from . import page
