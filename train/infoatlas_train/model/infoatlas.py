@@ -9,6 +9,7 @@ Shapes: B datasets (or slices), n samples, D inputs a side, M shifts, F features
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -50,6 +51,30 @@ def float32_only(x: Tensor) -> AbstractContextManager[None]:
     """
     on = torch.is_autocast_enabled(x.device.type)
     return torch.autocast(x.device.type, enabled=False) if on else nullcontext()
+
+
+@dataclass
+class SolvedCritic:
+    """A critic with its coefficients, and the sample that it was written from."""
+
+    theta: Theta
+    x: Tensor  # [B, n, D]
+    y: Tensor
+    kernels: Kernels | None
+    coefficients: Tensor  # [B, F+K, 1]
+    scale: Tensor  # [B, 1] factor on T
+
+    def elsewhere(self, xq: Tensor, yq: Tensor) -> Tensor:
+        """T on pairs that are not in the sample: [B, q, D] x 2 -> [B, q]."""
+        theta = self.theta
+        qx = side(theta.side_x, side_inputs(xq, self.x)) + theta.bias
+        psi = features(theta, qx, side(theta.side_y, side_inputs(yq, self.y)))
+        with float32_only(self.x):
+            psi = psi.to(self.x.dtype)
+            if self.kernels is not None:
+                psi = torch.cat([psi, self.kernels.outside(xq, yq)], -1)
+            solved = (psi @ self.coefficients)[..., 0]
+            return self.scale * (anchor(theta.shrunk_z, xq, yq) + solved)
 
 
 class InfoAtlas(nn.Module):
@@ -109,21 +134,12 @@ class InfoAtlas(nn.Module):
                 a, step = share[:, None] * a, share[:, None, None] * step
             a = a[..., None]
             t = t0 + step
-            whole = torch.ones_like(t[:, :1, 0])
+            critic_scale = torch.ones_like(t[:, :1, 0])
             if c.readout == "solved":
-                whole = critic_share(t[:, 0], t[:, 1:].flatten(1))[:, None]
-                t = whole[..., None] * t
-
-        def elsewhere(xq: Tensor, yq: Tensor) -> Tensor:
-            qx = side(theta.side_x, side_inputs(xq, x)) + theta.bias
-            psi = features(theta, qx, side(theta.side_y, side_inputs(yq, y)))
-            with float32_only(x):
-                psi = psi.to(x.dtype)
-                if kernels is not None:
-                    psi = torch.cat([psi, kernels.outside(xq, yq)], -1)
-                return whole * (anchor(theta.shrunk_z, xq, yq) + (psi @ a)[..., 0])
-
-        return Evaluation(t[:, 0], t[:, 1:], t0[:, 0], t0[:, 1:], counts, elsewhere)
+                critic_scale = critic_share(t[:, 0], t[:, 1:].flatten(1))[:, None]
+                t = critic_scale[..., None] * t
+        solved = SolvedCritic(theta, x, y, kernels, a, critic_scale)
+        return Evaluation(t[:, 0], t[:, 1:], t0[:, 0], t0[:, 1:], counts, solved.elsewhere)
 
     def refined(
         self,
