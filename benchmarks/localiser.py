@@ -2,9 +2,9 @@
 
     python -m benchmarks.localiser                  # -> benchmarks/results/localiser.*
 
-The localiser is that of `infoatlas_train.localiser`, with nothing but the estimate of mutual
-information exchanged, scored as all key states are (`benchmarks/keystates/scoring.py`). The weight
-of the information (0.3 of 0.3, 1 and 4) was chosen on PushCube, with ours and the Gaussian copula.
+The localiser is `infoatlas_train.localiser.fit`, and its arms differ in the estimate of mutual
+information alone. `benchmarks/keystates/scoring.py` scores all key states. The weight of the
+information (0.3 of 0.3, 1 and 4) was chosen on PushCube, with ours and the Gaussian copula.
 """
 
 from __future__ import annotations

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 
-from infoatlas_rt import InputError, KeyStates, discover_keystates
-from infoatlas_train import localiser
+from infoatlas_rt import InputError, discover_keystates
+from infoatlas_rt.inputs.trajectories import Trajectories
 from infoatlas_train.localiser import apart, fit
 from regimes import demonstrations
 
@@ -35,7 +33,7 @@ def test_it_finds_the_rewarded_time_of_each_trajectory():
     assert np.abs(found[:, 0] - zeros).mean() < 5  # 10 at a constant time
 
 
-def test_order_alone_spreads_the_concepts_alike_in_all_trajectories():
+def test_order_alone_spreads_the_concepts_equally_in_all_trajectories():
     states, _ = ramps()
     found, _ = fit(states, 4, 2, None, steps=150)
     assert (np.diff(found, axis=1) > 5).all()
@@ -49,17 +47,26 @@ def test_steps_are_distinct_and_within():
     assert found.tolist() == [[2, 3, 4], [7, 8, 9], [3, 4, 5]]
 
 
-def test_as_a_method_of_discovery(monkeypatch, tmp_path):
-    monkeypatch.setattr(localiser, "fit", partial(fit, steps=2))
+def test_it_takes_trajectories_as_the_runtime_has_them():
     states, _ = demonstrations()
-    found = discover_keystates(states, k=3, method="localiser")
-    assert found.method == "localiser" and found.steps.shape == (12, 3)
-    assert (np.diff(found.steps, axis=1) > 0).all() and (np.diff(found.strength) <= 0).all()
-    assert np.isnan(found.p_value).all() and "method localiser" in str(found)
-    found.save(tmp_path / "found.json")
-    np.testing.assert_array_equal(KeyStates.load(tmp_path / "found.json").steps, found.steps)
+    whole = Trajectories(np.concatenate(states), np.array([len(s) for s in states]))
+    (a, strength), (b, same) = fit(states, 3, 2, steps=2), fit(whole, 3, 2, steps=2)
+    assert a.shape == (12, 3) and (np.diff(a, axis=1) > 0).all()
+    np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(strength, same)
 
 
-def test_too_few_pairs_are_refused():
-    with pytest.raises(InputError, match="24 samples are fewer than the 32"):
+@pytest.mark.parametrize(
+    "length, match",
+    [(None, "24 samples are fewer than the 32"), (4, "trajectory 3 has 4 steps, and 2 .* need 5")],
+)
+def test_too_little_data_is_refused(length, match):
+    states, _ = demonstrations()
+    states[3] = states[3][:length]
+    with pytest.raises(InputError, match=match):
+        fit(states, 2, 2)
+
+
+def test_discovery_has_no_such_method():
+    with pytest.raises(InputError, match="use one of phase, pointwise"):
         discover_keystates(demonstrations()[0], k=2, method="localiser")

@@ -1,10 +1,14 @@
 """The learned localiser of key states: a small network, fitted to the demonstrations of a task.
 
-As in MaxMI (Zhou et al., 2024), which the paper's Table 2 builds on: for each of K concepts the
-network attends to the steps of a trajectory, and the mean of the attention is the time of the
-concept. It is fitted so that concepts come one after the other, and so that pooled pairs of states
-at a concept and `lag` steps before have much mutual information. The estimate of the latter is
-interchangeable. In contrast to MaxMI it is of states as a whole, not of each coordinate.
+It is a baseline of the paper, not a method of `infoatlas_rt.discover_keystates`: it finds events
+less accurately than evenly spaced steps do (docs/key-states.md).
+
+As in MaxMI (Zhou et al., 2024), on which the paper's Table 2 builds, the network attends to the
+steps of a trajectory for each of K concepts, and the mean of the attention is the time of the
+concept. The loss orders the concepts in time, and rewards mutual information of pooled pairs: the
+states at a concept, and those `lag` steps before. Any differentiable estimate of the mutual
+information can be used. MaxMI estimates it for each coordinate, and this module for all
+coordinates of a state together.
 
 Shapes: N trajectories, K concepts, L steps of resampled trajectories, d coordinates.
 """
@@ -19,14 +23,16 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.inputs.checks import as_count
+from infoatlas_rt.inputs.trajectories import Trajectories, as_trajectories
 from infoatlas_train.differentiable import mutual_information
 
 Information = Callable[[Tensor, Tensor, int], Tensor]  # x, y [n, d], number of the step -> nats
 
 LENGTH = 64  # L
 WIDTH, WAVES = 64, 8
-# Of the information, and of the order loss. MaxMI's weight is 4, of estimates for each coordinate;
-# with ours, of states as a whole, all concepts then gather where the robot rests.
+# Weight of the information, sharpness of the order loss. MaxMI has a weight of 4 on estimates for
+# each coordinate. With 4 on estimates of whole states all concepts gather where the robot rests.
 WEIGHT, SHARPNESS = 0.3, 0.3
 PAIRS = 100  # of a step, as in MaxMI: 5 concepts of 20 trajectories
 STEPS, RATE = 120, 2e-3
@@ -66,7 +72,7 @@ def ours(x: Tensor, y: Tensor, step: int) -> Tensor:
 
 
 def fit(
-    trajectories: Sequence[NDArray[np.float64]],
+    trajectories: Sequence[NDArray[np.float64]] | Trajectories,
     k: int,
     lag: int,
     information: Information | None = ours,
@@ -74,19 +80,20 @@ def fit(
     steps: int = STEPS,
     seed: int = 0,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Fit a localiser, and read it.
+    """Fit a localiser to trajectories, and find their key states with it.
 
     Parameters
     ----------
-    trajectories : N of [T_i, d]
+    trajectories : sequence of N arrays [T_i, d], or Trajectories
     k : int
-        K.
+        K, key states of a trajectory.
     lag : int
         Steps between a state and its past.
     information : callable, optional
-        Of the pooled pairs, nats, with gradients; none, and concepts only come in order.
+        Mutual information of the pooled pairs in nats, with gradients. With None the loss only
+        orders the concepts.
     steps : int
-        Of the optimiser.
+        Steps of the optimiser.
     seed : int
 
     Returns
@@ -94,19 +101,30 @@ def fit(
     steps : [N, K] int64
         Ascending, without the first `lag` steps and the last one.
     concentration : [K] float64
-        Of the attention: 1 at a single step, 0 where it is even over all steps.
+        Of the attention over time: 1 at a single step, 0 if it is uniform over all steps.
 
     Raises
     ------
     InputError
-        All coordinates are constant, or too few pairs for the estimate.
+        Trajectories that cannot be used or are too short for K key states, constant coordinates
+        alone, or too few pairs for the estimate.
     """
-    pooled = np.concatenate(trajectories)
-    moving = np.ptp(pooled, axis=0) > 0
-    if not moving.any():
+    k, lag = as_count(k, "k", 1), as_count(lag, "lag", 1)
+    given = as_trajectories(trajectories)
+    least = lag + k + 1
+    if given.lengths.min() < least:
+        i = int(given.lengths.argmin())
+        raise InputError(
+            f"trajectory {i} has {given.lengths[i]} steps, and {k} key states need {least}: leave "
+            "it out, or pass a smaller k"
+        )
+    pooled = given.states
+    varies = np.ptp(pooled, axis=0) > 0
+    if not varies.any():
         raise InputError("all coordinates are constant: pass states that move")
-    centre, scale = pooled[:, moving].mean(0), pooled[:, moving].std(0)
-    scaled = [torch.tensor((s[:, moving] - centre) / scale).float() for s in trajectories]
+    centre, scale = pooled[:, varies].mean(0), pooled[:, varies].std(0)
+    split = np.split(pooled, np.cumsum(given.lengths)[:-1])
+    scaled = [torch.tensor((s[:, varies] - centre) / scale).float() for s in split]
     last = torch.tensor([len(s) - 1.0 for s in scaled])
     padded = nn.utils.rnn.pad_sequence(scaled, batch_first=True)  # [N, T, d]
     even = torch.linspace(0, 1, LENGTH)[None] * last[:, None]

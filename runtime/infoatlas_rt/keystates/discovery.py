@@ -1,12 +1,9 @@
-"""Find the key states that demonstrations of one task share, by one of three criteria.
+"""Find the key states that demonstrations of one task share, by one of two criteria.
 
 - **"phase"** (default): boundaries of a segmentation that all trajectories share, chosen to
   reduce the entropy of motion most (`segmentation.py`). NumPy alone, about a second.
 - **"pointwise"**: minima of the local mutual information of a state with its past, by the shipped
   model (`pointwise.py`): the steps at which the past is least informative about the present.
-- **"localiser"**: times that a small network gives each trajectory, fitted so that states there
-  have much mutual information with their past (`infoatlas_train.localiser`); as the paper has it.
-  It needs torch, takes a minute, and is behind evenly spaced steps.
 
 The paper maximises I(s_t; s_<t-lag) over t (Section 4.4). On demonstrations of different length
 the maxima of that curve are no nearer to the true events than evenly spaced steps; the curve stays
@@ -58,7 +55,7 @@ def discover_keystates(
         is always returned; look at its `p_value`.
     lag : int
         Steps between a state and its past.
-    method : {"phase", "pointwise", "localiser"}
+    method : {"phase", "pointwise"}
     resolution : float or [d], optional
         What the sensors resolve, in the units of the states: increments below it are rest (method
         "phase"). Without it, increments below 1e-4 of a coordinate's range are rest. A tracker
@@ -76,8 +73,7 @@ def discover_keystates(
     ------
     InputError
         No trajectories, different numbers of coordinates, values that are not finite, constant
-        coordinates alone, trajectories too short for K key states, settings out of range, or
-        method "localiser" without torch.
+        coordinates alone, trajectories too short for K key states, or settings out of range.
     """
     lag = as_count(lag, "lag", 1)
     if not isinstance(method, str) or method not in METHODS:
@@ -116,10 +112,6 @@ def discover_keystates(
         )
         order = np.argsort(-depth, kind="stable")
         return KeyStates(steps, depth[order], order, local=tuple(local), **common)
-    if method == "localiser":
-        steps, strength = _localiser().fit(states, count, lag)
-        order = np.argsort(-strength, kind="stable")
-        return KeyStates(steps, strength[order], order, **common)
     motion, segmentation, ranked = ranked_cuts(states, lag, count, resolution)
     strength = np.array(segmentation.strength)
     p_value = None
@@ -141,21 +133,3 @@ def discover_keystates(
         computed_p_value=p_value,
         **common,
     )
-
-
-def _localiser() -> Any:
-    """The module of the learned localiser.
-
-    Raises
-    ------
-    InputError
-        There is no torch.
-    """
-    try:
-        from infoatlas_train import localiser
-    except ImportError as error:
-        raise InputError(
-            f"method='localiser' needs torch ({error}): pip install 'infoatlas-rt[train]', or use "
-            "method='phase'"
-        ) from error
-    return localiser

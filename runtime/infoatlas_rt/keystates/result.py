@@ -24,7 +24,7 @@ from .explanation import CoordinateChange, GroupChange, Information
 from .phases import Phases
 from .segmentation import p_values, ranked_cuts
 
-METHODS = ("phase", "pointwise", "localiser")
+METHODS = ("phase", "pointwise")
 FORMAT = 2
 
 
@@ -40,10 +40,10 @@ class KeyStates:
     strength : [K] float64
         Strongest first. "phase": how much and how sharply motion changes there, nats per step
         (`segmentation.py`). "pointwise": nats by which local information falls there below the
-        trajectory's median. "localiser": concentration of the attention over time, from 0 to 1.
+        trajectory's median.
     order : [K] int64
         order[i] is the column of `steps` of the i-th strongest key state.
-    method : {"phase", "pointwise", "localiser"}
+    method : {"phase", "pointwise"}
     lag : int
         Steps.
     names : tuple of str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -222,9 +221,3 @@ def test_one_trajectory_is_enough_for_its_sharpest_change():
     states, cuts = demonstrations(count=1)
     found = discover_keystates(states, k=1)
     assert np.abs(found.steps - cuts).min() <= 3
-
-
-def test_the_localiser_says_what_it_needs(monkeypatch):
-    monkeypatch.setitem(sys.modules, "infoatlas_train", None)  # as where it has no torch
-    with pytest.raises(InputError, match=r"needs torch .*infoatlas-rt\[train\].*method='phase'"):
-        discover_keystates(demonstrations()[0], k=2, method="localiser")
