@@ -240,6 +240,13 @@ def test_code_of_no_commit_is_refused(tmp_path):
         build.check_clean(tmp_path)
 
 
+def test_an_option_that_pretraining_does_not_have_is_named(short, tmp_path):
+    other = copy.deepcopy(short)
+    other["pretrain"]["stepz"] = 3
+    with pytest.raises(RecipeError, match=r"\[pretrain\] has no stepz; there are accelerator, "):
+        Build(other, tmp_path).run(until="pretrain")
+
+
 @pytest.mark.parametrize("text", ["1", "2/2", "a/3", "-1/2"])
 def test_a_shard_is_one_of_several(text, capsys):
     with pytest.raises(SystemExit):

@@ -36,7 +36,7 @@ def test_picture_of_a_real_run(tmp_path, monkeypatch, capsys, figures):
     monkeypatch.setattr(pretrain, "SIZES", {32: 1.0})
     few = functools.partial(pretrain.held_out_batches, per_size=8)
     monkeypatch.setattr(pretrain, "held_out_batches", few)
-    pretrain.pretrain(pretrain.arguments([*options.split(), "--out", str(tmp_path / "tiny")]))
+    pretrain.main([*options.split(), "--out", str(tmp_path / "tiny")])
     run = curves.read(tmp_path / "tiny" / "metrics.jsonl")
     assert run["step"].tolist() == [2, 4] and run["datasets"].tolist() == [16, 32]
     for out in (tmp_path / "new" / "curves.png", tmp_path / "curves.svg"):

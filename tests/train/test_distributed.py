@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from infoatlas_train import pretrain
+from infoatlas_train.options import parse
 
 STEPS, SIZES = 4, {32: 1.0, 64: 1.0, 100: 1.0}
 OPTIONS = ["--preset", "tiny", "--accelerator", "cpu", "--quiet", "--tokens", "512", "--batch", "8",
@@ -35,7 +36,8 @@ def train(out: Path, *args: str) -> dict:
         patch.setattr(pretrain, "held_out_batches", held_out)
         patch.setattr(pretrain, "HELD_OUT_SIZES", (50,))
         patch.setattr(pretrain, "SIZES", SIZES)
-        model = pretrain.pretrain(pretrain.arguments([*OPTIONS, "--out", str(out), *args]))
+        options, _ = parse("", [*OPTIONS, "--out", str(out), *args])
+        model = pretrain.pretrain(options)
     return {"model": model.state_dict(), "shapes": shapes}
 
 

@@ -3,21 +3,21 @@
 import dataclasses
 import functools
 import json
-import sys
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 import torch
 
 from infoatlas_train import pretrain
 from infoatlas_train.model.infoatlas import InfoAtlas
+from infoatlas_train.options import LOCAL, Options, parse
 
 
-def run(monkeypatch, out, *args):
-    base = ["pretrain", "--preset", "tiny", "--out", str(out), "--quiet", "--accelerator", "cpu",
+def run(out, *args):
+    base = ["--preset", "tiny", "--out", str(out), "--quiet", "--accelerator", "cpu",
             "--devices", "1", "--tokens", "1024", "--batch", "8", "--warmup", "2"]  # fmt: skip
-    monkeypatch.setattr(sys, "argv", [*base, *args])
-    pretrain.main()
+    pretrain.main([*base, *args])
     return torch.load(out / "last.pt", weights_only=True)
 
 
@@ -29,41 +29,41 @@ def small(monkeypatch):
     monkeypatch.setattr(pretrain, "held_out_batches", lambda *a: batches(*a, per_size=8))
 
 
-def test_resume_is_exact(monkeypatch, tmp_path):
+def test_resume_is_exact(tmp_path):
     flat = ("--evaluate", "3", "--decay", "0")  # a decay would depend on the number of steps
-    whole = run(monkeypatch, tmp_path / "whole", "--steps", "6", *flat)
-    run(monkeypatch, tmp_path / "parts", "--steps", "3", *flat)
-    parts = run(monkeypatch, tmp_path / "parts", "--steps", "6", "--resume", *flat)
+    whole = run(tmp_path / "whole", "--steps", "6", *flat)
+    run(tmp_path / "parts", "--steps", "3", *flat)
+    parts = run(tmp_path / "parts", "--steps", "6", "--resume", *flat)
     assert parts["run"]["step"] == 6 and parts["run"]["datasets"] == whole["run"]["datasets"]
     for name, value in whole["model"].items():
         assert torch.equal(value, parts["model"][name]), name
         assert torch.equal(whole["average"][name], parts["average"][name]), name
 
 
-def test_a_run_can_start_from_a_model_with_a_gap(monkeypatch, tmp_path):
+def test_a_run_can_start_from_a_model_with_a_gap(tmp_path):
     """The gap belongs to the critics that it was fitted to, and stays behind."""
     torch.manual_seed(7)
     fitted = InfoAtlas(dataclasses.replace(pretrain.PRESETS["tiny"], gap=1))
     record = {"step": 9, "datasets": 70, "seconds": 1.0}
     torch.save(pretrain.checkpoint(fitted, record), tmp_path / "gap.pt")
     start = ("--init", str(tmp_path / "gap.pt"), "--lr", "0")
-    saved = run(monkeypatch, tmp_path / "on", "--steps", "1", *start)
+    saved = run(tmp_path / "on", "--steps", "1", *start)
     assert saved["config"]["gap"] == 0 and saved["run"]["datasets"] == 70 + 8
     for name, value in fitted.hypernetwork.state_dict().items():
         assert torch.equal(saved["model"][f"hypernetwork.{name}"], value), name
 
 
-def test_resume_goes_before_init(monkeypatch, tmp_path):
+def test_resume_goes_before_init(tmp_path):
     """The command that started a run from another's weights goes on with it when it is resumed."""
-    run(monkeypatch, tmp_path / "other", "--steps", "1")
+    run(tmp_path / "other", "--steps", "1")
     start = ("--init", str(tmp_path / "other" / "best.pt"), "--lr", "0")
-    run(monkeypatch, tmp_path / "on", "--steps", "1", *start)
-    resumed = run(monkeypatch, tmp_path / "on", "--steps", "2", *start, "--resume")
+    run(tmp_path / "on", "--steps", "1", *start)
+    resumed = run(tmp_path / "on", "--steps", "2", *start, "--resume")
     assert resumed["run"]["step"] == 2 and resumed["run"]["datasets"] == 3 * 8
 
 
-def test_checkpoint_describes_itself(monkeypatch, tmp_path):
-    run(monkeypatch, tmp_path, "--steps", "2", "--evaluate", "2")
+def test_checkpoint_describes_itself(tmp_path):
+    run(tmp_path, "--steps", "2", "--evaluate", "2")
     model, record = pretrain.load(tmp_path / "best.pt")
     assert model.config == pretrain.PRESETS["tiny"]
     assert str(tmp_path) not in str(record)
@@ -76,18 +76,8 @@ def test_it_learns(monkeypatch, tmp_path):
     """Two hundred steps of what the anchor cannot see: the held-out loss falls by a tenth."""
     curves = functools.partial(pretrain.Atlas, families={"functional": 1.0}, independent=0.0)
     monkeypatch.setattr(pretrain, "Atlas", curves)
-    run(
-        monkeypatch,
-        tmp_path,
-        "--steps",
-        "200",
-        "--evaluate",
-        "200",
-        "--lr",
-        "3e-3",
-        "--warmup",
-        "5",
-    )
+    options = ("--steps", "200", "--evaluate", "200", "--lr", "3e-3", "--warmup", "5")
+    run(tmp_path, *options)
     trained, record = pretrain.load(tmp_path / "best.pt")
     torch.manual_seed(record["seed"])
     untrained = pretrain.InfoAtlas(trained.config)
@@ -96,16 +86,14 @@ def test_it_learns(monkeypatch, tmp_path):
 
 
 def test_learning_rate_warms_up_and_decays():
-    class args:
-        lr, warmup, steps, decay = 1.0, 10, 100, 0.5
-
-    rates = [pretrain.learning_rate(step, args) for step in range(100)]
+    options = Options(lr=1.0, warmup=10, steps=100, decay=0.5)
+    rates = [pretrain.learning_rate(step, options) for step in range(100)]
     assert rates[0] == pytest.approx(0.1) and rates[9] == 1.0 and rates[49] == 1.0
     assert all(a > b for a, b in pairwise(rates[50:98])) and rates[-1] < 0.05
 
 
-def test_wide_trains_to_twenty_dimensions(monkeypatch, tmp_path):
-    run(monkeypatch, tmp_path, "--preset", "wide", "--steps", "2", "--evaluate", "2")
+def test_wide_trains_to_twenty_dimensions(tmp_path):
+    run(tmp_path, "--preset", "wide", "--steps", "2", "--evaluate", "2")
     model, record = pretrain.load(tmp_path / "best.pt")
     assert model.config.dim == 20 and record["step"] == 2 and "skipped" not in record
     torch.manual_seed(0)
@@ -115,9 +103,8 @@ def test_wide_trains_to_twenty_dimensions(monkeypatch, tmp_path):
     assert torch.isfinite(mi).all() and (mi > 3).all()
 
 
-def test_a_preset_is_described(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["pretrain", "--preset", "paper", "--describe"])
-    pretrain.main()
+def test_a_preset_is_described(capsys):
+    pretrain.main(["--preset", "paper", "--describe"])
     lines = [line.replace(",", "").split() for line in capsys.readouterr().out.splitlines()]
     counts = {" ".join(line[:-1]): int(line[-1]) for line in lines if line and line[-1].isdigit()}
     assert counts["width"] == 1536 and counts["generator_layers"] == 7
@@ -125,7 +112,23 @@ def test_a_preset_is_described(monkeypatch, capsys):
     assert counts["in all"] == sum(counts[name] for name in parts) > 1e9
 
 
-def test_a_step_takes_one_batch_at_least(monkeypatch, tmp_path, capsys):
+def test_a_step_takes_one_batch_at_least(tmp_path, capsys):
     with pytest.raises(SystemExit) as stop:
-        run(monkeypatch, tmp_path, "--accumulate", "0")
+        run(tmp_path, "--accumulate", "0")
     assert stop.value.code == 2 and "--accumulate 0" in capsys.readouterr().err
+
+
+def test_the_command_line_has_the_defaults_of_the_options():
+    assert parse("", []) == (Options(), False)
+
+
+def test_checkpoints_record_what_decides_the_outcome():
+    """Shipped checkpoints have these names in this order, with values as text."""
+    record = Options(out=Path("/there"), sizes={32: 1.0}).record()
+    assert list(record) == [
+        "preset", "steps", "seed", "batch", "tokens", "accumulate", "objective", "shifts", "lr",
+        "warmup", "decay", "average", "evaluate", "precision", "accelerator", "devices", "sizes",
+        "atlas",
+    ]  # fmt: skip
+    assert record["sizes"] == "{32: 1.0}" and record["atlas"] == "None" and record["lr"] == "0.0015"
+    assert not set(LOCAL) & set(record)

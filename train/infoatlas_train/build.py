@@ -40,7 +40,8 @@ from infoatlas_rt import __version__
 from infoatlas_train import calibrate, diagnose, fit_correction, pretrain
 from infoatlas_train.config import HypernetworkConfig
 from infoatlas_train.fit_correction import Plan
-from infoatlas_train.recipe import RecipeError, read_recipe
+from infoatlas_train.options import Options
+from infoatlas_train.recipe import PRETRAIN, RecipeError, check_names, read_recipe
 
 PACKAGES = {  # and their modules
     "torch": "torch", "numpy": "numpy", "onnx": "onnx", "onnxruntime": "onnxruntime",
@@ -165,18 +166,22 @@ class Build:
     def pretrain(self) -> int:
         return self.train("pretrain", self.config, self.recipe["pretrain"])
 
-    def train(self, stage: str, config: HypernetworkConfig, options: dict[str, Any]) -> int:
+    def train(self, stage: str, config: HypernetworkConfig, section: dict[str, Any]) -> int:
         """Pretrain one network, from the start if there is one; returns the datasets seen."""
-        args = pretrain.arguments([])
-        vars(args).update(options)
-        args.preset, args.threads = self.recipe["name"], self.threads
-        args.sizes = {int(n): weight for n, weight in (args.sizes or {}).items()} or None
-        args.out = str(self.out / stage)
-        args.resume = (self.out / stage / "last.pt").exists()
-        if stage == "pretrain" and "start" in self.recipe:
-            args.init = str(self.out / self.outputs["start"])
-        pretrain.pretrain(args, config)
-        return int(pretrain.load(self.out / stage / "last.pt")[1]["datasets"])
+        check_names("[pretrain]", section, PRETRAIN)
+        out, started = self.out / stage, stage == "pretrain" and "start" in self.recipe
+        sizes = {int(n): weight for n, weight in section.get("sizes", {}).items()} or None
+        given = section | {"sizes": sizes}  # TOML has no numbers as names
+        options = Options(
+            preset=self.recipe["name"],
+            out=out,
+            init=self.out / self.outputs["start"] if started else None,
+            resume=(out / "last.pt").exists(),
+            threads=self.threads,
+            **given,
+        )
+        pretrain.pretrain(options, config)
+        return int(pretrain.load(out / "last.pt")[1]["datasets"])
 
     def shard(self, shard: tuple[int, int]) -> Path:
         """Examples of one shard, in a file of its own."""

@@ -26,6 +26,7 @@ from infoatlas_train.config import PRESETS
 from infoatlas_train.data.atlas import Atlas, Datasets
 from infoatlas_train.model.infoatlas import InfoAtlas
 from infoatlas_train.model.objective import noise_padded
+from infoatlas_train.options import Options
 
 BMI_SIZES = (100, 1000)
 BMI_SEEDS = 3
@@ -88,12 +89,11 @@ def train(variant: Variant, seed: int, args: argparse.Namespace) -> InfoAtlas:
     """The averaged weights after the last step; trained now, unless `--runs` has them."""
     name = "".join(c if c.isalnum() else "-" for c in variant.name)
     out = Path(args.runs) / f"{name}-{seed}"
-    options = pretrain.arguments([
-        "--preset", args.preset, "--out", str(out), "--steps", str(args.steps), "--seed", str(seed),
-        "--objective", variant.objective, "--batch", str(args.batch), "--tokens", str(args.tokens),
-        "--warmup", str(max(1, args.steps // 10)), "--evaluate", str(args.steps), "--quiet",
-        "--accelerator", args.accelerator, "--devices", "1",
-    ])  # fmt: skip
+    options = Options(
+        preset=args.preset, out=out, steps=args.steps, seed=seed, objective=variant.objective,
+        batch=args.batch, tokens=args.tokens, warmup=max(1, args.steps // 10),
+        evaluate=args.steps, quiet=True, accelerator=args.accelerator, devices="1",
+    )  # fmt: skip
     config = replace(PRESETS[args.preset], **variant.config)
     if not (out / "last.pt").exists():
         pretrain.pretrain(options, config, variant.make_optimizer)

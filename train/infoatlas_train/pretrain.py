@@ -10,14 +10,13 @@ learn what one process learns from P N batches.
 
 from __future__ import annotations
 
-import argparse
 import copy
 import json
 import math
 import os
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +28,12 @@ from infoatlas_train.config import PRESETS, HypernetworkConfig
 from infoatlas_train.data.atlas import Atlas, Datasets
 from infoatlas_train.model.expansion import expanded
 from infoatlas_train.model.infoatlas import InfoAtlas, parameters, parameters_by_part
-from infoatlas_train.model.objective import OBJECTIVES, losses
+from infoatlas_train.model.objective import losses
+from infoatlas_train.options import Options, parse
 
 # A short list of sample sizes: kernels are built per shape. Small ones more often.
 SIZES = {32: 2, 48: 2, 64: 3, 100: 4, 128: 3, 192: 3, 256: 4, 384: 3, 512: 4, 768: 2, 1024: 2,
          2048: 1, 5000: 0.4}  # fmt: skip
-LOCAL = ("out", "init", "quiet", "threads", "describe", "resume")
 SAVE_EVERY = 180.0  # seconds between checkpoints to resume from
 HELD_OUT_SIZES = (50, 100, 500, 2000)
 
@@ -44,21 +43,19 @@ def draw_shifts(n: int, count: int) -> torch.Tensor:
     return 1 + torch.randperm(n - 1)[:count]
 
 
-def batch_at(
-    atlas: Atlas, step: int, args: argparse.Namespace, index: int, device: Any
-) -> Datasets:
+def batch_at(atlas: Atlas, step: int, options: Options, index: int, device: Any) -> Datasets:
     """One batch of a step, a function of (seed, step, index) alone, so that resuming is exact.
 
     `index` counts the batches of the step over all processes. All have the same n, drawn from the
     step alone, or the processes would wait for the one with the most work.
     """
-    seed = (args.seed * 1_000_003 + step) * 4096
+    seed = (options.seed * 1_000_003 + step) * 4096
     torch.manual_seed(seed)
-    sizes = args.sizes or SIZES
+    sizes = options.sizes or SIZES
     n = list(sizes)[int(torch.multinomial(torch.tensor([*sizes.values()]).double(), 1))]
     if index:
         torch.manual_seed(seed + index)
-    batch = max(atlas.group, min(args.batch, args.tokens // n // atlas.group * atlas.group))
+    batch = max(atlas.group, min(options.batch, options.tokens // n // atlas.group * atlas.group))
     return atlas.sample(batch, n, device)
 
 
@@ -88,12 +85,16 @@ def held_out_error(model: InfoAtlas, batches: list[Datasets]) -> dict[str, float
     return out
 
 
-def learning_rate(step: int, args: argparse.Namespace) -> float:
+def learning_rate(step: int, options: Options) -> float:
     """Warm-up, a plateau, and a decay over the last part, so that a run can be prolonged."""
-    warm = min(1.0, (step + 1) / args.warmup)
-    decay_from = args.steps * (1 - args.decay)
-    fade = 1.0 if step < decay_from else max(0.0, (args.steps - step) / (args.steps - decay_from))
-    return args.lr * warm * max(0.02, fade)
+    warm = min(1.0, (step + 1) / options.warmup)
+    decay_from = options.steps * (1 - options.decay)
+    fade = (
+        1.0
+        if step < decay_from
+        else max(0.0, (options.steps - step) / (options.steps - decay_from))
+    )
+    return options.lr * warm * max(0.02, fade)
 
 
 def git_revision() -> str:
@@ -139,56 +140,58 @@ def adamw(model: InfoAtlas, lr: float) -> torch.optim.Optimizer:
     return torch.optim.AdamW(model.parameters(), lr=lr, betas=(0.9, 0.98), weight_decay=0.01)
 
 
-def engine(args: argparse.Namespace) -> Fabric:
+def engine(options: Options) -> Fabric:
     """Fabric over the processes that torchrun started; without it, over `--devices`."""
-    devices, nodes = args.devices, 1
+    devices, nodes = options.devices, 1
     if "LOCAL_WORLD_SIZE" in os.environ:
         devices = int(os.environ["LOCAL_WORLD_SIZE"])
         nodes = int(os.environ["WORLD_SIZE"]) // devices
     return Fabric(
-        accelerator=args.accelerator, devices=devices, num_nodes=nodes, precision=args.precision
+        accelerator=options.accelerator,
+        devices=devices,
+        num_nodes=nodes,
+        precision=options.precision,
     )
 
 
 def pretrain(
-    args: argparse.Namespace,
+    options: Options,
     config: HypernetworkConfig | None = None,
     make_optimizer: Callable[[InfoAtlas, float], torch.optim.Optimizer] = adamw,
 ) -> InfoAtlas:
     """Run the loop and return the model of the last step; `config` in place of the preset's."""
-    if args.threads:
-        torch.set_num_threads(args.threads)
-    fabric = engine(args)
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    fabric = engine(options)
     fabric.launch()
     first = fabric.is_global_zero
-    out = Path(args.out)
+    out = options.out
     out.mkdir(parents=True, exist_ok=True)
-    fabric.seed_everything(args.seed, verbose=False)
-    model = InfoAtlas(config or PRESETS[args.preset]).to(fabric.device)
-    atlas = Atlas(dim=model.config.dim, **(args.atlas or {}))
-    average = Average(model, args.average)
-    optimizer = make_optimizer(model, args.lr)
+    fabric.seed_everything(options.seed, verbose=False)
+    model = InfoAtlas(config or PRESETS[options.preset]).to(fabric.device)
+    atlas = Atlas(dim=model.config.dim, **(options.atlas or {}))
+    average = Average(model, options.average)
+    optimizer = make_optimizer(model, options.lr)
     run: dict[str, Any] = {
-        "preset": args.preset,
-        "seed": args.seed,
+        "preset": options.preset,
+        "seed": options.seed,
         "step": 0,
         "datasets": 0,
         "seconds": 0.0,
         "best": math.inf,
         "git_revision": git_revision(),
         "processes": fabric.world_size,
-        # What decides the outcome; not where files lie on this machine.
-        "arguments": {k: str(v) for k, v in vars(args).items() if k not in LOCAL},
+        "arguments": options.record(),
     }
-    if args.resume or args.init:
-        start = out / "last.pt" if args.resume else args.init
+    if options.resume or options.init:
+        start = out / "last.pt" if options.resume else options.init
         saved = torch.load(start, map_location=fabric.device, weights_only=True)
         source = HypernetworkConfig(**saved["config"])
         weights = saved["model"], saved.get("average", saved["model"])
         for into, values in zip((model, average.model), weights, strict=True):
             values = expanded(hypernetwork_only(values), source, model.config)
             into.hypernetwork.load_state_dict(values)
-        if args.resume:
+        if options.resume:
             optimizer.load_state_dict(saved["optimizer"])
             resumed = ("step", "best", "skipped")
             run |= {k: saved["run"][k] for k in resumed if k in saved["run"]}
@@ -198,8 +201,8 @@ def pretrain(
     wrapped.mark_forward_method("critic")
     held_out = held_out_batches(atlas, fabric.device) if first else []
     fabric.print(
-        f"{args.preset}: {parameters(model):,} parameters on {fabric.device}, "
-        f"{fabric.world_size} process(es), precision {args.precision}"
+        f"{options.preset}: {parameters(model):,} parameters on {fabric.device}, "
+        f"{fabric.world_size} process(es), precision {options.precision}"
     )
 
     def save() -> None:
@@ -208,21 +211,24 @@ def pretrain(
         torch.save(state, out / "last.pt.tmp")
         (out / "last.pt.tmp").replace(out / "last.pt")
 
-    progress = Progress(args.steps, enabled=first and not args.quiet)
+    progress = Progress(options.steps, enabled=first and not options.quiet)
     started, smooth = time.monotonic(), None
     saved_at = started
     before = run["seconds"]
     with progress:
-        for step in range(run["step"], args.steps):
+        for step in range(run["step"], options.steps):
             for group in optimizer.param_groups:
-                group["lr"] = learning_rate(step, args)
+                group["lr"] = learning_rate(step, options)
             loss = torch.zeros((), device=fabric.device)
-            for i in range(args.accumulate):
-                index = fabric.global_rank * args.accumulate + i
-                data = batch_at(atlas, step, args, index, fabric.device)
-                shifts = draw_shifts(data.x.shape[1], args.shifts).to(fabric.device)
-                with fabric.no_backward_sync(wrapped, enabled=i + 1 < args.accumulate):
-                    part = losses(wrapped, data, shifts, args.objective)["loss"] / args.accumulate
+            for i in range(options.accumulate):
+                index = fabric.global_rank * options.accumulate + i
+                data = batch_at(atlas, step, options, index, fabric.device)
+                shifts = draw_shifts(data.x.shape[1], options.shifts).to(fabric.device)
+                with fabric.no_backward_sync(wrapped, enabled=i + 1 < options.accumulate):
+                    part = (
+                        losses(wrapped, data, shifts, options.objective)["loss"]
+                        / options.accumulate
+                    )
                     fabric.backward(part)
                 loss += part.detach()
             norm = fabric.clip_gradients(wrapped, optimizer, max_norm=1.0, error_if_nonfinite=False)
@@ -237,18 +243,18 @@ def pretrain(
             if math.isfinite(loss):
                 smooth = loss if smooth is None else 0.98 * smooth + 0.02 * loss
             run["step"] = step + 1
-            run["datasets"] += data.x.shape[0] * args.accumulate * fabric.world_size
+            run["datasets"] += data.x.shape[0] * options.accumulate * fabric.world_size
             run["seconds"] = before + time.monotonic() - started
             progress.update(step + 1, smooth, run)
             # The other processes go on, and wait at the next exchange of gradients.
-            if first and ((step + 1) % args.evaluate == 0 or step + 1 == args.steps):
+            if first and ((step + 1) % options.evaluate == 0 or step + 1 == options.steps):
                 figures = held_out_error(average.model, held_out)
                 if figures["held_out"] < run["best"]:
                     run["best"] = figures["held_out"]
                     best = checkpoint(average.model, run | {"figures": figures})
                     torch.save(best, out / "best.pt")
                 save()
-                line = {"step": step + 1, "loss": smooth, "lr": learning_rate(step, args)}
+                line = {"step": step + 1, "loss": smooth, "lr": learning_rate(step, options)}
                 line |= figures | {"datasets": run["datasets"], "seconds": round(run["seconds"], 1)}
                 with open(out / "metrics.jsonl", "a") as file:
                     file.write(json.dumps(line) + "\n")
@@ -310,44 +316,12 @@ def describe(preset: str) -> None:
     table(f"Preset {preset}", ("", "setting", "parameters"), settings + counts + total)
 
 
-def arguments(argv: list[str] | None = None) -> argparse.Namespace:
-    style = argparse.ArgumentDefaultsHelpFormatter
-    p = argparse.ArgumentParser(description=__doc__.splitlines()[0], formatter_class=style)
-    p.add_argument("--preset", choices=PRESETS, default="tiny")
-    p.add_argument("--describe", action="store_true", help="print the preset's sizes, and leave")
-    p.add_argument("--out", default="runs/tiny", help="folder for checkpoints and metrics.jsonl")
-    p.add_argument("--steps", type=int, default=1200, help="optimizer steps in all")
-    p.add_argument("--resume", action="store_true", help="go on from OUT/last.pt, exactly")
-    p.add_argument("--init", help="start from the weights of this checkpoint, which may be smaller")
-    p.add_argument("--seed", type=int, default=0)
-    p.add_argument("--batch", type=int, default=64, help="datasets a step, at most")
-    p.add_argument("--tokens", type=int, default=8192, help="datasets times samples a step")
-    p.add_argument("--accumulate", type=int, default=1, help="batches a step, in each process")
-    p.add_argument("--objective", choices=OBJECTIVES, default="distilled")
-    p.add_argument("--shifts", type=int, default=6, help="product pairs per sample in the readout")
-    p.add_argument("--lr", type=float, default=1.5e-3)
-    p.add_argument("--warmup", type=int, default=100)
-    p.add_argument("--decay", type=float, default=0.3, help="share of the steps that decay to zero")
-    p.add_argument("--average", type=float, default=0.998, help="decay of the averaged weights")
-    p.add_argument("--evaluate", type=int, default=200, help="steps between held-out evaluations")
-    p.add_argument("--precision", default="32-true", help="Lightning Fabric's, e.g. bf16-mixed")
-    p.add_argument("--accelerator", default="auto")
-    p.add_argument("--devices", default="auto", help="how many; torchrun knows for itself")
-    p.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's choice")
-    p.add_argument("--quiet", action="store_true", help="no progress bar")
-    p.set_defaults(sizes=None, atlas=None)  # a recipe's: weights of sample sizes, fields of Atlas
-    args = p.parse_args(argv)
-    if args.accumulate < 1:
-        p.error(f"--accumulate {args.accumulate}: a step takes one batch at least")
-    return args
-
-
-def main() -> None:
-    args = arguments()
-    if args.describe:
-        describe(args.preset)
+def main(argv: Sequence[str] | None = None) -> None:
+    options, describes = parse(__doc__.splitlines()[0], argv)
+    if describes:
+        describe(options.preset)
     else:
-        pretrain(args)
+        pretrain(options)
 
 
 if __name__ == "__main__":

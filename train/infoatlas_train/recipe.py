@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from infoatlas_train import pretrain
 from infoatlas_train.config import HypernetworkConfig
 from infoatlas_train.fit_correction import Plan
+from infoatlas_train.options import LOCAL, Options
 
 try:
     import tomllib
@@ -18,6 +19,7 @@ except ModuleNotFoundError:  # Python 3.10
 SECTIONS = (
     "name", "version", "network", "pretrain", "examples", "correction", "calibration", "evaluation",
 )  # fmt: skip
+PRETRAIN = {f.name for f in fields(Options)} - {*LOCAL, "preset"}  # names in [pretrain]
 OPTIONAL = ("start",)  # a first, smaller network: settings that differ, or another recipe
 
 
@@ -45,7 +47,7 @@ def read_recipe(path: str | Path, started_by: tuple[Path, ...] = ()) -> dict[str
         raise RecipeError(f"{path}: {wrong} missing or unknown; a recipe has {', '.join(SECTIONS)}")
     known = {
         "network": {f.name for f in fields(HypernetworkConfig)} - {"gap"},
-        "pretrain": set(vars(pretrain.arguments([]))) - set(pretrain.LOCAL) - {"preset"},
+        "pretrain": PRETRAIN,
         "examples": {f.name for f in fields(Plan)},
         "correction": {"seed", "steps", "metrics"},
         "calibration": {"seed", "draws", "wide"},
@@ -67,10 +69,14 @@ def read_recipe(path: str | Path, started_by: tuple[Path, ...] = ()) -> dict[str
             known[f"start.{section}"] = known[section]
             parts[f"start.{section}"] = recipe["start"].get(section, {})
     for section, names in known.items():
-        unknown = sorted(set(parts[section]) - names)
-        if unknown:
-            raise RecipeError(
-                f"{path}: [{section}] has no {', '.join(unknown)}; there are "
-                f"{', '.join(sorted(names))}"
-            )
+        check_names(f"{path}: [{section}]", parts[section], names)
     return recipe
+
+
+def check_names(section: str, given: Iterable[str], known: set[str]) -> None:
+    """Raise RecipeError if a section has names that are not known."""
+    unknown = sorted(set(given) - known)
+    if unknown:
+        raise RecipeError(
+            f"{section} has no {', '.join(unknown)}; there are {', '.join(sorted(known))}"
+        )

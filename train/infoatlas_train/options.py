@@ -1,0 +1,91 @@
+"""Options of a pretraining run: defaults and the command line, in one place.
+
+The command line of :mod:`infoatlas_train.pretrain` is made from the fields of :class:`Options`.
+Recipes and comparisons create the object directly.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from infoatlas_train.config import PRESETS
+from infoatlas_train.model.objective import OBJECTIVES
+
+LOCAL = ("out", "init", "quiet", "threads", "resume")  # neither in recipes nor in checkpoints
+FROM_RECIPES = ("sizes", "atlas")  # they have no flag
+
+
+@dataclass(frozen=True)
+class Options:
+    """What one run of :func:`infoatlas_train.pretrain.pretrain` does.
+
+    Checkpoints record the names and values in this order, apart from those in `LOCAL`.
+    """
+
+    preset: str = field(default="tiny", metadata={"choices": PRESETS})  # or the name of a recipe
+    out: Path = field(
+        default=Path("runs/tiny"),
+        metadata={"help": "folder for checkpoints and metrics.jsonl", "type": Path},
+    )
+    steps: int = field(default=1200, metadata={"help": "optimizer steps in all"})
+    resume: bool = field(default=False, metadata={"help": "go on from OUT/last.pt, exactly"})
+    init: Path | None = field(
+        default=None,
+        metadata={
+            "help": "start from the weights of this checkpoint, which may be smaller",
+            "type": Path,
+        },
+    )
+    seed: int = 0
+    batch: int = field(default=64, metadata={"help": "datasets a step, at most"})
+    tokens: int = field(default=8192, metadata={"help": "datasets times samples a step"})
+    accumulate: int = field(default=1, metadata={"help": "batches a step, in each process"})
+    objective: str = field(default="distilled", metadata={"choices": OBJECTIVES})
+    shifts: int = field(default=6, metadata={"help": "product pairs per sample in the readout"})
+    lr: float = 1.5e-3
+    warmup: int = 100
+    decay: float = field(default=0.3, metadata={"help": "share of the steps that decay to zero"})
+    average: float = field(default=0.998, metadata={"help": "decay of the averaged weights"})
+    evaluate: int = field(default=200, metadata={"help": "steps between held-out evaluations"})
+    precision: str = field(
+        default="32-true", metadata={"help": "Lightning Fabric's, e.g. bf16-mixed"}
+    )
+    accelerator: str = "auto"
+    devices: str = field(default="auto", metadata={"help": "how many; torchrun sets it by itself"})
+    threads: int = field(default=0, metadata={"help": "CPU threads; 0 leaves torch's choice"})
+    quiet: bool = field(default=False, metadata={"help": "no progress bar"})
+    sizes: dict[int, float] | None = None  # weights of sample sizes
+    atlas: dict[str, Any] | None = None  # fields of Atlas
+
+    def __post_init__(self) -> None:
+        if self.accumulate < 1:
+            raise ValueError(f"accumulate {self.accumulate}: a step takes one batch at least")
+
+    def record(self) -> dict[str, str]:
+        """What a checkpoint says of the run: what decides its outcome, and no local paths."""
+        return {name: str(value) for name, value in vars(self).items() if name not in LOCAL}
+
+
+def parse(description: str, argv: Sequence[str] | None = None) -> tuple[Options, bool]:
+    """Options of a command line, and whether it only asks for a description of the preset."""
+    style = argparse.ArgumentDefaultsHelpFormatter
+    p = argparse.ArgumentParser(description=description, formatter_class=style)
+    p.add_argument("--describe", action="store_true", help="print the preset's sizes, and leave")
+    for f in fields(Options):
+        if f.name in FROM_RECIPES:
+            continue
+        if isinstance(f.default, bool):
+            how: dict[str, Any] = {"action": "store_true"}
+        else:
+            how = {"type": type(f.default), "default": f.default}
+        p.add_argument(f"--{f.name}", **how | f.metadata)
+    given = vars(p.parse_args(argv))
+    describe = given.pop("describe")
+    try:
+        return Options(**given), describe
+    except ValueError as error:
+        p.error(f"--{error}")
