@@ -5,15 +5,15 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
-import onnx
 import pytest
 import torch
 
 from infoatlas_export import onnx as export_module
 from infoatlas_rt import Estimator
 from infoatlas_rt.models import model_file
-from infoatlas_train import build, pretrain
+from infoatlas_train import build, pretrain, stages
 from infoatlas_train.build import OUTPUTS, Build
 from infoatlas_train.config import PRESETS
 from infoatlas_train.model.expansion import expanded
@@ -191,7 +191,8 @@ def test_torch_reads_what_the_engine_does_not_take(short, tmp_path, monkeypatch)
 
     monkeypatch.setattr(build, "find_spec", lambda _: True)
     monkeypatch.setattr(build.diagnose, "with_native", refuse)
-    monkeypatch.setattr(export_module, "to_onnx", lambda *_: onnx.ModelProto())
+    stage = SimpleNamespace(graph=lambda *_: b"an ONNX file")
+    monkeypatch.setattr(build, "export_stage", lambda: stage)
     made = Build(short, tmp_path)
     model = InfoAtlas(made.config).eval()
     run = {"step": 1, "datasets": 8, "seed": 0, "git_revision": "none"}
@@ -245,6 +246,23 @@ def test_an_option_that_pretraining_does_not_have_is_named(short, tmp_path):
     other["pretrain"]["stepz"] = 3
     with pytest.raises(RecipeError, match=r"\[pretrain\] has no stepz; there are accelerator, "):
         Build(other, tmp_path).run(until="pretrain")
+
+
+def lacks_onnx():
+    raise ModuleNotFoundError("No module named 'onnx'")
+
+
+@pytest.mark.parametrize(
+    "found, match",
+    [((), "needs the export, which is not installed: pip install 'infoatlas-rt"),
+     ((SimpleNamespace(load=lacks_onnx),), r"needs the export \(No module named 'onnx'\): pip")],
+)  # fmt: skip
+def test_a_build_without_the_export_ends_before_it_begins(tmp_path, monkeypatch, found, match):
+    monkeypatch.setattr(stages, "entry_points", lambda **_: found)
+    argv = [str(RECIPES / "tiny.toml"), "--out", str(tmp_path / "run"), "--allow-dirty"]
+    with pytest.raises(SystemExit, match=match):
+        build.main(argv)
+    assert not list((tmp_path / "run").iterdir())
 
 
 @pytest.mark.parametrize("text", ["1", "2/2", "a/3", "-1/2"])

@@ -42,6 +42,7 @@ from infoatlas_train.config import HypernetworkConfig
 from infoatlas_train.fit_correction import Plan
 from infoatlas_train.options import Options
 from infoatlas_train.recipe import PRETRAIN, RecipeError, check_names, read_recipe
+from infoatlas_train.stages import export_stage
 
 PACKAGES = {  # and their modules
     "torch": "torch", "numpy": "numpy", "onnx": "onnx", "onnxruntime": "onnxruntime",
@@ -57,6 +58,7 @@ OUTPUTS = {  # of the stages
     "calibrate": "model.onnx",
     "evaluate": "evaluation.json",
 }
+EXPORTED = ("export", "calibrate", "evaluate")  # stages from the export on
 RESUMED = ("start", "pretrain", "examples")  # stages that go on where they stopped
 
 
@@ -94,6 +96,8 @@ class Build:
 
     def run(self, until: str = "evaluate", shard: tuple[int, int] = (0, 1)) -> None:
         """All stages that are not complete, up to and with `until`."""
+        if until in EXPORTED:
+            export_stage()  # an export that is missing is reported now, not hours later
         for name, (stage, sections, inputs) in self.stages().items():
             key = self.key(name, sections, inputs)
             done = self.manifest().get("stages", {}).get(name)
@@ -194,12 +198,10 @@ class Build:
         model, run = pretrain.load(self.out / "pretrain" / "best.pt")
         metrics = self.recipe["correction"]["metrics"]
         if find_spec("infoatlas_native"):
-            from infoatlas_export.onnx import metadata, sealed, to_onnx  # (it imports this package)
-
             whole = diagnose.with_any_correction(model, metrics)
-            about = metadata(whole, run, self.recipe["name"], self.recipe["version"])
+            graph, labels = export_stage().graph, (self.recipe["name"], self.recipe["version"])
             try:
-                return diagnose.with_native(sealed(to_onnx(whole, about)))
+                return diagnose.with_native(graph(whole, run, *labels))
             except RuntimeError as error:
                 warnings.warn(f"torch reads the examples: {error}", stacklevel=2)
         return diagnose.with_torch(model, metrics)
@@ -230,25 +232,21 @@ class Build:
         return int(about["datasets"])
 
     def export(self) -> int:
-        from infoatlas_export.onnx import content  # (that package imports this one)
-
-        source, target = self.out / "corrected.pt", self.out / "uncalibrated.onnx"
-        made, _ = content(source, name=self.recipe["name"], version=self.recipe["version"])
-        target.write_bytes(made)
+        labels = self.recipe["name"], self.recipe["version"]
+        content = export_stage().content(self.out / "corrected.pt", *labels)
+        (self.out / "uncalibrated.onnx").write_bytes(content)
         return 0
 
     def calibrate(self) -> int:
-        from infoatlas_export.onnx import read_calibration, recalibrated
-
         options = self.recipe["calibration"]
         model = self.out / "uncalibrated.onnx"
         constants, _ = calibrate.calibrate(
             str(model), options["draws"], options["wide"], options["seed"], max(1, self.threads)
         )
-        text = json.dumps(constants | options, indent=1) + "\n"
-        (self.out / "calibration.json").write_text(text, encoding="utf-8")
-        found = read_calibration(self.out / "calibration.json")
-        (self.out / "model.onnx").write_bytes(recalibrated(model.read_bytes(), found))
+        text, file = json.dumps(constants | options, indent=1) + "\n", self.out / "calibration.json"
+        file.write_text(text, encoding="utf-8")
+        content = export_stage().calibrated(model.read_bytes(), file)
+        (self.out / "model.onnx").write_bytes(content)
         return int(options["draws"] + options["wide"])
 
     def evaluate(self) -> int:
