@@ -25,11 +25,11 @@ from infoatlas_train.calibrate import (
     HELD_OUT_SEED,
     SIZES,
     Dataset,
-    Readings,
+    Estimates,
     coverage,
-    read,
+    estimates,
     sliced as wide_draws,
-    whole as atlas_draws,
+    unsliced as atlas_draws,
 )
 
 from . import drawing, report
@@ -138,12 +138,12 @@ def measure_level(model: str, trials: int, sizes: tuple[int, ...]) -> list[dict[
     return rows
 
 
-def by_size(data: Readings) -> Iterator[tuple[int, Readings]]:
+def by_size(data: Estimates) -> Iterator[tuple[int, Estimates]]:
     for n in np.unique(data["n"]):
         yield int(n), {name: column[data["n"] == n] for name, column in data.items()}
 
 
-def summarise(name: str, data: Readings) -> list[dict[str, Any]]:
+def summarise(name: str, data: Estimates) -> list[dict[str, Any]]:
     rows = []
     for n, at_n in by_size(data):
         error = np.abs(at_n["mi"] - at_n["truth"])
@@ -157,7 +157,7 @@ def summarise(name: str, data: Readings) -> list[dict[str, Any]]:
     return rows
 
 
-def draw(populations: dict[str, Readings]) -> Figure:
+def draw(populations: dict[str, Estimates]) -> Figure:
     """Observed over nominal coverage, all sizes together; and the 90% coverage by size."""
     figure = drawing.canvas(12, 5.6)
     left, right = figure.subplots(1, 2)
@@ -276,7 +276,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
             f"no .npz files in {chosen.samples}: make them with bmi_samples.py, or use --quick"
         )
     about = report.provenance(chosen.command, whole)
-    populations: dict[str, Readings] = {}
+    populations: dict[str, Estimates] = {}
     for name, (estimator, draws, total) in jobs.items():
         done = 0
         with progress(name) as show:
@@ -286,9 +286,9 @@ def main(arguments: Sequence[Any] | None = None) -> None:
                 done += 1
                 show(min(1.0, done / total))
 
-            populations[name] = read(estimator, draws, sizes, advance)
+            populations[name] = estimates(estimator, draws, sizes, advance)
     # Draws without flows are no part of the atlas.
-    elliptical = populations["atlas, unsliced"]["family"] == "straight"
+    elliptical = populations["atlas, unsliced"]["family"] == "elliptical"
     both = populations.pop("atlas, unsliced")
     for name, rows in (("atlas, unsliced", ~elliptical), ("without flows, unsliced", elliptical)):
         populations[name] = {key: column[rows] for key, column in both.items()}

@@ -18,11 +18,11 @@ from infoatlas_train.calibrate import (
     LEAST_FEW,
     SHARE,
     coverage,
+    estimates,
     fit,
-    read,
     sliced,
     standard_errors,
-    whole,
+    unsliced,
 )
 from infoatlas_train.data.mixtures import Mixture
 
@@ -33,20 +33,20 @@ CONSTANTS = {"noise": 1.4, "spread": 1.2, "ceiling": 2.0, "few": 3.0}
 
 
 def test_unsliced_draws_are_the_atlas_and_elliptical_ones():
-    draws = list(whole(6, seed=1, samples=40))
-    assert [d.family == "straight" for d in draws] == [False, False, True] * 2
+    draws = list(unsliced(6, seed=1, samples=40))
+    assert [d.family == "elliptical" for d in draws] == [False, False, True] * 2
     for d in draws:
         assert len(d.x) == len(d.y) == 40 and 1 <= min(d.x.shape[1], d.y.shape[1])
         assert np.isfinite(d.x).all() and np.isfinite(d.y).all()
         assert math.isfinite(d.mi) and 0 <= d.mi_error < 0.1
-    again = next(whole(1, seed=1, samples=40))
+    again = next(unsliced(1, seed=1, samples=40))
     np.testing.assert_array_equal(again.x, draws[0].x)
-    assert not np.array_equal(next(whole(1, seed=2, samples=40)).x, draws[0].x)
+    assert not np.array_equal(next(unsliced(1, seed=2, samples=40)).x, draws[0].x)
 
 
 def test_labels_of_gaussians_are_those_of_their_samples():
-    straight = (d for d in whole(12, seed=3, samples=4000) if d.family == "straight")
-    exact = [d for d in straight if d.mi_error == 0]
+    elliptical = (d for d in unsliced(12, seed=3, samples=4000) if d.family == "elliptical")
+    exact = [d for d in elliptical if d.mi_error == 0]
     assert exact
     for d in exact:
         r = np.corrcoef(np.column_stack([d.x, d.y]), rowvar=False)
@@ -177,8 +177,8 @@ def test_fit_covers_what_it_has_not_seen():
 
 def test_read_goes_through_the_public_estimator():
     estimator = Estimator(threads=1)
-    draws = list(itertools.islice(whole(3, seed=7, samples=100), 3))
-    data = read(estimator, iter(draws), (50, 100))
+    draws = list(itertools.islice(unsliced(3, seed=7, samples=100), 3))
+    data = estimates(estimator, iter(draws), (50, 100))
     assert set(data["n"]) <= {50, 100} and len(data["mi"]) <= 6
     last = draws[-1]
     e = estimator.estimate(last.x, last.y)

@@ -1,15 +1,14 @@
 """Build a model from its recipe: python -m infoatlas_train.build recipes/edge.toml --out runs/edge
 
-A recipe decides everything: network, mixture of datasets, schedules, numbers, seeds. The stages
+A recipe has all settings: network, mixture of datasets, schedules, numbers, seeds. The stages
 
     start -> pretrain -> examples -> correction -> export -> calibrate -> evaluate
 
-(`start`, of a smaller network, is optional: [start.network] and [start.pretrain] hold what differs,
-or `recipe = "edge.toml"` in [start] names the recipe whose pretrained network it is)
-leave their files in `--out`, and manifest.json says of each what it was made from: the part of the
-recipe that concerns it, hashes of its input and output files, the git revision, versions, seconds
-and datasets. The same command resumes where it stopped: what is complete is kept, a stage that has
-begun goes on. model.onnx is the result.
+(`start` pretrains a smaller network first and is optional: [start.network] and [start.pretrain]
+contain what differs, or `recipe = "edge.toml"` in [start] names the recipe of that network)
+write their files to `--out`. For each stage manifest.json has its part of the recipe, hashes of its
+input and output files, the git revision, versions, seconds and datasets. The same command resumes a
+build: complete stages are kept, and a stage that has begun goes on. model.onnx is the result.
 
 Several processes: torchrun --nproc-per-node 8 -m infoatlas_train.build ... shares pretraining; and
 --shard 0/8 ... --shard 7/8, each in a process of its own, share the examples, which the next call
@@ -123,7 +122,7 @@ class Build:
                     "python": platform.python_version(),
                 }
                 self.note(name, record)
-            if name == until or (rank() > 0 and name == "pretrain"):  # they share what is trained
+            if name == until or (rank() > 0 and name == "pretrain"):  # processes share pretraining
                 return
 
     def key(self, name: str, sections: tuple[str, ...], inputs: tuple[str, ...]) -> str:
@@ -163,7 +162,7 @@ class Build:
             build = Build(other["recipe"], self.out / "start", self.threads)
             build.run(until="pretrain")
             record = build.manifest()["stages"]["pretrain"]
-            return int(record.get("datasets", 0))  # (not noted yet where another process notes it)
+            return int(record.get("datasets", 0))  # (another process may not have noted it yet)
         config = HypernetworkConfig(**self.recipe["network"] | other.get("network", {}))
         return self.train("start", config, self.recipe["pretrain"] | other.get("pretrain", {}))
 
@@ -175,7 +174,7 @@ class Build:
         check_names("[pretrain]", section, PRETRAIN)
         out, started = self.out / stage, stage == "pretrain" and "start" in self.recipe
         sizes = {int(n): weight for n, weight in section.get("sizes", {}).items()} or None
-        given = section | {"sizes": sizes}  # TOML has no numbers as names
+        given = section | {"sizes": sizes}  # keys in TOML are text
         options = Options(
             preset=self.recipe["name"],
             out=out,
@@ -190,18 +189,18 @@ class Build:
     def shard(self, shard: tuple[int, int]) -> Path:
         """Examples of one shard, in a file of its own."""
         keep = self.out / f"examples-{shard[0]}-of-{shard[1]}.pt"
-        fit_correction.gather(self.reader, self.config, self.plan, keep, shard)
+        fit_correction.gather(self.make_diagnose, self.config, self.plan, keep, shard)
         return keep
 
-    def reader(self) -> diagnose.Diagnose:
-        """The C++ engine where it is installed and takes the network, and torch elsewhere."""
+    def make_diagnose(self) -> diagnose.Diagnose:
+        """The C++ engine if it is installed and takes the network, and torch otherwise."""
         model, run = pretrain.load(self.out / "pretrain" / "best.pt")
         metrics = self.recipe["correction"]["metrics"]
         if find_spec("infoatlas_native"):
-            whole = diagnose.with_any_correction(model, metrics)
+            complete = diagnose.with_any_correction(model, metrics)
             graph, labels = export_stage().graph, (self.recipe["name"], self.recipe["version"])
             try:
-                return diagnose.with_native(graph(whole, run, *labels))
+                return diagnose.with_native(graph(complete, run, *labels))
             except RuntimeError as error:
                 warnings.warn(f"torch reads the examples: {error}", stacklevel=2)
         return diagnose.with_torch(model, metrics)
@@ -215,19 +214,19 @@ class Build:
             )
         n = count.pop() if count else 1
         files = [self.shard((i, n)) for i in range(n)]  # (completes what is not)
-        whole = fit_correction.merged([torch.load(file, weights_only=True) for file in files])
-        torch.save(whole, self.out / "examples.pt")
+        examples = fit_correction.merged([torch.load(file, weights_only=True) for file in files])
+        torch.save(examples, self.out / "examples.pt")
         for file in files:
             file.unlink()
-        return fit_correction.TOGETHER * len(whole["batch"].unique())
+        return fit_correction.TOGETHER * len(examples["batch"].unique())
 
     def correction(self) -> int:
         model, run = pretrain.load(self.out / "pretrain" / "best.pt")
         data = torch.load(self.out / "examples.pt", weights_only=True)
         options = self.recipe["correction"]
-        whole, about = fit_correction.corrected(model, data, plan=self.plan, **options)
+        complete, about = fit_correction.corrected(model, data, plan=self.plan, **options)
         about["git_revision"] = revision()
-        saved = pretrain.checkpoint(whole, run | {"gap": about})
+        saved = pretrain.checkpoint(complete, run | {"gap": about})  # shipped files have this key
         torch.save(saved, self.out / "corrected.pt")
         return int(about["datasets"])
 
@@ -254,11 +253,11 @@ class Build:
         options = self.recipe["evaluation"]
         model, threads = str(self.out / "model.onnx"), max(1, self.threads)
         estimator = calibrate.Estimator(model, threads=threads, provider="auto")
-        draws = calibrate.whole(options["draws"], options["seed"], dim=self.config.dim)
+        draws = calibrate.unsliced(options["draws"], options["seed"], dim=self.config.dim)
         usable = tuple(n for n in options["sizes"] if n >= estimator.model_file.n_min)
         with fit_correction.progress("evaluate") as show:
             count = iter(range(1, options["draws"] + 1))
-            data = calibrate.read(
+            data = calibrate.estimates(
                 estimator, draws, usable, lambda: show(next(count) / options["draws"])
             )
         rows = []

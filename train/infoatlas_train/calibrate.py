@@ -1,17 +1,17 @@
 """Calibration of the standard error: python -m infoatlas_train.calibrate edge.onnx
 
 Estimates datasets of known mutual information through the runtime's public interface, and fits the
-constants of `infoatlas_rt.estimation.uncertainty`: the maximum of a heavy-tailed likelihood
-(Student's t with two degrees of freedom, because a few datasets are estimated badly), then the
-factor by which 90% intervals hold 90% of the truths at small and at large n. Six minutes on one
-core. The constants get into a model file by
+constants of `infoatlas_rt.estimation.uncertainty`. The constants first maximise a heavy-tailed
+likelihood (Student's t with two degrees of freedom, because a few datasets are estimated badly).
+Then a factor makes 90% intervals cover 90% of the truths at small and at large n. It takes six
+minutes on one core. This command writes the constants into a model file:
 
     infoatlas-rt export edge.onnx --calibration calibration.json --out edge.onnx
 
-Two in three of the datasets that enter whole are the atlas's; a third is one component without
-flows, since the atlas bends nearly all it draws, and the dependence of much real data is straight.
-Slices are taken of wide mixtures, whose projections are mixtures too, so that their mutual
-information is known as well. The seeds are neither those of training nor those of the benchmark.
+Two thirds of the unsliced datasets are draws of the atlas. The others are elliptical (one component
+without flows): the atlas warps nearly all its draws, and much real data is elliptical. Sliced
+datasets are wide mixtures, whose projections are mixtures too, so that their mutual information is
+known as well. The seeds differ from those of training and of the benchmark.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ QUERIES = 2048  # behind the label of an atlas draw, and draws behind its densit
 PROJECTIONS, PER_PROJECTION = 256, 512  # behind the label of a sliced one
 WIDEST = 24
 Z90 = 1.645
-# Of the truths, what 90% intervals are made to hold here: of straight draws more, of the atlas's,
-# which are hard to read, fewer, but 85% at least.
+# Share of the truths that 90% intervals cover here: more of elliptical draws, fewer of the atlas's,
+# which are hard to estimate, but 85% at least.
 SHARE = 0.91
 LEAST_FEW = -0.5 * math.sqrt(min(SIZES))  # the part from noise never grows with the samples
-# What a standard error is made of: columns of the readings, in the order of `standard_error`.
+# Columns of the estimates that determine a standard error, in the order of `standard_error`.
 DIAGNOSTICS = ("noise", "predicted_error", "rank_noise", "samples")
 
 
@@ -59,8 +59,8 @@ class Dataset:
     mi_error: float  # standard error of mi, which is a Monte Carlo mean; 0 where it is exact
 
 
-def whole(count: int, seed: int, samples: int = max(SIZES), dim: int = 5) -> Iterator[Dataset]:
-    """Datasets that enter whole: two of the atlas, one component without flows, and so on."""
+def unsliced(count: int, seed: int, samples: int = max(SIZES), dim: int = 5) -> Iterator[Dataset]:
+    """Datasets for estimates without slices: two of the atlas, one elliptical, and so on."""
     torch.manual_seed(seed)
     atlas = Atlas(dim=dim, queries=QUERIES, draws=2 * QUERIES, group=1, in_order=True)
     for i in range(count):
@@ -76,11 +76,11 @@ def whole(count: int, seed: int, samples: int = max(SIZES), dim: int = 5) -> Ite
             z = m.sample(samples)[0].double().numpy()
             half = max(dx, dy)
             mi, error = label(m, half, 8 * QUERIES)
-            yield Dataset("straight", z[:, :dx], z[:, half : half + dy], mi, error)
+            yield Dataset("elliptical", z[:, :dx], z[:, half : half + dy], mi, error)
 
 
 def _used(side: np.ndarray) -> np.ndarray:
-    """Without the coordinates that only pad; one at least."""
+    """Without the coordinates of padding; at least one remains."""
     return side[:, : max(1, int((side != 0).any(0).sum()))]
 
 
@@ -88,7 +88,7 @@ def sliced(count: int, seed: int, samples: int = max(SIZES), k: int = 5) -> Iter
     """Wide datasets for slices of k dimensions: single components, and mixtures of up to eight."""
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
-    rank = math.inf if k <= WIDE else WIDE  # slices as wide as the data hold nearly all there is
+    rank = math.inf if k <= WIDE else WIDE  # wide slices contain nearly all of the dependence
     for i in range(count):
         dx, dy = rng.integers(k + 1, WIDEST + 1, 2)
         half = max(dx, dy)
@@ -124,16 +124,16 @@ def _projected(m: Mixture, dx: int, dy: int, k: int, rng: np.random.Generator) -
     return Mixture(weights, (mean @ w).float(), (scale + scale.mT) / 2, freedom, mask)
 
 
-Readings = dict[str, np.ndarray]  # columns, one entry for each estimate
+Estimates = dict[str, np.ndarray]  # columns, one entry for each estimate
 
 
-def read(
+def estimates(
     estimator: Estimator,
     draws: Iterator[Dataset],
     sizes: tuple[int, ...] = SIZES,
     advance: Callable[[], None] = lambda: None,
-) -> Readings:
-    """Estimates of the first n samples of each dataset; without those flagged as saturated."""
+) -> Estimates:
+    """Estimates of the first n samples of each dataset; without saturated and degenerate ones."""
     rows = []
     for number, d in enumerate(draws):
         for n in sizes:
@@ -148,18 +148,18 @@ def read(
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
-def coverage(data: Readings, stderr: np.ndarray, z: float = Z90) -> float:
-    """Share of truths within mi ± z stderr, the labels' own error allowed for."""
+def coverage(data: Estimates, stderr: np.ndarray, z: float = Z90) -> float:
+    """Share of truths within mi ± z stderr; the standard errors of the labels are added."""
     total = np.sqrt(stderr**2 + data["truth_error"] ** 2)
     return float((np.abs(data["mi"] - data["truth"]) <= z * total).mean())
 
 
-def standard_errors(data: Readings, constants: dict[str, float]) -> np.ndarray:
-    """What the runtime would say with these constants."""
+def standard_errors(data: Estimates, constants: dict[str, float]) -> np.ndarray:
+    """Standard errors of the runtime with these constants."""
     return standard_error(constants, *(data[name] for name in DIAGNOSTICS))
 
 
-def fit(data: Readings, share: float = SHARE, freedom: float = 2.0) -> dict[str, float]:
+def fit(data: Estimates, share: float = SHARE, freedom: float = 2.0) -> dict[str, float]:
     """Constants of the standard error by which `share` of the truths are covered."""
     diagnostics = [torch.from_numpy(data[name].astype(np.float64)) for name in DIAGNOSTICS]
     error = torch.from_numpy(data["mi"] - data["truth"])
@@ -174,7 +174,7 @@ def fit(data: Readings, share: float = SHARE, freedom: float = 2.0) -> dict[str,
         constants = dict(zip(shape, logs.exp(), strict=True)) | {"few": 0.0}
         variance = standard_error(constants, *diagnostics) ** 2 + label**2 + 1e-12
         t = torch.log1p(error**2 / variance / freedom) * (freedom + 1) / 2 + variance.log() / 2
-        # A constant of which the data tell nothing stays where it was: a prior, worth a dataset.
+        # A prior with the weight of a dataset: constants that the data do not determine stay.
         total = t.mean() + (logs - start).square().sum() / 2 / datasets
         total.backward()
         return total
@@ -196,7 +196,7 @@ def fit(data: Readings, share: float = SHARE, freedom: float = 2.0) -> dict[str,
         factors.append(high)
         sizes.append(math.exp(np.log(part["n"]).mean()))
     # factor = always (1 + few / sqrt(n)) through both, or above them where `few` is at its bound.
-    # It can fall with fewer samples: noise averages away with n, what the model misses does not.
+    # It can fall with fewer samples: noise averages out with n, and errors of the model do not.
     roots = [size**-0.5 for size in sizes]
     slope = (factors[0] - factors[1]) / (roots[0] - roots[1])
     few = max(slope / max(factors[1] - slope * roots[1], 0.1 * factors[1]), LEAST_FEW)
@@ -209,13 +209,13 @@ def calibrate(
     model: str, count: int, wide: int, seed: int = SEED, threads: int = 1
 ) -> tuple[dict, list]:
     """Constants for a model file, and the coverage on the data they were fitted to, by size."""
-    unsliced = Estimator(model, threads=threads, provider="auto")
-    dim = unsliced.model_file.dim
+    plain = Estimator(model, threads=threads, provider="auto")
+    dim = plain.model_file.dim
     slicing = Estimator(model, threads=threads, k=dim, slices=SLICES, provider="auto")
-    usable = tuple(n for n in SIZES if n >= unsliced.model_file.n_min)
-    # Slices are 40 readings each, and few sizes tell how they fare: every other, the largest first.
-    kinds = {
-        "whole": (unsliced, whole(count, seed, dim=dim), usable, count),
+    usable = tuple(n for n in SIZES if n >= plain.model_file.n_min)
+    # A sliced estimate takes 40 estimates, and fewer sizes suffice: every other, from the largest.
+    kinds = {  # by their names in the file of the calibration and in model files
+        "whole": (plain, unsliced(count, seed, dim=dim), usable, count),
         "sliced": (slicing, sliced(wide, seed, k=dim), usable[::-2][::-1], wide),
     }
     constants, rows = {}, []
@@ -228,7 +228,7 @@ def calibrate(
                 done += 1
                 show(done / total)
 
-            data = read(estimator, draws, sizes, advance)
+            data = estimates(estimator, draws, sizes, advance)
         constants[kind] = fit(data)
         for n in sizes:
             at_n = {name: column[data["n"] == n] for name, column in data.items()}
@@ -244,7 +244,7 @@ def main() -> None:
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0], formatter_class=style)
     p.add_argument("model", help="shipped model or .onnx file")
     p.add_argument("--out", default="calibration.json", help="constants, as export reads them")
-    p.add_argument("--draws", type=int, default=360, help="datasets that enter whole")
+    p.add_argument("--draws", type=int, default=360, help="datasets that are not sliced")
     p.add_argument("--wide", type=int, default=48, help="datasets that are sliced")
     p.add_argument("--seed", type=int, default=SEED)
     p.add_argument("--threads", type=int, default=1)

@@ -1,8 +1,8 @@
 """Choices against each other, at equal steps and seeds: python -m infoatlas_train.compare
 
-What the paper does and what this project does instead, each changed alone: objective, readout,
-padding, and Muon for AdamW. Runs are short, of the preset tiny, and kept in `--runs`, so that a
-comparison that was interrupted goes on. The page says what came out; no choice was tuned on it.
+The choices of the paper and of this project, each changed alone: objective, readout, padding, and
+Muon for AdamW. Runs are short, of the preset tiny, and kept in `--runs`, so that a comparison that
+was interrupted goes on. No choice was tuned on the results.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def train(variant: Variant, seed: int, args: argparse.Namespace) -> InfoAtlas:
 
 
 @torch.no_grad()
-def read(model: InfoAtlas, x: Tensor, y: Tensor) -> Tensor:
+def estimate(model: InfoAtlas, x: Tensor, y: Tensor) -> Tensor:
     """Mutual information of samples [S, n, d] in nats, padded as the model was taught: [S]."""
     dim, (s, n, _) = model.config.dim, x.shape
     torch.manual_seed(0)
@@ -126,7 +126,7 @@ def bmi_bias(model: InfoAtlas, folder: Path) -> dict[str, float]:
             x, y = (torch.from_numpy(data[side][:BMI_SEEDS]).double() for side in "xy")
             truth = float(data["mi"])
         for n in BMI_SIZES:
-            bias[f"bmi_{n}"].append(abs(float(read(model, x[:, :n], y[:, :n]).mean()) - truth))
+            bias[f"bmi_{n}"].append(abs(float(estimate(model, x[:, :n], y[:, :n]).mean()) - truth))
     return {name: float(np.mean(values)) for name, values in bias.items() if values}
 
 

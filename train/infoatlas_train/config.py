@@ -18,8 +18,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-# How a model is read: fewest shifts (more where the solve wants more), and product pairs over all
-# slices up to which more of them pay.
+# Of an estimate: the fewest shifts (the solve may need more), and the number of product pairs over
+# all slices beyond which more shifts gain nothing.
 SHIFTS, PAIRS = 5, 16_000
 
 
@@ -32,7 +32,7 @@ class HypernetworkConfig:
     joint_layers: int = 1  # self-attention layers of the joint path
     units: int = 32  # U: unit tokens, and hidden units of each side of the critic
     marginal_layers: int = 1  # self-attention layers of the marginal path
-    rounds: int = 1  # readings of the data after the fusion
+    rounds: int = 1  # of attention to the data after the fusion
     features: int = 64  # F, a multiple of units
     readout: str = "solved"  # or "generated", as in the paper
     metrics: int = 0  # of neighbour_features.py; the features of neighbours
@@ -47,7 +47,7 @@ class HypernetworkConfig:
     padding: str = "zeros"  # of coordinates that a side lacks; or "noise", as in the paper
     generator_layers: int = 0  # of one MLP that writes all parameters; 0: each token writes its own
     generator_width: int = 0  # of those layers
-    gap: int = 0  # metrics of bias_correction.py, which is fitted after pretraining
+    gap: int = 0  # metrics of bias_correction.py, fitted after pretraining (files have this name)
 
     def __post_init__(self) -> None:
         if 0 < self.refine_turns < self.refine_shifts:

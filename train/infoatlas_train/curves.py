@@ -59,7 +59,7 @@ def read(path: Path) -> Run:
 
 
 def limits(columns: list[np.ndarray]) -> tuple[float, float]:
-    """What to show: all of it, but for what lies far off (first evaluations, runaways)."""
+    """Limits of an axis: all values, except those far off (first evaluations, divergence)."""
     values = [np.sort(column[np.isfinite(column)]) for column in columns]
     cores = np.concatenate([v[len(v) // 10 : len(v) - len(v) // 10] for v in values])
     reach = 0.75 * np.ptp(cores) if len(cores) else 0.0

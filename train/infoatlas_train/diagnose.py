@@ -1,9 +1,9 @@
 """Diagnostic features of many datasets, in C++ where infoatlas-rt-native is installed.
 
-The C++ engine reads datasets five to ten times faster than torch, and takes the graph of a model.
-So the critic is exported with a correction of arbitrary weights behind it, and the inputs of that
-correction are read. The engine solves as exported models do, torch exactly: asinh of the features
-differs by less than 3e-3.
+The C++ engine is five to ten times faster than torch, and takes the graph of a model. So the critic
+is exported with a correction of arbitrary weights, and the engine returns the inputs of that
+correction. The engine solves as exported models do, and torch by factorisation: asinh of the
+features differs by less than 3e-3.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from infoatlas_rt.backends import native
 from infoatlas_train.model.bias_correction import BiasCorrection
 from infoatlas_train.model.infoatlas import InfoAtlas
 
-AT_ONCE = 1024  # samples that torch reads at once, at most: more do not stay in the cache
+AT_ONCE = 1024  # samples that torch evaluates at once, at most: more do not fit into the cache
 
 # Canonical x, y [B, n, D], shifts [M], sequence [n] -> diagnostics [B, E]
 Diagnose = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -60,8 +60,8 @@ def with_native(file: bytes) -> Diagnose:
 def with_any_correction(model: InfoAtlas, metrics: int) -> InfoAtlas:
     """The critic with a correction of arbitrary weights, to be exported for `with_native`."""
     with torch.random.fork_rng(devices=[]):
-        whole = InfoAtlas(replace(model.config, gap=metrics))
-        for values in whole.gap.state_dict().values():
+        complete = InfoAtlas(replace(model.config, gap=metrics))
+        for values in complete.gap.state_dict().values():
             values.uniform_(0.5, 1.5)  # the export would fold zeros and ones
-    whole.hypernetwork.load_state_dict(model.hypernetwork.state_dict())
-    return whole.eval()
+    complete.hypernetwork.load_state_dict(model.hypernetwork.state_dict())
+    return complete.eval()

@@ -1,17 +1,16 @@
 """Mutual information with gradients, in torch: the estimate of the runtime, of the same weights.
 
-Forward, the preprocessing is the runtime's, line by line. Backward:
+The forward pass has the same preprocessing as the runtime. The backward pass:
 
-- *Ranks* are steps, which have no slope. The gradient is that of the smoothed quantile curve of a
-  coordinate, as if its scores were a fixed smooth map of its values. No library is needed:
-  `torchsort` has no wheels and wants a compiler, and a soft rank of its kind would change the
-  value, too.
-- *Whitening and rotation* count as constants. Mutual information does not change under linear maps
-  of one side, so what their own change would add is zero but for errors of the network. The
-  gradients of an eigendecomposition, infinite at equal eigenvalues, are thus never needed.
-- *The critic and the bound* are differentiated as a whole: hypernetwork, neighbours, solve. With
-  the written critic as a constant (the envelope theorem) the slopes of several dimensions come out
-  a third too small, because a critic that is written in one pass is not at its optimum.
+- *Ranks* are step functions without a slope. The gradient is that of the smoothed quantile curve of
+  a coordinate, as if its scores were a fixed smooth map of its values. (`torchsort` has no wheels
+  and needs a compiler, and its soft ranks would change the value.)
+- *Whitening and rotation* are constants. Mutual information does not change under linear maps of
+  one side, so their derivatives contribute nothing but errors of the network. The gradients of an
+  eigendecomposition, which are infinite at equal eigenvalues, are not needed.
+- *The critic and the bound* are differentiated completely: hypernetwork, neighbours, solve. With
+  the written critic as a constant (the envelope theorem) slopes in several dimensions would be a
+  third too small, because a critic that is written in one pass is not at its optimum.
 - *The bias correction* is a constant. It is a network fitted to examples, and an optimiser that
   follows its slope would look for inputs that it has not seen.
 """
@@ -160,8 +159,8 @@ def _plan(dx: int, dy: int, k: int, slices: int, dim: int, seed: int) -> Slicing
 def _sliced(x: Tensor, same: np.ndarray, cut: Slicing, side: int, seed: int) -> Tensor:
     """Slices of a side [T, n, d]: [T, S, n, k] float64; copies of it where it is not sliced."""
     x = x.double()
-    whole = (cut.x, cut.y)[side]
-    if whole is None:
+    all_projections = (cut.x, cut.y)[side]
+    if all_projections is None:
         return x[:, None].expand(-1, cut.slices, -1, -1)
     t, n, d = x.shape
     constant = torch.tensor(same, device=x.device)[:, None]  # [T, 1, d]
@@ -171,9 +170,9 @@ def _sliced(x: Tensor, same: np.ndarray, cut: Slicing, side: int, seed: int) -> 
     z = standardise(clip_outliers(together)).unflatten(1, (t, d)).transpose(0, 1)
     z = torch.where(constant, 0.0, z)
     if not same.any():
-        projections = whole[None]
+        projections = all_projections[None]
     else:  # those of the other coordinates, and zeros
-        projections = np.zeros((t, *whole.shape))
+        projections = np.zeros((t, *all_projections.shape))
         for row, varying in zip(projections, ~same, strict=True):
             if varying.any():
                 widths = [sys.maxsize, sys.maxsize]  # of the side that is not asked for
@@ -235,11 +234,11 @@ def _values_and_slopes(
 
 
 def through_ranks(slope: Tensor, x: Tensor) -> Tensor:
-    """Slopes on values x [.., n] from those on their normal scores; as a smooth map had them.
+    """Slopes on values x [.., n] from those on their normal scores, as through a smooth map.
 
     The map x -> score has the slope 1 / q', where q is the smoothed quantile curve of the values
-    over the scores. A part of the slope that is a function of the value alone would only bend the
-    coordinate, which changes no information: its smooth estimate is taken out.
+    over the scores. A part of the slope that is a function of the value alone would only warp the
+    coordinate, which does not change mutual information: its smooth estimate is subtracted.
     """
     order = torch.argsort(x, dim=-1, stable=True)
     x, slope = x.gather(-1, order), slope.gather(-1, order)

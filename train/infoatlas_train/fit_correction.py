@@ -1,15 +1,14 @@
 """The learned bias correction: examples of known mutual information, and a fit to them.
 
-A stage of :mod:`infoatlas_train.build`. Draws datasets, reads them as a user would, gathers the
-diagnostic features of each estimate, and fits the networks of
-:mod:`infoatlas_train.model.bias_correction` to what the estimates lack, and others to how far the
-corrected ones are off on examples that they were not fitted to. The critic stays as it is. One core
-takes five to twenty datasets a second.
+These are two stages of :mod:`infoatlas_train.build`. The first draws datasets, estimates them as
+the runtime does, and gathers the diagnostic features of each estimate. The second fits networks of
+:mod:`infoatlas_train.model.bias_correction` to the errors of the estimates, and other networks to
+the size of the errors that remain on examples outside of the fit. The critic does not change. One
+core takes five to twenty datasets a second.
 
-How many batches are of which kind the recipe says (docs/training.md has the table): the atlas warps
-nearly all it draws, and much real data is elliptical, or a function and noise, or keeps to a
-sphere, or is counted, or a path. The seeds are neither those of pretraining nor those of the
-calibration.
+The recipe has the number of batches of each kind (docs/training.md has a table). The atlas warps
+nearly all its draws, while much real data is elliptical, a noisy function, on a sphere, counted, or
+a path. The seeds differ from those of pretraining and of the calibration.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from infoatlas_train.calibrate import Z90
 from infoatlas_train.config import PAIRS, SHIFTS, HypernetworkConfig
 from infoatlas_train.data.atlas import DRAWS, Atlas, Datasets
 from infoatlas_train.data.channels import channels
-from infoatlas_train.data.closed_form import clusters, codes, paths, products, straight
+from infoatlas_train.data.closed_form import clusters, codes, elliptical, paths, products
 from infoatlas_train.data.sensors import sensors
 from infoatlas_train.diagnose import Diagnose
 from infoatlas_train.model.bias_correction import BiasCorrection, Heads
@@ -43,17 +42,23 @@ LEAST, LARGEST = 32, 5000  # samples a dataset
 UP_TO = 3000  # sizes are drawn log-uniformly to here; one batch in twenty has the largest
 TOGETHER = 8  # datasets of a batch
 QUERIES = 256  # behind the label of a dataset: more datasets are worth more than surer labels
-# How many batches of a cycle are of a kind: a generator, or a family of the atlas, or the atlas's
-# own mix, or that mix with every pairing broken. They come in this order.
+# Batches of each kind in a cycle, in this order. A kind is a generator, a family of the atlas, the
+# atlas's mix of families, or that mix with independent pairs. Recipes and manifests have the names.
 KINDS = {"straight": 3, "products": 1, "codes": 1, "paths": 1, "channels": 7, "sensors": 3,
          "atlas": 4}  # fmt: skip
-GENERATORS = {
-    f.__name__: f for f in (straight, clusters, products, codes, paths, channels, sensors)
+GENERATORS: dict[str, Callable[[int, int, int, int], Datasets]] = {
+    "straight": elliptical,
+    "clusters": clusters,
+    "products": products,
+    "codes": codes,
+    "paths": paths,
+    "channels": channels,
+    "sensors": sensors,
 }
 MIXES: dict[str, dict[str, Any]] = {"atlas": {}, "independent": {"independent": 1.0}}
 HELD_OUT = 9  # one batch in so many (prime to the length of a cycle: of all kinds)
 STEPS, BATCH, RATE = 40_000, 512, 3e-3
-SHARE = 0.9  # of the errors, what Z90 spreads are to hold
+SHARE = 0.9  # of the errors, to be within Z90 predicted errors
 LEAST_ERROR = 0.01  # nats; labels have errors of their own
 BINS = (32, 70, 140, 300, 700, 1500, 3001, 5001)
 SAVE_EVERY = 60.0  # seconds
@@ -61,7 +66,7 @@ SAVE_EVERY = 60.0  # seconds
 
 @dataclass(frozen=True)
 class Plan:
-    """What the examples are: batches numbered from 0, each a function of (seed, its number)."""
+    """Batches of examples, numbered from 0; each is a function of (seed, its number)."""
 
     batches: int = 5000
     seed: int = SEED
@@ -97,13 +102,13 @@ class Plan:
         return atlas.sample(TOGETHER, n)
 
 
-def read(
+def examples(
     diagnose: Diagnose, config: HypernetworkConfig, data: Datasets, shifts: Tensor, batch: int
 ) -> dict[str, Tensor]:
-    """Truth, bound and diagnostics of a batch of this number, shuffled as the runtime does it.
+    """Truth, bound and diagnostics of the batch of this number, shuffled as in the runtime.
 
-    All are read as series, and only paths are in order of time: the others have none to show, also
-    the chains of the atlas, which come in any order.
+    All are evaluated as time series. Only paths are in order of time, and other datasets have no
+    autocorrelation to show.
     """
     x, y, *_ = canonical_datasets(data, config.dim, 0, config.padding)
     order = torch.randperm(x.shape[1])
@@ -113,7 +118,7 @@ def read(
 
 
 def parts(data: Datasets) -> Iterator[Datasets]:
-    """The datasets, and disjoint parts of a half, a quarter, ...: a label costs more than them."""
+    """The datasets, and disjoint parts (half, quarter, ...), which are cheaper than new ones."""
     yield data
     start, size = 0, data.x.shape[1] // 2
     while size >= max(LEAST, 3 * data.x.shape[2]):
@@ -123,7 +128,7 @@ def parts(data: Datasets) -> Iterator[Datasets]:
 
 
 def gather(
-    reader: Callable[[], Diagnose],
+    make_diagnose: Callable[[], Diagnose],
     config: HypernetworkConfig,
     plan: Plan,
     keep: Path,
@@ -131,7 +136,7 @@ def gather(
 ) -> dict[str, Tensor]:
     """Examples of this shard's batches (i, i + n, ...); kept in a file, and resumed from there.
 
-    `reader` is called where batches are missing.
+    `make_diagnose` is called if batches are missing.
     """
     first, step = shard
     kept = [torch.load(keep, weights_only=True)] if keep.exists() else []
@@ -140,24 +145,24 @@ def gather(
     missing = [number for number in numbers if number not in there]
     if not missing:
         return kept[0]
-    diagnose = reader()
+    diagnose = make_diagnose()
     least = max(SHIFTS, config.solve_shifts)
     saved = time.monotonic()
 
     def save() -> None:
         if kept:
-            whole = {name: torch.cat([part[name] for part in kept]) for name in kept[0]}
-            kept[:] = [whole]
-            torch.save(whole, keep.with_suffix(".tmp"))
+            joined = {name: torch.cat([part[name] for part in kept]) for name in kept[0]}
+            kept[:] = [joined]
+            torch.save(joined, keep.with_suffix(".tmp"))
             keep.with_suffix(".tmp").replace(keep)
 
     with progress("examples") as show:
         for done, number in enumerate(missing, 1 + len(numbers) - len(missing)):
             for part in parts(plan.draw(number, config.dim)):
                 n = part.x.shape[1]
-                # As one slice has them, or (more often, for they are fewer) as one of many.
+                # As many shifts as for one slice, or (more often) as for one of many slices.
                 most = max(least, PAIRS // n) if torch.rand(()) < 0.3 else least
-                found = read(diagnose, config, part, draw_shifts(n, most), number)
+                found = examples(diagnose, config, part, draw_shifts(n, most), number)
                 if kept and kept[0]["diagnostics"].shape[1] != found["diagnostics"].shape[1]:
                     raise SystemExit(
                         f"{keep} holds examples of another model: remove it, or name another file"
@@ -173,17 +178,18 @@ def gather(
 
 def merged(shards: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
     """The examples of all shards, in the order in which one process would have them."""
-    whole = {name: torch.cat([part[name] for part in shards]) for name in shards[0]}
-    order = torch.argsort(whole["batch"], stable=True)
-    return {name: value[order] for name, value in whole.items()}
+    joined = {name: torch.cat([part[name] for part in shards]) for name in shards[0]}
+    order = torch.argsort(joined["batch"], stable=True)
+    return {name: value[order] for name, value in joined.items()}
 
 
 def fit(
     correction: BiasCorrection, data: dict[str, Tensor], seed: int, steps: int, cycle: int = 20
 ) -> None:
-    """Make the errors of bound and correction together small, and learn how large they are.
+    """Fit the correction, and the predicted error of the corrected estimates.
 
-    Of the readings of a fit they would be too small. So each half is judged by a fit to the other.
+    On the examples of a fit the errors would be too small, so the errors of each half of the
+    examples are from a fit to the other half.
     """
     torch.manual_seed(seed)
     columns = torch.asinh(data["diagnostics"])
@@ -192,23 +198,25 @@ def fit(
     half = (data["batch"] + data["batch"] // cycle) % 2 == 0  # (so both have all kinds)
     left = torch.empty_like(truth)
 
-    def lack(heads: Heads, rows: Tensor) -> Tensor:
-        # Cauchy's: a few datasets that no sample could tell must not decide for the rest.
+    def shortfall(heads: Heads, rows: Tensor) -> Tensor:
+        # Cauchy's loss: a few datasets that no sample could resolve must not dominate.
         return torch.log1p(squared_error(bound[rows] + heads(z[rows]), truth[rows]))
 
-    def doubt(heads: Heads, rows: Tensor) -> Tensor:
+    def quantile(heads: Heads, rows: Tensor) -> Tensor:
         above = left[rows] - heads(z[rows])
-        return torch.maximum(SHARE * above, (SHARE - 1) * above)  # Koenker and Bassett's
+        return torch.maximum(SHARE * above, (SHARE - 1) * above)  # Koenker and Bassett's loss
 
     for number, judged in enumerate((half, ~half), 1):
         heads = Heads(z.shape[1])
-        descend(heads, lack, (~judged).nonzero()[:, 0], steps // 2, f"correction, half {number}")
+        descend(
+            heads, shortfall, (~judged).nonzero()[:, 0], steps // 2, f"correction, half {number}"
+        )
         with torch.no_grad():
             error = (bound[judged] + heads(z[judged]).mean(0) - truth[judged]).abs()
         left[judged] = torch.log(error.clamp(min=LEAST_ERROR) / Z90)
     everyone = torch.arange(len(z))
-    descend(correction.missing, lack, everyone, steps, "correction, all")
-    descend(correction.doubt, doubt, everyone, steps // 2, "predicted error")
+    descend(correction.missing, shortfall, everyone, steps, "correction, all")
+    descend(correction.doubt, quantile, everyone, steps // 2, "predicted error")
 
 
 def descend(
@@ -230,17 +238,17 @@ def descend(
 
 
 def by_size(data: dict[str, Tensor], correction: BiasCorrection) -> list[tuple[str, ...]]:
-    """By sample size: error and bias of the bound, then corrected, and what intervals hold."""
+    """By sample size: error and bias of the bound and corrected, and coverage of intervals."""
     with torch.no_grad():
-        whole = data["bound"] + correction.correction(data["diagnostics"])
-        held = (whole - data["truth"]).abs() <= Z90 * correction.spread(data["diagnostics"])
+        sums = data["bound"] + correction.correction(data["diagnostics"])
+        covered = (sums - data["truth"]).abs() <= Z90 * correction.spread(data["diagnostics"])
     out = []
     for low, high in pairwise(BINS):
         at = (data["n"] >= low) & (data["n"] < high) & (data["truth"] < HIGHEST_MI)
         if at.any():
-            errors = [(found - data["truth"])[at] for found in (data["bound"], whole)]
+            errors = [(found - data["truth"])[at] for found in (data["bound"], sums)]
             values = [float(v) for e in errors for v in (e.abs().mean(), e.mean())]
-            values.append(float(held[at].float().mean()))
+            values.append(float(covered[at].float().mean()))
             out.append((f"{low} to {high - 1}", str(int(at.sum())), *(f"{v:.3f}" for v in values)))
     return out
 
@@ -251,13 +259,13 @@ def corrected(
     """The model with a correction fitted to examples, and a record of the fit."""
     torch.manual_seed(seed)
     correction = BiasCorrection(metrics)
-    # Datasets of a batch are of one family: held out are whole batches.
+    # Datasets of a batch are of one family, so entire batches are held out.
     held_out = data["batch"] % HELD_OUT == 0
     fitted = {name: value[~held_out] for name, value in data.items()}
     fit(correction, fitted, seed, steps, sum(plan.kinds.values()))
-    whole = InfoAtlas(replace(model.config, gap=metrics))
-    whole.hypernetwork.load_state_dict(model.hypernetwork.state_dict())
-    whole.gap.load_state_dict(correction.state_dict())
+    complete = InfoAtlas(replace(model.config, gap=metrics))
+    complete.hypernetwork.load_state_dict(model.hypernetwork.state_dict())
+    complete.gap.load_state_dict(correction.state_dict())
     about = {"datasets": TOGETHER * len(fitted["batch"].unique()), "seed": seed, "steps": steps}
     about["examples"] = len(fitted["batch"])
     table(
@@ -265,4 +273,4 @@ def corrected(
         ("samples", "datasets", "bound: error", "bias", "corrected: error", "bias", "within"),
         by_size({name: value[held_out] for name, value in data.items()}, correction),
     )
-    return whole.eval(), about
+    return complete.eval(), about

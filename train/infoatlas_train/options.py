@@ -21,7 +21,7 @@ FROM_RECIPES = ("sizes", "atlas")  # they have no flag
 
 @dataclass(frozen=True)
 class Options:
-    """What one run of :func:`infoatlas_train.pretrain.pretrain` does.
+    """Settings of a run of :func:`infoatlas_train.pretrain.pretrain`.
 
     Checkpoints record the names and values in this order, apart from those in `LOCAL`.
     """
@@ -66,7 +66,7 @@ class Options:
             raise ValueError(f"accumulate {self.accumulate}: a step takes one batch at least")
 
     def record(self) -> dict[str, str]:
-        """What a checkpoint says of the run: what decides its outcome, and no local paths."""
+        """Entries of a checkpoint: the options that decide the outcome, without local paths."""
         return {name: str(value) for name, value in vars(self).items() if name not in LOCAL}
 
 

@@ -1,11 +1,12 @@
 """Pretraining: python -m infoatlas_train.pretrain --preset edge --out runs/edge
 
-Draws datasets from the atlas on the training device, teaches the hypernetwork, and keeps in `--out`
-last.pt (for --resume, exact), best.pt (averaged weights, least held-out loss) and metrics.jsonl.
+Draws datasets from the atlas on the training device and trains the hypernetwork on them. `--out`
+contains last.pt (for --resume, exact), best.pt (averaged weights, least held-out loss) and
+metrics.jsonl.
 
 Several processes: torchrun --nproc-per-node 8 -m infoatlas_train.pretrain --preset base ...
-Each takes its own batches, and the gradients are averaged: P processes that accumulate N batches
-learn what one process learns from P N batches.
+Each process draws its own batches, and the gradients are averaged: P processes that accumulate N
+batches give the same weights as one process that accumulates P N batches.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def git_revision() -> str:
 
 
 def checkpoint(model: InfoAtlas, run: dict[str, Any]) -> dict[str, Any]:
-    """A file that describes itself: configuration, how it was made, weights."""
+    """Content of a self-describing file: configuration, run record, weights."""
     return {"config": model.config.to_dict(), "run": run, "model": model.state_dict()}
 
 
@@ -125,7 +126,7 @@ def hypernetwork_only(weights: dict[str, Any]) -> dict[str, Any]:
 
 
 class Average:
-    """Moving average of the weights; its memory is short at first, so that early figures count."""
+    """Moving average of the weights; over few steps at first, so that it follows early progress."""
 
     def __init__(self, model: InfoAtlas, decay: float) -> None:
         self.model, self.decay = copy.deepcopy(model).requires_grad_(False), decay
@@ -195,7 +196,7 @@ def pretrain(
             optimizer.load_state_dict(saved["optimizer"])
             resumed = ("step", "best", "skipped")
             run |= {k: saved["run"][k] for k in resumed if k in saved["run"]}
-        # A run that starts from another's weights owes it what was learned there.
+        # Datasets and seconds of the weights that a run starts from are counted too.
         run |= {k: saved["run"][k] for k in ("datasets", "seconds")}
     wrapped, optimizer = fabric.setup(model, optimizer)
     wrapped.mark_forward_method("critic")

@@ -1,4 +1,4 @@
-"""Recipes: all that a model is made from, in one file (recipes/NAME.toml)."""
+"""Recipes: all settings that a model is made from, in one file (recipes/NAME.toml)."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class RecipeError(ValueError):
 
 
 def read_recipe(path: str | Path, started_by: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """A recipe with nothing unknown in it; one that it starts with is read too.
+    """A recipe without unknown names, with the recipe that it starts with, if any.
 
     Raises
     ------
     RecipeError
-        If a section is missing, something is not known, or a recipe starts with itself.
+        If a section is missing, a name is unknown, or a recipe starts with itself.
     """
     own = Path(path).resolve()
     if own in started_by:

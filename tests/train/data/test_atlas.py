@@ -288,7 +288,7 @@ def test_discrete_information_is_that_of_the_table():
         _, a = np.unique(x.numpy().round(4), axis=0, return_inverse=True)
         _, b = np.unique(y.numpy().round(4), axis=0, return_inverse=True)
         if a.max() > 8 or b.max() > 8:
-            continue  # blurred, or bent by float noise
+            continue  # blurred, or changed by float noise
         table = np.zeros((9, 9))
         np.add.at(table, (a.ravel(), b.ravel()), 1 / len(a))
         outer = table.sum(1, keepdims=True) * table.sum(0, keepdims=True)

@@ -12,8 +12,8 @@ from infoatlas_train.data.channels import (
     formula,
     in_levels,
     levels,
+    observed,
     one_of,
-    seen,
     waves,
 )
 from infoatlas_train.data.sensors import sensors
@@ -21,7 +21,7 @@ from infoatlas_train.data.sensors import sensors
 N = 20_000
 
 
-def unbent(x, mask):
+def unwarped(x, mask):
     return x
 
 
@@ -52,7 +52,7 @@ def test_shapes_and_ranges(kind, dim):
 @pytest.mark.parametrize("hidden", [False, True])
 def test_gaussian_channels_know_what_the_closed_form_says(hidden, monkeypatch):
     """y = u + noise, x = u or u + noise, each coordinate by itself."""
-    monkeypatch.setattr(channels, "random_flow", unbent)
+    monkeypatch.setattr(channels, "random_flow", unwarped)
     monkeypatch.setattr(channels, "function", lambda u, mask, out: u[..., :out])
     monkeypatch.setattr(channels, "CUT", (0, 0))
     monkeypatch.setattr(channels, "NOISE", NOISE[:1])
@@ -90,7 +90,7 @@ def test_noise_that_swings_is_informative_about_its_source(monkeypatch):
     torch.manual_seed(6)
     u = torch.randn(12, 100 + channels.DRAWS, 1).sign()
     one = torch.ones(12, 1)
-    mi, sure = channels.label((seen(u, one, 0 * u, one, 0),), 100, 2048)
+    mi, sure = channels.label((observed(u, one, 0 * u, one, 0),), 100, 2048)
     at = torch.linspace(-30, 30, 60_001, dtype=torch.float64)
     sd = torch.tensor([math.e, 1 / math.e], dtype=torch.float64)[:, None]
     density = torch.exp(-0.5 * (at / sd) ** 2) / sd / math.sqrt(2 * math.pi)
@@ -119,13 +119,13 @@ def test_each_dataset_has_a_formula_of_its_own():
     torch.manual_seed(8)
     u = torch.randn(200, 500, 1)
     found = one_of((lambda a, b, c: a * b * c, lambda a, b, c: a.abs()), u, torch.ones(200, 1))
-    for bent in (u[..., 0] ** 3, u[..., 0].abs()):  # of those whose terms are not shifted
-        own = [torch.corrcoef(torch.stack(pair))[0, 1] for pair in zip(found, bent, strict=True)]
+    for power in (u[..., 0] ** 3, u[..., 0].abs()):  # of those whose terms are not shifted
+        own = [torch.corrcoef(torch.stack(pair))[0, 1] for pair in zip(found, power, strict=True)]
         assert 8 <= sum(abs(float(c)) > 0.999 for c in own) <= 80
 
 
 @pytest.mark.parametrize("clean", [False, True])
-def test_clean_channels_are_not_bent(clean, monkeypatch):
+def test_clean_channels_are_not_warped(clean, monkeypatch):
     monkeypatch.setattr(channels, "is_clean", lambda: clean)
     monkeypatch.setattr(channels, "random_flow", lambda x, mask: 0 * x)
     torch.manual_seed(9)
@@ -171,7 +171,7 @@ def test_likelihoods_are_those_of_the_draw_beside(monkeypatch):
     torch.manual_seed(4)
     u = torch.randn(1, 300, 1)
     mask = torch.ones(1, 1)
-    side = seen(u, mask, channels.function(u, mask, 1), mask, 0)
+    side = observed(u, mask, channels.function(u, mask, 1), mask, 0)
     rows = torch.arange(300)
     table = side.log_likelihood(0, rows, rows)
     assert (table.diagonal() >= table.quantile(0.7, dim=1)).float().mean() > 0.7
@@ -185,5 +185,5 @@ def test_what_draws_cannot_show_is_left_out():
         sd = (1e-6, 0.5)[i]
         return -0.5 * ((u[i, rows] - u[i, draws, j]) / sd) ** 2 - math.log(sd)
 
-    side = channels.Seen(u, by_coordinate(torch.ones(2, 1), likelihood))
+    side = channels.Observed(u, by_coordinate(torch.ones(2, 1), likelihood))
     assert channels.label((side,), 100, 256)[1].tolist() == [False, True]

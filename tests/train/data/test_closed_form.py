@@ -22,11 +22,11 @@ def gaussian_mi(x, y):
     return 0.5 * (log_det(x) + log_det(y) - log_det(torch.cat([x, y], 2)))
 
 
-def unbent(x, mask):
+def unwarped(x, mask):
     return x
 
 
-@pytest.mark.parametrize("kind", ["straight", "clusters", "products", "codes", "paths"])
+@pytest.mark.parametrize("kind", ["elliptical", "clusters", "products", "codes", "paths"])
 @pytest.mark.parametrize("dim", [1, 5, 20])
 def test_shapes_and_ranges(kind, dim):
     torch.manual_seed(0)
@@ -36,9 +36,9 @@ def test_shapes_and_ranges(kind, dim):
     assert (d.mi >= -0.5).all() and d.mi.isfinite().all() and (d.family == -1).all()
 
 
-def test_many_straight_datasets_have_all_dimensions():
+def test_many_elliptical_datasets_have_all_dimensions():
     torch.manual_seed(0)
-    d = closed_form.straight(200, 32, 16, 5)
+    d = closed_form.elliptical(200, 32, 16, 5)
     full = (d.x.square().mean(1) > 0).all(1) & (d.y.square().mean(1) > 0).all(1)
     assert 0.2 < full.float().mean() < 0.45  # 0.3, and a 25th of the others
 
@@ -67,7 +67,7 @@ def test_clusters_know_their_names_and_what_each_of_them_knows(monkeypatch):
 
 
 def test_products_know_the_sum_of_what_their_pairs_know(monkeypatch):
-    monkeypatch.setattr(mixtures, "random_flow", unbent)
+    monkeypatch.setattr(mixtures, "random_flow", unwarped)
     normal = families.DRAWS["canonical"]
     monkeypatch.setattr(families, "_freedom", lambda b, k, dev: torch.full((b, k), torch.inf))
     monkeypatch.setattr("infoatlas_train.data.atlas.DRAWS", dict.fromkeys(families.DRAWS, normal))
@@ -123,7 +123,7 @@ def test_information_of_an_erasure_and_of_a_symmetric_channel():
 def test_paths_know_what_their_law_says(monkeypatch):
     """On paths that forget fast: the others' samples are too few to show their law."""
     slow = closed_form.smooth
-    monkeypatch.setattr(closed_form, "random_flow", unbent)
+    monkeypatch.setattr(closed_form, "random_flow", unwarped)
     monkeypatch.setattr(closed_form, "smooth", lambda s, n, lag: slow(s.clamp(max=2), n, lag))
     torch.manual_seed(2)
     truths = []

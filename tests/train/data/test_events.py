@@ -8,7 +8,7 @@ from infoatlas_train.data.atlas import Atlas
 
 
 @pytest.fixture(autouse=True)
-def unbent(monkeypatch):
+def unwarped(monkeypatch):
     """No flow, so that values are what the families drew."""
     monkeypatch.setattr("infoatlas_train.data.mixtures.random_flow", lambda x, mask: x)
 

@@ -14,7 +14,7 @@ def x():
     return torch.randn(4, 400, 5) * MASK[:, None]
 
 
-@pytest.mark.parametrize("layer", [flows.rotate, flows.couple, flows.swirl, flows.bend])
+@pytest.mark.parametrize("layer", [flows.rotate, flows.couple, flows.swirl, flows.warp])
 def test_layers_keep_points_apart_and_padding_zero(layer, x):
     for _ in range(5):
         y = layer(x, MASK) * MASK[:, None]
@@ -33,11 +33,11 @@ def test_rotations_keep_the_norm(x):
 def test_bend_is_monotone(x):
     for _ in range(5):
         order = x[3].argsort(0)
-        bent = torch.take_along_dim(flows.bend(x, MASK)[3], order, 0)
-        assert (bent.diff(dim=0) > -1e-6).all()
+        warped = torch.take_along_dim(flows.warp(x, MASK)[3], order, 0)
+        assert (warped.diff(dim=0) > -1e-6).all()
 
 
-@pytest.mark.parametrize("layer", [flows.couple, flows.swirl, flows.bend])
+@pytest.mark.parametrize("layer", [flows.couple, flows.swirl, flows.warp])
 def test_layers_do_what_no_linear_map_does(layer, x):
     y = standard(torch.cat([layer(x[3:], MASK[3:])[0] for _ in range(5)], 1))
     z = torch.cat([x[3], torch.ones(400, 1)], 1)

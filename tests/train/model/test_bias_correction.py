@@ -7,7 +7,7 @@ import torch
 
 from infoatlas_train import diagnose, fit_correction
 from infoatlas_train.config import PRESETS
-from infoatlas_train.data.closed_form import straight
+from infoatlas_train.data.closed_form import elliptical
 from infoatlas_train.model.bias_correction import (
     BOUND,
     LAGS,
@@ -295,13 +295,13 @@ def test_a_plan_of_no_use_is_refused(kinds, match):
 
 def test_a_dataset_is_read_in_parts_too():
     torch.manual_seed(6)
-    data = straight(8, 130, 16, 2)
+    data = elliptical(8, 130, 16, 2)
     whole, *others = fit_correction.parts(data)
     assert whole.x.shape[1] == 130
     for part, rows in zip(others, (slice(65), slice(65, 97)), strict=True):  # of no sample twice
         assert torch.equal(part.x, data.x[:, rows]) and torch.equal(part.mi, data.mi)
         assert torch.equal(part.y, data.y[:, rows])
-    assert len(list(fit_correction.parts(straight(8, 63, 16, 2)))) == 1
+    assert len(list(fit_correction.parts(elliptical(8, 63, 16, 2)))) == 1
 
 
 def gathered(model, p, keep, shard=(0, 1), metrics=1):

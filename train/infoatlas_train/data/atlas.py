@@ -1,8 +1,7 @@
 """The atlas: synthetic distributions of known dependence, drawn in batches on the training device.
 
-Each dataset comes with the exact (or Monte Carlo exact) pointwise log-ratio log p(x,y)/p(x)p(y) on
-query pairs, so that a critic can be taught what it should say. Families
-(:mod:`infoatlas_train.data.families`):
+Each dataset has the pointwise log-ratio log p(x,y)/p(x)p(y) on query pairs, exact or from many
+Monte Carlo draws, as the target of a critic. Families (:mod:`infoatlas_train.data.families`):
 
 * ``mixture``     up to 60 Gaussian or Student-t components (paper, Algorithm 1 and 2); a
   quarter has a few components, each with prescribed canonical correlations
@@ -11,7 +10,7 @@ query pairs, so that a critic can be taught what it should say. Families
 * ``latent``      x = f(u) + noise, y = g(u) + noise, u of dimension 1 to 3
 * ``autoregressive``  consecutive states of a stationary VAR(1): dependent samples
 * ``discrete``    a noisy channel between labels, seen through codes
-* ``events``      flags, levels and values that are mostly zero, as contacts (module `switches`)
+* ``events``      flags, levels and values that are mostly zero, as contacts (module `events`)
 * ``signs``       products of signs of both sides, and nothing else in common (the same module)
 
 Random invertible flows per side (:mod:`infoatlas_train.data.flows`) then change the margins and
@@ -33,7 +32,7 @@ from infoatlas_train.data import events, families
 from infoatlas_train.data.mixtures import Pairs, Settings
 
 DRAWS = families.DRAWS | {"events": events.events, "signs": events.signs}
-LOG_RATIO_BOUND = 12.0  # guards the teacher against the far tails
+LOG_RATIO_BOUND = 12.0  # limits the targets in the far tails
 
 
 @dataclass
@@ -108,8 +107,8 @@ class Atlas:
         p = Pairs(*(torch.cat(values) for values in zip(*map(_astuple, parts), strict=True)))
         family = family.to(device)
 
-        # Broken pairs know nothing of each other. (Not for time series: there a shift by half the
-        # sample still leaves both sides autocorrelated, which iid teachers do not describe.)
+        # Sides of broken pairs are independent. (Not for time series: both sides would still be
+        # autocorrelated, which targets for independent samples do not describe.)
         broken = torch.rand(batch, device=device) < self.independent
         if "autoregressive" in self._names:
             broken &= family != self._names.index("autoregressive")

@@ -1,10 +1,9 @@
-"""What the atlas looks like, on one page.
+"""A picture of the atlas on one page.
 
     python -m infoatlas_train.data.atlas_page recipes/edge.toml --out docs/atlas.png
 
 A row for each family of the recipe: datasets of rising mutual information, each point coloured by
-its own share of it (the log-ratio that the critic is taught), and how often the family draws which
-total.
+its log-ratio (the target of the critic), and a histogram of the family's mutual information.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ ABOUT = {
 # Dimensions of a side in the columns. Where both sides have one, the picture shows all there is.
 COLUMNS = ((1, 1), (1, 1), (1, 1), (2, 3), (4, 5))
 BOUND = 4.0  # nats; log-ratios beyond it share its colour
-MOST = 8.0  # nats; the last bin of the histogram takes what is above
+MOST = 8.0  # nats; the last bin of the histogram has all above
 INK, QUIET, BAR = "#1c2733", "#6b7785", "#1f5f99"
 SHADES = LinearSegmentedColormap.from_list(
     "information", ["#123a7a", "#5b8fd0", "#c9ced6", "#f0a35c", "#c2262d", "#5f0f24"]
@@ -60,7 +59,7 @@ def widths(side: Tensor) -> Tensor:
 
 
 def chosen(data: Datasets) -> list[int]:
-    """One dataset for each column: by its dimensions, and of rising information among its like."""
+    """One dataset for each column: by its dimensions, and of rising information."""
     d = torch.maximum(widths(data.xq), widths(data.yq))
     examples = []
     for column in sorted(set(COLUMNS)):
@@ -74,7 +73,7 @@ def chosen(data: Datasets) -> list[int]:
 
 
 def scatter(ax: Axes, x: Tensor, y: Tensor, log_ratio: Tensor, title: str) -> None:
-    """First coordinates of the pairs x, y [n, D]; points that fall together make a larger one."""
+    """First coordinates of the pairs x, y [n, D]; equal points make a larger one."""
     log_ratio, order = log_ratio.sort()
     points = torch.stack([x[:, 0], y[:, 0]], 1)[order]
     _, place, count = torch.unique(points, dim=0, return_inverse=True, return_counts=True)

@@ -1,11 +1,12 @@
 """Noisy channels of known mutual information: random functions of a source, and noise.
 
 The atlas has noisy channels too: thousands for each training step, with labels from a few hundred
-draws of the source. The bias correction (:mod:`infoatlas_train.fit_correction`) needs fewer and
-sees each once. So these have labels from thousands of draws, noise of three shapes, plane waves,
-short formulas (products, lengths, switches, as in mechanics and sensors), functions of few terms
-and of functions, and sometimes a source or an output that is quantised, as counts and contacts
-are. Half of the batches have no flows, and few hidden or quantised coordinates.
+draws of the source. The bias correction (:mod:`infoatlas_train.fit_correction`) needs fewer, so the
+channels of this module have labels from thousands of draws. They have noise of three shapes. Their
+functions are plane waves, short formulas (products, lengths, switches, as in mechanics and
+sensors), functions of few terms, and functions of functions. Some sources and outputs are
+quantised, as counts and contacts are. Half of the batches have no flows, and few hidden or
+quantised coordinates.
 
 Shapes: B datasets, N samples, Q queries, R draws behind a label, D the width of a side.
 """
@@ -29,13 +30,13 @@ from infoatlas_train.data.mixtures import excess
 DRAWS = 4096  # of the source, behind a label
 ATTEMPTS = 100  # at as many datasets, until enough of their labels are sure; few take three
 AT_ONCE = 128  # queries: their table stays in the cache
-HIDDEN = 3  # dimensions of a source that neither side shows, at most: more the draws do not fill
-CLEAN = 0.5  # of the batches: clean
-CUT = 1 / 3, 0.1  # of the sides: levels; where a batch is clean
-WAVES = 0.5  # of the functions: sums of plane waves
-FORMULA = 0.5  # of the others: formulas
+HIDDEN = 3  # dimensions of a source that neither side is, at most: the draws do not fill more
+CLEAN = 0.5  # share of clean batches
+CUT = 1 / 3, 0.1  # share of quantised sides; the same in clean batches
+WAVES = 0.5  # share of the functions that are sums of plane waves
+FORMULA = 0.5  # share of the others that are formulas
 FEW = 4  # terms
-UNSURE = 0.1  # nats between a label with each query's own draw and without: the draws are too few
+UNSURE = 0.1  # nats between labels with and without each query's own draw: the draws are too few
 LARGEST_SHARE = 1 - 1e-6  # of the own draw in a density
 
 Formula = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -54,18 +55,18 @@ FORMULAS: tuple[Formula, ...] = (
 
 
 @dataclass
-class Seen:
-    """What a side shows of the source, and how likely that is."""
+class Observed:
+    """A side that depends on the source, and its likelihood."""
 
     values: Tensor  # [B, N, D]
-    # Of what rows [Q] of dataset i show, if draws [R] were their source: (i, rows, draws) -> [Q, R]
+    # Of rows [Q] of dataset i, given each draw [R] of the source: (i, rows, draws) -> [Q, R]
     log_likelihood: Callable[[int, Tensor, Tensor], Tensor]
 
 
 def by_coordinate(
     mask: Tensor, likelihood: Callable[[int, int, Tensor, Tensor], Tensor]
 ) -> Callable[[int, Tensor, Tensor], Tensor]:
-    """Of coordinates whose noises know nothing of each other: (i, coordinate, rows, draws)."""
+    """Log-likelihood of coordinates with independent noise: (i, coordinate, rows, draws)."""
 
     def log_likelihood(i: int, rows: Tensor, draws: Tensor) -> Tensor:
         table = torch.zeros(len(rows), len(draws))
@@ -84,7 +85,7 @@ def channels(count: int, samples: int, queries: int, dim: int) -> Datasets:
 def with_sure_labels(
     attempt: Callable[..., tuple[Tensor, ...]], count: int, samples: int, queries: int, dim: int
 ) -> Datasets:
-    """Where dependence is too strong for a sure label, another dataset is drawn."""
+    """Datasets with sure labels; if dependence is too strong for one, another dataset is drawn."""
     parts: list[tuple[Tensor, ...]] = []
     for _ in range(ATTEMPTS):
         parts.append(attempt(count, samples, 2 * queries, dim))
@@ -104,8 +105,8 @@ def attempt(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, .
     cut = CUT[clean]
     if torch.rand(()) < cut:
         u = standardise(levels(u, mu)[0]) * mu[:, None]
-    second = seen(u, mu, function(u, mu, dim), my, cut)
-    first = seen(u, mu, function(u, mu, dim), mx, cut) if hidden else None
+    second = observed(u, mu, function(u, mu, dim), my, cut)
+    first = observed(u, mu, function(u, mu, dim), mx, cut) if hidden else None
     x, mx = (first.values, mx) if first else (u, mu)
     mi, sure = label((first, second) if first else (second,), samples, queries)
     pair = [x[:, :samples], second.values[:, :samples]]
@@ -117,7 +118,7 @@ def attempt(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, .
 
 
 def is_clean() -> bool:
-    """Whether little is hidden, little cut, and nothing bent: as what is written down by hand."""
+    """Whether a batch is clean: few sides hidden or quantised, none warped, as in simple models."""
     return bool(torch.rand(()) < CLEAN)
 
 
@@ -142,7 +143,7 @@ def function(u: Tensor, mask: Tensor, out: int) -> Tensor:
 def waves(u: Tensor, mask: Tensor, out: int) -> Tensor:
     """Sums of a few plane waves of about one length, three in ten with a trend: [B, N, out].
 
-    What angles make of a position is of this kind.
+    Positions as functions of angles are of this kind.
     """
     b, terms = len(u), int(torch.randint(1, 13, ()))
     weight = torch.randn(*mask.shape, terms) * mask[..., None]
@@ -187,8 +188,8 @@ def term(u: Tensor, mask: Tensor) -> Tensor:
     return (u @ direction[:, :, None])[..., 0] + shift
 
 
-def seen(u: Tensor, mu: Tensor, centre: Tensor, mask: Tensor, cut: float) -> Seen:
-    """A function of u [B, N, d] on the coordinates in use, and noise; a share is cut."""
+def observed(u: Tensor, mu: Tensor, centre: Tensor, mask: Tensor, cut: float) -> Observed:
+    """A function of u [B, N, d] on the coordinates in use, plus noise; a share is quantised."""
     b, d = mask.shape
     centre, level = centre * mask[:, None], noise_level(mask)
     swing = uniform(b, 0.0, 1.5, CPU) * (torch.rand(b) < 0.4)
@@ -203,11 +204,11 @@ def seen(u: Tensor, mu: Tensor, centre: Tensor, mask: Tensor, cut: float) -> See
         c, s = centre[i, draws, j], sd[i, draws, j]
         return log_density((values[i, rows, j, None] - c) / s) - s.log()
 
-    return Seen(values, by_coordinate(mask, of_coordinate))
+    return Observed(values, by_coordinate(mask, of_coordinate))
 
 
 def noise_level(mask: Tensor) -> Tensor:
-    """Standard deviations [B]: more where there are more coordinates to tell."""
+    """Standard deviations [B]: larger if there are more informative coordinates."""
     return uniform(len(mask), math.log(0.05), math.log(2.0), CPU).exp() * excess(mask)
 
 
@@ -220,7 +221,7 @@ def student(shape: torch.Size) -> Tensor:
     return torch.randn(shape) / (torch.randn(3, *shape).square().mean(0)).sqrt()
 
 
-# How it is drawn, and its log-density up to a constant.
+# A function that draws the noise, and its log-density up to a constant.
 NOISE: tuple[tuple[Callable[[torch.Size], Tensor], Callable[[Tensor], Tensor]], ...] = (
     (torch.randn, lambda z: -0.5 * z * z),
     (laplace, lambda z: -z.abs()),
@@ -228,8 +229,8 @@ NOISE: tuple[tuple[Callable[[torch.Size], Tensor], Callable[[Tensor], Tensor]], 
 )
 
 
-def in_levels(centre: Tensor, sd: Tensor, mask: Tensor) -> Seen:
-    """Levels of centre and logistic noise: those have probabilities in closed form."""
+def in_levels(centre: Tensor, sd: Tensor, mask: Tensor) -> Observed:
+    """Levels of centre plus logistic noise, whose probabilities have a closed form."""
     noisy = centre + sd * torch.logit(torch.rand(centre.shape).clamp(1e-6, 1 - 1e-6))
     level, edge = levels(noisy, mask)  # edge [B, K+1, D]
     index = level.long()
@@ -238,13 +239,13 @@ def in_levels(centre: Tensor, sd: Tensor, mask: Tensor) -> Seen:
         below = torch.sigmoid((edge[i, :, j, None] - centre[i, draws, j]) / sd[i, draws, j])
         return below.diff(dim=0).clamp(min=1e-9).log()[index[i, rows, j]]
 
-    return Seen(standardise(level) * mask[:, None], by_coordinate(mask, of_coordinate))
+    return Observed(standardise(level) * mask[:, None], by_coordinate(mask, of_coordinate))
 
 
 def levels(v: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Each coordinate of v [B, N, D] cut into 2 to 16 levels (0, 1, ...) of unequal shares.
+    """Each coordinate of v [B, N, D] quantised to 2 to 16 levels (0, 1, ...) of unequal shares.
 
-    Fewer where there are more coordinates, so that combinations come again. -> levels [B, N, D]
+    There are fewer levels with more coordinates, so that combinations repeat. -> levels [B, N, D]
     and their edges [B, K+1, D], of which unused ones are infinite.
     """
     b, n, d = v.shape
@@ -258,10 +259,10 @@ def levels(v: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     return level, torch.cat([-ends, inner, ends], 1)
 
 
-def label(shown: tuple[Seen, ...], samples: int, queries: int) -> tuple[Tensor, Tensor]:
+def label(shown: tuple[Observed, ...], samples: int, queries: int) -> tuple[Tensor, Tensor]:
     """Mutual information [B] of the source and one side, or of two sides; and whether it is sure.
 
-    Each query's own draw makes densities too high, and without it they are too low.
+    Densities are too high with each query's own draw, and too low without it.
     """
     draws = samples + torch.arange(DRAWS)
     each = []  # of [2, Q]

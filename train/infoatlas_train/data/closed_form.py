@@ -2,13 +2,13 @@
 
 The bias correction (:mod:`infoatlas_train.fit_correction`) is fitted to them and to the atlas's:
 
-* ``straight``  one Gaussian or Student-t component, and no flow
-* ``clusters``  a few Gaussian clusters that dependence differs between, and no flow
-* ``products``  pairs of single coordinates, independent of the other pairs
-* ``codes``     pairs of letters, each pair with a noisy channel between them
-* ``paths``     two smooth paths, at the same time or one behind the other: few independent samples
+* ``elliptical``  one Gaussian or Student-t component, no flow (recipes call it ``straight``)
+* ``clusters``    a few Gaussian clusters with different dependence, no flow
+* ``products``    pairs of single coordinates, independent of the other pairs
+* ``codes``       pairs of letters, each pair with a noisy channel between them
+* ``paths``       two smooth paths, or one path at two times: few independent samples
 
-Each is called with the number of datasets, of samples, of queries behind a label and the dimension
+Each function takes the number of datasets, of samples, of queries behind a label and the dimension
 D of a side.
 """
 
@@ -23,7 +23,7 @@ from infoatlas_train.data.atlas import Atlas, Datasets
 from infoatlas_train.data.flows import orthogonal, random_flow, uniform
 from infoatlas_train.data.mixtures import Mixture, component, label, prescribed_correlation
 
-FULL = 0.3  # of straight data and clusters: as many dimensions as the model takes, as slices have
+FULL = 0.3  # of elliptical data and clusters: all dimensions of the model, as slices have
 APART = 12.0  # standard deviations of a cluster from the middle of all, at most
 CLOSEST = 0.999  # correlation in a cluster, at most: float32 has no more where clusters are apart
 CPU = torch.device("cpu")
@@ -36,13 +36,13 @@ UNRELATED = 0.4  # of paths side by side
 
 
 def without_queries(x: Tensor, y: Tensor, mi: Tensor) -> Datasets:
-    """Samples and truth alone: what a reading needs."""
+    """Samples and truth alone, as estimates need them."""
     count, _, dim = x.shape
     none, points = torch.zeros(count, 0), torch.zeros(count, 0, dim)
     return Datasets(x, y, points, points, none, none, mi, torch.full((count,), -1))
 
 
-def straight(count: int, samples: int, queries: int, dim: int) -> Datasets:
+def elliptical(count: int, samples: int, queries: int, dim: int) -> Datasets:
     """Single Gaussian or Student-t components, as the calibration has them too."""
     x, y = torch.zeros(2, count, samples, dim)
     mi = torch.zeros(count)
@@ -58,10 +58,10 @@ def straight(count: int, samples: int, queries: int, dim: int) -> Datasets:
 
 
 def clusters(count: int, samples: int, queries: int, dim: int) -> Datasets:
-    """Two to four Gaussian clusters, each dependent in its own way.
+    """Two to four Gaussian clusters with different dependence.
 
-    In half of the datasets they have the same correlations, in every other cluster of the opposite
-    sign: over all samples, the correlations cancel.
+    In half of the datasets they have the same correlations, but with the opposite sign in every
+    other cluster: over all samples, the correlations cancel.
     """
     x, y = torch.zeros(2, count, samples, dim)
     mi = torch.zeros(count)
@@ -91,7 +91,7 @@ def clusters(count: int, samples: int, queries: int, dim: int) -> Datasets:
 
 
 def products(count: int, samples: int, queries: int, dim: int) -> Datasets:
-    """(x_j, y_j) of the one-dimensional atlas for each j: what they know of each other adds up."""
+    """(x_j, y_j) of the one-dimensional atlas for each j; their mutual information adds up."""
     families = Atlas().families
     if torch.rand(()) < 0.5:  # all pairs of one kind
         families = {list(families)[int(torch.randint(len(families), ()))]: 1.0}
@@ -111,7 +111,7 @@ def products(count: int, samples: int, queries: int, dim: int) -> Datasets:
 
 
 def codes(count: int, samples: int, queries: int, dim: int) -> Datasets:
-    """Letters x_j and what a channel makes of them; in closed form (no queries).
+    """Letters x_j, and y_j the output of a channel; in closed form (no queries).
 
     In a fifth of the batches the other coordinates are noise.
     """
@@ -129,10 +129,11 @@ def codes(count: int, samples: int, queries: int, dim: int) -> Datasets:
 
 
 def channel(count: int, letters: int) -> Tensor:
-    """Joint probabilities [B, K, K+1]: a letter is kept, or lost and another one drawn for it.
+    """Joint probabilities [B, K, K+1]: a letter is kept, or replaced by a random one.
 
-    That one is any, or mostly one of them, the additional one too (an erasure). Some letters are
-    lost more often than others, or none is, and in half of the channels they change their names.
+    Replacements are uniform, or mostly one letter, and include the additional letter (an erasure).
+    Some letters are replaced more often than others, or none is. In half of the channels, kept
+    letters are permuted.
     """
     uneven = torch.tensor([0.0, 1.0, 10.0])[torch.randint(3, (2, count, 1))]
     given = (uneven[0].clamp(max=RARE) * torch.randn(count, letters)).softmax(1)
@@ -140,8 +141,8 @@ def channel(count: int, letters: int) -> Tensor:
     keep = 3 * torch.randn(count, 1) + torch.rand(count, 1).round() * torch.randn(count, letters)
     keep = torch.where(torch.rand(count, 1) < COPIES, 1.0, keep.sigmoid())[..., None]
     name = torch.arange(letters).expand(count, -1)
-    anew = torch.rand(count, letters).argsort(1)
-    name = torch.where(torch.rand(count, 1) < 0.5, name, anew)
+    permuted = torch.rand(count, letters).argsort(1)
+    name = torch.where(torch.rand(count, 1) < 0.5, name, permuted)
     kept = torch.nn.functional.one_hot(name, letters + 1)
     return given[..., None] * (keep * kept + (1 - keep) * other[:, None])
 
@@ -153,16 +154,16 @@ def information(table: Tensor) -> Tensor:
 
 
 def numbers(count: int, letters: int) -> Tensor:
-    """What stands for letters, in order or not, [B, K]: steps of one, or any numbers."""
+    """Numbers in place of letters, [B, K]: consecutive integers, or random numbers."""
     in_order = torch.arange(letters).float().expand(count, -1)
     return torch.where(torch.rand(count, 1) < 0.5, in_order, 3 * torch.randn(count, letters))
 
 
 def paths(count: int, samples: int, queries: int, dim: int) -> Datasets:
-    """Jointly Gaussian paths and white noise on them, bent by flows; in closed form (no queries).
+    """Jointly Gaussian paths with white noise, warped by flows; in closed form (no queries).
 
-    In order of time. Two in three are paths side by side, of which some stop and go; the others a
-    path and its past.
+    In order of time. Two thirds are two paths at the same time, some of which stop and go. The
+    others are a path and its past.
     """
     length = 1 << (4 * samples - 1).bit_length()
     white = uniform(count, math.log(1e-3), math.log(0.5), CPU).exp()[:, None, None]
@@ -178,7 +179,7 @@ def paths(count: int, samples: int, queries: int, dim: int) -> Datasets:
 
 
 def side_by_side(count: int, samples: int, dim: int, length: int) -> tuple[Tensor, ...]:
-    """Paths [B, n, 2D] of which each is one motion or the sum of two, their covariance, masks."""
+    """Paths [B, n, 2D], each one motion or the sum of two; their covariance, and masks."""
     mx, my = (sides(count, dim) for _ in range(2))
     my = torch.where(torch.rand(count, 1) < 0.5, mx, my)
     unrelated = torch.rand(count, 1, 1) < UNRELATED
@@ -200,7 +201,7 @@ def side_by_side(count: int, samples: int, dim: int, length: int) -> tuple[Tenso
 
 
 def behind(count: int, samples: int, dim: int, length: int) -> tuple[Tensor, ...]:
-    """A path of independent coordinates and the same some steps earlier: as side_by_side."""
+    """A path of independent coordinates and the same path some steps earlier; as side_by_side."""
     mask = sides(count, dim)
     lag = 1 + int(torch.rand(()) ** 3 * samples / 10)
     z, rho = smooth(lag * uniform((count, dim), -0.5, 2.0, CPU).exp(), length, lag)
@@ -218,8 +219,8 @@ def sides(count: int, dim: int) -> Tensor:
 def smooth(scale: Tensor, length: int, lag: int) -> tuple[Tensor, Tensor]:
     """Closed stationary Gaussian paths of unit variance, and their correlation at a lag.
 
-    Matern's spectrum at time scales [B, d] (in steps), of a roughness that is each dataset's own,
-    in half of them about a frequency; -> [B, length, d], [B, d].
+    They have Matern's spectrum at time scales [B, d] (in steps). Each dataset has a roughness of
+    its own, and half of them a frequency; -> [B, length, d], [B, d].
     """
     power = 1 + 4 * torch.rand(len(scale), 1, 1) ** 3  # 1: driven by noise, as an autoregression
     beat = (10 * torch.rand(len(scale), 1, 1) - 5).clamp(min=0)

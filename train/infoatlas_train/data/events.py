@@ -1,11 +1,11 @@
 """Rare events and sign interactions: families of the atlas whose truth is a table.
 
-* ``events``  flags, few levels and values that are zero most of the time, as contacts and counts
-  are: pairs of coordinates whose activity has a joint table of two by two, at times of rare ones
-* ``signs``   parities: the signs of some coordinates of both sides multiply to +1 more (or less)
-  often than not, while each side alone is independent of the other
+* ``events``  flags, levels and values that are zero most of the time, as contacts and counts are:
+  pairs of coordinates whose activity has a joint table of two by two, some of them rarely active
+* ``signs``   parities: the product of the signs of some coordinates of both sides is more often +1
+  than -1 (or less often), and nothing else depends on the other side
 
-Both are called as :mod:`infoatlas_train.data.families` are. Shapes: B datasets, N samples, Q
+Both have the interface of :mod:`infoatlas_train.data.families`. Shapes: B datasets, N samples, Q
 queries, D coordinates of a side.
 """
 
@@ -24,7 +24,7 @@ LEAST = 1e-9  # of the probabilities of a table, in logarithms
 
 
 def events(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs:
-    """Coordinate j of x is active with that of y, by a table; where both are, values may agree."""
+    """A table has the odds that coordinates j of x and y are active; their values may correlate."""
     mx, my = masks(settings.dim, b, dev)
     shape = b, settings.dim
     p = uniform(shape, math.log(RAREST), math.log(0.5), dev).exp()
@@ -39,7 +39,7 @@ def events(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs
     given = torch.where(active_x, (both / p)[:, None], ((q - both) / (1 - p))[:, None])
     active_y = torch.rand(b, samples, settings.dim, device=dev) < given
 
-    # What an active coordinate shows: one, a level of its own, or a number.
+    # Values of an active coordinate: one, a random level, or a real number.
     kind = torch.randint(3, (b, 1, settings.dim), device=dev)
     rho = (torch.rand(shape, device=dev) ** 0.5 * 0.98) * (mx * my) * (kind[:, 0] == 2)
     e, f = torch.randn(2, b, samples, settings.dim, device=dev)
@@ -72,7 +72,7 @@ def events(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs
 
 
 def signs(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs:
-    """Groups of up to two coordinates of each side, whose signs have a product of known odds."""
+    """Groups of up to two coordinates of each side; the product of their signs has known odds."""
     mx, my = masks(settings.dim, b, dev)
     x, y = (_symmetric(b, samples, settings.dim, dev) for _ in range(2))
     groups = (settings.dim + 1) // 2
@@ -110,7 +110,7 @@ def signs(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs:
 
 
 def _symmetric(b: int, samples: int, d: int, dev: torch.device) -> Tensor:
-    """Independent coordinates of both signs alike: normal, uniform or two clusters."""
+    """Independent coordinates, symmetric about zero: normal, uniform or two clusters."""
     z = torch.randn(b, samples, d, device=dev)
     kind = torch.randint(3, (b, 1, 1), device=dev)
     size = torch.where(kind == 1, 1.7 * torch.rand_like(z) + 1e-3, z.abs() + 1e-6)

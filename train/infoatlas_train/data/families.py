@@ -66,7 +66,7 @@ def mixture(settings: Settings, b: int, samples: int, dev: torch.device) -> Pair
 
 
 def canonical(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs:
-    """One Gaussian or Student-t component of a chosen strength: robots live at 1 to 5 nats."""
+    """One Gaussian or Student-t component of a chosen strength; robots often have 1 to 5 nats."""
     mx, my = masks(settings.dim, b, dev)
     log_weight, mean = (
         torch.zeros(b, 1, device=dev),
@@ -158,9 +158,9 @@ def _log_box(y: Tensor, centre: Tensor, half: Tensor, mask: Tensor) -> Tensor:
 def mean_density(table: Tensor, own: Tensor, most: float) -> Tensor:
     """Log of the mean likelihood over R draws, with the own draw and without: [2, ...].
 
-    table [..., R] of log-likelihoods, own [...] those of the own draws, of whose share in the mean
-    `most` counts. With the own draw the density is too high where dependence is strong, without it
-    too low.
+    table [..., R] are log-likelihoods, own [...] those of the own draws, whose share
+    in the mean is limited to `most`. If dependence is strong, the density is too high with the own
+    draw, and too low without it.
     """
     r = table.shape[-1]
     total = torch.logsumexp(table, -1)
@@ -193,8 +193,8 @@ def functional(settings: Settings, b: int, samples: int, dev: torch.device) -> P
     level = torch.exp(uniform(b, math.log(0.12), math.log(2.5), dev)) * excess(my)
     level = level[:, None, None]
     sd = level * torch.exp(swing * s.standardised(x).clamp(-2, 2))
-    # Bounded noise makes edges: the ratio is flat within a band and nothing outside. Only in one or
-    # two dimensions, where the draws fill the band.
+    # Bounded noise makes edges: the ratio is constant within a band and zero outside. Only with one
+    # or two dimensions, where the draws fill the band.
     flat = ((my.sum(1) <= 2) & (torch.rand(b, device=dev) < 0.4))[:, None, None]
     noise = torch.where(flat, 2 * torch.rand_like(centre) - 1, torch.randn_like(centre))
     y = (centre + sd * noise) * my[:, None]
@@ -220,7 +220,7 @@ def latent(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs
     """x = f(u) + noise, y = g(u) + noise; all densities by averaging over the same draws of u."""
     q = settings.queries
     mx, my = masks(settings.dim, b, dev)
-    du = torch.randint(1, 4, (b, 1), device=dev)  # whatever D: no draws would fill more
+    du = torch.randint(1, 4, (b, 1), device=dev)  # for any D: the draws would not fill more
     mu = (torch.arange(3, device=dev) < du).float()
     u = source(mu, samples + settings.draws - q)
     f, g = (
@@ -247,7 +247,7 @@ def latent(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs
 
 
 def discrete(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs:
-    """Labels through a noisy channel, seen as codes; in half of the datasets noise blurs y."""
+    """Labels through a noisy channel, observed as codes; half of the datasets have noise on y."""
     q = settings.queries
     mx, my = masks(settings.dim, b, dev)
     m = 8
@@ -263,7 +263,7 @@ def discrete(settings: Settings, b: int, samples: int, dev: torch.device) -> Pai
     code_x, code_y = (torch.randn(b, m, settings.dim, device=dev) for _ in range(2))
     grid = torch.rand(b, 1, 1, device=dev) < 0.5  # half of the codes on a grid, as counts are
     code_x, code_y = (torch.where(grid, (2 * c).round() / 2, c) for c in (code_x, code_y))
-    # Codes must tell the labels apart, else the channel is not the one in the table.
+    # Codes of different labels must differ, or the channel is not the one in the table.
     ramp = 0.25 * torch.arange(m, device=dev)[None, :, None]
     code_x, code_y = code_x.sort(1).values + ramp, code_y.sort(1).values + ramp
     noise = torch.exp(uniform(b, math.log(0.03), math.log(0.6), dev))[:, None, None]
@@ -274,9 +274,9 @@ def discrete(settings: Settings, b: int, samples: int, dev: torch.device) -> Pai
     log_table = table.clamp(min=1e-30).log()
     log_a, log_b = table.sum(2).clamp(min=1e-30).log(), table.sum(1).clamp(min=1e-30).log()
     yq, lq = y[:, -q:], lb[:, -q:]
-    seen = _log_kernel(yq, code_y * my[:, None], noise.expand(b, m, settings.dim), my)
+    observed = _log_kernel(yq, code_y * my[:, None], noise.expand(b, m, settings.dim), my)
     exact = torch.where(torch.arange(m, device=dev) == lq[..., None], 0.0, -1e4)
-    like = torch.where(blurred, seen, exact)  # [B, Q, label of y]
+    like = torch.where(blurred, observed, exact)  # [B, Q, label of y]
     marginal = torch.logsumexp(like + log_b[:, None], 2)
 
     def ratio(given: Tensor, like: Tensor, marginal: Tensor) -> Tensor:

@@ -26,10 +26,10 @@ def orthogonal(mask: Tensor) -> Tensor:
 class RandomFunction:
     """A random function of the coordinates in use: sums of sines, tanhs, kinks and squares.
 
-    The amplitudes are heavy tailed, so that some functions are nearly one clean sine or parabola
-    and some a tangle. In a third of the functions terms are multiplied by their neighbours, which
-    makes interactions of coordinates; some tanhs are steep as a switch. `smooth` leaves out all
-    that, kinks and squares too, and keeps the frequencies low.
+    The amplitudes are heavy tailed, so that some functions are nearly a single sine or parabola and
+    others complicated. In a third of the functions terms are multiplied by their neighbours, so
+    that coordinates interact, and some tanhs are as steep as a switch. `smooth` leaves out these
+    two, kinks and squares, and keeps the frequencies low.
     """
 
     def __init__(self, mask: Tensor, out: int, *, smooth: bool, units: int = 12) -> None:
@@ -64,7 +64,7 @@ class RandomFunction:
         return h @ self.amplitude
 
     def standardised(self, x: Tensor) -> Tensor:
-        """The same at zero mean and unit variance per output over the given points."""
+        """Values at zero mean and unit variance per output over the given points."""
         y = self(x)
         return (y - y.mean(1, keepdim=True)) / y.std(1, keepdim=True).clamp(min=1e-3)
 
@@ -105,7 +105,7 @@ def swirl(x: Tensor, mask: Tensor) -> Tensor:
     return z @ q.mT
 
 
-def bend(x: Tensor, mask: Tensor) -> Tensor:
+def warp(x: Tensor, mask: Tensor) -> Tensor:
     """Strictly monotone maps of single coordinates, of both signs of curvature."""
     kind = torch.randint(4, (x.shape[0], 1, x.shape[2]), device=x.device)
     a = torch.exp(uniform((x.shape[0], 1, x.shape[2]), -1.0, 1.2, x.device))
@@ -124,9 +124,9 @@ def random_flow(x: Tensor, mask: Tensor) -> Tensor:
     """
     layers = int(4 * torch.rand(()) ** 2)  # none in half of the cases
     for _ in range(layers):
-        layer = (couple, swirl, swirl, bend)[int(torch.randint(4, ()))]
+        layer = (couple, swirl, swirl, warp)[int(torch.randint(4, ()))]
         x = standardise(rotate(x, mask) if torch.rand(()) < 0.5 else x)
-        # Half of the datasets are spared: what no sample could tell apart teaches nothing.
+        # Half of the datasets are spared: too many layers leave nothing that a sample could show.
         spared = torch.rand(x.shape[0], 1, 1, device=x.device) < 0.5
         x = torch.where(spared, x, layer(x, mask) * mask[:, None])
     x = standardise(x)

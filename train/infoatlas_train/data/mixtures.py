@@ -1,6 +1,6 @@
 """Mixtures of Gaussian and Student-t components: exact densities, and correlations to give them.
 
-Also what every family of the atlas returns (:class:`Pairs`), for mixtures return it too.
+Also what the families of the atlas take and return (:class:`Settings`, :class:`Pairs`).
 
 Shapes: B datasets, K components, N samples, Q queries, D the width of a side.
 """
@@ -15,13 +15,14 @@ from torch import Tensor
 
 from infoatlas_train.data.flows import orthogonal, random_flow, uniform
 
-# Sides wider than this are not more dependent for it: what adds up over coordinates is made weaker
-# there. Else most wide datasets hold more than any sample, or the draws behind a label, can tell.
+# In sides wider than this, the dependence of each coordinate is weaker, so that wide datasets are
+# not more dependent as a whole. Otherwise most of them would have more mutual information than any
+# sample, or the draws behind a label, can resolve.
 WIDE = 5
 
 
 def excess(mask: Tensor, coordinates: float = WIDE) -> Tensor:
-    """How often the coordinates in use are more than `coordinates`, at least 1: [B, d] -> [B]."""
+    """The coordinates in use over `coordinates`, at least 1: [B, d] -> [B]."""
     return (mask.sum(1) / coordinates).clamp(min=1.0)
 
 
@@ -68,7 +69,7 @@ def finish(
     product: Tensor,
     mi: Tensor | None = None,
 ) -> Pairs:
-    """Send each side through a flow of its own; the log-ratio stays."""
+    """Apply a random flow to each side, which does not change the log-ratio."""
     x, y = random_flow(x, mx), random_flow(y, my)
     return Pairs(x, y, joint, product, joint.mean(1) if mi is None else mi)
 

@@ -1,14 +1,14 @@
-"""What sensors show of a body, with known mutual information: geometry, directions and counts.
+"""Sensors with known mutual information: geometry, directions and counts.
 
-Noisy channels (:mod:`infoatlas_train.data.channels`) are functions in general; these are the
-particular ones that robots are full of, and sides that no noise can be added to:
+Noisy channels (:mod:`infoatlas_train.data.channels`) have general functions. This module has the
+functions that are frequent in robots, and sides to which no noise can be added:
 
-* functions   linear maps, distances from beacons, turned frames, chains of links
-* sources     as the channels have them, or of length one, or shares of a whole
-* sides       a function and noise; a direction (von Mises and Fisher's law, of either sign at
-              times); counts (Poisson's, or so many of several kinds); shares of a whole
+* functions   linear maps, distances from beacons, rotated frames, chains of links
+* sources     those of the channels, or unit vectors, or compositions (positive, with sum one)
+* sides       a function plus noise; a direction (von Mises-Fisher distribution, sometimes of random
+              sign); counts (Poisson or multinomial); a composition (logistic-normal distribution)
 
-Nothing is bent. Shapes: B datasets, N samples, Q queries, R draws behind a label, D of a side.
+There are no flows. Shapes: B datasets, N samples, Q queries, R draws behind a label, D of a side.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from infoatlas_train.data.atlas import Datasets
 from infoatlas_train.data.channels import (
     DRAWS,
     HIDDEN,
-    Seen,
+    Observed,
     by_coordinate,
     function,
     label,
     noise_level,
-    seen,
+    observed,
     term,
     with_sure_labels,
 )
@@ -44,7 +44,7 @@ LARGEST_RATE = 60.0
 
 
 def sensors(count: int, samples: int, queries: int, dim: int) -> Datasets:
-    """x the source, y what a sensor shows of it; or both are what two sensors show."""
+    """x is the source and y a sensor's measurement of it; or both are measurements."""
     return with_sure_labels(attempt, count, samples, queries, dim)
 
 
@@ -65,18 +65,18 @@ def any_of(these: tuple[Any, ...]) -> Any:
     return these[int(torch.randint(len(these), ()))]
 
 
-def sensor(u: Tensor, mu: Tensor, mask: Tensor) -> Seen:
-    """A function of the source, and what is seen of it."""
+def sensor(u: Tensor, mu: Tensor, mask: Tensor) -> Observed:
+    """A function of the source, observed with noise."""
     centre = any_of(FUNCTIONS)(u, mu, mask.shape[1]) * mask[:, None]
     if torch.rand(()) < 0.4:
-        return seen(u, mu, centre, mask, 0.0)
+        return observed(u, mu, centre, mask, 0.0)
     return any_of(SIDES)(centre, mask)
 
 
 # --- sources ----------------------------------------------------------------------------------
 
 
-def as_it_is(u: Tensor, mask: Tensor) -> Tensor:
+def unchanged(u: Tensor, mask: Tensor) -> Tensor:
     return u
 
 
@@ -85,19 +85,19 @@ def of_length_one(u: Tensor, mask: Tensor) -> Tensor:
 
 
 def shares(u: Tensor, mask: Tensor) -> Tensor:
-    """Positive, with sum one; a single coordinate, whose share would be all, stays."""
-    whole = u.masked_fill(mask[:, None] == 0, -math.inf).softmax(2)
-    return torch.where(mask.sum(1)[:, None, None] > 1, whole, u)
+    """Positive, with sum one; a single coordinate, which would be constant, stays as it is."""
+    composition = u.masked_fill(mask[:, None] == 0, -math.inf).softmax(2)
+    return torch.where(mask.sum(1)[:, None, None] > 1, composition, u)
 
 
-SOURCES = as_it_is, as_it_is, of_length_one, shares
+SOURCES = unchanged, unchanged, of_length_one, shares
 
 
 # --- functions: u [B, N, d], mask [B, d] -> [B, N, out] -----------------------------------------
 
 
 def linear(u: Tensor, mask: Tensor, out: int) -> Tensor:
-    """A random matrix, or the coordinates themselves in a turned frame."""
+    """A random matrix, or the coordinates themselves in a rotated frame."""
     width = max(out, u.shape[2])
     any_matrix = torch.randn(len(u), u.shape[2], out) * mask[..., None]
     within = torch.nn.functional.pad(mask, (0, width - u.shape[2]))
@@ -113,7 +113,7 @@ def ranges(u: Tensor, mask: Tensor, out: int) -> Tensor:
 
 
 def turned_frames(u: Tensor, mask: Tensor, out: int) -> Tensor:
-    """Vectors of the plane, of the source or all the same one, turned by an angle of the source."""
+    """Vectors of the plane, from the source or constant, rotated by an angle from the source."""
     angle, values = reach(u) * term(u, mask), []
     for _ in range(0, out, 2):
         known = (torch.rand(len(u), 1) < 0.3).float()
@@ -123,7 +123,7 @@ def turned_frames(u: Tensor, mask: Tensor, out: int) -> Tensor:
 
 
 def chain(u: Tensor, mask: Tensor, out: int) -> Tensor:
-    """Where the ends of links are, from the tip back, each turned against the one before."""
+    """Positions of the ends of links, from the tip back; each link is rotated against the last."""
     joints = [reach(u) * term(u, mask) for _ in range(2 + int(torch.randint(2, ())))]
     at, angle, ends = [torch.zeros(u.shape[:2])] * 2, torch.zeros(u.shape[:2]), []
     for joint in joints:
@@ -135,7 +135,7 @@ def chain(u: Tensor, mask: Tensor, out: int) -> Tensor:
 
 
 def reach(u: Tensor) -> Tensor:
-    """Radians per unit of a term [B, 1]: from small angles to more than a turn."""
+    """Radians per unit of a term [B, 1]: from small angles to more than a full rotation."""
     return uniform(len(u), math.log(0.3), math.log(2.5), CPU).exp()[:, None]
 
 
@@ -151,8 +151,8 @@ FUNCTIONS: tuple[Callable[[Tensor, Tensor, int], Tensor], ...] = (
 # --- sides: centre [B, N, D], mask [B, D] -------------------------------------------------------
 
 
-def directions(centre: Tensor, mask: Tensor) -> Seen:
-    """Of length one, about the direction of the centre; in three of ten of either sign."""
+def directions(centre: Tensor, mask: Tensor) -> Observed:
+    """Unit vectors around the direction of the centre; 30% of the datasets have random signs."""
     b, n, _ = centre.shape
     centre = normalize(centre + 1e-6 * mask[:, None], dim=2)
     kappa = noise_level(mask).pow(-2)
@@ -175,24 +175,24 @@ def directions(centre: Tensor, mask: Tensor) -> Seen:
         along = kappa[i] * (values[i, rows] @ centre[i, draws].mT)
         return torch.logaddexp(along, -along) - math.log(2) if either[i] else along
 
-    return Seen(values, log_likelihood)
+    return Observed(values, log_likelihood)
 
 
-def counts(centre: Tensor, mask: Tensor) -> Seen:
-    """How often something happens: Poisson, 1 to 20 times where the centre is 0."""
+def counts(centre: Tensor, mask: Tensor) -> Observed:
+    """Numbers of events: Poisson, with a mean of 1 to 20 where the centre is 0."""
     mean = uniform(len(mask), 0.0, math.log(20.0), CPU).exp()[:, None, None]
     rate = (mean * torch.exp(gain(mask) * centre)).clamp(max=LARGEST_RATE)
-    seen_counts = torch.poisson(rate) * mask[:, None]
+    observed_counts = torch.poisson(rate) * mask[:, None]
 
     def of_coordinate(i: int, j: int, rows: Tensor, draws: Tensor) -> Tensor:
         own = rate[i, draws, j]
-        return seen_counts[i, rows, j, None] * own.log() - own
+        return observed_counts[i, rows, j, None] * own.log() - own
 
-    return Seen(seen_counts, by_coordinate(mask, of_coordinate))
+    return Observed(observed_counts, by_coordinate(mask, of_coordinate))
 
 
-def kinds(centre: Tensor, mask: Tensor) -> Seen:
-    """Of 1 to 60 things, how many are of each kind; a last kind is counted too or is not."""
+def kinds(centre: Tensor, mask: Tensor) -> Observed:
+    """Of 1 to 60 things, the number of each kind; the last kind is observed or is not."""
     logits, _ = with_a_last(gain(mask) * centre, mask)
     total = round(MOST_COUNTED ** float(torch.rand(())))
     share = logits.softmax(2)
@@ -202,13 +202,13 @@ def kinds(centre: Tensor, mask: Tensor) -> Seen:
     def log_likelihood(i: int, rows: Tensor, draws: Tensor) -> Tensor:
         return number[i, rows] @ log_share[i, draws].mT
 
-    return Seen(number[..., :-1], log_likelihood)
+    return Observed(number[..., :-1], log_likelihood)
 
 
-def parts_of_a_whole(centre: Tensor, mask: Tensor) -> Seen:
-    """Shares of noisy logits (a logistic-normal law); a last part is shown too or is not."""
+def parts_of_a_whole(centre: Tensor, mask: Tensor) -> Observed:
+    """Softmax of noisy logits (logistic-normal); the last part is observed or is not."""
     noise, size = noise_level(mask)[:, None, None], gain(mask)
-    # The last part's logit is 0, so shares tell of the other logits just what those themselves do.
+    # The last part's logit is 0, so the shares determine the other logits.
     noisy = size * (centre + noise * torch.randn_like(centre))
     logits, free = with_a_last(noisy, mask)
 
@@ -216,19 +216,19 @@ def parts_of_a_whole(centre: Tensor, mask: Tensor) -> Seen:
         at = logits[i, rows, j, None] / size[i, 0]
         return -0.5 * ((at - centre[i, draws, j]) / noise[i, 0]).square()
 
-    return Seen(logits.softmax(2)[..., :-1], by_coordinate(free, of_coordinate))
+    return Observed(logits.softmax(2)[..., :-1], by_coordinate(free, of_coordinate))
 
 
 def gain(mask: Tensor) -> Tensor:
-    """How much a unit of the centre counts in a logit or the log of a rate: [B, 1, 1]."""
+    """Factor of the centre in a logit or in the log of a rate: [B, 1, 1]."""
     return uniform(len(mask), math.log(0.3), math.log(2.5), CPU).exp()[:, None, None]
 
 
 def with_a_last(logits: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """Logits [B, N, D + 1] of which that of a last kind is 0, and a mask [B, D] of the others.
 
-    In half of the datasets of two coordinates or more the last kind is one of those; in the others
-    it is the additional one, which is not shown.
+    In half of the datasets with two or more coordinates, the last kind is one of the coordinates.
+    In the others it is additional, and not observed.
     """
     used = mask.sum(1)
     within = (torch.rand(len(mask)) < 0.5) & (used > 1)
@@ -238,4 +238,9 @@ def with_a_last(logits: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     return torch.cat([logits, beside], 2), mask * ~last
 
 
-SIDES: tuple[Callable[[Tensor, Tensor], Seen], ...] = directions, counts, kinds, parts_of_a_whole
+SIDES: tuple[Callable[[Tensor, Tensor], Observed], ...] = (
+    directions,
+    counts,
+    kinds,
+    parts_of_a_whole,
+)

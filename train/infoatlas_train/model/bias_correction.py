@@ -1,12 +1,16 @@
 """The learned bias correction: an estimate of what the Donsker-Varadhan bound misses.
 
-A critic that falls short reads too little, and much of what it misses can be seen in the sample:
-neighbours agree more than the critic does, norms depend on each other, ratios vary over product
-pairs, states last. These *diagnostic features* enter small networks, which are fitted after
-pretraining to datasets of known mutual information (:mod:`infoatlas_train.fit_correction`). They
-give the correction, which is added, and the predicted error of the sum. (At small n the correction
-can be negative: the readout, solved on the sample that it reads, reads too much there.) The paper
-has the bound alone. Checkpoints call this module `gap`.
+A suboptimal critic underestimates the mutual information. Statistics of the sample predict by how
+much: log-ratios of neighbours, dependence of the norms, variance of the density ratio over product
+pairs, autocorrelation. These *diagnostic features* are the inputs of small networks, which are
+fitted after pretraining to datasets of known mutual information
+(:mod:`infoatlas_train.fit_correction`). Some of the networks predict the correction, which is added
+to the bound, and the others the error of the sum. At small n the correction can be negative: the
+readout is solved and evaluated on the same sample, which overestimates. The paper has the bound
+alone.
+
+Checkpoints and graphs call this module `gap`, the networks of the correction `missing` and those of
+the predicted error `doubt`. Shipped files depend on these names.
 
 Shapes: B datasets (or slices), n samples, C context samples, M shifts, D inputs a side, E
 diagnostic features.
@@ -29,7 +33,7 @@ FALL = 0.7  # of log-scales from one direction to the next, in the second metric
 LOCAL = 2  # terms of the local values
 LAGS = 1, 3, 9, 27, 81, 243  # of autocorrelations
 HEADS, UNITS, DROPOUT = 4, 128, 0.1
-BOUND = 4.0  # standard deviations: diagnostics beyond what the fit has seen are clipped
+BOUND = 4.0  # standard deviations; larger features are rare in the fit, and are clipped
 
 
 @dataclass
@@ -40,7 +44,7 @@ class Evaluation:
     product: Tensor  # [B, M, n] T on the product pairs
     anchor_joint: Tensor  # [B, n] the anchor alone
     anchor_product: Tensor  # [B, M, n]
-    counts: Counts | None  # neighbours, where the bias correction shares the critic's
+    counts: Counts | None  # of neighbours, if the bias correction uses those of the critic
     elsewhere: Callable[[Tensor, Tensor], Tensor]  # T on other pairs: [B, q, D] x 2 -> [B, q]
 
 
@@ -62,7 +66,7 @@ class Heads(nn.Module):
         return (h @ self.last + self.constant)[..., 0]
 
     def slope(self, z: Tensor) -> Tensor:
-        """Slope of their mean: [B, E]. Written out, for the graph has no autograd."""
+        """Slope of their mean: [B, E]. Written out, because graphs have no autograd."""
         before = self.by_head(self.first(z))
         between = gelu(before) @ self.second + self.bias
         d = (gelu_slope(between) * self.last.mT) @ self.second.mT * gelu_slope(before)
@@ -78,9 +82,9 @@ class Found:
     """The correction of an estimate."""
 
     correction: Tensor  # [B] nats, to be added to the bound
-    spread: Tensor  # [B] nats: 1.645 times it is met or exceeded by a tenth of the errors
-    slope: Tensor  # [B] of the correction on the bound
-    effect: Tensor  # [B, n] of each sample on the correction beside it, zero mean
+    spread: Tensor  # [B] nats, predicted error: a tenth of the errors exceed 1.645 times it
+    slope: Tensor  # [B] of the correction as a function of the bound
+    effect: Tensor  # [B, n] of each sample on the correction through other features, zero mean
 
 
 class BiasCorrection(nn.Module):
@@ -99,10 +103,11 @@ class BiasCorrection(nn.Module):
         self.doubt = Heads(size)  # log nats
 
     def forward(self, x: Tensor, y: Tensor, e: Evaluation, sequence: Tensor) -> Found:
-        """Canonical x, y [B, n, D], the critic on them, and where the samples in order of time are.
+        """Correction of the estimate of canonical samples x, y [B, n, D].
 
-        Diagnostics that are means over samples count in the effects of samples; autocorrelations
-        do not.
+        e is the critic on them, and `sequence` [n] the positions of the samples in order of time.
+        The effects of samples include the features that are means over samples, and leave out the
+        autocorrelations.
         """
         diagnostics, terms = self.diagnostics(x, y, e, sequence)
         slope = self.slope(diagnostics)
@@ -150,8 +155,8 @@ class BiasCorrection(nn.Module):
 def ratios(x: Tensor, y: Tensor, e: Evaluation, local: Tensor, ratio: Tensor) -> list[Tensor]:
     """The estimate of the anchor, the size of the sample, and the spread of the ratios.
 
-    local [B, n] and ratio [B, P] are log-ratios of the critic on joint and on product pairs.
-    Bounded where possible: two nearly equal solves must not give different diagnostics.
+    local [B, n] and ratio [B, P] are log-ratios of the critic on joint and on product pairs. They
+    are bounded where possible, so that two nearly equal solves give nearly equal features.
     """
     log_n = torch.log(sample_size(x))[:, 0]
     log_shifts = torch.log(torch.ones_like(ratio).sum(1)) - log_n
@@ -188,10 +193,10 @@ def moments(x: Tensor, y: Tensor) -> Tensor:
 def persistence(x: Tensor, y: Tensor, sequence: Tensor) -> Tensor:
     """Autocorrelations of x and of y, and the log of the effective sample size: [B, 2L + 1].
 
-    Slow series look dependent even where the sides are independent: their correlation varies as
-    that of n / (1 + 2 sum_k rho_x(k) rho_y(k)) independent samples.
-    `sequence` [n] has the positions of the samples in order of time; in any other order, as that
-    of independent samples, autocorrelations vanish.
+    Slow series appear dependent even if the sides are independent: their correlation varies like
+    that of n / (1 + 2 sum_k rho_x(k) rho_y(k)) independent samples. `sequence` [n] has the
+    positions of the samples in order of time. Independent samples have no autocorrelation, nor
+    have samples in any other order.
     """
     n = x.shape[1]
     lags = torch.tensor(LAGS, device=x.device)
@@ -203,20 +208,20 @@ def persistence(x: Tensor, y: Tensor, sequence: Tensor) -> Tensor:
     products = torch.where(within, (v[:, None] * partners(v, then)).sum(-1), 0.0)  # [2B, L, n]
     both = products.sum(-1) / (v * v).sum((1, 2)).clamp(min=1e-6)[:, None]
     both = both[: x.shape[0]], both[x.shape[0] :]
-    # A lag stands for those nearest to it; the lags are powers of three.
+    # Each lag represents the lags nearest to it: all of them are powers of three.
     worth = 1 + 2 * ((4 / 3 * lags) * (both[0] * both[1]).clamp(min=0)).sum(1, keepdim=True)
     return torch.cat([*both, -torch.log(worth)], 1)
 
 
 def own_counts(x: Tensor, y: Tensor, fall: float) -> Counts:
-    """Neighbours in a metric that falls by exp(-fall) a direction; 0: it is even."""
+    """Counts of neighbours. Scales of the metric fall by exp(-fall) from direction to direction."""
     direction = torch.arange(x.shape[-1], device=x.device)
     scale = torch.exp((-fall * direction).clamp(min=-3)) / (2 * default_width(x, y)[:, :, None])
     return counts(x, y, scale)
 
 
 def neighbours(near: Counts, local: Tensor) -> Tensor:
-    """For each sample and width of a kernel: log-ratio, number of neighbours, and what is missed.
+    """For each sample and width of a kernel: log-ratio, neighbours, and what the critic misses.
 
     `local` [B, n] are the log-ratios of the critic: -> [B, n, 3 COUNTED].
     """

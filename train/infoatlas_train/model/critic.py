@@ -1,12 +1,12 @@
-"""The critic: what the hypernetwork writes, evaluated on pairs, and the Donsker-Varadhan readout.
+"""The critic that the hypernetwork writes: evaluation on pairs, and Donsker-Varadhan readout.
 
     T(x, y) = T0(x, y) + psi(x, y) . a
 
 T0 is the Gaussian anchor, the closed-form log-ratio of a Gaussian copula with the (shrunk)
-canonical correlations. psi are F features from generated layers: each side has a network of its
-own, run once per sample, and the two meet in a layer that is run once per pair; and K of what
-neighbours say (train/infoatlas_train/model/neighbour_features.py). The coefficients a are solved,
-not guessed: damped Newton steps of the DV objective, inside the forward pass.
+canonical correlations. psi are F generated features and K features of neighbours
+(train/infoatlas_train/model/neighbour_features.py). For the generated features each side has a
+network of its own, which runs once per sample, and one more layer combines both sides of a pair.
+The coefficients a are solved inside the forward pass, by damped Newton steps of the DV objective.
 
 Shapes: B datasets (or slices), n samples, M shifts, D inputs a side, H units a side, F features.
 """
@@ -21,10 +21,10 @@ from torch.nn.functional import gelu
 
 LOG_2 = 0.6931471805599453
 SHARES = (1.0, 0.9, 0.8, 0.65, 0.5, 0.3, 0.0)  # of the solved part
-CRITIC_SHARES = (1.0, 0.8, 0.6, 0.4, 0.25, 0.15, 0.08, 0.0)  # of the critic as a whole
-BLOCK = 36  # rows that the graph inverts in one piece, but for a critic that is refined
+CRITIC_SHARES = (1.0, 0.8, 0.6, 0.4, 0.25, 0.15, 0.08, 0.0)  # of the critic, anchor included
+BLOCK = 36  # rows that the graph inverts in one piece; refined critics have larger blocks
 LEAST_EIGENVALUE = 1e-4  # of a matrix of unit diagonal; ridges keep it above
-FAR_BELOW = -1e9  # a critic of no weight
+FAR_BELOW = -1e9  # value of the critic that gives a pair no weight
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Theta:
     """The complete generated parameters of one critic per dataset (the paper's theta).
 
     The network of a side has three layers, [B, 2D+2, H], [B, H+1, H] (the last row of both is the
-    bias) and [B, H+2D+1, F]. `ridge` regularises the solve; where the readout is generated it holds
+    bias) and [B, H+2D+1, F]. `ridge` regularises the solve; with a generated readout it contains
     the coefficients themselves.
     """
 
@@ -47,10 +47,10 @@ class Theta:
 
 
 def side_inputs(x: Tensor, sample: Tensor | None = None) -> Tensor:
-    """What the critic sees of a side: x, its log-norm r, and r x: [B, n, D] -> [B, n, 2D+1].
+    """Inputs of the critic from one side: x, its log-norm r, and r x: [B, n, D] -> [B, n, 2D+1].
 
-    Heavy tails and spirals are hard to express without the norm. It is relative to the mean square
-    of `sample` (x itself where not given).
+    Heavy tails and spirals are hard to express without the norm. The norm is relative to the mean
+    square of `sample` (x itself if not given).
     """
     size = x.square().sum(-1, keepdim=True)
     known = size if sample is None else sample.square().sum(-1, keepdim=True)
@@ -59,29 +59,31 @@ def side_inputs(x: Tensor, sample: Tensor | None = None) -> Tensor:
 
 
 def sample_size(x: Tensor) -> Tensor:
-    """n of samples [B, n, D], as a float tensor [B, 1]: a graph would freeze x.shape[1]."""
+    """n of samples [B, n, D], as a float tensor [B, 1]: graphs would make x.shape[1] a constant."""
     return torch.ones_like(x[:, :, 0]).sum(1, keepdim=True)
 
 
 def fisher_z(x: Tensor, y: Tensor) -> Tensor:
     """Fisher z of the correlations of samples in canonical form: x, y [B, n, D] -> [B, D].
 
-    Computed through 1 - rho = mean((x - y)^2) / 2, which keeps its digits when rho is nearly 1, and
-    clamped at what n samples can tell: 1 - rho^2 >= max(1 / n^2, 2e-5).
+    Computed through 1 - rho = mean((x - y)^2) / 2, which is accurate when rho is nearly 1, and
+    clamped to what n samples can resolve: 1 - rho^2 >= max(1 / n^2, 2e-5).
     """
     n = sample_size(x)
     used = (x.square().mean(1) > 0.5) & (y.square().mean(1) > 0.5)
-    gap = (x - y).square().mean(1) / 2  # 1 - rho
+    complement = (x - y).square().mean(1) / 2  # 1 - rho
     least = torch.clamp(n.square().reciprocal(), min=2e-5) / 2
-    gap = torch.minimum(torch.maximum(gap, least), 2 - least)
-    return torch.where(used, 0.5 * torch.log((2 - gap) / gap), torch.zeros_like(gap))
+    complement = torch.minimum(torch.maximum(complement, least), 2 - least)
+    return torch.where(
+        used, 0.5 * torch.log((2 - complement) / complement), torch.zeros_like(complement)
+    )
 
 
 def capped(z: Tensor, n: Tensor) -> Tensor:
-    """Shrink Fisher z [B, D] so that the anchor claims little more than n samples can show: [B, D].
+    """Shrink Fisher z [B, D] to little more information than n samples can show: [B, D].
 
-    Above log n nats no product pair comes near the joint ones, and the empirical DV formula runs
-    away. A smooth cap at log n + 1.5 keeps the readout finite and growing, also on x = y.
+    Above log n nats no product pair comes near the joint pairs, and the empirical DV formula
+    diverges. A smooth cap at log n + 1.5 keeps the readout finite and growing, also on x = y.
     """
     information = (z + torch.nn.functional.softplus(-2 * z) - LOG_2).sum(-1, keepdim=True)
     return z * (1 + (information / (torch.log(n) + 1.5)).pow(4)).pow(-0.25)
@@ -90,12 +92,13 @@ def capped(z: Tensor, n: Tensor) -> Tensor:
 def anchor(z: Tensor, x: Tensor, y: Tensor, partner: Tensor | None = None) -> Tensor:
     """Log-ratio of the Gaussian copula of correlations tanh(z), z [B, D], of pairs.
 
-    x, y [B, n, D] -> [B, n]; with partners [M, n], of x_i and y_partner: [B, M, n]. Per sample but
-    for one squared difference; multiplied out it would lose its digits where rho is nearly 1.
+    x, y [B, n, D] -> [B, n]; with partners [M, n], of x_i and y_partner: [B, M, n]. All terms are
+    computed per sample, except for one squared difference of pairs: expanded, it would lose its
+    digits where rho is nearly 1.
     """
-    gap = 2 / (torch.exp(2 * z) + 1)  # 1 - rho
-    rho = (1 - gap).clamp(min=0)  # (canonical correlations are not negative)
-    variance = gap * (2 - gap)  # 1 - rho^2
+    complement = 2 / (torch.exp(2 * z) + 1)  # 1 - rho
+    rho = (1 - complement).clamp(min=0)  # (canonical correlations are not negative)
+    variance = complement * (2 - complement)  # 1 - rho^2
     constant = -0.5 * torch.log(variance).sum(-1)[:, None]
     # (the slope of a root at zero is infinite)
     weight = (rho / (2 * variance)).clamp(min=1e-12).sqrt()[:, None]
@@ -123,7 +126,7 @@ def affine(x: Tensor, weight: Tensor) -> Tensor:
 
 
 def features(theta: Theta, sx: Tensor, sy: Tensor) -> Tensor:
-    """Features of pairs from what the sides say of them: [B, .., F] x 2 -> [B, .., F]."""
+    """Features of pairs from the outputs of both sides: [B, .., F] x 2 -> [B, .., F]."""
     h = gelu(sx + sy)
     shape = h.shape
     h = h.reshape(shape[0], -1, shape[-1])
@@ -194,15 +197,15 @@ def solve_readout(
 ) -> Tensor:
     """Coefficients of the features that maximise the DV objective around the anchor: [B, F].
 
-    psi [B, R, F] features (F counts those of neighbours too) and t0 [B, R] anchor of R pairs, of
-    which the first n are the joint ones and the others product pairs; ridge [B, F], in units of
-    standardised features. The last `natural` features have a scale of their own: coefficients and
-    ridge are in it. Between the damped Newton steps lies a chord step each, which takes the new
-    gradient with the old curvature: nearly as good as one Newton step more, and nearly free. The
-    result is the highest of all steps, because a step can overshoot. `start` [B, F] is a first
-    guess, from features little different. `exact` solves by factorisation, as training does; the
-    graph has products of matrices alone (`inverse` with its `block`), and tests hold one to the
-    other.
+    psi [B, R, F] features (F includes those of neighbours) and t0 [B, R] anchor of R pairs, of
+    which the first n are the joint pairs and the others product pairs; ridge [B, F], in units of
+    standardised features. The last `natural` features are not standardised: their coefficients and
+    ridge are in units of the features. Each damped Newton step is followed by a chord step, with
+    the new gradient and the old curvature, which is nearly as good as a Newton step and costs
+    little. A step can overshoot, so the result is the step of the highest objective. `start`
+    [B, F] are coefficients to begin with, from slightly different features. `exact` solves by
+    factorisation, as in training. Graphs have only products of matrices (`inverse` with its
+    `block`), and tests compare both.
     """
     is_joint = torch.arange(t0.shape[1], device=psi.device) < n
     joint = is_joint.to(psi.dtype) / is_joint.to(psi.dtype).sum()  # [R] weights of a mean
@@ -268,9 +271,10 @@ def solved(a: Tensor, inverted: Tensor | None, b: Tensor) -> Tensor:
 def best_share(t0: Tensor, step: Tensor, t0_product: Tensor, step_product: Tensor) -> Tensor:
     """Share of the solved features that maximises the DV objective over all product pairs: [B].
 
-    The solve sees some of the product pairs, and where dependence is strong few of them come near
-    the joint ones: one pair more can show that it went too far. t0, step [B, n] anchor and solved
-    features on the joint pairs; t0_product, step_product [B, P] on all product pairs.
+    The solve uses some of the product pairs. If dependence is strong, few of them come near the
+    joint pairs, and the other product pairs can show that the solve overshot. t0, step [B, n] are
+    anchor and solved features on the joint pairs; t0_product, step_product [B, P] on all product
+    pairs.
     """
     share = torch.tensor(SHARES, dtype=t0.dtype, device=t0.device)
     value = t0.mean(1, keepdim=True) + share * step.mean(1, keepdim=True)
@@ -279,17 +283,17 @@ def best_share(t0: Tensor, step: Tensor, t0_product: Tensor, step_product: Tenso
 
 
 def largest_of_best(value: Tensor, share: Tensor) -> Tensor:
-    """The share [K] of the highest value [B, K], of several the largest: [B]."""
+    """The share [K] of the highest value [B, K]; of equally high ones the largest: [B]."""
     return torch.where(value >= value.amax(-1, keepdim=True), share, 0.0).amax(-1)
 
 
 def critic_share(joint: Tensor, product: Tensor) -> Tensor:
     """Share of the whole critic, anchor included, that maximises the DV objective: [B].
 
-    The anchor is evaluated far out where values are rare: the ones of a flag that is set in 1% of
-    the samples lie at seven standard deviations, and the few product pairs in which two of them
-    meet outweigh all others in the log-mean-exp. Among the shares is 0, whose bound is 0, so no
-    bound falls below 0. Elsewhere the share is 1. joint [B, n], product [B, P] values of T.
+    Rare values are evaluated far from the mean: the ones of a flag that is set in 1% of the samples
+    lie at seven standard deviations, and the few product pairs of two such samples outweigh all
+    others in the log-mean-exp. One of the shares is 0, with a bound of 0, so that no bound is
+    negative. On other data the share is 1. joint [B, n], product [B, P] are values of T.
     """
     share = torch.tensor(CRITIC_SHARES, dtype=joint.dtype, device=joint.device)
     top = product.amax(1, keepdim=True)

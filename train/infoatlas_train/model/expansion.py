@@ -1,8 +1,8 @@
 """Weights of a small hypernetwork as a start for a larger one.
 
-A network can be trained with fewer inputs, features, metrics or rounds of refinement first, where
-a step takes less time. On data that the small network takes, the larger one then writes the same
-features, and further ones beside them. Widths, heads and numbers of tokens have to be equal.
+A network can first be trained with fewer inputs, features, metrics or rounds of refinement, so that
+a step takes less time. On data that fit the small network, the larger one then writes the same
+features, and more of them. Widths, heads and numbers of tokens have to be equal.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from infoatlas_train.config import HypernetworkConfig
 from infoatlas_train.model.hypernetwork import Hypernetwork
 
 GROWING = ("dim", "features", "metrics", "refinements")
-# How the critic is solved and read: no weight depends on it.
+# Settings of the solve and the readout, on which no weight depends.
 FREE = (
     "newton_steps", "solve_shifts", "refine_shifts", "refine_turns", "ridge_floor", "shared", "gap",
     "padding",
@@ -28,8 +28,8 @@ def expanded(
 ) -> dict[str, Tensor]:
     """Weights of a hypernetwork of configuration `small` for one of configuration `large`.
 
-    What reads a new input starts at zero. What writes a new part of the critic starts as a new
-    network does, except that the old features do not mix with the new ones at first.
+    Weights of new inputs start at zero. Weights that write new parts of the critic start as in a
+    new network, except that the old features do not mix with the new ones at first.
 
     Raises
     ------

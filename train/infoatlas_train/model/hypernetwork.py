@@ -1,10 +1,10 @@
-"""The hypernetwork: reads a sample, writes the critic (paper, section 3.1).
+"""The hypernetwork: from a sample to the parameters of its critic (paper, section 3.1).
 
-Joint path, marginal path, fusion and parameter generation carry the paper's names. What differs:
-generation is token-wise (each unit token that has read the data writes its own rows of every layer
-of the critic, instead of one MLP that writes all of it: `generator_layers`), tokens read the data
-once more after the fusion, and the last layer of the critic is solved (`readout="solved"`; the
-paper's is "generated").
+Joint path, marginal path, fusion and parameter generation have the paper's names. Three things
+differ from the paper. Generation is token-wise: each unit token writes its own rows of every layer
+of the critic (with `generator_layers` one MLP writes all rows, as in the paper). The tokens attend
+to the data once more after the fusion. The last layer of the critic is solved (`readout="solved"`;
+the paper's is "generated").
 
 Shapes: B datasets (or slices), n samples, D inputs a side, W width, U unit tokens.
 """
@@ -25,9 +25,9 @@ from infoatlas_train.model.refinement import LAYERS
 class Attention(nn.Module):
     """Tokens attend to samples through keys and values, both linear in the samples.
 
-    The projection of the keys is applied to the queries, and that of the values after the mean, so
-    that the samples enter two products as they are: no [B, n, 2W] keys and values, and nothing of
-    length n is transposed.
+    The projection of the keys is applied to the queries, and the projection of the values after the
+    mean. So the samples themselves enter both products: there are no keys and values [B, n, 2W],
+    and nothing of length n is transposed.
     """
 
     def __init__(self, width: int, heads: int) -> None:
@@ -90,8 +90,8 @@ class SelfAttention(nn.Module):
         return tokens + self.mlp(tokens)
 
 
-class Reading(nn.Module):
-    """Tokens read samples: cross-attention and MLP. The samples come embedded, as [B, n, W]."""
+class CrossAttention(nn.Module):
+    """Cross-attention of tokens to embedded samples [B, n, W], and an MLP."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -172,10 +172,10 @@ class Hypernetwork(nn.Module):
         self.condition = nn.Sequential(
             nn.Linear(4 * c.dim + 1 + d * d, w), nn.GELU(), nn.Linear(w, w)
         )
-        # joint path: latent queries read paired samples
+        # joint path: latent queries attend to paired samples (checkpoints have "reading" in names)
         self.pair_embedding = nn.Sequential(nn.Linear(2 * d + c.dim + 1, w), nn.GELU())
         self.q_joint = nn.Parameter(torch.randn(c.joint_latents, w))
-        self.joint_reading = Reading(w, c.heads)
+        self.joint_reading = CrossAttention(w, c.heads)
         self.joint_layers = nn.ModuleList(SelfAttention(w, c.heads) for _ in range(c.joint_layers))
         # marginal path: f_x, f_y, and learned queries in both directions
         self.f_x = nn.Sequential(nn.Linear(d, w), nn.GELU(), nn.Linear(w, 2 * w))
@@ -188,9 +188,9 @@ class Hypernetwork(nn.Module):
         )
         # fusion: the marginal tokens query the joint ones
         self.fusion_norm = nn.LayerNorm(w)
-        self.fusion = Reading(w, c.heads)
-        # the fused unit tokens read the pairs again
-        self.readings = nn.ModuleList(Reading(w, c.heads) for _ in range(c.rounds))
+        self.fusion = CrossAttention(w, c.heads)
+        # the fused unit tokens attend to the pairs again
+        self.readings = nn.ModuleList(CrossAttention(w, c.heads) for _ in range(c.rounds))
         self.layers = nn.ModuleList(SelfAttention(w, c.heads) for _ in range(c.rounds))
         self.generation = ParameterGeneration(c)
         self.shrinkage = nn.Linear(w, c.dim)
@@ -199,7 +199,7 @@ class Hypernetwork(nn.Module):
         if c.metrics:
             self.kernels = nn.Linear(w, c.metrics * (2 * c.dim + c.widths))
             nn.init.zeros_(self.kernels.weight)
-            # The first metric is even, the next ones look more and more at the first directions.
+            # The first metric weights all directions equally, later ones more and more the first.
             falling = -0.7 * torch.arange(c.metrics)[:, None] * torch.arange(c.dim)
             falling = falling.clamp(min=-3.0)
             with torch.no_grad():
@@ -208,10 +208,10 @@ class Hypernetwork(nn.Module):
                 )
 
     def fix(self) -> None:
-        """Merge the weights of attention once, for a graph that need not compute them."""
+        """Merge the weights of attention once, so that a graph does not compute them."""
         with torch.no_grad():
             for part in self.modules():
-                if isinstance(part, (Reading, SelfAttention)):
+                if isinstance(part, (CrossAttention, SelfAttention)):
                     part.attention.fixed = part.attention.merged(part.kv)
             self.attend_x.fixed = self.attend_x.merged(self.f_x[2])
             self.attend_y.fixed = self.attend_y.merged(self.f_y[2])
@@ -223,7 +223,7 @@ class Hypernetwork(nn.Module):
         z = fisher_z(x, y)
         xn, yn = side_inputs(x), side_inputs(y)
         used = torch.cat([x.square().mean(1), y.square().mean(1)], -1)
-        # How the sides move together, their norms included: what turns with the norm shows here.
+        # Cross-moments of the sides, norms included: they show rotations that depend on the norm.
         moments = xn.mT @ yn / x.shape[1] - xn.mean(1)[:, :, None] * yn.mean(1)[:, None]
         moments = moments.flatten(1).clamp(-3, 3)
         fact = torch.cat([torch.log(n) / 4 - 1.5, torch.tanh(z), z / 3, used, moments], -1)
@@ -235,7 +235,7 @@ class Hypernetwork(nn.Module):
         for layer in self.joint_layers:
             h_joint = layer(h_joint)
 
-        # Queries that speak of x attend to y, and the other way round; no pairing is seen here.
+        # Queries of x attend to y, and queries of y to x; the pairing is not used here.
         q_x, q_y = self.q_x_to_y + condition, self.q_y_to_x + condition
         h_marginal = (
             q_x
@@ -246,8 +246,8 @@ class Hypernetwork(nn.Module):
             h_marginal = layer(h_marginal)
 
         tokens = self.fusion(h_marginal, self.fusion_norm(h_joint))
-        for reading, layer in zip(self.readings, self.layers, strict=True):
-            tokens = layer(reading(tokens, pairs))
+        for attention, layer in zip(self.readings, self.layers, strict=True):
+            tokens = layer(attention(tokens, pairs))
 
         w = self.generation(tokens)
         shrink = 1.05 * torch.sigmoid(self.shrinkage(tokens.mean(1)).float())
@@ -256,7 +256,7 @@ class Hypernetwork(nn.Module):
         if c.metrics:
             written = self.kernels(tokens.mean(1)).float().unflatten(1, (c.metrics, -1))
             metric = written[..., : -c.widths].unflatten(-1, (2, c.dim)).clamp(-4, 3)
-            if c.shared:  # in units of the sharpest direction in use, so that widths cannot drift
+            if c.shared:  # in units of the sharpest direction in use, so that widths do not drift
                 there = used.unflatten(-1, (1, 2, c.dim)) > 0.5
                 sharpest = torch.where(there, metric, -4.0).amax((2, 3), keepdim=True)
                 metric = (metric - sharpest).clamp(min=-3)

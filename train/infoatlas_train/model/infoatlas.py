@@ -1,7 +1,7 @@
-"""The whole model: the hypernetwork writes a critic, and here the critic is evaluated.
+"""The complete model: a hypernetwork, and the evaluation of the critic that it writes.
 
-A sample goes in; its critic is written, refined, its readout solved, and the Donsker-Varadhan
-formula applied to it, in one forward pass.
+One forward pass writes the critic of a sample, refines it, solves its readout, and applies the
+Donsker-Varadhan formula and the bias correction.
 
 Shapes: B datasets (or slices), n samples, D inputs a side, M shifts, F features.
 """
@@ -47,7 +47,7 @@ from infoatlas_train.model.refinement import (
 def float32_only(x: Tensor) -> AbstractContextManager[None]:
     """Solve and readout in float32 also under autocast.
 
-    Where there is no autocast it is no context at all, because the graph is traced through here.
+    Without autocast it is an empty context, because graphs are traced through it.
     """
     on = torch.is_autocast_enabled(x.device.type)
     return torch.autocast(x.device.type, enabled=False) if on else nullcontext()
@@ -84,6 +84,7 @@ class InfoAtlas(nn.Module):
         super().__init__()
         self.config = config
         self.hypernetwork = Hypernetwork(config)
+        # Checkpoints and graphs have the name `gap` for the bias correction.
         self.gap = BiasCorrection(config.gap) if config.gap else None
 
     def critic(self, x: Tensor, y: Tensor, shifts: Tensor, *, exact: bool = True) -> Evaluation:
@@ -121,7 +122,7 @@ class InfoAtlas(nn.Module):
                     exact=exact,
                     natural=c.metrics * c.widths,
                     start=start,
-                    # Rounds bring features together, and a small error of a solve grows in them.
+                    # Rounds make features similar, which amplifies small errors of a solve.
                     block=theta.ridge.shape[1] if c.refinements else BLOCK,
                 )
             else:
@@ -152,11 +153,11 @@ class InfoAtlas(nn.Module):
     ) -> tuple[Theta, Tensor | None]:
         """Rounds of refinement: the corrected critic, and its last coefficients [B, F+K].
 
-        shifts [M] with 0 as the first; near [B, M, n, K] kernel features of those pairs, which
-        stay as they are, so that the rounds go after what they miss. The slopes count as constants
-        in training (first order): a third of the time, and gradients that do not explode. Rounds
-        that all see the same few product pairs fit them and overshoot on the others, so they can
-        take turns.
+        shifts [M] start with 0. near [B, M, n, K] are the kernel features of those pairs; they are
+        constant, and the rounds improve what they miss. In training the slopes are constants too
+        (first order), which takes a third of the time and keeps gradients from exploding. If all
+        rounds used the same few product pairs, they would overfit to them, so the rounds can take
+        turns over more pairs.
         """
         c = self.config
         if not c.refinements:
@@ -208,7 +209,7 @@ class InfoAtlas(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Canonical x, y [B, n, D], shifts [M] -> mi [B], pointwise, influence [B, n], spread [B].
 
-        sequence [n] has the positions of the samples in order of time; none, they have no order.
+        sequence [n] has the positions of the samples in order of time; None if they have no order.
         """
         e = self.critic(x, y, shifts, exact=exact)
         mi, log_z = donsker_varadhan(e.joint, e.product.flatten(1))

@@ -1,17 +1,17 @@
-"""Kernel log-ratios: what the neighbours of a pair say, as features beside the generated ones.
+"""Kernel log-ratios: features of a pair from its neighbours, beside the generated features.
 
-A generated layer has to find the form of a dependence; neighbours show any form, if there are
-enough of them. For a pair (x, y) and a Gaussian kernel k
+A generated layer has to represent the form of a dependence. Neighbours represent any form, if there
+are enough of them. For a pair (x, y) and a Gaussian kernel k
 
     log( (sum_k k(x - x_k) k(y - y_k) + a) / (sum_k k(x - x_k) sum_k k(y - y_k) / C + a) )
 
-compares how many of C context samples lie near in both sides with how many would if the sides were
-independent; a pseudo-count a draws it to zero where there are few. No sample counts as a neighbour
-of its own, so that the features are honest on the sample that the readout is solved on. (A product
-pair leaves out two samples where a joint pair leaves out one, which costs it about 1/n.) The
-hypernetwork writes the metrics; each is used at several widths. The solve decides how far to go by
-them. (The estimate of Moon, Rajagopalan and Lall, 1995, made of the same kernels, is what results
-if it gives one of them the coefficient one, and nothing else.)
+compares how many of C context samples are near in both sides with how many would be if the sides
+were independent. A pseudo-count a shrinks it to zero where there are few. A sample is not a
+neighbour of itself, so that the features are unbiased on the sample that the readout is solved on.
+(A product pair leaves out two samples and a joint pair one, a difference of about 1/n.) The
+hypernetwork writes the metrics, each is used at several widths, and the solve weights the features.
+(One of them with the coefficient one, and no other feature, is the estimate of Moon, Rajagopalan
+and Lall, 1995.)
 
 Shapes: B datasets (or slices), n samples, C context samples, M shifts, D inputs a side, K features.
 """
@@ -27,9 +27,9 @@ from torch import Tensor
 from infoatlas_train.model.critic import partners, sample_size
 
 PSEUDO_COUNT = 0.3
-# Context samples times samples, at most: beyond it the first samples stand for all (they enter
-# shuffled), and memory stays linear in n. Beyond n = 5,000 the context shrinks, and with it what
-# neighbours can tell.
+# Context samples times samples, at most. In larger samples the first samples are the context (they
+# are shuffled), and memory stays linear in n. Beyond n = 5,000 the context shrinks, and features
+# become less accurate.
 BUDGET = 5_120_000
 CONTEXT, TRAINING_CONTEXT = 1024, 320
 COUNTED = 5  # widths at which the bias correction counts neighbours
@@ -45,7 +45,7 @@ def context_size(n: int, most: int = CONTEXT) -> int:
 
 
 def default_width(x: Tensor, y: Tensor) -> Tensor:
-    """n^(-1/(d+4)), d the dimensions of both canonical sides: [B, 1]. As a rule of thumb has it."""
+    """n^(-1/(d+4)), d the dimensions of both canonical sides: [B, 1]: the usual rule of thumb."""
     used = (torch.cat([x, y], -1).square().mean(1) > 0.5).float().sum(-1, keepdim=True)
     return torch.exp(-torch.log(sample_size(x)) / (used + 4))
 
@@ -87,10 +87,10 @@ class Kernels:
     ) -> tuple[Tensor, Counts | None]:
         """Features of the pairs (i, partner[m, i]) of the sample itself: [B, M, n, K].
 
-        Training takes them as `constant`: the metrics learn from pairs outside, where the same sums
-        take no gather and a fraction of the time. If `counted`, the neighbours of the samples in
-        the first metric too, at `COUNTED` widths of which the first is twice the widest kernel;
-        the first partners must be the samples' own.
+        In training they are `constant`: the metrics are trained on pairs outside of the sample,
+        where the same sums need no gather and take a fraction of the time. If `counted`, the result
+        includes counts of the samples' neighbours in the first metric, at `COUNTED` widths of which
+        the first is twice the widest kernel; the first partners must be the samples themselves.
         """
         features, counts = [], []
         for metric, (x, y) in enumerate(zip(self.x, self.y, strict=True)):
@@ -134,7 +134,7 @@ def _scaled(x: Tensor, y: Tensor, scale: Tensor) -> tuple[list[Tensor], list[Ten
 def levels(x: Tensor, y: Tensor, c: int, widths: int) -> Iterator[tuple[Tensor, Tensor]]:
     """Kernel values of a scaled sample, [B, n, C] of each side, each width half the one before.
 
-    No sample is a neighbour of its own.
+    A sample is not a neighbour of itself.
     """
     position = torch.arange(x.shape[1], device=x.device)
     others = (position[:, None] != position[None, :c]).to(x.dtype)  # [n, C]
@@ -167,7 +167,7 @@ def counts(x: Tensor, y: Tensor, scale: Tensor) -> Counts:
 
 
 def together(found: list[tuple[Tensor, Tensor, Tensor]], c: int) -> Counts:
-    """Of several widths."""
+    """The counts of several widths in one object."""
     return Counts(*(torch.cat(sums, -1) for sums in zip(*found, strict=True)), c)
 
 
@@ -183,7 +183,7 @@ def gaussian(a: Tensor, b: Tensor) -> Tensor:
 
 
 def log_ratio(both: Tensor, near_x: Tensor, near_y: Tensor, c: int) -> Tensor:
-    """Neighbours in both sides over those that independent sides would have, as a logarithm."""
+    """Logarithm of the neighbours in both sides over those expected of independent sides."""
     expected = near_x * near_y / c
     return torch.log((both + PSEUDO_COUNT) / (expected + PSEUDO_COUNT))
 

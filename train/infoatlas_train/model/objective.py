@@ -1,10 +1,10 @@
-"""The meta-objective: what the hypernetwork is pretrained to do.
+"""The meta-objective of pretraining.
 
-The critic written from a support sample is scored on fresh pairs of the same distribution, against
-the exact log-ratio (held out, so that it learns not to memorise its sample), and the in-sample DV
-readout, which is what a user gets, is drawn to the true mutual information at every n. That is the
-objective "distilled". Two others need no truth, and are there to be compared with: "in-sample-dv",
-the paper's Eq. 6, and "held-out-dv", the same on fresh pairs.
+The objective "distilled" has two parts. The critic written from a support sample is compared with
+the exact log-ratio on held-out pairs of the same distribution, so that it does not memorise its
+sample. The in-sample DV readout, which is the estimate of a user, is compared with the true mutual
+information at every n. Two other objectives need no truth and are there for comparison:
+"in-sample-dv", the paper's Eq. 6, and "held-out-dv", the same on held-out pairs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from infoatlas_train.model.critic import donsker_varadhan
 from infoatlas_train.model.infoatlas import InfoAtlas
 
 OBJECTIVES = ("distilled", "held-out-dv", "in-sample-dv")
-HIGHEST_MI = 6.5  # nats; above it a sample cannot tell, and the model must only not overshoot
+HIGHEST_MI = 6.5  # nats; samples cannot resolve more, and above it only overestimates are penalised
 
 
 def query_scores(support: Tensor, query: Tensor) -> Tensor:
@@ -78,9 +78,9 @@ def distillation(t: Tensor, log_ratio: Tensor) -> Tensor:
 
 
 def squared_error(mi: Tensor, truth: Tensor) -> Tensor:
-    """Squared relative error of readings, in units of half of 0.1 nats and 30% of the truth: [B].
+    """Squared relative error of estimates, in units of half of 0.1 nats and 30% of the truth: [B].
 
-    Above HIGHEST_MI only what is too much counts.
+    Above HIGHEST_MI only overestimates count.
     """
     error = torch.where(truth < HIGHEST_MI, mi - truth, (mi - truth).clamp(min=0))
     return (error / (0.1 + 0.3 * truth.clamp(min=0)) / 0.5).square()
@@ -113,7 +113,7 @@ def losses(
     r_joint, r_product = data.joint[:, :q], data.product[:, : q - 1]
     distilled = distillation(t_joint, r_joint) + distillation(t_product, r_product)
     pointwise = smooth_l1_loss(t_joint, r_joint, beta=0.5, reduction="none").mean(1)
-    # Bounded (Geman-McClure): what no sample of n could show must not inflate the rest.
+    # Bounded (Geman-McClure), so that datasets no sample of n could resolve do not dominate.
     u = squared_error(mi, data.mi)
     calibration = u / (1 + u)
     parts = {"distilled": distilled, "pointwise": pointwise, "calibration": calibration}

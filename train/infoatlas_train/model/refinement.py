@@ -1,11 +1,11 @@
-"""Refinement: rounds that correct the written critic by the slope of its own objective.
+"""Refinement: rounds of gradient ascent that improve the written critic on its sample.
 
-The hypernetwork writes the critic in one reading, and its features can miss how a side has to be
-unrolled. In each round the readout is solved on the features at hand, the slope of the DV objective
-on the rows of every layer is taken (by the envelope theorem the solved coefficients count as
-constants), and the rows move along it, with momentum. How far each row moves is written by the
-hypernetwork, which knows n and has learned from the held-out objective when to stay. The rounds are
-part of the one forward pass, of fixed length and plain products, so they export like the rest.
+The hypernetwork writes the critic in one pass, and its features can miss a nonlinear map of a side.
+Each round solves the readout on the present features, computes the slope of the DV objective on the
+rows of every layer (by the envelope theorem the solved coefficients are constants), and changes the
+rows along it, with momentum. The hypernetwork writes the rate of each row. It was trained on the
+held-out objective with n among its inputs, so rates are small where ascent would overfit. The
+rounds are part of the forward pass, with a fixed number and plain products, and so can be exported.
 
 Shapes: B datasets (or slices), n samples, M shifts of which the first is 0 (the joint pairs),
 D inputs a side, H units a side, F features.
@@ -39,7 +39,7 @@ def detached(theta: Theta) -> Theta:
 
 
 def pairs_of_round(i: int, count: int, turns: int, device: torch.device) -> Tensor:
-    """The pairs of round i: the joint ones, and the next `count` of so many product pairs."""
+    """Indices of the pairs of round i: the joint pairs, and `count` of `turns` product pairs."""
     return torch.tensor([0, *(1 + (i * count + j) % turns for j in range(count))], device=device)
 
 
@@ -83,7 +83,7 @@ def pair_slopes(
     d_mix = layer_slope(h.flatten(1, 2), d_p.flatten(1, 2))
     d_h = d_psi + (d_p.flatten(1, 2) @ theta.mix[:, :-1].mT).unflatten(1, (m, n))
     d_s = d_h * gelu_slope(s)
-    # The pair (i, shift) holds y of sample i + shift: gather what belongs to each y.
+    # The pair (i, shift) consists of x_i and y_{i + shift}: gather the slopes of each y.
     back = shift_index(-shifts, n) + n * torch.arange(m, device=s.device)[:, None]
     d_y = d_s.flatten(1, 2).index_select(1, back.flatten()).unflatten(1, (m, n)).sum(1)
     return d_s.sum(1), d_y, d_mix
@@ -92,11 +92,10 @@ def pair_slopes(
 def moved(
     theta: Theta, slopes: list[Tensor], rate: Tensor, velocity: list[Tensor] | None
 ) -> tuple[Theta, list[Tensor]]:
-    """Rows moved along the slopes: rate [B, LAYERS, F], of which units take their share.
+    """Rows moved along the slopes: rate [B, LAYERS, F]; layers of H units use every (F/H)-th rate.
 
-    `velocity` is what an earlier round returned beside its theta: half of it is added to the
-    slopes. Steps are relative to the size of a layer, and large slopes count little more than small
-    ones.
+    `velocity` is the second result of the round before: half of it is added to the slopes. Steps
+    are relative to the size of a layer, and bounded, so that large slopes do not dominate.
     """
     weights = [*theta.side_x, *theta.side_y, theta.bias, theta.mix]
     out, speeds = [], []
