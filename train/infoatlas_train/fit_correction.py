@@ -107,8 +107,8 @@ def examples(
 ) -> dict[str, Tensor]:
     """Truth, bound and diagnostics of the batch of this number, shuffled as in the runtime.
 
-    All are evaluated as time series. Only paths are in order of time, and other datasets have no
-    autocorrelation to show.
+    All are evaluated as time series: paths and the chains of the atlas are in order of time, and
+    the other datasets are independent samples.
     """
     x, y, *_ = canonical_datasets(data, config.dim, 0, config.padding)
     order = torch.randperm(x.shape[1])
