@@ -135,7 +135,7 @@ import logging, sys
 import tensorrt_bindings as trt
 sys.modules["tensorrt"] = trt
 from infoatlas_export.tensorrt import _compile, _monitor, make_profiles
-from infoatlas_rt import model_file
+from infoatlas_rt.models import model_file
 from infoatlas_rt.backends.tensorrt import Messages, load_tensorrt
 from infoatlas_rt.errors import ProviderError
 
