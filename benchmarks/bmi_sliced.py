@@ -49,8 +49,8 @@ def cases(folder: Path, sizes: Sequence[int], seeds: int) -> list[Case]:
 def order(rows: list[Row]) -> float:
     """Spearman's rank correlation of estimates and truths, mean over seeds."""
     truth = [row.truth for row in rows]
-    readings = np.array([row.estimates for row in rows]).T
-    return float(np.mean([spearmanr(reading, truth).statistic for reading in readings]))
+    all_found = np.array([row.estimates for row in rows]).T
+    return float(np.mean([spearmanr(found, truth).statistic for found in all_found]))
 
 
 def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int], listed: set[str]) -> str:

@@ -84,7 +84,7 @@ def loop(
     )
     envs = Timed(vector, ("step",), clock)
     streams = [
-        Timed(stream, ("push", "reset", "reading"), clock)
+        Timed(stream, ("push", "reset", "latest"), clock)
         for stream in (
             VectorTracker(keystates, number),
             VectorWindows(number, estimator, every=every),

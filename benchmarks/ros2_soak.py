@@ -152,7 +152,7 @@ def main() -> int:
         "sent": sent,
         "received": int(status["received"]),
         "lost_on_the_way": sent - int(status["received"]),
-        "readings": int(status["readings"]),
+        "estimates": int(status["estimates"]),
         "overtaken": int(status["dropped: newer came"]),
         "queue_full": int(status["dropped: queue full"]),
         "key_states": int(status["key states"]),
@@ -164,7 +164,7 @@ def main() -> int:
             "every_half_minute": np.round(memory[:: max(1, round(30 / 5))], 1).tolist(),
         },
         "latency_ms": {
-            "what": "from when the input was due to be sent to the arrival of its reading",
+            "what": "from when the input was due to be sent to the arrival of its estimate",
             "p50": round(float(np.percentile(late, 50)), 1),
             "p99": round(float(np.percentile(late, 99)), 1),
             "max": round(float(late.max()), 1),

@@ -40,7 +40,7 @@ from .slicing_studies import (
 )
 
 
-def reading(row: Row) -> str:
+def summary(row: Row) -> str:
     return f"{number(row['mean'])} ± {number(row['spread'])}"
 
 
@@ -64,7 +64,7 @@ def page(about: dict[str, Any], rows: list[Row]) -> str:
         table(
             ["k", "truth of slices", *(f"S = {count}" for count in COUNTS)],
             [
-                [str(k), number(own[0]["truth"]), *(reading(row) for row in own)]
+                [str(k), number(own[0]["truth"]), *(summary(row) for row in own)]
                 for k in WIDTHS
                 for own in [pick(rows, study="slices", k=k)]
             ],
@@ -78,7 +78,7 @@ def page(about: dict[str, Any], rows: list[Row]) -> str:
             [
                 [
                     f"{kind}, {number(s['rho'])}",
-                    *(text for row in (s, w) for text in (number(row["truth"]), reading(row))),
+                    *(text for row in (s, w) for text in (number(row["truth"]), summary(row))),
                 ]
                 for rho in SPARSE
                 for kind in ("sparse", "dense")
@@ -102,9 +102,9 @@ def page(about: dict[str, Any], rows: list[Row]) -> str:
                     f"{d}, {ratio:g}",
                     str(k),
                     number(own[0]["truth"], 4),
-                    reading(own[0]),
+                    summary(own[0]),
                     number(own[0]["unsliced_truth"]),
-                    reading(own[1]) if len(own) > 1 else "too wide",
+                    summary(own[1]) if len(own) > 1 else "too wide",
                 ]
                 for d, k, ratio in RADII
                 for own in [pick(rows, study="vanishing", d=d, ratio=ratio)]
@@ -115,7 +115,7 @@ def page(about: dict[str, Any], rows: list[Row]) -> str:
         table(
             ["rho^2", "truth of slices", *(f"n = {n}" for n in sizes)],
             [
-                [f"{square:g}", number(own[0]["truth"]), *(reading(row) for row in own)]
+                [f"{square:g}", number(own[0]["truth"]), *(summary(row) for row in own)]
                 for square in (0.0, 0.1, 0.5)
                 for own in [pick(rows, study="samples", **{"rho^2": square})]
             ],
@@ -125,7 +125,7 @@ def page(about: dict[str, Any], rows: list[Row]) -> str:
         table(
             ["motion", *(f"{n} steps" for n in lengths)],
             [
-                [motion, *(reading(row) for row in pick(rows, study="windows", motion=motion))]
+                [motion, *(summary(row) for row in pick(rows, study="windows", motion=motion))]
                 for motion in dict.fromkeys(row["motion"] for row in pick(rows, study="windows"))
             ],
         ),

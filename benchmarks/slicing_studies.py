@@ -181,7 +181,7 @@ def walk(steps: int, keep: float, rng: np.random.Generator) -> Array:
 
 
 def windows(model: str, repeats: int, lengths: Sequence[int]) -> Iterator[Row]:
-    """Readings of two independent robots in one window: the truth at every instant is 0."""
+    """Estimates of two independent robots in one window: the truth at every instant is 0."""
     for motion, keep in (("random walks", 1.0), ("autoregressions, 0.9", 0.9)):
         for length in lengths:
             values = []

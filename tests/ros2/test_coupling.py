@@ -54,7 +54,7 @@ def poses(positions, start):
 
 
 def test_the_grasp_couples_tool_and_cube(bench, demonstrations):
-    """Each event and each reading is the library's; after a reset all begins anew."""
+    """Each event and each estimate is the library's; after a reset all begins anew."""
     motions = []
     subscription = bench.node.create_subscription(
         MutualInformation,

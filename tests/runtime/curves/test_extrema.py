@@ -18,10 +18,10 @@ SHARED -= SHARED.mean()
 
 
 def detect(shape, paired=0.02, common=0.2, seed=0, z=4, **options):
-    """Key states of a curve whose readings share most of their noise, as those of a robot do.
+    """Key states of a curve whose estimates share most of their noise, as those of a robot do.
 
-    `paired` is the standard error of a reading beyond the `common` one that all readings share.
-    It is independent from reading to reading, which is what z = 4 is for.
+    `paired` is the standard error of an estimate beyond the `common` one that all estimates share.
+    It is independent from estimate to estimate, which is what z = 4 is for.
     """
     rng = np.random.default_rng(seed)
     own = rng.standard_normal((len(shape), N))
@@ -73,7 +73,7 @@ def test_steps_are_changes_where_they_are_and_a_ramp_has_none():
 
 
 def test_differences_are_judged_in_pairs():
-    """A hill of 1.4 single standard errors is certain, as the readings share their samples."""
+    """A hill of 1.4 single standard errors is certain, as the estimates share their samples."""
     low = hill(height=0.3)
     single = np.hypot(0.02, 0.2)
     (state,) = detect(low, kinds=["maximum"])
@@ -84,7 +84,7 @@ def test_differences_are_judged_in_pairs():
 
 @pytest.mark.parametrize("z", [3.0, 3.5, 5.0])
 def test_z_is_what_was_compared_with_the_threshold(z):
-    """At the reading before the report, the same number is still below the threshold."""
+    """At the estimate before the report, the same number is still below the threshold."""
     height, single = hill(), 0.05
     (state,) = _independent(height, single, z)
     before, then = height[state.index] - height[[state.detected_at - 1, state.detected_at]]
@@ -206,8 +206,8 @@ def test_trajectories_that_end_are_left_out_of_the_pairing():
     assert len(curve_of(values, influence).extrema(delay=10 / 59)) == 1
 
 
-def reading(step: int, mi: float, effect: np.ndarray) -> WindowEstimate:
-    """A reading of a window of 50 steps; each step keeps its influence while it stays."""
+def newest(step: int, mi: float, effect: np.ndarray) -> WindowEstimate:
+    """A estimate of a window of 50 steps; each step keeps its influence while it stays."""
     steps = np.arange(step - 49, step + 1)
     estimate = SimpleNamespace(mi=mi, influence=effect[steps], per_slice=np.array([mi]))
     return WindowEstimate(step / 10, estimate, 0.0, 1.0, 2, steps)
@@ -221,7 +221,7 @@ def test_windows_of_a_stream_are_paired_by_step():
         detector = ExtremumDetector(kinds=["maximum"], delay=2.0)
         found = []
         for t in range(60, 300):
-            now = reading(t, values[t], effect)
+            now = newest(t, values[t], effect)
             if shift:  # as if no two windows had a step in common
                 now = WindowEstimate(now.stamp, now.estimate, 0.0, 1.0, 2, now.steps + 60 * t)
             found += detector.push(now)
@@ -236,9 +236,9 @@ def test_a_stream_that_starts_anew_resets_the_detector():
     effect = np.random.default_rng(0).standard_normal(400)
     detector = ExtremumDetector(delay=2.0)
     for t in range(60, 100):
-        detector.push(reading(t, 1.0, effect))
+        detector.push(newest(t, 1.0, effect))
     assert detector.count == 40
-    detector.push(reading(60, 1.0, effect))
+    detector.push(newest(60, 1.0, effect))
     assert detector.count == 1
 
 

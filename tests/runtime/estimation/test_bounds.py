@@ -1,4 +1,4 @@
-"""Sides whose values repeat: known entropies, and readings that stay within their bounds."""
+"""Sides whose values repeat: known entropies, and estimates that stay within their bounds."""
 
 import math
 

@@ -171,15 +171,15 @@ def test_series_are_shifted_in_a_circle(estimator):
 
 
 def test_the_given_pairing_is_one_among_equals(estimator):
-    """However far y was shifted before, the readings of all shifts are the same."""
+    """However far y was shifted before, the estimates of all shifts are the same."""
     rng = np.random.default_rng(0)
     x, y = autoregression(0.9, 40, rng), autoregression(0.9, 40, rng)
-    readings = []
+    estimates = []
     for shift in (0, 1, 13):
         result = independence_test(x, np.roll(y, shift, axis=0), estimator, time_series=True)
-        readings.append(np.sort([result.mi, *result.null]))
-    np.testing.assert_allclose(readings[1], readings[0], atol=1e-3)
-    np.testing.assert_allclose(readings[2], readings[0], atol=1e-3)
+        estimates.append(np.sort([result.mi, *result.null]))
+    np.testing.assert_allclose(estimates[1], estimates[0], atol=1e-3)
+    np.testing.assert_allclose(estimates[2], estimates[0], atol=1e-3)
 
 
 def test_memory_is_kept_by_shifts_and_not_by_permutations(estimator):

@@ -383,7 +383,7 @@ def test_range_of_floats(estimator):
 
 @pytest.fixture(scope="module")
 def latent_pairs():
-    """Twelve coordinates a side that share three latent ones, and their sliced reading."""
+    """Twelve coordinates a side that share three latent ones, and their sliced estimate."""
     rng = np.random.default_rng(8)
     z = rng.standard_normal((N, 3))
     x, y = (z @ rng.standard_normal((3, 12)) + 0.5 * rng.standard_normal((N, 12)) for _ in range(2))

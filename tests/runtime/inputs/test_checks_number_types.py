@@ -109,11 +109,11 @@ def test_large_integers_in_a_window(estimator, form):
 
     online = OnlineEstimator(estimator, window=60)
     for t in range(N):
-        reading = online.push(state(t))
+        newest = online.push(state(t))
     small = np.stack([COUNTS, OTHER], axis=1)
     expected = estimator.estimate(small[40:], small[38:98], time_series=True)
-    assert not reading.estimate.degenerate and reading.estimate.constant_x == ()
-    assert reading.estimate.mi == expected.mi
+    assert not newest.estimate.degenerate and newest.estimate.constant_x == ()
+    assert newest.estimate.mi == expected.mi
 
 
 def test_large_integers_in_a_pool():
@@ -202,7 +202,7 @@ def test_short_floats_are_pushed_without_warnings_and_infinities_refused(estimat
                     assert online.push(np.array([bad, 0, 0], dtype)) is None
                     assert online.reason.startswith("refused: NaN, masked, infinite")
                     wide.push(np.array([bad, 0, 0]))
-            reading = online.push(state)
+            newest = online.push(state)
             expected = wide.push(state.astype(float))
     assert online.counts["NaN"] == 3
-    assert reading.estimate.mi == expected.estimate.mi
+    assert newest.estimate.mi == expected.estimate.mi

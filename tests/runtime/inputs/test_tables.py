@@ -132,8 +132,8 @@ def test_rows_of_a_frame_are_states(frames):
     assert tracker.step == other.step
 
     online = OnlineEstimator(RecordingEstimator(8), window=20)
-    readings = [online.push(row, stamp=float(i)) for i, row in frames[0].iterrows()]
-    assert online.counts["accepted"] == len(frames[0]) and readings[-1] is not None
+    estimates = [online.push(row, stamp=float(i)) for i, row in frames[0].iterrows()]
+    assert online.counts["accepted"] == len(frames[0]) and estimates[-1] is not None
 
     pool = PooledPairs(3, 4, lag=1)
     rows = [pd.DataFrame([f.iloc[i] for f in frames[:3]]) for i in range(2)]

@@ -93,22 +93,22 @@ def stream_of(bag, topics, fields, estimator, delay=1.0, **options):
 
 @pytest.mark.parametrize("storage", STORAGES)
 def test_same_numbers_as_the_estimator_fed_directly(bags, recorded, estimator, storage):
-    """To the last bit: readings, standard errors, key states.
+    """To the last bit: estimates, standard errors, key states.
 
-    Key states are those of all readings, though only every sixth is asked for.
+    Key states are those of all estimates, though only every sixth is asked for.
     """
     options = {"window": 40, "lag": 2, "lag_seconds": 0.1}
     states, stamps = recorded
     detector = ExtremumDetector(delay=1.0)
     dense, online = (OnlineEstimator(estimator, every=n, **options) for n in (1, 6))
-    readings, found = [], []
+    estimates, found = [], []
     for state, stamp in zip(states[:, :3], stamps, strict=True):
-        reading = dense.push(state, stamp)
-        found += [] if reading is None else detector.push(reading)
-        reading = online.push(state, stamp)
-        readings += [] if reading is None else [reading]
+        latest = dense.push(state, stamp)
+        found += [] if latest is None else detector.push(latest)
+        latest = online.push(state, stamp)
+        estimates += [] if latest is None else [latest]
     options["every"] = 6
-    assert len(readings) > 15
+    assert len(estimates) > 15
 
     with Bag(bags / storage) as bag:
         receivers, stream = stream_of(
@@ -116,12 +116,12 @@ def test_same_numbers_as_the_estimator_fed_directly(bags, recorded, estimator, s
         )
         shares = []
         curve = read(bag, ["/joint_states"], receivers, stream, shares.append)
-    assert curve.stamp.tolist() == [reading.stamp for reading in readings]
-    assert curve.mi.tolist() == [reading.estimate.mi for reading in readings]
+    assert curve.stamp.tolist() == [latest.stamp for latest in estimates]
+    assert curve.mi.tolist() == [latest.estimate.mi for latest in estimates]
     for name in ("stderr", "noise"):
-        assert getattr(curve, name).tolist() == [getattr(r.estimate, name) for r in readings]
-    assert curve.local.tolist() == [reading.local for reading in readings]
-    assert curve.fill.tolist() == [reading.fill for reading in readings]
+        assert getattr(curve, name).tolist() == [getattr(r.estimate, name) for r in estimates]
+    assert curve.local.tolist() == [latest.local for latest in estimates]
+    assert curve.fill.tolist() == [latest.fill for latest in estimates]
     assert found and curve.extrema == sorted(found, key=lambda extremum: extremum.stamp)
     assert stream.counts == online.counts and stream.counts["accepted"] == len(states)
     assert shares[-1] == 1.0 and (np.diff(shares) > 0).all()
@@ -157,7 +157,7 @@ def test_two_topics_the_past_of_the_second(bags, recorded):
 
 
 def test_without_reading_the_window_is_the_same(bags):
-    """What a node does when messages come faster than readings: nothing is lost but readings."""
+    """What a node does when messages come faster than estimates: nothing is lost but estimates."""
     runs = []
     for every in (1, 7):
         fake = RecordingEstimator(n_min=8)
@@ -249,7 +249,7 @@ def test_memory_is_that_of_the_curve(tmp_path, monkeypatch, storage):
     monkeypatch.setattr(bag_curve, "KEPT", 10)
     rows = np.random.default_rng(0).standard_normal((1500, 1000))
     with Bag(write_arrays(tmp_path / "bag", rows, STORAGES[storage])) as bag:
-        for _ in range(2):  # what the first reading imports and leaves to be collected is no curve
+        for _ in range(2):  # what the first estimate imports and leaves to be collected is no curve
             gc.collect()
             fake = RecordingEstimator(n_min=8)
             receivers, stream = stream_of(
@@ -353,13 +353,13 @@ def test_command(bags, tmp_path, capsys, recorded, estimator, figures):
 
     result = json.loads(target.read_text())
     online = OnlineEstimator(estimator, window=40, every=4, lag_seconds=0.1)
-    readings = [
+    estimates = [
         online.push(state, stamp)
         for state, stamp in zip(recorded[0][:, [0, 1, 4]], recorded[1], strict=True)
     ]
-    assert result["curve"]["mi"] == [r.estimate.mi for r in readings if r is not None]
+    assert result["curve"]["mi"] == [r.estimate.mi for r in estimates if r is not None]
     assert result["topics"][0]["fields"] == ["position[0:2]", "position[4]"]
-    assert result["lag"] == 2 and result["counts"]["accepted"] == len(readings)
+    assert result["lag"] == 2 and result["counts"]["accepted"] == len(estimates)
     ((main_axes, below),) = (figure.axes for figure in figures)
     assert main_axes.get_ylabel() == "mutual information (nats)"
     mi = result["curve"]["mi"]
@@ -553,7 +553,7 @@ def test_pipes_are_no_bags(tmp_path):
 
 
 def test_stamps_of_another_field(bags, tmp_path, capsys):
-    """The same stamps as in the header give the same readings; a wrong unit is reported."""
+    """The same stamps as in the header give the same estimates; a wrong unit is reported."""
     out = {}
     for name, more in {"header": (), "field": ("--stamp-field", "header.stamp.sec s")}.items():
         out[name] = tmp_path / f"{name}.json"

@@ -90,7 +90,7 @@ def swinging():
 
 
 def play(states, asked, rate_limit=0.0, **options):
-    """Key states, and the readings that are shown; `asked` says of which states."""
+    """Key states, and the estimates that are shown; `asked` says of which states."""
     estimator = Estimator(k=2, slices=2, threads=1)
     window = SlidingWindow(estimator.model_file, lag=2, lag_seconds=0.02, window=80, **options)
     stream = Stream(window, estimator, ExtremumDetector(delay=1.0), rate_limit=rate_limit)
@@ -109,12 +109,12 @@ def unhurried(swinging):
 
 @pytest.mark.parametrize("rate", [50.0, 10.0, 3.0])
 def test_key_states_are_the_same_at_any_rate_of_readings(swinging, unhurried, rate):
-    """All of them to the last bit; the readings are fewer, and each is what it was."""
-    keystates, readings, _ = unhurried
-    assert keystates and len(readings) > 500
+    """All of them to the last bit; the estimates are fewer, and each is what it was."""
+    keystates, estimates, _ = unhurried
+    assert keystates and len(estimates) > 500
     found, fewer, stream = play(swinging, lambda i: True, rate_limit=rate)
     assert found == keystates
-    assert fewer.items() <= readings.items() and stream.limited > 0
+    assert fewer.items() <= estimates.items() and stream.limited > 0
     stamps = np.array([*fewer])
     assert np.diff(stamps).min() > 1 / rate - 1e-6
     assert len(fewer) == pytest.approx(5.18 * rate, abs=2)
@@ -122,15 +122,15 @@ def test_key_states_are_the_same_at_any_rate_of_readings(swinging, unhurried, ra
 
 @pytest.mark.parametrize("every", [1, 7, 40])
 def test_key_states_do_not_depend_on_the_load(swinging, unhurried, every):
-    """A busy machine asks for few readings, at odd moments."""
+    """A busy machine asks for few estimates, at odd moments."""
     busy = np.random.default_rng(every).random(len(swinging)) < 1 / (every + 1)
-    found, readings, _ = play(swinging, busy.__getitem__)
+    found, estimates, _ = play(swinging, busy.__getitem__)
     assert found == unhurried[0]
-    assert readings.items() <= unhurried[1].items()
+    assert estimates.items() <= unhurried[1].items()
 
 
 def test_a_detector_that_is_too_dear_has_fewer_readings(swinging):
-    """What a machine does that cannot keep up: dates are as coarse as the readings are."""
+    """What a machine does that cannot keep up: dates are as coarse as the estimates are."""
     fake = RecordingEstimator(n_min=8)
     detector = ExtremumDetector(delay=1.0)
     stream = Stream(SlidingWindow(fake.model_file, window=20), fake, detector)
@@ -143,7 +143,7 @@ def test_a_detector_that_is_too_dear_has_fewer_readings(swinging):
 
 
 def test_memory_of_the_readings_in_time():
-    """`delay` is in the unit of the stamps: ten times as many readings are no longer a memory."""
+    """`delay` is in the unit of the stamps: ten times as many estimates are no longer a memory."""
     detector = ExtremumDetector(delay=2.0)
     for t in range(3000):
         detector.update(np.sin(t / 70), influence=np.zeros(8), stamp=t / 100)

@@ -34,9 +34,9 @@ A = np.array([[0.7, 0.2, 0.0], [-0.2, 0.6, 0.1], [0.0, 0.0, 0.5]])
 
 def last_reading(states, lag, estimator):
     online = OnlineEstimator(estimator, lag=lag, window=len(states) - lag)
-    readings = [online.push(state) for state in states]
-    assert readings[-1] is not None and all(r is None for r in readings[:-1])
-    return readings[-1].estimate
+    estimates = [online.push(state) for state in states]
+    assert estimates[-1] is not None and all(r is None for r in estimates[:-1])
+    return estimates[-1].estimate
 
 
 def autoregression(rng, steps):
@@ -66,7 +66,7 @@ def test_window_of_a_stationary_process(estimator, lag, truth):
     ]
     found = np.array([r.mi for r in results])
     noise, stderr = (np.array([getattr(r, a) for r in results]) for a in ("noise", "stderr"))
-    # The spread of a reading is 0.05, of the mean 0.0125; three of it, and a bias of 0.04.
+    # The spread of an estimate is 0.05, of the mean 0.0125; three of it, and a bias of 0.04.
     assert found.mean() == pytest.approx(truth, abs=0.08)
     # 95% within two standard errors if all were right; 16 runs and a little bias: 75%.
     assert (np.abs(found - truth) < 2 * stderr).mean() >= 0.75

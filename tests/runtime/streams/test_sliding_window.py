@@ -35,17 +35,17 @@ def real() -> Estimator:
 def test_pairs_are_lag_steps_apart(fake, lag, history):
     window = 10
     online = OnlineEstimator(fake, lag=lag, history=history, window=window)
-    readings = [online.push(state(t)) for t in range(40)]
+    estimates = [online.push(state(t)) for t in range(40)]
     first = window + lag + history - 2
-    assert [r is not None for r in readings] == [t >= first for t in range(40)]
-    for t, reading, call in zip(range(first, 40), readings[first:], fake.calls, strict=True):
+    assert [r is not None for r in estimates] == [t >= first for t in range(40)]
+    for t, found, call in zip(range(first, 40), estimates[first:], fake.calls, strict=True):
         steps = np.arange(t - window + 1, t + 1)
         np.testing.assert_array_equal(call.x, [state(s) for s in steps])
         past = [[state(s - lag - h) for h in range(history)] for s in steps]
         np.testing.assert_array_equal(call.y, np.reshape(past, (window, -1)))
-        np.testing.assert_array_equal(reading.steps, steps)
-        assert reading.fill == 1.0
-        assert reading.local == window - 1  # pointwise of the newest pair
+        np.testing.assert_array_equal(found.steps, steps)
+        assert found.fill == 1.0
+        assert found.local == window - 1  # pointwise of the newest pair
         assert call.time_series
     assert online.reason == "ok"
 
@@ -55,12 +55,12 @@ def test_reading_is_the_estimate_of_its_window(real):
     walk = np.cumsum(rng.standard_normal((80, 2)), axis=0)
     online = OnlineEstimator(real, window=60)
     for t, now in enumerate(walk):
-        reading = online.push(now, stamp=t / 50)
+        found = online.push(now, stamp=t / 50)
     expected = real.estimate(walk[20:80], walk[18:78], time_series=True)
-    assert reading.stamp == 79 / 50
-    assert reading.estimate.mi == expected.mi
-    assert reading.estimate.stderr == expected.stderr
-    assert reading.local == expected.pointwise[-1]
+    assert found.stamp == 79 / 50
+    assert found.estimate.mi == expected.mi
+    assert found.estimate.stderr == expected.stderr
+    assert found.local == expected.pointwise[-1]
 
 
 def test_nan_leaves_a_hole(fake):
@@ -74,10 +74,10 @@ def test_nan_leaves_a_hole(fake):
     assert online.push(state(13)).fill == 11 / 12
     assert online.push(state(14)) is None
     assert online.reason == "hole: no past state to pair with"
-    reading = online.push(state(15))
-    np.testing.assert_array_equal(reading.steps, [4, 5, 6, 7, 8, 9, 10, 11, 13, 15])
+    found = online.push(state(15))
+    np.testing.assert_array_equal(found.steps, [4, 5, 6, 7, 8, 9, 10, 11, 13, 15])
     np.testing.assert_array_equal(fake.calls[-1].x - fake.calls[-1].y, 2)
-    assert reading.fill == 10 / 12
+    assert found.fill == 10 / 12
     assert online.counts["NaN"] == 1 and online.counts["accepted"] == 15
 
 
@@ -163,8 +163,8 @@ def test_a_jump_back_starts_anew(fake):
     assert online.counts["resets"] == 1
     assert online.reason == "filling: 0 of 10 pairs"
     for t in range(501, 512):
-        reading = online.push(state(t, 4), (t - 500) / 10)
-    assert reading is not None and reading.stamp == 1.1
+        found = online.push(state(t, 4), (t - 500) / 10)
+    assert found is not None and found.stamp == 1.1
     np.testing.assert_array_equal(fake.calls[-1].x[:, 0], np.arange(502, 512))
     assert online.counts["resets"] == 1 and online.counts["older stamp"] == 0
 
@@ -172,19 +172,19 @@ def test_a_jump_back_starts_anew(fake):
 def test_lag_seconds_survives_lost_messages(fake):
     rng = np.random.default_rng(1)
     online = OnlineEstimator(fake, window=40, lag=2, lag_seconds=0.2, history=2)
-    readings = 0
+    estimates = 0
     for t in range(400):
         stamp = t / 10 + rng.uniform(-0.01, 0.01)
         if rng.random() < 0.15:  # lost, unseen
             continue
         # The state is its own stamp.
         if online.push([stamp, stamp], stamp) is not None:
-            readings += 1
+            estimates += 1
             x, y = fake.calls[-1].x[:, 0], fake.calls[-1].y[:, ::2]
             assert len(x) >= 8
             assert np.abs(x - y[:, 0] - 0.2).max() <= 0.05
             assert np.abs(x - y[:, 1] - 0.3).max() <= 0.05
-    assert readings > 100
+    assert estimates > 100
 
 
 def test_lag_counted_in_steps_is_wrong_when_messages_are_lost_unseen(fake):
@@ -209,16 +209,16 @@ def test_lag_seconds_beyond_memory_is_reported(fake):
 def test_a_lag_between_two_states_finds_the_nearer_one(fake, step, lag, off, jitter):
     rng = np.random.default_rng(0)
     online = OnlineEstimator(fake, window=20, lag=lag, lag_seconds=0.1)
-    readings = 0
+    estimates = 0
     for t in range(200):
         stamp = 1.7e9 + t * step + rng.uniform(-jitter, jitter)
         if 0 < t < 100 and rng.random() < 0.2:  # lost, unseen
             continue
-        readings += online.push([stamp - 1.7e9], stamp) is not None
+        estimates += online.push([stamp - 1.7e9], stamp) is not None
         if online.reason == "ok":
             lags = (fake.calls[-1].x - fake.calls[-1].y)[:, 0]
             assert abs(lags[-1] - 0.1) <= online.window.tolerance + 1e-6 <= off + 0.003
-    assert readings > 120
+    assert estimates > 120
     assert fake.calls[-1].x.shape[0] >= 19  # of 20 pairs, since no message is lost
     assert np.abs(lags - 0.1).max() <= step / 2 + 2 * jitter + 1e-6
     online.reset()
@@ -264,11 +264,11 @@ def test_every(fake):
 def test_too_many_holes_for_the_model(fake):
     online = OnlineEstimator(fake, window=12, lag=2)
     for t in range(60):
-        reading = online.push(state(t) if t % 3 else np.full(3, np.nan))
-    assert reading is None and not fake.calls
+        found = online.push(state(t) if t % 3 else np.full(3, np.nan))
+    assert found is None and not fake.calls
     for t in range(60, 80):
-        reading = online.push(state(t))
-    assert reading is not None
+        found = online.push(state(t))
+    assert found is not None
 
 
 def test_a_resolution_that_does_not_fit_is_reported_with_the_first_state(fake):
@@ -338,17 +338,17 @@ def test_never_mispaired(events, lag, history):
 def test_robot_at_rest_and_copies_are_no_exceptions(real):
     rng = np.random.default_rng(0)
     rest = OnlineEstimator(real, window=50)
-    readings = [rest.push(np.ones(4)) for _ in range(60)]
-    assert rest.reason == "degenerate" and readings[-1].estimate.degenerate
-    assert np.isfinite(readings[-1].estimate.mi) and np.isfinite(readings[-1].estimate.stderr)
+    estimates = [rest.push(np.ones(4)) for _ in range(60)]
+    assert rest.reason == "degenerate" and estimates[-1].estimate.degenerate
+    assert np.isfinite(estimates[-1].estimate.mi) and np.isfinite(estimates[-1].estimate.stderr)
 
     # One coordinate is constant, two are copies, and all of it is determined by its past.
     moving = OnlineEstimator(real, window=50)
     for t in range(60):
-        reading = moving.push([t, t, 1.0, -2.0 * t])
-    assert moving.reason == "ok" and reading.estimate.saturated
-    assert np.isfinite(reading.estimate.mi) and reading.estimate.mi > 1
-    json.dumps(reading.estimate.to_dict(), allow_nan=False)
+        found = moving.push([t, t, 1.0, -2.0 * t])
+    assert moving.reason == "ok" and found.estimate.saturated
+    assert np.isfinite(found.estimate.mi) and found.estimate.mi > 1
+    json.dumps(found.estimate.to_dict(), allow_nan=False)
     assert np.isfinite(moving.push(rng.standard_normal(4) * 1e99).estimate.mi)
 
 
@@ -425,9 +425,9 @@ def test_increments_are_of_the_step_before(fake):
     window = SlidingWindow(fake.model_file, **options)
     for t in range(30):
         window.add(state(t**2), None, state(3 * t, 2))
-        reading = window.estimate(fake)
+        found = window.estimate(fake)
     steps = np.arange(20, 30)
-    np.testing.assert_array_equal(reading.steps, steps)
+    np.testing.assert_array_equal(found.steps, steps)
     np.testing.assert_array_equal(fake.calls[-1].x, np.repeat(2 * steps - 1, 3).reshape(-1, 3))
     np.testing.assert_array_equal(fake.calls[-1].y, 3.0)
     assert [window.stamp(step) for step in (25, 29)] == [25.0, 29.0]
@@ -440,8 +440,8 @@ def test_no_increment_reaches_across_a_hole(fake, how):
         if how == "lost" and t == 20:
             window.lost()
         window.add(state(t if how == "lost" or t != 20 else np.nan))
-        reading = window.estimate(fake)
+        found = window.estimate(fake)
     # Step 20 (or, after a NaN, step 21 too) has no increment, and the pair after it no past.
-    assert set(range(12, 24)) - set(reading.steps) == ({20, 21} | ({22} if how == "NaN" else set()))
+    assert set(range(12, 24)) - set(found.steps) == ({20, 21} | ({22} if how == "NaN" else set()))
     np.testing.assert_array_equal(fake.calls[-1].x, 1.0)
     np.testing.assert_array_equal(fake.calls[-1].y, 1.0)
