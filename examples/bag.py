@@ -2,7 +2,7 @@
 
 The bag is made here of three recorded demonstrations. With a bag of your own, the command is all:
 
-    infoatlas-rt keystates BAG --topic /tool_pose --with-topic /cube_pose
+    infoatlas-rt bag BAG --topic /tool_pose --with-topic /cube_pose
 """
 
 import subprocess
@@ -15,7 +15,7 @@ from make_bag import make_bag
 with TemporaryDirectory() as folder:
     bag = Path(folder) / "pick_bag"
     make_bag(bag, 3)
-    command = ["keystates", bag, "--topic", "/tool_pose", "--field", "pose.position"]
+    command = ["bag", bag, "--topic", "/tool_pose", "--field", "pose.position"]
     command += ["--with-topic", "/cube_pose", "--with-field", "pose.position"]
     command += ["--window", "40", "--every", "20"]
     subprocess.run([sys.executable, "-m", "infoatlas_rt", *command], check=True)

@@ -4,7 +4,7 @@ Joints on /joint_states, the tool on /tool_pose and the cube on /cube_pose, at 2
 pause after each demonstration, in which the robot is put back.
 
     python examples/make_bag.py pick_bag 30        # 30 of the 100 demonstrations
-    infoatlas-rt keystates pick_bag --topic /joint_states --lag-seconds 0.1 --window 40
+    infoatlas-rt bag pick_bag --topic /joint_states --lag-seconds 0.1 --window 40
 """
 
 import sys

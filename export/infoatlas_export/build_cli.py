@@ -1,47 +1,49 @@
-"""infoatlas-rt build: model file -> TensorRT engine, on the machine that will run it."""
+"""The command build: model file -> TensorRT engine, on the machine that will run it."""
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Sequence
+from argparse import ArgumentParser, Namespace
 
-from infoatlas_export.tensorrt import build
 from infoatlas_rt.cli.console import progress
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.models.engine_file import NAMED, read
 
+HELP = "build a TensorRT engine on the machine that will run it; one that is there and fits is kept"
+REQUIRES = ()  # neither torch nor onnx; TensorRT for `run`, which says how to install it
 UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command; errors are infoatlas_rt.errors'."""
-    p = argparse.ArgumentParser(
-        prog="infoatlas-rt build",
-        description="Build a TensorRT engine on the machine that will run it. An engine that is "
-        "there and fits is kept.",
+def add_arguments(parser: ArgumentParser) -> None:
+    """Arguments of this command."""
+    parser.add_argument(
+        "model", metavar="MODEL", help="shipped model or .onnx file (FP16 if the file is)"
     )
-    p.add_argument("model", help="shipped model or .onnx file (FP16 if the file is)")
-    p.add_argument("--out", metavar="FILE", help="the .engine file (MODEL.engine)")
-    p.add_argument(
+    parser.add_argument("--out", metavar="FILE", help="the .engine file (default: MODEL.engine)")
+    parser.add_argument(
         "--profile",
         action="append",
         metavar="NAME",
         help=f"{' or '.join(NAMED)}, or smallest:optimal:largest of both axes, as in "
-        "slices=1:40:64,samples=32:100:512; may be given several times (control)",
+        "slices=1:40:64,samples=32:100:512; may be given several times (default: control)",
     )
-    p.add_argument(
+    parser.add_argument(
         "--workspace",
         default="1GiB",
         metavar="SIZE",
-        help="memory that a kernel may use while it runs, as in 512MiB (1GiB)",
+        help="memory that a kernel may use while it runs, as in 512MiB",
     )
-    p.add_argument(
+    parser.add_argument(
         "--timing-cache",
         metavar="FILE",
         help="times of kernels, kept between builds: read if it is there, and written",
     )
-    arguments = p.parse_args(argv)
+
+
+def run(arguments: Namespace) -> None:
+    """Run the command."""
+    from infoatlas_export.tensorrt import build
+
     with progress("build") as advance:
         path, reason = build(
             arguments.model,

@@ -1,52 +1,58 @@
-"""infoatlas-rt export: checkpoint -> ONNX, with a parity table."""
+"""The command export: checkpoint -> ONNX, with a parity table."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from infoatlas_export import fp16
-from infoatlas_export.critic import export_critic
-from infoatlas_export.onnx import TOLERANCE, content, read_calibration, recalibrated
 from infoatlas_rt import __version__
+from infoatlas_rt.cli.arguments import add_json
 from infoatlas_rt.cli.console import table, write_json
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.models.model_file import OUTPUTS, available, load
+
+HELP = "write a trained checkpoint as one self-describing ONNX file"
+REQUIRES = ("torch", "onnx", "onnxscript")
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command; errors are infoatlas_rt.errors'."""
-    p = argparse.ArgumentParser(
-        prog="infoatlas-rt export",
-        description="Export a pretrained checkpoint to one self-describing ONNX file.",
-    )
-    p.add_argument(
+def add_arguments(parser: ArgumentParser) -> None:
+    """Arguments of this command."""
+    parser.add_argument(
         "checkpoint",
+        metavar="CHECKPOINT",
         help="best.pt, as python -m infoatlas_train.pretrain wrote it; "
         "or a model (a name or an .onnx file), to write again with --calibration or --precision",
     )
-    p.add_argument("--out", required=True, help="the .onnx file to write")
-    p.add_argument("--name", default="edge", help="name of the model, in its metadata")
-    p.add_argument("--version", default=__version__, help="version of the model, in its metadata")
-    p.add_argument(
+    parser.add_argument("--out", required=True, help="the .onnx file to write")
+    parser.add_argument("--name", default="edge", help="name of the model, in its metadata")
+    parser.add_argument(
+        "--version", default=__version__, help="version of the model, in its metadata"
+    )
+    parser.add_argument(
         "--calibration",
         metavar="FILE",
         help="constants of the standard error, as python -m infoatlas_train.calibrate wrote them",
     )
-    p.add_argument(
+    parser.add_argument(
         "--precision",
         choices=("fp32", "fp16"),
         default="fp32",
         help="fp16: the layers' products in FP16, the rest in FP32, for GPUs",
     )
-    p.add_argument(
+    parser.add_argument(
         "--critic",
         action="store_true",
         help="write the graph that returns a critic to keep, instead of the estimator's",
     )
-    p.add_argument("--json", nargs="?", const="-", metavar="FILE", help="parity figures as JSON")
-    arguments = p.parse_args(argv)
+    add_json(parser, "parity figures")
+
+
+def run(arguments: Namespace) -> None:
+    """Run the command."""
+    from infoatlas_export import fp16
+    from infoatlas_export.critic import export_critic
+    from infoatlas_export.onnx import TOLERANCE, content, read_calibration, recalibrated
+    from infoatlas_rt.models.model_file import OUTPUTS, available, load
+
     calibration = read_calibration(arguments.calibration) if arguments.calibration else None
     labels = {"name": arguments.name, "version": arguments.version}
     half = arguments.precision == "fp16"

@@ -7,7 +7,7 @@ import pytest
 import torch
 from filelock import FileLock
 
-from infoatlas_export.cli import main
+from exporting import export
 from infoatlas_train.config import PRESETS
 from infoatlas_train.model.infoatlas import InfoAtlas
 from infoatlas_train.pretrain import checkpoint
@@ -43,4 +43,4 @@ def _export(folder):
     run["figures"] = {"held_out": 0.5}
     torch.save(checkpoint(model, run), folder / "tiny.pt")
     written = ["--out", str(folder / "tiny.onnx"), "--json", str(folder / "parity.json")]
-    main([str(folder / "tiny.pt"), "--name", "tiny", *written])
+    export([str(folder / "tiny.pt"), "--name", "tiny", *written])

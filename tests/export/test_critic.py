@@ -6,7 +6,7 @@ import onnx
 import pytest
 import torch
 
-from infoatlas_export.cli import main
+from exporting import export
 from infoatlas_export.critic import TOLERANCE, difference, export_critic
 from infoatlas_rt.errors import ModelError
 from infoatlas_rt.estimation.critic import FOLDER
@@ -42,5 +42,5 @@ def test_a_graph_that_differs_is_refused(tmp_path, monkeypatch):
     shipped = onnx.load(FOLDER / "edge.onnx")
     monkeypatch.setattr("infoatlas_export.critic.traced", lambda *_: shipped)
     with pytest.raises(ModelError, match="differ by"):
-        main([str(tmp_path / "other.pt"), "--critic", "--out", str(tmp_path / "a.onnx")])
+        export([str(tmp_path / "other.pt"), "--critic", "--out", str(tmp_path / "a.onnx")])
     assert [path.name for path in tmp_path.iterdir()] == ["other.pt"]

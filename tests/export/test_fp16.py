@@ -8,8 +8,8 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from exporting import export
 from infoatlas_export import fp16
-from infoatlas_export.cli import main
 from infoatlas_rt import Estimator
 from infoatlas_rt.errors import InputError, ModelError
 from infoatlas_rt.models import model_file
@@ -20,7 +20,7 @@ def half(exported, tmp_path_factory):
     """The small model, converted by the command."""
     folder = tmp_path_factory.mktemp("fp16")
     written = ["--out", str(folder / "half.onnx"), "--json", str(folder / "parity.json")]
-    main([str(exported / "tiny.onnx"), "--precision", "fp16", *written])
+    export([str(exported / "tiny.onnx"), "--precision", "fp16", *written])
     return folder
 
 
@@ -119,7 +119,7 @@ def test_a_worse_graph_is_refused(exported, monkeypatch, tmp_path):
     monkeypatch.setattr(fp16, "TOLERANCE", 1e-9)
     command = [str(exported / "tiny.onnx"), "--precision", "fp16"]
     with pytest.raises(ModelError, match="more than 1e-09"):
-        main([*command, "--out", str(tmp_path / "x.onnx")])
+        export([*command, "--out", str(tmp_path / "x.onnx")])
     assert not (tmp_path / "x.onnx").exists()
 
 
@@ -143,7 +143,7 @@ def test_shipped_models_can_be_converted(name):
 def test_what_does_not_go_together(exported, tmp_path):
     out = ["--out", str(tmp_path / "x.onnx")]
     with pytest.raises(InputError, match="critic to keep is FP32"):
-        main([str(exported / "tiny.pt"), "--critic", "--precision", "fp16", *out])
+        export([str(exported / "tiny.pt"), "--critic", "--precision", "fp16", *out])
     with pytest.raises(InputError, match="--calibration or --precision"):
-        main([str(exported / "tiny.onnx"), *out])
+        export([str(exported / "tiny.onnx"), *out])
     assert not list(tmp_path.iterdir())

@@ -8,8 +8,8 @@ import onnx
 import pytest
 import torch
 
+from exporting import export
 from infoatlas_export import onnx as export_module
-from infoatlas_export.cli import main
 from infoatlas_export.onnx import PARITY_SIZES, TOLERANCE, parity
 from infoatlas_rt.errors import ModelError
 from infoatlas_rt.models import model_file
@@ -64,14 +64,14 @@ def test_a_graph_that_differs_is_refused(exported, monkeypatch, tmp_path):
     monkeypatch.setattr(export_module, "to_onnx", lambda *a: traced)
     monkeypatch.setattr(export_module, "parity", lambda *a: wrong)
     with pytest.raises(ModelError, match=r"differ by 0\.1 nats"):
-        main([str(exported / "tiny.pt"), "--out", str(tmp_path / "x.onnx")])
+        export([str(exported / "tiny.pt"), "--out", str(tmp_path / "x.onnx")])
     assert not (tmp_path / "x.onnx").exists()
 
 
 def test_unreadable_checkpoint(tmp_path):
     (tmp_path / "bad.pt").write_bytes(b"not a checkpoint")
     with pytest.raises(ModelError, match="cannot read the checkpoint"):
-        main([str(tmp_path / "bad.pt"), "--out", str(tmp_path / "x.onnx")])
+        export([str(tmp_path / "bad.pt"), "--out", str(tmp_path / "x.onnx")])
 
 
 def test_the_solve_of_refined_critics_is_exact_on_warped_pairs():

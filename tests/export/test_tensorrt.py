@@ -242,7 +242,7 @@ def test_without_tensorrt(capsys, monkeypatch):
 def test_it_needs_neither_torch_nor_onnx():
     code = (
         "import sys; sys.modules.update(dict.fromkeys(('torch', 'onnx', 'onnxruntime')));"
-        "import infoatlas_export.build_cli"
+        "import infoatlas_export.build_cli, infoatlas_export.tensorrt"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
     assert tensorrt.OLDEST == (10, 3)

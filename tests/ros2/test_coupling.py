@@ -104,7 +104,7 @@ def test_the_grasp_couples_tool_and_cube(bench, demonstrations):
 
 def test_a_bag_reports_the_same_couplings(bench, tmp_path):
     make_bag(tmp_path / "bag", 2)
-    command = [Path(sys.executable).with_name("infoatlas-rt"), "keystates", tmp_path / "bag"]
+    command = [Path(sys.executable).with_name("infoatlas-rt"), "bag", tmp_path / "bag"]
     options = (
         f"--topic {TOOL} --field pose.position --with-topic {CUBE} --with-field pose.position "
         "--window 40 --threads 1 --json"

@@ -165,7 +165,7 @@ def test_a_bag_gives_the_same_numbers(bench, tmp_path):
     overtaken. Extrema are the same in both, to the last bit.
     """
     make_bag(tmp_path / "bag", 4)
-    command = [Path(sys.executable).with_name("infoatlas-rt"), "keystates", tmp_path / "bag"]
+    command = [Path(sys.executable).with_name("infoatlas-rt"), "bag", tmp_path / "bag"]
     options = "--topic /joint_states --lag-seconds 0.1 --window 40 --slices 8 --threads 1 --json"
     done = subprocess.run(
         [*command, *options.split(), "--delay", "5", "--z", "2"], capture_output=True, check=True

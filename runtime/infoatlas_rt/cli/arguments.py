@@ -1,9 +1,35 @@
-"""Arguments that several commands share, and the estimator that they describe."""
+"""Arguments that several commands share, and what they describe: an estimator, a kind of data."""
 
 from __future__ import annotations
 
+import argparse
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from typing import Any
+
+from ..errors import InputError
+
+
+class HelpFormatter(argparse.HelpFormatter):
+    """Writes the default of an option behind its help."""
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        return described(action)
+
+
+def described(action: argparse.Action) -> str:
+    """The help of an argument, and its default, if that is a value that a user could write."""
+    text, default = action.help or "", action.default
+    if isinstance(default, bool) or default in (None, "", argparse.SUPPRESS):
+        return text
+    values = default if isinstance(default, tuple) else (default,)
+    return f"{text} (default: {' '.join(map(str, values))})"
+
+
+def add_pairs(parser: ArgumentParser) -> None:
+    """The two files of paired samples."""
+    parser.add_argument("x", metavar="X", help=".npy or .csv [n, d] (or .npz with one array)")
+    parser.add_argument("y", metavar="Y", help="the same, row by row")
 
 
 def add_drop_missing(parser: ArgumentParser) -> None:
@@ -16,40 +42,48 @@ def add_drop_missing(parser: ArgumentParser) -> None:
     )
 
 
-def add_estimator(parser: ArgumentParser) -> None:
-    """Which model, where, and its seed."""
-    parser.add_argument("--model", default="edge", help="shipped model or .onnx file (edge)")
-    parser.add_argument(
-        "--provider",
-        default="cpu",
-        help="cpu, native, cuda, tensorrt, or auto; of bench also all (cpu)",
-    )
-    parser.add_argument("--threads", type=int, help="CPU threads")
-    parser.add_argument("--seed", type=int, default=0, help="seed of projections and shuffle (0)")
+def add_model(parser: Any) -> None:
+    """--model."""
+    parser.add_argument("--model", default="edge", help="shipped model or .onnx file")
 
 
-def add_slicing(parser: ArgumentParser) -> None:
-    """Projections."""
-    parser.add_argument(
-        "--k", type=int, help="dimensions of a slice (as many as the model takes: edge, base 5)"
+def add_estimator(
+    parser: ArgumentParser,
+    *,
+    providers: str = "cpu, native, cuda, tensorrt, or auto",
+    slices: int | None = None,
+) -> None:
+    """The group of the estimator: model, provider and slices; `make_estimator` reads it.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+    providers : str
+        Help of --provider.
+    slices : int, optional
+        Default of --slices; the estimator's own (40) unless given.
+    """
+    group = parser.add_argument_group("estimator")
+    add_model(group)
+    group.add_argument("--provider", default="cpu", help=providers)
+    group.add_argument("--threads", type=int, help="CPU threads (default: chosen by the runtime)")
+    group.add_argument("--seed", type=int, default=0, help="seed of projections and shuffle")
+    group.add_argument(
+        "--k",
+        type=int,
+        help="dimensions of a slice (default: as many as the model takes)",
     )
-    parser.add_argument("--slices", type=int, help="number of slices, if a side is sliced (40)")
-    parser.add_argument(
+    text = "number of slices, if a side is sliced" + (" (default: 40)" if slices is None else "")
+    group.add_argument("--slices", type=int, default=slices, help=text)
+    group.add_argument(
         "--sides",
         default="auto",
-        help="sides to slice: both, x or y (auto: both with --k, else those wider than the model)",
-    )
-
-
-def add_json(parser: ArgumentParser) -> None:
-    """--json."""
-    parser.add_argument(
-        "--json", nargs="?", const="-", metavar="FILE", help="result as JSON (stdout without FILE)"
+        help="sides to slice: both, x, y, or auto: both with --k, else those wider than the model",
     )
 
 
 def make_estimator(arguments: Namespace) -> Any:
-    """The estimator that the arguments of `add_estimator` and `add_slicing` describe."""
+    """The estimator that the arguments of `add_estimator` describe."""
     from ..estimation.estimator import Estimator
 
     return Estimator(
@@ -61,3 +95,84 @@ def make_estimator(arguments: Namespace) -> Any:
         sides=arguments.sides,
         seed=arguments.seed,
     )
+
+
+def add_json(parser: ArgumentParser, what: str = "result") -> None:
+    """--json."""
+    text = f"{what} as JSON, to stdout without FILE"
+    parser.add_argument("--json", nargs="?", const="-", metavar="FILE", help=text)
+
+
+def add_plot(parser: ArgumentParser, what: str = "picture") -> None:
+    """--plot."""
+    parser.add_argument("--plot", metavar="FILE", help=f"{what}: .png, .pdf or .svg")
+
+
+def add_topic(group: Any) -> None:
+    """--topic, --field and --joints: the states in the messages of a bag."""
+    group.add_argument(
+        "--topic", help="topic of the states; without it, the error lists all topics"
+    )
+    group.add_argument(
+        "--field",
+        action="append",
+        help="numbers that make up a state, as in 'position[:]', 'position[0:6]', "
+        "pose.position.x; may be given several times (default: by the type, as positions and "
+        "velocities of joints, all numbers of a pose)",
+    )
+    group.add_argument(
+        "--joints",
+        nargs="+",
+        metavar="NAME",
+        help="elements of arrays to read, by the names in the messages (default: all)",
+    )
+
+
+def add_extrema(parser: Any, delay: float | None, text: str) -> None:
+    """--history, --z and --delay: the curve and its extrema; `text` says what the delay counts."""
+    parser.add_argument("--history", type=int, default=1, help="past states stacked")
+    parser.add_argument(
+        "--z", type=float, default=3.5, help="standard errors for a difference to count"
+    )
+    parser.add_argument("--delay", type=float, default=delay, help=text)
+
+
+def check_data(data: str, command: str) -> None:
+    """Raise InputError if data do not exist, or if another command takes them.
+
+    Parameters
+    ----------
+    data : str
+    command : {"keystates", "curve", "bag"}
+        keystates takes demonstrations and folders of bags, curve takes demonstrations, bag takes
+        one ROS bag.
+    """
+    from ..files.lerobot import is_lerobot
+    from ..messages.bags import SUFFIXES, bags_in, is_bag
+
+    path = Path(data)
+    if not path.exists():
+        raise InputError(f"{data} does not exist: check the path")
+    if is_lerobot(path) or not is_bag(path):
+        if command == "bag":
+            raise InputError(
+                f"{data} holds demonstrations and is no ROS bag: use infoatlas-rt keystates, or "
+                "infoatlas-rt curve"
+            )
+    elif bags_in(path):
+        if command != "keystates":
+            raise InputError(
+                f"{data} is a folder of ROS bags: use infoatlas-rt keystates, or infoatlas-rt bag "
+                "with one of them"
+            )
+    elif command != "bag":
+        files = [
+            *path.glob("metadata.yaml"),
+            *(f for end in SUFFIXES for f in path.glob(f"*{end}")),
+        ]
+        if path.is_dir() and not files:
+            raise InputError(
+                f"{data} is neither the folder of a LeRobot data set nor one of ROS bags: check "
+                "the path"
+            )
+        raise InputError(f"{data} is a ROS bag, one robot's stream: use infoatlas-rt bag")

@@ -1,30 +1,141 @@
-"""The command keystates for a robot's stream in a ROS bag: extrema of its curve, and couplings."""
+"""The command bag: the curve of one robot's stream in a ROS bag, its extrema, and couplings."""
 
 from __future__ import annotations
 
-from argparse import Namespace
-from collections.abc import Callable
+from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ..curves.extrema import DELAY, ExtremumDetector
 from ..errors import InputError
-from ..messages.bag_curve import read
-from ..messages.bags import Bag
-from ..messages.fields import Extractor
-from ..messages.receiver import Receiver
-from ..messages.stream import Stream
-from ..messages.sync import Synchroniser
-from ..streams.coupling import CouplingDetector
-from ..streams.sliding_window import SlidingWindow
+from .arguments import (
+    add_estimator,
+    add_extrema,
+    add_json,
+    add_plot,
+    add_topic,
+    check_data,
+    make_estimator,
+)
 from .console import progress, table, write_json
 
+HELP = "mutual information of one robot's stream in a ROS bag; of two topics also couplings"
 
-def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> None:
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Arguments of this command."""
+    parser.add_argument(
+        "data", metavar="BAG", help="a ROS bag: its folder, or a .mcap, .db3 or .bag file"
+    )
+    add_plot(parser)
+    add_json(parser)
+    _add_messages(parser.add_argument_group("messages"))
+    _add_two_topics(parser.add_argument_group("two topics"))
+    _add_window(parser.add_argument_group("window and extrema"))
+    add_estimator(parser)
+
+
+def _add_messages(group: Any) -> None:
+    add_topic(group)
+    group.add_argument(
+        "--stamp-field",
+        metavar="'FIELD UNIT'",
+        default="",
+        help="time of a message, and its unit (s, ms, us, ns), as in 'timestamp us' (default: the "
+        "header's)",
+    )
+    group.add_argument(
+        "--partial",
+        action="store_true",
+        help="read the intact part of an .mcap file that was cut off",
+    )
+    group.add_argument(
+        "--resolution",
+        type=float,
+        nargs="+",
+        metavar="R",
+        help="smallest difference that the sensors resolve, for all coordinates or for each "
+        "(default: none)",
+    )
+
+
+def _add_two_topics(group: Any) -> None:
+    group.add_argument(
+        "--with-topic",
+        metavar="TOPIC",
+        help="estimate I(topic; past of this one), paired by stamps, and detect couplings",
+    )
+    group.add_argument(
+        "--with-field", action="append", metavar="FIELD", help="as --field, of that topic"
+    )
+    group.add_argument(
+        "--pair-tolerance",
+        type=float,
+        default=0.02,
+        metavar="S",
+        help="seconds by which stamps of a pair may differ",
+    )
+    group.add_argument(
+        "--coupling-resolution",
+        type=float,
+        nargs="+",
+        default=(1e-5,),
+        metavar="R",
+        help="smallest motion within a step that the sensors resolve, for both topics or for each",
+    )
+
+
+def _add_window(group: Any) -> None:
+    group.add_argument(
+        "--lag", type=int, help="steps to the past state (default: 2; of two topics 0)"
+    )
+    group.add_argument(
+        "--lag-seconds",
+        type=float,
+        metavar="S",
+        help="duration of lag steps: the past is found by its stamp, also where messages are lost",
+    )
+    group.add_argument(
+        "--tolerance",
+        type=float,
+        metavar="S",
+        help="of a past state's stamp, with --lag-seconds (default: half a step, more if states "
+        "come slower)",
+    )
+    group.add_argument("--window", type=int, default=100, help="steps of the window")
+    group.add_argument(
+        "--every", type=int, default=1, metavar="N", help="an estimate for each Nth pair"
+    )
+    group.add_argument(
+        "--rate-limit",
+        type=float,
+        default=0.0,
+        metavar="HZ",
+        help="estimates per second of stamps at most; 0: no limit",
+    )
+    group.add_argument(
+        "--reset-after",
+        type=float,
+        default=1.0,
+        metavar="S",
+        help="empty the window when stamps jump back by more than so many seconds",
+    )
+    add_extrema(group, 2.0, "seconds within which an extremum is reported")
+
+
+def run(arguments: Namespace) -> None:
     """Run the command."""
+    from ..curves.extrema import ExtremumDetector
+    from ..messages.bag_curve import read
+    from ..messages.bags import Bag
+    from ..messages.fields import Extractor
+    from ..messages.receiver import Receiver
+    from ..messages.stream import Stream
+    from ..messages.sync import Synchroniser
+    from ..streams.coupling import CouplingDetector
+    from ..streams.sliding_window import SlidingWindow
+
+    check_data(arguments.data, "bag")
     two = arguments.with_topic is not None
     if arguments.with_field is not None and not two:
         raise InputError("--with-field is for the topic of --with-topic: give both")
@@ -38,8 +149,7 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
         extractors = [Extractor(arguments.field, bag.schema(topics[0]), joints, dated)]
         if two:
             extractors.append(Extractor(arguments.with_field, bag.schema(topics[1]), (), dated))
-        delay = DELAY if arguments.delay is None else arguments.delay
-        detector = ExtremumDetector(z=arguments.z, delay=delay)
+        detector = ExtremumDetector(z=arguments.z, delay=arguments.delay)
         again = arguments.reset_after
         sync = Synchroniser(arguments.pair_tolerance, reset_after=again) if two else None
         estimator = make_estimator(arguments)
@@ -101,7 +211,7 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
         "every": window.every,
         "z": arguments.z,
         "rate_limit": arguments.rate_limit,
-        "delay": delay,
+        "delay": arguments.delay,
         "how": curve.how,
         "counts": stream.counts,
         "notices": curve.notices,
@@ -121,6 +231,8 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
 
 
 def _print(result: dict[str, Any], plot: str | None) -> None:
+    import numpy as np
+
     stamps, start = result["curve"]["stamp"], result["start"]
     table(
         f"Extrema of the curve of {result['data']} (times: seconds since the first message)",
@@ -128,13 +240,13 @@ def _print(result: dict[str, Any], plot: str | None) -> None:
         [
             (
                 str(number),
-                state["kind"],
-                f"{state['stamp'] - start:.2f}",
-                f"{state['value']:.3f}",
-                f"{state['prominence']:+.3f} ({state['z']:.1f} s.e.)",
-                f"{state['detected_stamp'] - start:.2f}",
+                extremum["kind"],
+                f"{extremum['stamp'] - start:.2f}",
+                f"{extremum['value']:.3f}",
+                f"{extremum['prominence']:+.3f} ({extremum['z']:.1f} s.e.)",
+                f"{extremum['detected_stamp'] - start:.2f}",
             )
-            for number, state in enumerate(result["extrema"], start=1)
+            for number, extremum in enumerate(result["extrema"], start=1)
         ],
         empty="none above the noise",
     )

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, ProviderError
-from . import latency
+from .arguments import add_estimator, add_json, make_estimator
 from .console import progress, table, write_json
 
+if TYPE_CHECKING:
+    from .latency import Report
+
+HELP = "time of one update, by stage"
 SHOWN = ("mean", "median", "p90", "p95", "p99", "min", "max")
 # What is measured together, taking turns. On a GPU a second engine would change clocks and power.
 TURNS = {"native": ("native", "cpu"), "all": ("cpu", "native")}
@@ -28,12 +32,17 @@ HEADER = (
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Arguments besides those of every estimate."""
-    parser.add_argument("--samples", type=int, default=100, help="n (100)")
+    """Arguments of this command."""
+    parser.add_argument("--samples", type=int, default=100, help="samples of an update")
     parser.add_argument(
-        "--dims", type=int, nargs=2, default=(41, 41), metavar=("DX", "DY"), help="(41 41)"
+        "--dims",
+        type=int,
+        nargs=2,
+        default=(41, 41),
+        metavar=("DX", "DY"),
+        help="coordinates of the two sides",
     )
-    parser.add_argument("--duration", type=float, default=3.0, help="seconds, at least (3)")
+    parser.add_argument("--duration", type=float, default=3.0, help="seconds to measure, at least")
     parser.add_argument(
         "--compare",
         nargs=2,
@@ -41,9 +50,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="measure nothing; print the ratios of two files that --json wrote",
     )
     parser.add_argument("--markdown", action="store_true", help="print rows for a table of devices")
+    add_json(parser)
+    add_estimator(parser, providers="cpu, native, cuda, tensorrt, auto, or all of them")
 
 
-def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> None:
+def run(arguments: Namespace) -> None:
     """Measure and print, or compare two results.
 
     Raises
@@ -51,6 +62,8 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
     InputError, ModelError, ProviderError
         Also ProviderError if `--provider all` finds none that starts.
     """
+    from . import latency
+
     if arguments.compare:
         compare(arguments)
         return
@@ -190,7 +203,7 @@ def _read(path: str) -> dict[str, Any]:
     return dict(found)
 
 
-def _print(report: latency.Report) -> None:
+def _print(report: Report) -> None:
     how = "unsliced" if report.k is None else f"{report.slices} slices of {report.k}"
     stages = {**report.stages, **{f"  {name}": t for name, t in report.transfers.items()}}
     table(

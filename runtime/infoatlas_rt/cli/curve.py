@@ -1,23 +1,69 @@
-"""The command keystates --method curve: the paper's I(s_t; s_t-lag) over trajectories."""
+"""The command curve: the paper's I(s_t; s_t-lag) over demonstrations, and its extrema."""
 
 from __future__ import annotations
 
-from argparse import Namespace
-from collections.abc import Callable
+from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..curves.ensemble_curve import mi_curve
-from ..curves.extrema import KINDS, ExtremumDetector
-from ..files.load import load_trajectories
+from .arguments import (
+    add_estimator,
+    add_extrema,
+    add_json,
+    add_plot,
+    check_data,
+    make_estimator,
+)
 from .console import progress, table, write_json
-from .events import compare, event, load_flags
+
+HELP = "the paper's I(s_t; s_t-lag) over the time of demonstrations, and its extrema"
 
 
-def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Arguments of this command."""
+    parser.add_argument(
+        "data",
+        metavar="DEMOS",
+        help=".npz with states [sum, d] and lengths [N], .csv, ManiSkill's .h5, or the folder of a "
+        "LeRobot data set",
+    )
+    parser.add_argument("--lag", type=int, default=2, help="steps to the past state")
+    add_extrema(
+        parser,
+        None,
+        "steps, or fractions of a trajectory, within which an extremum is reported (default: 20 "
+        "points of the curve)",
+    )
+    parser.add_argument(
+        "--time",
+        choices=("auto", "raw", "normalised"),
+        default="auto",
+        help="raw: original steps. normalised: fractions of each trajectory. auto: normalised if "
+        "lengths differ",
+    )
+    parser.add_argument(
+        "--points", type=int, default=100, help="moments of the curve in normalised time"
+    )
+    parser.add_argument(
+        "--keep-constant",
+        action="store_true",
+        help="keep coordinates that are constant within every trajectory (goals)",
+    )
+    add_plot(parser)
+    add_json(parser)
+    add_estimator(parser)
+
+
+def run(arguments: Namespace) -> None:
     """Run the command."""
-    options = {"z": arguments.z, "delay": arguments.delay}
+    from ..curves.ensemble_curve import mi_curve
+    from ..curves.extrema import KINDS, ExtremumDetector
+    from ..files.load import load_trajectories
+    from .flags import compare_moments, flag_times, load_flags
+
+    check_data(arguments.data, "curve")
+    # Refuses --z and --delay before minutes of computing, not after.
     ExtremumDetector(z=arguments.z, delay=1.0 if arguments.delay is None else arguments.delay)
     trajectories = load_trajectories(arguments.data)
     flags = load_flags(arguments.data)
@@ -26,16 +72,18 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
         curve = mi_curve(
             trajectories,
             estimator,
-            lag=2 if arguments.lag is None else arguments.lag,
+            lag=arguments.lag,
             history=arguments.history,
             mode=arguments.time,
             points=arguments.points,
             drop_constant=not arguments.keep_constant,
             progress=lambda done, total: advance(done / total),
         )
-    extrema = curve.extrema(**options)
+    extrema = curve.extrema(z=arguments.z, delay=arguments.delay)
     normalised = curve.mode == "normalised"
-    found = (event(name, flag, trajectories.lengths, normalised) for name, flag in flags.items())
+    found = (
+        flag_times(name, flag, trajectories.lengths, normalised) for name, flag in flags.items()
+    )
     events = sorted((e for e in found if e is not None), key=lambda e: e.median)
     if arguments.plot:
         from .curve_plots import curve_figure
@@ -50,10 +98,10 @@ def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> Non
         figure.savefig(arguments.plot)
     timing = []
     for what, kinds in (("maximum", ("maximum",)), ("of any kind", KINDS)):
-        moments = [state.stamp for state in extrema if state.kind in kinds]
+        moments = [extremum.stamp for extremum in extrema if extremum.kind in kinds]
         if moments and events:
             start, end = float(curve.position[0]), float(curve.position[-1])
-            timing.append({"of": what, **compare(events, moments, start, end)})
+            timing.append({"of": what, **compare_moments(events, moments, start, end)})
     result = {
         "data": str(arguments.data),
         "lag": curve.lag,
@@ -88,13 +136,13 @@ def _print(result: dict[str, Any], trajectories: Any, plot: str | None) -> None:
         [
             (
                 str(number),
-                state["kind"],
-                time.format(state["stamp"]),
-                f"{state['value']:.3f}",
-                f"{state['prominence']:+.3f} ({state['z']:.1f} s.e.)",
-                time.format(state["detected_stamp"]),
+                extremum["kind"],
+                time.format(extremum["stamp"]),
+                f"{extremum['value']:.3f}",
+                f"{extremum['prominence']:+.3f} ({extremum['z']:.1f} s.e.)",
+                time.format(extremum["detected_stamp"]),
             )
-            for number, state in enumerate(result["extrema"], start=1)
+            for number, extremum in enumerate(result["extrema"], start=1)
         ],
         empty="none above the noise",
     )

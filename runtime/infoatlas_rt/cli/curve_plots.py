@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..curves.ensemble_curve import MICurve
 from ..curves.extrema import Extremum
+from ..streams.events import COUPLED
 from .drawing import (
     COUPLING,
     CURVE,
@@ -23,14 +24,13 @@ from .drawing import (
     new_figure,
     style_axes,
 )
-from .events import Event
+from .flags import FlagTimes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from ..messages.bag_curve import StreamCurve
-from ..streams.events import COUPLED
 
 # Of each kind: label, face, edge, colour of the number in it, and of the time beside it.
 MARKS = {
@@ -38,13 +38,13 @@ MARKS = {
     "minimum": ("minimum", "white", RED, RED, RED),
     "change": ("steepest change", "#8a95a1", "white", "white", QUIET),
 }
-CROWD = 20  # key states that can be numbered in one picture
+CROWD = 20  # extrema that can be numbered in one picture
 
 
 def curve_figure(
     curve: MICurve,
-    states: Sequence[Extremum],
-    events: Sequence[Event] = (),
+    extrema: Sequence[Extremum],
+    events: Sequence[FlagTimes] = (),
     *,
     title: str = "",
     lengths: Sequence[int] = (),
@@ -54,9 +54,9 @@ def curve_figure(
     Parameters
     ----------
     curve : MICurve
-    states : sequence of Extremum
+    extrema : sequence of Extremum
         Of that curve.
-    events : sequence of Event
+    events : sequence of FlagTimes
         Drawn as bands (interquartile range) with a line (median), in the units of the curve.
     title : str
     lengths : sequence of int
@@ -75,8 +75,8 @@ def curve_figure(
     main, below = _draw_axes(figure, (6, 1), top=0.775)
     _draw_events(main, events)
     _draw_curve(main, curve.position, curve.mi, curve.noise)
-    _draw_states(main, states, "{:.0f}" if curve.mode == "raw" else "{:.2f}")
-    if states:
+    _draw_extrema(main, extrema, "{:.0f}" if curve.mode == "raw" else "{:.2f}")
+    if extrema:
         _draw_legend(figure, 0.872)
     if events:
         note = "vertical bands: flags of the simulator, first time true (median, quartiles)"
@@ -142,11 +142,11 @@ def stream_figure(
     time = curve.stamp - curve.start
     broken = _breaks(time)
     _draw_curve(main, *(np.insert(v, broken, np.nan) for v in (time, curve.mi, curve.noise)))
-    states = [replace(state, stamp=state.stamp - curve.start) for state in curve.extrema]
-    if states or not curve.events:
-        _draw_states(main, states, "{:.1f}")
+    extrema = [replace(found, stamp=found.stamp - curve.start) for found in curve.extrema]
+    if extrema or not curve.events:
+        _draw_extrema(main, extrema, "{:.1f}")
     _draw_coupling(main, below, curve)
-    if states or len(curve.motions[0]):
+    if extrema or len(curve.motions[0]):
         _draw_legend(figure, 0.872)
     names = "ab" if two else "s"
     for axes, name, topic, (stamps, values) in zip(below, names, topics, curve.states, strict=True):
@@ -269,7 +269,7 @@ def _draw_legend(figure: Figure, height: float) -> None:
     )
 
 
-def _draw_events(axes: Axes, events: Sequence[Event]) -> None:
+def _draw_events(axes: Axes, events: Sequence[FlagTimes]) -> None:
     """Bands and lines, with labels above the axes: those that are close take turns in height."""
     blend = axes.get_xaxis_transform()
     for i, event in enumerate(sorted(events, key=lambda e: e.median)):
@@ -289,17 +289,17 @@ def _draw_events(axes: Axes, events: Sequence[Event]) -> None:
         )
 
 
-def _draw_states(axes: Axes, states: Sequence[Extremum], form: str) -> None:
+def _draw_extrema(axes: Axes, extrema: Sequence[Extremum], form: str) -> None:
     """Numbered discs with their times, or dots if there are many; labels are for a legend."""
     from matplotlib.patheffects import withStroke
 
-    crowded = len(states) > CROWD
+    crowded = len(extrema) > CROWD
     for kind, (label, face, edge, _, _) in MARKS.items():
-        chosen = [state for state in states if state.kind == kind]
+        chosen = [found for found in extrema if found.kind == kind]
         if chosen:
             axes.scatter(
-                [state.stamp for state in chosen],
-                [state.value for state in chosen],
+                [found.stamp for found in chosen],
+                [found.value for found in chosen],
                 s=(110 if kind == "change" else 190) / (5 if crowded else 1),
                 facecolor=face,
                 edgecolor=edge,
@@ -307,12 +307,12 @@ def _draw_states(axes: Axes, states: Sequence[Extremum], form: str) -> None:
                 label=label,
                 zorder=5,
             )
-    for number, state in enumerate([] if crowded else states, start=1):
-        _, _, _, inside, outside = MARKS[state.kind]
-        small = state.kind == "change"
+    for number, found in enumerate([] if crowded else extrema, start=1):
+        _, _, _, inside, outside = MARKS[found.kind]
+        small = found.kind == "change"
         axes.annotate(
             str(number),
-            (state.stamp, state.value),
+            (found.stamp, found.value),
             (0, -0.5),
             textcoords="offset points",
             ha="center",
@@ -323,15 +323,15 @@ def _draw_states(axes: Axes, states: Sequence[Extremum], form: str) -> None:
             zorder=6,
         )
         # Beside a slope, on the side where the curve is not; above a maximum, below a minimum.
-        rising = state.prominence > 0
+        rising = found.prominence > 0
         offset, across, up = {
             "maximum": ((0, 10), "center", "bottom"),
             "minimum": ((0, -10), "center", "top"),
             "change": ((-9, 2), "right", "bottom") if rising else ((9, 2), "left", "bottom"),
-        }[state.kind]
+        }[found.kind]
         axes.annotate(
-            form.format(state.stamp),
-            (state.stamp, state.value),
+            form.format(found.stamp),
+            (found.stamp, found.value),
             offset,
             textcoords="offset points",
             ha=across,
@@ -342,5 +342,5 @@ def _draw_states(axes: Axes, states: Sequence[Extremum], form: str) -> None:
             path_effects=[withStroke(linewidth=2.5, foreground="white", alpha=0.85)],
             zorder=6,
         )
-    if not states:
+    if not extrema:
         axes.text(0.5, 0.03, "no extremum", transform=axes.transAxes, color=QUIET, ha="center")

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from .arguments import (
+    add_drop_missing,
+    add_estimator,
+    add_json,
+    add_pairs,
+    add_plot,
+    make_estimator,
+)
 from .console import progress, table, write_json
 
 if TYPE_CHECKING:
@@ -13,16 +20,17 @@ if TYPE_CHECKING:
 
     from ..estimation.independence import IndependenceResult
 
+HELP = "permutation test of independence of two files of paired samples"
+
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Arguments of this command alone."""
-    parser.add_argument("x", help=".npy or .csv [n, d] (or .npz with one array)")
-    parser.add_argument("y", help="the same, row by row")
+    """Arguments of this command."""
+    add_pairs(parser)
     parser.add_argument(
         "--permutations",
         type=int,
         default=199,
-        help="permuted pairings (199: the smallest p-value is 0.005)",
+        help="permuted pairings; with 199 the smallest p-value is 0.005",
     )
     parser.add_argument(
         "--time-series",
@@ -31,20 +39,19 @@ def add_arguments(parser: ArgumentParser) -> None:
         "cyclically instead; both series have to be stationary, and much longer than their "
         "autocorrelation",
     )
-    parser.add_argument("--plot", metavar="FILE", help="picture of the null (.png, .pdf or .svg)")
+    add_drop_missing(parser)
+    add_plot(parser, "picture of the null")
+    add_json(parser)
+    add_estimator(parser)
 
 
-def run(arguments: Namespace, make_estimator: Callable[[Namespace], Any]) -> None:
-    """Run the command; `make_estimator` makes what the arguments ask for."""
+def run(arguments: Namespace) -> None:
+    """Run the command."""
     import numpy as np
 
     from ..estimation.independence import independence_test
     from ..files.load import load_pairs
 
-    if arguments.plot is not None:
-        from .drawing import check_file
-
-        check_file(arguments.plot)  # before minutes of computing, not after
     x, y, dropped = load_pairs(arguments.x, arguments.y, drop_missing=arguments.drop_missing)
     with progress("test") as advance:
         result = independence_test(

@@ -35,7 +35,7 @@ def raster_figure(
     found : KeyStates
         With its trajectories.
     events : sequence of dict
-        Of `demonstrations.compare`: drawn as marks, and their errors beside those of baselines.
+        Of `flags.compare_keystates`: drawn as marks, and their errors beside those of baselines.
     information : sequence of Information
         Of `KeyStates.information`: local information in nats, written into the film strip, or into
         the legend where coordinates have no names of bodies.

@@ -1,23 +1,38 @@
-"""The command infoatlas-rt: estimate, test, keystates, bench, info, build, export.
+"""The command infoatlas-rt: which commands there are, and their exit codes.
 
 Results go to stdout, progress to stderr. Exit codes: 0; 1 for a result that cannot be written; 2
 for wrong usage or input; 3 for a model or a provider that cannot be used; 130 after Ctrl-C.
+
+A command is a module with HELP (one line), `add_arguments(parser)` and `run(arguments)`, which
+raises errors of `infoatlas_rt.errors`. Packages add commands as entry points of the group
+`infoatlas_rt.commands`; such a module also has REQUIRES, the names of modules that come with the
+extra of the command's name. A module imports nothing slow before `run`: --help imports all of them.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from .. import __version__
 from ..errors import InfoAtlasError, InputError, OutputError
-from . import bench, independence, keystates
-from .arguments import add_drop_missing, add_estimator, add_json, add_slicing, make_estimator
-from .console import check_json, drop_output, open_output, table, write_json
+from . import bag, bench, curve, estimate, independence, info, keystates
+from .arguments import HelpFormatter
+from .console import check_json, drop_output, open_output
+
+COMMANDS = {
+    "keystates": keystates,
+    "curve": curve,
+    "bag": bag,
+    "estimate": estimate,
+    "test": independence,
+    "bench": bench,
+    "info": info,
+}
+GROUP = "infoatlas_rt.commands"  # of entry points
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,14 +65,32 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    if argv[:1] == ["export"]:
-        return _export(argv[1:])
-    if argv[:1] == ["build"]:
-        return _build(argv[1:])
-    arguments = _parser().parse_args(argv)
-    check_json(arguments.json)
+    commands: dict[str, Any] = dict(COMMANDS)
+    if not argv or argv[0] not in commands:
+        from importlib.metadata import entry_points
+
+        commands.update((entry.name, entry.load()) for entry in entry_points(group=GROUP))
+        if argv and argv[0] in commands:
+            _require(argv[0], commands[argv[0]].REQUIRES)
+    arguments = make_parser(commands).parse_args(argv)
+    # Before minutes of computing, not after.
+    check_json(getattr(arguments, "json", None))
+    if getattr(arguments, "plot", None) is not None:
+        from .drawing import check_file
+
+        check_file(arguments.plot)
     arguments.run(arguments)
     return 0
+
+
+def _require(command: str, modules: Sequence[str]) -> None:
+    """Raise InputError if a module that a command needs is not installed."""
+    for module in modules:
+        if find_spec(module) is None:
+            raise InputError(
+                f"{command} needs more than the runtime (No module named {module!r}): "
+                f"pip install 'infoatlas-rt[{command}]'"
+            )
 
 
 def _fail(error: Exception | str, code: int) -> int:
@@ -74,126 +107,20 @@ class _Parser(argparse.ArgumentParser):
             file.write(message)
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser(commands: Mapping[str, Any]) -> argparse.ArgumentParser:
+    """The parser of commands, given as modules by name."""
     parser = _Parser(
         prog="infoatlas-rt", description="Mutual information at control-loop rate. Units are nats."
     )
     parser.add_argument("--version", action="version", version=f"infoatlas-rt {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    def command(name: str, run: Callable[..., None], text: str) -> argparse.ArgumentParser:
-        sub = commands.add_parser(name, help=text, description=text)
-        sub.set_defaults(run=run)
-        return sub
-
-    estimate = command("estimate", _estimate, "mutual information of two files of paired samples")
-    estimate.add_argument("x", help=".npy or .csv [n, d] (or .npz with one array)")
-    estimate.add_argument("y", help="the same, row by row")
-    estimate.add_argument(
-        "--time-series",
-        action="store_true",
-        help="rows are in time order and depend on their neighbours (wider standard error)",
-    )
-    add_drop_missing(estimate)
-    add_estimator(estimate)
-    add_slicing(estimate)
-    add_json(estimate)
-
-    states = command(
-        "keystates",
-        _keystates,
-        "key states of recorded trajectories, or of one robot's stream in a ROS bag",
-    )
-    keystates.add_arguments(states)
-    add_estimator(states)
-    add_slicing(states)
-    add_json(states)
-    keystates.add_groups(states)
-
-    test = command("test", _test, "permutation test of independence of two files of paired samples")
-    independence.add_arguments(test)
-    add_drop_missing(test)
-    add_estimator(test)
-    add_slicing(test)
-    add_json(test)
-
-    timing = command("bench", _bench, "time of one update, by stage")
-    bench.add_arguments(timing)
-    add_estimator(timing)
-    add_slicing(timing)
-    add_json(timing)
-
-    info = command("info", _info, "description of a model file, and the providers of this machine")
-    info.add_argument("--model", default="edge", help="shipped model or .onnx file (edge)")
-    add_json(info)
-    commands.add_parser(
-        "build", help="build a TensorRT engine of a model, on this machine", add_help=False
-    )
-    commands.add_parser("export", help="write a trained checkpoint as a model file", add_help=False)
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name, module in commands.items():
+        sub = subparsers.add_parser(
+            name, help=module.HELP, description=module.HELP, formatter_class=HelpFormatter
+        )
+        module.add_arguments(sub)
+        sub.set_defaults(run=module.run)
     return parser
-
-
-def _estimate(arguments: argparse.Namespace) -> None:
-    from ..files.load import load_pairs
-
-    x, y, dropped = load_pairs(arguments.x, arguments.y, drop_missing=arguments.drop_missing)
-    result = make_estimator(arguments).estimate(x, y, time_series=arguments.time_series)
-    if not write_json(arguments.json, {**result.to_dict(), "dropped": dropped}):
-        print(result)
-        if dropped:
-            print(f"Dropped: {dropped} pairs with a missing value")
-
-
-def _keystates(arguments: argparse.Namespace) -> None:
-    keystates.run(arguments, make_estimator)
-
-
-def _test(arguments: argparse.Namespace) -> None:
-    independence.run(arguments, make_estimator)
-
-
-def _bench(arguments: argparse.Namespace) -> None:
-    bench.run(arguments, make_estimator)
-
-
-def _info(arguments: argparse.Namespace) -> None:
-    from ..backends import installed
-    from ..models.model_file import load
-
-    model_file = load(arguments.model)
-    left_out = "bytes", "metadata", "engine"
-    values = {key: value for key, value in vars(model_file).items() if key not in left_out}
-    values["path"] = str(model_file.path)
-    if model_file.engine is not None:
-        values["engine"] = asdict(model_file.engine)
-        del values["engine"]["metadata"]
-    values["providers"] = installed()
-    if not write_json(arguments.json, values):
-        rows = [
-            (key, json.dumps(value) if isinstance(value, dict | tuple) else str(value))
-            for key, value in values.items()
-            if key != "providers"
-        ]
-        rows += [(f"provider {name}", text) for name, text in values["providers"].items()]
-        table(f"Model {model_file.name}", ("", ""), rows)
-
-
-def _export(argv: list[str]) -> int:
-    try:
-        from infoatlas_export.cli import main as export
-    except ImportError as error:
-        raise InputError(
-            f"export needs more than the runtime ({error}): pip install 'infoatlas-rt[export]'"
-        ) from error
-    export(argv)
-    return 0
-
-
-def _build(argv: list[str]) -> int:
-    from infoatlas_export.build_cli import main as build  # needs neither torch nor onnx
-
-    build(argv)
-    return 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Loading of trajectories and samples from files.
 
-A simulator's flags (`is_grasped`, `success`, ...) are loaded in `cli/events.py` alone, to compare
+A simulator's flags (`is_grasped`, `success`, ...) are loaded in `cli/flags.py` alone, to compare
 key states with them: `Trajectories` has no place for them.
 """
 

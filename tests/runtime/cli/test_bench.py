@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from infoatlas_rt.cli import bench, latency, main as main_module
+from infoatlas_rt.cli import bench, latency
 from infoatlas_rt.cli.arguments import make_estimator
 from infoatlas_rt.cli.main import main
 
@@ -63,7 +63,7 @@ def test_native_is_measured_beside_the_cpu(monkeypatch, capsys):
         first, second = taken(estimators, **options)
         return [replace(first, provider="native"), second]
 
-    monkeypatch.setattr(main_module, "make_estimator", make)
+    monkeypatch.setattr(bench, "make_estimator", make)
     monkeypatch.setattr(latency, "measure", measure)
     assert main([*QUICK, "--provider", "native", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

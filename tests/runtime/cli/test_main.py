@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ from pictures import series, words
 
 PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
 QUICK = ["--slices", "3", "--threads", "1"]
-CURVE = ["--method", "curve", "--points", "15", *QUICK]
+CURVE = ["--points", "15", *QUICK]
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def test_estimate(samples, capsys, tmp_path):
 
 def test_curve_table_picture_and_json(capsys, tmp_path, figures):
     picture, target = tmp_path / "a.png", tmp_path / "a.json"
-    command = ["keystates", str(PICKCUBE), *CURVE, "--plot", str(picture), "--json", str(target)]
+    command = ["curve", str(PICKCUBE), *CURVE, "--plot", str(picture), "--json", str(target)]
     assert main.main(command) == 0
     text = capsys.readouterr().out
     assert text.startswith("Extrema of I(s_t; s_t-lag)") and "Key states" not in text
@@ -99,7 +100,7 @@ def test_flags_never_reach_the_curve(capsys, tmp_path, monkeypatch):
             for flag in ("is_grasped", "is_obj_placed", "success"):
                 arrays[flag] = rng.random(7820) < 0.01
         np.savez(tmp_path / f"{name}.npz", **arrays)
-        command = ["keystates", str(tmp_path / f"{name}.npz"), *CURVE, "--keep-constant", "--json"]
+        command = ["curve", str(tmp_path / f"{name}.npz"), *CURVE, "--keep-constant", "--json"]
         assert main.main(command) == 0
         results.append(json.loads(capsys.readouterr().out))
     assert results[0]["curve"] == results[1]["curve"]
@@ -184,12 +185,7 @@ def test_flags_never_move_a_key_state(thirty, capsys, tmp_path):
     [
         (["--count", "-1"], "--count is '-1'"),
         (["--count", "0"], "k is 0"),
-        (["--points", "3"], "--points is for trajectories with --method curve"),
-        (["--topic", "/a"], "--topic is for bags"),
-        (
-            ["--method", "curve", "--count", "3"],
-            "--count is for key states of trajectories",
-        ),
+        (["--topic", "/a"], "--topic is for a folder of ROS bags"),
         (["--method", "pointwise", "--count", "auto"], "method='phase'"),
         (["--group", "tool=tool."], "given once"),
         (["--group", "tool=nothing"], "'nothing' names no columns"),
@@ -210,7 +206,7 @@ def test_raw_steps_and_no_flags(capsys, tmp_path, figures):
     walks = np.cumsum(rng.standard_normal((60, 12, 6)), axis=1).reshape(-1, 6)
     np.savez(tmp_path / "a.npz", states=walks, lengths=np.full(60, 12))
     picture = tmp_path / "a.svg"
-    command = ["keystates", str(tmp_path / "a.npz"), *CURVE, "--k", "2", "--plot", str(picture)]
+    command = ["curve", str(tmp_path / "a.npz"), *CURVE, "--k", "2", "--plot", str(picture)]
     assert main.main(command) == 0
     text = capsys.readouterr().out
     assert "(times: steps)" in text and "simulator" not in text
@@ -224,7 +220,7 @@ def test_few_coordinates_are_estimated_unsliced(capsys, tmp_path):
     rng = np.random.default_rng(0)
     walks = np.cumsum(rng.standard_normal((60, 6, 3)), axis=1).reshape(-1, 3)
     np.savez(tmp_path / "a.npz", states=walks, lengths=np.full(60, 6), names="abc")
-    command = ["keystates", str(tmp_path / "a.npz"), *CURVE]
+    command = ["curve", str(tmp_path / "a.npz"), *CURVE]
     assert main.main(command) == 2
     assert "1 names for 3 coordinates" in capsys.readouterr().err
     np.savez(tmp_path / "a.npz", states=walks, lengths=np.full(60, 6))
@@ -270,7 +266,8 @@ def test_info(capsys):
         (["estimate", "no.npy", "no.npy"], 2, "no.npy does not exist"),
         (["keystates", "no.npz"], 2, "no.npz does not exist"),
         (["keystates", str(PICKCUBE), "--lag", "0"], 2, "lag is 0"),
-        (["keystates", str(PICKCUBE), "--method", "curve", "--z", "-1"], 2, "z is -1.0"),
+        (["curve", str(PICKCUBE), "--z", "-1"], 2, "z is -1.0"),
+        (["curve", "no.npz"], 2, "no.npz does not exist"),
         (["keystates", str(PICKCUBE), "--k", "99"], 2, "k is 99"),
         (["keystates", str(PICKCUBE), "--plot", "a.bmp"], 2, "end its name in one of"),
         (
@@ -295,7 +292,19 @@ def test_failures_have_a_reason_and_a_code(arguments, code, message, capsys, tmp
     assert captured.out == ""
 
 
-@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["keystates"], ["bench", "--dims", "1"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nonsense"],
+        ["keystates"],
+        ["bench", "--dims", "1"],
+        ["keystates", str(PICKCUBE), "--points", "3"],
+        ["keystates", str(PICKCUBE), "--method", "curve"],
+        ["curve", str(PICKCUBE), "--count", "3"],
+        ["bag", "bag.mcap", "--keep-constant"],
+    ],
+)
 def test_wrong_usage(arguments, capsys):
     with pytest.raises(SystemExit) as caught:
         main.main(arguments)
@@ -319,12 +328,14 @@ def test_interrupted(monkeypatch, capsys):
 
 def test_missing_extras_are_named(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setitem(sys.modules, "infoatlas_export.cli", None)
+    monkeypatch.setitem(sys.modules, "onnx", None)
     monkeypatch.setitem(sys.modules, "rich", None)
     assert main.main(["keystates", "no.npz", "--plot", str(tmp_path / "a.png")]) == 2
     assert "pip install 'infoatlas-rt[plot]'" in capsys.readouterr().err
-    assert main.main(["export"]) == 2
-    assert "pip install 'infoatlas-rt[export]'" in capsys.readouterr().err
+    for arguments in (["export"], ["export", "--help"]):
+        assert main.main(arguments) == 2
+        error = capsys.readouterr().err
+        assert "pip install 'infoatlas-rt[export]'" in error and error.count("\n") == 1
     assert main.main(["info"]) == 0
     assert "n_min" in capsys.readouterr().out
 
@@ -339,6 +350,26 @@ def test_on_a_terminal(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "rich.progress", None)
     assert main.main(quick) == 0
     assert "\rbench cpu: 100%\n" in capsys.readouterr().err
+
+
+def test_help_lists_all_commands_and_imports_nothing_slow():
+    code = (
+        "import sys; from infoatlas_rt.cli.main import main\n"
+        "try: main(['--help'])\n"
+        "finally: print(sorted({'numpy', 'torch', 'onnx'} & set(sys.modules)))"
+    )
+    text = subprocess.check_output([sys.executable, "-c", code], text=True)
+    commands = "keystates curve bag estimate test bench info build export".split()
+    assert re.findall(r"^    (\w+)", text, re.M) == commands
+    assert text.endswith("[]\n")
+
+
+def test_help_of_build_needs_no_training(monkeypatch, capsys):
+    for name in ("torch", "onnx"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(SystemExit) as caught:
+        main.main(["build", "--help"])
+    assert caught.value.code == 0 and "usage: infoatlas-rt build" in capsys.readouterr().out
 
 
 def test_runtime_needs_neither_torch_nor_matplotlib(samples):

@@ -12,7 +12,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import numpy as np
 import pytest
 
-from infoatlas_rt.cli.events import Event, compare, event, load_flags
+from infoatlas_rt.cli.flags import FlagTimes, compare_moments, flag_times, load_flags
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.files.load import load_pairs, load_samples, load_trajectories
 from infoatlas_rt.inputs.trajectories import Trajectories
@@ -173,14 +173,16 @@ def test_events_are_first_times():
     flag = np.zeros(19, bool)
     flag[[2, 3]] = True  # first trajectory: step 2 of 4
     flag[8 + 7] = True  # third: step 7 of 10; in the second it never happens
-    assert event("grasp", flag, lengths, normalised=False) == Event("grasp", 3.25, 4.5, 5.75, 2)
-    assert event("grasp", flag, lengths, normalised=True).median == pytest.approx(0.6)
-    assert event("never", np.zeros(19, bool), lengths, normalised=True) is None
+    assert flag_times("grasp", flag, lengths, normalised=False) == FlagTimes(
+        "grasp", 3.25, 4.5, 5.75, 2
+    )
+    assert flag_times("grasp", flag, lengths, normalised=True).median == pytest.approx(0.6)
+    assert flag_times("never", np.zeros(19, bool), lengths, normalised=True) is None
 
 
 def test_comparison_with_uniform_guesses():
-    events = [Event("a", 0, 0.3, 1, 9), Event("b", 0, 0.9, 1, 9)]
-    result = compare(events, [0.35, 0.5], 0.0, 1.0)
+    events = [FlagTimes("a", 0, 0.3, 1, 9), FlagTimes("b", 0, 0.9, 1, 9)]
+    result = compare_moments(events, [0.35, 0.5], 0.0, 1.0)
     assert result["count"] == 2
     assert result["distance"] == pytest.approx([0.05, 0.4])
     assert result["uniform"] == pytest.approx([0.05, 0.15])  # guesses at 0.25 and 0.75

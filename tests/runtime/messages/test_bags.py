@@ -324,7 +324,7 @@ def test_a_bag_of_ros_1(tmp_path):
 
 
 def run(*arguments) -> int:
-    return main.main(["keystates", *map(str, arguments)])
+    return main.main(["bag", *map(str, arguments)])
 
 
 QUICK = ("--window", "40", "--every", "4", "--threads", "1")
@@ -386,7 +386,6 @@ def test_command_with_two_topics(bags, tmp_path, capsys):
         ((), "name the topic to read.*It has /cube_pose .geometry_msgs/msg/PoseStamped, 1"),
         (("--topic", "/x"), "has no topic '/x'. It has .*/joint_states .sensor_msgs/msg/JointS"),
         (("--topic", "/joint_states", "--field", "x"), "there is no 'x'.*position .float64"),
-        (("--topic", "/joint_states", "--points", "3"), "--points is for trajectories"),
         (("--topic", "/tool_pose", "--with-field", "x"), "give both"),
         (("--topic", "/tool_pose", "--with-topic", "/tool_pose"), "--with-topic is --topic"),
         (("--topic", "/tool_pose", "--lag", "0"), "lag is 0"),
@@ -417,9 +416,18 @@ def test_what_is_below_the_resolution_does_not_move(bags, capsys):
     assert set(result["curve"]["mi"]) == {0.0}
 
 
-def test_options_of_bags_are_refused_for_trajectories(capsys):
-    assert run(ROOT / "examples" / "data" / "pickcube.npz", "--topic", "/x") == 2
-    assert "--topic is for bags" in capsys.readouterr().err
+def test_demonstrations_and_bags_have_commands_of_their_own(bags, tmp_path, capsys):
+    demonstrations = ROOT / "examples" / "data" / "pickcube.npz"
+    assert run(demonstrations, "--topic", "/x") == 2
+    assert "use infoatlas-rt keystates, or infoatlas-rt curve" in capsys.readouterr().err
+    for command in ("keystates", "curve"):
+        for path in (bags / "mcap", bags / "mcap" / "mcap.mcap"):
+            assert main.main([command, str(path)]) == 2
+            assert f"{path} is a ROS bag, one robot's stream: use infoatlas-rt bag" in (
+                capsys.readouterr().err
+            )
+        assert main.main([command, str(tmp_path)]) == 2
+        assert "neither the folder of a LeRobot data set nor" in capsys.readouterr().err
 
 
 def damaged(bags, folder):
@@ -508,7 +516,7 @@ def test_rosbags_missing(bags):
         "import sys; sys.modules['rosbags'] = None; sys.modules['rosbags.highlevel'] = None;"
         "from infoatlas_rt.cli.main import main; sys.exit(main(sys.argv[1:]))"
     )
-    command = [sys.executable, "-c", code, "keystates", bags / "mcap", "--topic", "/x"]
+    command = [sys.executable, "-c", code, "bag", bags / "mcap", "--topic", "/x"]
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 2 and "pip install 'infoatlas-rt[bags]'" in run.stderr
 
@@ -525,7 +533,7 @@ def test_two_topics_report_when_they_begin_to_move_together(
 
     fields = "--topic /tool_pose --field pose.position --with-topic /cube_pose"
     options = f"{fields} --with-field pose.position --window 40 --every 5 --threads 1"
-    command = ["keystates", str(bags / "mcap"), *options.split()]
+    command = ["bag", str(bags / "mcap"), *options.split()]
     assert main.main([*command, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["events"] == [event.to_dict() for event in expected]

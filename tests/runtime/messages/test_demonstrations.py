@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -62,15 +63,18 @@ def test_the_command_discovers_and_saves(folder, capsys, tmp_path):
     [
         ([], "name the topic.*joint_states"),
         (["--topic", "/x"], "no topic '/x'"),
-        (["--topic", "/joint_states", "--window", "9"], "--window is for bags"),
-        (["--topic", "/joint_states", "--method", "curve"], "folder of bags"),
     ],
 )
 def test_what_cannot_be_read(folder, options, message, capsys):
-    import re
-
     assert main.main(["keystates", str(folder[0]), *options]) == 2
     assert re.search(message, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("command", ["curve", "bag"])
+def test_other_commands_take_no_folder_of_bags(folder, command, capsys):
+    assert main.main([command, str(folder[0])]) == 2
+    error = capsys.readouterr().err
+    assert "is a folder of ROS bags: use infoatlas-rt keystates, or infoatlas-rt bag" in error
 
 
 def test_other_coordinates_in_another_bag(folder, tmp_path):

@@ -1,6 +1,6 @@
-"""Times of true events, by a simulator's flags, and distances of key states to them.
+"""Times of true events, by a simulator's flags, and distances of key states and extrema to them.
 
-This is the only module that reads flags. They are compared with key states, and are no input of any
+This is the only module that reads flags. They are compared with results, and are no input of any
 estimate.
 """
 
@@ -10,17 +10,21 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..files.numbers import read_numpy
 
+if TYPE_CHECKING:
+    from ..inputs.trajectories import Trajectories
+    from ..keystates.result import KeyStates
+
 
 @dataclass(frozen=True)
-class Event:
-    """Time of a true event, over trajectories.
+class FlagTimes:
+    """When a flag becomes true: quartiles over trajectories.
 
     Attributes
     ----------
@@ -51,10 +55,10 @@ def load_flags(path: str | os.PathLike[str]) -> dict[str, NDArray[np.bool_]]:
     }
 
 
-def event(
+def flag_times(
     name: str, flag: NDArray[np.bool_], lengths: NDArray[np.int64], normalised: bool
-) -> Event | None:
-    """First time that a flag [sum(lengths)] is true; None if it never is.
+) -> FlagTimes | None:
+    """When a flag [sum(lengths)] becomes true; None if it never does.
 
     Parameters
     ----------
@@ -71,17 +75,17 @@ def event(
     if not times:
         return None
     q1, median, q3 = np.percentile(times, [25, 50, 75])
-    return Event(name, float(q1), float(median), float(q3), len(times))
+    return FlagTimes(name, float(q1), float(median), float(q3), len(times))
 
 
-def compare(
-    events: Sequence[Event], moments: Sequence[float], start: float, end: float
+def compare_moments(
+    events: Sequence[FlagTimes], moments: Sequence[float], start: float, end: float
 ) -> dict[str, Any]:
     """Distances of events to the nearest moment, beside as many evenly spaced moments.
 
     Parameters
     ----------
-    events : sequence of Event
+    events : sequence of FlagTimes
     moments : sequence of float, at least one
         In the units of the events.
     start, end : float
@@ -132,6 +136,41 @@ def event_steps(
         if np.isfinite(last).mean() > 0.5:
             found[f"{name} ends"] = last
     return dict(sorted(found.items(), key=lambda item: float(np.nanmedian(item[1]))))
+
+
+def compare_keystates(
+    found: KeyStates, trajectories: Trajectories, times: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Distances of events to the nearest key state, beside as many baseline steps.
+
+    Returns
+    -------
+    list of dict
+        "name", "count" of trajectories, "steps" [N] (None where it does not happen), and for
+        "found", "even" (evenly spaced) and "slow" (slowest moments): "error" (mean distance in
+        steps) and "within_2" (share of the events within two steps).
+    """
+    lengths, k = trajectories.lengths, found.steps.shape[1]
+    methods = {
+        "found": list(found.steps),
+        "even": evenly_spaced(lengths, k),
+        "slow": slowest(trajectories.states, lengths, k),
+    }
+    rows = []
+    for name, at in times.items():
+        row: dict[str, Any] = {
+            "name": name,
+            "count": int(np.isfinite(at).sum()),
+            "steps": [None if np.isnan(t) else int(t) for t in at],
+        }
+        for method, steps in methods.items():
+            apart = distances(steps, at, lengths)
+            row[method] = {
+                "error": float(np.nanmean(apart)),
+                "within_2": float((apart[np.isfinite(apart)] <= 2).mean()),
+            }
+        rows.append(row)
+    return rows
 
 
 def distances(

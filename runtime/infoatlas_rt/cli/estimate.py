@@ -1,0 +1,35 @@
+"""The command estimate: mutual information of two files of paired samples."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from .arguments import add_drop_missing, add_estimator, add_json, add_pairs, make_estimator
+from .console import write_json
+
+HELP = "mutual information of two files of paired samples"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Arguments of this command."""
+    add_pairs(parser)
+    parser.add_argument(
+        "--time-series",
+        action="store_true",
+        help="rows are in time order and depend on their neighbours (wider standard error)",
+    )
+    add_drop_missing(parser)
+    add_json(parser)
+    add_estimator(parser)
+
+
+def run(arguments: Namespace) -> None:
+    """Run the command."""
+    from ..files.load import load_pairs
+
+    x, y, dropped = load_pairs(arguments.x, arguments.y, drop_missing=arguments.drop_missing)
+    result = make_estimator(arguments).estimate(x, y, time_series=arguments.time_series)
+    if not write_json(arguments.json, {**result.to_dict(), "dropped": dropped}):
+        print(result)
+        if dropped:
+            print(f"Dropped: {dropped} pairs with a missing value")

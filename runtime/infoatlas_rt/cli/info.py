@@ -1,0 +1,41 @@
+"""The command info: what a model file says of itself, and which providers this machine has."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from dataclasses import asdict
+
+from .arguments import add_json, add_model
+from .console import table, write_json
+
+HELP = "description of a model file, and the providers of this machine"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Arguments of this command."""
+    add_model(parser)
+    add_json(parser)
+
+
+def run(arguments: Namespace) -> None:
+    """Run the command."""
+    from ..backends import installed
+    from ..models.model_file import load
+
+    model_file = load(arguments.model)
+    left_out = "bytes", "metadata", "engine"
+    values = {key: value for key, value in vars(model_file).items() if key not in left_out}
+    values["path"] = str(model_file.path)
+    if model_file.engine is not None:
+        values["engine"] = asdict(model_file.engine)
+        del values["engine"]["metadata"]
+    values["providers"] = installed()
+    if not write_json(arguments.json, values):
+        rows = [
+            (key, json.dumps(value) if isinstance(value, dict | tuple) else str(value))
+            for key, value in values.items()
+            if key != "providers"
+        ]
+        rows += [(f"provider {name}", text) for name, text in values["providers"].items()]
+        table(f"Model {model_file.name}", ("", ""), rows)
