@@ -116,27 +116,39 @@ def test_examples(name):
     assert re.search(EXAMPLES[name], run(f"examples/{name}", *["--quick"] * (name in LONG)))
 
 
-def stage():
-    """The script that copies the pages for the site."""
-    spec = importlib.util.spec_from_file_location("stage", ROOT / "docs/site/stage.py")
+def script(name):
+    """A script of the site, as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/site/{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 def test_every_page_and_example_is_reached_from_the_readme():
-    reached = stage().reachable(ROOT / "README.md")  # raises where a link leads to nothing
+    reached = script("stage").reachable(ROOT / "README.md")  # raises where a link leads to nothing
     for file in [*(ROOT / "docs").glob("*"), *(ROOT / "examples").glob("*.py")]:
         assert file in reached or file.is_dir(), f"no page links to {file.relative_to(ROOT)}"
 
 
 def test_a_dead_link_is_an_error(tmp_path):
-    module = stage()
+    module = script("stage")
     module.ROOT = tmp_path
     (tmp_path / "README.md").write_text("[page](page.md)", encoding="utf-8")
     (tmp_path / "page.md").write_text("[gone](folder/gone.md#part)", encoding="utf-8")
     with pytest.raises(FileNotFoundError, match=r"page\.md links to .*gone\.md"):
         module.reachable(tmp_path / "README.md")
+
+
+def test_tables_are_those_of_the_sources(tmp_path, capsys):
+    module = script("tables")
+    assert module.main(["--check"]) == 0, "run python docs/site/tables.py"
+    page = tmp_path / "ros2.md"
+    text = module.PAGES[1].read_text(encoding="utf-8")
+    page.write_text(text.replace("| `lag` | `10` |", "| `lag` | `11` |"), encoding="utf-8")
+    module.PAGES = (module.PAGES[0], page)
+    assert module.main(["--check"]) == 1
+    assert "ros2.md: run python docs/site/tables.py" in capsys.readouterr().err
+    assert module.main([]) == 0 and page.read_text(encoding="utf-8") == text
 
 
 def test_the_api_page_names_everything_public():

@@ -1,12 +1,10 @@
-"""What comes with the node: configurations, the launch file, the layout, the page of the docs."""
+"""What comes with the node: configurations, the launch file, the layout."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -15,10 +13,7 @@ from ament_index_python.packages import get_package_prefix, get_package_share_di
 from harness import Bench, values
 from infoatlas_msgs.msg import Extremum, MutualInformation
 
-from infoatlas_ros2.parameters import Settings
-
 SHARE = Path(get_package_share_directory("infoatlas_ros2"))
-DOCS = Path(__file__).parents[2] / "docs" / "ros2.md"
 
 
 @pytest.mark.parametrize("name", ["arrays", "manipulator", "mobile_base"])
@@ -106,12 +101,3 @@ def test_layout_plots_what_is_published():
     for node, topic, field in curves:
         assert node == "infoatlas"
         assert field in kinds[topic].get_fields_and_field_types()
-
-
-def test_the_page_lists_every_parameter_with_its_default():
-    told = dict(re.findall(r"^\| `(\w+)` \| `([^|]*)` \|", DOCS.read_text(), re.MULTILINE))
-    for field in fields(Settings):
-        default = list(field.default) if isinstance(field.default, tuple) else field.default
-        assert (
-            told[field.name] == yaml.safe_dump(default, default_flow_style=True).split("\n")[0]
-        ), field.name

@@ -34,29 +34,36 @@ class Settings:
     """Values of all parameters. Empty strings and zeros mean: not given."""
 
     topic: str = setting("joint_states", "topic of the states", live=False)
-    message_type: str = setting("sensor_msgs/msg/JointState", "its message type", live=False)
+    message_type: str = setting("sensor_msgs/msg/JointState", "message type of `topic`", live=False)
     fields: tuple[str, ...] = setting(
-        ("",), "coordinates of a state, as position[:]; the type's usual ones if empty", live=False
+        ("",),
+        "coordinates of a state, as `position[:]`; if empty, the usual ones of the type",
+        live=False,
     )
     joints: tuple[str, ...] = setting(
         ("",),
-        "names of joints to take out of position[:] and velocity[:]; all if empty",
+        "names of joints to take out of `position[:]` and `velocity[:]`; all if empty",
         live=False,
     )
     stamp_field: str = setting(
-        "", "time of a message, and its unit, as timestamp us; the header's if empty", live=False
+        "", "time of a message, and its unit, as `timestamp us`; the header's if empty", live=False
     )
-    topic_b: str = setting("", "second topic: I(A; B) of two topics if given", live=False)
-    message_type_b: str = setting("", "message type of topic_b", live=False)
-    fields_b: tuple[str, ...] = setting(("",), "coordinates of topic_b", live=False)
+    topic_b: str = setting(
+        "", "second topic; if given, the estimate is I(A; B) of the two", live=False
+    )
+    message_type_b: str = setting("", "message type of `topic_b`", live=False)
+    fields_b: tuple[str, ...] = setting(("",), "coordinates of `topic_b`", live=False)
     sync_tolerance: float = setting(
         0.02, "seconds by which stamps of the two topics may differ", 1e-6, 10.0
     )
 
-    lag: int = setting(10, "steps from a state to its past; 0 for two topics at once", 0, 10_000)
+    lag: int = setting(
+        10, "steps from a state to its past; 0: two topics at the same time", 0, 10_000
+    )
     lag_seconds: float = setting(
         0.1,
-        "duration of lag steps, seconds; finds the past by stamps. 0: count messages",
+        "duration of `lag` steps, seconds; past states are looked up by time stamp; "
+        "0: count messages",
         0.0,
         3600.0,
     )
@@ -66,7 +73,7 @@ class Settings:
         0.0,
         3600.0,
     )
-    history: int = setting(1, "past states stacked into s_<t-lag>", 1, 1000)
+    history: int = setting(1, "past states stacked", 1, 1000)
     window: int = setting(100, "steps of the sliding window", 1)
     reset_after: float = setting(
         1.0, "empty the window when stamps jump back by more than so many seconds", 1e-3, 3600.0
@@ -80,11 +87,12 @@ class Settings:
         0, "dimensions of a slice; 0: slice only sides that are wider than the model", 0, 1000
     )
     slices: int = setting(0, "random projections averaged; 0: 40 if anything is sliced", 0, 100_000)
-    seed: int = setting(0, "of projections and shuffle", 0, 2**31 - 1)
+    seed: int = setting(0, "seed of projections and shuffle", 0, 2**31 - 1)
     model_file_path: str = setting("edge", "shipped model or .onnx file", live=False)
     provider: str = setting(
         "auto",
-        "cpu, native, cuda or tensorrt, never replaced silently; auto: cuda, native or cpu",
+        "cpu, native, cuda or tensorrt, never replaced silently; auto: the first of cuda, native "
+        "and cpu that starts",
         live=False,
     )
     threads: int = setting(0, "CPU threads; chosen by the runtime if 0", 0, 1024, live=False)
@@ -93,7 +101,7 @@ class Settings:
     extremum_z: float = setting(3.5, "standard errors for a difference to count", 1e-3, 1e3)
     extremum_delay: float = setting(
         2.0,
-        "seconds within which they are reported; an estimate is made each twentieth of it",
+        "seconds within which extrema are reported; an estimate is made each twentieth of it",
         0.01,
         3600.0,
     )
@@ -107,7 +115,7 @@ class Settings:
     )
     keystates_file: str = setting(
         "",
-        "key states of demonstrations to detect, a file of `infoatlas-rt keystates --save`",
+        "key states of demonstrations to follow, a file of `infoatlas-rt keystates --save`",
         live=False,
     )
 

@@ -1,0 +1,153 @@
+"""Write the tables of options and of parameters into the pages, from the sources that define them.
+
+    python docs/site/tables.py            # rewrites the tables
+    python docs/site/tables.py --check    # exits 1 and names the pages whose tables differ
+
+A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`. NAME is a command of
+infoatlas-rt; `estimator`, for the options that several commands share; or `parameters`, for the
+parameters of the ROS 2 node.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT / "runtime"), str(ROOT / "export")]
+
+from infoatlas_export import build_cli, cli as export_cli  # noqa: E402
+from infoatlas_rt.cli.arguments import described  # noqa: E402
+from infoatlas_rt.cli.main import COMMANDS, make_parser  # noqa: E402
+
+PAGES = (ROOT / "docs/command-line.md", ROOT / "docs/ros2.md")
+PARAMETERS = ROOT / "ros2_node/infoatlas_ros2/infoatlas_ros2/parameters.py"
+TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(?=<!-- end of table -->)", re.DOTALL)
+SHARED = "estimator"  # title of a group of arguments
+
+
+def options() -> dict[str, str]:
+    """One table for each command, and one for the options that commands share."""
+    parser = make_parser({**COMMANDS, "build": build_cli, "export": export_cli})
+    (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    shared = dict(_rows(commands.choices["estimate"], shared=True))
+    tables = {SHARED: _table("option", list(shared.items()))}
+    for name, command in commands.choices.items():
+        # Of the shared options, those that this command describes in another way.
+        own = [row for row in _rows(command, shared=True) if shared.get(row[0]) != row[1]]
+        title = [(f"*{SHARED}*", "")] if own else []
+        tables[name] = _table("argument", [*_rows(command, shared=False), *title, *own])
+    return tables
+
+
+def _rows(parser: argparse.ArgumentParser, *, shared: bool) -> Iterator[tuple[str, str]]:
+    """Arguments and their descriptions, with titles of groups between them."""
+    for group in parser._action_groups:
+        actions = [a for a in group._group_actions if not isinstance(a, argparse._HelpAction)]
+        if not actions or (group.title == SHARED) != shared:
+            continue
+        if group not in parser._action_groups[:2] and not shared:
+            yield f"*{group.title}*", ""
+        yield from ((f"`{_written(action)}`", described(action)) for action in actions)
+
+
+def _written(action: argparse.Action) -> str:
+    """An argument as a user writes it."""
+    value: Any = action.metavar or action.dest.upper()
+    if action.choices is not None:
+        value = "{" + ",".join(action.choices) + "}"
+    elif isinstance(value, tuple):
+        value = " ".join(value)
+    if not action.option_strings:
+        return str(value)
+    form = {0: "", "?": f" [{value}]", "+": f" {value} ..."}.get(action.nargs, f" {value}")
+    return action.option_strings[-1] + form
+
+
+def parameters() -> str:
+    """The table of the node's parameters; its module imports rclpy, so only a part of it is run."""
+    module = ast.parse(PARAMETERS.read_text(encoding="utf-8"))
+    made = {"MOST", "setting"}
+    parts: list[ast.stmt] = []
+    for node in module.body:
+        if isinstance(node, ast.Assign | ast.FunctionDef) and made & _names(node):
+            parts.append(node)
+        elif isinstance(node, ast.ClassDef) and node.name == "Settings":
+            parts += [line for line in node.body if isinstance(line, ast.AnnAssign)]
+    values: dict[str, Any] = {"field": lambda **given: given, "Any": Any}
+    future = ast.parse("from __future__ import annotations").body
+    exec(compile(ast.Module([*future, *parts], []), str(PARAMETERS), "exec"), values)
+    rows = []
+    for line in parts:
+        if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
+            name = line.target.id
+            about = values[name]["metadata"]
+            low, high = about["low"], about["high"]
+            span = "" if low is None else f"{_number(low)} to {_number(high)}"
+            default = _yaml(values[name]["default"])
+            rows.append(
+                (f"`{name}`", f"`{default}`", span, "yes" if about["live"] else "", about["text"])
+            )
+    return _table("parameter", rows, "default", "range", "live", "meaning")
+
+
+def _names(node: ast.stmt) -> set[str]:
+    if isinstance(node, ast.FunctionDef):
+        return {node.name}
+    assert isinstance(node, ast.Assign)
+    return {target.id for target in node.targets if isinstance(target, ast.Name)}
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:g}"
+
+
+def _yaml(value: Any) -> str:
+    """A default as it is written in a file of parameters."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_yaml, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = str(value) or "''"
+    # YAML takes 1e-05 for a string.
+    return text.replace("e", ".0e") if isinstance(value, float) and "." not in text else text
+
+
+def _table(first: str, rows: Any, *headers: str) -> str:
+    headers = (first, *(headers or ("meaning",)))
+    lines = [headers, ("---",) * len(headers), *rows]
+    return "".join(
+        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines
+    )
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Write the tables of the pages.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if any differs")
+    check = parser.parse_args(argv).check
+    tables = {**options(), "parameters": parameters()}
+    differ = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        new = TABLE.sub(lambda match: f"{match[1]}\n{tables[match[2]]}\n", text)
+        if new != text:
+            differ.append(page.name)
+            if not check:
+                page.write_text(new, encoding="utf-8")
+    missing = set(tables) - {
+        match[2] for page in PAGES for match in TABLE.finditer(page.read_text(encoding="utf-8"))
+    }
+    if missing:
+        print(f"no page has the tables {', '.join(sorted(missing))}", file=sys.stderr)
+    if check and differ:
+        print(f"{', '.join(differ)}: run python docs/site/tables.py", file=sys.stderr)
+    return int(bool(missing) or (check and bool(differ)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
