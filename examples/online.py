@@ -18,12 +18,12 @@ for step in range(1000):
     push = np.sin(0.1 * step + np.arange(3)) if held else np.zeros(3)
     state = 0.8 * state + 0.3 * push + (0.1 if held else 0.3) * rng.standard_normal(3)
 
-    newest = online.push(state, stamp=0.02 * step)
-    if newest is None:
+    update = online.push(state, stamp=0.02 * step)
+    if update is None:
         if step % 50 == 0:
             print(f"{0.02 * step:5.2f} s: {online.reason}")
         continue
     if step % 50 == 0:
-        print(f"{newest.stamp:5.2f} s: {newest.estimate}")
-    for found in detector.push(newest):
-        print(f"{newest.stamp:5.2f} s: {found.kind} at {found.stamp:.2f} s")
+        print(f"{update.stamp:5.2f} s: {update.estimate}")
+    for found in detector.push(update):
+        print(f"{update.stamp:5.2f} s: {found.kind} at {found.stamp:.2f} s")

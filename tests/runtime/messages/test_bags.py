@@ -93,9 +93,9 @@ def stream_of(bag, topics, fields, estimator, delay=1.0, **options):
 
 @pytest.mark.parametrize("storage", STORAGES)
 def test_same_numbers_as_the_estimator_fed_directly(bags, recorded, estimator, storage):
-    """To the last bit: estimates, standard errors, key states.
+    """To the last bit: estimates, standard errors, extrema.
 
-    Key states are those of all estimates, though only every sixth is asked for.
+    Extrema are those of all estimates, though only every sixth is asked for.
     """
     options = {"window": 40, "lag": 2, "lag_seconds": 0.1}
     states, stamps = recorded
@@ -103,10 +103,10 @@ def test_same_numbers_as_the_estimator_fed_directly(bags, recorded, estimator, s
     dense, online = (OnlineEstimator(estimator, every=n, **options) for n in (1, 6))
     estimates, found = [], []
     for state, stamp in zip(states[:, :3], stamps, strict=True):
-        latest = dense.push(state, stamp)
-        found += [] if latest is None else detector.push(latest)
-        latest = online.push(state, stamp)
-        estimates += [] if latest is None else [latest]
+        update = dense.push(state, stamp)
+        found += [] if update is None else detector.push(update)
+        update = online.push(state, stamp)
+        estimates += [] if update is None else [update]
     options["every"] = 6
     assert len(estimates) > 15
 
@@ -116,12 +116,12 @@ def test_same_numbers_as_the_estimator_fed_directly(bags, recorded, estimator, s
         )
         shares = []
         curve = read(bag, ["/joint_states"], receivers, stream, shares.append)
-    assert curve.stamp.tolist() == [latest.stamp for latest in estimates]
-    assert curve.mi.tolist() == [latest.estimate.mi for latest in estimates]
+    assert curve.stamp.tolist() == [update.stamp for update in estimates]
+    assert curve.mi.tolist() == [update.estimate.mi for update in estimates]
     for name in ("stderr", "noise"):
         assert getattr(curve, name).tolist() == [getattr(r.estimate, name) for r in estimates]
-    assert curve.local.tolist() == [latest.local for latest in estimates]
-    assert curve.fill.tolist() == [latest.fill for latest in estimates]
+    assert curve.local.tolist() == [update.local for update in estimates]
+    assert curve.fill.tolist() == [update.fill for update in estimates]
     assert found and curve.extrema == sorted(found, key=lambda extremum: extremum.stamp)
     assert stream.counts == online.counts and stream.counts["accepted"] == len(states)
     assert shares[-1] == 1.0 and (np.diff(shares) > 0).all()
@@ -249,7 +249,7 @@ def test_memory_is_that_of_the_curve(tmp_path, monkeypatch, storage):
     monkeypatch.setattr(bag_curve, "KEPT", 10)
     rows = np.random.default_rng(0).standard_normal((1500, 1000))
     with Bag(write_arrays(tmp_path / "bag", rows, STORAGES[storage])) as bag:
-        for _ in range(2):  # what the first estimate imports and leaves to be collected is no curve
+        for _ in range(2):  # what the first update imports and leaves to be collected is no curve
             gc.collect()
             fake = RecordingEstimator(n_min=8)
             receivers, stream = stream_of(
