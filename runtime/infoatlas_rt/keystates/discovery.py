@@ -7,7 +7,7 @@
 
 The paper maximises I(s_t; s_<t-lag) over t (Section 4.4). On demonstrations of different length
 the maxima of that curve are no nearer to the true events than evenly spaced steps; the curve stays
-as a picture (`mi_curve`, command `keystates --method curve`).
+as a picture (`mi_curve`, command `curve`).
 """
 
 from __future__ import annotations
