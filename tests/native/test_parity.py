@@ -61,5 +61,5 @@ def test_estimates(name):
     )
     assert found.provider == "native"
     assert found.mi == pytest.approx(wanted.mi, abs=MI)
-    for field in ("stderr", "noise", "spread"):
+    for field in ("stderr", "noise", "predicted_error"):
         assert getattr(found, field) == pytest.approx(getattr(wanted, field), rel=SPREAD)
