@@ -195,9 +195,11 @@ def test_no_pair_across_what_a_full_queue_dropped():
         pairs.update(zip(x[:, 0], y[:, 0], strict=True))
         entered.release()
         assert go_on.acquire(timeout=30)
-        return Estimator.estimate(real, x, y, **options)
+        return Estimator.estimate_checked(real, x, y, **options)
 
-    slow = SimpleNamespace(model_file=real.model_file, seconds={"total": 1.0}, estimate=estimate)
+    slow = SimpleNamespace(
+        model_file=real.model_file, seconds={"total": 1.0}, estimate_checked=estimate
+    )
     settings = Settings(lag=2, lag_seconds=0.0, window=40, queue=30, extremum_delay=3600.0)
     extractor = Extractor(["position[:]"], Schema.of_class(JointState))
     maker = SimpleNamespace(
