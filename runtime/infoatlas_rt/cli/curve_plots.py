@@ -39,6 +39,7 @@ MARKS = {
     "change": ("steepest change", "#8a95a1", "white", "white", QUIET),
 }
 CROWD = 20  # extrema that can be numbered in one picture
+LABELLED = 24  # couplings that can be labelled in one picture
 
 
 def curve_figure(
@@ -198,6 +199,8 @@ def _draw_coupling(axes: Axes, below: Sequence[Axes], curve: StreamCurve) -> Non
                 ls="-" if begins else (0, (2, 2)),
                 zorder=1,
             )
+        if len(curve.events) > LABELLED:
+            continue  # the labels would cover each other; the table has the times
         axes.text(
             at,
             1.015,
