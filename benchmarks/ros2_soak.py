@@ -155,7 +155,7 @@ def main() -> int:
         "estimates": int(status["estimates"]),
         "overtaken": int(status["dropped: newer came"]),
         "queue_full": int(status["dropped: queue full"]),
-        "key_states": int(status["key states"]),
+        "extrema": int(status["extrema"]),
         "memory_mb": {
             "after_a_minute": round(float(memory[settled][0]), 1),
             "end": round(float(memory[-1]), 1),
