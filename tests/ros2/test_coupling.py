@@ -176,6 +176,27 @@ def test_couplings_that_cannot_work(bench, settings, why):
     assert why in bench.set(**settings) or not bench.transition("configure")
 
 
+def test_topics_of_detectors_are_there_with_them(bench, demonstrations, tmp_path):
+    """`~/extrema` always; key states with a file, couplings with `coupling`; until the clean-up."""
+    file = tmp_path / "task.json"
+    discover_keystates([states[:, :9] for states, _ in demonstrations[:5]], k=1).save(file)
+    own = "key_states", "couplings", "motion_information"
+
+    def wait_for(*expected):
+        count = bench.node.count_publishers
+        bench.wait(lambda: [t for t in own if count(f"/infoatlas/{t}")] == list(expected))
+        assert count("/infoatlas/extrema") == count("/infoatlas/mutual_information") == 1
+
+    bench.up()
+    wait_for()
+    bench.up(keystates_file=str(file))
+    wait_for("key_states")
+    bench.up(**POSES, coupling=True, keystates_file="")
+    wait_for("couplings", "motion_information")
+    bench.down()
+    wait_for()
+
+
 def test_a_keystates_file_that_cannot_work(bench, demonstrations, tmp_path):
     bench.prepare(keystates_file=str(tmp_path / "none.json"))
     assert not bench.transition("configure")

@@ -1,7 +1,8 @@
 """Samples on a GPU stay there, and give what the same samples on the host give.
 
 There is no GPU here, so torch's tensors on the host stand for tensors on one: they are taken for
-such, and whatever copies one to NumPy is watched. (A real GPU: tests/runtime/test_gpu_arrays.py.)
+such, and whatever copies one to NumPy is watched. (A real GPU:
+tests/runtime/inputs/test_gpu_arrays.py.)
 """
 
 import functools

@@ -75,7 +75,7 @@ class Maker:
         return [Receiver(extractor, i, again) for i, extractor in enumerate(self.extractors)]
 
     def warm_up(self, settings: Settings) -> None:
-        """Estimate once on noise of the right size, so that the first estimate is not slow."""
+        """Estimate once on noise of the right size: the first call of an engine is slow."""
         rng = np.random.default_rng(0)
         dims = [e.dim or max(settings.k, self.estimator.model_file.dim) for e in self.extractors]
         x, y = (rng.standard_normal((settings.window, d)) for d in (dims[0], dims[-1]))
@@ -95,7 +95,7 @@ class Maker:
 
 @dataclass
 class Published:
-    """What one state gives to publish: estimates, and what was detected, with headers."""
+    """What there is to publish after a state: estimates and detections, with headers."""
 
     header: Any  # of the newest state
     estimate: WindowEstimate | None = None
@@ -132,7 +132,7 @@ class Worker:
         self._resetting = False  # before the next batch
         self._round = 0  # of messages between two resets; the thread publishes of its own alone
         self._headers: dict[float, Any] = {}
-        self._sent: deque[tuple[float, Any]] = deque()  # headers that extrema may need
+        self._sent: deque[tuple[float, Any]] = deque()  # headers that extrema and events may need
         self._motions: Any = None  # the last estimate of motions that was published
         self._behind = 0.0  # seconds of stamps, of the last batch
         self._took: deque[float] = deque(maxlen=5)  # seconds of the last estimates

@@ -251,8 +251,8 @@ class Pairs(NamedTuple):
         s_(t-lag), s_(t-lag-1), ... side by side.
     samples : [n] int64
         Identity of each sample: the same number in two sets of pairs is the same trajectory
-        (`ensemble_pairs`) or the same environment and step (`PooledPairs`). The key-state
-        detector matches the samples of two estimates by it.
+        (`ensemble_pairs`) or the same environment and step (`PooledPairs`). The detector
+        of extrema matches the samples of two estimates by it.
     """
 
     x: NDArray[Any]

@@ -24,7 +24,7 @@ it happened, or never:
 `z` is set by what noise does, not by any data set: among 200 structureless curves of 100 estimates
 from 100 samples each, 2% show an extremum at z = 3.5 if neighbouring estimates are correlated by
 0.9, as they are in ensembles and windows, and 24% if they are independent; at z = 4, 1% and 5%.
-`tests/runtime/test_extrema.py` repeats that.
+`tests/runtime/curves/test_extrema.py` repeats that.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ class ExtremumDetector:
     z : float
         Standard errors of the paired difference above which a difference is significant.
     delay : float
-        In the unit of the stamps (seconds of a stream, steps of a curve): latest report of a key
-        state. It is also the time scale of a moment: slopes are measured over a fifth of it.
+        In the unit of the stamps (seconds of a stream, steps of a curve): latest report of an
+        extremum. It is also the time scale of a moment: slopes are measured over a fifth of it.
 
     Attributes
     ----------
@@ -190,7 +190,7 @@ class ExtremumDetector:
         stamp: float | None = None,
         time_series: bool = False,
     ) -> list[Extremum]:
-        """Take an estimate of a curve; return the key states that became significant with it.
+        """Take an estimate of a curve; return the extrema that became significant with it.
 
         Parameters
         ----------

@@ -13,16 +13,18 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..estimation.estimator import Estimator
-from . import explanation
-from .explanation import CoordinateChange, GroupChange, Information
 from .phases import Phases
 from .segmentation import p_values, ranked_cuts
+
+if TYPE_CHECKING:  # a tracker on a robot needs no estimator
+    from ..estimation.estimator import Estimator
+    from .explanation import CoordinateChange, GroupChange, Information
 
 METHODS = ("phase", "pointwise")
 FORMAT = 2
@@ -129,6 +131,8 @@ class KeyStates:
         InputError
             No trajectories (loaded from a file), or groups that do not exist.
         """
+        from . import explanation
+
         states = trajectories(self)
         if groups is None:
             return explanation.coordinate_changes(states, self.steps, self.lag, self.names)
@@ -159,6 +163,8 @@ class KeyStates:
         InputError
             No trajectories (loaded from a file).
         """
+        from . import explanation
+
         return explanation.information(
             trajectories(self), self.steps, self.lag, self.local, estimator, executor
         )
