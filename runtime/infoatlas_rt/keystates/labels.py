@@ -1,0 +1,99 @@
+"""Key states from a few labelled demonstrations: the rest is found by the same kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .changes import Changes, _relative, _running_max
+from .detector import CENTRED, fit_detectors, make_features
+
+Float = NDArray[np.float64]
+
+EVIDENCE = 0.5  # weight of the evidence of a change, beside the detector's score
+PLACE = 0.3  # weight of the place within the demonstration
+TOLERANCE = 0.15  # of a demonstration: by how much places differ
+TURNS = 2  # of fitting to all demonstrations again
+ABSENT = 0.2  # a score below it: the demonstration lacks this kind
+
+
+def spread_labels(changes: Changes, states: Sequence[Float], labels: Float) -> Float:
+    """Steps of the labelled kinds in all demonstrations.
+
+    Parameters
+    ----------
+    changes : Changes
+    states : sequence of N arrays [T_i, p]
+        Working steps.
+    labels : [N, K] float64
+        Working steps; NaN where a demonstration has no label. A demonstration with any label is
+        labelled: the kinds that it has no label of are absent in it.
+
+    Returns
+    -------
+    [N, K] float64
+        The labels, and in the other demonstrations the steps that were found; NaN for kinds that a
+        demonstration lacks.
+    """
+    features = make_features(changes, states, CENTRED)
+    rows = [features.compute(s) for s in states]
+    evidence = [_evidence(changes, s) for s in states]
+    lengths = np.array([len(s) for s in states])
+    given = ~np.isnan(labels).all(axis=1)
+    order = _order(labels[given])
+    found = labels.copy()
+    for turn in range(1 + TURNS):
+        known = given if turn == 0 else np.ones(len(states), bool)
+        some = np.flatnonzero(known)
+        coefficients, offset = fit_detectors([rows[i] for i in some], found[some])
+        place = np.nanmean(found[some] / lengths[some, None], axis=0)
+        for i in np.flatnonzero(~given):
+            raw = _smooth(rows[i] @ coefficients.T + offset)
+            away = (np.arange(lengths[i])[:, None] / lengths[i] - place) / TOLERANCE
+            score = raw / np.maximum(np.abs(raw).max(axis=0), 1e-9)
+            score = score - PLACE * np.minimum(away**2, 4) / 4 + EVIDENCE * evidence[i][:, None]
+            steps = _ordered(score[:, order]) if order is not None else score.argmax(axis=0)
+            if order is not None:
+                steps = steps[np.argsort(order)]
+            there = raw[steps, np.arange(len(steps))] >= ABSENT
+            found[i] = np.where(there, steps, np.nan)
+    return found
+
+
+def _evidence(changes: Changes, states: Float) -> Float:
+    """Evidence of a change at every step, 0 to about 1."""
+    curves = changes.curves(states)
+    near = changes.timing.steps(0.1)
+    heights = [_running_max(_relative(c), near) for c in curves]
+    return np.asarray(np.maximum(sum(heights) / 6, 0.0))
+
+
+def _order(labels: Float) -> NDArray[np.intp] | None:
+    """Order in time that all labelled demonstrations share, or None."""
+    if np.isnan(labels).any() or labels.shape[1] < 2:
+        return None
+    orders = np.argsort(labels, axis=1, kind="stable")
+    return orders[0] if (orders == orders[0]).all() else None
+
+
+def _ordered(score: Float) -> NDArray[np.int64]:
+    """Ascending steps [K] with the largest sum of scores [T, K], by dynamic programming."""
+    length, width = score.shape
+    best, came = score[:, 0].copy(), np.zeros((width, length), np.int64)
+    for k in range(1, width):
+        so_far = np.maximum.accumulate(best)
+        came[k] = np.maximum.accumulate(np.where(best >= so_far, np.arange(length), 0))
+        best = score[:, k] + np.r_[-np.inf, so_far[:-1]]
+        came[k] = np.r_[0, came[k][:-1]]
+    steps = np.zeros(width, np.int64)
+    steps[-1] = int(best.argmax())
+    for k in range(width - 1, 0, -1):
+        steps[k - 1] = came[k, steps[k]]
+    return steps
+
+
+def _smooth(score: Float) -> Float:
+    padded = np.pad(score, ((1, 1), (0, 0)), "edge")
+    return (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4
