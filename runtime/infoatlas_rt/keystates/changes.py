@@ -115,8 +115,8 @@ class Changes:
         near = max(1, round(apart * 0.3))
         total = np.zeros(curves.shape[1])
         for curve in curves:
-            height = _relative(curve)
-            total += _running_max(height, near) + 0.01 * height
+            height = relative(curve)
+            total += running_max(height, near) + 0.01 * height
         total[: self.timing.steps(EDGE)] = total[-2:] = -np.inf
         found: list[int] = []
         evidence: list[float] = []
@@ -199,7 +199,7 @@ def _strongest(weighted: Float) -> Float:
     return np.asarray(np.partition(weighted, -count, axis=1)[:, -count:].sum(axis=1))
 
 
-def _relative(curve: Float) -> Float:
+def relative(curve: Float) -> Float:
     """A curve on a log scale: 0 at its median, 1 at its HIGH quantile, CAP at most."""
     top = curve.max(initial=0.0)
     if top <= 0:
@@ -227,7 +227,7 @@ def _running_mean(values: Float, window: int) -> Float:
     return np.asarray((total[2 * half + 1 :] - total[: len(values)]) / (2 * half + 1))
 
 
-def _running_max(values: Float, half: int) -> Float:
+def running_max(values: Float, half: int) -> Float:
     """Maximum within `half` steps of every step."""
     padded = np.pad(values, half, constant_values=-np.inf)
     return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1).max(axis=1))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .changes import Changes, _relative, _running_max
+from .changes import Changes, relative, running_max
 from .detector import CENTRED, fit_detectors, make_features
 
 Float = NDArray[np.float64]
@@ -15,7 +15,6 @@ Float = NDArray[np.float64]
 EVIDENCE = 0.5  # weight of the evidence of a change, beside the detector's score
 PLACE = 0.3  # weight of the place within the demonstration
 TOLERANCE = 0.15  # of a demonstration: by how much places differ
-TURNS = 2  # of fitting to all demonstrations again
 ABSENT = 0.2  # a score below it: the demonstration lacks this kind
 
 
@@ -44,21 +43,20 @@ def spread_labels(changes: Changes, states: Sequence[Float], labels: Float) -> F
     given = ~np.isnan(labels).all(axis=1)
     order = _order(labels[given])
     found = labels.copy()
-    for turn in range(1 + TURNS):
-        known = given if turn == 0 else np.ones(len(states), bool)
-        some = np.flatnonzero(known)
-        coefficients, offset = fit_detectors([rows[i] for i in some], found[some])
-        place = np.nanmean(found[some] / lengths[some, None], axis=0)
-        for i in np.flatnonzero(~given):
-            raw = _smooth(rows[i] @ coefficients.T + offset)
-            away = (np.arange(lengths[i])[:, None] / lengths[i] - place) / TOLERANCE
-            score = raw / np.maximum(np.abs(raw).max(axis=0), 1e-9)
-            score = score - PLACE * np.minimum(away**2, 4) / 4 + EVIDENCE * evidence[i][:, None]
-            steps = _ordered(score[:, order]) if order is not None else score.argmax(axis=0)
-            if order is not None:
-                steps = steps[np.argsort(order)]
-            there = raw[steps, np.arange(len(steps))] >= ABSENT
-            found[i] = np.where(there, steps, np.nan)
+    some = np.flatnonzero(given)
+    coefficients, offset = fit_detectors([rows[i] for i in some], labels[some])
+    place = np.nanmean(labels[some] / lengths[some, None], axis=0)
+    for i in np.flatnonzero(~given):
+        raw = _smooth(rows[i] @ coefficients.T + offset)
+        away = (np.arange(lengths[i])[:, None] / lengths[i] - place) / TOLERANCE
+        score = raw / np.maximum(np.abs(raw).max(axis=0), 1e-9)
+        score = score - PLACE * np.minimum(away**2, 4) / 4 + EVIDENCE * evidence[i][:, None]
+        if order is None:
+            steps = score.argmax(axis=0)
+        else:
+            steps = _ordered(score[:, order])[np.argsort(order)]
+        there = raw[steps, np.arange(len(steps))] >= ABSENT
+        found[i] = np.where(there, steps, np.nan)
     return found
 
 
@@ -66,7 +64,7 @@ def _evidence(changes: Changes, states: Float) -> Float:
     """Evidence of a change at every step, 0 to about 1."""
     curves = changes.curves(states)
     near = changes.timing.steps(0.1)
-    heights = [_running_max(_relative(c), near) for c in curves]
+    heights = [running_max(relative(c), near) for c in curves]
     return np.asarray(np.maximum(sum(heights) / 6, 0.0))
 
 

@@ -1,7 +1,7 @@
 """Boundaries of phases: cuts of trajectories that reduce the entropy of their motion most.
 
 All trajectories are cut into the same sequence of phases z, each trajectory at steps of its own.
-The *gain* of a cut is the reduction of the entropy of the motion ds (`phases.py`) that it makes:
+The *gain* of a cut is the reduction of the entropy of the motion ds that it makes:
 
     gain = h(ds) - h(ds | z) = (1/n) sum_t [log p(ds_t | phase after the cut) - log p(ds_t)]
 
@@ -29,8 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from .phases import Motion, Phases, fit_motion
+from ..estimation.canonical import normal_scores
 
 SHRINKAGE = 0.02  # of a phase's covariance towards the pooled one, and the ridge added to it
 SHORTEST = 3  # steps of a phase
@@ -38,9 +37,10 @@ STARTS = (0.25, 0.5, 0.75)  # of the segment: where the search for a cut starts
 ROUNDS = 25
 CONVERGED = 1e-4  # nats per step: a round that gains less is the last one
 PROPOSALS = 10  # cuts from which the K strongest are taken; more if K is more
-ROTATIONS = 19  # of the null: the smallest p-value is 1 / (ROTATIONS + 1) = 0.05
+SPANS = (1, 3)  # increments over these many lags; the longer one still shows motion under noise
 
-Float = NDArray[np.floating[Any]]  # float32, but for what is kept of a phase
+Float = NDArray[np.floating[Any]]  # float32 within a segmentation
+Int = NDArray[np.int64]
 
 
 class Segmentation:
@@ -95,23 +95,6 @@ class Segmentation:
         self.bounds.insert(best + 1, proposal[0])
         self._proposals[best : best + 1] = [self._propose(best), self._propose(best + 1)]
 
-    def null_gains(self, rng: np.random.Generator, count: int) -> Float:
-        """Gains of the next cut where trajectories share no order within its phase [count].
-
-        In each trajectory, the steps of the phase that `cut` would split are rotated by a random
-        number of steps. Rotation keeps the motion and the dependence of neighbouring steps, and
-        removes the order that trajectories share. Nats per step of all trajectories, as `gain`.
-        """
-        best = self._best()
-        first = self.bounds[best]
-        lengths = self.bounds[best + 1] - first
-        gains = np.zeros(count)
-        for i in range(count):
-            rows = _rows(self.starts + first, lengths, rng.integers(lengths))
-            found = self._split(self.scores[rows], lengths)
-            gains[i] = 0.0 if found is None else found[1] / len(self.scores)
-        return gains
-
     def _contrast(
         self, before: NDArray[np.int64], cut: NDArray[np.int64], after: NDArray[np.int64]
     ) -> float:
@@ -127,18 +110,6 @@ class Segmentation:
             ratio = self._log_density(left, near) - self._log_density(right, near)
             total += sign * float(ratio.sum())
         return total / (2 * self.window * len(cut))
-
-    def fit_phases(self, motion: Motion, cuts: Sequence[NDArray[np.int64]]) -> Phases:
-        """Densities of the phases between some of the cuts, given in order of time."""
-        bounds = [self.bounds[0], *cuts, self.lengths]
-        parts = [(bounds[i], bounds[i + 1]) for i in range(len(bounds) - 1)]
-        fits = [self._gaussian(self.scores[_rows(self.starts + a, b - a)]) for a, b in parts]
-        return Phases(
-            motion,
-            np.stack([mean for mean, _ in fits]),
-            np.stack([whitening for _, whitening in fits]),
-            np.array([float((b - a).mean()) for a, b in parts]),
-        )
 
     def _best(self) -> int:
         """The phase whose split has the largest gain."""
@@ -205,72 +176,74 @@ class Segmentation:
 
 
 def ranked_cuts(
-    states: Sequence[NDArray[np.float64]],
-    lag: int,
-    count: int,
-    resolution: NDArray[np.float64] | None,
-) -> tuple[Motion, Segmentation, NDArray[np.intp]]:
-    """Proposed cuts of trajectories, and their order by strength.
+    states: Sequence[Float], lag: int, rest: Float, count: int
+) -> tuple[Int, Float]:
+    """Boundaries of phases, strongest first.
 
     Parameters
     ----------
-    states : sequence of [T_i, d] float64
+    states : sequence of [T_i, p] float64
+        Working steps, none of them constant everywhere; T_i > 3 lag.
     lag : int
+        Working steps.
+    rest : [p] float64
+        Increments below it are 0.
     count : int
-        K, cuts that are needed.
-    resolution : [d], optional
+        K, boundaries that are wanted.
 
     Returns
     -------
-    Motion
-    Segmentation
-        With max(K, 10) cuts, or as many as fit.
-    [cuts] int
-        Numbers of the cuts, strongest first.
-
-    Raises
-    ------
-    InputError
-        All coordinates are constant, or fewer than K cuts fit.
+    steps : [N, K'] int64
+        Working steps; fewer than K where no more fit into the demonstrations.
+    strength : [K'] float64
+        Nats per step.
     """
-    motion, scores = fit_motion(states, lag, resolution)
-    if not len(motion.columns):
-        raise InputError(
-            "all coordinates are constant in these trajectories: record states that move"
-        )
-    lengths = np.array([len(s) - motion.reach for s in states])
-    segmentation = Segmentation(scores, lengths, motion.reach)
+    reach = max(SPANS) * lag
+    lengths = np.array([len(s) - reach for s in states])
+    segmentation = Segmentation(motion_scores(states, lag, rest), lengths, reach)
     while len(segmentation.cuts) < max(count, PROPOSALS) and segmentation.next_gain > -np.inf:
         segmentation.cut()
-    if len(segmentation.cuts) < count:
-        raise InputError(
-            f"only {len(segmentation.cuts)} key states fit into these trajectories, and k is "
-            f"{count}: pass a smaller k, or longer trajectories"
-        )
-    return motion, segmentation, np.argsort(-np.array(segmentation.strength), kind="stable")
+    strength = np.array(segmentation.strength)
+    ranked = np.argsort(-strength, kind="stable")[:count]
+    if not len(ranked):
+        return np.zeros((len(states), 0), np.int64), strength
+    steps = np.stack([segmentation.cuts[i] for i in ranked], axis=1) + reach
+    return steps.astype(np.int64), strength[ranked]
 
 
-def p_values(segmentation: Segmentation, chosen: NDArray[np.intp]) -> NDArray[np.float64]:
-    """p-values of chosen cuts, by making all cuts again and comparing each with its null.
+def motion_scores(states: Sequence[Float], lag: int, rest: Float) -> Float:
+    """Increments over one and three lags as pooled normal scores of unit variance.
 
-    The p-value of a cut is at least that of every cut that was made before it, for the best of many
-    candidates is chosen each time.
+    Increments below `rest` are exactly 0: ranks would scale the noise of a robot at rest up to the
+    size of its motion.
+
+    Returns
+    -------
+    [sum(T_i - 3 lag), q] float64
+        Row i of a demonstration holds the increments that end at step i + 3 lag.
     """
-    rng = np.random.default_rng(0)
-    again = Segmentation(segmentation.scores, segmentation.lengths, segmentation.window)
-    found = np.empty(max(chosen) + 1)
-    for i in range(len(found)):
-        null = again.null_gains(rng, ROTATIONS)
-        found[i] = (1 + (null >= again.next_gain).sum()) / (ROTATIONS + 1)
-        again.cut()
-    return np.asarray(np.maximum.accumulate(found)[chosen], np.float64)
+    motion = np.concatenate(
+        [
+            np.concatenate(
+                [increments(s, m * lag, rest)[(max(SPANS) - m) * lag :] for m in SPANS], axis=1
+            )
+            for s in states
+        ]
+    )
+    motion = np.ascontiguousarray(motion[:, (motion != motion[:1]).any(axis=0)].T)
+    if not len(motion):
+        return np.zeros((motion.shape[1], 0))
+    scores = normal_scores(motion)
+    return np.asarray((scores / scores.std(axis=1, keepdims=True)).T)
 
 
-def _rows(
-    starts: NDArray[np.int64], lengths: NDArray[np.int64], turn: NDArray[np.int64] | None = None
-) -> NDArray[np.int64]:
-    """Rows of segments, end to end; each rotated by `turn` rows."""
+def increments(states: Float, lag: int, rest: Float) -> Float:
+    """States [T, p] minus those `lag` steps before [T - lag, p]; 0 where that is below `rest`."""
+    found = states[lag:] - states[:-lag]
+    return np.where(np.abs(found) < rest, 0.0, found)
+
+
+def _rows(starts: Int, lengths: Int) -> Int:
+    """Rows of segments, end to end."""
     row = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    if turn is not None:
-        row = (row + np.repeat(turn, lengths)) % np.repeat(lengths, lengths)
     return row + np.repeat(starts, lengths)

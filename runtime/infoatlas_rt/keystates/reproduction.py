@@ -1,0 +1,124 @@
+"""How far key states can be believed: are they found again, and is there anything to find?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .changes import Changes, fit_changes
+from .detector import CENTRED, fit_detectors, make_features
+from .segmentation import ranked_cuts
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+SPLITS = 2  # random splits into halves
+COMPARED = 24  # demonstrations that are split, at most
+NEAR = 0.25  # seconds within which a key state is found again
+SAME = 0.15  # seconds, or SHARE of a demonstration: a boundary of phases is the same one
+SHARE = 0.02
+SURROGATES = 19
+LOOKED_AT = 8  # demonstrations of which surrogates are made
+MARGIN = 1.1  # by which bursts exceed those of every surrogate where there are key states
+
+
+def phases_reproduced(
+    changes: Changes, states: Sequence[Float], boundaries: Int, lag: int, rest: Float
+) -> float:
+    """Share of the boundaries of phases [N, J] that fits to halves of demonstrations repeat.
+
+    0 with fewer than four demonstrations, or without boundaries.
+    """
+    if len(states) < 4 or not boundaries.shape[1]:
+        return 0.0
+    apart, found = changes.timing.steps(SAME), []
+    for half in _halves(len(states)):
+        own, _ = ranked_cuts([states[i] for i in half], lag, rest, boundaries.shape[1])
+        limit = [max(apart, SHARE * len(states[i])) for i in half]
+        if not own.shape[1]:
+            found.append(0.0)
+            continue
+        away = np.abs(boundaries[half][:, :, None] - own[:, None, :]).min(axis=2)
+        found.append(float((away <= np.array(limit)[:, None]).mean()))
+    return float(np.mean(found))
+
+
+def steps_reproduced(changes: Changes, states: Sequence[Float], steps: Float) -> float:
+    """Share of key states that detectors fitted to other demonstrations find again.
+
+    Parameters
+    ----------
+    changes : Changes
+    states : sequence of N arrays [T_i, p]
+    steps : [N, K] float64
+        Working steps; NaN where a demonstration lacks a kind.
+
+    Returns
+    -------
+    float
+        Within 0.25 s; NaN with a single demonstration. Halves are fitted; with two or three
+        demonstrations, all but one.
+    """
+    if len(states) < 2 or np.isnan(steps).all():
+        return float("nan")
+    features = make_features(changes, states, CENTRED)
+    near, hits = changes.timing.steps(NEAR), []
+    for held in _halves(len(states)):
+        fitted = np.setdiff1d(_compared(len(states)), held)
+        rows = [features.compute(states[i]) for i in fitted]
+        coefficients, offset = fit_detectors(rows, steps[fitted])
+        for i in held:
+            there = np.flatnonzero(~np.isnan(steps[i]))
+            score = features.compute(states[i]) @ coefficients[there].T + offset[there]
+            known = coefficients[there].any(axis=1)
+            hits += (known & (np.abs(score.argmax(axis=0) - steps[i, there]) <= near)).tolist()
+    return float(np.mean(hits)) if hits else float("nan")
+
+
+def has_bursts(changes: Changes, states: Sequence[Float], rest: Float) -> bool:
+    """Whether motion is more intermittent than stationary motion of the same spectrum.
+
+    The null: the phases of the Fourier transform of the increments are random, the same in all
+    coordinates. White noise, random walks and a single smooth motion do not exceed it. The two
+    largest b of `changes.py` are compared, in up to 8 demonstrations, with 19 surrogates.
+    """
+    rng = np.random.default_rng(0)
+    some = [s for s in states if len(s) > 8][:LOOKED_AT]
+    if not some:
+        return False
+
+    def bursts(of: Sequence[Float]) -> float:
+        burst = fit_changes(of, changes.timing, changes.spread, rest).burst
+        return float(np.sort(burst)[-2:].mean())
+
+    null = max(bursts([_surrogate(s, rng) for s in some]) for _ in range(SURROGATES))
+    return bursts(some) > MARGIN * null
+
+
+def _surrogate(states: Float, rng: np.random.Generator) -> Float:
+    motion = np.diff(states, axis=0)
+    spectrum = np.fft.rfft(motion, axis=0)
+    turn = np.exp(2j * np.pi * rng.random(len(spectrum)))[:, None]
+    turn[0] = 1
+    if len(motion) % 2 == 0:
+        turn[-1] = 1
+    turned = np.fft.irfft(spectrum * turn, len(motion), axis=0)
+    return np.concatenate([states[:1], states[:1] + np.cumsum(turned, axis=0)])
+
+
+def _compared(count: int) -> Int:
+    return np.sort(np.random.default_rng(0).permutation(count)[:COMPARED])
+
+
+def _halves(count: int) -> list[Int]:
+    """Demonstrations that are held out, one after the other."""
+    compared = _compared(count)
+    if count < 4:
+        return [np.array([i]) for i in compared]
+    rng, halves = np.random.default_rng(1), []
+    for _ in range(SPLITS):
+        mixed = rng.permutation(compared)
+        halves += [np.sort(mixed[: len(mixed) // 2]), np.sort(mixed[len(mixed) // 2 :])]
+    return halves
