@@ -63,27 +63,27 @@ class Features:
         """Steps after it."""
         return max(after for _, after in self.windows)
 
-    def compute(self, states: Float) -> Float:
-        """Features [..., T, f] of working steps [..., T, p]."""
+    def compute(self, states: Float, at: Int | None = None) -> Float:
+        """Features [..., m, f] of the steps `at` [m], or of all, of working steps [..., T, p]."""
         x = states[..., self.columns]
         count = x.shape[-2] - 1
         energy = np.zeros_like(x)
         np.cumsum(np.diff(x, axis=-2) ** 2, axis=-2, out=energy[..., 1:, :])
-        t = np.arange(count + 1)
-        found = []
+        t = np.arange(count + 1) if at is None else at
+        here, spent, found = x[..., t, :], energy[..., t, :], []
         for before, after in self.windows:
             first, last = np.maximum(t - before, 0), np.minimum(t + after, count)
             past, next_ = np.maximum(t - first, 1)[:, None], np.maximum(last - t, 1)[:, None]
-            ratio = ((energy[..., last, :] - energy) / next_ + self.rest) / (
-                (energy - energy[..., first, :]) / past + self.rest
+            ratio = ((energy[..., last, :] - spent) / next_ + self.rest) / (
+                (spent - energy[..., first, :]) / past + self.rest
             )
             e = (0.5 * np.log(ratio)).clip(-3, 3) / 2
             few = (t - first < min(2, before)) | (last - t < min(2, after))
             e[..., few, :] = 0.0
-            slow = (x - x[..., first, :]) / before / self.scale
-            fast = (x[..., last, :] - x) / after / self.scale
-            found += [e, *(np.sign(v) * np.log1p(np.abs(v)) for v in (slow, fast))]
-        found = [f * self.weight for f in found] + [(x - self.centre) * self.gain]
+            earlier = (here - x[..., first, :]) / before / self.scale
+            later = (x[..., last, :] - here) / after / self.scale
+            found += [e, *(np.sign(v) * np.log1p(np.abs(v)) for v in (earlier, later))]
+        found = [f * self.weight for f in found] + [(here - self.centre) * self.gain]
         return np.concatenate(found, axis=-1)
 
     def to_dict(self) -> dict[str, Any]:

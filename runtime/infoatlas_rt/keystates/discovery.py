@@ -1,9 +1,14 @@
-"""Find the key states that demonstrations of one task share, by one of two criteria.
+"""Find the key states of demonstrations of one task.
 
-- **"phase"** (default): boundaries of a segmentation that all trajectories share, chosen to
-  reduce the entropy of motion most (`segmentation.py`). NumPy alone, about a second.
+- **"auto"** (default): "events", and boundaries of phases between them where fits to halves of the
+  demonstrations repeat those.
+- **"events"**: changes of the motion that recur in other demonstrations, in any order
+  (`changes.py`, `events.py`).
+- **"phase"**: boundaries of a segmentation that all demonstrations share (`segmentation.py`).
 - **"pointwise"**: minima of the local mutual information of a state with its past, by the shipped
-  model (`pointwise.py`): the steps at which the past is least informative about the present.
+  model (`pointwise.py`).
+
+With labels of a few demonstrations, the rest is found by the labelled kinds (`labels.py`).
 
 The paper maximises I(s_t; s_<t-lag) over t (Section 4.4). On demonstrations of different length
 the maxima of that curve are no nearer to the true events than evenly spaced steps; the curve stays
@@ -12,36 +17,58 @@ as a picture (`mi_curve`, command `curve`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..estimation.estimator import Estimator
-from ..inputs.checks import as_count, as_resolution
+from ..inputs.checks import as_count, as_number, as_resolution
 from ..inputs.trajectories import Trajectories, as_trajectories
 from . import pointwise
-from .phases import SPANS
+from .changes import fit_changes
+from .coordinates import find_columns, read_coordinates
+from .detector import COORDINATES
+from .events import NEAR, Candidates, find_candidates, group, interleave, repeated_kinds
+from .labels import as_labels, spread_labels
+from .quality import assess
+from .reproduction import has_bursts, phases_reproduced, steps_reproduced
+from .recordings import Recordings
 from .result import METHODS, KeyStates
-from .segmentation import SHORTEST, p_values, ranked_cuts
+from .segmentation import SHORTEST, SPANS, ranked_cuts
+from .steps import Steps
+from .timing import Timing, choose_timing
 
-LEVEL = 0.05  # of k="auto"
-DOMINANT = 0.45  # k="auto" keeps boundaries of at least this share of the largest strength
+REPEATED = 0.65  # share of the boundaries of phases that halves repeat, from which they are used
+MOST = 10  # key states of a demonstration among which k="auto" chooses
+DOMINANT = 0.4  # k="auto" keeps kinds of at least this share of the largest strength
+NEXT = 3  # strengths that are reported beyond the last key state
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
 
 
 def discover_keystates(
     trajectories: Sequence[Any] | Trajectories,
     k: int | str = 5,
     lag: int = 2,
-    method: str = "phase",
+    method: str = "auto",
     *,
+    rate: float | None = None,
+    stride: int | None = None,
+    labels: Mapping[int, Any] | None = None,
+    gripper: Any = (),
+    ignore: Any = (),
+    orientation: Any = None,
     resolution: Any = None,
     estimator: Estimator | None = None,
     executor: Executor | None = None,
 ) -> KeyStates:
-    """Find key states that demonstrations of one task share.
+    """Find key states of demonstrations of one task.
 
     Parameters
     ----------
@@ -50,20 +77,32 @@ def discover_keystates(
         coordinates their names. Leave out columns that hold the answer (flags such as "is
         grasped").
     k : int or "auto"
-        K, key states besides the end. "auto" (method "phase"): boundaries whose strength is at
-        least 0.45 of the largest one, up to the first with a `p_value` above 0.05. The strongest
-        is always returned; look at its `p_value`.
+        K, key states of each demonstration besides the end, at most. "auto": kinds whose strength
+        is at least 0.4 of the largest one, and none where motion has no bursts.
     lag : int
-        Steps between a state and its past.
-    method : {"phase", "pointwise"}
+        Working steps between a state and its past.
+    method : {"auto", "events", "phase", "pointwise"}
+    rate : float, optional
+        Recorded steps a second (Hz); that of `Trajectories` unless given. Windows and tolerances
+        are durations; without a rate, a working step counts as 0.05 s.
+    stride : int, optional
+        Recorded steps of a working step. Derived from the rate, or from the motion, unless given.
+    labels : dict of int to sequence of int, or to dict of str to int, optional
+        Known steps of one to three demonstrations, as {0: [75, 150]} or {0: {"grasp": 75,
+        "release": 150}}. The key states of the others are of the same kinds; `k` and `method` do
+        not count.
+    gripper : name, column or sequence of them, optional
+        Coordinates of the gripper: candidates are changes of these alone.
+    ignore : name, column or sequence of them, optional
+        Coordinates that are left out. A name stands for all that begin with it.
+    orientation : dict or "none", optional
+        Columns of orientations by their kind (`coordinates.py`); recognised unless given.
     resolution : float or [d], optional
-        What the sensors resolve, in the units of the states: increments below it are rest (method
-        "phase"). Without it, increments below 1e-4 of a coordinate's range are rest. A tracker
-        needs it where a robot at rest jitters and the demonstrations do not.
+        What the sensors resolve, in the units of the states: smaller increments are rest.
     estimator : Estimator, optional
-        Of local information: the shipped model in 5-dimensional slices unless given.
+        Of local information ("pointwise"): the shipped model in 5-dimensional slices unless given.
     executor : concurrent.futures.Executor, optional
-        Spreads the estimates of method "pointwise" over its workers; the result has the same bits.
+        Spreads demonstrations over its workers; the result has the same bits.
 
     Returns
     -------
@@ -73,63 +112,191 @@ def discover_keystates(
     ------
     InputError
         No trajectories, different numbers of coordinates, values that are not finite, constant
-        coordinates alone, trajectories too short for K key states, or settings out of range.
+        coordinates alone, labels of steps that do not exist, or settings out of range.
     """
     lag = as_count(lag, "lag", 1)
     if not isinstance(method, str) or method not in METHODS:
         raise InputError(f"method is {method!r}: use one of {', '.join(METHODS)}")
-    if isinstance(k, str):
-        if k != "auto":
-            raise InputError(f"k is {k!r}: pass a number of key states, or 'auto'")
-        if method != "phase":
-            raise InputError("k='auto' is for method='phase': pass a number of key states")
-        count = 1
-    else:
-        count = as_count(k, "k", 1)
+    if isinstance(k, str) and k != "auto":
+        raise InputError(f"k is {k!r}: pass a number of key states, or 'auto'")
+    if k == "auto" and method == "pointwise":
+        raise InputError("k='auto' is not for method='pointwise': pass a number of key states")
+    count = MOST if isinstance(k, str) else as_count(k, "k", 1)
     trajectories = as_trajectories(trajectories)
-    states = [
+    stride = None if stride is None else as_count(stride, "stride", 1)
+    rate = trajectories.rate if rate is None else as_rate(rate)
+    raw = [
         np.array(s, np.float64, order="C")
         for s in np.split(trajectories.states, np.cumsum(trajectories.lengths)[:-1])
     ]
-    least = max(SPANS) * lag + (count + 1) * SHORTEST
-    for i, s in enumerate(states):
-        if len(s) < least:
-            raise InputError(
-                f"trajectory {i} has {len(s)} steps, and {count} key states need {least}: leave "
-                "it out, or pass a smaller k"
-            )
-    resolution = as_resolution(resolution, states[0].shape[1], "resolution")
-    common: dict[str, Any] = {
-        "method": method,
-        "lag": lag,
-        "names": trajectories.names,
-        "states": tuple(states),
-        "resolution": resolution,
-    }
-    if method == "pointwise":
-        steps, local, depth = pointwise.discover(
-            states, k=count, lag=lag, estimator=estimator, executor=executor
-        )
-        order = np.argsort(-depth, kind="stable")
-        return KeyStates(steps, depth[order], order, local=tuple(local), **common)
-    motion, segmentation, ranked = ranked_cuts(states, lag, count, resolution)
-    strength = np.array(segmentation.strength)
-    p_value = None
-    if k == "auto":
-        ranked = ranked[strength[ranked] >= DOMINANT * strength.max()]
-        p_value = p_values(segmentation, ranked)
-        kept = np.logical_and.accumulate(p_value <= LEVEL)  # none after the first that is not
-        kept[0] = True
-        ranked, p_value = ranked[kept], p_value[kept]
-    else:
-        ranked = ranked[:count]
-    steps = np.stack([segmentation.cuts[i] for i in ranked], axis=1) + motion.reach
-    time = np.argsort(steps[0], kind="stable")
-    return KeyStates(
-        steps[:, time],
-        strength[ranked],
-        np.argsort(time, kind="stable"),
-        phases=segmentation.fit_phases(motion, [segmentation.cuts[i] for i in ranked[time]]),
-        computed_p_value=p_value,
-        **common,
+    width = raw[0].shape[1]
+    coordinates, raw, states, notes, outliers = read_coordinates(
+        raw,
+        trajectories.names,
+        orientation=orientation,
+        ignore=ignore,
+        resolution=as_resolution(resolution, width, "resolution"),
     )
+    if not coordinates.names:
+        raise InputError(
+            "all coordinates are constant in these trajectories: record states that move"
+        )
+    timing = choose_timing(states, rate, stride)
+    working = [timing.average(s) for s in states]
+    changes = fit_changes(working, timing, coordinates.spread, coordinates.rest)
+    recordings = Recordings(coordinates, changes, working, lag)
+    evident = has_bursts(changes, working, coordinates.rest)
+    known, given = as_labels(labels, trajectories.lengths)
+    local = None
+    if len(known):
+        method = "labels"
+        found = _labelled(recordings, given, known)
+    elif method == "pointwise":
+        apart = lag * timing.stride
+        for i, s in enumerate(raw):
+            if len(s) < 3 * apart + (count + 1) * SHORTEST:
+                raise InputError(
+                    f"trajectory {i} has {len(s)} steps, and {count} key states need "
+                    f"{3 * apart + (count + 1) * SHORTEST}: leave it out, or pass a smaller k"
+                )
+        steps, local, depth = pointwise.discover(
+            raw, k=count, lag=apart, estimator=estimator, executor=executor
+        )
+        found = Steps(np.ma.masked_array(steps, False), depth)
+    elif method == "phase":
+        boundaries, strength = _phases(recordings, count)
+        found = Steps(timing.recorded(np.ma.masked_array(boundaries, False)), strength)
+    else:
+        chosen = find_columns(gripper, trajectories.names, width, "gripper")
+        found, more = _events(recordings, count, method == "auto", chosen, executor)
+        notes += more
+    if k == "auto" and method in ("auto", "events", "phase"):
+        found = found.strongest(DOMINANT if evident else np.inf)
+    if found.steps.shape[1] < count and k != "auto" and method == "phase":
+        notes += (
+            f"{found.steps.shape[1]} boundaries of phases fit into these demonstrations, and k is "
+            f"{count}: some demonstrations have no room for more.",
+        )
+    found = found.in_time(trajectories.lengths)
+    reached = _working(found, timing, recordings.lengths)
+    return KeyStates(
+        found,
+        method=method,
+        lag=lag,
+        stride=timing.stride,
+        rate=rate,
+        names=trajectories.names,
+        labels=given,
+        reproduced=steps_reproduced(changes, working, np.where(found.shared, reached, np.nan)),
+        evident=evident,
+        notes=notes,
+        quality=assess(changes, working, reached, found, outliers),
+        local=None if local is None else tuple(local),
+        states=tuple(raw),
+        resolution=coordinates.rest if resolution is not None else None,
+        recordings=recordings,
+    )
+
+
+def _phases(recordings: Recordings, count: int) -> tuple[Int, Float]:
+    """Boundaries of phases [N, J] in working steps, strongest first, and their strengths [J]."""
+    lag, lengths = recordings.lag, recordings.lengths
+    least = max(SPANS) * lag + 2 * SHORTEST
+    if lengths.min() < least:
+        short = int(lengths.argmin())
+        raise InputError(
+            f"trajectory {short} has {lengths[short]} working steps of {recordings.timing.stride}, "
+            f"and two phases need {least}: leave it out, or use method='events'"
+        )
+    return ranked_cuts(*_bursting(recordings), count)
+
+
+def _bursting(recordings: Recordings) -> tuple[list[Float], int, Float]:
+    """Working steps of the coordinates with the largest bursts, lag, and what is rest in them."""
+    burst = recordings.changes.burst
+    columns = np.sort(np.argsort(-burst, kind="stable")[:COORDINATES])
+    states = [s[:, columns] for s in recordings.states]
+    return states, recordings.lag, recordings.coordinates.rest[columns]
+
+
+def _events(
+    recordings: Recordings,
+    count: int,
+    with_phases: bool,
+    gripper: Sequence[int],
+    executor: Executor | None,
+) -> tuple[Steps, tuple[str, ...]]:
+    """Key states of methods "auto" and "events", and notes."""
+    changes, states, notes = recordings.changes, recordings.states, []
+    if gripper:
+        kept = [bool(set(source) & set(gripper)) for source in recordings.coordinates.sources]
+        if not changes.burst[kept].any():
+            raise InputError(f"gripper is {gripper!r}, and it does not move: name its columns")
+        changes = replace(changes, burst=np.where(kept, changes.burst, 0.0))
+        with_phases = False
+    candidates = find_candidates(changes, states, executor)
+    boundaries = np.zeros((len(states), 0), np.int64)
+    if with_phases and len(states) >= 4:
+        try:
+            boundaries, _ = _phases(recordings, count)
+        except InputError as error:
+            notes.append(f"No phases: {str(error).partition(':')[0]}.")
+        short, lag, rest = _bursting(recordings)
+        share = phases_reproduced(changes, short, boundaries, lag, rest)
+        if share < REPEATED:
+            boundaries = boundaries[:, :0]
+    chosen = interleave(changes, states, candidates, boundaries, count)
+    near = recordings.timing.steps(NEAR)
+    kinds = group(chosen, recordings.lengths, near, boundaries)
+    steps = np.ma.masked_all((len(states), len(kinds)), np.int64)
+    for j, kind in enumerate(kinds):
+        for i, row in kind.members.items():
+            steps[i, j] = recordings.timing.recorded(int(chosen[i].steps[row]))
+    found = Steps(
+        steps,
+        np.array([kind.strength for kind in kinds]),
+        repeated_kinds(kinds, chosen),
+        np.array([kind.shared for kind in kinds], bool),
+        tuple(kind.origin for kind in kinds),
+        _next(candidates, count),
+    )
+    return found, tuple(notes)
+
+
+def _next(candidates: Sequence[Candidates], count: int) -> tuple[float, ...]:
+    """Mean scores of the candidates that follow the `count` best ones."""
+    following = [c.score[count : count + NEXT] for c in candidates]
+    most = min((len(scores) for scores in following), default=0)
+    return tuple(float(np.mean([scores[i] for scores in following])) for i in range(most))
+
+
+def _labelled(recordings: Recordings, names: tuple[str, ...], labels: Float) -> Steps:
+    """Key states of the labelled kinds."""
+    timing = recordings.timing
+    spread = spread_labels(recordings.changes, recordings.states, labels // timing.stride)
+    steps = np.ma.masked_invalid(spread)
+    recorded = timing.recorded(np.where(np.isnan(spread), 0, spread).astype(np.int64))
+    given = ~np.isnan(labels)
+    recorded[given] = labels[given].astype(np.int64)  # a label stays as it is
+    found = np.ma.masked_array(recorded, np.ma.getmaskarray(steps))
+    strength = (~np.ma.getmaskarray(steps)).mean(axis=0)
+    return Steps(found, strength, np.arange(len(names)), np.ones(len(names), bool), names)
+
+
+def _working(found: Steps, timing: Timing, lengths: Int) -> Float:
+    """Working steps of key states [N, K]; NaN where a demonstration lacks one."""
+    steps = np.minimum(found.steps.filled(0) // timing.stride, lengths[:, None] - 1)
+    return np.where(np.ma.getmaskarray(found.steps), np.nan, steps)
+
+
+def as_rate(value: Any) -> float:
+    """Return a rate in Hz: finite and above 0.
+
+    Raises
+    ------
+    InputError
+    """
+    rate = as_number(value, "rate", "recorded steps a second, above 0")
+    if not 0 < rate < np.inf:
+        raise InputError(f"rate is {value!r}, but has to be recorded steps a second, above 0")
+    return rate

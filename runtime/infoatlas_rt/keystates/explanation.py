@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,10 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..estimation.estimator import Estimator
 from ..estimation.parallel import run_jobs
-from .phases import Float, increments, rest_limits
 from .pointwise import local_information
-from .segmentation import SHRINKAGE
+from .segmentation import SHRINKAGE, increments, rest_limits
+
+Float = NDArray[np.float64]
 
 PAIRS = 400  # samples of one estimate, drawn from all trajectories
 Z = 1.645  # information counts as present if it is above 0 by so many standard errors
@@ -42,8 +44,8 @@ class Information:
         Share of the steps of a trajectory with less local information, 0 to 100, mean over
         trajectories.
     before, after : float
-        Sliced I(s_t; s_t-lag) over the phase before and after it, nats. NaN if a phase has too
-        few steps.
+        Sliced I(s_t; s_t-lag) over the steps between it and the key state before it, and the one after
+        it, nats. NaN if those are too few.
     before_stderr, after_stderr : float
     """
 
@@ -66,7 +68,8 @@ class GroupChange:
         Column of `KeyStates.steps`.
     groups : (str, str)
     before, after : float
-        I(increments of one; increments of the other) in the phase before and after it, nats.
+        I(increments of one; increments of the other) up to the key state before it, and up to the
+        one after it, nats.
     before_stderr, after_stderr : float
     change : {"made", "broken", "unchanged"}
         "made": the information after it is above 0 by 1.645 standard errors, the information
@@ -107,7 +110,7 @@ class CoordinateChange:
 
 def information(
     states: Sequence[Float],
-    steps: NDArray[np.int64],
+    steps: Any,
     lag: int,
     local: Sequence[Float] | None,
     estimator: Estimator | None,
@@ -123,26 +126,25 @@ def information(
     # Constant coordinates (goals, sizes) are copies of their own past.
     varying = np.any([(s[1:] != s[:-1]).any(axis=0) for s in states], axis=0)
     reduced = [s[:, varying] for s in states]
+    keys, sides = _sides(states, steps, lag)
     jobs = []
-    for phase in range(steps.shape[1] + 1):
-        rows = _around(states, steps, lag, phase)
+    for rows in sides:
         past = [(which, rows_of - lag) for which, rows_of in rows]
         jobs.append((_gather(reduced, rows), _gather(reduced, past), _labels(rows)))
-    phases = list(run_jobs(_estimate, estimator, jobs, executor))
+    estimates = list(run_jobs(_estimate, estimator, jobs, executor))
     found = []
-    for column in range(steps.shape[1]):
-        own = [curve[step] for curve, step in zip(local, steps[:, column], strict=True)]
-        below = [
-            np.nan if np.isnan(value) else (curve < value).mean()
-            for curve, value in zip(local, own, strict=True)
-        ]
+    for column, (before, after) in enumerate(keys):
+        own = [(local[i], step) for i, step in _of_column(steps, column)]
+        at = [curve[step] for curve, step in own]
+        below = [np.nan if np.isnan(curve[step]) else (curve < curve[step]).mean()
+                 for curve, step in own]  # fmt: skip
         found.append(
             Information(
                 column,
-                float(np.mean(own)),
+                float(np.mean(at)),
                 100 * float(np.mean(below)),
-                *phases[column],
-                *phases[column + 1],
+                *estimates[before],
+                *estimates[after],
             )
         )
     return found
@@ -150,7 +152,7 @@ def information(
 
 def group_changes(
     states: Sequence[Float],
-    steps: NDArray[np.int64],
+    steps: Any,
     lag: int,
     resolution: Float | None,
     groups: Mapping[str, Sequence[int]],
@@ -163,7 +165,7 @@ def group_changes(
     motion = [np.pad(increments(s, lag, limits), ((lag, 0), (0, 0))) for s in states]
     if estimator is None:
         estimator = Estimator(slices=SLICES)
-    sides = [_around(states, steps, lag, phase) for phase in range(steps.shape[1] + 1)]
+    keys, sides = _sides(states, steps, lag)
     pairs = list(combinations(columns, 2))
     jobs = (
         (*(_gather(motion, rows)[:, columns[group]] for group in pair), _labels(rows))
@@ -173,9 +175,9 @@ def group_changes(
     estimates = list(run_jobs(_estimate, estimator, jobs, executor))
     found = []
     for number, (a, b) in enumerate(pairs):
-        phases = estimates[number * len(sides) : (number + 1) * len(sides)]
-        for column in range(steps.shape[1]):
-            before, after = phases[column], phases[column + 1]
+        own = estimates[number * len(sides) : (number + 1) * len(sides)]
+        for column, (one, other) in enumerate(keys):
+            before, after = own[one], own[other]
             found.append(
                 GroupChange(column, (a, b), *before, *after, change=_change(before, after))
             )
@@ -183,21 +185,23 @@ def group_changes(
 
 
 def coordinate_changes(
-    states: Sequence[Float], steps: NDArray[np.int64], lag: int, names: Sequence[str]
+    states: Sequence[Float], steps: Any, lag: int, names: Sequence[str]
 ) -> list[CoordinateChange]:
     """The coordinates whose motion changes most at each of the key states `steps` [N, K]."""
     pooled = np.concatenate([s[lag:] - s[:-lag] for s in states])
     scale = pooled.std(axis=0)
     moving = np.flatnonzero(scale > 0)
+    keys, sides = _sides(states, steps, lag, most=None)
     moments = []
-    for phase in range(steps.shape[1] + 1):
-        rows = _around(states, steps, lag, phase, most=None)
+    for rows in sides:
         motion = _gather(states, rows) - _gather(states, [(w, r - lag) for w, r in rows])
         motion = motion[:, moving] / scale[moving]
+        if not len(motion):
+            motion = np.zeros((1, len(moving)))
         moments.append((motion.mean(axis=0), motion.var(axis=0) + SHRINKAGE))
     found = []
-    for column in range(steps.shape[1]):
-        (m0, v0), (m1, v1) = moments[column], moments[column + 1]
+    for column, (before, after) in enumerate(keys):
+        (m0, v0), (m1, v1) = moments[before], moments[after]
         nats = 0.5 * ((v0 / v1 + v1 / v0) / 2 - 1) + 0.25 * (m0 - m1) ** 2 * (1 / v0 + 1 / v1)
         top = np.argsort(-nats, kind="stable")[:5]
         chosen = moving[top].tolist()
@@ -206,23 +210,53 @@ def coordinate_changes(
     return found
 
 
-def _around(
-    states: Sequence[Float],
-    steps: NDArray[np.int64],
-    lag: int,
-    phase: int,
-    most: int | None = PAIRS,
+def _sides(
+    states: Sequence[Float], steps: Any, lag: int, most: int | None = PAIRS
+) -> tuple[list[tuple[int, int]], list[list[tuple[int, NDArray[np.int64]]]]]:
+    """Steps before and after each key state, up to the next key state of the demonstration.
+
+    Returns
+    -------
+    keys : list of K (int, int)
+        For each column, numbers of the steps before and of those after it.
+    sides : list of lists of (trajectory, steps)
+        Steps that have a past; a random subset above `most`. The same steps are listed once: what
+        follows one key state of all trajectories often is what precedes the next.
+    """
+    numbers: dict[tuple[tuple[int, int, int], ...], int] = {}
+    keys, sides = [], []
+    for column in range(steps.shape[1]):
+        own: tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]] = [], []
+        for i, step in _of_column(steps, column):
+            others = steps[i].compressed()
+            previous = others[others < step].max(initial=lag)
+            following = others[others > step].min(initial=len(states[i]))
+            own[0].append((i, max(lag, int(previous)), step))
+            own[1].append((i, max(lag, step), int(following)))
+        pair = []
+        for spans in own:
+            number = numbers.setdefault(tuple(spans), len(numbers))
+            if number == len(sides):
+                sides.append(_subset(spans, most, number))
+            pair.append(number)
+        keys.append((pair[0], pair[1]))
+    return keys, sides
+
+
+def _of_column(steps: Any, column: int) -> list[tuple[int, int]]:
+    """Trajectory and step of a key state, where a trajectory has it."""
+    there = np.flatnonzero(~np.ma.getmaskarray(steps)[:, column])
+    return [(int(i), int(steps[i, column])) for i in there]
+
+
+def _subset(
+    spans: Sequence[tuple[int, int, int]], most: int | None, number: int
 ) -> list[tuple[int, NDArray[np.int64]]]:
-    """Steps of one phase that have a past: (trajectory, steps), a random subset above `most`."""
-    count, chosen = steps.shape[1], []
-    for which, (s, own) in enumerate(zip(states, steps, strict=True)):
-        first = lag if phase == 0 else max(lag, int(own[phase - 1]))
-        last = len(s) if phase == count else int(own[phase])
-        chosen.append((which, np.arange(first, max(first, last))))
+    chosen = [(i, np.arange(first, max(first, last))) for i, first, last in spans]
     total = sum(len(rows) for _, rows in chosen)
     if most is None or total <= most:
         return chosen
-    rng = np.random.default_rng([SEED, phase])
+    rng = np.random.default_rng([SEED, number])
     kept = np.zeros(total, bool)
     kept[rng.choice(total, most, replace=False)] = True
     parts = np.split(kept, np.cumsum([len(rows) for _, rows in chosen])[:-1])

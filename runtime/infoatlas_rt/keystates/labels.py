@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import InputError
+from ..inputs.checks import as_count
 from .changes import Changes, relative, running_max
 from .detector import CENTRED, fit_detectors, make_features
 
@@ -95,3 +98,61 @@ def _ordered(score: Float) -> NDArray[np.int64]:
 def _smooth(score: Float) -> Float:
     padded = np.pad(score, ((1, 1), (0, 0)), "edge")
     return (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4
+
+
+def as_labels(labels: Any, lengths: NDArray[np.int64]) -> tuple[Float, tuple[str, ...]]:
+    """Checked labels.
+
+    Parameters
+    ----------
+    labels : None, or dict of int to sequence of int or to dict of str to int
+        Steps of labelled demonstrations, in the order of the kinds or by their names.
+    lengths : [N] int64
+        Recorded steps of each demonstration.
+
+    Returns
+    -------
+    [N, K] float64
+        Recorded steps; NaN where there is no label. [0, 0] without labels.
+    names : tuple of K str
+
+    Raises
+    ------
+    InputError
+        No such demonstration or step, or different numbers of steps without names.
+    """
+    if labels is None:
+        return np.zeros((0, 0)), ()
+    if not isinstance(labels, Mapping) or not labels:
+        raise InputError(
+            f"labels is {labels!r}: pass steps by demonstration, as {{0: [75, 150]}} or "
+            "{0: {'grasp': 75, 'release': 150}}"
+        )
+    named: dict[int, dict[str, Any]] = {}
+    for demonstration, steps in labels.items():
+        which = as_count(demonstration, "a labelled demonstration", 0, len(lengths) - 1)
+        if not isinstance(steps, Mapping):
+            try:
+                steps = {f"label {j + 1}": step for j, step in enumerate(steps)}
+            except TypeError as error:
+                raise InputError(
+                    f"labels of demonstration {which} are {steps!r}: pass a list of steps"
+                ) from error
+        named[which] = {str(name): step for name, step in steps.items()}
+    unnamed = {len(own) for own in named.values() if all(n.startswith("label ") for n in own)}
+    if len(unnamed) > 1:
+        raise InputError(
+            f"demonstrations have {' and '.join(map(str, sorted(unnamed)))} labels: give them "
+            "names, as {0: {'grasp': 75, 'release': 150}, 3: {'grasp': 60}}"
+        )
+    names = tuple(dict.fromkeys(name for own in named.values() for name in own))
+    if not names:
+        raise InputError("labels hold no steps: pass some, as {0: [75, 150]}")
+    found = np.full((len(lengths), len(names)), np.nan)
+    for which, own in named.items():
+        for name, step in own.items():
+            limit = int(lengths[which]) - 1
+            found[which, names.index(name)] = as_count(
+                step, f"label {name!r} of demonstration {which}", 0, limit
+            )
+    return found, names

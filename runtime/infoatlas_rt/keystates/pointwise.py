@@ -30,7 +30,9 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..estimation.estimator import Estimator
 from ..estimation.parallel import run_jobs
-from .phases import Float, increments, rest_limits
+from .segmentation import increments, rest_limits
+
+Float = NDArray[np.float64]
 
 # Chosen on three tasks of scripted demonstrations; docs/key-states.md has what else was tried.
 K_SLICE, SLICES = 5, 10  # of each view; 20 found no more

@@ -1,105 +1,206 @@
-"""Key states: the steps of each demonstration at which its motion passes into another phase.
+"""Key states: boundaries between the sub-tasks of each demonstration.
 
-`discover_keystates` (`discovery.py`) finds them in recorded trajectories, and `KeyStateTracker`
-(`tracker.py`) detects the same boundaries in a running episode.
+`discover_keystates` (`discovery.py`) finds them in recorded demonstrations, and `KeyStateTracker`
+(`tracker.py`) follows them in a running episode.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .phases import Phases
-from .segmentation import p_values, ranked_cuts
+from . import keystate_file
+from .live import LiveModel, fit_live
+from .quality import Quality
+from .recordings import Recordings
+from .steps import Steps
 
 if TYPE_CHECKING:  # a tracker on a robot needs no estimator
     from ..estimation.estimator import Estimator
     from .explanation import CoordinateChange, GroupChange, Information
 
-METHODS = ("phase", "pointwise")
-FORMAT = 2
+METHODS = ("auto", "events", "phase", "pointwise")
+LOW = 0.5  # a share of key states that is found again, below which there is a warning
+SIMILAR = 0.7  # of the weakest strength: what comes next is nearly as strong
 
 
 @dataclass(frozen=True, eq=False)
 class KeyStates:
-    """Key states of N trajectories.
+    """Key states of N demonstrations.
 
     Attributes
     ----------
-    steps : [N, K] int64
-        Steps of each trajectory, ascending. Column j is the same key state in all of them. The
-        last step is not among them, nor are (method "phase") the first 3 lag steps.
-    strength : [K] float64
-        Strongest first. "phase": how much and how sharply motion changes there, nats per step
-        (`segmentation.py`). "pointwise": nats by which local information falls there below the
-        trajectory's median.
-    order : [K] int64
-        order[i] is the column of `steps` of the i-th strongest key state.
-    method : {"phase", "pointwise"}
+    found : Steps
+        With the four fields that follow.
+    method : {"auto", "events", "phase", "pointwise", "labels"}
     lag : int
-        Steps.
+        Working steps.
+    stride : int
+        Recorded steps of a working step.
+    rate : float or None
+        Recorded steps a second (Hz).
     names : tuple of str
         Of the coordinates; empty if they have none.
-    phases : Phases or None
-        Fitted phases ("phase").
+    labels : tuple of str
+        Names of the labelled kinds.
+    reproduced : float
+        Share of the key states that detectors fitted to other demonstrations find again within
+        0.25 s; NaN with one demonstration.
+    evident : bool
+        Whether motion has bursts that stationary motion of the same spectrum lacks. Without them
+        there is nothing that key states could be found by.
+    notes : tuple of str
+        What was recognised, left out or replaced.
+    quality : tuple of Quality
+        Of each demonstration; empty after `load`.
     local : tuple of [T_i] float64, or None
         Local information of every step with its past, nats ("pointwise").
     states : tuple of [T_i, d] float64
-        The trajectories; empty after `load`.
+        The demonstrations, bad frames replaced; empty after `load`.
     resolution : [d] float64, or None
         As given to `discover_keystates`.
-    computed_p_value : [K] float64, or None
-        `p_value`, if it is computed already.
     """
 
-    steps: NDArray[np.int64]
-    strength: NDArray[np.float64]
-    order: NDArray[np.int64]
+    found: Steps
     method: str
     lag: int
+    stride: int = 1
+    rate: float | None = None
     names: tuple[str, ...] = ()
-    phases: Phases | None = None
-    local: tuple[NDArray[np.float64], ...] | None = None
+    labels: tuple[str, ...] = ()
+    reproduced: float = float("nan")
+    evident: bool = True
+    notes: tuple[str, ...] = ()
+    quality: tuple[Quality, ...] = field(default=(), repr=False)
+    local: tuple[NDArray[np.float64], ...] | None = field(default=None, repr=False)
     states: tuple[NDArray[np.float64], ...] = field(default=(), repr=False)
     resolution: NDArray[np.float64] | None = None
-    computed_p_value: NDArray[np.float64] | None = field(default=None, repr=False)
+    recordings: Recordings | None = field(default=None, repr=False)
+    loaded: LiveModel | None = field(default=None, repr=False)
 
-    @cached_property
-    def p_value(self) -> NDArray[np.float64]:
-        """p-value of each key state, strongest first [K]; computed at the first access.
+    @property
+    def steps(self) -> Any:
+        """Recorded steps, a masked array [N, K] of int64.
 
-        The probability of a gain at least as large in a phase without an order that trajectories
-        share. The null: in each trajectory, the steps of the phase that is split are rotated by a
-        random number. There are 19 rotations, so the smallest value is 1/20. Cuts are tested in
-        the order in which they are made, and no value is smaller than the one before it. This
-        takes about ten times as long as the discovery. Rotation assumes motion that decorrelates
-        within a phase: slow smooth motion gives values that are too small. NaN for other methods,
-        and after `load` if it was not computed before `save`.
+        Column j is the same key state in all demonstrations; an entry is masked where a
+        demonstration lacks it. Columns are in order of their median time. A demonstration has as
+        many as were asked for, or fewer; there may be more columns. The end is not among them.
         """
-        if self.computed_p_value is not None:
-            return self.computed_p_value
-        count = len(self.strength)
-        if self.method != "phase" or not self.states:
-            return np.full(count, np.nan)
-        _, segmentation, ranked = ranked_cuts(self.states, self.lag, count, self.resolution)
-        return p_values(segmentation, ranked[:count])
+        return self.found.steps
+
+    @property
+    def strength(self) -> NDArray[np.float64]:
+        """Strength of each column [K]; the unit depends on the method.
+
+        "auto", "events": evidence of a change and its recurrence in other demonstrations, times
+        the share of demonstrations that have it (`events.py`). "phase": nats per step
+        (`segmentation.py`). "pointwise": nats by which local information falls there below the
+        median. "labels": share of the demonstrations that have it.
+        """
+        return self.found.strength
+
+    @property
+    def kind(self) -> NDArray[np.int64]:
+        """Kind of each column [K]: columns with the same number are one kind, repeated."""
+        return self.found.kind
+
+    @property
+    def shared(self) -> NDArray[np.bool_]:
+        """False for columns that gather events like no other [K]."""
+        return self.found.shared
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """Columns from the strongest to the weakest [K]; those that are not shared come last."""
+        return np.lexsort((-self.strength, ~self.shared)).astype(np.int64)
 
     @property
     def rank(self) -> NDArray[np.int64]:
-        """Rank of each column of `steps` by strength, 1 for the strongest [K]."""
+        """Rank of each column by strength, 1 for the strongest [K]."""
         rank = np.empty_like(self.order)
         rank[self.order] = np.arange(1, len(self.order) + 1)
         return rank
+
+    @cached_property
+    def live(self) -> LiveModel:
+        """Detectors of the key states in a running episode, and how well they do.
+
+        Fitted and judged at the first access: see `live.py`.
+
+        Raises
+        ------
+        InputError
+            Loaded from a file without them.
+        """
+        if self.loaded is not None:
+            return self.loaded
+        if self.recordings is None:
+            raise InputError(
+                "these key states have no demonstrations to learn from: discover them again"
+            )
+        return fit_live(self.recordings, self.found)
+
+    def table(self) -> Any:
+        """A pandas DataFrame with a row for each key state of each demonstration.
+
+        Columns: demonstration, key_state (column of `steps`), kind, name (of a label, else ""),
+        shared, step, seconds (NaN without a rate), strength.
+
+        Raises
+        ------
+        InputError
+            pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise InputError("table() needs pandas: pip install pandas") from error
+        which, column = np.nonzero(~np.ma.getmaskarray(self.steps))
+        step = self.steps.filled(-1)[which, column]
+        order = np.lexsort((step, which))
+        which, column, step = which[order], column[order], step[order]
+        return pandas.DataFrame(
+            {
+                "demonstration": which,
+                "key_state": column,
+                "kind": self.kind[column],
+                "name": [self.name(j) for j in column],
+                "shared": self.shared[column],
+                "step": step,
+                "seconds": step / (np.nan if self.rate is None else self.rate),
+                "strength": self.strength[column],
+            }
+        )
+
+    def name(self, column: int) -> str:
+        """Label of a column, or ""."""
+        origin = self.found.origin[column]
+        return origin if origin in self.labels else ""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Reasons to doubt the key states, as sentences; empty if there is none."""
+        found = []
+        if not self.evident and self.method != "labels":
+            found.append(
+                "No key state stands out: the motion has no bursts. Add a gripper's coordinate or "
+                "poses of objects, or label two demonstrations (labels=)."
+            )
+        if self.reproduced < LOW:
+            found.append(
+                f"Detectors fitted to other demonstrations find {self.reproduced:.0%} of these key "
+                "states again: they differ between demonstrations. More demonstrations, a "
+                "gripper's coordinate, poses of objects or labels help."
+            )
+        return tuple(found)
 
     def explain(
         self,
@@ -114,8 +215,9 @@ class KeyStates:
         ----------
         groups : dict of str to sequence of int, optional
             Coordinates by name, as {"tool": [18, 19, 20], "object": [28, 29, 30]}: estimates of
-            the information between the motions of every two groups, in the phase before and in
-            the phase after a key state. Without groups: the coordinates whose motion changes most.
+            the information between the motions of every two groups, between a key state and the
+            one before it, and the one after it. Without groups: the coordinates whose motion
+            changes most.
         estimator : Estimator, optional
             For groups; the shipped model unless given.
         executor : concurrent.futures.Executor, optional
@@ -124,7 +226,7 @@ class KeyStates:
         Returns
         -------
         list of GroupChange or CoordinateChange
-            In order of time. The key states stay as they are.
+            In order of the columns. The key states stay as they are.
 
         Raises
         ------
@@ -133,17 +235,17 @@ class KeyStates:
         """
         from . import explanation
 
-        states = trajectories(self)
+        states, lag = trajectories(self), self.lag * self.stride
         if groups is None:
-            return explanation.coordinate_changes(states, self.steps, self.lag, self.names)
+            return explanation.coordinate_changes(states, self.steps, lag, self.names)
         return explanation.group_changes(
-            states, self.steps, self.lag, self.resolution, groups, estimator, executor
+            states, self.steps, lag, self.resolution, groups, estimator, executor
         )
 
     def information(
         self, estimator: Estimator | None = None, *, executor: Executor | None = None
     ) -> list[Information]:
-        """Estimates of the information at each key state, in nats, in order of time.
+        """Estimates of the information at each key state, in nats, in order of the columns.
 
         Parameters
         ----------
@@ -156,7 +258,7 @@ class KeyStates:
         -------
         list of Information
             Local information at the step and its percentile within the trajectory, and the sliced
-            information of states with their past in the phases before and after.
+            information of states with their past before and after it.
 
         Raises
         ------
@@ -165,34 +267,21 @@ class KeyStates:
         """
         from . import explanation
 
+        lag = self.lag * self.stride
         return explanation.information(
-            trajectories(self), self.steps, self.lag, self.local, estimator, executor
+            trajectories(self), self.steps, lag, self.local, estimator, executor
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a .json file: steps, strengths and fitted phases, without the trajectories.
+        """Write a .json file: steps, strengths and detectors, without the trajectories.
 
         Raises
         ------
         InputError
             The file cannot be written.
         """
-        p_value = self._computed()
-        values = {
-            "format": FORMAT,
-            "method": self.method,
-            "lag": self.lag,
-            "names": list(self.names),
-            "steps": self.steps.tolist(),
-            "strength": self.strength.tolist(),
-            "order": self.order.tolist(),
-            "p_value": None if p_value is None else p_value.tolist(),
-            "phases": None if self.phases is None else self.phases.to_dict(),
-        }
-        try:
-            Path(path).write_text(json.dumps(values, allow_nan=False) + "\n", encoding="utf-8")
-        except (OSError, ValueError, TypeError) as error:
-            raise InputError(f"{path} cannot be written ({error}): check the path") from error
+        fields = {name: getattr(self, name) for name in (*keystate_file.PLAIN, "found", "live")}
+        keystate_file.write(fields, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> KeyStates:
@@ -203,72 +292,29 @@ class KeyStates:
         InputError
             The file is missing, damaged or of another format.
         """
-        try:
-            values = json.loads(Path(path).read_text(encoding="utf-8"))
-            if values["format"] != FORMAT:
-                raise ValueError(f"format {values['format']}, this version reads {FORMAT}")
-            phases = None if values["phases"] is None else Phases.from_dict(values["phases"])
-            p_value = values["p_value"]
-            found = cls(
-                steps=np.asarray(values["steps"], np.int64),
-                strength=np.asarray(values["strength"], np.float64),
-                order=np.asarray(values["order"], np.int64),
-                method=str(values["method"]),
-                lag=int(values["lag"]),
-                names=tuple(map(str, values["names"])),
-                phases=phases,
-                computed_p_value=None if p_value is None else np.asarray(p_value, np.float64),
-            )
-            count = len(found.strength)
-            found._check_file()
-            if found.steps.ndim != 2 or found.steps.shape[1] != count:
-                raise ValueError(f"steps have shape {found.steps.shape} for {count} key states")
-            if sorted(found.order.tolist()) != list(range(count)):
-                raise ValueError("order is no permutation of the key states")
-        except FileNotFoundError as error:
-            raise InputError(f"{path} does not exist: check the path") from error
-        except (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
-            raise InputError(
-                f"{path} is no file of key states ({type(error).__name__}: {error}): make one with "
-                "`infoatlas-rt keystates DATA --save FILE.json`"
-            ) from error
-        return found
-
-    def _check_file(self) -> None:
-        """Raise ValueError where parts of a file do not fit together."""
-        count, p_value, phases = len(self.strength), self.computed_p_value, self.phases
-        if self.method not in METHODS or not np.isfinite(self.strength).all():
-            raise ValueError(f"method {self.method!r}, strength {self.strength}")
-        if p_value is not None and p_value.shape != self.strength.shape:
-            raise ValueError(f"{p_value.shape} p-values for {count} key states")
-        if phases is not None:
-            if len(phases.steps) != count + 1 or phases.motion.lag != self.lag:
-                raise ValueError("phases of other key states, or of another lag")
-            if len(self.names) not in (0, phases.motion.width):
-                raise ValueError(f"{len(self.names)} names for {phases.motion.width} coordinates")
-
-    def _computed(self) -> NDArray[np.float64] | None:
-        """p-values, if they are computed already."""
-        found = self.__dict__.get("p_value", self.computed_p_value)
-        return None if found is None or np.isnan(found).any() else found
+        return cls(**keystate_file.read(path))
 
     def __str__(self) -> str:
-        count, p_value = self.steps.shape[1], self._computed()
+        count, total = self.steps.shape[1], len(self.steps)
+        pace = "" if self.stride == 1 else f", working steps of {self.stride}"
         lines = [
-            f"{count} key states of {len(self.steps)} trajectories "
-            f"(method {self.method}, lag {self.lag})",
-            f"{'#':>3}  {'step, median':>12}  {'quartiles':>11}  {'rank':>4}  "
-            f"{'strength':>14}" + ("" if p_value is None else f"  {'p':>5}"),
+            f"{count} key states of {total} trajectories (method {self.method}, lag {self.lag}"
+            f"{pace}); found again in other demonstrations: {self.reproduced:.0%}"
         ]
-        unit = {"phase": "nats/step", "pointwise": "nats"}.get(self.method, "")
+        lines.append(
+            f"{'#':>3}  {'kind':>4}  {'step, median':>12}  {'quartiles':>12}  {'in':>5}  "
+            f"{'rank':>4}  {'strength':>8}"
+        )
         for column, rank in enumerate(self.rank.tolist()):
-            low, middle, high = np.percentile(self.steps[:, column], [25, 50, 75])
+            own = self.steps[:, column].compressed()
+            low, middle, high = np.percentile(own, [25, 50, 75])
+            kind = chr(65 + self.kind[column] % 26) if self.shared[column] else "-"
             lines.append(
-                f"{column + 1:>3}  {middle:>12.0f}  {f'{low:.0f} to {high:.0f}':>11}  {rank:>4}  "
-                f"{self.strength[rank - 1]:>4.1f} {unit:<9}"
-                + ("" if p_value is None else f"  {p_value[rank - 1]:>5.2f}")
+                f"{column + 1:>3}  {kind:>4}  {middle:>12.0f}  {f'{low:.0f} to {high:.0f}':>12}  "
+                f"{len(own):>2}/{total:<2}  {rank:>4}  {self.strength[column]:>8.2f}  "
+                f"{self.name(column)}".rstrip()
             )
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.warnings])
 
 
 def trajectories(keystates: KeyStates) -> tuple[NDArray[np.float64], ...]:

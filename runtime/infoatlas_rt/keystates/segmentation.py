@@ -36,6 +36,7 @@ SHORTEST = 3  # steps of a phase
 STARTS = (0.25, 0.5, 0.75)  # of the segment: where the search for a cut starts
 ROUNDS = 25
 CONVERGED = 1e-4  # nats per step: a round that gains less is the last one
+STILL = 1e-4  # of a coordinate's range: a smaller increment is rest
 PROPOSALS = 10  # cuts from which the K strongest are taken; more if K is more
 SPANS = (1, 3)  # increments over these many lags; the longer one still shows motion under noise
 
@@ -235,6 +236,16 @@ def motion_scores(states: Sequence[Float], lag: int, rest: Float) -> Float:
         return np.zeros((motion.shape[1], 0))
     scores = normal_scores(motion)
     return np.asarray((scores / scores.std(axis=1, keepdims=True)).T)
+
+
+def rest_limits(states: Sequence[Float], resolution: Float | None = None) -> Float:
+    """Increments of raw states below these count as rest [d].
+
+    The resolution, or STILL of the coordinate's range between its 0.1% and 99.9% quantiles.
+    """
+    low, high = np.quantile(np.concatenate(states), [0.001, 0.999], axis=0)
+    limits = STILL * (high - low)
+    return np.asarray(limits if resolution is None else np.maximum(limits, resolution))
 
 
 def increments(states: Float, lag: int, rest: Float) -> Float:

@@ -1,13 +1,4 @@
-"""Detection of key states in a running episode: a forward filter over phases of demonstrations.
-
-The phases come from `discover_keystates(demonstrations)`. They follow each other from left to
-right. At every step a phase ends with a probability of one over its mean length, and emits motion
-by its Gaussian. A key state is reported when the probability that the episode has passed it exceeds
-`posterior`.
-
-Noise that the demonstrations lack counts as motion, and can be taken for a later phase. Record the
-demonstrations with the sensors of the run, or give `discover_keystates` their `resolution`.
-"""
+"""Key states in a running episode, by detectors that demonstrations have fitted (`live.py`)."""
 
 from __future__ import annotations
 
@@ -21,63 +12,73 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.arrays import state_names
-from ..inputs.checks import as_number, as_samples
+from ..inputs.checks import as_flag, as_number, as_samples
 from ..inputs.ring import Ring
 from ..streams.events import KEY_STATE, Event
-from .phases import SPANS, Phases
+from .live import LiveModel
 from .result import KeyStates
 
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
 REMEMBERED = 2000  # stamps of an episode's newest states
-SURPRISE = 12.0  # nats: largest log-ratio of two phases that one state contributes
 
 
 class KeyStateTracker:
-    """Follows one episode at a time through the phases of demonstrations.
+    """Follows the key states of one episode at a time.
 
     Parameters
     ----------
     keystates : KeyStates or path
-        Of method "phase", or a file of `KeyStates.save`.
-    posterior : float
-        Probability above which a key state is reported, between 0.5 and 1.
+        Or a file of `KeyStates.save`.
+    rate : float, optional
+        States a second (Hz) that are pushed; the rate of the demonstrations unless given. States
+        are averaged to the working steps of the demonstrations, or interpolated.
+    every : bool
+        Follow key states that cannot be followed well, too.
 
     Attributes
     ----------
     keystates : KeyStates
+    followed : [K] bool
+        Key states that are reported.
     step : int
         Of the newest state; -1 before the first.
-    probability : [K + 1] float64
-        Of each phase, now.
 
     Raises
     ------
     InputError
-        Key states without phases, a file that cannot be read, a posterior out of range.
+        Key states without detectors, a file that cannot be read, a rate without one of the
+        demonstrations.
     """
 
     def __init__(
-        self, keystates: KeyStates | str | os.PathLike[str], *, posterior: float = 0.99
+        self,
+        keystates: KeyStates | str | os.PathLike[str],
+        *,
+        rate: float | None = None,
+        every: bool = False,
     ) -> None:
-        self.keystates, phases = phases_of(keystates)
-        self.posterior = as_posterior(posterior)
-        self._width = phases.motion.width
-        self._filter, self._row = PhaseFilter(phases, 1), np.zeros(1, np.int64)
+        self.keystates, model = live_model(keystates)
+        self._width = model.coordinates.width
+        self._filter = LiveFilter(model, 1, rate, as_flag(every, "every"))
+        self._row = np.zeros(1, np.int64)
         self._stamps: deque[float | None] = deque(maxlen=REMEMBERED)
 
-    def reset(self) -> None:
-        """Forget the episode; the next state is the first of a new one."""
-        self._filter.reset(self._row)
-        self._stamps.clear()
+    @property
+    def followed(self) -> NDArray[np.bool_]:
+        """Key states that are reported [K]."""
+        return self._filter.followed
 
     @property
     def step(self) -> int:
         """Of the newest state; -1 before the first."""
         return int(self._filter.step[0])
 
-    @property
-    def probability(self) -> NDArray[np.float64]:
-        """Of each phase, now [K + 1]."""
-        return np.asarray(self._filter.probability(self._row)[0])
+    def reset(self) -> None:
+        """Forget the episode; the next state is the first of a new one."""
+        self._filter.reset(self._row)
+        self._stamps.clear()
 
     def push(self, state: Any, stamp: float | None = None) -> list[Event]:
         """Take the next state of the episode.
@@ -93,7 +94,7 @@ class KeyStateTracker:
         Returns
         -------
         list of Event
-            Key states detected with this state, mostly none. Each is reported once.
+            Key states detected with this state, mostly none.
 
         Raises
         ------
@@ -113,145 +114,150 @@ class KeyStateTracker:
                 f"{self._width} coordinates: pass [{self._width}], in the same order"
             )
         now = as_samples(given[None], "state (skip it; [0, coordinate])")
-        self._filter.push(self._row, now)
+        found = self._filter.push(self._row, now)
         self._stamps.append(stamp)
         oldest = self.step + 1 - len(self._stamps)
         return [
             replace(event, stamp=self._stamps[max(event.step - oldest, 0)], detected_stamp=stamp)
-            for _, event in self._filter.passed(self._row, self.posterior)
+            for _, event in found
         ]
 
 
-def phases_of(keystates: KeyStates | str | os.PathLike[str]) -> tuple[KeyStates, Phases]:
-    """Key states, read from their file if need be, and the phases that they were found by.
+def live_model(keystates: KeyStates | str | os.PathLike[str]) -> tuple[KeyStates, LiveModel]:
+    """Key states, read from their file if need be, and their detectors.
 
     Raises
     ------
     InputError
-        Key states without phases, or a file that cannot be read.
+        Key states without demonstrations or detectors, or a file that cannot be read.
     """
     if not isinstance(keystates, KeyStates):
         keystates = KeyStates.load(keystates)
-    if keystates.phases is None:
-        raise InputError(
-            f"key states of method {keystates.method!r} have no phases to follow: discover "
-            "them with method='phase'"
-        )
-    return keystates, keystates.phases
+    return keystates, keystates.live
 
 
-def as_posterior(value: Any) -> float:
-    """Return a probability from 0.5 to below 1.
-
-    Raises
-    ------
-    InputError
-    """
-    posterior = as_number(value, "posterior")
-    if not 0.5 <= posterior < 1:
-        raise InputError(f"posterior is {value!r}: pass a probability from 0.5 to below 1")
-    return posterior
-
-
-class PhaseFilter:
-    """Follows episodes, one a row, through fitted phases.
+class LiveFilter:
+    """Follows episodes, one a row.
 
     Parameters
     ----------
-    phases : Phases
-        K + 1 of them.
+    model : LiveModel
     rows : int
         E, episodes.
+    rate : float, optional
+        States a second; that of the demonstrations unless given.
+    every : bool
+        Follow key states that cannot be followed well, too.
 
     Attributes
     ----------
     step : [E] int64
         Of the newest state of each episode; -1 before the first.
-    reported : [E] int64
-        Key states that `passed` has returned so far.
+    followed : [K] bool
     """
 
-    def __init__(self, phases: Phases, rows: int) -> None:
-        self._phases = phases
-        count, motion = len(phases.steps), phases.motion
-        self._back = np.array([0, *(span * motion.lag for span in SPANS)])
-        # A phase of mean length m ends with probability 1 / m; the last one does not end.
-        leave = 1 / np.maximum(phases.steps, 2.0)
-        self._leave, self._stay = np.log(leave), np.log1p(-leave)
-        self._stay[-1] = 0.0
+    def __init__(
+        self, model: LiveModel, rows: int, rate: float | None = None, every: bool = False
+    ) -> None:
+        self._model = model
+        self.followed = np.isfinite(model.threshold) if every else model.followed
+        self._stride, self._parts = _pace(model, rate)
+        self._path = model.coordinates.begin(rows)
+        width, features = len(model.coordinates.names), model.features
+        self._depth = features.before + features.after + 1
+        self._recent = Ring(self._depth, rows, width)
+        self._sum, self._newest = np.zeros((2, rows, width))
+        self._scores = np.full((rows, 2, len(model.offset)), -np.inf)  # of the last two steps
+        self._last = np.empty((rows, len(model.offset)), np.int64)  # reported working step
         self.step = np.empty(rows, np.int64)
-        self.reported = np.empty(rows, np.int64)
-        self._recent = Ring(motion.reach + 1, rows, motion.width)
-        self._forward = np.empty((rows, count))
-        self._best = np.empty((rows, count))  # log-probability of the best path into each phase
-        # [row, phase, phase entered] of that path
-        self._entries = np.empty((rows, count, count), np.int64)
+        self._working = np.empty(rows, np.int64)
         self.reset(np.arange(rows))
 
-    def reset(self, rows: NDArray[np.int64]) -> None:
+    def reset(self, rows: Int) -> None:
         """Forget some episodes; their next state is the first of a new one."""
-        self.step[rows], self.reported[rows] = -1, 0
-        self._forward[rows] = self._best[rows] = -np.inf
-        self._forward[rows, 0] = self._best[rows, 0] = 0.0
-        self._entries[rows] = 0
+        self.step[rows] = self._working[rows] = -1
+        self._sum[rows] = 0.0
+        self._scores[rows] = -np.inf
+        self._last[rows] = np.iinfo(np.int64).min // 2
+        self._path.reset(rows)
 
-    def probability(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Of each phase, now [m, K + 1]."""
-        weight = np.exp(self._forward[rows])
-        return np.asarray(weight / weight.sum(axis=1, keepdims=True))
+    def push(self, rows: Int, states: Float) -> list[tuple[int, Event]]:
+        """Take the next state [m, d], finite, of the episodes in `rows` [m], all different.
 
-    def push(self, rows: NDArray[np.int64], states: NDArray[np.float64]) -> None:
-        """Take the next state [m, d], finite, of the episodes in `rows` [m], all different."""
-        motion = self._phases.motion
-        self.step[rows] += 1
-        self._recent[self.step[rows], rows] = states
-        rows = rows[self.step[rows] >= motion.reach]
-        if not len(rows):
-            return
-        near = self._recent[self.step[rows, None] - self._back, rows[:, None]]  # [m, 1 + spans, d]
-        increments = (near[:, :1] - near[:, 1:]).reshape(len(rows), -1)[:, motion.columns]
-        density = self._phases.log_density(motion.score(increments))
-        # The tails of a Gaussian are too light: no single state may decide by more than this.
-        floor = density.max(axis=1, keepdims=True) - SURPRISE
-        self._advance(rows, np.maximum(density, floor))
-
-    def _advance(self, rows: NDArray[np.int64], density: NDArray[np.float64]) -> None:
-        forward = self._forward[rows]
-        moved = forward[:, :-1] + self._leave[:-1]
-        forward += self._stay
-        forward[:, 1:] = np.logaddexp(forward[:, 1:], moved)
-        forward += density
-        self._forward[rows] = forward - forward.max(axis=1, keepdims=True)
-        best = self._best[rows]
-        moved = best[:, :-1] + self._leave[:-1]
-        best += self._stay
-        which, phase = np.nonzero(moved > best[:, 1:])
-        best[which, phase + 1] = moved[which, phase]
-        row = rows[which]
-        self._entries[row, phase + 1] = self._entries[row, phase]
-        self._entries[row, phase + 1, phase + 1] = self.step[row]
-        best += density
-        self._best[rows] = best - best.max(axis=1, keepdims=True)
-
-    def passed(self, rows: NDArray[np.int64], posterior: float) -> list[tuple[int, Event]]:
-        """Key states passed with a probability above `posterior`, each returned once.
-
-        Rows and events, without stamps; in order of the rows, and of time within a row.
+        Returns rows and the key states detected there, without stamps.
         """
-        reached = self.probability(rows)[:, ::-1].cumsum(axis=1)[:, ::-1]  # phase j or a later one
-        found = []
-        count = reached.shape[1]
-        following = np.minimum(self.reported[rows] + 1, count - 1)
-        new = reached[np.arange(len(rows)), following] > posterior
-        for i in np.flatnonzero(new & (self.reported[rows] + 1 < count)):
-            row = int(rows[i])
-            phase = int(self.reported[row])
-            while phase + 1 < count and reached[i, phase + 1] > posterior:
-                phase += 1
-                path = self._entries[row, int(self._best[row, phase:].argmax()) + phase]
-                certainty = float(min(reached[i, phase], 1.0))
-                step, now = int(path[phase]), int(self.step[row])
-                event = Event(KEY_STATE, step, None, now, None, phase - 1, certainty)
-                found.append((row, event))
-            self.reported[row] = phase
+        self.step[rows] += 1
+        path = self._path.push(rows, states)
+        if self._parts > 1:  # slower than the demonstrations: working steps in between
+            before = np.where(self.step[rows, None] > 0, self._newest[rows], path)
+            self._newest[rows] = path
+            first = self.step[rows] == 0
+            found = []
+            for part in range(1, self._parts + 1):
+                now = np.flatnonzero(~first) if part < self._parts else np.arange(len(rows))
+                between = before + (path - before) * (part / self._parts)
+                found += self._advance(rows[now], between[now])
+            return found
+        self._sum[rows] += path
+        full = (self.step[rows] + 1) % self._stride == 0
+        mean = self._sum[rows[full]] / self._stride
+        self._sum[rows[full]] = 0.0
+        return self._advance(rows[full], mean)
+
+    def _advance(self, rows: Int, path: Float) -> list[tuple[int, Event]]:
+        """Take a working step."""
+        self._working[rows] += 1
+        self._recent[self._working[rows], rows] = path
+        ahead = self._model.features.after
+        found: list[tuple[int, Event]] = []
+        for length in np.unique(np.minimum(self._working[rows] + 1, self._depth)).tolist():
+            if length <= ahead:
+                continue
+            same = rows[np.minimum(self._working[rows] + 1, self._depth) == length]
+            back = self._working[same, None] - np.arange(length - 1, -1, -1)
+            states = self._recent[back, same[:, None]]
+            at = np.array([length - 1 - ahead])
+            features = self._model.features.compute(states, at)[:, 0]
+            score = features @ self._model.coefficients.T + self._model.offset
+            found += self._maxima(same, score)
         return found
+
+    def _maxima(self, rows: Int, score: Float) -> list[tuple[int, Event]]:
+        """Events at the working step before the one that `score` [m, K] belongs to."""
+        model, earlier, middle = self._model, self._scores[rows, 0], self._scores[rows, 1]
+        step = self._working[rows] - model.features.after - 1
+        peak = (middle > earlier) & (middle >= score) & (middle > model.threshold) & self.followed
+        peak &= np.isfinite(earlier)
+        wait = np.where(model.once, np.iinfo(np.int64).max // 4, model.gap)
+        peak &= step[:, None] - self._last[rows] >= wait
+        self._scores[rows, 0], self._scores[rows, 1] = middle, score
+        found = []
+        for i, j in zip(*np.nonzero(peak), strict=True):
+            row = int(rows[i])
+            self._last[row, j] = step[i]
+            recorded = self._recorded(int(step[i]))
+            certainty = float(np.clip(middle[i, j], 0.0, 1.0))
+            now = int(self.step[row])
+            found.append((row, Event(KEY_STATE, recorded, None, now, None, int(j), certainty)))
+        return found
+
+    def _recorded(self, working: int) -> int:
+        if self._parts > 1:
+            return -(-working // self._parts)
+        return working * self._stride + (self._stride - 1) // 2
+
+
+def _pace(model: LiveModel, rate: float | None) -> tuple[int, int]:
+    """States of a working step, and working steps of a state; one of them is 1."""
+    if rate is None:
+        return model.timing.stride, 1
+    rate = as_number(rate, "rate", "states a second, above 0")
+    if not 0 < rate < np.inf:
+        raise InputError(f"rate is {rate!r}, but has to be states a second, above 0")
+    if model.timing.rate is None:
+        raise InputError(
+            f"rate is {rate:g} Hz, and that of the demonstrations is not known: discover the key "
+            "states with their rate=, or push states at the same rate and leave it out here"
+        )
+    ratio = rate / model.timing.frequency
+    return (max(1, round(ratio)), 1) if ratio >= 0.75 else (1, max(1, round(1 / ratio)))

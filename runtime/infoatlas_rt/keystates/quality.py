@@ -1,0 +1,109 @@
+"""What is unusual about each demonstration: idle time, missing and repeated kinds, bad frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .changes import Changes
+from .detector import CENTRED, fit_detectors, make_features
+from .steps import Steps
+
+Float = NDArray[np.float64]
+
+COMMON = 0.6  # share of the demonstrations: a kind that so many have is missed in the others
+UNLIKE = 3.5  # robust standard deviations below the others
+IDLE = 0.02  # of the rms increment: a coordinate is at rest
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What stands out in one demonstration.
+
+    Attributes
+    ----------
+    idle : float
+        Share of the working steps at which every coordinate is at rest.
+    missing : tuple of int
+        Columns of `KeyStates.steps` that most demonstrations have and this one lacks.
+    repeated : tuple of int
+        Numbers of kinds that it has more often than most.
+    outliers : tuple of int
+        Recorded steps that were far out and replaced.
+    likeness : float
+        How much its key states are like those of the others: the mean score of detectors, about 1
+        where they are alike, 0 where they are not. NaN with fewer than four demonstrations.
+    unlike : bool
+        Its likeness is far below that of the others.
+    """
+
+    idle: float
+    missing: tuple[int, ...]
+    repeated: tuple[int, ...]
+    outliers: tuple[int, ...]
+    likeness: float
+    unlike: bool
+
+
+def assess(
+    changes: Changes,
+    states: Sequence[Float],
+    steps: Float,
+    found: Steps,
+    outliers: Sequence[tuple[int, int]],
+) -> tuple[Quality, ...]:
+    """Quality of each demonstration.
+
+    Parameters
+    ----------
+    changes : Changes
+    states : sequence of N arrays [T_i, p]
+        Working steps.
+    steps : [N, K] float64
+        Working steps of the key states; NaN where a demonstration lacks one.
+    found : Steps
+    outliers : sequence of (demonstration, recorded step)
+    """
+    there = ~np.isnan(steps)
+    common = found.shared & (there.mean(axis=0) >= COMMON)
+    kinds = np.unique(found.kind[found.shared])
+    times = np.array([there[:, found.shared & (found.kind == kind)].sum(axis=1) for kind in kinds])
+    usual = np.median(times, axis=1) if len(kinds) else np.zeros(0)
+    likeness = _likeness(changes, states, np.where(found.shared, steps, np.nan))
+    middle = np.nanmedian(likeness) if not np.isnan(likeness).all() else np.nan
+    scale = 1.4826 * np.nanmedian(np.abs(likeness - middle)) if not np.isnan(middle) else np.nan
+    limit = np.sqrt(changes.rest)
+    assessed = []
+    for i, s in enumerate(states):
+        still = np.abs(np.diff(s, axis=0)) <= np.maximum(limit * IDLE / 0.1, 3 * changes.noise)
+        assessed.append(
+            Quality(
+                idle=float(still.all(axis=1).mean()) if len(still) else 0.0,
+                missing=tuple(np.flatnonzero(common & ~there[i]).tolist()),
+                repeated=tuple(kinds[times[:, i] > np.maximum(usual, 1)].tolist()),
+                outliers=tuple(step for which, step in outliers if which == i),
+                likeness=float(likeness[i]),
+                unlike=bool(likeness[i] < middle - max(UNLIKE * scale, 0.15)),
+            )
+        )
+    return tuple(assessed)
+
+
+def _likeness(changes: Changes, states: Sequence[Float], steps: Float) -> Float:
+    """Mean score of a demonstration's key states by detectors fitted to all [N]."""
+    if len(states) < 4 or np.isnan(steps).all():
+        return np.full(len(states), np.nan)
+    features = make_features(changes, states, CENTRED)
+    some = np.random.default_rng(0).permutation(len(states))[:40]
+    rows = [features.compute(states[i]) for i in some]
+    coefficients, offset = fit_detectors(rows, steps[some])
+    found = np.full(len(states), np.nan)
+    for i, s in enumerate(states):
+        there = np.flatnonzero(~np.isnan(steps[i]))
+        at = features.compute(s)[steps[i, there].astype(np.int64)]
+        if len(there):
+            found[i] = float((np.einsum("ij,ij->i", at, coefficients[there]) + offset[there]).mean())
+    return found
