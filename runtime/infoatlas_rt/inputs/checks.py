@@ -169,6 +169,19 @@ def as_seconds(value: Any, name: str) -> float:
     return seconds
 
 
+def as_rate(value: Any) -> float:
+    """Return a rate in Hz: finite and above 0.
+
+    Raises
+    ------
+    InputError
+    """
+    rate = as_number(value, "rate", "states a second, above 0")
+    if not 0 < rate < math.inf:
+        raise InputError(f"rate is {value!r}, but has to be states a second, above 0")
+    return rate
+
+
 def as_flag(value: Any, name: str) -> bool:
     """Return True or False: text like "no" would count as true elsewhere.
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from .arrays import as_reals, column_label, column_names, is_table, merge
-from .checks import as_lengths, as_samples
+from .checks import as_lengths, as_rate, as_samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,16 +27,20 @@ class Trajectories:
     lengths : array-like [N] int
     names : sequence of str, d of them, or empty
         Of the coordinates; by default the columns of a pandas DataFrame.
+    rate : float, optional
+        States a second (Hz), where it is known.
 
     Raises
     ------
     InputError
-        They do not fit together, or states are no numbers, masked, NaN or infinite.
+        They do not fit together, states are no numbers, masked, NaN or infinite, or the rate is
+        not above 0.
     """
 
     states: NDArray[np.floating]
     lengths: NDArray[np.int64]
     names: tuple[str, ...] = ()
+    rate: float | None = None
 
     def __post_init__(self) -> None:
         given = self.states
@@ -63,6 +67,8 @@ class Trajectories:
         object.__setattr__(self, "states", given if short else merge(states))
         object.__setattr__(self, "lengths", lengths)
         object.__setattr__(self, "names", tuple(names))
+        if self.rate is not None:
+            object.__setattr__(self, "rate", as_rate(self.rate))
 
 
 def as_trajectories(values: Trajectories | Sequence[Any]) -> Trajectories:
@@ -116,4 +122,5 @@ def as_trajectories(values: Trajectories | Sequence[Any]) -> Trajectories:
     object.__setattr__(made, "states", np.concatenate(states))
     object.__setattr__(made, "lengths", np.array([len(s) for s in states], np.int64))
     object.__setattr__(made, "names", names)
+    object.__setattr__(made, "rate", None)
     return made

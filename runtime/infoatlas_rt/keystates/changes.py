@@ -113,11 +113,13 @@ class Changes:
         curves = self.curves(states)
         reach, apart = self.timing.steps(DATING), self.timing.steps(APART)
         near = max(1, round(apart * 0.3))
+        edge = self.timing.steps(EDGE)
         total = np.zeros(curves.shape[1])
         for curve in curves:
             height = relative(curve)
+            height[:edge] = -np.inf
             total += running_max(height, near) + 0.01 * height
-        total[: self.timing.steps(EDGE)] = total[-2:] = -np.inf
+        total[:edge] = total[-2:] = -np.inf
         found: list[int] = []
         evidence: list[float] = []
         while len(found) < CANDIDATES and len(total):
@@ -125,7 +127,7 @@ class Changes:
             value = float(total[t])
             if not value > 0:
                 break
-            first = max(1, t - reach)
+            first = max(edge, t - reach)
             date = first + int(curves[1, first : t + reach + 1].argmax())
             total[max(0, t - apart) : t + apart + 1] = -np.inf
             if all(abs(date - other) > near for other in found):

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..estimation.estimator import Estimator
-from ..inputs.checks import as_count, as_number, as_resolution
+from ..inputs.checks import as_count, as_rate, as_resolution
 from ..inputs.trajectories import Trajectories, as_trajectories
 from . import pointwise
 from .changes import fit_changes
@@ -287,16 +287,3 @@ def _working(found: Steps, timing: Timing, lengths: Int) -> Float:
     """Working steps of key states [N, K]; NaN where a demonstration lacks one."""
     steps = np.minimum(found.steps.filled(0) // timing.stride, lengths[:, None] - 1)
     return np.where(np.ma.getmaskarray(found.steps), np.nan, steps)
-
-
-def as_rate(value: Any) -> float:
-    """Return a rate in Hz: finite and above 0.
-
-    Raises
-    ------
-    InputError
-    """
-    rate = as_number(value, "rate", "recorded steps a second, above 0")
-    if not 0 < rate < np.inf:
-        raise InputError(f"rate is {value!r}, but has to be recorded steps a second, above 0")
-    return rate

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.arrays import state_names
-from ..inputs.checks import as_flag, as_number, as_samples
+from ..inputs.checks import as_flag, as_rate, as_samples
 from ..inputs.ring import Ring
 from ..streams.events import KEY_STATE, Event
 from .live import LiveModel
@@ -251,9 +251,7 @@ def _pace(model: LiveModel, rate: float | None) -> tuple[int, int]:
     """States of a working step, and working steps of a state; one of them is 1."""
     if rate is None:
         return model.timing.stride, 1
-    rate = as_number(rate, "rate", "states a second, above 0")
-    if not 0 < rate < np.inf:
-        raise InputError(f"rate is {rate!r}, but has to be states a second, above 0")
+    rate = as_rate(rate)
     if model.timing.rate is None:
         raise InputError(
             f"rate is {rate:g} Hz, and that of the demonstrations is not known: discover the key "
