@@ -89,6 +89,8 @@ class Demonstrations:
         Steps (fractions of one where a trajectory was resampled); NaN where there is no event.
     seeds : [N] int64
         Of the simulator's reset.
+    rate : float or None
+        Steps a second (Hz), where it is known.
     """
 
     trajectories: list[Array]
@@ -96,6 +98,7 @@ class Demonstrations:
     events: tuple[str, ...]
     times: Array
     seeds: NDArray[np.int64]
+    rate: float | None = None
 
     @property
     def lengths(self) -> NDArray[np.int64]:

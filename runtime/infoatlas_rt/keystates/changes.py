@@ -67,7 +67,7 @@ class Changes:
     @property
     def rest(self) -> Float:
         """Energy of increments at rest [p]."""
-        return (STILL * self.rms) ** 2 + (1e-5 * self.spread) ** 2 + 2 * self.noise**2
+        return (STILL * self.rms) ** 2 + (1e-5 * self.spread) ** 2 + 2 * self.noise**2 + 1e-300
 
     @property
     def weight(self) -> Float:
@@ -182,17 +182,29 @@ def fit_changes(states: Sequence[Float], timing: Timing, spread: Float, rest: Fl
     motion = [np.diff(s, axis=0) for s in states if len(s) > 1] or [np.zeros((1, width))]
     third = [np.diff(s, 3, axis=0) for s in states if len(s) > 3] or [np.zeros((1, width))]
     noise = np.median(np.abs(np.concatenate(third)), axis=0) / 0.6745 / np.sqrt(20)
-    quiet = 4 * noise**2 + rest**2
-    burst, count = np.zeros(width), np.zeros(width)
+    rms = np.sqrt(np.mean(np.concatenate(motion) ** 2, axis=0))
+    return Changes(timing, spread, rms, noise, bursts(motion, 4 * noise**2 + rest**2))
+
+
+def bursts(motion: Sequence[Float], quiet: Float) -> Float:
+    """b of each coordinate, nats [p]: mean over demonstrations in which it moves.
+
+    Parameters
+    ----------
+    motion : sequence of [T_i, p]
+        Increments.
+    quiet : [p]
+        Energy of increments that does not count.
+    """
+    total, count = np.zeros(len(quiet)), np.zeros(len(quiet))
     for d in motion:
         moved = np.maximum(d**2 - quiet, 0.0)
-        total = moved.sum(axis=0)
-        share = moved / np.maximum(total, 1e-300)
+        energy = moved.sum(axis=0)
+        share = moved / np.maximum(energy, 1e-300)
         entropy = -(share * np.log(np.maximum(share, 1e-300))).sum(axis=0)
-        burst += np.where(total > 0, np.log(len(d)) - entropy, 0.0)
-        count += total > 0
-    rms = np.sqrt(np.mean(np.concatenate(motion) ** 2, axis=0))
-    return Changes(timing, spread, rms, noise, burst / np.maximum(count, 1))
+        total += np.where(energy > 0, np.log(len(d)) - entropy, 0.0)
+        count += energy > 0
+    return np.asarray(total / np.maximum(count, 1))
 
 
 def _strongest(weighted: Float) -> Float:

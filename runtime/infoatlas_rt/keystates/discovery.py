@@ -145,7 +145,7 @@ def discover_keystates(
     working = [timing.average(s) for s in states]
     changes = fit_changes(working, timing, coordinates.spread, coordinates.rest)
     recordings = Recordings(coordinates, changes, working, lag)
-    evident = has_bursts(changes, working, coordinates.rest)
+    evident = has_bursts(working, coordinates.rest)
     known, given = as_labels(labels, trajectories.lengths)
     local = None
     if len(known):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .changes import Changes, fit_changes
+from .changes import Changes, bursts
 from .detector import CENTRED, fit_detectors, make_features
 from .segmentation import ranked_cuts
 
@@ -77,7 +77,7 @@ def steps_reproduced(changes: Changes, states: Sequence[Float], steps: Float) ->
     return float(np.mean(hits)) if hits else float("nan")
 
 
-def has_bursts(changes: Changes, states: Sequence[Float], rest: Float) -> bool:
+def has_bursts(states: Sequence[Float], rest: Float) -> bool:
     """Whether motion is more intermittent than stationary motion of the same spectrum.
 
     The null: the phases of the Fourier transform of the increments are random, the same in all
@@ -85,27 +85,25 @@ def has_bursts(changes: Changes, states: Sequence[Float], rest: Float) -> bool:
     largest b of `changes.py` are compared, in up to 8 demonstrations, with 19 surrogates.
     """
     rng = np.random.default_rng(0)
-    some = [s for s in states if len(s) > 8][:LOOKED_AT]
-    if not some:
+    motion = [np.diff(s, axis=0) for s in states if len(s) > 8][:LOOKED_AT]
+    if not motion:
         return False
 
-    def bursts(of: Sequence[Float]) -> float:
-        burst = fit_changes(of, changes.timing, changes.spread, rest).burst
-        return float(np.sort(burst)[-2:].mean())
+    def largest(of: Sequence[Float]) -> float:
+        return float(np.sort(bursts(of, rest**2))[-2:].mean())
 
-    null = max(bursts([_surrogate(s, rng) for s in some]) for _ in range(SURROGATES))
-    return bursts(some) > MARGIN * null
+    null = max(largest([_surrogate(d, rng) for d in motion]) for _ in range(SURROGATES))
+    return largest(motion) > MARGIN * null
 
 
-def _surrogate(states: Float, rng: np.random.Generator) -> Float:
-    motion = np.diff(states, axis=0)
+def _surrogate(motion: Float, rng: np.random.Generator) -> Float:
+    """Increments with the same spectrum and random phases."""
     spectrum = np.fft.rfft(motion, axis=0)
     turn = np.exp(2j * np.pi * rng.random(len(spectrum)))[:, None]
     turn[0] = 1
     if len(motion) % 2 == 0:
         turn[-1] = 1
-    turned = np.fft.irfft(spectrum * turn, len(motion), axis=0)
-    return np.concatenate([states[:1], states[:1] + np.cumsum(turned, axis=0)])
+    return np.asarray(np.fft.irfft(spectrum * turn, len(motion), axis=0))
 
 
 def _compared(count: int) -> Int:

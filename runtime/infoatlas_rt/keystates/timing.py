@@ -1,7 +1,7 @@
 """Recorded steps and working steps: the same motion has the same key states at any rate.
 
-Key states are found on *working steps*: means of `stride` recorded steps each, 10 to 20 of them a
-second where the rate of recording is known. Windows and tolerances are durations.
+Key states are found on *working steps*: means of `stride` recorded steps each, 15 to 30 of them a
+second where the rate of recording is known and high enough. Windows and tolerances are durations.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 Float = NDArray[np.float64]
 
-FASTEST = 20.0  # working steps a second, at most; as many where the rate is not known
+FASTEST = 30.0  # working steps a second, at most
+NOMINAL = 20.0  # working steps a second where the rate is not known
 COHERENT = 8  # working steps over which motion keeps half of its autocovariance, at most
 LONGEST = 64  # recorded steps over which that is looked for
 
@@ -36,8 +37,8 @@ class Timing:
 
     @property
     def frequency(self) -> float:
-        """Working steps a second; `FASTEST` if the rate is not known."""
-        return FASTEST if self.rate is None else self.rate / self.stride
+        """Working steps a second; `NOMINAL` if the rate is not known."""
+        return NOMINAL if self.rate is None else self.rate / self.stride
 
     def steps(self, seconds: float, least: int = 1) -> int:
         """A duration in working steps, at least `least`."""
@@ -65,7 +66,8 @@ def choose_timing(
     ----------
     states : sequence of [T_i, p] float64
     rate : float, optional
-        Recorded steps a second (Hz). With it, the stride gives 10 to 20 working steps a second.
+        Recorded steps a second (Hz). With it, the stride gives 30 working steps a second at
+        most.
         Without it, a working step is so long that motion keeps half of its autocovariance for 8
         working steps at most: the median over coordinates.
     stride : int, optional
