@@ -44,7 +44,7 @@ from .steps import Steps
 from .timing import Timing, choose_timing
 
 REPEATED = 0.65  # share of the boundaries of phases that halves repeat, from which they are used
-MOST = 10  # key states of a demonstration among which k="auto" chooses
+MOST = 8  # key states of a demonstration among which k="auto" chooses
 DOMINANT = 0.4  # k="auto" keeps kinds of at least this share of the largest strength
 NEXT = 3  # strengths that are reported beyond the last key state
 

@@ -27,6 +27,7 @@ COMPARED = 100  # demonstrations that a candidate is compared with, at most
 ALIKE = 0.3  # cosine of the signatures of one kind, at least
 REPEAT = 0.8  # cosine of the signatures of two kinds that are one kind, repeated
 KEPT = 0.2  # share of the demonstrations that a kind is in, at least
+SAME = 0.1  # seconds within which a boundary of phases adds nothing to a better candidate
 NEAR = 0.25  # seconds: a change so near to a boundary of phases is that boundary
 
 
@@ -140,9 +141,9 @@ def interleave(
     Returns
     -------
     list of Candidates
-        In order of rank. Boundaries within 0.15 s of a better candidate add nothing.
+        In order of rank. Boundaries within 0.1 s of a better candidate add nothing.
     """
-    apart = changes.timing.steps(0.15)
+    apart = changes.timing.steps(SAME)
     chosen = []
     for own, phases, x in zip(candidates, boundaries.tolist(), states, strict=True):
         events = list(zip(own.steps.tolist(), range(len(own.steps)), strict=True))
