@@ -25,5 +25,5 @@ for state in unseen:
     for event in tracker.push(state):
         print(
             f"unseen episode, step {event.detected_step}: key state {event.keystate + 1} "
-            f"at step {event.step}, posterior {event.posterior:.3f}"
+            f"at step {event.step}, score {event.score:.2f}"
         )

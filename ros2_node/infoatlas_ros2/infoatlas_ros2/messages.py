@@ -47,7 +47,7 @@ def keystate(event: Any, header: Any, detected: Any) -> KeyState:
     return KeyState(
         header=header,
         keystate=event.keystate,
-        posterior=event.posterior,
+        score=event.score,
         step=event.step,
         detected_step=event.detected_step,
         detected_stamp=detected,

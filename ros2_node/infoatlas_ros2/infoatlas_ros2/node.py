@@ -148,6 +148,9 @@ class InfoAtlasNode(LifecycleNode):
             )
             for side, (kind, (topic, *_)) in enumerate(zip(kinds, sides, strict=True))
         ]
+        tracker = settings.tracker()
+        if tracker is not None:
+            self.get_logger().info(tracker.describe())
         model_file = self._maker.estimator.model_file
         self.get_logger().info(
             f"configured: {' and '.join(f'{t} ({k})' for t, k, *_ in sides)}, model "

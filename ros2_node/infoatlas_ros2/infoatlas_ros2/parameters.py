@@ -118,6 +118,10 @@ class Settings:
         "key states of demonstrations to follow, a file of `infoatlas-rt keystates --save`",
         live=False,
     )
+    keystates_all: bool = setting(
+        False, "report key states, too, that could not be followed in the demonstrations",
+        live=False,
+    )  # fmt: skip
 
     rate_limit: float = setting(
         0.0, "estimates published per second of stamps at most; 0: no limit", 0.0, 1e4
@@ -203,7 +207,9 @@ class Settings:
 
     def tracker(self) -> KeyStateTracker | None:
         """The tracker of key states, if there is one."""
-        return KeyStateTracker(self.keystates_file) if self.keystates_file else None
+        if not self.keystates_file:
+            return None
+        return KeyStateTracker(self.keystates_file, every=self.keystates_all)
 
 
 def check_topic(name: str, parameter: str) -> None:

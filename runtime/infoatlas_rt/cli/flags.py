@@ -150,9 +150,11 @@ def compare_keystates(
         "found", "even" (evenly spaced) and "slow" (slowest moments): "error" (mean distance in
         steps) and "within_2" (share of the events within two steps).
     """
-    lengths, k = trajectories.lengths, found.steps.shape[1]
+    lengths = trajectories.lengths
+    own = [row.compressed() for row in found.steps]
+    k = max(1, round(float(np.mean([len(steps) for steps in own]))))
     methods = {
-        "found": list(found.steps),
+        "found": own,
         "even": evenly_spaced(lengths, k),
         "slow": slowest(trajectories.states, lengths, k),
     }

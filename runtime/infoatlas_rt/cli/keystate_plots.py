@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,7 +51,7 @@ def raster_figure(
         matplotlib is not installed, or the key states were loaded from a file.
     """
     trajectories(found)
-    nats = [f"{i.local:.1f} nats ({i.percentile:.0f}%)" for i in information]
+    nats = {i.keystate: f"{i.local:.1f} nats ({i.percentile:.0f}%)" for i in information}
     bodies = _bodies(found.names)
     count = found.steps.shape[1]
     figure = new_figure(10, 7.4 if bodies else 5.4)
@@ -64,41 +64,50 @@ def raster_figure(
         hspace=0.32, wspace=0.28,
     )  # fmt: skip
     main = figure.add_subplot(grid[0, 0])
-    _draw_raster(main, found, events, [] if bodies else nats)
+    _draw_raster(main, found, events, {} if bodies else nats)
     if events:
         _draw_errors(figure.add_subplot(grid[0, 1]), events)
     if bodies:
-        strip = grid[1, :].subgridspec(1, count + 1, wspace=0.08)
-        _draw_strip([figure.add_subplot(strip[i]) for i in range(count + 1)], found, bodies, nats)
+        lengths = np.array([len(s) for s in found.states])
+        which = int(np.argsort(lengths, kind="stable")[len(lengths) // 2])
+        panels = int(found.steps[which].count()) + 1
+        strip = grid[1, :].subgridspec(1, panels, wspace=0.08)
+        axes = [figure.add_subplot(strip[i]) for i in range(panels)]
+        _draw_strip(axes, found, which, bodies, nats)
     best = min(events, key=lambda e: e["found"]["error"], default=None)
     heading = f"{title}: " if title else ""
     heading += f"{count} key states"
     if best is not None:
         heading += f"; {best['name']} found best, {best['found']['error']:.1f} steps off on average"
-    note = (
-        f"{len(found.steps)} demonstrations, method {found.method}, lag {found.lag} steps; black "
-        "marks: the simulator's flags, which are no input"
-    )
+    note = f"{len(found.steps)} demonstrations, method {found.method}"
+    if found.reproduced == found.reproduced:
+        note += f", {found.reproduced:.0%} found again by detectors of other demonstrations"
+    if events:
+        note += "; black marks: the simulator's flags, which are no input"
     draw_heading(figure, heading, note)
     return figure
 
 
 def _draw_raster(
-    axes: Axes, found: KeyStates, events: Sequence[dict[str, Any]], nats: Sequence[str]
+    axes: Axes, found: KeyStates, events: Sequence[dict[str, Any]], nats: Mapping[int, str]
 ) -> None:
-    first = found.order[0]
-    order = np.argsort(found.steps[:, first], kind="stable")
+    by = (
+        found.steps[:, found.order[0]].filled(-1)
+        if len(found.order)
+        else np.zeros(len(found.steps))
+    )
+    order = np.argsort(by, kind="stable")
     rows = np.arange(len(order))
     lengths = np.array([len(s) for s in found.states])[order]
     axes.hlines(rows, 0, lengths - 1, color=GRID, linewidth=1.0, zorder=1)
     size = float(np.clip(1500 / len(rows), 5, 40))
     for column in range(found.steps.shape[1]):
         axes.scatter(
-            found.steps[order, column],
+            found.steps[order, column].astype(float).filled(np.nan),
             rows,
             s=size,
             color=COLOURS[column % len(COLOURS)],
-            label=f"key state {column + 1}" + (f", {nats[column]}" if nats else ""),
+            label=_title(found, column) + (f", {nats[column]}" if column in nats else ""),
             linewidth=0,
             zorder=3,
         )
@@ -126,6 +135,15 @@ def _draw_raster(
     )  # fmt: skip
 
 
+def _title(found: KeyStates, column: int) -> str:
+    """What the legend calls a key state."""
+    name = found.name(column) or f"key state {column + 1}"
+    missing = int(np.ma.getmaskarray(found.steps)[:, column].sum())
+    if not found.shared[column]:
+        name = f"{name} (others)"
+    return name if not missing else f"{name} in {len(found.steps) - missing}"
+
+
 def _draw_errors(axes: Axes, events: Sequence[dict[str, Any]]) -> None:
     """Mean distance in steps of each event, by method."""
     labels = {"found": "this", "slow": "slowest steps", "even": "evenly spaced"}
@@ -150,7 +168,11 @@ def _draw_errors(axes: Axes, events: Sequence[dict[str, Any]]) -> None:
 
 
 def _draw_strip(
-    axes: Sequence[Axes], found: KeyStates, bodies: dict[str, list[int]], nats: Sequence[str]
+    axes: Sequence[Axes],
+    found: KeyStates,
+    which: int,
+    bodies: dict[str, list[int]],
+    nats: Mapping[int, str],
 ) -> None:
     """Side view of one demonstration at each key state: bodies, and their paths since the last.
 
@@ -158,8 +180,10 @@ def _draw_strip(
     share of steps with less).
     """
     lengths = np.array([len(s) for s in found.states])
-    which = int(np.argsort(lengths, kind="stable")[len(lengths) // 2])
-    states, own = found.states[which], [*found.steps[which].tolist(), lengths[which] - 1]
+    states, columns_of = found.states[which], found.steps[which]
+    there = [j for j in np.argsort(columns_of.filled(-1), kind="stable").tolist()
+             if columns_of[j] is not np.ma.masked]  # fmt: skip
+    own = [*(int(columns_of[j]) for j in there), int(lengths[which]) - 1]
     columns = [c for triple in bodies.values() for c in triple]
     points = states[:, columns].reshape(len(states), -1, 3)
     across = int(np.ptp(points[..., 1]) > np.ptp(points[..., 0]))  # the wider one of x and y
@@ -179,12 +203,12 @@ def _draw_strip(
         panel.set_xticks([])
         panel.set_yticks([])
         for spine in panel.spines.values():
-            spine.set_color(COLOURS[i % len(COLOURS)] if i < len(own) - 1 else QUIET)
+            spine.set_color(COLOURS[there[i] % len(COLOURS)] if i < len(there) else QUIET)
             spine.set_linewidth(2 if i < len(own) - 1 else 1)
-        name = f"{i + 1}: step {step}" if i < len(own) - 1 else f"end: step {step}"
+        name = f"{there[i] + 1}: step {step}" if i < len(there) else f"end: step {step}"
         panel.set_title(name, fontsize=8.5, color=INK, pad=3)
-        if i < len(nats):
-            panel.set_xlabel(nats[i], fontsize=8.5, color=INK, labelpad=3)
+        if i < len(there) and there[i] in nats:
+            panel.set_xlabel(nats[there[i]], fontsize=8.5, color=INK, labelpad=3)
         last = step
     axes[0].legend(loc="best", frameon=False, fontsize=8, labelcolor=INK, handletextpad=0.1)
     axes[0].set_ylabel(f"trajectory {which}\nfrom the side", color=INK, fontsize=8.5)

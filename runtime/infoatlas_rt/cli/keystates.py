@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
@@ -21,6 +22,7 @@ from .console import check_json, finite, progress, table, write_json
 
 if TYPE_CHECKING:
     from ..inputs.trajectories import Trajectories
+    from ..keystates.quality import Quality
     from ..keystates.result import KeyStates
 
 HELP = "key states that recorded demonstrations share"
@@ -36,15 +38,46 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--method",
-        choices=("phase", "pointwise"),
-        default="phase",
-        help="phase: boundaries of phases that all demonstrations share. pointwise: minima of the "
-        "model's local information",
+        choices=("auto", "events", "phase", "pointwise"),
+        default="auto",
+        help="events: changes that recur in other demonstrations, in any order. phase: boundaries "
+        "of phases that all demonstrations share. auto: events, and phases where halves of the "
+        "demonstrations repeat them. pointwise: minima of the model's local information",
     )
     parser.add_argument(
-        "--count", metavar="K", default="5", help="number of key states besides the end, or auto"
+        "--count",
+        metavar="K",
+        default="5",
+        help="number of key states of a demonstration besides the end, or auto",
     )
-    parser.add_argument("--lag", type=int, default=2, help="steps to the past state")
+    parser.add_argument(
+        "--label",
+        action="append",
+        metavar="DEMO:STEPS",
+        help="known steps of a demonstration, as 0:75,150 or 0:grasp=75,release=150; give it for "
+        "one to three demonstrations, or once with a .json file of {demo: {name: step}}, and the "
+        "others get the same kinds",
+    )
+    parser.add_argument(
+        "--gripper", metavar="COLUMNS", help="coordinates of the gripper: only their changes count"
+    )
+    parser.add_argument(
+        "--ignore", metavar="COLUMNS", help="coordinates to leave out, by number or name"
+    )
+    parser.add_argument(
+        "--orientation",
+        action="append",
+        metavar="COLUMNS=KIND",
+        help="columns of an orientation, as 3:7=quaternion_xyzw, tool.r=rotation_vector or "
+        "4=angle_degrees; none: do not look for any (default: recognised)",
+    )
+    parser.add_argument(
+        "--rate", type=float, help="recorded steps a second (default: that of the file)"
+    )
+    parser.add_argument(
+        "--stride", type=int, help="recorded steps of a working step (default: derived)"
+    )
+    parser.add_argument("--lag", type=int, default=2, help="working steps to the past state")
     parser.add_argument(
         "--resolution",
         type=float,
@@ -116,6 +149,12 @@ def run(arguments: Namespace) -> None:
             count if count == "auto" else int(count),
             arguments.lag,
             arguments.method,
+            rate=arguments.rate,
+            stride=arguments.stride,
+            labels=parse_labels(arguments.label or []) or None,
+            gripper=_listed(arguments.gripper),
+            ignore=_listed(arguments.ignore),
+            orientation=parse_orientation(arguments.orientation or []),
             resolution=arguments.resolution,
             estimator=estimator,
         )
@@ -136,14 +175,17 @@ def run(arguments: Namespace) -> None:
         title = Path(arguments.data).stem
         raster_figure(found, events, information, title=title).savefig(arguments.plot)
     rank = found.rank
-    p_value = found.computed_p_value
+    about = {one.keystate: finite(asdict(one)) for one in information}
     keystates = [
         {
             "steps": found.steps[:, column].tolist(),
             "rank": int(rank[column]),
-            "strength": float(found.strength[rank[column] - 1]),
-            "p_value": None if p_value is None else float(p_value[rank[column] - 1]),
-            "information": finite(asdict(information[column])),
+            "strength": float(found.strength[column]),
+            "kind": int(found.kind[column]),
+            "name": found.name(column),
+            "shared": bool(found.shared[column]),
+            **(_followed(found, column) if arguments.save else {}),
+            "information": about.get(column, {"local": None, "before": None, "after": None}),
             "coordinates": asdict(changes[column]),
             "groups": [finite(asdict(g)) for g in groups_changed if g.keystate == column],
         }
@@ -153,7 +195,15 @@ def run(arguments: Namespace) -> None:
         "data": str(arguments.data),
         "method": found.method,
         "lag": found.lag,
+        "stride": found.stride,
+        "rate": found.rate,
         "trajectories": len(found.steps),
+        **finite({"reproduced": found.reproduced}),
+        "evident": found.evident,
+        "notes": list(found.notes),
+        "warnings": list(found.warnings),
+        "next_strengths": list(found.found.following),
+        "quality": [finite(asdict(q)) for q in found.quality],
         "keystates": keystates,
         "events": events,
         "model": estimator.model_file.name,
@@ -197,53 +247,123 @@ def parse_groups(texts: list[str], trajectories: Trajectories) -> dict[str, list
     return groups
 
 
+def parse_labels(texts: list[str]) -> dict[int, Any]:
+    """Labels of `--label`: steps by demonstration.
+
+    Raises
+    ------
+    InputError
+        Text of another form, or a file that cannot be read.
+    """
+    way_out = "write 0:75,150 or 0:grasp=75,release=150, or name a .json file of them"
+    if len(texts) == 1 and texts[0].endswith(".json"):
+        try:
+            given = json.loads(Path(texts[0]).read_text(encoding="utf-8"))
+            return {int(demonstration): steps for demonstration, steps in given.items()}
+        except (OSError, ValueError, AttributeError) as error:
+            raise InputError(f"--label {texts[0]} cannot be read ({error}): {way_out}") from error
+    labels: dict[int, Any] = {}
+    for text in texts:
+        demonstration, _, steps = text.partition(":")
+        pairs = [part.rpartition("=") for part in steps.split(",")]
+        if not demonstration.isdecimal() or not all(step.isdecimal() for *_, step in pairs):
+            raise InputError(f"--label {text!r}: {way_out}")
+        named = [bool(name) for name, *_ in pairs]
+        if any(named) != all(named) or int(demonstration) in labels:
+            raise InputError(f"--label {text!r}: {way_out}, each demonstration once")
+        labels[int(demonstration)] = (
+            {name: int(step) for name, _, step in pairs}
+            if all(named)
+            else [int(step) for *_, step in pairs]
+        )
+    return labels
+
+
+def parse_orientation(texts: list[str]) -> Any:
+    """Orientations of `--orientation`: None, "none", or kinds by columns."""
+    if texts == ["none"]:
+        return "none"
+    pairs = [text.rpartition("=") for text in texts]
+    for text, (columns, _, kind) in zip(texts, pairs, strict=True):
+        if not columns or not kind:
+            raise InputError(f"--orientation {text!r}: write COLUMNS=KIND, as 3:7=quaternion_xyzw")
+    return {columns: kind for columns, _, kind in pairs} or None
+
+
+def _listed(text: str | None) -> list[str]:
+    """Names or numbers, separated by commas; ranges as 18:21."""
+    found: list[str] = []
+    for part in (text or "").split(","):
+        if match := re.fullmatch(r"(\d+):(\d+)", part.strip()):
+            found += map(str, range(int(match[1]), int(match[2])))
+        elif part.strip():
+            found.append(part.strip())
+    return found
+
+
+def _followed(found: KeyStates, column: int) -> dict[str, Any]:
+    """What the tracker can be expected to do with a key state."""
+    live = found.live
+    figures = {
+        name: float(getattr(live, name)[column]) for name in ("recall", "delay", "false_reports")
+    }
+    return {"followed": bool(live.followed[column]), "live": finite(figures)}
+
+
 def _print(found: KeyStates, result: dict[str, Any], arguments: Namespace) -> None:
     import numpy as np
 
-    from ..keystates.discovery import LEVEL
-
-    unit = "nats/step" if found.method == "phase" else "nats"
     rows = []
     for number, state in enumerate(result["keystates"], start=1):
-        low, middle, high = np.percentile(state["steps"], [25, 50, 75])
+        own = [step for step in state["steps"] if step is not None]
+        low, middle, high = np.percentile(own, [25, 50, 75])
         i = state["information"]
         change = " → ".join(
             "-" if i[side] is None else f"{i[side]:.1f}" for side in ("before", "after")
         )
+        kind = chr(65 + state["kind"] % 26) if state["shared"] else "-"
         rows.append(
             (
-                str(number),
+                f"{number} {state['name']}".strip(),
+                kind,
                 f"{middle:.0f} ({low:.0f} to {high:.0f})",
+                f"{len(own)}/{result['trajectories']}",
                 str(state["rank"]),
                 f"{state['strength']:.1f}",
-                *([] if state["p_value"] is None else [f"{state['p_value']:.2f}"]),
                 "-" if i["local"] is None else f"{i['local']:.1f} ({i['percentile']:.0f}%)",
                 change,
                 ", ".join(state["coordinates"]["names"][:2]),
             )
         )
+    pace = "" if found.stride == 1 else f", working steps of {found.stride}"
+    pace += "" if found.rate is None else f", {found.rate:g} Hz"
     table(
         f"{len(rows)} key states of {result['trajectories']} trajectories in {result['data']} "
-        f"(method {found.method}, lag {found.lag})",
+        f"(method {found.method}, lag {found.lag}{pace})",
         (
-            *("", "step", "rank", unit),
-            *([] if found.computed_p_value is None else ["p"]),
+            *("", "kind", "step", "in", "rank", "strength"),
             *("local nats", "I before → after", "coordinates that change most"),
         ),
         rows,
     )
-    if found.computed_p_value is not None and found.computed_p_value[0] > LEVEL:
-        print(f"No boundary is significant (p = {found.computed_p_value[0]:.2f}).")
+    print(
+        "step: median (quartiles). in: trajectories that have it. kind: one letter is one kind, "
+        "-: like no other.\nlocal: information of the step with its past, and the share of steps "
+        "with less of it.\nI: of states with their past."
+    )
+    if result["reproduced"] is not None:
+        print(f"Found again by detectors of other demonstrations: {found.reproduced:.0%}.")
+    _print_next(found, arguments)
+    for text in (*found.notes, *found.warnings):
+        print(text)
+    for i, q in enumerate(found.quality):
+        unusual = _unusual(q)
+        if unusual:
+            print(f"Demonstration {i}: {unusual}.")
     for name, columns in result["groups"].items():
         print(
             f"Group {name}: {', '.join(found.names[c] if found.names else str(c) for c in columns)}"
         )
-    print(
-        "step: median (quartiles) over trajectories; rank: by strength. local: information of the"
-    )
-    print(
-        "step with its past, and the share of steps with less of it. I: of states with their past."
-    )
     for state in result["keystates"]:
         for g in state["groups"]:
             if g["before"] is not None and g["after"] is not None:
@@ -274,8 +394,62 @@ def _print(found: KeyStates, result: dict[str, Any], arguments: Namespace) -> No
             ],
         )
     if arguments.save:
+        _print_live(found)
         print(f"Saved: {arguments.save} (KeyStateTracker and the ROS 2 node read it)")
     if arguments.out:
         print(f"Copy: {arguments.out} (feature key_state; videos/ and images/ are not copied)")
     if arguments.plot:
         print(f"Picture: {arguments.plot}")
+
+
+def _print_next(found: KeyStates, arguments: Namespace) -> None:
+    """Strengths that come next, where they are nearly as large."""
+    from ..keystates.result import SIMILAR
+
+    following = found.found.following
+    weakest = found.strength[found.shared].min(initial=float("inf"))
+    if following and arguments.count != "auto" and following[0] > SIMILAR * weakest:
+        more = int(arguments.count) + len(following)
+        listed = ", ".join(f"{strength:.1f}" for strength in following)
+        print(f"The next are nearly as strong ({listed}): --count {more}")
+
+
+def _unusual(quality: Quality) -> str:
+    """What stands out in a demonstration, as text; empty if nothing does."""
+    found = []
+    if quality.missing:
+        found.append("lacks " + ", ".join(f"key state {j + 1}" for j in quality.missing))
+    if quality.repeated:
+        kinds = ", ".join(chr(65 + kind % 26) for kind in quality.repeated)
+        found.append(f"repeats kind {kinds}")
+    if quality.outliers:
+        found.append(f"bad frames at {', '.join(map(str, quality.outliers[:5]))}")
+    if quality.unlike:
+        found.append(f"unlike the others (likeness {quality.likeness:.2f})")
+    if quality.idle > 0.3:
+        found.append(f"idle {quality.idle:.0%} of the time")
+    return "; ".join(found)
+
+
+def _print_live(found: KeyStates) -> None:
+    """How well key states were followed in demonstrations left out."""
+    live = found.live
+    table(
+        "Live, in demonstrations left out (0.5 s)",
+        ("", "followed", "found", "median delay", "false reports an episode"),
+        [
+            (
+                f"{j + 1} {found.name(j)}".strip(),
+                "yes" if live.followed[j] else "no",
+                *(
+                    "-" if value != value else text.format(value)
+                    for text, value in (
+                        ("{:.0%}", live.recall[j]),
+                        ("{:.2f} s", live.delay[j]),
+                        ("{:.1f}", live.false_reports[j]),
+                    )
+                ),
+            )
+            for j in range(len(live.offset))
+        ],
+    )

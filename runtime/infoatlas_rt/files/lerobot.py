@@ -92,7 +92,7 @@ def read_lerobot(path: str | os.PathLike[str], features: Sequence[str] = (STATE,
             f"{folder}: data/ has {len(found)} episodes of {lengths.sum()} frames, and meta/ has "
             f"{len(expected)} of {sum(expected.values())}: finish the recording, or load it again"
         )
-    return Trajectories(states[order], lengths, names)
+    return Trajectories(states[order], lengths, names, _rate(info))
 
 
 def write_keystates(
@@ -152,9 +152,7 @@ def write_keystates(
     return copy
 
 
-def _write_column(
-    file: Path, target: Path, steps: NDArray[np.int64], row_of: dict[int, int]
-) -> None:
+def _write_column(file: Path, target: Path, steps: Any, row_of: dict[int, int]) -> None:
     """Copy a table of frames with the new column."""
     pyarrow, parquet = _pyarrow(file)
     table = _read_parquet(file)
@@ -163,7 +161,10 @@ def _write_column(
     if unknown:
         raise InputError(f"{file} has episode {min(unknown)}, which meta/ lacks: load it again")
     rows = np.array([row_of[episode] for episode in episodes.tolist()], np.int64)
-    newest = (steps[rows] <= frames[:, None]).sum(axis=1) - 1
+    none = np.iinfo(np.int64).max
+    own = steps.filled(none)[rows]
+    passed = np.where(own <= frames[:, None], own, -1)
+    newest = np.where((passed >= 0).any(axis=1), passed.argmax(axis=1) if own.size else -1, -1)
     if KEY_STATE in table.column_names:
         table = table.drop_columns([KEY_STATE])
     table = table.append_column(KEY_STATE, pyarrow.array(newest.astype(np.int64)))
@@ -195,6 +196,14 @@ def _info(folder: Path) -> dict[str, Any]:
             "LeRobot's own scripts"
         )
     return dict(info)
+
+
+def _rate(info: dict[str, Any]) -> float | None:
+    """Frames a second, if the metadata has them."""
+    fps = info.get("fps")
+    if not isinstance(fps, int | float) or isinstance(fps, bool) or not 0 < fps < np.inf:
+        return None
+    return float(fps)
 
 
 def _names(feature: str, about: dict[str, Any]) -> list[str]:

@@ -34,8 +34,8 @@ def load_trajectories(
     ----------
     path : path
         .npz: `states` [sum, d] and `lengths` [N] (one trajectory without them), optional `names`
-        [d]. .npy: [n, d], one trajectory. .csv: numbers, with an optional header; a column
-        called `episode` separates trajectories. .h5: what ManiSkill's `RecordEpisode` writes
+        [d] and `rate` (Hz). .npy: [n, d], one trajectory. .csv: numbers, with an optional header;
+        a column called `episode` separates trajectories. .h5: what ManiSkill's `RecordEpisode` writes
         (`maniskill.py`). A folder: a LeRobot data set (`lerobot.py`).
     features : sequence of str, optional
         Of a LeRobot data set: features of numbers, side by side, as in ["observation.state",
@@ -73,6 +73,7 @@ def load_trajectories(
         return read_lerobot(path) if features is None else read_lerobot(path, features)
     names: tuple[str, ...] = ()
     lengths: Any = None
+    rate: Any = None
     if path.suffix == ".csv":
         states, names, episodes = read_csv(path)
         if episodes is not None:
@@ -81,12 +82,13 @@ def load_trajectories(
                 raise InputError(f"{path}: rows of an episode are not together: sort them")
             lengths = np.diff(np.r_[starts, len(episodes)])
     else:
-        arrays = read_numpy(path, only=("states", "lengths", "names"))
+        arrays = read_numpy(path, only=("states", "lengths", "names", "rate"))
         if "states" not in arrays:
             raise InputError(f"{path} has no array `states` [sum(lengths), d]: add it")
         states = arrays["states"]
         lengths = arrays.get("lengths")
         names = tuple(str(name) for name in np.atleast_1d(arrays.get("names", ())))
+        rate = arrays.get("rate")
     if states.dtype.kind not in "buif":
         raise InputError(
             f"{path}: states have shape {states.shape}, dtype {states.dtype}: store numbers [n, d]"
@@ -94,7 +96,7 @@ def load_trajectories(
     states = states[:, None] if states.ndim == 1 else states
     try:
         lengths = np.array([len(states)]) if lengths is None else lengths
-        return Trajectories(states, lengths, names)
+        return Trajectories(states, lengths, names, rate)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 

@@ -220,7 +220,7 @@ def relative(curve: Float) -> Float:
         return np.full(len(curve), -np.inf)
     log = np.log(curve + 1e-3 * top)
     low, high = np.median(log), np.quantile(log, HIGH)
-    return np.minimum((log - low) / max(high - low, 1e-9), CAP)
+    return np.asarray(np.minimum((log - low) / max(high - low, 1e-9), CAP))
 
 
 def _smoothed(states: Float) -> Float:
@@ -229,9 +229,7 @@ def _smoothed(states: Float) -> Float:
     kernel = np.exp(-0.5 * (offset / SMOOTHING) ** 2)
     padded = np.pad(states, ((3, 3), (0, 0)), "symmetric")
     kernel /= kernel.sum()
-    return np.asarray(
-        sum(k * padded[i : i + len(states)] for i, k in enumerate(kernel.tolist()))
-    )
+    return np.asarray(sum(k * padded[i : i + len(states)] for i, k in enumerate(kernel.tolist())))
 
 
 def _running_mean(values: Float, window: int) -> Float:

@@ -36,11 +36,11 @@ from .detector import COORDINATES
 from .events import NEAR, Candidates, find_candidates, group, interleave, repeated_kinds
 from .labels import as_labels, spread_labels
 from .quality import assess
-from .reproduction import has_bursts, phases_reproduced, steps_reproduced
 from .recordings import Recordings
+from .reproduction import has_bursts, phases_reproduced, steps_reproduced
 from .result import METHODS, KeyStates
 from .segmentation import SHORTEST, SPANS, ranked_cuts
-from .steps import Steps
+from .steps import Steps, empty_steps
 from .timing import Timing, choose_timing
 
 REPEATED = 0.65  # share of the boundaries of phases that halves repeat, from which they are used
@@ -208,7 +208,8 @@ def _phases(recordings: Recordings, count: int) -> tuple[Int, Float]:
             f"trajectory {short} has {lengths[short]} working steps of {recordings.timing.stride}, "
             f"and two phases need {least}: leave it out, or use method='events'"
         )
-    return ranked_cuts(*_bursting(recordings), count)
+    boundaries, strength = ranked_cuts(*_bursting(recordings), count)
+    return boundaries, np.asarray(strength, np.float64)
 
 
 def _bursting(recordings: Recordings) -> tuple[list[Float], int, Float]:
@@ -248,7 +249,7 @@ def _events(
     chosen = interleave(changes, states, candidates, boundaries, count)
     near = recordings.timing.steps(NEAR)
     kinds = group(chosen, recordings.lengths, near, boundaries)
-    steps = np.ma.masked_all((len(states), len(kinds)), np.int64)
+    steps = empty_steps(len(states), len(kinds))
     for j, kind in enumerate(kinds):
         for i, row in kind.members.items():
             steps[i, j] = recordings.timing.recorded(int(chosen[i].steps[row]))

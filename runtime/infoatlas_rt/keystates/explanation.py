@@ -44,8 +44,8 @@ class Information:
         Share of the steps of a trajectory with less local information, 0 to 100, mean over
         trajectories.
     before, after : float
-        Sliced I(s_t; s_t-lag) over the steps between it and the key state before it, and the one after
-        it, nats. NaN if those are too few.
+        Sliced I(s_t; s_t-lag) over the steps up to it from the key state before it, and from it
+        to the next one, nats. NaN if those are too few.
     before_stderr, after_stderr : float
     """
 
@@ -224,7 +224,8 @@ def _sides(
         follows one key state of all trajectories often is what precedes the next.
     """
     numbers: dict[tuple[tuple[int, int, int], ...], int] = {}
-    keys, sides = [], []
+    keys: list[tuple[int, int]] = []
+    sides: list[list[tuple[int, NDArray[np.int64]]]] = []
     for column in range(steps.shape[1]):
         own: tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]] = [], []
         for i, step in _of_column(steps, column):

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import InputError
 from .live import LiveModel
-from .steps import Steps
+from .steps import Steps, empty_steps
 
 FORMAT = 3
 PLAIN = ("method", "lag", "stride", "rate", "names", "labels", "reproduced", "evident", "notes")
@@ -86,7 +86,7 @@ def _steps(values: dict[str, Any]) -> Steps:
     rows, count = values["steps"], len(values["strength"])
     if any(len(row) != count for row in rows):
         raise ValueError(f"steps of other than {count} key states")
-    steps = np.ma.masked_all((len(rows), count), np.int64)
+    steps = empty_steps(len(rows), count)
     for i, row in enumerate(rows):
         for j, step in enumerate(row):
             if step is not None:

@@ -97,7 +97,7 @@ def _ordered(score: Float) -> NDArray[np.int64]:
 
 def _smooth(score: Float) -> Float:
     padded = np.pad(score, ((1, 1), (0, 0)), "edge")
-    return (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4
+    return np.asarray((padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4)
 
 
 def as_labels(labels: Any, lengths: NDArray[np.int64]) -> tuple[Float, tuple[str, ...]]:

@@ -109,7 +109,7 @@ class LiveModel:
         coefficients = np.asarray(values["coefficients"], np.float64)
         offset = np.asarray(values["offset"], np.float64)
         width = len(features.columns) * (3 * len(features.windows) + 1)
-        coefficients = coefficients.reshape(len(offset), -1) if len(offset) else np.zeros((0, width))
+        coefficients = coefficients.reshape(len(offset), width)
         if coefficients.shape != (len(offset), width) or not np.isfinite(coefficients).all():
             raise ValueError(f"coefficients have shape {coefficients.shape}")
         listed = [
@@ -122,7 +122,8 @@ class LiveModel:
         once = np.asarray(values["once"], bool)
         if any(len(a) != len(offset) for a in (*listed, once)):
             raise ValueError("figures of other key states")
-        return cls(coordinates, timing, features, coefficients, offset, listed[0], once, *listed[1:])
+        threshold, *figures = listed
+        return cls(coordinates, timing, features, coefficients, offset, threshold, once, *figures)
 
 
 def fit_live(recordings: Recordings, found: Steps) -> LiveModel:
@@ -163,7 +164,7 @@ def _left_out(rows: Sequence[Float], steps: Float) -> list[Float]:
     scores: list[Float] = [np.empty(0)] * count
     for number in range(fold.max() + 1):
         fitted = np.flatnonzero(fold != number)
-        coefficients, offset = fit_detectors([rows[i] for i in fitted], steps[fitted])
+        coefficients, offset = fit_detectors([rows[i] for i in fitted.tolist()], steps[fitted])
         for i in np.flatnonzero(fold == number).tolist():
             scores[i] = rows[i] @ coefficients.T + offset
     return scores

@@ -105,7 +105,7 @@ def multiply(a: Float, b: Float) -> Float:
 
 
 def between(a: Float, b: Float) -> Float:
-    """Rotation vectors of a^-1 b, radians, of norm at most pi: [..., 3] of [..., 4] and [..., 4]."""
+    """Rotation vectors [..., 3] of a^-1 b, radians, of norm at most pi; a and b are [..., 4]."""
     q = multiply(a * np.array([1.0, -1.0, -1.0, -1.0]), b)
     w, v = q[..., :1], q[..., 1:]
     sine = np.sqrt((v**2).sum(axis=-1, keepdims=True))

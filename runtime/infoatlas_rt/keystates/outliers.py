@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,9 +148,7 @@ def far_out(
     return out
 
 
-def _runs(
-    distance: Callable[[Int, Int], Float], jump: Float, large: float, bound: Int
-) -> _Runs:
+def _runs(distance: Callable[[Int, Int], Float], jump: Float, large: float, bound: Int) -> _Runs:
     """Runs that begin and end with a large jump; shorter ones first, none overlaps another."""
     n = len(jump)
     entry = np.flatnonzero(jump > large)
@@ -243,10 +242,11 @@ def replace_outliers(
     jump[:, 1:] = np.where(first[1:], 0.0, np.abs(np.diff(columns, axis=1)))
     usual = np.quantile(jump, 0.995, axis=1) if len(columns) else np.zeros(0)
     dropped = dropped_frames(columns, first, jump, usual)
-    bad[np.ix_(dropped, moving)] = True
+    bad[np.ix_(dropped, np.array(moving, np.int64))] = True
     after = np.append(False, dropped[:-1])
     for c, path, step in zip(moving, columns, jump, strict=True):
-        switch = len(np.unique(path[:: max(1, len(path) // 200)])) <= 2 and len(np.unique(path)) <= 2
+        few = len(np.unique(path[:: max(1, len(path) // 200)])) <= 2
+        switch = few and len(np.unique(path)) <= 2
         largest = float(np.abs(path).max())
 
         def distance(a: Int, b: Int, path: Float = path) -> Float:
@@ -259,13 +259,13 @@ def replace_outliers(
         bad[:, c] |= far_out(distance, spread, step, first, switch, 1e-6 * largest)
     for group in groups:
         values = pooled[:, list(group.columns)]
-        bad[np.ix_(~valid(group, values), list(group.columns))] = True
+        bad[np.ix_(~valid(group, values), np.array(group.columns))] = True
     if not bad.any():
         return pooled, bad
     repaired = pooled.copy()
     start = np.append(np.flatnonzero(first), len(pooled))
     for c in np.flatnonzero(bad.any(axis=0)).tolist():
-        for low, high in zip(start[:-1], start[1:], strict=True):
+        for low, high in pairwise(start.tolist()):
             wrong = bad[low:high, c]
             if wrong.any() and not wrong.all():
                 rows = np.arange(high - low)

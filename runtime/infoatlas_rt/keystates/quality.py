@@ -14,7 +14,7 @@ from .steps import Steps
 
 Float = NDArray[np.float64]
 
-COMMON = 0.6  # share of the demonstrations: a kind that so many have is missed in the others
+COMMON = 0.9  # share of the demonstrations: a kind that so many have is missed in the others
 UNLIKE = 3.5  # robust standard deviations below the others
 IDLE = 0.02  # of the rms increment: a coordinate is at rest
 
@@ -105,5 +105,6 @@ def _likeness(changes: Changes, states: Sequence[Float], steps: Float) -> Float:
         there = np.flatnonzero(~np.isnan(steps[i]))
         at = features.compute(s)[steps[i, there].astype(np.int64)]
         if len(there):
-            found[i] = float((np.einsum("ij,ij->i", at, coefficients[there]) + offset[there]).mean())
+            score = np.einsum("ij,ij->i", at, coefficients[there]) + offset[there]
+            found[i] = float(score.mean())
     return found

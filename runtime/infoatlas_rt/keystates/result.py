@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -160,7 +160,7 @@ class KeyStates:
             pandas is not installed.
         """
         try:
-            import pandas
+            import pandas  # type: ignore[import-untyped]
         except ImportError as error:
             raise InputError("table() needs pandas: pip install pandas") from error
         which, column = np.nonzero(~np.ma.getmaskarray(self.steps))
@@ -172,7 +172,7 @@ class KeyStates:
                 "demonstration": which,
                 "key_state": column,
                 "kind": self.kind[column],
-                "name": [self.name(j) for j in column],
+                "name": [self.name(j) for j in column.tolist()],
                 "shared": self.shared[column],
                 "step": step,
                 "seconds": step / (np.nan if self.rate is None else self.rate),
@@ -226,7 +226,7 @@ class KeyStates:
         Returns
         -------
         list of GroupChange or CoordinateChange
-            In order of the columns. The key states stay as they are.
+            In order of the columns; for groups, of those that are shared.
 
         Raises
         ------
@@ -238,14 +238,16 @@ class KeyStates:
         states, lag = trajectories(self), self.lag * self.stride
         if groups is None:
             return explanation.coordinate_changes(states, self.steps, lag, self.names)
-        return explanation.group_changes(
-            states, self.steps, lag, self.resolution, groups, estimator, executor
+        columns = np.flatnonzero(self.shared)
+        found = explanation.group_changes(
+            states, self.steps[:, columns], lag, self.resolution, groups, estimator, executor
         )
+        return [replace(one, keystate=int(columns[one.keystate])) for one in found]
 
     def information(
         self, estimator: Estimator | None = None, *, executor: Executor | None = None
     ) -> list[Information]:
-        """Estimates of the information at each key state, in nats, in order of the columns.
+        """Estimates of the information at each shared key state, in nats, in order of the columns.
 
         Parameters
         ----------
@@ -267,10 +269,11 @@ class KeyStates:
         """
         from . import explanation
 
-        lag = self.lag * self.stride
-        return explanation.information(
-            trajectories(self), self.steps, lag, self.local, estimator, executor
+        lag, columns = self.lag * self.stride, np.flatnonzero(self.shared)
+        found = explanation.information(
+            trajectories(self), self.steps[:, columns], lag, self.local, estimator, executor
         )
+        return [replace(one, keystate=int(columns[one.keystate])) for one in found]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a .json file: steps, strengths and detectors, without the trajectories.

@@ -176,9 +176,7 @@ class Segmentation:
         return mean, np.linalg.inv(np.linalg.cholesky(covariance))
 
 
-def ranked_cuts(
-    states: Sequence[Float], lag: int, rest: Float, count: int
-) -> tuple[Int, Float]:
+def ranked_cuts(states: Sequence[Float], lag: int, rest: Float, count: int) -> tuple[Int, Float]:
     """Boundaries of phases, strongest first.
 
     Parameters

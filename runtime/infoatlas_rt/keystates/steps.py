@@ -63,5 +63,13 @@ class Steps:
 
     def in_time(self, lengths: NDArray[np.int64]) -> Steps:
         """Columns in order of their median place within a demonstration."""
-        place = np.ma.median(self.steps / np.maximum(lengths[:, None] - 1, 1), axis=0)
+        place: Any = np.ma.median(  # type: ignore[no-untyped-call]
+            self.steps / np.maximum(lengths[:, None] - 1, 1), axis=0
+        )
         return self.take(np.argsort(np.ma.filled(place, 1.0), kind="stable"))
+
+
+def empty_steps(demonstrations: int, count: int) -> Any:
+    """Steps [N, K] that are all masked."""
+    shape = (demonstrations, count)
+    return np.ma.masked_array(np.zeros(shape, np.int64), np.ones(shape, bool))

@@ -22,6 +22,7 @@ Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 REMEMBERED = 2000  # stamps of an episode's newest states
+TIMED = 10  # states from whose stamps the rate is taken
 
 
 class KeyStateTracker:
@@ -32,8 +33,10 @@ class KeyStateTracker:
     keystates : KeyStates or path
         Or a file of `KeyStates.save`.
     rate : float, optional
-        States a second (Hz) that are pushed; the rate of the demonstrations unless given. States
-        are averaged to the working steps of the demonstrations, or interpolated.
+        States a second (Hz) that are pushed. Unless given, it is taken from the stamps of the
+        first ten states where these are given and the rate of the demonstrations is known, and is
+        that of the demonstrations otherwise. States are averaged to the working steps of the
+        demonstrations, or interpolated.
     every : bool
         Follow key states that cannot be followed well, too.
 
@@ -61,7 +64,10 @@ class KeyStateTracker:
     ) -> None:
         self.keystates, model = live_model(keystates)
         self._width = model.coordinates.width
-        self._filter = LiveFilter(model, 1, rate, as_flag(every, "every"))
+        self._model, self._every = model, as_flag(every, "every")
+        self._filter = LiveFilter(model, 1, rate, self._every)
+        self._timed = rate is not None or model.timing.rate is None  # the rate is settled
+        self._waiting: list[tuple[Float, float]] = []
         self._row = np.zeros(1, np.int64)
         self._stamps: deque[float | None] = deque(maxlen=REMEMBERED)
 
@@ -73,12 +79,31 @@ class KeyStateTracker:
     @property
     def step(self) -> int:
         """Of the newest state; -1 before the first."""
-        return int(self._filter.step[0])
+        return int(self._filter.step[0]) + len(self._waiting)
 
     def reset(self) -> None:
         """Forget the episode; the next state is the first of a new one."""
         self._filter.reset(self._row)
+        self._waiting.clear()
         self._stamps.clear()
+
+    def describe(self) -> str:
+        """Which key states are followed, and how well they were in the demonstrations."""
+        model, lines = self._model, []
+        for j, followed in enumerate(self.followed):
+            if np.isnan(model.recall[j]):
+                figures = "not judged" if np.isfinite(model.threshold[j]) else "not shared"
+            else:
+                figures = (
+                    f"found in {model.recall[j]:.0%}, median delay {model.delay[j]:.2f} s, "
+                    f"{model.false_reports[j]:.1f} false reports an episode"
+                )
+            name = self.keystates.name(j)
+            lines.append(
+                f"key state {j + 1}{f' ({name})' if name else ''}: "
+                f"{'followed' if followed else 'NOT followed'}; {figures}"
+            )
+        return "\n".join(lines) or "no key states"
 
     def push(self, state: Any, stamp: float | None = None) -> list[Event]:
         """Take the next state of the episode.
@@ -114,13 +139,32 @@ class KeyStateTracker:
                 f"{self._width} coordinates: pass [{self._width}], in the same order"
             )
         now = as_samples(given[None], "state (skip it; [0, coordinate])")
-        found = self._filter.push(self._row, now)
         self._stamps.append(stamp)
+        found = self._take(now, stamp)
         oldest = self.step + 1 - len(self._stamps)
         return [
             replace(event, stamp=self._stamps[max(event.step - oldest, 0)], detected_stamp=stamp)
             for _, event in found
         ]
+
+    def _take(self, state: Float, stamp: float | None) -> list[tuple[int, Event]]:
+        """Push a state, or keep it until the rate of the stream is known."""
+        if not self._timed and stamp is None:
+            self._timed = True
+        if not self._timed and stamp is not None:
+            self._waiting.append((state, stamp))
+            if len(self._waiting) < TIMED:
+                return []
+            gap = float(np.median(np.diff([s for _, s in self._waiting])))
+            own, self._timed = self._model.timing.rate, True
+            if own is not None and gap > 0 and not 0.8 < own * gap < 1.25:
+                self._filter = LiveFilter(self._model, 1, 1 / gap, self._every)
+        elif not self._waiting:
+            return self._filter.push(self._row, state)
+        else:
+            self._waiting.append((state, np.nan))
+        waiting, self._waiting = self._waiting, []
+        return [event for s, _ in waiting for event in self._filter.push(self._row, s)]
 
 
 def live_model(keystates: KeyStates | str | os.PathLike[str]) -> tuple[KeyStates, LiveModel]:
@@ -236,9 +280,9 @@ class LiveFilter:
             row = int(rows[i])
             self._last[row, j] = step[i]
             recorded = self._recorded(int(step[i]))
-            certainty = float(np.clip(middle[i, j], 0.0, 1.0))
+            score_there = float(np.clip(middle[i, j], 0.0, 1.0))
             now = int(self.step[row])
-            found.append((row, Event(KEY_STATE, recorded, None, now, None, int(j), certainty)))
+            found.append((row, Event(KEY_STATE, recorded, None, now, None, int(j), score_there)))
         return found
 
     def _recorded(self, working: int) -> int:

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..files.numbers import check_regular
@@ -235,31 +236,57 @@ def load_demonstrations(
     Returns
     -------
     Trajectories
-        States in the order of arrival. A step is a message, so all bags should have one rate.
+        States in the order of arrival, and the rate of the messages.
 
     Raises
     ------
     InputError
-        No topic, a bag without it, or states that are not finite or change their size.
+        No topic, a bag without it, states that are not finite or change their size, or bags of
+        different rates.
     """
     names: tuple[str, ...] = ()
-    states = []
+    states, gaps = [], []
     for bag_path in bags_in(path):
         with Bag(bag_path) as bag:
             if topic is None:
                 raise InputError(f"name the topic to read, with --topic. {bag.listing()}")
             extractor = Extractor(fields, bag.schema(topic), joints)
             # The extractor returns the same array each time.
-            rows = [extractor(message).copy() for _, _, message in bag.messages(topic)]
+            rows, stamps = [], []
+            for _, stamp, message in bag.messages(topic):
+                rows.append(extractor(message).copy())
+                stamps.append(stamp)
         if names and extractor.names != names:
             raise InputError(
                 f"{bag_path} has the coordinates {', '.join(extractor.names)} on {topic}, but the "
                 f"first bag has {', '.join(names)}: choose them with --field or --joints"
             )
         names = extractor.names
+        gaps.append(np.diff(stamps))
         states.append(np.stack(rows))
     lengths = np.array([len(rows) for rows in states], np.int64)
-    return Trajectories(np.concatenate(states), lengths, names)
+    return Trajectories(np.concatenate(states), lengths, names, _rate(gaps))
+
+
+def _rate(gaps: list[NDArray[np.float64]]) -> float | None:
+    """Messages a second (Hz) from the seconds between those of each bag; None without any.
+
+    Raises
+    ------
+    InputError
+        The rate of a bag differs by more than a fifth from that of all.
+    """
+    pooled = np.concatenate(gaps)
+    usual = float(np.median(pooled)) if len(pooled) else 0.0
+    if not usual > 0:
+        return None
+    for i, own in enumerate(gaps):
+        if len(own) >= 10 and not 0.8 < np.median(own) / usual < 1.25:
+            raise InputError(
+                f"bag {i} has {1 / max(np.median(own), 1e-9):.3g} messages a second, and all have "
+                f"{1 / usual:.3g}: demonstrations need one rate; leave it out"
+            )
+    return 1 / usual
 
 
 def copy_intact(path: Path, target: Path) -> int:

@@ -22,9 +22,9 @@ class Event:
     stamp, detected_stamp : float or None
         Stamps of those steps, seconds; the steps themselves or None where no stamps are given.
     keystate : int or None
-        Of a key state: its number in order of time, from 0 (column of `KeyStates.steps`).
-    posterior : float or None
-        Of a key state: probability that the episode has passed it, under the fitted phases.
+        Of a key state: its number, from 0 (column of `KeyStates.steps`).
+    score : float or None
+        Of a key state: how much the motion is like that of the demonstrations there, 0 to 1.
     value, stderr : float or None
         Of a coupling: mutual information of the motions at the detection, and its calibrated
         standard error, nats.
@@ -38,7 +38,7 @@ class Event:
     detected_step: int
     detected_stamp: float | None
     keystate: int | None = None
-    posterior: float | None = None
+    score: float | None = None
     value: float | None = None
     stderr: float | None = None
     z: float | None = None

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..inputs.checks import as_flag
 from ..keystates.result import KeyStates
-from ..keystates.tracker import PhaseFilter, as_posterior, phases_of
+from ..keystates.tracker import LiveFilter, live_model
 from .episodes import VectorEpisodes
 
 
@@ -22,11 +23,13 @@ class VectorTracker(VectorEpisodes):
     Parameters
     ----------
     keystates : KeyStates or path
-        Of method "phase", or a file of `KeyStates.save`.
+        Or a file of `KeyStates.save`.
     envs : int
         E.
-    posterior : float
-        Probability above which a key state is reported, from 0.5 to below 1.
+    rate : float, optional
+        States a second (Hz); that of the demonstrations unless given.
+    every : bool
+        Follow key states that cannot be followed well, too.
 
     Attributes
     ----------
@@ -34,7 +37,7 @@ class VectorTracker(VectorEpisodes):
     newest : [E] int64
         Column of the newest key state of each running episode; -1 before the first.
     steps : [E, K] int64
-        Most likely step of each key state in the running episode, counted from its first state;
+        Newest step of each key state in the running episode, counted from its first state;
         -1 of those that were not reached.
 
     Raises
@@ -46,15 +49,19 @@ class VectorTracker(VectorEpisodes):
     key = "key_state"
 
     def __init__(
-        self, keystates: KeyStates | str | os.PathLike[str], envs: int, *, posterior: float = 0.99
+        self,
+        keystates: KeyStates | str | os.PathLike[str],
+        envs: int,
+        *,
+        rate: float | None = None,
+        every: bool = False,
     ) -> None:
         super().__init__(envs)
-        self.keystates, phases = phases_of(keystates)
-        self.posterior = as_posterior(posterior)
-        self._width = phases.motion.width
-        self._filter = PhaseFilter(phases, self.envs)
+        self.keystates, model = live_model(keystates)
+        self._width = model.coordinates.width
+        self._filter = LiveFilter(model, self.envs, rate, as_flag(every, "every"))
         self.newest = np.empty(self.envs, np.int64)
-        self.steps = np.empty((self.envs, len(phases.steps) - 1), np.int64)
+        self.steps = np.empty((self.envs, len(model.offset)), np.int64)
         self._gain = np.zeros(self.envs, np.float32)
         self._restart(np.arange(self.envs))
 
@@ -67,9 +74,9 @@ class VectorTracker(VectorEpisodes):
         return np.array(self._gain)
 
     @property
-    def probability(self) -> NDArray[np.float64]:
-        """Of each phase, now [E, K + 1]."""
-        return self._filter.probability(np.arange(self.envs))
+    def followed(self) -> NDArray[np.bool_]:
+        """Key states that are reported [K]."""
+        return self._filter.followed
 
     def _restart(self, rows: NDArray[np.int64]) -> None:
         self._filter.reset(rows)
@@ -84,9 +91,8 @@ class VectorTracker(VectorEpisodes):
                 f"states have {states.shape[1]} coordinates, and the key states were found with "
                 f"{self._width}: pass the same ones in the same order"
             )
-        self._filter.push(rows, states)
         self._gain[rows] = 0.0
-        for row, event in self._filter.passed(rows, self.posterior):
+        for row, event in self._filter.push(rows, states):
             assert event.keystate is not None  # an event of a key state
             self.newest[row] = event.keystate
             self.steps[row, event.keystate] = event.step
