@@ -234,6 +234,7 @@ def every_argument(junk: Any) -> dict[str, tuple[Callable[[], Any], bool]]:
         "lengths": (lambda: Trajectories(x, junk), False),
         "lengths of pairs": (lambda: ensemble_pairs(x, junk, 2), False),
         "states": (lambda: Trajectories(junk, [3]), False),
+        "rate": (lambda: Trajectories(x, [len(x)], rate=junk), junk is None or seconds),
         "at": (
             lambda: ensemble_pairs(x, [20, 20], junk),
             number and float(junk).is_integer(),

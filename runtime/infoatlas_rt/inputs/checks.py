@@ -169,16 +169,17 @@ def as_seconds(value: Any, name: str) -> float:
     return seconds
 
 
-def as_rate(value: Any) -> float:
-    """Return a rate in Hz: finite and above 0.
+def as_rate(value: Any, name: str) -> float:
+    """Return a rate: a finite number of samples per second (Hz) above 0.
 
     Raises
     ------
     InputError
     """
-    rate = as_number(value, "rate", "states a second, above 0")
+    what = "samples per second (Hz), finite and above 0, or None if unknown"
+    rate = as_number(value, name, what)
     if not 0 < rate < math.inf:
-        raise InputError(f"rate is {value!r}, but has to be states a second, above 0")
+        raise InputError(f"{name} is {value!r}, but has to be {what}")
     return rate
 
 

@@ -28,13 +28,13 @@ class Trajectories:
     names : sequence of str, d of them, or empty
         Of the coordinates; by default the columns of a pandas DataFrame.
     rate : float, optional
-        States a second (Hz), where it is known.
+        Samples per second (Hz) of all trajectories; None if unknown.
 
     Raises
     ------
     InputError
-        They do not fit together, states are no numbers, masked, NaN or infinite, or the rate is
-        not above 0.
+        They do not fit together; states are no numbers, masked, NaN or infinite; or the rate is
+        no finite number above 0.
     """
 
     states: NDArray[np.floating]
@@ -63,12 +63,12 @@ class Trajectories:
             raise InputError(
                 f"{len(names)} names for {high.shape[1]} coordinates: store one for each"
             )
+        rate = None if self.rate is None else as_rate(self.rate, "rate")
         short = type(given) is np.ndarray and given.dtype in (np.float16, np.float32)
         object.__setattr__(self, "states", given if short else merge(states))
         object.__setattr__(self, "lengths", lengths)
         object.__setattr__(self, "names", tuple(names))
-        if self.rate is not None:
-            object.__setattr__(self, "rate", as_rate(self.rate))
+        object.__setattr__(self, "rate", rate)
 
 
 def as_trajectories(values: Trajectories | Sequence[Any]) -> Trajectories:
@@ -77,7 +77,8 @@ def as_trajectories(values: Trajectories | Sequence[Any]) -> Trajectories:
     Parameters
     ----------
     values : Trajectories, or sequence of [T_i, d] array-like
-        Columns of pandas DataFrames give the coordinates their names.
+        Columns of pandas DataFrames give the coordinates their names. The rate of a sequence is
+        unknown (None).
 
     Raises
     ------
