@@ -20,6 +20,7 @@ def test_observations_of_the_example(demonstrations):
         lengths = [len(file[f"traj_{i}/obs"]) for i in range(10)]
         first = file["traj_0/obs"][()]
     np.testing.assert_array_equal(found.lengths, lengths)
+    assert found.rate is None  # the default of the task, 20 Hz, is not recorded
     np.testing.assert_array_equal(found.states[: lengths[0]], np.delete(first, 18, axis=1))
 
 
@@ -38,7 +39,8 @@ def test_key_states_from_the_command_line(demonstrations, tmp_path, capsys):
 
 
 def test_an_episode_that_fails_without_observations(tmp_path):
-    env = gymnasium.make("PickCube-v1", obs_mode="none", **headless.OPTIONS)
+    sim_config = {"control_freq": 50}
+    env = gymnasium.make("PickCube-v1", obs_mode="none", sim_config=sim_config, **headless.OPTIONS)
     env = RecordEpisode(env, str(tmp_path), trajectory_name="random", save_video=False)
     env.reset(seed=0)
     for _ in range(8):
@@ -49,4 +51,5 @@ def test_an_episode_that_fails_without_observations(tmp_path):
         load_trajectories(tmp_path / "random.h5")
     found = load_trajectories(tmp_path / "random.h5", only_successful=False)
     np.testing.assert_array_equal(found.lengths, [9])
+    assert found.rate == env.unwrapped.control_freq == 50
     assert {name.split(".")[0] for name in found.names} == {"actors", "articulations"}

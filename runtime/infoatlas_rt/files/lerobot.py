@@ -22,6 +22,7 @@ from ..errors import InputError, OutputError
 from ..inputs.trajectories import Trajectories
 from ..keystates.result import KeyStates
 from .numbers import LARGEST
+from .rates import stated_rate
 
 STATE = "observation.state"
 KEY_STATE = "key_state"  # the name of the new column
@@ -45,7 +46,8 @@ def read_lerobot(path: str | os.PathLike[str], features: Sequence[str] = (STATE,
     Returns
     -------
     Trajectories
-        With the names that `meta/info.json` gives the features.
+        With the names that `meta/info.json` gives the features, and its `fps` as their rate, Hz
+        (None without a number above 0).
 
     Raises
     ------
@@ -92,7 +94,7 @@ def read_lerobot(path: str | os.PathLike[str], features: Sequence[str] = (STATE,
             f"{folder}: data/ has {len(found)} episodes of {lengths.sum()} frames, and meta/ has "
             f"{len(expected)} of {sum(expected.values())}: finish the recording, or load it again"
         )
-    return Trajectories(states[order], lengths, names, _rate(info))
+    return Trajectories(states[order], lengths, names, stated_rate(info.get("fps")))
 
 
 def write_keystates(

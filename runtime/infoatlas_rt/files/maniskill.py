@@ -2,12 +2,13 @@
 
 Such a file has a group `traj_0`, `traj_1`, ... for each episode. In it, `obs` holds T + 1
 observations (an array, or groups of arrays), `env_states` the states of all actors and
-articulations of the simulation, and `success` [T] a flag. (ManiSkill 3.0; its file .json beside it
-is not read.)
+articulations of the simulation, and `success` [T] a flag. Of its file .json beside it, the rate is
+read. (ManiSkill 3.0)
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..inputs.trajectories import Trajectories
 from .numbers import LARGEST, check_regular
+from .rates import stated_rate
 
 SUFFIXES = (".h5", ".hdf5")
 SENSORS = ("sensor_data", "sensor_param")  # images and cameras, in observations
@@ -44,7 +46,9 @@ def read_maniskill(
         Images are left out, and so are flags: truth values, and columns that hold both 0 and 1
         and nothing else (a flag such as `is_grasped` in a flat observation would be the answer).
         Names say where each column is from: "agent.qpos.0", "actors.cube.2", or "obs.18" of a flat
-        observation.
+        observation. The rate is the control frequency (Hz), where the environment was made with
+        `sim_config=dict(control_freq=...)`: the file .json holds no defaults of tasks, and then
+        the rate is None.
 
     Raises
     ------
@@ -108,7 +112,18 @@ def _read(
     joined = np.concatenate(states)
     flags = np.isin(joined, (0, 1)).all(axis=0) & (joined != joined[0]).any(axis=0)
     kept = tuple(name for name, flag in zip(columns, flags, strict=True) if not flag)
-    return Trajectories(joined[:, ~flags], lengths_of, kept)
+    return Trajectories(joined[:, ~flags], lengths_of, kept, _rate(path.with_suffix(".json")))
+
+
+def _rate(path: Path) -> float | None:
+    """Control frequency in Hz by the file beside the trajectories; None if it says nothing."""
+    try:
+        node = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    except (OSError, ValueError, RecursionError):  # damaged; the trajectories do not depend on it
+        return None
+    for key in ("env_info", "env_kwargs", "sim_config", "control_freq"):
+        node = node.get(key) if isinstance(node, dict) else None
+    return stated_rate(node)
 
 
 def _columns(node: Any, name: str, h5py: Any) -> Iterator[tuple[str, NDArray[Any]]]:

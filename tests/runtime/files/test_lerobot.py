@@ -106,6 +106,27 @@ def change_info(folder, **values):
     path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
 
 
+@pytest.mark.parametrize(
+    ("fps", "rate"), [(30, 30.0), (29.97, 29.97), (None, None), (0, None), (-5, None)]
+)
+def test_the_rate_is_that_of_the_frames(states, tmp_path, fps, rate):
+    folder = write_lerobot(tmp_path / "set", states[:2], "v3.0", None)
+    assert load_trajectories(folder).rate == 20.0  # as lerobot_sets.py writes it
+    change_info(folder, fps=fps)
+    assert load_trajectories(folder).rate == rate
+
+
+@pytest.mark.parametrize("fps", ["30", True, [30], {}, float("nan"), float("inf"), 10**400])
+def test_a_rate_that_is_no_number_is_unknown(states, tmp_path, fps):
+    folder = write_lerobot(tmp_path / "set", states[:2], "v2.1", None)
+    change_info(folder, fps=fps)
+    assert load_trajectories(folder).rate is None
+    info = json.loads((folder / "meta" / "info.json").read_text())
+    del info["fps"]
+    (folder / "meta" / "info.json").write_text(json.dumps(info))
+    assert load_trajectories(folder, features=["timestamp"]).rate is None
+
+
 def test_what_cannot_be_read(states, tmp_path, monkeypatch):
     folder = write_lerobot(tmp_path / "set", states, "v3.0", None)
     with pytest.raises(InputError, match=r"no feature observation\.force: pass some of action"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import json
 
 import h5py
 import numpy as np
@@ -79,6 +80,46 @@ def test_states_of_the_simulation_where_nothing_was_observed(tmp_path):
     found = load_trajectories(tmp_path / "o.h5", env_states=True)
     assert found.names == names
     np.testing.assert_array_equal(found.lengths, LENGTHS)  # no flag: all
+
+
+def described(**options):
+    """The file beside the trajectories, with these options of the environment."""
+    kwargs = {"obs_mode": "state", "sim_backend": "physx_cpu", **options}
+    return {"env_info": {"env_id": "PickCube-v1", "env_kwargs": kwargs}, "episodes": []}
+
+
+@pytest.mark.parametrize("name", ["t.h5", "t.hdf5"])
+def test_the_rate_is_the_control_frequency(tmp_path, name):
+    path = write(tmp_path / name, "flat")
+    assert load_trajectories(path).rate is None  # no file beside it
+    content = described(sim_config={"sim_freq": 200, "control_freq": 50})
+    (tmp_path / "t.json").write_text(json.dumps(content))
+    assert load_trajectories(path).rate == 50.0
+    assert load_trajectories(path, env_states=True).rate == 50.0
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        described(),  # the default of the task, which is not recorded
+        described(sim_config={"sim_freq": 200}),
+        described(sim_config=None),
+        *(described(sim_config={"control_freq": bad}) for bad in (0, -20, "20", True, None, [20])),
+        {"env_info": None, "episodes": []},  # of an environment that gymnasium.make did not make
+        [],
+    ],
+)
+def test_a_rate_that_is_not_recorded_is_unknown(tmp_path, content):
+    path = write(tmp_path / "t.h5", "flat")
+    (tmp_path / "t.json").write_text(json.dumps(content))
+    assert load_trajectories(path).rate is None
+
+
+@pytest.mark.parametrize("content", [b"", b'{"env_info": {', b"\xff\xfe", b"[" * 100_000])
+def test_a_damaged_file_beside_it_does_not_matter(tmp_path, content):
+    path = write(tmp_path / "t.h5", "flat")
+    (tmp_path / "t.json").write_bytes(content)
+    assert load_trajectories(path).rate is None
 
 
 def test_what_cannot_be_read(tmp_path, monkeypatch):
