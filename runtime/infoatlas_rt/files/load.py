@@ -19,6 +19,7 @@ from ..inputs.trajectories import Trajectories
 from .lerobot import is_lerobot, read_lerobot
 from .maniskill import SUFFIXES, read_maniskill
 from .numbers import read_csv, read_numpy
+from .rates import table_rate
 
 
 def load_trajectories(
@@ -34,9 +35,10 @@ def load_trajectories(
     ----------
     path : path
         .npz: `states` [sum, d] and `lengths` [N] (one trajectory without them), optional `names`
-        [d] and `rate` (Hz). .npy: [n, d], one trajectory. .csv: numbers, with an optional header;
-        a column called `episode` separates trajectories. .h5: what ManiSkill's `RecordEpisode` writes
-        (`maniskill.py`). A folder: a LeRobot data set (`lerobot.py`).
+        [d] and `rate`, samples per second (Hz). .npy: [n, d], one trajectory. .csv: numbers, with
+        an optional header; a column called `episode` separates trajectories, and one such as
+        `time` or `t_ms` with even steps gives the rate (`rates.py`). .h5: what ManiSkill's
+        `RecordEpisode` writes (`maniskill.py`). A folder: a LeRobot data set (`lerobot.py`).
     features : sequence of str, optional
         Of a LeRobot data set: features of numbers, side by side, as in ["observation.state",
         "action"]; `observation.state` unless given.
@@ -50,6 +52,7 @@ def load_trajectories(
     Returns
     -------
     Trajectories
+        Their `rate` (Hz) is None if the file does not hold it.
 
     Raises
     ------
@@ -81,6 +84,7 @@ def load_trajectories(
             if len(np.unique(episodes)) != len(starts):
                 raise InputError(f"{path}: rows of an episode are not together: sort them")
             lengths = np.diff(np.r_[starts, len(episodes)])
+        rate = table_rate(states, names, lengths)
     else:
         arrays = read_numpy(path, only=("states", "lengths", "names", "rate"))
         if "states" not in arrays:
@@ -88,7 +92,13 @@ def load_trajectories(
         states = arrays["states"]
         lengths = arrays.get("lengths")
         names = tuple(str(name) for name in np.atleast_1d(arrays.get("names", ())))
-        rate = arrays.get("rate")
+        if "rate" in arrays:
+            if arrays["rate"].ndim:
+                raise InputError(
+                    f"{path}: rate has shape {arrays['rate'].shape}: store one number, samples per "
+                    "second (Hz), or leave it out"
+                )
+            rate = arrays["rate"].item()
     if states.dtype.kind not in "buif":
         raise InputError(
             f"{path}: states have shape {states.shape}, dtype {states.dtype}: store numbers [n, d]"

@@ -73,6 +73,7 @@ def test_npz_npy_and_csv_hold_the_same(tmp_path):
         np.testing.assert_array_equal(recorded.states, states)
         np.testing.assert_array_equal(recorded.lengths, [3, 4])
         assert recorded.names == ("a", "b", "c")
+        assert recorded.rate is None
     one = load_trajectories(tmp_path / "a.npy")
     np.testing.assert_array_equal(one.lengths, [7])
     np.testing.assert_array_equal(load_samples(tmp_path / "a.npy"), states)
@@ -107,6 +108,11 @@ def write(path: Path, kind: str) -> Path:
         "no rows": {"states": good[:0]},
         "text": {"states": np.array([["a", "b"]])},
         "complex": {"states": good + 1j},
+        "no rate": {"states": good, "rate": 0.0},
+        "text rate": {"states": good, "rate": "20 Hz"},
+        "flag rate": {"states": good, "rate": True},
+        "nan rate": {"states": good, "rate": np.nan},
+        "rates": {"states": good, "rate": [20.0, 20.0]},
         "pickled": {"states": good.astype(object)},
     }
     if kind in texts:
@@ -146,6 +152,11 @@ def write(path: Path, kind: str) -> Path:
         ("no rows", r"shape \(0, 2\)"),
         ("text", "store numbers"),
         ("complex", "complex128: store numbers"),
+        ("no rate", r"rate is 0\.0, but has to be samples per second \(Hz\)"),
+        ("text rate", "rate is '20 Hz', but has to be samples per second"),
+        ("flag rate", "rate is True"),
+        ("nan rate", "rate is nan"),
+        ("rates", r"rate has shape \(2,\): store one number"),
         ("csv text", "'four' is no number"),
         ("csv ragged", "rows of different length"),
         ("csv empty", "no rows"),
@@ -160,6 +171,43 @@ def test_what_cannot_be_used_is_refused_by_name(tmp_path, kind, message):
     with pytest.raises(InputError, match=message) as caught:
         load_trajectories(path)
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("rate", [20, 20.0, np.float32(20)])
+def test_an_npz_may_state_its_rate(tmp_path, rate):
+    np.savez(tmp_path / "a.npz", states=np.eye(4), rate=rate)
+    found = load_trajectories(tmp_path / "a.npz").rate
+    assert found == 20.0 and type(found) is float
+    assert load_trajectories(PICKCUBE).rate is None
+
+
+def test_a_csv_shows_its_rate_in_a_column_of_times(tmp_path):
+    """50 Hz, in two episodes that each begin at 0, and a pause between them."""
+    path = tmp_path / "a.csv"
+    rows = [
+        f"{e},{0.5 * i},{10 * e + 0.02 * i:.3f}" for e, n in enumerate((5, 7)) for i in range(n)
+    ]
+    path.write_text("\n".join(["episode,x,time_s", *rows]))
+    found = load_trajectories(path)
+    assert found.rate == pytest.approx(50.0)
+    assert found.names == ("x", "time_s") and found.states.shape == (12, 2)
+    path.write_text("\n".join(["run,x,time_s", *rows]))  # one trajectory, with a pause
+    assert load_trajectories(path).rate is None
+    path.write_text("\n".join(rows))  # no names
+    assert load_trajectories(path).rate is None
+    path.write_text("time,x\n0.0,1\n0.5,2\n1.0,3\n")
+    assert load_trajectories(path).rate == 2.0
+    path.write_text("time,x\n0.0,1\ninf,2\ninf,3\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InputError, match="infinite"):
+            load_trajectories(path)
+
+
+def test_stamps_of_nanoseconds_keep_their_rate(tmp_path):
+    stamps = 1_763_800_000_123_456_789 + 5_000_000 * np.arange(6)
+    (tmp_path / "a.csv").write_text("x,timestamp_ns\n" + "".join(f"0.5,{s}\n" for s in stamps))
+    assert load_trajectories(tmp_path / "a.csv").rate == pytest.approx(200.0, rel=1e-12)
 
 
 def test_samples_are_one_array(tmp_path):
