@@ -29,6 +29,7 @@ _BLOCK = 1 << 20
 _END = b"\x02" + struct.pack("<QQQI", 20, 0, 0, 0) + MAGIC
 
 SUFFIXES = (".mcap", ".db3", ".bag")
+RATES_APART = 0.2  # rates of demonstrations differ by this part of their median at most
 
 
 def is_bag(path: str | os.PathLike[str]) -> bool:
@@ -236,26 +237,28 @@ def load_demonstrations(
     Returns
     -------
     Trajectories
-        States in the order of arrival, and the rate of the messages.
+        States in the order of arrival; a step is a message. Their rate (Hz) is 1 / median interval
+        between arrivals, of all bags together; None if that interval is 0, or no bag has two
+        messages.
 
     Raises
     ------
     InputError
-        No topic, a bag without it, states that are not finite or change their size, or bags of
-        different rates.
+        No topic, a bag without it, states that are not finite or change their size, or a bag whose
+        own median rate differs from that of all by more than 20%.
     """
     names: tuple[str, ...] = ()
-    states, gaps = [], []
+    states = []
+    intervals: dict[str, NDArray[np.float64]] = {}  # seconds between messages, by bag
     for bag_path in bags_in(path):
         with Bag(bag_path) as bag:
             if topic is None:
                 raise InputError(f"name the topic to read, with --topic. {bag.listing()}")
             extractor = Extractor(fields, bag.schema(topic), joints)
-            # The extractor returns the same array each time.
-            rows, stamps = [], []
-            for _, stamp, message in bag.messages(topic):
-                rows.append(extractor(message).copy())
-                stamps.append(stamp)
+            rows, times = [], []
+            for _, received, message in bag.messages(topic):
+                rows.append(extractor(message).copy())  # it returns the same array each time
+                times.append(received)
         if names and extractor.names != names:
             raise InputError(
                 f"{bag_path} has the coordinates {', '.join(extractor.names)} on {topic}, but the "
@@ -264,29 +267,42 @@ def load_demonstrations(
         names = extractor.names
         gaps.append(np.diff(stamps))
         states.append(np.stack(rows))
+        intervals[bag_path.name] = np.diff(times)
     lengths = np.array([len(rows) for rows in states], np.int64)
-    return Trajectories(np.concatenate(states), lengths, names, _rate(gaps))
+    try:
+        rate = _common_rate(intervals)
+    except InputError as error:
+        raise InputError(f"{path}, {topic}: {error}") from error
+    return Trajectories(np.concatenate(states), lengths, names, rate)
 
 
-def _rate(gaps: list[NDArray[np.float64]]) -> float | None:
-    """Messages a second (Hz) from the seconds between those of each bag; None without any.
+def _common_rate(intervals: dict[str, NDArray[np.float64]]) -> float | None:
+    """Rate in Hz of demonstrations, by the seconds between their messages; None if unknown.
 
     Raises
     ------
     InputError
-        The rate of a bag differs by more than a fifth from that of all.
+        The rate of one of them is another.
     """
-    pooled = np.concatenate(gaps)
-    usual = float(np.median(pooled)) if len(pooled) else 0.0
-    if not usual > 0:
+    medians = {name: float(np.median(own)) for name, own in intervals.items() if len(own)}
+    if not medians:
         return None
-    for i, own in enumerate(gaps):
-        if len(own) >= 10 and not 0.8 < np.median(own) / usual < 1.25:
-            raise InputError(
-                f"bag {i} has {1 / max(np.median(own), 1e-9):.3g} messages a second, and all have "
-                f"{1 / usual:.3g}: demonstrations need one rate; leave it out"
-            )
-    return 1 / usual
+    median = float(np.median(np.concatenate(list(intervals.values()))))
+    if min(median, *medians.values()) <= 0:  # of a clock that is coarser than the messages
+        return None
+    others = [
+        f"{name} has {1 / own:.4g} Hz"
+        for name, own in medians.items()
+        if abs(median / own - 1) > RATES_APART
+    ]
+    if others:
+        more = f" and {len(others) - 5} more" if len(others) > 5 else ""
+        raise InputError(
+            f"demonstrations have different rates, {1 / median:.4g} Hz is their median, but "
+            f"{', '.join(others[:5])}{more}: a step is a message, so record all at one rate, or "
+            "move those bags to a folder of their own"
+        )
+    return 1 / median
 
 
 def copy_intact(path: Path, target: Path) -> int:

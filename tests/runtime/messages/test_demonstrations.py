@@ -45,6 +45,7 @@ def test_each_bag_is_a_trajectory(folder):
     found = load_demonstrations(path, "/joint_states")
     np.testing.assert_array_equal(found.states, np.concatenate(states))
     assert found.lengths.tolist() == [len(rows) for rows in states]
+    assert found.rate == pytest.approx(20.0)
     assert found.names[0].endswith("joint1]") or "joint1" in found.names[0]
 
 
@@ -77,14 +78,64 @@ def test_other_commands_take_no_folder_of_bags(folder, command, capsys):
     assert "is a folder of ROS bags: use infoatlas-rt keystates, or infoatlas-rt bag" in error
 
 
+def write_array(path, values, seconds=(0.0,)):
+    """A bag with the same array at these times, seconds since the start of a recording."""
+    kind = "std_msgs/msg/Float64MultiArray"
+    message = TYPES[kind](TYPES["std_msgs/msg/MultiArrayLayout"]([], 0), np.array(values))
+    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
+        topic = bag.add_connection("/array", kind, typestore=STORE)
+        for time in seconds:
+            stamp = 1_763_800_000_000_000_000 + round(1e9 * time)
+            bag.write(topic, stamp, STORE.serialize_cdr(message, kind))
+
+
+def write_rates(folder, rates, count=30, jitter=0.0):
+    """Bags demo_0, demo_1, ... with messages at these rates, Hz."""
+    rng = np.random.default_rng(0)
+    for i, rate in enumerate(rates):
+        times = (np.arange(count) + jitter * rng.uniform(-0.5, 0.5, count)) / rate
+        write_array(folder / f"demo_{i}", [1.0, 2.0], times)
+
+
+def test_the_rate_is_that_of_the_median_interval(tmp_path):
+    write_rates(tmp_path, [100.0, 95.0, 90.0, 100.0, 110.0], jitter=0.4)
+    found = load_demonstrations(tmp_path, "/array")
+    assert found.rate == pytest.approx(100.0, rel=0.05)
+    write_array(tmp_path / "pause", [1.0, 2.0], np.r_[np.arange(20), np.arange(500, 520)] / 100)
+    assert load_demonstrations(tmp_path, "/array").rate == pytest.approx(100.0, rel=0.05)
+
+
+def test_demonstrations_of_other_rates_are_named(tmp_path, capsys):
+    write_rates(tmp_path, [20.0, 20.0, 15.0, 17.0, 23.0, 20.0, 60.0])
+    with pytest.raises(InputError) as caught:
+        load_demonstrations(tmp_path, "/array")
+    message = str(caught.value)
+    assert f"{tmp_path}, /array: " in message and "20 Hz is their median" in message
+    assert "demo_2 has 15 Hz, demo_6 has 60 Hz: a step is a message" in message
+    assert "move those bags to a folder of their own" in message
+    assert main.main(["keystates", str(tmp_path), "--topic", "/array"]) == 2
+    assert "demo_6 has 60 Hz" in capsys.readouterr().err
+
+
+def test_only_the_first_of_many_other_rates_are_named(tmp_path):
+    write_rates(tmp_path, [20.0] * 8 + [40.0] * 7, count=4)
+    with pytest.raises(InputError, match=r"demo_14 has 40 Hz and 2 more: "):
+        load_demonstrations(tmp_path, "/array")
+
+
+def test_an_unknown_rate_of_bags(tmp_path):
+    for name in "ab":
+        write_array(tmp_path / "one" / name, [1.0, 2.0])  # one message each
+        write_array(tmp_path / "coarse" / name, [1.0, 2.0], [0.0, 0.0, 0.0, 0.1, 0.1, 0.1])
+    for folder in ("one", "coarse"):
+        assert load_demonstrations(tmp_path / folder, "/array").rate is None
+    write_array(tmp_path / "one" / "c", [1.0, 2.0], [0.0, 0.25, 0.5])
+    assert load_demonstrations(tmp_path / "one", "/array").rate == pytest.approx(4.0)
+
+
 def test_other_coordinates_in_another_bag(folder, tmp_path):
     for name, values in (("a", [1.0, 2.0]), ("b", [1.0, 2.0, 3.0])):
-        kind = "std_msgs/msg/Float64MultiArray"
-        layout = TYPES["std_msgs/msg/MultiArrayLayout"]([], 0)
-        with Writer(tmp_path / name, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
-            topic = bag.add_connection("/array", kind, typestore=STORE)
-            message = TYPES[kind](layout, np.array(values))
-            bag.write(topic, 1, STORE.serialize_cdr(message, kind))
+        write_array(tmp_path / name, values)
     with pytest.raises(InputError, match="b has the coordinates"):
         load_demonstrations(tmp_path, "/array")
     assert bags_in(tmp_path / "a") == []
