@@ -200,14 +200,6 @@ def _info(folder: Path) -> dict[str, Any]:
     return dict(info)
 
 
-def _rate(info: dict[str, Any]) -> float | None:
-    """Frames a second, if the metadata has them."""
-    fps = info.get("fps")
-    if not isinstance(fps, int | float) or isinstance(fps, bool) or not 0 < fps < np.inf:
-        return None
-    return float(fps)
-
-
 def _names(feature: str, about: dict[str, Any]) -> list[str]:
     """Names of a feature's columns: its own list, a dictionary of lists, or numbers."""
     given, width = about.get("names"), int(np.prod(about.get("shape", [1])))

@@ -124,7 +124,7 @@ def discover_keystates(
     count = MOST if isinstance(k, str) else as_count(k, "k", 1)
     trajectories = as_trajectories(trajectories)
     stride = None if stride is None else as_count(stride, "stride", 1)
-    rate = trajectories.rate if rate is None else as_rate(rate)
+    rate = trajectories.rate if rate is None else as_rate(rate, "rate")
     raw = [
         np.array(s, np.float64, order="C")
         for s in np.split(trajectories.states, np.cumsum(trajectories.lengths)[:-1])

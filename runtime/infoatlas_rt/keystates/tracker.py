@@ -295,7 +295,7 @@ def _pace(model: LiveModel, rate: float | None) -> tuple[int, int]:
     """States of a working step, and working steps of a state; one of them is 1."""
     if rate is None:
         return model.timing.stride, 1
-    rate = as_rate(rate)
+    rate = as_rate(rate, "rate")
     if model.timing.rate is None:
         raise InputError(
             f"rate is {rate:g} Hz, and that of the demonstrations is not known: discover the key "
