@@ -1,0 +1,213 @@
+"""Frames that are no measurement: a value of -9999, or zeros where a sensor dropped out.
+
+At most three consecutive frames leave the path of a coordinate and return to it. A fault is told
+from motion by one of three signs:
+
+1. Nearly all columns have the same value in these frames, and neither before nor after.
+2. The coordinate is 1000 times as far away as its regular values lie apart.
+3. The coordinate is smooth, and jumps ten times as far as in any other step of all demonstrations.
+   Of N demonstrations, 1 + N // 10 such faults are looked for in a coordinate: what happens more
+   often belongs to the task.
+
+Forces and switches are not smooth, since their regular increments are as large as their range. So
+a burst, or a gripper that opens for one step, stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float = NDArray[np.float64]
+Bool = NDArray[np.bool_]
+Int = NDArray[np.int64]
+
+LONGEST = 3  # frames of one fault
+JUMP = 10.0  # times the largest regular increment
+FAR = 1000.0  # times the range of the regular values
+SMOOTH = 0.3  # of the range: the largest regular increment of a smooth coordinate
+SWITCH = 999.0  # the two values of a switch are not as far apart
+FREQUENT = 0.05  # of the rows: larger shares are no faults
+ALIKE = 0.9  # of the columns have one value where all sensors dropped out
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """Runs of frames that leave the path and return: rows `start` to `start + length - 1`."""
+
+    start: Int
+    length: Int
+    size: Float  # smallest distance of the frames from the rows before and after
+
+    def take(self, chosen: Int | Bool) -> _Runs:
+        return _Runs(self.start[chosen], self.length[chosen], self.size[chosen])
+
+    def rows(self) -> Int:
+        return np.concatenate(
+            [np.arange(s, s + k) for s, k in zip(self.start, self.length, strict=True)]
+            or [np.empty(0, np.int64)]
+        ).astype(np.int64)
+
+
+def dropped_frames(columns: Float, first: Bool, jump: Float, usual: Float) -> Bool:
+    """Frames in which nearly all columns have one value, and the frames around them do not.
+
+    Parameters
+    ----------
+    columns : [m, n]
+        Columns that vary and are no switches; all demonstrations end to end.
+    first : [n] bool
+        First row of each demonstration.
+    jump : [m, n]
+        Absolute increments that end at each row; 0 at first rows.
+    usual : [m]
+        The largest regular increment of each column.
+
+    Returns
+    -------
+    [n] bool
+    """
+    m, n = columns.shape
+    alike = np.zeros(n, bool)
+    if m < 3:
+        return alike
+    for reference in {0, m // 2, m - 1}:
+        alike |= (columns == columns[reference]).sum(axis=0) >= np.ceil(ALIKE * m)
+    if not alike.any():
+        return alike
+    found = np.zeros(n, bool)
+    bound = np.append(np.flatnonzero(first), n)
+    for start in np.flatnonzero(alike & ~(np.append(False, alike[:-1]) & ~first)):
+        end = int(bound[np.searchsorted(bound, start, side="right")])
+        stop = int(start)
+        while stop < end and alike[stop]:
+            stop += 1
+        inside, outside = not first[start], stop < end
+        sides = [jump[:, row] for row, there in ((start, inside), (stop, outside)) if there]
+        if stop - start > LONGEST or not sides:
+            continue
+        far = np.minimum(*sides) > usual if len(sides) == 2 else sides[0] > JUMP * usual
+        if far.any() if len(sides) == 2 else far.mean() >= 0.5:
+            found[start:stop] = True
+    return found
+
+
+def far_out(
+    distance: Callable[[Int, Int], Float],
+    spread: Callable[[Bool], float],
+    jump: Float,
+    first: Bool,
+    switch: bool,
+    least: float,
+) -> Bool:
+    """Frames in which one coordinate is far out.
+
+    Parameters
+    ----------
+    distance : callable
+        Distances [m] of the coordinate between rows [m] and rows [m].
+    spread : callable
+        Range of the coordinate over the rows that are marked in [n] bool.
+    jump : [n]
+        Distance of each row from the one before; 0 at first rows and where rows are set aside.
+    first : [n] bool
+        First row of each demonstration.
+    switch : bool
+        The coordinate has two values only.
+    least : float
+        Smaller distances are rounding.
+
+    Returns
+    -------
+    [n] bool
+    """
+    n, out = len(jump), np.zeros(len(jump), bool)
+    bound = np.append(np.flatnonzero(first), n)
+    most = 1 + (len(bound) - 1) // 10
+    jump = jump.copy()
+    for _ in range(4):  # faults of different sizes: the largest first
+        top = float(jump.max(initial=0.0))
+        if top <= least:
+            break
+        runs = _runs(distance, jump, top / JUMP, bound)
+        chosen = _faults(runs, spread, jump, out, most, switch, least)
+        rows = chosen.rows()
+        if not len(rows):
+            break
+        out[rows] = True
+        most -= len(chosen.start)
+        jump[rows] = 0.0
+        after = chosen.start + chosen.length
+        jump[after[after < n]] = 0.0
+    return out
+
+
+def _runs(distance: Callable[[Int, Int], Float], jump: Float, large: float, bound: Int) -> _Runs:
+    """Runs that begin and end with a large jump; shorter ones first, none overlaps another."""
+    n = len(jump)
+    entry = np.flatnonzero(jump > large)
+    none = np.empty(0, np.int64)
+    if not len(entry) or len(entry) > max(8, FREQUENT * n):
+        return _Runs(none, none, np.empty(0))
+    end = bound[np.searchsorted(bound, entry, side="right")]
+    start, length, size, taken = [], [], [], np.zeros(n, bool)
+    for k in range(1, LONGEST + 1):
+        inside = entry[entry + k < end]
+        end_of = inside + k
+        inside, end_of = inside[jump[end_of] > large], end_of[jump[end_of] > large]
+        if not len(inside):
+            continue
+        away = np.min(
+            [
+                np.minimum(distance(inside + j, inside - 1), distance(inside + j, end_of))
+                for j in range(k)
+            ],
+            axis=0,
+        )
+        back = distance(inside - 1, end_of)
+        for s, a in zip(inside[back <= away / 4], away[back <= away / 4], strict=True):
+            if a > large and not taken[s : s + k].any():
+                taken[s : s + k] = True
+                start.append(s)
+                length.append(k)
+                size.append(a)
+    order = np.argsort(-np.array(size), kind="stable")
+    return _Runs(
+        np.array(start, np.int64), np.array(length, np.int64), np.array(size, np.float64)
+    ).take(order)
+
+
+def _faults(
+    runs: _Runs,
+    spread: Callable[[Bool], float],
+    jump: Float,
+    out: Bool,
+    most: int,
+    switch: bool,
+    least: float,
+) -> _Runs:
+    """Those of the runs, sorted by size, that are no motion."""
+    regular = ~out
+    regular[runs.rows()] = False
+    span = spread(regular)
+    far = runs.size > max(FAR * span, least)
+    if switch or span <= least:  # nothing but these runs moves: a switch, or a fault
+        far &= runs.size > SWITCH
+    if far.any():
+        return runs.take(far)
+    for count in range(min(most, len(runs.start)), 0, -1):
+        chosen = runs.take(np.arange(count))
+        rest = jump.copy()
+        rows = chosen.rows()
+        rest[rows] = 0.0
+        rest[(chosen.start + chosen.length).clip(max=len(jump) - 1)] = 0.0
+        largest = float(rest.max(initial=0.0))
+        keep = ~out
+        keep[rows] = False
+        smooth = least < largest <= SMOOTH * spread(keep)
+        if smooth and chosen.size[-1] > JUMP * largest and not switch:
+            return chosen
+    return runs.take(np.empty(0, np.int64))

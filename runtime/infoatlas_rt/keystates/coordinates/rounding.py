@@ -1,0 +1,83 @@
+"""Resolution of the number format that states were recorded in.
+
+Motion at constant velocity has increments that are equal but for the rounding of the states: to
+float32, often long before they were passed as float64, or to the decimals of a text file.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .recognition import few_values
+
+Float = NDArray[np.float64]
+
+DECIMALS = 7  # of a grid, at most
+ULPS = 4.0  # of the largest value: increments that rounding alone sets apart
+
+
+def roundings(columns: Float) -> tuple[Float, Float]:
+    """What rounding does to the increments of columns [d, n].
+
+    Returns
+    -------
+    apart : [d]
+        Increments that rounding alone sets apart differ by no more than this: `ULPS` units in the
+        last place of the largest value, or the step of the decimal grid that all values lie on.
+        0 for columns of few different values, such as switches: these are exact.
+    rest : [d]
+        Increments below this are none: `ULPS` units in the last place, or half a grid step.
+    """
+    largest = np.abs(columns).max(axis=1)
+    with np.errstate(over="ignore"):
+        short = columns.astype(np.float32)
+    single = (short == columns).all(axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        float32 = np.spacing(largest.astype(np.float32)).astype(np.float64)
+        ulp = ULPS * np.where(single, float32, np.spacing(largest))
+    apart, rest = ulp.copy(), ulp.copy()
+    grid = _grids(columns, np.where(single, float32, np.spacing(largest)))
+    apart[grid > 0], rest[grid > 0] = grid[grid > 0], grid[grid > 0] / 2
+    apart[[few_values(column) for column in columns]] = 0.0
+    return apart, rest
+
+
+def tied(increments: Float, apart: Float) -> Float:
+    """Increments [n, p] of which those that rounding alone sets apart are equal.
+
+    Increments next to each other by size, of one sign, in steps of at most `apart` [p], are
+    replaced by the middle one if `apart` holds all of them, up to 1%. Others keep their bits, and
+    so do increments of 0.
+    """
+    made: Float = increments.copy()
+    for j in np.flatnonzero(apart > 0):
+        order = np.argsort(increments[:, j], kind="stable")
+        value = increments[order, j]
+        limit = 1.01 * apart[j]
+        new = np.r_[True, (np.diff(value) > limit) | (np.diff(np.sign(value)) != 0)]
+        start = np.flatnonzero(new)
+        end = np.append(start[1:], len(value))
+        together = value[end - 1] - value[start] <= limit
+        middle = np.where(together, value[(start + end - 1) // 2], 0.0)
+        run = np.cumsum(new) - 1
+        made[order, j] = np.where(together[run], middle[run], value)
+    return made
+
+
+def _grids(columns: Float, ulp: Float) -> Float:
+    """Step of the coarsest decimal grid that all values of a column lie on; 0 if there is none."""
+    d, n = columns.shape
+    some = columns[:, np.unique(np.linspace(0, n - 1, min(n, 64)).astype(np.int64))]
+    found = np.zeros(d)
+    for decimals in range(DECIMALS + 1):
+        scale = 10.0**decimals
+        # Values of a format that is as coarse as the grid would all seem to lie on it.
+        error = 2 * ulp * scale
+        for c in np.flatnonzero((found == 0) & (error < 0.05)):
+            if all(
+                (np.abs(v * scale - np.rint(v * scale)) <= error[c]).all()
+                for v in (some[c], columns[c])
+            ):
+                found[c] = 1 / scale
+    return found
