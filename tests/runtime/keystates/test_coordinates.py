@@ -161,7 +161,7 @@ def test_euler_angles_that_wrap():
     for a, b in zip(paths, same, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-9)
     unnamed, paths, _ = read_coordinates(states)
-    assert unnamed.kinds[3] == "angle"
+    assert set(unnamed.kinds[3:]) < {"angle", "euler", "plain"} and unnamed.kinds[3] != "plain"
     assert max(np.abs(np.diff(p, axis=0)).max() for p in paths) < 1
 
 
@@ -171,6 +171,19 @@ def test_gimbal_lock():
     made, paths, _ = read_coordinates(joined(tool, euler), names)
     assert made.names[3] == "tool.rotation_x"
     assert_turns(paths, tool, tolerance=1e-5)
+    unnamed, paths, _ = read_coordinates(joined(tool, euler))  # roll and yaw jump together
+    assert unnamed.kinds[3] == "euler"
+    assert_turns(paths, tool, tolerance=1e-5)
+
+
+def test_rotation_vector_about_one_axis_at_pi():
+    """Two components are small, and change their signs where the third one jumps."""
+    tool = turning(start=(np.pi, 0.0, 0.0), size=0.2)
+    made, paths, _ = read_coordinates(joined(tool, logarithm))
+    assert made.kinds[3:] == ("rotation_vector",) * 3
+    assert_turns(paths, tool)
+    angle = [np.c_[logarithm(q)[:, 0], p[:, :2]] for p, q in tool]  # beside others
+    assert read_coordinates(angle)[0].kinds == ("angle", "plain", "plain")
 
 
 def test_rx_ry_rz_may_be_euler_angles():
@@ -314,6 +327,40 @@ def test_motion_is_no_fault():
     np.testing.assert_array_equal(paths[5][:, :3], states[5][:, :3])
 
 
+@pytest.mark.parametrize("count", [1, 3, 10, 30])
+def test_contacts_are_no_faults(count):
+    """Pushes of what is at rest and single contacts, in all demonstrations or in one."""
+    rng = np.random.default_rng(0)
+    states = []
+    for i in range(count):
+        velocity = 1e-6 * rng.standard_normal(100)
+        velocity[50:52] = (0.5, 0.3)
+        exact, noisy, drift = (
+            np.zeros(100),
+            0.01 * rng.standard_normal(100),
+            smooth(rng, 100, 1, 0.1),
+        )
+        exact[50] = noisy[52] = 20.0 * (i == 0)
+        drift[53:55] += 15.0 * (i == 0)
+        states.append(np.c_[smooth(rng, 100, 3), velocity, exact, noisy, drift])
+    _, paths, outliers = read_coordinates(states)
+    assert not outliers
+    for path, s in zip(paths, states, strict=True):
+        np.testing.assert_array_equal(path, s)
+
+
+@pytest.mark.parametrize("names", [(), ("x", "y", "z", "roll", "pitch", "yaw")])
+def test_faults_of_angles(names):
+    tool = turning(start=(np.pi, 0.0, 0.0), size=0.2)
+    states = joined(tool, euler)
+    states[2][10, 4] = 1e200
+    states[3][11, 3] = -9999.0
+    states[4][22, 3:] = 0.0
+    _, paths, outliers = read_coordinates(states, names)
+    assert outliers == [(2, 10), (3, 11), (4, 22)]
+    assert max(np.abs(np.diff(p[:, 3:], axis=0)).max() for p in paths) < 0.3
+
+
 @pytest.mark.parametrize("value", [-9999.0, 1e4, 0.0])
 @pytest.mark.parametrize("length", [1, 3])
 def test_faults_are_replaced(value, length):
@@ -374,6 +421,23 @@ def test_columns_without_motion_are_left_out():
         np.testing.assert_array_equal(paths[1], states[1][:, :2].astype(dtype))
     restarted = [np.r_[s, s] for s in states]
     assert "time" in read_coordinates(restarted, names)[0].names
+
+
+def test_clock_by_name_may_jitter():
+    rng = np.random.default_rng(5)
+    stamp = [np.cumsum(0.05 + 0.01 * rng.random(50)) for _ in range(3)]
+    states = [np.c_[smooth(rng, 50, 1), s] for s in stamp]
+    assert read_coordinates(states, ("x", "stamp"))[0].left_out == (1,)
+    assert read_coordinates(states, ("x", "y"))[0].left_out == ()
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 2), (2, 2), (3, 4)])
+def test_short_demonstrations(shape):
+    rng = np.random.default_rng(0)
+    states = [rng.standard_normal(shape) for _ in range(2)]
+    made, paths, _ = read_coordinates(states)
+    assert paths[1].shape == (shape[0], shape[1] if shape[0] > 1 else 0)
+    assert (made.scale > 0).all()
 
 
 def test_ignored_columns():

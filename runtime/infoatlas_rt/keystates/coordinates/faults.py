@@ -118,7 +118,7 @@ def find_faults(columns: Float, first: Bool, groups: Sequence[Group], plain: Boo
     if dropped.any():
         for row in np.flatnonzero(dropped):
             value = np.median(columns[free, row])
-            of_columns[:, row] = plain & (columns[:, row] == value)
+            of_columns[:, row] = plain & (top > 0) & (columns[:, row] == value)
         of_groups |= dropped
         jump[:, dropped | np.append(False, dropped[:-1])] = 0.0
     some = columns[:, np.unique(np.linspace(0, n - 1, min(n, 512)).astype(np.int64))]
@@ -129,7 +129,9 @@ def find_faults(columns: Float, first: Bool, groups: Sequence[Group], plain: Boo
         column = columns[c]
         two = bool(switch[c]) and len(np.unique(column)) == 2
         distance, spread = _plain(column)
-        of_columns[c] |= far_out(distance, spread, jump[c], first, two, float(least[c]))
+        of_columns[c] |= far_out(
+            distance, spread, jump[c], first, column == 0, two, float(least[c])
+        )
     for g, group in enumerate(groups):
         values = columns[list(group.columns)].T
         of_groups[g] |= ~valid(group, values)
@@ -140,7 +142,7 @@ def find_faults(columns: Float, first: Bool, groups: Sequence[Group], plain: Boo
         own[first | of_groups[g]] = 0.0
         limit = 8 * float(np.finfo(np.float32).eps) * (group.turn if group.kind == ANGLE else 1.0)
         if own.max() > JUMP * np.partition(own, kth)[kth]:
-            of_groups[g] |= far_out(distance, spread, own, first, False, limit)
+            of_groups[g] |= far_out(distance, spread, own, first, np.zeros(n, bool), False, limit)
     return Faults(groups, of_columns, of_groups)
 
 

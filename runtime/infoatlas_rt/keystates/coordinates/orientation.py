@@ -62,7 +62,8 @@ def valid(group: Group, values: Float) -> Bool:
     if group.kind in TURNS:
         return np.asarray((np.abs(values) <= TURNS[group.kind] * group.turn).all(axis=-1))
     rows = values if group.kind == QUATERNION else _triples(values)
-    norm = np.sqrt((rows**2).sum(axis=-1))
+    with np.errstate(over="ignore"):
+        norm = np.sqrt((rows**2).sum(axis=-1))
     good = (norm > 0.5) & (norm < 2.0)
     return np.asarray(good if group.kind == QUATERNION else good.all(axis=-1))
 
@@ -91,17 +92,14 @@ def quaternions(group: Group, values: Float) -> Float:
 
 def multiply(a: Float, b: Float) -> Float:
     """Products of quaternions [..., 4], w first."""
-    aw, ax, ay, az = np.moveaxis(a, -1, 0)
-    bw, bx, by, bz = np.moveaxis(b, -1, 0)
-    return np.stack(
-        [
-            aw * bw - ax * bx - ay * by - az * bz,
-            aw * bx + ax * bw + ay * bz - az * by,
-            aw * by - ax * bz + ay * bw + az * bx,
-            aw * bz + ax * by - ay * bx + az * bw,
-        ],
-        axis=-1,
-    )
+    aw, ax, ay, az = a[..., 0], a[..., 1], a[..., 2], a[..., 3]
+    bw, bx, by, bz = b[..., 0], b[..., 1], b[..., 2], b[..., 3]
+    made = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    made[..., 0] = aw * bw - ax * bx - ay * by - az * bz
+    made[..., 1] = aw * bx + ax * bw + ay * bz - az * by
+    made[..., 2] = aw * by - ax * bz + ay * bw + az * bx
+    made[..., 3] = aw * bz + ax * by - ay * bx + az * bw
+    return made
 
 
 def between(a: Float, b: Float) -> Float:

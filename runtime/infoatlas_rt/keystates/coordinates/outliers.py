@@ -4,10 +4,11 @@ At most three consecutive frames leave the path of a coordinate and return to it
 from motion by one of three signs:
 
 1. Nearly all columns have the same value in these frames, and neither before nor after.
-2. The coordinate is 1000 times as far away as its regular values lie apart.
+2. The coordinate is 900 or more away, and 1000 times as far as its regular values lie apart.
 3. The coordinate is smooth, and jumps ten times as far as in any other step of all demonstrations.
    Of N demonstrations, 1 + N // 10 such faults are looked for in a coordinate: what happens more
-   often belongs to the task.
+   often belongs to the task. A jump of more than ten times the range counts if the value is exactly
+   0, or by sign 2: a contact or a push that only one demonstration has looks like it.
 
 Forces and switches are not smooth, since their regular increments are as large as their range. So
 a burst, or a gripper that opens for one step, stays.
@@ -28,8 +29,9 @@ Int = NDArray[np.int64]
 LONGEST = 3  # frames of one fault
 JUMP = 10.0  # times the largest regular increment
 FAR = 1000.0  # times the range of the regular values
+NEAR = 10.0  # times the range: faults other than zeros and codes
 SMOOTH = 0.3  # of the range: the largest regular increment of a smooth coordinate
-SWITCH = 999.0  # the two values of a switch are not as far apart
+CODE = 900.0  # codes of missing values (-999, 9999, 1e4) are as far away; nothing moves so far
 FREQUENT = 0.05  # of the rows: larger shares are no faults
 ALIKE = 0.9  # of the columns have one value where all sensors dropped out
 
@@ -100,6 +102,7 @@ def far_out(
     spread: Callable[[Bool], float],
     jump: Float,
     first: Bool,
+    zero: Bool,
     switch: bool,
     least: float,
 ) -> Bool:
@@ -115,6 +118,8 @@ def far_out(
         Distance of each row from the one before; 0 at first rows and where rows are set aside.
     first : [n] bool
         First row of each demonstration.
+    zero : [n] bool
+        Rows in which the recorded value is exactly 0.
     switch : bool
         The coordinate has two values only.
     least : float
@@ -133,7 +138,7 @@ def far_out(
         if top <= least:
             break
         runs = _runs(distance, jump, top / JUMP, bound)
-        chosen = _faults(runs, spread, jump, out, most, switch, least)
+        chosen = _faults(runs, spread, jump, out, zero, most, switch, least)
         rows = chosen.rows()
         if not len(rows):
             break
@@ -185,6 +190,7 @@ def _faults(
     spread: Callable[[Bool], float],
     jump: Float,
     out: Bool,
+    zero: Bool,
     most: int,
     switch: bool,
     least: float,
@@ -193,10 +199,8 @@ def _faults(
     regular = ~out
     regular[runs.rows()] = False
     span = spread(regular)
-    far = runs.size > max(FAR * span, least)
-    if switch or span <= least:  # nothing but these runs moves: a switch, or a fault
-        far &= runs.size > SWITCH
-    if far.any():
+    far = runs.size > max(FAR * span, CODE)
+    if far.any() or switch:
         return runs.take(far)
     for count in range(min(most, len(runs.start)), 0, -1):
         chosen = runs.take(np.arange(count))
@@ -207,7 +211,9 @@ def _faults(
         largest = float(rest.max(initial=0.0))
         keep = ~out
         keep[rows] = False
-        smooth = least < largest <= SMOOTH * spread(keep)
-        if smooth and chosen.size[-1] > JUMP * largest and not switch:
+        span = spread(keep)
+        smooth = least < largest <= SMOOTH * span
+        near = (chosen.size <= NEAR * span) | zero[chosen.start]
+        if smooth and near.all() and chosen.size[-1] > JUMP * largest:
             return chosen
     return runs.take(np.empty(0, np.int64))

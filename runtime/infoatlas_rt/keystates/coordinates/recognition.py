@@ -2,8 +2,8 @@
 
 Recognition is by values. A quaternion has norm 1 in all rows, and what one component loses the
 others gain. A rotation matrix is orthonormal. An angle jumps by a full turn and moves little
-otherwise. A rotation vector jumps to the same rotation on the other side. Names decide the order
-of columns, and they alone tell Euler angles, and rotation vectors that do not jump.
+otherwise. A rotation vector, or Euler angles, jump to other numbers of the same rotation. Names
+decide the order of columns, and they alone tell Euler angles and rotation vectors without jumps.
 
 A wrong recognition would change motion, so the values have to be right in all rows but few, and
 these have to be far off (`outliers.py` deals with them).
@@ -27,6 +27,7 @@ from .orientation import (
     Float,
     Group,
     angles_between,
+    held,
     quaternions,
     valid,
 )
@@ -34,6 +35,7 @@ from .orientation import (
 UNIT = 5e-3  # of a squared norm or a product of unit vectors: values with three decimals keep it
 NAMED = 0.1  # the same where names say that it is a quaternion
 GROSS = 0.2  # rows further off are faults of the record
+LARGEST = 1e30  # squares of larger values overflow
 SAMPLE = 64  # rows that are looked at first
 FEW = 16  # a continuous coordinate has more different values
 # Joints of this kind have roll, pitch and yaw each to itself; they are no Euler angles of a body.
@@ -65,6 +67,7 @@ def recognised(columns: Float, first: Bool, names: Sequence[str], free: Bool) ->
         In the order of their columns; no column is in two of them.
     """
     free = free.copy()
+    columns = np.clip(columns, -LARGEST, LARGEST)
     varying = (columns != columns[:, :1]).any(axis=1)
     lower = [name.lower() for name in names]
     found: list[Group] = []
@@ -82,7 +85,8 @@ def recognised(columns: Float, first: Bool, names: Sequence[str], free: Bool) ->
     take(_named_triples(columns, first, lower))
     jump = np.abs(np.diff(columns, axis=1, prepend=columns[:, :1]))
     jump[:, first] = 0.0
-    take(_vectors(columns, jump, free))
+    apart = np.array([bool(JOINTS.search(name) or RATES.search(name)) for name in lower])
+    take(_jumping_triples(columns, jump, first, free & ~apart if names else free))
     take(_angles(columns, jump, free))
     return sorted(found, key=lambda group: min(group.columns))
 
@@ -153,13 +157,12 @@ def _matrices(columns: Float) -> list[Group]:
 
 
 def _orthonormal(values: Float, rows: int) -> bool:
-    with np.errstate(over="ignore", invalid="ignore"):
-        m = values.reshape(rows, 3, -1)
-        products = np.einsum("ijn,kjn->ikn", m, m)
-        error = np.abs(products - np.eye(rows)[..., None]).max(axis=(0, 1))
-        if rows == 3:
-            determinant = (m[0] * np.cross(m[1], m[2], axis=0)).sum(axis=0)
-            error = np.maximum(error, np.abs(determinant - 1))
+    m = values.reshape(rows, 3, -1)
+    products = np.einsum("ijn,kjn->ikn", m, m)
+    error = np.abs(products - np.eye(rows)[..., None]).max(axis=(0, 1))
+    if rows == 3:
+        determinant = (m[0] * np.cross(m[1], m[2], axis=0)).sum(axis=0)
+        error = np.maximum(error, np.abs(determinant - 1))
     near = _near(error, 2 * UNIT)
     if near is None:
         return False
@@ -177,11 +180,10 @@ def _quaternions(columns: Float, first: Bool, names: Sequence[str]) -> list[Grou
         tolerance = NAMED if hinted else UNIT
         if names and order is None and not _anonymous(names[c : c + 4]):
             continue
-        with np.errstate(over="ignore", invalid="ignore"):
-            if _near(np.abs((few[c : c + 4] ** 2).sum(axis=0) - 1), tolerance) is None:
-                continue
-            values = columns[c : c + 4]
-            error = np.abs((values**2).sum(axis=0) - 1)
+        if _near(np.abs((few[c : c + 4] ** 2).sum(axis=0) - 1), tolerance) is None:
+            continue
+        values = columns[c : c + 4]
+        error = np.abs((values**2).sum(axis=0) - 1)
         near = _near(error, tolerance)
         if near is None or (values[:, near] == np.rint(values[:, near])).all():
             continue
@@ -218,7 +220,7 @@ def _named_triples(columns: Float, first: Bool, names: Sequence[str]) -> list[Gr
             good = valid(group, values)
             if (~good).sum() <= allowed(len(good)):
                 pair = good[1:] & good[:-1] & ~first[1:]
-                q = quaternions(group, values)
+                q = quaternions(group, values[held(good, first)])
                 angle = angles_between(q[:-1], q[1:])[pair]
                 choices.append((float(angle.max(initial=0.0)), group))
         if choices:
@@ -249,36 +251,62 @@ def _kinds(names: Sequence[str]) -> list[tuple[str, tuple[int, ...]]]:
     return []
 
 
-def _vectors(columns: Float, jump: Float, free: Bool) -> list[Group]:
-    """Triples that jump, all three together, to the other vector of the same rotation."""
+def _jumping_triples(columns: Float, jump: Float, first: Bool, free: Bool) -> list[Group]:
+    """Triples that jump to other numbers of the same rotation: rotation vectors, Euler angles."""
     found = []
     top = jump.max(axis=1)
     for c in range(len(columns) - 2):
-        at = slice(c, c + 3)
-        if not free[at].all() or (top[at] ** 2).sum() < 30:
+        at = [c, c + 1, c + 2]
+        if not free[at].all() or np.sort(top[at])[1:].sum() < 2.0:
             continue
-        group = Group(VECTOR, (c, c + 1, c + 2))
-        good = valid(group, columns[at].T)
-        size = np.where(good, np.sqrt((np.where(good, columns[at], 0.0) ** 2).sum(axis=0)), 0.0)
-        length = np.where(good, np.sqrt((np.where(good, jump[at], 0.0) ** 2).sum(axis=0)), 0.0)
-        length[1:][~good[:-1]] = 0.0
-        jumps = length > 5.0
-        if (~good).sum() > allowed(len(good)) or size.max() > 2 * np.pi + 0.1 or not jumps.any():
-            continue
-        q = quaternions(group, columns[at].T)
-        angle = np.append(0.0, angles_between(q[:-1], q[1:]))
-        steps = (length > 0) & ~jumps
-        regular = float(angle[steps].max(initial=0.0))
-        usual = jump[at][:, steps].max(axis=1, initial=0.0)
-        # A single angle that wraps next to two small ones is no flip of the vector.
-        flips = ((jump[at][:, jumps] > 5 * usual[:, None] + 0.05).sum(axis=0) >= 2).any()
-        if (
-            flips
-            and length[steps].max(initial=0.0) < 3
-            and angle[jumps].max() <= 2 * regular + 0.05
-        ):
-            found.append((float(angle[jumps].max()), group))
+        degrees = angle_in_degrees(columns[at])
+        for group in (Group(VECTOR, tuple(at)), Group(EULER, tuple(at), degrees)):
+            worst = _jumps_explained(group, columns[at], first)
+            if worst is not None:
+                found.append((worst, group))
+                break
     return [group for _, group in sorted(found, key=lambda entry: entry[0])]
+
+
+def _jumps_explained(group: Group, columns: Float, first: Bool) -> float | None:
+    """The largest turn at jumps of the numbers [3, n], if there are jumps without a turn.
+
+    None if there are no such jumps, or if others are not few.
+    """
+    good = valid(group, columns.T)
+    if (~good).sum() > allowed(len(good)):
+        return None
+    values = columns.T[held(good, first)]
+    q = quaternions(group, values)
+    values = values * (2 * np.pi / group.turn)
+    inner = ~first[1:]
+    before, after = values[:-1][inner], values[1:][inner]
+    change, angle = np.abs(after - before), angles_between(q[:-1], q[1:])[inner]
+    length = np.sqrt((change**2).sum(axis=1))
+    if group.kind == VECTOR:
+        jumps = length > 5.0
+        if np.abs(values).max() > 2 * np.pi + 0.1 or length[~jumps].max(initial=0.0) > 3.5:
+            return None
+    else:
+        jumps = length > 2.0
+        limits = np.array([np.pi, np.pi / 2, np.pi]) + 0.02
+        if (np.abs(values) > limits).any():
+            return None
+    turns = angle[jumps]
+    explained = turns <= 2 * float(angle[~jumps].max(initial=0.0)) + 0.05
+    if not explained.any() or (~explained).sum() > min(6, explained.sum()):
+        return None
+    if group.kind == EULER:  # past the gimbal lock, roll and yaw jump by half a turn
+        proof = bool(((change[jumps][explained] > 2.0).sum(axis=1) >= 2).any())
+    else:
+        # All components change their signs. Beside a single angle that wraps, others do not.
+        rows = np.arange(int(jumps.sum()))[explained]
+        small = np.argsort(change[jumps][explained], axis=1)[:, :2]
+        old, new = (np.take_along_axis(v[jumps][rows], small, axis=1) for v in (before, after))
+        usual = np.median(np.abs(change[~jumps]))
+        flip, stay = np.abs(new - old).sum(), np.abs(new + old).sum()
+        proof = bool(2 * stay < flip and flip > 5 * usual * small.size)
+    return float(turns[explained].max()) if proof else None
 
 
 def _angles(columns: Float, jump: Float, free: Bool) -> list[Group]:
@@ -299,8 +327,12 @@ def _wraps(column: Float, jump: Float, turn: float) -> bool:
         size = np.where(inside, jump, 0.0)
         size[1:][~inside[:-1]] = 0.0
         wraps = (size > 0.9 * turn) & (size < 1.1 * turn)
-        regular = float(size[~wraps].max(initial=0.0))
-        if not wraps.any() or not 0 < regular < turn / 4 or few_values(column):
+        # Jumps in between are faults of the record, into a frame and out of it.
+        between = ~wraps & (size > turn / 4)
+        regular = float(size[~wraps & ~between].max(initial=0.0))
+        if between.sum() > min(2 * allowed(len(column)), 2 * wraps.sum()) or not wraps.any():
+            continue
+        if regular == 0 or few_values(column):
             continue
         return bool((np.abs(size[wraps] - turn) <= 2 * regular + 0.02 * turn).all())
     return False
