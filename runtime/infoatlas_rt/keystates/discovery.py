@@ -31,7 +31,7 @@ from ..inputs.checks import as_count, as_rate, as_resolution
 from ..inputs.trajectories import Trajectories, as_trajectories
 from . import pointwise
 from .changes import fit_changes
-from .coordinates import find_columns, read_coordinates
+from .coordinates import columns_of, read_coordinates
 from .detector import COORDINATES
 from .events import NEAR, Candidates, find_candidates, group, interleave, repeated_kinds
 from .labels import as_labels, spread_labels
@@ -125,25 +125,19 @@ def discover_keystates(
     trajectories = as_trajectories(trajectories)
     stride = None if stride is None else as_count(stride, "stride", 1)
     rate = trajectories.rate if rate is None else as_rate(rate, "rate")
-    raw = [
-        np.array(s, np.float64, order="C")
-        for s in np.split(trajectories.states, np.cumsum(trajectories.lengths)[:-1])
-    ]
-    width = raw[0].shape[1]
-    coordinates, raw, states, notes, outliers = read_coordinates(
-        raw,
-        trajectories.names,
-        orientation=orientation,
-        ignore=ignore,
-        resolution=as_resolution(resolution, width, "resolution"),
+    width = trajectories.states.shape[1]
+    resolution = as_resolution(resolution, width, "resolution")
+    coordinates, raw, states, outliers = read_coordinates(
+        trajectories, orientation=orientation, ignore=ignore, resolution=resolution
     )
+    notes = coordinates.notes
     if not coordinates.names:
         raise InputError(
             "all coordinates are constant in these trajectories: record states that move"
         )
     timing = choose_timing(states, rate, stride)
     working = [timing.average(s) for s in states]
-    changes = fit_changes(working, timing, coordinates.spread, coordinates.rest)
+    changes = fit_changes(working, timing, coordinates.scale, coordinates.rest)
     recordings = Recordings(coordinates, changes, working, lag)
     evident = has_bursts(working, coordinates.rest)
     known, given = as_labels(labels, trajectories.lengths)
@@ -167,7 +161,8 @@ def discover_keystates(
         boundaries, strength = _phases(recordings, count)
         found = Steps(timing.recorded(np.ma.masked_array(boundaries, False)), strength)
     else:
-        chosen = find_columns(gripper, trajectories.names, width, "gripper")
+        listed = [gripper] if isinstance(gripper, str | int) else list(gripper)
+        chosen = [c for g in listed for c in columns_of(g, trajectories.names, width, "gripper")]
         found, more = _events(recordings, count, method == "auto", chosen, executor)
         notes += more
     if k == "auto" and method in ("auto", "events", "phase"):
@@ -193,7 +188,7 @@ def discover_keystates(
         quality=assess(changes, working, reached, found, outliers),
         local=None if local is None else tuple(local),
         states=tuple(raw),
-        resolution=coordinates.rest if resolution is not None else None,
+        resolution=resolution,
         recordings=recordings,
     )
 

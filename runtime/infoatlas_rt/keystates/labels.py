@@ -45,7 +45,7 @@ def spread_labels(changes: Changes, states: Sequence[Float], labels: Float) -> F
     lengths = np.array([len(s) for s in states])
     given = ~np.isnan(labels).all(axis=1)
     order = _order(labels[given])
-    found = labels.copy()
+    found: Float = labels.copy()
     some = np.flatnonzero(given)
     coefficients, offset = fit_detectors([rows[i] for i in some], labels[some])
     place = np.nanmean(labels[some] / lengths[some, None], axis=0)
@@ -55,7 +55,7 @@ def spread_labels(changes: Changes, states: Sequence[Float], labels: Float) -> F
         score = raw / np.maximum(np.abs(raw).max(axis=0), 1e-9)
         score = score - PLACE * np.minimum(away**2, 4) / 4 + EVIDENCE * evidence[i][:, None]
         if order is None:
-            steps = score.argmax(axis=0)
+            steps = np.asarray(score.argmax(axis=0), np.int64)
         else:
             steps = _ordered(score[:, order])[np.argsort(order)]
         there = raw[steps, np.arange(len(steps))] >= ABSENT

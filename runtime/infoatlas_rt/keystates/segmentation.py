@@ -176,7 +176,9 @@ class Segmentation:
         return mean, np.linalg.inv(np.linalg.cholesky(covariance))
 
 
-def ranked_cuts(states: Sequence[Float], lag: int, rest: Float, count: int) -> tuple[Int, Float]:
+def ranked_cuts(
+    states: Sequence[NDArray[np.float64]], lag: int, rest: NDArray[np.float64], count: int
+) -> tuple[Int, NDArray[np.float64]]:
     """Boundaries of phases, strongest first.
 
     Parameters
@@ -210,7 +212,9 @@ def ranked_cuts(states: Sequence[Float], lag: int, rest: Float, count: int) -> t
     return steps.astype(np.int64), strength[ranked]
 
 
-def motion_scores(states: Sequence[Float], lag: int, rest: Float) -> Float:
+def motion_scores(
+    states: Sequence[NDArray[np.float64]], lag: int, rest: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Increments over one and three lags as pooled normal scores of unit variance.
 
     Increments below `rest` are exactly 0: ranks would scale the noise of a robot at rest up to the
@@ -236,7 +240,9 @@ def motion_scores(states: Sequence[Float], lag: int, rest: Float) -> Float:
     return np.asarray((scores / scores.std(axis=1, keepdims=True)).T)
 
 
-def rest_limits(states: Sequence[Float], resolution: Float | None = None) -> Float:
+def rest_limits(
+    states: Sequence[NDArray[np.float64]], resolution: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
     """Increments of raw states below these count as rest [d].
 
     The resolution, or STILL of the coordinate's range between its 0.1% and 99.9% quantiles.
@@ -246,10 +252,12 @@ def rest_limits(states: Sequence[Float], resolution: Float | None = None) -> Flo
     return np.asarray(limits if resolution is None else np.maximum(limits, resolution))
 
 
-def increments(states: Float, lag: int, rest: Float) -> Float:
+def increments(
+    states: NDArray[np.float64], lag: int, rest: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """States [T, p] minus those `lag` steps before [T - lag, p]; 0 where that is below `rest`."""
     found = states[lag:] - states[:-lag]
-    return np.where(np.abs(found) < rest, 0.0, found)
+    return np.asarray(np.where(np.abs(found) < rest, 0.0, found))
 
 
 def _rows(starts: Int, lengths: Int) -> Int:

@@ -231,7 +231,7 @@ class LiveFilter:
         Returns rows and the key states detected there, without stamps.
         """
         self.step[rows] += 1
-        path = self._path.push(rows, states)
+        path = self._path.push(states, rows)
         if self._parts > 1:  # slower than the demonstrations: working steps in between
             before = np.where(self.step[rows, None] > 0, self._newest[rows], path)
             self._newest[rows] = path

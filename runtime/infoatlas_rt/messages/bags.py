@@ -265,7 +265,6 @@ def load_demonstrations(
                 f"first bag has {', '.join(names)}: choose them with --field or --joints"
             )
         names = extractor.names
-        gaps.append(np.diff(stamps))
         states.append(np.stack(rows))
         intervals[bag_path.name] = np.diff(times)
     lengths = np.array([len(rows) for rows in states], np.int64)

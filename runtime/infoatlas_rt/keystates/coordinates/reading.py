@@ -31,7 +31,7 @@ def read_coordinates(
     orientation: Mapping[Any, str] | str | None = None,
     ignore: Sequence[int | str] = (),
     resolution: Any = None,
-) -> tuple[Coordinates, list[Float], list[tuple[int, int]]]:
+) -> tuple[Coordinates, list[Float], list[Float], list[tuple[int, int]]]:
     """Read the raw states of demonstrations.
 
     Parameters
@@ -52,6 +52,8 @@ def read_coordinates(
     Returns
     -------
     coordinates : Coordinates
+    repaired : list of [T_i, d] float64
+        The states, with frames that are no measurement replaced.
     paths : list of [T_i, p] float64
         Coordinates of each demonstration, with frames that are no measurement replaced.
     outliers : list of (demonstration, step)
@@ -118,7 +120,8 @@ def read_coordinates(
         tuple(np.flatnonzero(clock | ignored).tolist()),
         tuple(notes),
     )
-    return made, np.split(path, bound[1:-1]), faults.frames(bound)
+    repaired = np.split(np.ascontiguousarray(columns.T), bound[1:-1])
+    return made, repaired, np.split(path, bound[1:-1]), faults.frames(bound)
 
 
 def _layout(groups: Sequence[Group], plain: Bool) -> list[tuple[int, int]]:
