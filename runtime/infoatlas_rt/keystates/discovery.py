@@ -156,10 +156,11 @@ def discover_keystates(
         steps, local, depth = pointwise.discover(
             raw, k=count, lag=apart, estimator=estimator, executor=executor
         )
-        found = Steps(np.ma.masked_array(steps, False), depth)
+        found = Steps(np.ma.masked_array(steps, np.zeros(steps.shape, bool)), depth)
     elif method == "phase":
         boundaries, strength = _phases(recordings, count)
-        found = Steps(timing.recorded(np.ma.masked_array(boundaries, False)), strength)
+        none = np.zeros(boundaries.shape, bool)
+        found = Steps(np.ma.masked_array(timing.recorded(boundaries), none), strength)
     else:
         listed = [gripper] if isinstance(gripper, str | int) else list(gripper)
         chosen = [c for g in listed for c in columns_of(g, trajectories.names, width, "gripper")]

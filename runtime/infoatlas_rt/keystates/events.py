@@ -28,6 +28,7 @@ ALIKE = 0.3  # cosine of the signatures of one kind, at least
 REPEAT = 0.8  # cosine of the signatures of two kinds that are one kind, repeated
 KEPT = 0.2  # share of the demonstrations that a kind is in, at least
 SAME = 0.1  # seconds within which a boundary of phases adds nothing to a better candidate
+STEADY = 1.5  # nats: mean of the two largest b, below which no coordinate moves in bursts
 NEAR = 0.25  # seconds: a change so near to a boundary of phases is that boundary
 
 
@@ -130,6 +131,9 @@ def interleave(
 ) -> list[Candidates]:
     """The best `count` of each demonstration: two candidates, a boundary of phases, and so on.
 
+    Where hardly any coordinate moves in bursts, candidates are hardly ranked, and it is two
+    boundaries, a candidate, and so on.
+
     Parameters
     ----------
     changes, states, candidates
@@ -144,13 +148,14 @@ def interleave(
         In order of rank. Boundaries within 0.1 s of a better candidate add nothing.
     """
     apart = changes.timing.steps(SAME)
+    steady = np.sort(changes.burst)[-2:].mean() < STEADY
     chosen = []
     for own, phases, x in zip(candidates, boundaries.tolist(), states, strict=True):
         events = list(zip(own.steps.tolist(), range(len(own.steps)), strict=True))
         cuts = [(step, -1) for step in phases]
         taken: list[tuple[int, int]] = []
         for turn in range(3 * (len(events) + len(cuts))):
-            queue = cuts if turn % 3 == 2 else events
+            queue = cuts if (turn % 3 == 2) != steady else events
             while queue and len(taken) < count:
                 step, row = queue.pop(0)
                 if all(abs(step - other) > apart for other, _ in taken):
