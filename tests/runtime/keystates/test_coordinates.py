@@ -395,6 +395,14 @@ def test_faults_in_several_demonstrations():
     assert outliers == [(1, 10), (2, 50), (4, 44), (6, 0), (8, 70), (8, 71)]
 
 
+def test_dropped_frame_of_wrapped_angles():
+    rng = np.random.default_rng(4)
+    states = [(smooth(rng, 200, 5, 2.0) + np.pi) % (2 * np.pi) - np.pi for _ in range(8)]
+    states[3][100] = 0.0
+    made, _, outliers = read_coordinates(states)
+    assert set(made.kinds) == {"angle"} and outliers == [(3, 100)]
+
+
 def test_fault_in_a_single_demonstration():
     (state,) = recorded(1)
     state[30, 0] = 1e4

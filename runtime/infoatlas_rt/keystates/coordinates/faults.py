@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .orientation import ANGLE, Bool, Float, Group, angles_between, held, quaternions, valid
+from .orientation import ANGLE, EULER, Bool, Float, Group, angles_between, held, quaternions, valid
 from .outliers import FAR, JUMP, Int, dropped_frames, far_out
 from .recognition import few_values
 
@@ -104,6 +104,10 @@ def find_faults(columns: Float, first: Bool, groups: Sequence[Group], plain: Boo
     """
     d, n = columns.shape
     jump = np.abs(np.diff(columns, axis=1, prepend=columns[:, :1]))
+    for group in groups:
+        if group.kind in (ANGLE, EULER):
+            at = list(group.columns)
+            jump[at] = np.abs(jump[at] - group.turn * np.rint(jump[at] / group.turn))
     jump[:, first] = 0.0
     kth = max(0, n - 1 - 4 * (1 + int(first.sum()) // 10))
     usual = np.partition(jump, kth, axis=1)[:, kth]  # above it: at most the faults looked for

@@ -277,22 +277,26 @@ def _jumps_explained(group: Group, columns: Float, first: Bool) -> float | None:
     if (~good).sum() > allowed(len(good)):
         return None
     values = columns.T[held(good, first)]
-    q = quaternions(group, values)
-    values = values * (2 * np.pi / group.turn)
-    inner = ~first[1:]
-    before, after = values[:-1][inner], values[1:][inner]
-    change, angle = np.abs(after - before), angles_between(q[:-1], q[1:])[inner]
+    size = values * (2 * np.pi / group.turn)
+    inner = np.flatnonzero(~first[1:])
+    before, after = size[inner], size[inner + 1]
+    change = np.abs(after - before)
     length = np.sqrt((change**2).sum(axis=1))
     if group.kind == VECTOR:
         jumps = length > 5.0
-        if np.abs(values).max() > 2 * np.pi + 0.1 or length[~jumps].max(initial=0.0) > 3.5:
+        if np.abs(size).max() > 2 * np.pi + 0.1 or length[~jumps].max(initial=0.0) > 3.5:
             return None
     else:
         jumps = length > 2.0
         limits = np.array([np.pi, np.pi / 2, np.pi]) + 0.02
-        if (np.abs(values) > limits).any():
+        if (np.abs(size) > limits).any():
             return None
-    turns = angle[jumps]
+    at = inner[jumps]
+    turns = angles_between(quaternions(group, values[at]), quaternions(group, values[at + 1]))
+    if (turns > 1.0).sum() > len(turns) / 2:  # no rotation: do not look at all the other rows
+        return None
+    q = quaternions(group, values)
+    angle = angles_between(q[:-1], q[1:])[inner]
     explained = turns <= 2 * float(angle[~jumps].max(initial=0.0)) + 0.05
     if not explained.any() or (~explained).sum() > min(6, explained.sum()):
         return None
