@@ -241,7 +241,6 @@ def paths(
         values = values[held(valid(group, values), first)]
         if group.kind == ANGLE:
             turns = np.rint(np.diff(values[:, 0], prepend=values[0, 0]) / group.turn)
-            turns[first] = 0.0
             turns = np.cumsum(turns)
             turns -= np.repeat(turns[bound[:-1]], np.diff(bound))
             turned[g] = values - group.turn * turns[:, None]

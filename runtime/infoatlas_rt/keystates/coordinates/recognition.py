@@ -100,7 +100,8 @@ def angle_in_degrees(values: Float) -> bool:
 def few_values(column: Float) -> bool:
     """Whether a column has so few different values that it is no continuous coordinate."""
     some = column[:: max(1, len(column) // 512)]
-    return len(np.unique(some)) <= FEW and len(np.unique(column)) <= FEW
+    most = min(FEW, len(column) // 2)
+    return len(np.unique(some)) <= most and len(np.unique(column)) <= most
 
 
 def label(columns: Sequence[int], names: Sequence[str]) -> str:
@@ -141,6 +142,11 @@ def _compensated(squares: Float) -> bool:
     return bool(single > 0 and squares.sum(axis=0).std() <= 0.1 * single)
 
 
+def _stepped(values: Float) -> bool:
+    """Whether the column of [m, n] that varies most has few values, as those of one-hot codes."""
+    return few_values(values[values.clip(-1, 1).std(axis=1).argmax()])
+
+
 def _matrices(columns: Float) -> list[Group]:
     """Orthonormal rows, next to each other or, in poses of 4 x 4 numbers, every four columns."""
     d = len(columns)
@@ -166,9 +172,8 @@ def _orthonormal(values: Float, rows: int) -> bool:
     near = _near(error, 2 * UNIT)
     if near is None:
         return False
-    # One-hot columns are whole numbers, and a direction that does not turn proves nothing.
-    whole = (values[:, near] == np.rint(values[:, near])).all()
-    return not whole and any(_compensated(row[:, near] ** 2) for row in m)
+    # A direction that does not turn proves nothing.
+    return not _stepped(values) and any(_compensated(row[:, near] ** 2) for row in m)
 
 
 def _quaternions(columns: Float, first: Bool, names: Sequence[str]) -> list[Group]:
@@ -185,7 +190,7 @@ def _quaternions(columns: Float, first: Bool, names: Sequence[str]) -> list[Grou
         values = columns[c : c + 4]
         error = np.abs((values**2).sum(axis=0) - 1)
         near = _near(error, tolerance)
-        if near is None or (values[:, near] == np.rint(values[:, near])).all():
+        if near is None or _stepped(values):
             continue
         if not hinted and not _compensated(values[:, near] ** 2):
             good = near[1:] & near[:-1] & ~first[1:]
