@@ -30,7 +30,8 @@ Int = NDArray[np.int64]
 WINDOWS = (0.15, 0.2, 0.3, 0.4, 0.6)  # seconds on either side of a step
 APART = 0.5  # seconds between two candidates, at least
 DATING = 0.2  # seconds by which a candidate is moved to the sharpest change near it
-EDGE = 0.5  # seconds at the start: the first motion is no boundary
+EDGE = 0.5  # seconds at the start, or START of a demonstration: the first motion is no boundary
+START = 0.05
 SPEED = 0.35  # seconds over which a second difference is compared with the speed
 SIDE = 0.3  # seconds on either side that a signature describes
 CANDIDATES = 20  # of a demonstration
@@ -113,7 +114,7 @@ class Changes:
         curves = self.curves(states)
         reach, apart = self.timing.steps(DATING), self.timing.steps(APART)
         near = max(1, round(apart * 0.3))
-        edge = self.timing.steps(EDGE)
+        edge = min(self.timing.steps(EDGE), max(2, int(START * len(states))))
         total = np.zeros(curves.shape[1])
         for curve in curves:
             height = relative(curve)

@@ -164,7 +164,7 @@ def interleave(
         steps = np.array([step for step, _ in taken], np.int64)
         score = np.array([own.score[row] if row >= 0 else np.nan for _, row in taken])
         for i in np.flatnonzero(np.isnan(score)):  # a boundary ranks with its neighbour
-            score[i] = score[i - 1] if i else 0.0
+            score[i] = score[i - 1] if i else own.score.max(initial=0.0)
         chosen.append(Candidates(steps, score, changes.signatures(x, steps)))
     return chosen
 

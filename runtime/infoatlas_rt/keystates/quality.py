@@ -70,8 +70,10 @@ def assess(
     there = ~np.isnan(steps)
     common = found.shared & (there.mean(axis=0) >= COMMON)
     kinds = np.unique(found.kind[found.shared])
-    times = np.array([there[:, found.shared & (found.kind == kind)].sum(axis=1) for kind in kinds])
-    usual = np.median(times, axis=1) if len(kinds) else np.zeros(0)
+    times = np.zeros((len(kinds), len(states)), np.int64)
+    for row, kind in zip(times, kinds, strict=True):
+        row[:] = there[:, found.shared & (found.kind == kind)].sum(axis=1)
+    usual = np.median(times, axis=1)
     likeness = _likeness(changes, states, np.where(found.shared, steps, np.nan))
     middle = np.nanmedian(likeness) if not np.isnan(likeness).all() else np.nan
     scale = 1.4826 * np.nanmedian(np.abs(likeness - middle)) if not np.isnan(middle) else np.nan

@@ -163,7 +163,8 @@ class Segmentation:
     def _log_density(self, sample: Float, scores: Float) -> Float:
         """Log-density [n] of scores under the Gaussian of a sample, up to a constant."""
         mean, whitening = self._gaussian(sample)
-        white = (scores - mean.astype(scores.dtype)) @ whitening.T.astype(scores.dtype)
+        white = scores @ whitening.T.astype(scores.dtype)
+        white -= (whitening @ mean).astype(scores.dtype)
         squares = np.einsum("ij,ij->i", white, white).astype(np.float64)
         return np.asarray(np.log(np.diagonal(whitening)).sum() - 0.5 * squares)
 

@@ -17,6 +17,7 @@ Float = NDArray[np.float64]
 FASTEST = 30.0  # working steps a second, at most
 NOMINAL = 20.0  # working steps a second where the rate is not known
 COHERENT = 8  # working steps over which motion keeps half of its autocovariance, at most
+FEWEST = 60  # working steps of a demonstration, at least, where the rate is not known
 LONGEST = 64  # recorded steps over which that is looked for
 
 
@@ -69,7 +70,7 @@ def choose_timing(
         Recorded steps a second (Hz). With it, the stride gives 30 working steps a second at
         most.
         Without it, a working step is so long that motion keeps half of its autocovariance for 8
-        working steps at most: the median over coordinates.
+        working steps at most (the median over coordinates), and a demonstration has 60 or more.
     stride : int, optional
         Decides, if given.
 
@@ -94,4 +95,5 @@ def choose_timing(
     top = np.maximum(covariance[2:5].max(axis=0), 1e-300)
     kept = (covariance[2:] >= 0.5 * top) & (count[2:, None] > 0)
     coherent = 2 + np.where(kept.all(axis=0), len(kept), kept.argmin(axis=0))
-    return Timing(max(1, int(np.median(coherent)) // COHERENT), None)
+    most = int(np.median([len(s) for s in states])) // FEWEST
+    return Timing(max(1, min(int(np.median(coherent)) // COHERENT, most)), None)

@@ -230,6 +230,8 @@ class LiveFilter:
 
         Returns rows and the key states detected there, without stamps.
         """
+        if not len(rows):
+            return []
         self.step[rows] += 1
         path = self._path.push(states, rows)
         if self._parts > 1:  # slower than the demonstrations: working steps in between

@@ -34,7 +34,6 @@ def test_it_reports_what_single_trackers_do(found):
         assert list(tracker.steps[row]) == [step for step, _ in expected]
         assert detected[row] == [at for _, at in expected]
     assert list(tracker.newest) == [1] * 6
-    np.testing.assert_allclose(tracker.probability.sum(axis=1), 1)
 
 
 def test_a_reset_concerns_its_environments_alone(found):
@@ -43,10 +42,10 @@ def test_a_reset_concerns_its_environments_alone(found):
     count = min(len(episode), len(other))
     for state in episode[: count // 2]:
         tracker.push(np.stack([state, state, state]))
-    before = tracker.newest.copy(), tracker.probability
+    before = tracker.newest.copy(), tracker.steps.copy()
     tracker.reset(np.array([False, True, False]))
     assert tracker.newest[1] == -1 and tracker.newest[0] == before[0][0] >= 0
-    np.testing.assert_array_equal(tracker.probability[[0, 2]], before[1][[0, 2]])
+    np.testing.assert_array_equal(tracker.steps[[0, 2]], before[1][[0, 2]])
     for state in other:
         tracker.push(state[None], [1])
     assert list(tracker.steps[1]) == [step for step, _ in alone(found, other)]
@@ -97,5 +96,5 @@ def test_what_cannot_be_followed(found):
         tracker.bonus(np.zeros((2, 6)), np.zeros(3, bool))
     with pytest.raises(InputError, match="envs"):
         VectorTracker(found, 0)
-    with pytest.raises(InputError, match="posterior is 2"):
-        VectorTracker(found, 1, posterior=2)
+    with pytest.raises(InputError, match="every is 2"):
+        VectorTracker(found, 1, every=2)
