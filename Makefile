@@ -154,8 +154,8 @@ summary: .venv-dev/ready
 
 keystates-data: .venv-maniskill/ready
 	$(SIM)/python -m benchmarks.tasks.collect_planned
-	$(SIM)/pip download --quiet --no-deps --dest build/robosuite robosuite==1.4.1
-	$(SIM)/python -m benchmarks.tasks.collect_people build/robosuite/*.whl
+	$(foreach version,0.3.0 1.0.1 1.4.1,$(SIM)/pip download --quiet --no-deps --dest build/robosuite robosuite==$(version) &&) true
+	$(SIM)/python -m benchmarks.tasks.collect_people build/robosuite
 
 fuzz: .venv-dev/ready
 	$(DEV)/python tests/fuzz/run.py --calls 20000 --processes 2 --out benchmarks/results/fuzz.md

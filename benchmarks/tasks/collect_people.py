@@ -1,23 +1,23 @@
-"""Extract what people demonstrated: the teleoperated episodes that robosuite's wheel brings along.
+"""Extract what people demonstrated: the teleoperated episodes that robosuite's wheels bring along.
 
     make keystates-data
-    pip download --no-deps robosuite==1.4.1 --dest build/robosuite
-    python -m benchmarks.tasks.collect_people build/robosuite/*.whl
+    pip download --no-deps robosuite==1.4.1 --dest build/robosuite      # 1.0.1 and 0.3.0 as well
+    python -m benchmarks.tasks.collect_people build/robosuite
 
-Two people hand a hammer from arm to arm (7 episodes); one lifts a cube (3). The recorded states
-are played back in MuJoCo, without simulating, for tool poses and for contacts: an arm grasps when
-both of its fingers touch the object. Needs h5py and mujoco, which ManiSkill's environment has.
+Nothing is simulated: `playback.py` sets the recorded states in MuJoCo, for tool poses and for
+contacts. An arm grasps an object when both of its fingers touch it. Recordings in which several
+objects are placed are kept whole (`*_long`), and cut into demonstrations of one object each
+(`*_place`). Needs h5py and mujoco, which ManiSkill's environment has.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import h5py
 import mujoco
@@ -25,99 +25,183 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from .playback import ASSETS, POSE, Arm, Played, has_moved, play, simulator
+
 OUT = Path(__file__).parent / "data"
-DEMONSTRATIONS = "robosuite/models/assets/demonstrations"
-MOVED = 0.003  # metres, as in collect_planned.py
-POSE = ("x", "y", "z", "qw", "qx", "qy", "qz")
-JOINTS = (*(f"joint{i}" for i in range(1, 8)), "finger1", "finger2")
+AFTER = 12  # steps (0.6 s) after a release, where a recording of several objects is cut
+
+Demonstration = tuple[NDArray[np.float32], dict[str, NDArray[np.bool_]], list[str]]
+
+
+def panda(number: int = 0, tool: str = "gripper{}_eef", suffix: str = "") -> Arm:
+    """An arm of robosuite 1.x."""
+    return Arm(
+        joints=tuple(f"robot{number}_joint{i}" for i in range(1, 8)),
+        fingers=(f"gripper{number}_finger_joint1", f"gripper{number}_finger_joint2"),
+        pads=(f"gripper{number}_leftfinger", f"gripper{number}_rightfinger"),
+        tool=tool.format(number),
+        suffix=suffix,
+    )
+
+
+def two_fingers(side: str, joints: str, suffix: str = "") -> Arm:
+    """An arm of robosuite 0.3.0: Sawyer's, or one of Baxter's."""
+    fingers = (f"{side[0]}_gripper_l_finger", f"{side[0]}_gripper_r_finger")
+    return Arm(
+        joints=tuple(f"{side}_{joint}" for joint in joints.split()),
+        fingers=(f"{fingers[0]}_joint", f"{fingers[1]}_joint"),
+        pads=fingers,
+        tool=f"{side}_hand",
+        suffix=suffix,
+    )
+
+
+SAWYER = two_fingers("right", "j0 j1 j2 j3 j4 j5 j6")
+BAXTER = "s0 s1 e0 e1 w0 w1 w2"
+BINS = {"milk": "Milk0", "bread": "Bread0", "cereal": "Cereal0", "can": "Can0"}
+NUTS = {"square_nut": "SquareNut0", "round_nut": "RoundNut0"}
+STACK = {"cube_a": "cubeA"}
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A file of episodes: its arms by the suffix of their columns, and the object."""
+    """Files of a wheel that make up a set of demonstrations.
 
-    file: str
-    arms: tuple[str, ...]
-    thing: str
+    Attributes
+    ----------
+    version : str
+        Of robosuite.
+    folders : dict
+        Folder of a file, demo.hdf5 -> the objects in it by name, and what their bodies are called.
+    arms : tuple of Arm
+    every : int
+        One of so many recorded states is kept: 20 a second are left of each set.
+    velocities : bool
+        Velocities of the joints are columns too.
+    cut : bool
+        Cut after each release, into demonstrations of one object each.
+    """
+
+    version: str
+    folders: dict[str, dict[str, str]]
+    arms: tuple[Arm, ...]
+    every: int = 1
+    velocities: bool = False
+    cut: bool = False
 
 
 RECORDINGS = {
-    "handover": Recording("handover/panda_panda/demo.hdf5", ("", "_b"), "hammer"),
-    "lift_people": Recording("lift/demo.hdf5", ("",), "cube"),
+    "handover": Recording(
+        "1.4.1",
+        {"handover/panda_panda": {"hammer": "hammer_root"}},
+        (panda(), panda(1, suffix="_b")),
+        velocities=True,
+    ),
+    "lift_people": Recording("1.4.1", {"lift": {"cube": "cube_main"}}, (panda(),), velocities=True),
+    "panda_place": Recording(
+        "1.0.1",
+        {"pick-place/panda": BINS, "nut-assembly/panda": NUTS, "stack/panda": STACK},
+        (panda(tool="robot{}_right_hand"),),
+        cut=True,
+    ),
+    "sawyer_place": Recording(
+        "0.3.0",
+        {"SawyerPickPlace": BINS, "SawyerNutAssembly": NUTS, "SawyerStack": STACK},
+        (SAWYER,),
+        every=5,
+        cut=True,
+    ),
+    "sawyer_pickplace_long": Recording("0.3.0", {"SawyerPickPlace": BINS}, (SAWYER,), every=5),
+    "sawyer_nut_long": Recording("0.3.0", {"SawyerNutAssembly": NUTS}, (SAWYER,), every=5),
+    "baxter_lift": Recording(
+        "0.3.0",
+        {"BaxterLift": {"pot": "pot"}},
+        (two_fingers("right", BAXTER), two_fingers("left", BAXTER, "_b")),
+        every=5,
+    ),
 }
 
 
-def simulator(xml: str, assets: Path) -> mujoco.MjModel:
-    """The recorded model, with its files found in the wheel."""
-    xml = re.sub(r'file="[^"]*?/robosuite/models/assets/', f'file="{assets}/', xml)
-    return mujoco.MjModel.from_xml_string(xml)
+def episodes(recording: Recording, assets: Path) -> Iterator[Played]:
+    """The recorded episodes, played back."""
+    for folder, things in recording.folders.items():
+        with h5py.File(assets / "demonstrations" / folder / "demo.hdf5") as file:
+            keys = sorted(file["data"], key=lambda key: int(key.split("_")[1]))
+            for key in tqdm(keys, desc=folder):
+                demo = file["data"][key]
+                states = demo["states"][:: recording.every]
+                model = _model(demo.attrs["model_file"], assets, folder)
+                yield play(model, states, recording.arms, things, recording.velocities)
 
 
-def play(
-    states: NDArray[np.float64], model: mujoco.MjModel, recording: Recording
-) -> tuple[NDArray[np.float32], dict[str, NDArray[np.bool_]], list[str]]:
-    """States [T, d], flags [T] and names of an episode, from recorded (time, qpos, qvel)."""
-    data = mujoco.MjData(model)
-    rows, held = [], {arm: [] for arm in recording.arms}
-    for state in states:
-        data.qpos[:], data.qvel[:] = state[1 : 1 + model.nq], state[1 + model.nq :]
-        mujoco.mj_forward(model, data)
-        row, names = [], []
-        for i, arm in enumerate(recording.arms):
-            joints = slice(9 * i, 9 * i + 9)
-            tool = data.body(f"gripper{i}_eef")
-            row += [data.qpos[joints], data.qvel[joints], tool.xpos, tool.xquat]
-            for kind in ("position", "velocity"):
-                names += [f"{joint}{arm}.{kind}" for joint in JOINTS]
-            names += [f"tool{arm}.{axis}" for axis in POSE]
-            held[arm].append(holds(model, data, i, recording.thing))
-        thing = data.qpos[9 * len(recording.arms) :]
-        row.append(thing)
-        names += [f"{recording.thing}.{axis}" for axis in POSE]
-        rows.append(np.concatenate(row).astype(np.float32))
-    played = np.array(rows)
-    place = played[:, -7:-4]
-    away = np.linalg.norm(place - place[1], axis=1) >= MOVED
-    away[0] = False
-    flags = {f"is_grasped{arm}": np.array(values) for arm, values in held.items()}
-    flags["has_moved"] = np.logical_or.accumulate(away)
-    return played, flags, names
+def _model(description: str, assets: Path, folder: str) -> mujoco.MjModel:
+    """The model of an episode, from its description or from the name of a file of it."""
+    if not description.lstrip().startswith("<"):
+        description = (assets / "demonstrations" / folder / "models" / description).read_text()
+    return simulator(description, assets)
 
 
-def holds(model: mujoco.MjModel, data: mujoco.MjData, arm: int, thing: str) -> bool:
-    """Both fingers of an arm touch the object."""
-    touched = set()
-    for contact in data.contact:
-        pair = [model.geom(int(geom)).name for geom in contact.geom]
-        for one, other in (pair, pair[::-1]):
-            if one.startswith(thing):
-                for finger in (1, 2):
-                    if other.startswith(f"gripper{arm}_finger{finger}"):
-                        touched.add(finger)
-    return len(touched) == 2
+def whole(played: Played) -> Demonstration:
+    """States [T, d], flags [T] and names of an episode with all of its objects."""
+    alone = len(played.things) == 1
+    flags = {
+        f"is_grasped{suffix}" + ("" if alone else f"_{thing}"): held
+        for (suffix, thing), held in played.held.items()
+    }
+    for thing, pose in played.things.items():
+        flags["has_moved" + ("" if alone else f"_{thing}")] = has_moved(pose[:, :3])
+    names = [f"{thing}.{axis}" for thing in played.things for axis in POSE]
+    return (
+        np.concatenate([played.arms, *played.things.values()], axis=1),
+        flags,
+        played.arm_names + names,
+    )
+
+
+def cut(played: Played) -> Iterator[Demonstration]:
+    """The same for each object, from `AFTER` steps after the release of the one before it.
+
+    The last demonstration lasts to the end of the recording. Objects that are never grasped are
+    left out.
+    """
+    releases = sorted(
+        (int(np.flatnonzero(held)[-1]), thing)
+        for (_, thing), held in played.held.items()
+        if held.any()
+    )
+    start = 0
+    for number, (release, thing) in enumerate(releases, start=1):
+        end = len(played.arms) if number == len(releases) else release + AFTER
+        steps = slice(start, end)
+        pose = played.things[thing][steps]
+        flags = {
+            f"is_grasped{suffix}": held[steps]
+            for (suffix, other), held in played.held.items()
+            if other == thing
+        }
+        flags["has_moved"] = has_moved(pose[:, :3])
+        states = np.concatenate([played.arms[steps], pose], axis=1)
+        yield states, flags, played.arm_names + [f"object.{axis}" for axis in POSE]
+        start = end
 
 
 def extract(name: str, root: Path, out: Path) -> Path:
     """Write OUT/NAME.npz from the files of the wheel, unpacked under `root`."""
     recording = RECORDINGS[name]
-    episodes: list[Any] = []
-    with h5py.File(root / DEMONSTRATIONS / recording.file) as file:
-        keys = sorted(file["data"], key=lambda key: int(key.split("_")[1]))
-        for key in tqdm(keys, desc=name):
-            demo = file["data"][key]
-            model = simulator(demo.attrs["model_file"], root / "robosuite/models/assets")
-            episodes.append(play(demo["states"][:], model, recording))
+    demos: list[Demonstration] = []
+    for played in episodes(recording, root / ASSETS):
+        demos += cut(played) if recording.cut else [whole(played)]
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"{name}.npz"
     np.savez_compressed(
         path,
-        states=np.concatenate([states for states, _, _ in episodes]),
-        lengths=np.array([len(states) for states, _, _ in episodes], np.int64),
-        names=np.array(episodes[0][2]),
-        seeds=np.arange(len(episodes)),
+        states=np.concatenate([states for states, _, _ in demos]),
+        lengths=np.array([len(states) for states, _, _ in demos], np.int64),
+        names=np.array(demos[0][2]),
+        seeds=np.arange(len(demos)),
         **{
-            flag: np.concatenate([flags[flag] for _, flags, _ in episodes])
-            for flag in sorted(episodes[0][1])
+            flag: np.concatenate([flags[flag] for _, flags, _ in demos])
+            for flag in sorted(demos[0][1])
         },
     )
     return path
@@ -125,15 +209,21 @@ def extract(name: str, root: Path, out: Path) -> Path:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("wheel", type=Path, help="of robosuite 1.4.1")
+    parser.add_argument("wheels", type=Path, help="folder of the wheels of robosuite")
+    parser.add_argument("sets", nargs="*", default=list(RECORDINGS), help="%(default)s")
     parser.add_argument("--out", type=Path, default=OUT, help="folder (%(default)s)")
     chosen = parser.parse_args()
-    with TemporaryDirectory() as folder, zipfile.ZipFile(chosen.wheel) as wheel:
-        wanted = [n for n in wheel.namelist() if n.startswith("robosuite/models/assets/")]
-        wheel.extractall(folder, wanted)
-        for name in RECORDINGS:
-            path = extract(name, Path(folder), chosen.out)
-            print(f"{path}: {path.stat().st_size / 1e6:.2f} MB")
+    unknown = set(chosen.sets) - set(RECORDINGS)
+    if unknown:
+        parser.error(f"no set {', '.join(sorted(unknown))}: there are {', '.join(RECORDINGS)}")
+    for version in sorted({RECORDINGS[name].version for name in chosen.sets}):
+        (wheel,) = chosen.wheels.glob(f"robosuite-{version}-*.whl")
+        with TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as files:
+            files.extractall(folder, [n for n in files.namelist() if n.startswith(ASSETS)])
+            for name in chosen.sets:
+                if RECORDINGS[name].version == version:
+                    path = extract(name, Path(folder), chosen.out)
+                    print(f"{path}: {path.stat().st_size / 1e6:.2f} MB")
 
 
 if __name__ == "__main__":

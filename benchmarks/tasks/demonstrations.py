@@ -36,6 +36,17 @@ RELEASE = Event("release", "is_grasped", "last", "the last step at which they do
 CONTACT = Event("contact", "has_moved", "first", "the object is 3 mm from where it lay")
 ALIGNED = Event("aligned", "aligned", "first", "on the axis of the hole, before it is pushed in")
 TAKEN = Event("taken", "is_grasped_b", "first", "both fingers of the other arm touch the object")
+BINS = ("milk", "bread", "cereal", "can")
+NUTS = ("square_nut", "round_nut")
+
+
+def each(things: tuple[str, ...]) -> tuple[Event, ...]:
+    """Grasp and release of each object."""
+    return tuple(
+        replace(event, name=f"{event.name} {thing}", flag=f"{event.flag}_{thing}")
+        for thing in things
+        for event in (GRASP, RELEASE)
+    )
 
 
 @dataclass(frozen=True)
@@ -47,11 +58,15 @@ class Task:
     title : str
     path : Path
     events : tuple of Event
-        In order of time.
+        In order of time, if `ordered`.
     chosen_on : bool
         Settings of methods, ours and peers, were chosen on this task, and on no other.
     people : bool
-        Teleoperated by people; the others are by motion planners.
+        Teleoperated by people; the others are by motion planners or scripted policies.
+    rate : float
+        Steps a second, Hz.
+    ordered : bool
+        The events happen in the same order in all trajectories.
     """
 
     title: str
@@ -59,6 +74,8 @@ class Task:
     events: tuple[Event, ...]
     chosen_on: bool = False
     people: bool = False
+    rate: float = 20.0
+    ordered: bool = True
 
 
 TASKS = {
@@ -73,6 +90,36 @@ TASKS = {
         "Handover (people)", DATA / "handover.npz", (GRASP, TAKEN, RELEASE), people=True
     ),
     "lift_people": Task("Lift (people)", DATA / "lift_people.npz", (GRASP,), people=True),
+}
+
+# No planner made these. The published pages have the tasks above alone.
+UNPLANNED = {
+    "sawyer_place": Task(
+        "Placing (people, Sawyer)", DATA / "sawyer_place.npz", (GRASP, RELEASE), people=True
+    ),
+    "sawyer_pickplace_long": Task(
+        "Four objects into bins (people, Sawyer)",
+        DATA / "sawyer_pickplace_long.npz",
+        each(BINS),
+        people=True,
+        ordered=False,
+    ),
+    "sawyer_nut_long": Task(
+        "Two nuts onto pegs (people, Sawyer)",
+        DATA / "sawyer_nut_long.npz",
+        each(NUTS),
+        people=True,
+        ordered=False,
+    ),
+    "panda_place": Task(
+        "Placing (people, Panda)", DATA / "panda_place.npz", (GRASP, RELEASE), people=True
+    ),
+    "baxter_lift": Task(
+        "Two-arm lift (people, Baxter)",
+        DATA / "baxter_lift.npz",
+        (TAKEN, GRASP),
+        people=True,
+    ),
 }
 
 
@@ -125,23 +172,37 @@ class Demonstrations:
 
 def load(task: str, number: int | None = None) -> Demonstrations:
     """Demonstrations of a task, the first `number` of them if given."""
-    demonstrations = read(TASKS[task].path, TASKS[task].events)
+    chosen = {**TASKS, **UNPLANNED}[task]
+    demonstrations = read(chosen.path, chosen.events)
     return demonstrations if number is None else demonstrations.subset(slice(number))
 
 
-def read(path: Path, events: tuple[Event, ...]) -> Demonstrations:
-    """Demonstrations from a file like those of the tasks."""
+def read(path: Path, events: tuple[Event, ...] | None = None) -> Demonstrations:
+    """Demonstrations from a file like those of the tasks.
+
+    Parameters
+    ----------
+    path : Path
+    events : tuple of Event, optional
+        From the flags in the file. Without them, the events are those that the file lists:
+        `event_names` [E] and `event_times` [N, E] in steps, NaN where there is none.
+    """
     with np.load(path, allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
     ends = np.cumsum(arrays["lengths"])
     steps = [slice(end - n, end) for end, n in zip(ends, arrays["lengths"], strict=True)]
-    times = np.array([[when(event, arrays[event.flag][i]) for event in events] for i in steps])
+    if events is None:
+        called = tuple(map(str, arrays["event_names"]))
+        times = arrays["event_times"].astype(np.float64)
+    else:
+        called = tuple(event.name for event in events)
+        times = np.array([[when(event, arrays[event.flag][i]) for event in events] for i in steps])
     return Demonstrations(
         trajectories=[arrays["states"][i].astype(np.float64) for i in steps],
         names=tuple(map(str, arrays["names"])),
-        events=tuple(event.name for event in events),
+        events=called,
         times=times,
-        seeds=arrays["seeds"],
+        seeds=arrays.get("seeds", np.arange(len(steps))),
     )
 
 

@@ -1,0 +1,158 @@
+"""Play recorded states of robosuite's simulator back in MuJoCo: tool poses, and who touches what.
+
+Nothing is simulated: each recorded state is set, and MuJoCo computes poses and contacts from it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+MOVED = 0.003  # metres, as in collect_planned.py
+POSE = ("x", "y", "z", "qw", "qx", "qy", "qz")
+ASSETS = "robosuite/models/assets"
+
+
+@dataclass(frozen=True)
+class Arm:
+    """What an arm's parts are called in the model.
+
+    Attributes
+    ----------
+    joints : tuple of str
+        From the base to the hand.
+    fingers : tuple of two str
+        Joints of the fingers.
+    pads : tuple of two str
+        Bodies of the fingers; what hangs on them belongs to them.
+    tool : str
+        Body whose pose is recorded.
+    suffix : str
+        Of the arm's columns and flags.
+    """
+
+    joints: tuple[str, ...]
+    fingers: tuple[str, str]
+    pads: tuple[str, str]
+    tool: str
+    suffix: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """An episode.
+
+    Attributes
+    ----------
+    arms : [T, a] float32
+        Joints (rad, m), rad/s if velocities are asked for, and poses (m, quaternion) of the tools.
+    arm_names : list of a str
+    things : dict of [T, 7] float32
+        Pose of each object (m, quaternion, w first), by its name.
+    held : dict of [T] bool
+        By arm's suffix and object: both fingers touch the object.
+    touched : dict of [T] bool
+        By arm's suffix and object: any finger touches the object.
+    """
+
+    arms: NDArray[np.float32]
+    arm_names: list[str]
+    things: dict[str, NDArray[np.float32]]
+    held: dict[tuple[str, str], NDArray[np.bool_]]
+    touched: dict[tuple[str, str], NDArray[np.bool_]]
+
+
+def simulator(xml: str, assets: Path) -> mujoco.MjModel:
+    """The recorded model, with its files found in the wheel."""
+    xml = re.sub(rf'file="[^"]*?/{ASSETS}/', f'file="{assets}/', xml)
+    # The wheel of robosuite 1.0.1 has one pedestal for all robots, the recorded models one each.
+    for robot in ("panda", "sawyer"):
+        lost = f"{assets}/robots/{robot}/meshes/pedestal.stl"
+        if not Path(lost).exists():
+            xml = xml.replace(lost, f"{assets}/robots/common_meshes/pedestal.stl")
+    return mujoco.MjModel.from_xml_string(xml)
+
+
+def play(
+    model: mujoco.MjModel,
+    states: NDArray[np.float64],
+    arms: tuple[Arm, ...],
+    things: dict[str, str],
+    velocities: bool = False,
+) -> Played:
+    """Play an episode back.
+
+    Parameters
+    ----------
+    model : mujoco.MjModel
+    states : [T, 1 + nq + nv] float64
+        Time, positions and velocities, as recorded.
+    arms : tuple of Arm
+    things : dict
+        Name of an object -> its body.
+    velocities : bool
+        Velocities of the joints are columns too.
+    """
+    data = mujoco.MjData(model)
+    bodies = {name: _below(model, body) for name, body in things.items()}
+    pads = [[_below(model, pad) for pad in arm.pads] for arm in arms]
+    rows: list[NDArray[np.float64]] = []
+    poses: dict[str, list[NDArray[np.float64]]] = {name: [] for name in things}
+    fingers: dict[tuple[str, str], list[int]] = {(a.suffix, t): [] for a in arms for t in things}
+    for state in states:
+        data.qpos[:], data.qvel[:] = state[1 : 1 + model.nq], state[1 + model.nq :]
+        mujoco.mj_forward(model, data)
+        rows.append(np.concatenate([_arm(data, arm, velocities) for arm in arms]))
+        pairs = model.geom_bodyid[data.contact.geom.reshape(-1, 2)]
+        pairs = np.concatenate([pairs, pairs[:, ::-1]])
+        for name, its in bodies.items():
+            start = int(model.jnt_qposadr[model.body(things[name]).jntadr[0]])
+            poses[name].append(data.qpos[start : start + 7].copy())
+            touching = pairs[np.isin(pairs[:, 0], its), 1]
+            for arm, both in zip(arms, pads, strict=True):
+                count = sum(bool(np.isin(touching, pad).any()) for pad in both)
+                fingers[arm.suffix, name].append(count)
+    counts = {key: np.array(values) for key, values in fingers.items()}
+    return Played(
+        arms=np.array(rows, np.float32),
+        arm_names=[name for arm in arms for name in _arm_names(arm, velocities)],
+        things={name: np.array(values, np.float32) for name, values in poses.items()},
+        held={key: count == 2 for key, count in counts.items()},
+        touched={key: count > 0 for key, count in counts.items()},
+    )
+
+
+def has_moved(place: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Whether an object at `place` [T, 3] has been 3 mm from where it lay after the first step."""
+    away = np.linalg.norm(place - place[1], axis=1) >= MOVED
+    away[0] = False
+    return np.logical_or.accumulate(away)
+
+
+def _below(model: mujoco.MjModel, body: str) -> list[int]:
+    """Indices of a body and of all bodies that hang on it."""
+    found = {model.body(body).id}
+    for i in range(model.nbody):  # parents come first
+        if int(model.body_parentid[i]) in found:
+            found.add(i)
+    return sorted(found)
+
+
+def _arm(data: mujoco.MjData, arm: Arm, velocities: bool) -> NDArray[np.float64]:
+    joints = [data.joint(name) for name in (*arm.joints, *arm.fingers)]
+    tool = data.body(arm.tool)
+    parts = [joint.qpos for joint in joints]
+    parts += [joint.qvel for joint in joints] if velocities else []
+    return np.concatenate([*parts, tool.xpos, tool.xquat])
+
+
+def _arm_names(arm: Arm, velocities: bool) -> list[str]:
+    joints = [*(f"joint{i + 1}" for i in range(len(arm.joints))), "finger1", "finger2"]
+    kinds = ("position", "velocity") if velocities else ("position",)
+    names = [f"{joint}{arm.suffix}.{kind}" for kind in kinds for joint in joints]
+    return names + [f"tool{arm.suffix}.{axis}" for axis in POSE]
