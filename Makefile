@@ -35,6 +35,7 @@ DIST = .venv-dist/bin
 GPU ?= .venv-gpu/bin
 BMI  = .venv-bmi/bin
 SIM  = .venv-maniskill/bin
+META = .venv-metaworld/bin
 NATIVE = .venv-native/bin
 ROS  = .venv-ros/bin
 
@@ -152,10 +153,11 @@ policies: .venv-dev/ready .venv-maniskill/ready
 summary: .venv-dev/ready
 	$(DEV)/python -m benchmarks.summary
 
-keystates-data: .venv-maniskill/ready
+keystates-data: .venv-maniskill/ready .venv-metaworld/ready
 	$(SIM)/python -m benchmarks.tasks.collect_planned
 	$(foreach version,0.3.0 1.0.1 1.4.1,$(SIM)/pip download --quiet --no-deps --dest build/robosuite robosuite==$(version) &&) true
 	$(SIM)/python -m benchmarks.tasks.collect_people build/robosuite
+	$(META)/python -m benchmarks.tasks.collect_scripted
 
 fuzz: .venv-dev/ready
 	$(DEV)/python tests/fuzz/run.py --calls 20000 --processes 2 --out benchmarks/results/fuzz.md
@@ -273,5 +275,11 @@ build/bmi/ready: benchmarks/tasks/bmi_samples.py
 	$(SIM)/pip install --quiet --disable-pip-version-check --no-compile -e '.[maniskill,cli]' 'mujoco>=3.1,<4' 'pytest>=8'
 	touch $@
 
+# Meta-World asks for MuJoCo 3.3.0 alone. gymnasium imports packaging without asking for it.
+.venv-metaworld/ready: Makefile
+	$(PYTHON) -m venv .venv-metaworld
+	$(META)/pip install --quiet --disable-pip-version-check --no-compile metaworld==3.1.1 packaging tqdm
+	touch $@
+
 clean:
-	rm -rf .venv .venv-dev .venv-docs .venv-dist .venv-bmi .venv-maniskill .venv-ros .venv-gpu .venv-native build dist
+	rm -rf .venv .venv-dev .venv-docs .venv-dist .venv-bmi .venv-maniskill .venv-metaworld .venv-ros .venv-gpu .venv-native build dist

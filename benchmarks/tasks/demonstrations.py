@@ -36,6 +36,10 @@ RELEASE = Event("release", "is_grasped", "last", "the last step at which they do
 CONTACT = Event("contact", "has_moved", "first", "the object is 3 mm from where it lay")
 ALIGNED = Event("aligned", "aligned", "first", "on the axis of the hole, before it is pushed in")
 TAKEN = Event("taken", "is_grasped_b", "first", "both fingers of the other arm touch the object")
+PADS = Event("grasp", "both_pads", "first", "both pads of the fingers touch the object")
+TOUCH = Event("contact", "touch", "first", "the hand touches the object")
+MOVED = Event("moved", "has_moved", "first", "the object is 3 mm from where it lay")
+NAIL = Event("nail", "has_moved2", "first", "the nail is 3 mm from where it was")
 BINS = ("milk", "bread", "cereal", "can")
 NUTS = ("square_nut", "round_nut")
 
@@ -92,7 +96,14 @@ TASKS = {
     "lift_people": Task("Lift (people)", DATA / "lift_people.npz", (GRASP,), people=True),
 }
 
-# No planner made these. The published pages have the tasks above alone.
+
+def scripted(title: str, file: str, events: tuple[Event, ...], ordered: bool = True) -> Task:
+    """A task of Meta-World; a step is five steps of its simulator, 1/80 s."""
+    return Task(title, DATA / f"{file}.npz", events, rate=80.0, ordered=ordered)
+
+
+# No planner made these. The published pages have the tasks above alone. `panda_place` and
+# `baxter_lift` are for reports: no setting is chosen by them.
 UNPLANNED = {
     "sawyer_place": Task(
         "Placing (people, Sawyer)", DATA / "sawyer_place.npz", (GRASP, RELEASE), people=True
@@ -120,6 +131,12 @@ UNPLANNED = {
         (TAKEN, GRASP),
         people=True,
     ),
+    "mw_pick_place": scripted("pick-place-v3", "mw_pick_place", (PADS,)),
+    "mw_assembly": scripted("assembly-v3", "mw_assembly", (PADS,)),
+    # A knock can open the drawer by 3 mm within a step.
+    "mw_drawer_open": scripted("drawer-open-v3", "mw_drawer_open", (TOUCH, MOVED), ordered=False),
+    "mw_door_open": scripted("door-open-v3", "mw_door_open", (TOUCH, MOVED)),
+    "mw_hammer": scripted("hammer-v3", "mw_hammer", (PADS, NAIL)),
 }
 
 

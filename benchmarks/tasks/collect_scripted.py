@@ -1,0 +1,246 @@
+"""Collect demonstrations of Meta-World's scripted policies, disturbed, for the key-state benchmark.
+
+    make keystates-data
+    .venv-metaworld/bin/python -m benchmarks.tasks.collect_scripted hammer --out build/demos
+
+A motion planner stops before and after each grasp, and that alone shows where key states are. The
+scripted policies do not: here they move on with correlated noise, at a speed that changes, and
+they pause at random, wherever they are. Each task becomes one .npz of successful demonstrations,
+from seed 0 upwards; a seed decides the scene and the disturbances. One step is 1/80 s. The flags,
+from MuJoCo's contacts and poses, stand beside the states.
+
+Needs Meta-World 3.1.1, which has an environment of its own and shares nothing with the rest but
+the files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+from metaworld.env_dict import ALL_V3_ENVIRONMENTS_GOAL_OBSERVABLE as ENVIRONMENTS
+from metaworld.policies import ENV_POLICY_MAP as POLICIES
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+OUT = Path(__file__).parent / "data"
+MOVED = 0.003  # metres, as in collect_planned.py
+LONGEST = 500  # steps, Meta-World's own limit
+AFTER = 10  # steps that success has to last; the demonstration ends with them
+JOINTS = tuple(f"right_j{i}" for i in range(7))
+FINGERS = ("r_close", "l_close")
+HAND = ("right_l6", "right_hand", "hand", "rightclaw", "leftclaw", "rightpad", "leftpad")
+# Of the disturbances; an action of 1 moves the target of the hand by 10 mm a step.
+SPEED = (0.45, 1.0)
+STRETCH = (15, 50)  # steps at one speed
+NOISE, KEPT = 0.1, 0.9  # standard deviation of each axis, and correlation of consecutive steps
+PAUSE = 0.012  # probability that one begins at a step
+PAUSED = (5, 25)  # steps of a pause
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A task of Meta-World.
+
+    Attributes
+    ----------
+    environment : str
+    thing : str
+        Body of the object: its contacts and its orientation. Meta-World's observation says where
+        it is handled.
+    second : bool
+        The observation has a second object, whose first motion counts.
+    """
+
+    environment: str
+    thing: str
+    second: bool = False
+
+
+RECIPES = {
+    "pick_place": Recipe("pick-place-v3", "obj"),
+    "assembly": Recipe("assembly-v3", "asmbly_peg"),
+    "drawer_open": Recipe("drawer-open-v3", "drawer_link"),
+    "door_open": Recipe("door-open-v3", "door_link"),
+    "hammer": Recipe("hammer-v3", "hammer", second=True),
+}
+
+
+class Disturbance:
+    """Changes the actions of a policy: noise, changing speed, pauses."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = np.random.default_rng(seed)
+        self.noise = np.zeros(3)
+        self.speed = 1.0
+        self.stretch = self.paused = 0
+
+    def __call__(self, action: NDArray[np.floating]) -> NDArray[np.float64]:
+        """An action [4] of hand and gripper; the gripper's stays what it is."""
+        draw = self.random
+        fresh = NOISE * np.sqrt(1 - KEPT**2)
+        self.noise = KEPT * self.noise + draw.normal(0, fresh, 3)
+        if self.stretch == 0:
+            self.speed, self.stretch = draw.uniform(*SPEED), int(draw.integers(*STRETCH))
+        if self.paused == 0 and draw.random() < PAUSE:
+            self.paused = int(draw.integers(*PAUSED))
+        self.stretch -= 1
+        changed = np.clip(action, -1, 1).astype(np.float64)
+        changed[:3] = self.speed * changed[:3] + self.noise
+        if self.paused:
+            self.paused -= 1
+            changed[:3] = 0
+        return np.clip(changed, -1, 1)
+
+
+class Recorder:
+    """Keeps states and flags of a running demonstration."""
+
+    def __init__(self, env: Any, recipe: Recipe) -> None:
+        model = env.model
+        self.env, self.recipe = env, recipe
+        things = [model.body(recipe.thing).id]
+        for body in range(model.nbody):  # parents come first
+            if int(model.body_parentid[body]) in things:
+                things.append(body)
+        self.things = np.array(things)
+        self.hand = np.array([model.body(name).id for name in HAND])
+        self.pads = [model.body(name).id for name in ("leftpad", "rightpad")]
+        self.both = self.touch = False
+        # A knock can be over before the step of the policy is.
+        env._step_mujoco_simulation = self._simulate
+        self.states: list[NDArray[np.float64]] = []
+        self.flags: dict[str, list[bool]] = {"both_pads": [], "touch": [], "success": []}
+        self.names = [
+            *(f"joint{i + 1}.position" for i in range(len(JOINTS))),
+            *(f"finger{i + 1}.position" for i in range(len(FINGERS))),
+            *(f"tool.{axis}" for axis in "xyz"),
+            *(f"object.{axis}" for axis in ("x", "y", "z", "qw", "qx", "qy", "qz")),
+            *(f"object2.{axis}" for axis in "xyz" if recipe.second),
+        ]
+
+    def keep(self, observation: NDArray[np.float64], success: bool) -> None:
+        data = self.env.data
+        angles = [data.joint(name).qpos[0] for name in (*JOINTS, *FINGERS)]
+        turned = data.body(self.recipe.thing).xquat
+        second = observation[11:14] if self.recipe.second else []
+        self.states.append(
+            np.concatenate([angles, observation[:3], observation[4:7], turned, second])
+        )
+        now = {"both_pads": self.both, "touch": self.touch, "success": success}
+        for name, value in now.items():
+            self.flags[name].append(value)
+
+    def _simulate(self, control: NDArray[np.float64], number: int) -> None:
+        """A step of the policy: `number` steps of the simulator, with the contacts in any."""
+        model, data = self.env.model, self.env.data
+        data.ctrl[:] = control
+        self.both = self.touch = False
+        for _ in range(number):
+            mujoco.mj_step(model, data)
+            pairs = model.geom_bodyid[data.contact.geom.reshape(-1, 2)]
+            pairs = np.concatenate([pairs, pairs[:, ::-1]])
+            touching = pairs[np.isin(pairs[:, 0], self.things), 1]
+            self.both |= bool(np.isin(self.pads, touching).all())
+            self.touch |= bool(np.isin(touching, self.hand).any())
+        mujoco.mj_rnePostConstraint(model, data)  # as gymnasium does
+
+    def demonstration(self) -> tuple[NDArray[np.float32], dict[str, NDArray[np.bool_]]]:
+        """States [T, d] and flags [T]."""
+        states = np.array(self.states)
+        flags = {name: np.array(values) for name, values in self.flags.items()}
+        if self.recipe.second:  # the hammer settles by more than 3 mm when the scene starts
+            flags["has_moved2"] = self._moved(states, "object2")
+        else:
+            flags["has_moved"] = self._moved(states, "object")
+        return states.astype(np.float32), flags
+
+    def _moved(self, states: NDArray[np.float64], thing: str) -> NDArray[np.bool_]:
+        start = self.names.index(f"{thing}.x")
+        place = states[:, start : start + 3]
+        away = np.linalg.norm(place - place[1], axis=1) >= MOVED
+        away[0] = False
+        return np.logical_or.accumulate(away)
+
+
+def demonstrate(recipe: Recipe, seed: int) -> Recorder | None:
+    """A demonstration, or None if it does not succeed."""
+    env = ENVIRONMENTS[f"{recipe.environment}-goal-observable"](seed=seed)
+    policy, disturb = POLICIES[recipe.environment](), Disturbance(seed)
+    observation, _ = env.reset(seed=seed)
+    recorder = Recorder(env, recipe)
+    recorder.keep(observation, False)
+    for _ in range(LONGEST - 1):
+        action = disturb(policy.get_action(observation))
+        observation, _, _, _, info = env.step(action)
+        recorder.keep(observation, bool(info["success"]))
+        if all(recorder.flags["success"][-AFTER:]):
+            env.close()
+            return recorder
+    env.close()
+    return None
+
+
+def collect(task: str, number: int, out: Path, tries: int = 10) -> Path:
+    """Record `number` successful demonstrations of a task, and write OUT/mw_TASK.npz.
+
+    Raises
+    ------
+    SystemExit
+        Fewer than `number` of `tries` x `number` seeds succeed.
+    """
+    found, seeds, names = [], [], []
+    with tqdm(total=number, desc=task, file=sys.stderr) as bar:
+        for seed in range(tries * number):
+            if len(found) == number:
+                break
+            recorder = demonstrate(RECIPES[task], seed)
+            bar.set_postfix(tried=seed + 1)
+            if recorder is not None:
+                found.append(recorder.demonstration())
+                seeds.append(seed)
+                names = recorder.names
+                bar.update()
+    if len(found) < number:
+        raise SystemExit(f"{task}: {len(found)} of {tries * number} seeds succeeded")
+    states = np.concatenate([states for states, _ in found])
+    moving = np.ptp(states, axis=0) > 1e-6  # what never changes is left out
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / f"mw_{task}.npz"
+    np.savez_compressed(
+        path,
+        states=states[:, moving],
+        lengths=np.array([len(states) for states, _ in found], np.int64),
+        names=np.array(names)[moving],
+        seeds=np.array(seeds, np.int64),
+        **{
+            name: np.concatenate([flags[name] for _, flags in found])
+            for name in sorted(found[0][1])
+        },
+    )
+    return path
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tasks", nargs="*", default=list(RECIPES), help="%(default)s")
+    parser.add_argument("--number", type=int, default=30, help="of a task (%(default)s)")
+    parser.add_argument("--out", type=Path, default=OUT, help="folder (%(default)s)")
+    chosen = parser.parse_args()
+    unknown = set(chosen.tasks) - set(RECIPES)
+    if unknown:
+        parser.error(f"no task {', '.join(sorted(unknown))}: there are {', '.join(RECIPES)}")
+    warnings.filterwarnings("ignore", message="Constant")  # the policies' own, at every far target
+    for task in chosen.tasks:
+        path = collect(task, chosen.number, chosen.out)
+        print(f"{path}: {path.stat().st_size / 1e6:.2f} MB")
+
+
+if __name__ == "__main__":
+    main()
