@@ -68,7 +68,7 @@ class Task:
     people : bool
         Teleoperated by people; the others are by motion planners or scripted policies.
     rate : float
-        Steps a second, Hz.
+        Steps a second, Hz; of Sawyer's and Baxter's about (data/README.md).
     ordered : bool
         The events happen in the same order in all trajectories.
     """
