@@ -18,26 +18,26 @@ from torch import nn
 
 from infoatlas_rt import discover_keystates, load_trajectories
 
-CHUNK, JOINTS, K = 16, 7, 3
+CHUNK, JOINTS = 16, 7
 
 
 class Policy(nn.Module):
     """State [B, d] -> CHUNK actions relative to the joints [B, CHUNK, 8], key states [B, K, d]."""
 
-    def __init__(self, dim: int, width: int = 256) -> None:
+    def __init__(self, dim: int, keystates: int, width: int = 256) -> None:
         super().__init__()
         self.trunk = nn.Sequential(
             *(nn.Linear(dim, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU())
         )
         self.actions = nn.Linear(width, CHUNK * (JOINTS + 1))
-        self.keystates = nn.Linear(width, K * dim)
+        self.keystates = nn.Linear(width, keystates * dim)
         self.register_buffer("mean", torch.zeros(dim))
         self.register_buffer("scale", torch.ones(dim))
 
     def forward(self, states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         hidden = self.trunk((states - self.mean) / self.scale)
         chunk = self.actions(hidden).view(-1, CHUNK, JOINTS + 1)
-        return chunk, self.keystates(hidden).view(len(states), K, -1)
+        return chunk, self.keystates(hidden).view(len(states), -1, states.shape[1])
 
 
 def main() -> None:
@@ -49,12 +49,13 @@ def main() -> None:
     chosen = parser.parse_args()
     torch.manual_seed(0)
 
-    found = discover_keystates(load_trajectories(chosen.demonstrations), k=K)
+    found = discover_keystates(load_trajectories(chosen.demonstrations), k=3)
+    shared = found.steps[:, found.shared].filled(-1)  # -1: this demonstration lacks it
     columns = [int(name.removeprefix("obs.")) for name in found.names]  # without flags
     states, chunks, coming, still = [], [], [], []
     with h5py.File(chosen.demonstrations) as file:
         episodes = sorted(file, key=lambda name: int(name.removeprefix("traj_")))
-        for name, steps in zip(episodes, found.steps, strict=True):
+        for name, steps in zip(episodes, shared, strict=True):
             obs, actions = file[name]["obs"][:][:, columns], file[name]["actions"][:]
             at = np.arange(len(actions))
             states.append(obs[:-1])
@@ -65,7 +66,7 @@ def main() -> None:
     still = torch.tensor(np.concatenate(still))
     chunks[..., :JOINTS] -= states[:, None, :JOINTS]
 
-    policy = Policy(states.shape[1])
+    policy = Policy(states.shape[1], shared.shape[1])
     policy.mean.copy_(states.mean(0))
     policy.scale.copy_(states.std(0).clamp(min=1e-3))
     optimiser = torch.optim.AdamW(policy.parameters(), lr=1e-3)

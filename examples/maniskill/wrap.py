@@ -59,7 +59,7 @@ def main() -> None:
         # Of the step: where an episode has ended, `info` is about the next one already.
         of_step = info.get("final_info", info)
         reached = np.where(done, of_step["key_state"], info["key_state"])
-        total += reward + 0.1 * (reached > before)
+        total += reward + 0.1 * ((reached != before) & (reached >= 0))
         before = info["key_state"]
         if done.any():
             mi = of_step["mutual_information"][done]

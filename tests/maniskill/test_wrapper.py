@@ -38,7 +38,13 @@ def alone(found, states):
     """Newest key state of an episode at its last state."""
     tracker = KeyStateTracker(found)
     events = [event for state in states for event in tracker.push(np.asarray(state)[COLUMNS])]
-    return max((event.keystate for event in events), default=-1)
+    return events[-1].keystate if events else -1
+
+
+def told(found, states):
+    """Key states that are reported in an episode."""
+    tracker = KeyStateTracker(found)
+    return sum(len(tracker.push(np.asarray(state)[COLUMNS])) for state in states)
 
 
 def test_a_demonstration_again(found, estimator, demonstrations):
@@ -77,8 +83,8 @@ def test_a_demonstration_again(found, estimator, demonstrations):
     # The last step has reset the environment; the true values are in final_info.
     last = info["final_info"]
     assert bool(info["_final_info"]) and "episode" in last
-    assert int(info["key_state"]) == -1 and int(last["key_state"]) == alone(found, seen) == 2
-    assert total == 3.0
+    assert int(info["key_state"]) == -1 and int(last["key_state"]) == alone(found, seen) >= 0
+    assert total == told(found, seen) > 0
     assert info["mutual_information"].isnan().all()
     assert last["mutual_information"].dtype == torch.float32
     assert float(last["mutual_information"]) > 0
@@ -99,7 +105,7 @@ def test_several_environments_on_a_cpu(found, mode):
 
     envs = KeyStateWrapper(
         SyncVectorEnv([make] * 2, autoreset_mode=mode),
-        VectorTracker(found, 2, posterior=0.5),
+        VectorTracker(found, 2),
         state=lambda obs: obs[:, COLUMNS],
     )
     obs, _ = envs.reset(seed=0)
@@ -120,11 +126,7 @@ def test_several_environments_on_a_cpu(found, mode):
         else:
             episodes[-1] = [[*own, state] for own, state in zip(episodes[-1], obs, strict=True)]
         ended = int(done.all())
-        tracker = [KeyStateTracker(found, posterior=0.5) for _ in range(2)]
-        expected = [
-            max((e.keystate for s in own for e in t.push(s[COLUMNS])), default=-1)
-            for own, t in zip(episodes[-1], tracker, strict=True)
-        ]
+        expected = [alone(found, own) for own in episodes[-1]]
         np.testing.assert_array_equal(info["key_state"], expected)
     assert len(episodes) > 1
     envs.close()

@@ -131,24 +131,37 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     groups = ["--group", "tool=tool.", "--group", "cube=28:31"]
     assert main.main([*command, *groups, "--count", "2", "--save", str(saved)]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("2 key states of 30 trajectories")
-    assert "Key state 1: tool and cube made" in text
+    assert re.match(r"\d key states of 30 trajectories", text)
+    assert "Found again by detectors of other demonstrations" in text
+    assert "Live, in demonstrations left out" in text
     assert all(word in text for word in ("is_grasped", "evenly spaced", "slowest", str(saved)))
     result = json.loads(target.read_text())
-    first, second = result["keystates"]
-    assert first["rank"] == 1 and second["rank"] == 2 and first["strength"] > second["strength"]
+    states = sorted(result["keystates"], key=lambda state: state["rank"])
+    first, second = states[:2]
+    assert first["strength"] > second["strength"] and first["shared"] and first["followed"]
     assert first["coordinates"]["names"][0].startswith("finger")
     assert first["groups"][0]["before"] < 0.3 < 1 < first["groups"][0]["after"]
+    number = result["keystates"].index(first) + 1
+    assert f"Key state {number}: tool and cube made" in text
     assert 0 <= first["information"]["percentile"] < 50
-    assert [len(state["steps"]) for state in result["keystates"]] == [30, 30]
+    assert {len(state["steps"]) for state in states} == {30}
+    assert result["reproduced"] > 0.8 and result["evident"] and result["warnings"] == []
+    assert len(result["quality"]) == 30
     grasp = result["events"][0]
     assert grasp["name"] == "is_grasped" and grasp["count"] == 30
     truth = np.array(grasp["steps"])
-    assert np.abs(np.array(first["steps"]) - truth).mean() == grasp["found"]["error"] <= 1.5
+    own = np.array([state["steps"] for state in states], float)
+    assert np.nanmin(np.abs(own - truth), axis=0).mean() == grasp["found"]["error"] <= 1.5
     assert grasp["found"]["within_2"] == 1 and grasp["even"]["error"] > 2
-    np.testing.assert_array_equal(KeyStates.load(saved).steps[:, 0], first["steps"])
+    loaded = KeyStates.load(saved).steps[:, number - 1]
+    assert [None if s is np.ma.masked else int(s) for s in loaded] == first["steps"]
     drawn = picture.read_text()
-    for label in ("key state 1", "truth: is_grasped", "mean error (steps)", "evenly spaced"):
+    for label in (
+        f"key state {number}",
+        "truth: is_grasped",
+        "mean error (steps)",
+        "evenly spaced",
+    ):
         assert f"<!-- {label} -->" in drawn
     assert f"{first['information']['local']:.1f} nats (" in drawn
 
@@ -163,8 +176,33 @@ def test_keystates_by_the_model(thirty, capsys):
 
 def test_count_auto(thirty, capsys):
     assert main.main(["keystates", str(thirty), *QUICK, "--count", "auto", "--json"]) == 0
-    states = json.loads(capsys.readouterr().out)["keystates"]
-    assert all(state["p_value"] == 0.05 for state in states)
+    result = json.loads(capsys.readouterr().out)
+    top = max(state["strength"] for state in result["keystates"])
+    assert all(s["shared"] and s["strength"] >= 0.4 * top for s in result["keystates"])
+
+
+def test_labels_of_two_demonstrations(thirty, capsys, tmp_path):
+    with np.load(thirty) as file:
+        grasps = [f.argmax() for f in np.split(file["is_grasped"], np.cumsum(file["lengths"])[:-1])]
+    file = tmp_path / "labels.json"
+    file.write_text(json.dumps({str(i): {"grasp": int(grasps[i])} for i in (0, 7)}))
+    by_hand = ["--label", f"0:grasp={grasps[0]}", "--label", f"7:grasp={grasps[7]}"]
+    results = []
+    for options in (by_hand, ["--label", str(file)]):
+        assert main.main(["keystates", str(thirty), *QUICK, *options, "--json"]) == 0
+        results.append(json.loads(capsys.readouterr().out))
+    assert results[0]["keystates"] == results[1]["keystates"]
+    (state,) = results[0]["keystates"]
+    assert state["name"] == "grasp" and results[0]["method"] == "labels"
+    assert np.abs(np.array(state["steps"]) - grasps).max() <= 3
+
+
+def test_gripper_rate_and_what_is_left_out(thirty, capsys):
+    options = ["--gripper", "finger", "--ignore", "cube,0:2", "--rate", "20", "--count", "3"]
+    assert main.main(["keystates", str(thirty), *QUICK, *options, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["rate"] == 20 and result["stride"] == 1
+    assert result["events"][0]["found"]["within_2"] > 0.9
 
 
 def test_flags_never_move_a_key_state(thirty, capsys, tmp_path):
@@ -186,7 +224,15 @@ def test_flags_never_move_a_key_state(thirty, capsys, tmp_path):
         (["--count", "-1"], "--count is '-1'"),
         (["--count", "0"], "k is 0"),
         (["--topic", "/a"], "--topic is for a folder of ROS bags"),
-        (["--method", "pointwise", "--count", "auto"], "method='phase'"),
+        (["--method", "pointwise", "--count", "auto"], "not for method='pointwise'"),
+        (["--label", "x"], "--label 'x'"),
+        (["--label", "0:1", "--label", "0:2"], "each demonstration once"),
+        (["--label", "none.json"], "cannot be read"),
+        (["--label", "99:4"], "a labelled demonstration is 99"),
+        (["--orientation", "turn"], "COLUMNS=KIND"),
+        (["--orientation", "0=turn"], "use one of"),
+        (["--gripper", "claw"], "gripper names 'claw'"),
+        (["--rate", "-1"], "rate is -1"),
         (["--group", "tool=tool."], "given once"),
         (["--group", "tool=nothing"], "'nothing' names no columns"),
         (["--group", "tool=0:3, typo"], "'typo' names no columns"),
