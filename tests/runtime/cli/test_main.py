@@ -140,7 +140,7 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     first, second = states[:2]
     assert first["strength"] > second["strength"] and first["shared"] and first["followed"]
     assert first["coordinates"]["names"][0].startswith("finger")
-    assert first["groups"][0]["before"] < 0.3 < 1 < first["groups"][0]["after"]
+    assert first["groups"][0]["before"] < 0.3 < 0.5 < first["groups"][0]["after"]
     number = result["keystates"].index(first) + 1
     assert f"Key state {number}: tool and cube made" in text
     assert 0 <= first["information"]["percentile"] < 50
