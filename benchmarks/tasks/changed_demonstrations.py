@@ -1,4 +1,7 @@
-"""Demonstrations as they are not in a simulator: fewer, noisier, warped, with columns missing."""
+"""Demonstrations as they are not in a simulator: fewer, noisier, warped, with columns missing.
+
+Copies have events of their own where the change moves them in time.
+"""
 
 from __future__ import annotations
 
@@ -86,6 +89,28 @@ def joint_positions(demos: Demonstrations) -> Demonstrations:
             ]
         )
     )
+
+
+def with_outlier(demos: Demonstrations, seed: int = 0) -> Demonstrations:
+    """One frame of one demonstration is -9999 in every column, as drivers write a failed read."""
+    rng = np.random.default_rng(seed)
+    trajectories = [states.copy() for states in demos.trajectories]
+    states = trajectories[rng.integers(len(trajectories))]
+    states[rng.integers(1, len(states) - 1)] = -9999
+    return replace(demos, trajectories=trajectories)
+
+
+def with_sign_flips(demos: Demonstrations, share: float = 0.05, seed: int = 0) -> Demonstrations:
+    """Quaternions change their sign, which is no rotation, at `share` of the steps at random."""
+    rng = np.random.default_rng(seed)
+    bodies = [name.removesuffix(".qw") for name in demos.names if name.endswith(".qw")]
+    trajectories = [states.copy() for states in demos.trajectories]
+    for states in trajectories:
+        for body in bodies:
+            columns = [demos.names.index(f"{body}.{axis}") for axis in ("qw", "qx", "qy", "qz")]
+            sign = np.cumprod(np.where(rng.random(len(states)) < share, -1, 1))
+            states[:, columns] *= sign[:, None]
+    return replace(demos, trajectories=trajectories)
 
 
 VARIANTS = {

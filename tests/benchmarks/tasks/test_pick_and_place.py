@@ -1,0 +1,127 @@
+"""Generated pick-and-place recordings: their events, their rates, their noise."""
+
+import numpy as np
+import pytest
+
+from benchmarks.tasks import changed_demonstrations as variants
+from benchmarks.tasks.recordings import HALF_WIDTH, recordings
+
+FINE = 200.0
+
+
+@pytest.fixture(scope="module")
+def exact():
+    return recordings(40, rate=FINE, noise=0)
+
+
+def columns(demos, *names):
+    return [demos.names.index(name) for name in names]
+
+
+def position(demos, body):
+    return columns(demos, *(f"{body}.{axis}" for axis in "xyz"))
+
+
+def test_events_are_the_first_and_last_contact(exact):
+    finger = columns(exact, "finger1.position")
+    for states, (grasp, release) in zip(exact.trajectories, exact.times, strict=True):
+        held = states[:, finger].ravel() <= HALF_WIDTH + 1e-12
+        inside = slice(int(np.ceil(grasp)), int(release) + 1)
+        assert held[inside].all()
+        assert not held[inside.start - 1] and not held[inside.stop]
+
+
+def test_some_grasp_twice(exact):
+    finger = columns(exact, "finger1.position")
+    closings = [
+        np.count_nonzero(np.diff((states[:, finger].ravel() <= HALF_WIDTH + 1e-12).astype(int)) > 0)
+        for states in exact.trajectories
+    ]
+    assert set(closings) == {1, 2}
+    assert 3 <= closings.count(2) <= 15
+
+
+def test_the_object_moves_with_the_tool_while_it_is_held(exact):
+    tool, thing = position(exact, "tool"), position(exact, "object")
+    for states, (grasp, release) in zip(exact.trajectories, exact.times, strict=True):
+        before, after = states[: int(grasp) + 1, thing], states[int(release) + 1 :, thing]
+        assert np.allclose(before, before[0]) and np.allclose(after, after[0])
+        assert np.linalg.norm(after[0, :2] - before[0, :2]) > 0.08
+        assert after[0, 2] == pytest.approx(before[0, 2], abs=2e-3)  # on the table again
+        held = states[int(np.ceil(grasp)) : int(release)]
+        assert np.ptp(np.linalg.norm(held[:, thing] - held[:, tool], axis=1)) < 1e-9
+
+
+@pytest.mark.parametrize("rate", [5, 10, 100])
+def test_a_rate_samples_the_same_motion(exact, rate):
+    coarse = recordings(3, rate=rate, noise=0)
+    assert coarse.rate == rate and exact.rate == FINE
+    assert coarse.times / rate == pytest.approx(exact.times[:3] / FINE)
+    for few, many in zip(coarse.trajectories, exact.trajectories, strict=False):
+        assert few == pytest.approx(many[:: int(FINE / rate)], abs=1e-9)
+
+
+def test_durations_and_pauses_differ(exact):
+    seconds = exact.lengths / FINE
+    assert 1.8 < seconds.max() / seconds.min() < 4
+    assert np.median(seconds) == pytest.approx(16, abs=4)
+    still = [(s[:-1] == s[1:]).all(axis=1).mean() for s in exact.trajectories]
+    assert min(still) < 0.25 and max(still) > 0.4
+
+
+def test_noise(exact):
+    noise = [
+        a - b[: len(a)]
+        for a, b in zip(recordings(40, FINE).trajectories, exact.trajectories, strict=True)
+    ]
+    pooled = np.concatenate(noise)
+    assert pooled[:, position(exact, "tool")].std(axis=0) == pytest.approx(3e-4, rel=0.05)
+    joints = columns(exact, "joint1.position", "joint7.position")
+    assert pooled[:, joints].std(axis=0) == pytest.approx(1e-3, rel=0.05)
+    finger = columns(exact, "finger1.position")
+    assert pooled[:, finger].std() == pytest.approx(2e-4, rel=0.05)
+    quaternion = columns(exact, *(f"tool.q{axis}" for axis in "wxyz"))
+    # A turn of 1e-3 rad about three axes changes the quaternion by half of that.
+    assert np.sqrt((pooled[:, quaternion] ** 2).sum(1).mean()) == pytest.approx(
+        np.sqrt(3) / 2 * 1e-3, rel=0.05
+    )
+
+
+def test_fewer_columns_and_fewer_demonstrations_change_nothing_else():
+    whole = recordings(4, seed=2)
+    assert not np.array_equal(whole.trajectories[0], recordings(4, seed=3).trajectories[0])
+    assert np.array_equal(whole.trajectories[1], recordings(2, seed=2).trajectories[1])
+    few = recordings(4, seed=2, objects=False, joints=False)
+    assert len(few.names) == 8
+    for some, all_of in zip(few.trajectories, whole.trajectories, strict=True):
+        assert np.array_equal(some, all_of[:, columns(whole, *few.names)])
+
+
+def test_quaternions_are_unit_and_do_not_jump(exact):
+    for body in ("tool", "object"):
+        which = columns(exact, *(f"{body}.q{axis}" for axis in "wxyz"))
+        for states in recordings(10).trajectories:
+            assert np.linalg.norm(states[:, which], axis=1) == pytest.approx(1)
+            assert np.abs(np.diff(states[:, which], axis=0)).max() < 0.1
+
+
+def test_an_outlier_is_one_frame():
+    demos = recordings(3)
+    frames = [(s == -9999).all(axis=1) for s in variants.with_outlier(demos).trajectories]
+    assert sum(map(np.count_nonzero, frames)) == 1
+    assert not any((s == -9999).any() for s in demos.trajectories)
+
+
+def test_flipped_signs_are_the_same_rotation():
+    demos = recordings(3)
+    flipped = variants.with_sign_flips(demos)
+    for old, new in zip(demos.trajectories, flipped.trajectories, strict=True):
+        for body in ("tool", "object"):
+            which = columns(demos, *(f"{body}.q{axis}" for axis in "wxyz"))
+            ratio = new[:, which] / old[:, which]
+            assert (np.abs(ratio) == 1).all() and (np.ptp(ratio, axis=1) == 0).all()
+            assert np.count_nonzero(np.diff(ratio[:, 0])) > 3
+        assert np.array_equal(
+            np.delete(new, np.flatnonzero(["q" in n for n in demos.names]), axis=1),
+            np.delete(old, np.flatnonzero(["q" in n for n in demos.names]), axis=1),
+        )
