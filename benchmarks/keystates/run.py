@@ -23,7 +23,7 @@ from .. import report
 from ..peers.keystate_finders import PEERS, Found, K, NotOffered
 from ..tasks import changed_demonstrations as changed
 from ..tasks.demonstrations import TASKS, Demonstrations, load
-from . import page
+from . import page, picture
 from .online import SEEN, follow
 from .ours import CURVE, PHASE, POINTWISE, Ours
 from .scoring import score
@@ -89,7 +89,7 @@ def measure(
                 refused[f"{method}; {task}; K = {k}"] = str(reason)
             else:
                 seconds = perf_counter() - start
-                scores = asdict(score(found, demos.times, demos.lengths, demos.events))
+                scores = asdict(score(found, demos.times, demos.lengths, demos.events, demos.rate))
                 label = {"study": study, "task": task, "method": method, "k": k}
                 rows.append({**label, **scores, "seconds": seconds})
             advance(number / len(jobs))
@@ -151,7 +151,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     about["refused"] = refused
     rows = [finite(row) for row in rows]
     text = page.text(about, rows, tasks)
-    report.save(chosen.out, "keystates", about, rows, text, page.picture(rows, list(tasks)))
+    report.save(chosen.out, "keystates", about, rows, text, picture.picture(rows, list(tasks)))
 
 
 if __name__ == "__main__":

@@ -12,25 +12,39 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+STEPS, MANY_STEPS = 2, 5
+SECONDS = (0.1, 0.25, 0.5)
 NEAR = 0.05  # of a trajectory
-STEPS = 2
-TOLERANCES = ("near", "steps")
+ROUNDING = 1e-9  # steps; a find exactly at the limit is within it
 
 
 @dataclass(frozen=True)
 class Score:
     """Means over trajectories and events.
 
+    The figures in steps and in seconds come first. Those within 0.05 of the trajectory are
+    secondary: on a long trajectory they are lax, and enough evenly spaced steps reach all events.
+
     Attributes
     ----------
+    recall_2_steps, recall_5_steps : float
+        Share of events with a found key state within 2 or 5 steps.
+    recall_100_ms, recall_250_ms, recall_500_ms : float
+        The same within 0.1, 0.25 and 0.5 s; NaN without a rate.
+    recall_se : float
+        Standard error of `recall_5_steps` over trajectories; 0 for a single one.
+    precision_5_steps : float
+        Share of found key states that are paired with an event within 5 steps, each event with
+        one key state only; NaN if nothing was found.
+    f1_5_steps : float
+        Twice the number of these pairs over the number of key states and events; 0 if nothing was
+        found.
     error, error_steps : float
         Distance of an event to the nearest found key state, as a fraction of the trajectory and
         in steps.
-    recall, recall_steps : float
-        Share of events with a found key state within 0.05 of the trajectory, or within 2 steps.
-    recall_se : float
-        Standard error of `recall` over trajectories; 0 for a single one.
-    precision, precision_steps : float
+    recall : float
+        Share of events with a found key state within 0.05 of the trajectory.
+    precision : float
         Share of found key states that have an event so near; NaN if nothing was found. Of a task
         with one event, five found key states that are apart have a precision of 0.2 at most.
     distinct : float
@@ -38,16 +52,22 @@ class Score:
     found : float
         Key states of a trajectory.
     events : dict
-        `recall_steps` and mean `error` of each event by its name.
+        `recall_2_steps`, `recall_5_steps`, `recall_500_ms`, `recall` and mean `error` of each
+        event by its name.
     """
 
+    recall_2_steps: float
+    recall_5_steps: float
+    recall_100_ms: float
+    recall_250_ms: float
+    recall_500_ms: float
+    recall_se: float
+    precision_5_steps: float
+    f1_5_steps: float
     error: float
     error_steps: float
     recall: float
-    recall_steps: float
-    recall_se: float
     precision: float
-    precision_steps: float
     distinct: float
     found: float
     events: dict[str, dict[str, float]]
@@ -58,19 +78,22 @@ def score(
     times: NDArray[np.floating],
     lengths: ArrayLike,
     names: Sequence[str] | None = None,
+    rate: float | None = None,
 ) -> Score:
     """Compare found key states with true events.
 
     Parameters
     ----------
     found : N arrays of steps
-        Of each trajectory, any number of them, without the end.
+        Of each trajectory, any number of them, without the end. NaN and masked steps are none.
     times : [N, E]
         Steps of the true events; NaN where a trajectory has none.
     lengths : [N]
         Steps of each trajectory.
     names : E str, optional
         Of the events.
+    rate : float, optional
+        Steps per second.
 
     Returns
     -------
@@ -86,44 +109,49 @@ def score(
     if not len(found) == len(times) == len(spans):
         raise ValueError(f"{len(found)} finds, {len(times)} truths, {len(spans)} lengths")
     names = [f"event {i}" for i in range(times.shape[1])] if names is None else list(names)
-    distances = np.full(times.shape, np.nan)  # steps
-    hit = {tolerance: np.full(times.shape, np.nan) for tolerance in TOLERANCES}
-    good = {tolerance: 0 for tolerance in TOLERANCES}
-    distinct = total = 0
-    for i, (steps, truth, span) in enumerate(zip(found, times, spans, strict=True)):
-        steps = np.asarray(steps, np.float64).ravel()
+    distances = np.full(times.shape, np.nan)  # steps; of "the end" where nothing was found
+    nearest = np.full(times.shape, np.nan)  # steps; infinite where nothing was found
+    near = paired = distinct = total = 0
+    for i, (given, truth, span) in enumerate(zip(found, times, spans, strict=True)):
+        steps = known(given)
         if len(steps) and not (0 <= steps.min() and steps.max() <= span):
             raise ValueError(f"trajectory {i} has {span + 1:.0f} steps, but {steps} were found")
         there = ~np.isnan(truth)
         apart = np.abs(steps[:, None] - truth[None, there])  # [found, events]
-        limits = {"near": NEAR * span, "steps": float(STEPS)}
-        distances[i, there] = (
-            apart.min(axis=0) if len(steps) else np.abs(span - truth[there])  # "the end"
-        )
-        for tolerance, limit in limits.items():
-            within = apart <= limit + 1e-9
-            hit[tolerance][i, there] = within.any(axis=0)
-            good[tolerance] += int(within.any(axis=1).sum())
-        distinct += _matching(apart <= limits["near"] + 1e-9)
+        nearest[i, there] = apart.min(axis=0, initial=np.inf)
+        distances[i, there] = nearest[i, there] if len(steps) else np.abs(span - truth[there])
+        close = apart <= NEAR * span + ROUNDING
+        near += int(close.any(axis=1).sum())
+        distinct += pairs(close)
+        paired += pairs(apart <= MANY_STEPS + ROUNDING)
         total += len(steps)
     fractions = distances / spans[:, None]
+    hits = {
+        "recall_2_steps": _within(nearest, STEPS),
+        "recall_5_steps": _within(nearest, MANY_STEPS),
+        **{
+            f"recall_{1000 * limit:.0f}_ms": _within(nearest, limit * rate if rate else np.nan)
+            for limit in SECONDS
+        },
+        "recall": _within(nearest, NEAR * spans[:, None]),
+    }
     present = (~np.isnan(times)).any(axis=1)
-    each = np.nanmean(hit["near"][present], axis=1)
+    each = np.nanmean(hits["recall_5_steps"][present], axis=1)
+    by_event = ("recall_2_steps", "recall_5_steps", "recall_500_ms", "recall")
     return Score(
-        error=float(np.nanmean(fractions)),
-        error_steps=float(np.nanmean(distances)),
-        recall=float(np.nanmean(hit["near"])),
-        recall_steps=float(np.nanmean(hit["steps"])),
+        **{name: _mean(hit) for name, hit in hits.items()},
         recall_se=float(each.std(ddof=1) / np.sqrt(len(each))) if len(each) > 1 else 0.0,
-        precision=good["near"] / total if total else float("nan"),
-        precision_steps=good["steps"] / total if total else float("nan"),
+        precision_5_steps=paired / total if total else float("nan"),
+        f1_5_steps=2 * paired / (total + int((~np.isnan(times)).sum())),
+        error=_mean(fractions),
+        error_steps=_mean(distances),
+        precision=near / total if total else float("nan"),
         distinct=distinct / total if total else float("nan"),
         found=total / len(found),
         events={
             name: {
-                "error": float(np.nanmean(fractions[:, e])),
-                "recall": float(np.nanmean(hit["near"][:, e])),
-                "recall_steps": float(np.nanmean(hit["steps"][:, e])),
+                **{figure: _mean(hits[figure][:, e]) for figure in by_event},
+                "error": _mean(fractions[:, e]),
             }
             for e, name in enumerate(names)
             if not np.isnan(times[:, e]).all()
@@ -131,8 +159,17 @@ def score(
     )
 
 
-def _matching(near: NDArray[np.bool_]) -> int:
-    """The most pairs of a found key state and an event, each used once (both are few)."""
+def known(steps: ArrayLike) -> NDArray[np.float64]:
+    """Steps as floats, without those that are masked or NaN."""
+    filled = np.ma.filled(np.ma.asarray(steps).astype(np.float64), np.nan).ravel()
+    return np.asarray(filled[~np.isnan(filled)])
+
+
+def pairs(near: NDArray[np.bool_]) -> int:
+    """The most pairs of a found key state and an event, each used once.
+
+    `near` [found, events] says which are near enough. Both are few.
+    """
     partner: dict[int, int] = {}  # event -> found
 
     def place(find: int, tried: set[int]) -> bool:
@@ -145,3 +182,16 @@ def _matching(near: NDArray[np.bool_]) -> int:
         return False
 
     return sum(place(find, set()) for find in range(len(near)))
+
+
+def _within(nearest: NDArray[np.float64], limit: ArrayLike) -> NDArray[np.float64]:
+    """1 where an event has a key state within `limit` steps, 0 where not; NaN without event."""
+    limit = np.broadcast_to(limit, nearest.shape)
+    hit = (nearest <= limit + ROUNDING).astype(np.float64)
+    return np.where(np.isnan(nearest) | np.isnan(limit), np.nan, hit)
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    """Mean of what is not NaN; NaN where all is."""
+    there = values[~np.isnan(values)]
+    return float(there.mean()) if len(there) else float("nan")

@@ -153,7 +153,7 @@ def text(
         )
         parts.append(
             table(
-                ["rollouts", "method", "number", "mean error", "recall", "recall, 2 steps"],
+                ["rollouts", "method", "number", "mean error", "recall", "5 steps", "2 steps"],
                 [
                     [
                         row["rollouts"],
@@ -161,7 +161,8 @@ def text(
                         str(row["number"]),
                         number(row["error"]),
                         number(row["recall"], 2),
-                        number(row["recall_steps"], 2),
+                        number(row["recall_5_steps"], 2),
+                        number(row["recall_2_steps"], 2),
                     ]
                     for row in rollouts
                 ],
