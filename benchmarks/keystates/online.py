@@ -7,12 +7,14 @@ from time import perf_counter
 
 import numpy as np
 
-from infoatlas_rt import KeyStateTracker, discover_keystates
+from infoatlas_rt import KeyStateTracker, Trajectories, discover_keystates
 
 from ..tasks.demonstrations import Demonstrations
-from .scoring import STEPS
 
-SEEN = 15  # demonstrations
+SEEN = 30  # demonstrations, at most
+SHARE = 2 / 3
+NEAR = 0.5  # seconds
+NOMINAL = 20.0  # steps a second where the rate is not known
 
 
 @dataclass(frozen=True)
@@ -21,65 +23,71 @@ class Online:
 
     Attributes
     ----------
-    episodes : int
+    episodes : float
+        Those in which it happens.
     recall : float
-        Share of episodes in which the event is reported with a step within 2 of the true one.
-    in_time : float
-        Share of episodes in which the report itself comes at most 2 steps after the event, and
-        not more than 2 before it.
-    delay_median, delay_90 : float
-        Steps from the event to the report, over episodes with a report; NaN without any.
-    false_alarms : float
-        Share of episodes in which the report comes more than 2 steps before the event.
+        Share of them with any report that is dated within 0.5 s of the event.
+    own_recall : float
+        The same for reports of the key state that stands for the event.
+    false_reports : float
+        Other reports of that key state, an episode.
+    delay : float
+        Median seconds from the event to its report; NaN without any.
     microseconds : float
         Mean of `push`.
     """
 
-    episodes: int
+    episodes: float
     recall: float
-    in_time: float
-    delay_median: float
-    delay_90: float
-    false_alarms: float
+    own_recall: float
+    false_reports: float
+    delay: float
     microseconds: float
 
 
-def follow(demos: Demonstrations, k: int = 5, seen: int = SEEN, seed: int = 0) -> dict[str, Online]:
+def follow(demos: Demonstrations, seen: int = SEEN, seed: int = 0) -> dict[str, Online]:
     """Fit on some demonstrations, follow the others; by event.
 
     The key state of an event is the one nearest to it in the demonstrations that were fitted, on
     average. That choice needs the flags of those; the tracker sees states alone.
     """
-    order = np.random.default_rng(seed).permutation(len(demos.trajectories))
-    fitted, unseen = demos.subset(np.sort(order[:seen])), demos.subset(np.sort(order[seen:]))
-    found = discover_keystates(fitted.trajectories, k=k)
-    tracker = KeyStateTracker(found)
-    reports, seconds, pushes = [], 0.0, 0
+    count = len(demos.trajectories)
+    order = np.random.default_rng(seed).permutation(count)
+    some = min(seen, max(2, int(SHARE * count)))
+    fitted, unseen = demos.subset(np.sort(order[:some])), demos.subset(np.sort(order[some:]))
+    packed = Trajectories(np.concatenate(fitted.trajectories), fitted.lengths, (), demos.rate)
+    found = discover_keystates(packed)
+    rate = NOMINAL if demos.rate is None else demos.rate
+    tracker, reports, seconds, pushes = KeyStateTracker(found), [], 0.0, 0
     for states in unseen.trajectories:
         tracker.reset()
         start = perf_counter()
-        events = [event for state in states for event in tracker.push(state)]
+        reports.append([event for state in states for event in tracker.push(state)])
         seconds += perf_counter() - start
         pushes += len(states)
-        reports.append({event.keystate: event for event in events})
     results = {}
     for e, name in enumerate(demos.events):
-        apart = np.abs(found.steps - fitted.times[:, e : e + 1])
-        column = int(np.nanmean(apart, axis=0).argmin())
-        truth = unseen.times[:, e]
-        there = ~np.isnan(truth)
-        events = [report.get(column) for report in reports]
-        step = np.array([np.nan if event is None else event.step for event in events])
-        at = np.array([np.nan if event is None else event.detected_step for event in events])
-        delay = (at - truth)[there]
-        reported = delay[~np.isnan(delay)]
+        away = np.ma.abs(found.steps - np.ma.masked_invalid(fitted.times[:, e : e + 1]))
+        share = (~np.ma.getmaskarray(away)).mean(axis=0)
+        column = int(np.argmin(np.ma.filled(away.mean(axis=0), 1e9) + 1e6 * (share < 0.3)))
+        hits, own_hits, false, delays, there = 0, 0, 0, [], 0
+        for told, truth in zip(reports, unseen.times[:, e], strict=True):
+            own = [event for event in told if event.keystate == column]
+            if np.isnan(truth):
+                false += len(own)
+                continue
+            there += 1
+            hits += any(abs(event.step - truth) <= NEAR * rate for event in told)
+            right = [event for event in own if abs(event.step - truth) <= NEAR * rate]
+            own_hits += bool(right)
+            false += len(own) - bool(right)
+            delays += [(event.detected_step - truth) / rate for event in right[:1]]
         results[name] = Online(
-            episodes=int(there.sum()),
-            recall=float((np.abs(step - truth)[there] <= STEPS).mean()),
-            in_time=float((np.abs(delay) <= STEPS).mean()),
-            delay_median=float(np.median(reported)) if len(reported) else np.nan,
-            delay_90=float(np.quantile(reported, 0.9)) if len(reported) else np.nan,
-            false_alarms=float((delay < -STEPS).mean()),
-            microseconds=seconds / pushes * 1e6,
+            episodes=float(there),
+            recall=hits / max(there, 1),
+            own_recall=own_hits / max(there, 1),
+            false_reports=false / max(len(reports), 1),
+            delay=float(np.median(delays)) if delays else float("nan"),
+            microseconds=seconds / max(pushes, 1) * 1e6,
         )
     return results

@@ -20,7 +20,7 @@ from infoatlas_rt import (
 from ..peers.keystate_finders import Found, K, NotOffered
 from ..tasks.demonstrations import Demonstrations
 
-PHASE, POINTWISE, CURVE = "phase", "pointwise", "ensemble curve"
+AUTO, PHASE, POINTWISE, CURVE = "auto", "phase", "pointwise", "ensemble curve"
 SLICES = {POINTWISE: 10, CURVE: 40}  # the defaults of `discover_keystates` and of the paper
 
 
@@ -47,6 +47,11 @@ class Remembering(Estimator):
         return self._known[key]
 
 
+def _found(keystates: KeyStates) -> Found:
+    """Steps of each trajectory."""
+    return [row.compressed() for row in keystates.steps]
+
+
 class Ours:
     """Our methods, of one shipped model."""
 
@@ -54,19 +59,14 @@ class Ours:
         self.estimators = {
             name: Remembering(model=model, k=5, slices=slices) for name, slices in SLICES.items()
         }
-        self._phases: tuple[Demonstrations, KeyStates] | None = None
+
+    def auto(self, demos: Demonstrations, k: K) -> Found:
+        """`discover_keystates` as it is by default; it needs no model."""
+        return _found(discover_keystates(demos.trajectories, k=k))
 
     def phase(self, demos: Demonstrations, k: K) -> Found:
-        """`discover_keystates` as it is by default; it needs no model.
-
-        Fewer than five key states are the most important ones of five.
-        """
-        if isinstance(k, str) or k > 5:
-            return list(discover_keystates(demos.trajectories, k=k).steps)
-        if self._phases is None or self._phases[0] is not demos:
-            self._phases = demos, discover_keystates(demos.trajectories, k=5)
-        found = self._phases[1]
-        return list(found.steps[:, np.sort(found.order[:k])])
+        """`discover_keystates(method="phase")`."""
+        return _found(discover_keystates(demos.trajectories, k=k, method="phase"))
 
     def pointwise(self, demos: Demonstrations, k: K) -> Found:
         """`discover_keystates(method="pointwise")`."""
@@ -74,7 +74,7 @@ class Ours:
             raise NotOffered("does not choose a number")
         estimator = self.estimators[POINTWISE]
         found = discover_keystates(demos.trajectories, k=k, method=POINTWISE, estimator=estimator)
-        return list(found.steps)
+        return _found(found)
 
     def curve(self, demos: Demonstrations, k: K) -> Found:
         """Maxima of the paper's ensemble curve in normalised time, by `ExtremumDetector`.

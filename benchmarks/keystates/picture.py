@@ -26,23 +26,25 @@ from ..drawing import (
 )
 from ..measure import pick
 from ..peers.keystate_finders import PEERS
-from ..tasks.demonstrations import TASKS
-from .ours import CURVE, PHASE, POINTWISE
+from ..tasks.demonstrations import SETS
+from .ours import AUTO, CURVE, PHASE, POINTWISE
 from .page import MAIN, Rows
 
-OURS = (PHASE, POINTWISE)
+OURS = (AUTO, PHASE, POINTWISE)
 COLOURS = {
-    PHASE: BLUE,
+    AUTO: BLUE,
+    PHASE: TEAL,
     POINTWISE: SKY,
     CURVE: PALE,
     "evenly spaced": GREY,
     "ruptures, states": ORANGE,
     "ruptures, increments": SAND,
+    "second difference": INK,
     "copula curve": RED,
     "velocity minima": GREEN,
     "gripper rule": PURPLE,
     "PerAct's rule": LILAC,
-    "AWE's criterion": TEAL,
+    "AWE's criterion": QUIET,
 }
 
 
@@ -75,7 +77,7 @@ def picture(rows: Rows, tasks: Sequence[str]) -> Figure:
         axes.spines["left"].set_visible(False)
     panels[0].set_yticks(
         range(len(tasks)),
-        [TASKS[t].title + (" °" if TASKS[t].chosen_on else "") for t in tasks],
+        [SETS[t].title + (" °" if SETS[t].chosen_on else "") for t in tasks],
         fontsize=9.5,
         color=INK,
     )

@@ -82,14 +82,30 @@ def velocity_minima(demos: Demonstrations, k: K) -> Found:
     return found
 
 
+def fingers_of(demos: Demonstrations) -> NDArray[np.int64]:
+    """Columns of the positions of fingers or grippers."""
+    return named(demos, "finger", "gripper", suffix=".position")
+
+
 def gripper(demos: Demonstrations, k: K) -> Found:
     """Maxima of the speed at which the gripper opens or closes."""
-    fingers = named(demos, "finger", suffix=".position")
+    fingers = fingers_of(demos)
     found = []
     for states in demos.trajectories:
         opening = states[:, fingers].sum(axis=1)
         found.append(extrema(gaussian_filter1d(np.abs(np.gradient(opening)), SMOOTH), k, 0.2))
     return found
+
+
+def second_difference(demos: Demonstrations, k: K) -> Found:
+    """Maxima of the mean absolute second difference, in deviations of each coordinate's steps."""
+    trajectories = standardised(demos)
+    scale = np.concatenate([np.diff(states, axis=0) for states in trajectories]).std(axis=0)
+    # The second difference at index i is that of step i + 1.
+    return [
+        1 + extrema(np.abs(np.diff(states, n=2, axis=0) / scale).mean(axis=1), k, 0.3)
+        for states in trajectories
+    ]
 
 
 def peract(demos: Demonstrations, k: K) -> Found:
@@ -100,7 +116,7 @@ def peract(demos: Demonstrations, k: K) -> Found:
     """
     if k != "auto":
         raise NotOffered("the rule has no order of importance")
-    fingers = named(demos, "finger", suffix=".position")
+    fingers = fingers_of(demos)
     joints = named(demos, "joint", suffix=".velocity")
     found = []
     for states in demos.trajectories:
@@ -210,6 +226,9 @@ PEERS = {
     "ruptures, states": Peer(change_points("rbf", 0, 1.0), False, "changes of states, rbf kernel"),
     "ruptures, increments": Peer(
         change_points("linear", LAG, 0.5), False, "jumps of the mean increment, l2"
+    ),
+    "second difference": Peer(
+        second_difference, False, "maxima of the mean absolute second difference"
     ),
     "copula curve": Peer(copula_curve, False, "maxima over normalised time, Gaussian copula"),
     "velocity minima": Peer(velocity_minima, True, "minima of the joints' speed"),

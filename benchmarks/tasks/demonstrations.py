@@ -140,6 +140,9 @@ UNPLANNED = {
 }
 
 
+SETS = {**TASKS, **UNPLANNED}
+
+
 @dataclass(frozen=True, eq=False)
 class Demonstrations:
     """Trajectories of one task, and when their events happened.
@@ -189,7 +192,7 @@ class Demonstrations:
 
 def load(task: str, number: int | None = None) -> Demonstrations:
     """Demonstrations of a task, the first `number` of them if given."""
-    chosen = {**TASKS, **UNPLANNED}[task]
+    chosen = SETS[task]
     demonstrations = read(chosen.path, chosen.events)
     return demonstrations if number is None else demonstrations.subset(slice(number))
 
