@@ -163,12 +163,12 @@ def across(rows: Rows, studies: Sequence[str], tasks: Sequence[str]) -> str:
 def online(rows: Rows) -> str:
     """The tracker, by task."""
     words = (
-        "`KeyStateTracker`, fitted on two thirds of the demonstrations (30 at most; K = 5), follows "
-        "the others, step by step; mean of three choices of those fitted. An event is found if any "
-        "report is dated within 0.5 s of it (20 steps a second where the rate is not known). The "
-        "key state of an event is the one nearest to it in the demonstrations that were fitted, and "
-        "the figures `own` are of its reports alone. False reports are those of it that are "
-        "farther away. The delay is that of the report. The time is of a shared core."
+        "`KeyStateTracker`, fitted on two thirds of the demonstrations (30 at most; K = 5), "
+        "follows the others, step by step; mean of three choices of those fitted. An event is "
+        "found if any report is dated within 0.5 s of it. The key state of an event is the one "
+        "nearest to it in the demonstrations that were fitted, and the figures `own` are of its "
+        "reports alone. False reports are those of it that are farther away. The delay is that of "
+        "the report. The time is of a shared core."
     )
     lines = [
         [

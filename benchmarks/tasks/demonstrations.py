@@ -193,7 +193,7 @@ class Demonstrations:
 def load(task: str, number: int | None = None) -> Demonstrations:
     """Demonstrations of a task, the first `number` of them if given."""
     chosen = SETS[task]
-    demonstrations = read(chosen.path, chosen.events)
+    demonstrations = replace(read(chosen.path, chosen.events), rate=chosen.rate)
     return demonstrations if number is None else demonstrations.subset(slice(number))
 
 
