@@ -124,10 +124,10 @@ def test_what_cannot_be(found):
         score(found, [[50]], [101])
 
 
-def test_fewer_phases_are_the_most_important_of_five():
-    """What the benchmark takes from one call is what calls for each K would give."""
+def test_methods_are_those_of_the_package():
     demos = changed_demonstrations.sample(demonstrations.load("push"), 5, 0)
     ours = Ours("edge")
-    for k in (5, 2):
-        alone = discover_keystates(demos.trajectories, k=k)
-        assert np.array_equal(np.array(ours.phase(demos, k)), alone.steps)
+    for find, method in ((ours.auto, "auto"), (ours.phase, "phase")):
+        alone = discover_keystates(demos.trajectories, k=2, method=method)
+        for row, steps in zip(find(demos, 2), alone.steps, strict=True):
+            assert np.array_equal(row, steps.compressed())

@@ -24,6 +24,7 @@ from .segmentation import SHRINKAGE, increments, rest_limits
 Float = NDArray[np.float64]
 
 PAIRS = 400  # samples of one estimate, drawn from all trajectories
+APART = 8  # lags: key states nearer than this do not bound what is before or after another
 Z = 1.645  # information counts as present if it is above 0 by so many standard errors
 SEED = 0
 SLICES = 10  # of sides wider than the model; with more, estimates change less than their error
@@ -213,7 +214,7 @@ def coordinate_changes(
 def _sides(
     states: Sequence[Float], steps: Any, lag: int, most: int | None = PAIRS
 ) -> tuple[list[tuple[int, int]], list[list[tuple[int, NDArray[np.int64]]]]]:
-    """Steps before and after each key state, up to the next key state of the demonstration.
+    """Steps before and after each key state, up to the next one of the demonstration.
 
     Returns
     -------
@@ -230,8 +231,8 @@ def _sides(
         own: tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]] = [], []
         for i, step in _of_column(steps, column):
             others = steps[i].compressed()
-            previous = others[others < step].max(initial=lag)
-            following = others[others > step].min(initial=len(states[i]))
+            previous = others[others < step - APART * lag].max(initial=lag)
+            following = others[others > step + APART * lag].min(initial=len(states[i]))
             own[0].append((i, max(lag, int(previous)), step))
             own[1].append((i, max(lag, step), int(following)))
         pair = []

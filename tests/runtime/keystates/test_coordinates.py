@@ -660,7 +660,12 @@ def test_demonstrations(path, named):
     for columns in turned:
         assert [names[c][-2:] for c in columns] == ["qw", "qx", "qy", "qz"]
     moving = np.any([(np.diff(s, axis=0) != 0).any(axis=0) for s in states], axis=0)
-    firsts = {c for c, name in enumerate(names) if name.endswith("qw") and moving[c : c + 4].any()}
+    whole = [
+        c
+        for c in range(len(names) - 3)
+        if [name[-2:] for name in names[c : c + 4]] == ["qw", "qx", "qy", "qz"]
+    ]
+    firsts = {c for c in whole if moving[c : c + 4].any()}
     assert {columns[0] for columns in turned} == firsts
     for p, s in zip(paths, states, strict=True):
         plain = [j for j, kind in enumerate(made.kinds) if kind == "plain"]
