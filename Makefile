@@ -1,4 +1,4 @@
-# make demo   the main job on 100 real demonstrations: key states and a picture (no torch)
+# make demo   the main job on a planner's and on a person's demonstrations, with pictures (no torch)
 # make test   the whole test suite, with everything that it drives
 # make test-fast   its core, in a few minutes: the runtime alone (no torch, no simulator)
 # make test-maniskill   the wrapper, the readers and the examples against ManiSkill itself
@@ -44,6 +44,7 @@ ROS  = .venv-ros/bin
 demo: .venv/ready
 	$(RUN)/infoatlas-rt keystates examples/data/pickcube.npz \
 		--group tool=tool.x,tool.y,tool.z --group cube=cube.x,cube.y,cube.z --provider auto --plot keystates.png
+	$(RUN)/infoatlas-rt keystates benchmarks/tasks/data/sawyer_place.npz --rate 20 --plot keystates_people.png
 
 # ManiSkill's planner needs NumPy 1, which Pythons after 3.12 do not have.
 SIMULATED := $(shell $(PYTHON) -c 'import sys; print(int(sys.version_info < (3, 13)))')

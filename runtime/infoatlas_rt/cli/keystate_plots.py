@@ -55,12 +55,13 @@ def raster_figure(
     bodies = _bodies(found.names)
     count = found.steps.shape[1]
     figure = new_figure(10, 7.4 if bodies else 5.4)
+    top = 0.88 - 0.023 * -(-(count + len(events)) // 4)  # room for the rows of the legend
     grid = figure.add_gridspec(
         2 if bodies else 1,
         2 if events else 1,
         height_ratios=(3.0, 1.5) if bodies else (1,),
         width_ratios=(3.2, 1) if events else (1,),
-        left=0.075, right=0.975, top=0.84, bottom=0.07 if bodies else 0.11,
+        left=0.075, right=0.975, top=top, bottom=0.07 if bodies else 0.11,
         hspace=0.32, wspace=0.28,
     )  # fmt: skip
     main = figure.add_subplot(grid[0, 0])

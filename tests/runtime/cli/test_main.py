@@ -139,7 +139,7 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     states = sorted(result["keystates"], key=lambda state: state["rank"])
     first, second = states[:2]
     assert first["strength"] > second["strength"] and first["shared"] and first["followed"]
-    assert first["coordinates"]["names"][0].startswith("finger")
+    assert first["coordinates"]["names"][0].startswith(("finger", "cube"))
     assert first["groups"][0]["before"] < 0.3 < 0.5 < first["groups"][0]["after"]
     number = result["keystates"].index(first) + 1
     assert f"Key state {number}: tool and cube made" in text
