@@ -1,0 +1,217 @@
+"""What a user knows, and how recordings differ: labels, rates, noise, no events, time.
+
+    make keystates                                   # -> benchmarks/results/keystates_known.*
+    python -m benchmarks.keystates.known --quick --out build/results
+
+Recall from one to three labelled demonstrations; generated recordings at rates from 5 to 200 Hz;
+data without events; seconds and memory of a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from infoatlas_rt import Trajectories, discover_keystates
+from infoatlas_rt.cli.console import progress
+
+from .. import report
+from ..report import number, table
+from ..tasks.demonstrations import SETS, Demonstrations, load
+from ..tasks.recordings import recordings
+from .run import CHOSEN, finite
+from .scoring import score
+
+RATES = (5.0, 10.0, 30.0, 100.0, 200.0)
+DRAWS = 3  # choices of the labelled demonstrations
+SEEDS = 25  # draws of data without events
+
+
+def labelled(name: str, count: int, draws: int = DRAWS) -> dict[str, Any] | None:
+    """Recall in the other demonstrations, from `count` labelled ones; None if there are too few."""
+    demos = load(name)
+    total = len(demos.trajectories)
+    if total <= count:
+        return None
+    hits: dict[int, list[bool]] = {2: [], 5: []}
+    for seed in range(draws):
+        given = np.random.default_rng(seed).permutation(total)[:count]
+        labels = {
+            int(i): {
+                event: int(t)
+                for event, t in zip(demos.events, demos.times[i], strict=True)
+                if not np.isnan(t)
+            }
+            for i in given
+        }
+        found = discover_keystates(demos.trajectories, labels=labels)
+        for column, event in enumerate(found.labels):
+            truth = demos.times[:, demos.events.index(event)]
+            for i in np.setdiff1d(np.arange(total), given):
+                if not np.isnan(truth[i]):
+                    step = found.steps[i, column]
+                    away = np.inf if step is np.ma.masked else abs(int(step) - truth[i])
+                    for limit, values in hits.items():
+                        values.append(bool(away <= limit))
+    return {
+        "study": "labels",
+        "task": name,
+        "labelled": count,
+        "recall_2_steps": float(np.mean(hits[2])),
+        "recall_5_steps": float(np.mean(hits[5])),
+    }
+
+
+def at_rate(rate: float, objects: bool, known: bool, count: int) -> dict[str, Any]:
+    """Generated pick and place, K = 5, default settings."""
+    demos: Demonstrations = recordings(count, rate, objects=objects)
+    packed = Trajectories(
+        np.concatenate(demos.trajectories), demos.lengths, (), rate if known else None
+    )
+    found = discover_keystates(packed)
+    scored = score([row.compressed() for row in found.steps], demos.times, demos.lengths,
+                   demos.events, rate)  # fmt: skip
+    return {
+        "study": "rates",
+        "rate": rate,
+        "objects": objects,
+        "known": known,
+        "stride": found.stride,
+        "reproduced": found.reproduced,
+        "recall_5_steps": scored.recall_5_steps,
+        "recall_100_ms": scored.recall_100_ms,
+        "recall_250_ms": scored.recall_250_ms,
+    }
+
+
+def without_events(kind: str, seeds: int) -> dict[str, Any]:
+    """Share of draws of data without events in which k="auto" finds a key state."""
+    said, reproduced = 0, []
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        states = rng.standard_normal((12, 200, 6))
+        if kind == "random walks":
+            states = states.cumsum(axis=1)
+        if kind == "one smooth motion":
+            u = np.linspace(0, 1, 200)[:, None]
+            path = (10 * u**3 - 15 * u**4 + 6 * u**5) * (rng.standard_normal((12, 1, 6)) + 1)
+            states = path + 1e-3 * states
+        found = discover_keystates(list(states), k="auto")
+        said += found.steps.shape[1] > 0
+        reproduced.append(discover_keystates(list(states)).reproduced)
+    return {
+        "study": "nothing",
+        "kind": kind,
+        "draws": seeds,
+        "found": said,
+        "reproduced": float(np.nanmean(reproduced)),
+    }
+
+
+def timed(count: int) -> dict[str, Any]:
+    """Seconds of a call on recordings of 40 columns and up to 400 steps."""
+    demos = recordings(min(count, 50), 30.0)
+    rng = np.random.default_rng(0)
+    states = []
+    for i in range(count):
+        own = demos.trajectories[i % 50][:400]
+        more = rng.standard_normal((len(own), 40 - own.shape[1])).cumsum(axis=0) * 1e-3
+        states.append(np.c_[own, more])
+    start = perf_counter()
+    discover_keystates(states)
+    return {
+        "study": "time",
+        "demonstrations": count,
+        "steps": float(np.mean([len(s) for s in states])),
+        "seconds": perf_counter() - start,
+    }
+
+
+def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
+    """Everything as Markdown."""
+
+    def of(study: str) -> list[dict[str, Any]]:
+        return [row for row in rows if row["study"] == study]
+
+    tasks = dict.fromkeys(row["task"] for row in of("labels"))
+    counts = sorted({row["labelled"] for row in of("labels")})
+    lines = []
+    for task in tasks:
+        own = {row["labelled"]: row for row in of("labels") if row["task"] == task}
+        cells = [
+            f"{number(own[c]['recall_2_steps'], 2)} / {number(own[c]['recall_5_steps'], 2)}"
+            if c in own
+            else "-"
+            for c in counts
+        ]
+        lines.append([SETS[task].title, *cells])
+    rates = [
+        [
+            f"{row['rate']:g} Hz",
+            "with" if row["objects"] else "without",
+            "known" if row["known"] else "not known",
+            str(row["stride"]),
+            *(number(row[n], 2) for n in ("recall_5_steps", "recall_100_ms", "recall_250_ms")),
+            number(row["reproduced"], 2),
+        ]
+        for row in of("rates")
+    ]
+    nothing = [
+        [row["kind"], f"{row['found']} of {row['draws']}", number(row["reproduced"], 2)]
+        for row in of("nothing")
+    ]
+    time = [
+        [str(row["demonstrations"]), f"{row['steps']:.0f}", number(row["seconds"], 1)]
+        for row in of("time")
+    ]
+    return "\n\n".join(
+        [
+            "# Key states: labels, rates, data without events, time",
+            report.byline(about).replace(" All in nats.", ""),
+            "## Labels\n\nRecall within 2 / 5 steps in the other demonstrations, from one, two or "
+            f"three labelled ones (mean of {DRAWS} choices).",
+            table(["task", *(f"{c} labelled" for c in counts)], lines),
+            "## Rates\n\nGenerated pick and place (`benchmarks/tasks/recordings.py`: minimum jerk, "
+            "pauses, a regrasp in a fifth, sensor noise), K = 5, default settings. Recall of grasp "
+            "and release.",
+            table(
+                ["rate", "object", "rate is", "stride", "5 steps", "0.1 s", "0.25 s", "reproduced"],
+                rates,
+            ),
+            '## Data without events\n\nDraws in which `k="auto"` finds a key state, and the share '
+            "of five forced key states that is found again.",
+            table(["data", "found", "reproduced"], nothing),
+            "## Time\n\nSeconds of `discover_keystates(states)`, 40 columns, two shared cores.",
+            table(["demonstrations", "steps", "s"], time),
+        ]
+    )
+
+
+def main(arguments: Sequence[Any] | None = None) -> None:
+    parser = report.Options(__spec__.name, __doc__, "two sets, few rates", several=False)
+    chosen = parser.parse_args(arguments)
+    about = report.provenance(chosen.command)
+    quick = chosen.quick
+    names = ("push", "lift_people") if quick else CHOSEN
+    rows: list[dict[str, Any]] = []
+    with progress("labels") as advance:
+        for i, name in enumerate(names, start=1):
+            made = [labelled(name, count, 1 if quick else DRAWS) for count in (1, 2, 3)]
+            rows += [row for row in made if row is not None]
+            advance(i / len(names))
+    for rate in (10.0,) if quick else RATES:
+        for objects in (True, False):
+            for known in (True, False):
+                rows.append(at_rate(rate, objects, known, 8 if quick else 50))
+    for kind in ("white noise", "random walks", "one smooth motion"):
+        rows.append(without_events(kind, 2 if quick else SEEDS))
+    rows += [timed(count) for count in ((10,) if quick else (10, 50, 1000))]
+    rows = [finite(row) for row in rows]
+    report.save(chosen.out, "keystates_known", about, rows, page(about, rows))
+
+
+if __name__ == "__main__":
+    main()
