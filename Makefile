@@ -143,6 +143,7 @@ applications: .venv-dev/ready
 
 keystates: .venv-dev/ready
 	$(DEV)/python -m benchmarks.keystates.run $(PAGES)
+	$(DEV)/python -m benchmarks.keystates.known $(PAGES)
 	$(DEV)/python -m benchmarks.localiser $(PAGES)
 	$(DEV)/python -m benchmarks.table2_time $(PAGES)
 	$(DEV)/python -m benchmarks.coupling $(PAGES)

@@ -57,7 +57,7 @@ def figures() -> list[dict[str, str]]:
                 add(bias(data["rows"], estimator, n), 3, what, name, data["command"])
 
     data = load("keystates")
-    for method, k in (("phase", 5), ("evenly spaced", 5), ("PerAct's rule", "auto")):
+    for method, k in (("auto", 5), ("evenly spaced", 5), ("PerAct's rule", "auto")):
         rows = [
             row
             for row in data["rows"]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from infoatlas_rt import Trajectories, discover_keystates
+from infoatlas_rt import Estimator, Trajectories, discover_keystates
 from infoatlas_rt.cli.console import progress
 
 from .. import report
@@ -181,7 +181,7 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
                 ["rate", "object", "rate is", "stride", "5 steps", "0.1 s", "0.25 s", "reproduced"],
                 rates,
             ),
-            '## Data without events\n\nDraws in which `k="auto"` finds a key state, and the share '
+            "## Data without events\n\nDraws in which the automatic number is not 0, and the share "
             "of five forced key states that is found again.",
             table(["data", "found", "reproduced"], nothing),
             "## Time\n\nSeconds of `discover_keystates(states)`, 40 columns, two shared cores.",
@@ -193,7 +193,7 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "two sets, few rates", several=False)
     chosen = parser.parse_args(arguments)
-    about = report.provenance(chosen.command)
+    about = report.provenance(chosen.command, Estimator(model=chosen.model))
     quick = chosen.quick
     names = ("push", "lift_people") if quick else CHOSEN
     rows: list[dict[str, Any]] = []

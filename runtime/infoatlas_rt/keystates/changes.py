@@ -9,6 +9,7 @@ E the mean squared increments on either side and r the energy of rest and of noi
 the second difference and its ratio to the speed. Coordinates that move in short bursts (fingers,
 latches, objects) mark the boundaries of sub-tasks, and coordinates that move all the time do not:
 a coordinate has the weight b^3, where b = log(T - 1) minus the entropy of its motion over time.
+The mean second difference of all coordinates, without weights, is a fourth curve.
 
 The sensor noise of each coordinate is estimated from third differences, which smooth motion hardly
 has, and taken out of energies and second differences.
@@ -89,9 +90,9 @@ class Changes:
         return np.asarray(e.clip(-3.0, 3.0))
 
     def curves(self, states: Float) -> Float:
-        """Three curves of evidence [3, T] of a demonstration [T, p]; the second one dates."""
+        """Four curves of evidence [4, T] of a demonstration [T, p]; the second one dates."""
         if len(states) < 5 or not states.shape[1]:
-            return np.zeros((3, len(states)))
+            return np.zeros((4, len(states)))
         windows = sorted({self.timing.steps(seconds, 2) for seconds in WINDOWS})
         local = np.mean([np.log(np.cosh(self.switches(states, w))) for w in windows], axis=0) / 2
         smooth = _smoothed(states)
@@ -102,10 +103,13 @@ class Changes:
         speed = _running_mean(speed, self.timing.steps(SPEED, 3))
         scale = np.maximum(self.rms, 1e-300)
         slow = np.maximum(speed + STILL * self.rms + self.noise, 1e-300)
+        second_scaled = second / scale
         return np.stack(
             [
-                _strongest(part * self.weight)
-                for part in (local, second / scale, np.log1p(second / slow))
+                _strongest(local * self.weight),
+                _strongest(second_scaled * self.weight),
+                _strongest(np.log1p(second / slow) * self.weight),
+                second_scaled.mean(axis=1),
             ]
         )
 

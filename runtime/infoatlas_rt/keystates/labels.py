@@ -68,7 +68,7 @@ def _evidence(changes: Changes, states: Float) -> Float:
     curves = changes.curves(states)
     near = changes.timing.steps(0.1)
     heights = [running_max(relative(c), near) for c in curves]
-    return np.asarray(np.maximum(sum(heights) / 6, 0.0))
+    return np.asarray(np.maximum(sum(heights) / (2 * len(curves)), 0.0))
 
 
 def _order(labels: Float) -> NDArray[np.intp] | None:
