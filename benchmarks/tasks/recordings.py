@@ -33,6 +33,8 @@ TOOL_NOISE, TOOL_TURN = 3e-4, 1e-3  # m, rad
 FINGER_NOISE = 2e-4  # m
 OBJECT_NOISE, OBJECT_TURN = 5e-4, 3e-3  # m, rad
 JOINTS = 7
+TABLE = (0.35, 0.65)  # m, x of objects and goals
+HALVES = ((0.35, 0.47), (0.53, 0.65))  # the same of two objects, which keep apart
 
 
 def recordings(
@@ -69,19 +71,63 @@ def recordings(
         are fractions of steps. The grasp is the moment when the fingers touch the object with
         which they then carry it; the release is the moment when they leave it.
     """
-    trajectories, times = [], []
+    motions = [[planned(np.random.default_rng([seed, number]))] for number in range(count)]
+    whole = _recorded(motions, ("object",), EVENTS, rate, seed, noise)
+    # All noise is drawn, whichever columns are asked for, so that these do not change it.
+    unasked = (() if objects else ("object",)) + (() if joints else ("joint",))
+    kept = [i for i, name in enumerate(whole.names) if not name.startswith(unasked)]
+    return whole.columns(np.array(kept))
+
+
+def two_objects(
+    count: int = 50, rate: float = 30.0, seed: int = 0, noise: float = 1.0, swapped: float = 0.5
+) -> Demonstrations:
+    """Generate recordings of a task with two objects, which are moved one after the other.
+
+    Parameters
+    ----------
+    count, rate, seed, noise
+        As of `recordings`.
+    swapped : float
+        Probability that the second object is moved first.
+
+    Returns
+    -------
+    Demonstrations
+        Columns with object1 and object2. Events are grasp and release of each by its number.
+    """
+    motions = []
     for number in range(count):
-        motion = planned(np.random.default_rng([seed, number]))
-        stamps = np.arange(int(motion.end * rate) + 1) / rate
+        rng = np.random.default_rng([seed, number])
+        first, second = HALVES[::-1] if rng.random() < swapped else HALVES
+        one = planned(rng, first)
+        other = planned(rng, second, one.pose(np.array([one.end]))[0], one.end)
+        motions.append([one, other] if first == HALVES[0] else [other, one])
+    events = tuple(f"{event} {number}" for number in (1, 2) for event in EVENTS)
+    return _recorded(motions, ("object1", "object2"), events, rate, seed, noise)
+
+
+def _recorded(
+    motions: list[list[Motion]],
+    objects: tuple[str, ...],
+    events: tuple[str, ...],
+    rate: float,
+    seed: int,
+    noise: float,
+) -> Demonstrations:
+    """Sample demonstrations, each given by the motions of its objects."""
+    trajectories = []
+    for number, parts in enumerate(motions):
+        stamps = np.arange(int(max(part.end for part in parts) * rate) + 1) / rate
         sensors = np.random.default_rng([seed, number, 1])
-        trajectories.append(_measured(motion, stamps, noise, sensors, objects, joints))
-        times.append([motion.grasp * rate, motion.release * rate])
+        trajectories.append(_measured(parts, stamps, noise, sensors))
+    seconds = [[time for part in parts for time in (part.grasp, part.release)] for parts in motions]
     return Demonstrations(
         trajectories=trajectories,
-        names=_names(objects, joints),
-        events=EVENTS,
-        times=np.array(times).reshape(count, len(EVENTS)),
-        seeds=np.arange(count),
+        names=_names(objects),
+        events=events,
+        times=np.array(seconds) * rate,
+        seeds=np.arange(len(motions)),
         rate=rate,
     )
 
@@ -102,7 +148,7 @@ class Move:
 
 @dataclass
 class Motion:
-    """One demonstration in continuous time.
+    """One demonstration in continuous time, or the part of it that moves one object.
 
     Attributes
     ----------
@@ -111,7 +157,7 @@ class Motion:
     place, turn : [3]
         Position (m) and rotation vector (rad) of the object before it is grasped.
     moves : list of Move
-    end, grasp, release : float
+    start, end, grasp, release : float
         Seconds.
     """
 
@@ -119,6 +165,7 @@ class Motion:
     place: Array
     turn: Array
     moves: list[Move] = field(default_factory=list)
+    start: float = 0.0
     end: float = 0.0
     grasp: float = np.nan
     release: float = np.nan
@@ -147,9 +194,8 @@ def minimum_jerk(u: NDArray[np.floating] | float) -> Array:
 
 
 # Share of the time of closing at which the fingers touch the object.
-TOUCH = float(
-    brentq(lambda u: float(minimum_jerk(u)) - (OPEN - HALF_WIDTH) / (OPEN - SQUEEZE), 0, 1)
-)
+CLOSED = (OPEN - HALF_WIDTH) / (OPEN - SQUEEZE)
+TOUCH = float(brentq(lambda u: float(minimum_jerk(u)) - CLOSED, 0, 1))
 
 
 class _Plan:
@@ -159,7 +205,7 @@ class _Plan:
         self.motion, self.rng = motion, rng
         self.pose = motion.first.copy()
         self.pace = 2.0 ** rng.uniform(-0.5, 0.5)  # durations of this demonstration
-        self.now = rng.uniform(0, LONGEST)
+        self.now = motion.start + rng.uniform(0, LONGEST)
 
     def pause(self) -> None:
         if self.rng.random() < PAUSE:
@@ -187,8 +233,7 @@ class _Plan:
     def _fingers(self, goal: float, share: float) -> float:
         self.pause()
         self.now += self.rng.uniform(0, 0.2)
-        shift = np.zeros(POSE)
-        shift[FINGER] = goal - self.pose[FINGER]
+        shift = np.eye(POSE)[FINGER] * (goal - self.pose[FINGER])
         # The part in which the object does not hold the fingers takes 0.15 to 0.4 s.
         seconds, start = self.rng.uniform(0.15, 0.4) / TOUCH, self.now
         self._add(seconds, shift, np.zeros(3))
@@ -200,8 +245,13 @@ class _Plan:
         self.now += seconds
 
 
-def planned(rng: np.random.Generator) -> Motion:
-    """One random demonstration."""
+def planned(
+    rng: np.random.Generator,
+    across: tuple[float, float] = TABLE,
+    first: Array | None = None,
+    start: float = 0.0,
+) -> Motion:
+    """A random motion that carries one object; from a pose [7] and a second, if they are given."""
 
     def pose(place: Array, height: float, yaw: float) -> Array:
         tilt = rng.normal(0, 0.05, 2)
@@ -209,16 +259,16 @@ def planned(rng: np.random.Generator) -> Motion:
         return np.array([*place[:2], place[2] + height, *angles, OPEN])
 
     def gripping(where: Array) -> Array:
-        held = where.copy()
-        held[FINGER] = SQUEEZE
-        return held
+        return np.append(where[:FINGER], SQUEEZE)
 
     table = 0.02  # m, height of the object's centre
-    place = np.array([rng.uniform(0.35, 0.65), rng.uniform(-0.3, 0.0), table])
-    goal = np.array([rng.uniform(0.35, 0.65), rng.uniform(0.08, 0.35), table])
+    place = np.array([rng.uniform(*across), rng.uniform(-0.3, 0.0), table])
+    goal = np.array([rng.uniform(*across), rng.uniform(0.08, 0.35), table])
     yaw, goal_yaw = rng.uniform(-0.6, 0.6, 2)
     home = np.array([0.45, 0.0, 0.35]) + rng.normal(0, 0.03, 3)
-    motion = Motion(pose(home, 0, 0.0), place, np.array([0, 0, yaw + rng.normal(0, 0.1)]))
+    begin = pose(home, 0, 0.0)
+    turn = np.array([0, 0, yaw + rng.normal(0, 0.1)])
+    motion = Motion(begin if first is None else first, place, turn, start=start)
     plan = _Plan(motion, rng)
     reached = place + np.array([*rng.normal(0, 0.004, 2), 0])
     plan.go(pose(reached, rng.uniform(0.08, 0.15), yaw), 1.6)
@@ -251,26 +301,21 @@ def _rotation(poses: Array) -> Rotation:
     return Rotation.from_euler("ZYX", poses[:, [5, 4, 3]])
 
 
-def _names(objects: bool, joints: bool) -> tuple[str, ...]:
+def _names(objects: tuple[str, ...]) -> tuple[str, ...]:
     axes = ("x", "y", "z", "qw", "qx", "qy", "qz")
-    bodies = ("tool", "object") if objects else ("tool",)
     return (
-        *(f"joint{i + 1}.position" for i in range(JOINTS if joints else 0)),
+        *(f"joint{i + 1}.position" for i in range(JOINTS)),
         "finger1.position",
-        *(f"{body}.{axis}" for body in bodies for axis in axes),
+        *(f"{body}.{axis}" for body in ("tool", *objects) for axis in axes),
     )
 
 
-def _measured(
-    motion: Motion,
-    stamps: Array,
-    noise: float,
-    rng: np.random.Generator,
-    objects: bool,
-    joints: bool,
-) -> Array:
-    """States [T, d] as the sensors give them."""
-    poses = motion.pose(stamps)
+def _measured(parts: list[Motion], stamps: Array, noise: float, rng: np.random.Generator) -> Array:
+    """States [T, d] as the sensors give them, of the motions of all objects."""
+    poses = np.empty((len(stamps), POSE))
+    for part in sorted(parts, key=lambda part: part.start):
+        now = stamps >= part.start
+        poses[now] = part.pose(stamps[now])
 
     def noisy(values: Array, deviation: float) -> Array:
         return values + noise * deviation * rng.standard_normal(values.shape)
@@ -279,14 +324,13 @@ def _measured(
         error = Rotation.from_rotvec(noise * turn * rng.standard_normal(position.shape))
         return np.hstack([noisy(position, deviation), _quaternions(error * rotation)])
 
-    # All noise is drawn, whichever columns are asked for, so that these do not change it.
-    parts = [
+    columns = [
         noisy(_joints(poses), JOINT_NOISE),
         noisy(np.maximum(poses[:, FINGER:], HALF_WIDTH), FINGER_NOISE),
         body(poses[:, POSITION], _rotation(poses), TOOL_NOISE, TOOL_TURN),
-        body(*motion.object(stamps), OBJECT_NOISE, OBJECT_TURN),
+        *(body(*part.object(stamps), OBJECT_NOISE, OBJECT_TURN) for part in parts),
     ]
-    return np.hstack(parts[0 if joints else 1 : 4 if objects else 3])
+    return np.hstack(columns)
 
 
 def _quaternions(rotation: Rotation) -> Array:
