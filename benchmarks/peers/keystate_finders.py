@@ -51,7 +51,7 @@ def named(demos: Demonstrations, *prefixes: str, suffix: str = "") -> NDArray[np
         i for i, n in enumerate(demos.names) if n.startswith(prefixes) and n.endswith(suffix)
     ]
     if not columns:
-        raise NotOffered(f"no columns {', '.join(prefixes)}")
+        raise NotOffered("no columns " + ", ".join(f"{prefix}*{suffix}" for prefix in prefixes))
     return np.array(columns)
 
 

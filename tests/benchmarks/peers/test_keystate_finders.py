@@ -68,6 +68,47 @@ def test_the_gripper(demos):
     assert near(peers.peract(demos, "auto"), demos.times[:, 1:], 0)
 
 
+@pytest.mark.parametrize("k", [2, "auto"])
+def test_second_difference(k):
+    """Two corners in coordinates of very different units, and a column that rests."""
+    path = np.interp(np.arange(61), [0, 15, 40, 60], [0, 3, 1, 6])
+    states = np.stack([path, 1000 * path[::-1], np.ones(61)], axis=1)
+    truth = np.array([[15.0, 40], [15, 40]])
+    demos = tasks.Demonstrations(
+        [states[:, [0, 2]]] * 2, ("a", "c"), ("e", "f"), truth, np.arange(2)
+    )
+    found = peers.second_difference(demos, k)
+    assert [steps.tolist() for steps in found] == [[15, 40]] * 2
+    both = tasks.Demonstrations([states], ("a", "b", "c"), ("e", "f"), truth[:1], np.arange(1))
+    assert peers.second_difference(both, 4)[0].tolist() == [15, 20, 40, 45]
+
+
+def test_a_gripper_by_its_name(demos):
+    """`gripper.position` serves as well as `finger1.position`; its velocity does not."""
+    assert demos.names[1] == "finger1.position"
+    for name, offered in (("gripper_left.position", True), ("gripper.velocity", False)):
+        other = tasks.Demonstrations(
+            demos.trajectories, ("a", name, "b", "c", "d", "e"), demos.events, demos.times,
+            demos.seeds,
+        )  # fmt: skip
+        if offered:
+            assert near(peers.gripper(other, 1), demos.times[:, 1:], 1)
+        else:
+            with pytest.raises(peers.NotOffered, match=r"no columns finger\*.position, gripper"):
+                peers.gripper(other, 1)
+
+
+@pytest.mark.parametrize("names", [(), ("a", "b", "c", "d", "e", "f")])
+def test_without_the_names_that_a_peer_knows(demos, names):
+    other = tasks.Demonstrations(demos.trajectories, names, demos.events, demos.times, demos.seeds)
+    for peer in peers.PEERS.values():
+        if peer.knows_columns:
+            with pytest.raises(peers.NotOffered):
+                peer.find(other, "auto")
+        else:
+            assert len(peer.find(other, 2)) == 3
+
+
 def test_velocity_minima():
     """A joint that pauses once."""
     t = np.arange(81)
