@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import PchipInterpolator
 
 from .demonstrations import Array, Demonstrations
 
@@ -56,7 +58,7 @@ def unequal(demos: Demonstrations, seed: int = 0) -> Demonstrations:
 
 def _played(demos: Demonstrations, rates: list[Array]) -> Demonstrations:
     """Each trajectory played at `rates` [T] (recorded steps a step); events move along."""
-    velocity = np.array([name.endswith(".velocity") for name in demos.names])
+    velocity = _velocities(demos)
     trajectories, times = [], []
     for states, rate, truth in zip(demos.trajectories, rates, demos.times, strict=True):
         old = np.arange(len(states))
@@ -68,6 +70,76 @@ def _played(demos: Demonstrations, rates: list[Array]) -> Demonstrations:
         trajectories.append(played)
         times.append(np.minimum(np.interp(truth, old, new), len(played) - 1))
     return replace(demos, trajectories=trajectories, times=np.array(times))
+
+
+def _velocities(demos: Demonstrations) -> NDArray[np.bool_]:
+    return np.array([name.endswith(".velocity") for name in demos.names])
+
+
+def at_rate(
+    demos: Demonstrations, rate: float, share: float = 0.001, seed: int = 0
+) -> Demonstrations:
+    """The same motions sampled `rate` times a second, with noise of each sample's own.
+
+    The states are interpolated by monotone cubics. The noise is that of `noisy`.
+
+    Raises
+    ------
+    ValueError
+        The demonstrations have no rate.
+    """
+    if demos.rate is None:
+        raise ValueError("demonstrations without a rate cannot be sampled at another")
+    ratio = rate / demos.rate
+    trajectories = []
+    for states in demos.trajectories:
+        old = np.arange(len(states))
+        new = np.arange(int((len(states) - 1) * ratio + 1e-9) + 1) / ratio
+        trajectories.append(PchipInterpolator(old, states, axis=0)(np.minimum(new, old[-1])))
+    last = np.array([[len(states) - 1] for states in trajectories])
+    times = np.minimum(demos.times * ratio, last)
+    return noisy(replace(demos, trajectories=trajectories, times=times, rate=rate), share, seed)
+
+
+def with_idle_times(demos: Demonstrations, seed: int = 0) -> Demonstrations:
+    """Everything stands still twice, each time for up to a tenth of the demonstration."""
+    rng = np.random.default_rng(seed)
+    velocity = _velocities(demos)
+    trajectories, times = [], []
+    for states, truth in zip(demos.trajectories, demos.times, strict=True):
+        for _ in range(2):
+            at = int(rng.integers(len(states)))
+            idle = np.repeat(
+                states[at : at + 1], rng.integers(1, 1 + len(states) // 10 + 1), axis=0
+            )
+            idle[:, velocity] = 0
+            states = np.concatenate([states[: at + 1], idle, states[at + 1 :]])
+            truth = np.where(truth > at, truth + len(idle), truth)
+        trajectories.append(states)
+        times.append(truth)
+    return replace(demos, trajectories=trajectories, times=np.array(times))
+
+
+def with_retries(demos: Demonstrations, share: float = 1 / 3, seed: int = 0) -> Demonstrations:
+    """In `share` of the demonstrations one event takes two attempts.
+
+    Two steps after the event the motion goes back, by up to an eighth of the demonstration, and
+    comes again. The true event is that of the second attempt.
+    """
+    rng = np.random.default_rng(seed)
+    velocity = _velocities(demos)
+    retried = rng.permutation(len(demos.trajectories))[: round(share * len(demos.trajectories))]
+    trajectories, times = list(demos.trajectories), demos.times.copy()
+    for i in np.sort(retried):
+        states, last = trajectories[i], len(trajectories[i]) - 1
+        event = times[i, rng.choice(np.flatnonzero(~np.isnan(times[i])))]
+        high = min(int(event) + 2, last)
+        low = max(high - int(rng.integers(4, max(5, last // 8) + 1)), 0)
+        back = states[high - 1 : low : -1].copy()
+        back[:, velocity] *= -1
+        trajectories[i] = np.concatenate([states[: high + 1], back, states[low:]])
+        times[i] = np.where(times[i] >= low, times[i] + 2 * (high - low), times[i])
+    return replace(demos, trajectories=trajectories, times=times)
 
 
 def without_fingers(demos: Demonstrations) -> Demonstrations:
@@ -119,6 +191,12 @@ VARIANTS = {
     "noise 1%": lambda demos: noisy(demos, 0.01),
     "time-warped": warped,
     "unequal lengths": unequal,
+    "10 steps a second": lambda demos: at_rate(demos, 10.0),
+    "60 steps a second": lambda demos: at_rate(demos, 60.0),
+    "idle times": with_idle_times,
+    "retries": with_retries,
+    "an outlier frame": with_outlier,
+    "sign flips": with_sign_flips,
     "no fingers": without_fingers,
     "joint positions only": joint_positions,
 }

@@ -145,3 +145,84 @@ def test_subset_and_columns_keep_what_belongs_together():
     few = demos.columns(np.array([0, 18]))
     assert few.names == (demos.names[0], demos.names[18])
     assert np.array_equal(few.trajectories[4], demos.trajectories[4][:, [0, 18]])
+
+
+def column(demos, name):
+    return [states[:, demos.names.index(name)] for states in demos.trajectories]
+
+
+@pytest.mark.parametrize("rate", [10, 60])
+def test_another_rate(rate):
+    """The same curve in seconds, events included; velocities stay what they are."""
+    demos = tasks.load("stack", number=4)
+    copy = variants.at_rate(demos, rate, share=0)
+    assert copy.rate == rate and demos.rate == 20
+    assert copy.times / rate == pytest.approx(demos.times / 20)
+    assert (copy.lengths - 1) / rate == pytest.approx((demos.lengths - 1) / 20, abs=1 / rate)
+    every = {10: (slice(None, None, 2), slice(None)), 60: (slice(None), slice(None, None, 3))}
+    for old, new in zip(demos.trajectories, copy.trajectories, strict=True):
+        old, new = old[every[rate][0]], new[every[rate][1]]
+        assert new == pytest.approx(old[: len(new)], abs=1e-9)
+
+
+def test_another_rate_has_noise_of_its_own():
+    demos = tasks.load("push", number=4)
+    joint = demos.names.index("joint2.position")
+    clean, noisy = (variants.at_rate(demos, 60, share) for share in (0, 0.001))
+    noise = np.concatenate(noisy.trajectories) - np.concatenate(clean.trajectories)
+    scale = np.ptp(np.concatenate(clean.trajectories)[:, joint])
+    assert noise[:, joint].std() == pytest.approx(0.001 * scale, rel=0.1)
+    assert np.corrcoef(noise[1:, joint], noise[:-1, joint])[0, 1] == pytest.approx(0, abs=0.1)
+    with pytest.raises(ValueError, match="rate"):
+        variants.at_rate(tasks.read(tasks.TASKS["push"].path, tasks.TASKS["push"].events), 60)
+
+
+def same_states_at_events(demos, copy):
+    for old, new, then, now in zip(
+        demos.trajectories, copy.trajectories, demos.times, copy.times, strict=True
+    ):
+        still = [i for i, name in enumerate(demos.names) if not name.endswith(".velocity")]
+        for a, b in zip(then.astype(int), now.astype(int), strict=True):
+            assert np.array_equal(old[a][still], new[b][still])
+
+
+def test_idle_times():
+    demos = tasks.load("stack", number=6)
+    copy = variants.with_idle_times(demos)
+    same_states_at_events(demos, copy)
+    added = copy.lengths - demos.lengths
+    assert (added >= 2).all() and (added <= 0.25 * demos.lengths).all()
+    speeds = np.concatenate(column(copy, "joint4.velocity"))
+    steps = np.concatenate([np.append(np.diff(j), 1) for j in column(copy, "joint4.position")])
+    assert np.count_nonzero((steps == 0) & (speeds == 0)) >= (added - 2).sum()
+    assert (copy.times >= demos.times).all() and (copy.times > demos.times).any()
+
+
+def test_retries_go_back_and_come_again():
+    demos = tasks.load("stack", number=12)
+    copy = variants.with_retries(demos)
+    added = copy.lengths - demos.lengths
+    assert np.count_nonzero(added) == 4 and (added % 2 == 0).all()
+    same_states_at_events(demos, copy)
+    for i in np.flatnonzero(added):
+        old, new = demos.trajectories[i], copy.trajectories[i]
+        shift = copy.times[i] - demos.times[i]
+        assert set(shift.tolist()) <= {0, added[i]} and shift.any()
+        assert np.array_equal(old[-1], new[-1]) and np.array_equal(old[0], new[0])
+        # No jumps, and the way back has the opposite velocities.
+        position = demos.names.index("joint4.position")
+        largest = np.abs(np.diff(old[:, position])).max()
+        assert np.abs(np.diff(new[:, position])).max() <= largest
+        assert slope(new, demos.names) == pytest.approx(slope(old, demos.names), rel=0.25)
+
+
+@pytest.mark.parametrize("name", variants.VARIANTS)
+def test_every_variant_keeps_events_within(name):
+    demos = tasks.load("push", number=6)
+    copy = variants.VARIANTS[name](demos)
+    assert copy.times.shape == demos.times.shape and len(copy.trajectories) == 6
+    assert (copy.times > 0).all() and (copy.times < copy.lengths[:, None] - 1).all()
+    assert all(s.shape[1] == len(copy.names) for s in copy.trajectories)
+    assert all(np.isfinite(s).all() for s in copy.trajectories)
+    again = variants.VARIANTS[name](demos)
+    assert np.array_equal(copy.trajectories[2], again.trajectories[2])
