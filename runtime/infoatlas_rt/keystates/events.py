@@ -243,6 +243,8 @@ def _best_of_each(owner: Int, value: Float, least: float) -> Int:
 
 def repeated_kinds(kinds: Sequence[Kind], chosen: Sequence[Candidates]) -> Int:
     """Number of each kind [K]; kinds with the same signature have the same number."""
+    if not kinds:
+        return np.zeros(0, np.int64)
     centre = np.array(
         [
             np.mean([chosen[i].signature[row] for i, row in kind.members.items()], axis=0)

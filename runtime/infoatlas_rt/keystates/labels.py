@@ -18,7 +18,7 @@ Float = NDArray[np.float64]
 EVIDENCE = 0.5  # weight of the evidence of a change, beside the detector's score
 PLACE = 0.3  # weight of the place within the demonstration
 TOLERANCE = 0.15  # of a demonstration: by how much places differ
-ABSENT = 0.2  # a score below it: the demonstration lacks this kind
+ABSENT = 0.4  # of the median score of the demonstrations: with less, one lacks this kind
 
 
 def spread_labels(changes: Changes, states: Sequence[Float], labels: Float) -> Float:
@@ -49,6 +49,7 @@ def spread_labels(changes: Changes, states: Sequence[Float], labels: Float) -> F
     some = np.flatnonzero(given)
     coefficients, offset = fit_detectors([rows[i] for i in some], labels[some])
     place = np.nanmean(labels[some] / lengths[some, None], axis=0)
+    reached = np.full(labels.shape, np.nan)
     for i in np.flatnonzero(~given):
         raw = _smooth(rows[i] @ coefficients.T + offset)
         away = (np.arange(lengths[i])[:, None] / lengths[i] - place) / TOLERANCE
@@ -58,8 +59,9 @@ def spread_labels(changes: Changes, states: Sequence[Float], labels: Float) -> F
             steps = np.asarray(score.argmax(axis=0), np.int64)
         else:
             steps = _ordered(score[:, order])[np.argsort(order)]
-        there = raw[steps, np.arange(len(steps))] >= ABSENT
-        found[i] = np.where(there, steps, np.nan)
+        found[i], reached[i] = steps, raw[steps, np.arange(len(steps))]
+    if not given.all():
+        found[reached < ABSENT * np.nanmedian(reached, axis=0)] = np.nan
     return found
 
 

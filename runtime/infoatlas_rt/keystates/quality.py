@@ -16,6 +16,7 @@ Float = NDArray[np.float64]
 
 COMMON = 0.9  # share of the demonstrations: a kind that so many have is missed in the others
 UNLIKE = 3.5  # robust standard deviations below the others
+FITTED = 20  # demonstrations of a half, at most
 IDLE = 0.02  # of the rms increment: a coordinate is at rest
 
 
@@ -34,8 +35,9 @@ class Quality:
     outliers : tuple of int
         Recorded steps that were far out and replaced.
     likeness : float
-        How much its key states are like those of the others: the mean score of detectors, about 1
-        where they are alike, 0 where they are not. NaN with fewer than four demonstrations.
+        How much its key states are like those of the others: the mean score of detectors fitted to
+        others, about 1 where they are alike, 0 where they are not. NaN with fewer than four
+        demonstrations.
     unlike : bool
         Its likeness is far below that of the others.
     """
@@ -95,18 +97,20 @@ def assess(
 
 
 def _likeness(changes: Changes, states: Sequence[Float], steps: Float) -> Float:
-    """Mean score of a demonstration's key states by detectors fitted to all [N]."""
-    if len(states) < 4 or np.isnan(steps).all():
-        return np.full(len(states), np.nan)
-    features = make_features(changes, states, CENTRED)
-    some = np.random.default_rng(0).permutation(len(states))[:40]
-    rows = [features.compute(states[i]) for i in some]
-    coefficients, offset = fit_detectors(rows, steps[some])
+    """Mean score of a demonstration's key states by detectors fitted to others [N]."""
     found = np.full(len(states), np.nan)
-    for i, s in enumerate(states):
-        there = np.flatnonzero(~np.isnan(steps[i]))
-        at = features.compute(s)[steps[i, there].astype(np.int64)]
-        if len(there):
-            score = np.einsum("ij,ij->i", at, coefficients[there]) + offset[there]
-            found[i] = float(score.mean())
+    if len(states) < 4 or np.isnan(steps).all():
+        return found
+    features = make_features(changes, states, CENTRED)
+    mixed = np.random.default_rng(0).permutation(len(states))
+    for half in (0, 1):
+        fitted = mixed[half::2][:FITTED]
+        rows = [features.compute(states[i]) for i in fitted.tolist()]
+        coefficients, offset = fit_detectors(rows, steps[fitted])
+        for i in mixed[1 - half :: 2].tolist():
+            there = np.flatnonzero(~np.isnan(steps[i]))
+            at = features.compute(states[i], steps[i, there].astype(np.int64))
+            if len(there):
+                score = np.einsum("ij,ij->i", at, coefficients[there]) + offset[there]
+                found[i] = float(score.mean())
     return found

@@ -142,7 +142,7 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     assert first["coordinates"]["names"][0].startswith(("finger", "cube"))
     assert first["groups"][0]["before"] < 0.3 < 0.5 < first["groups"][0]["after"]
     number = result["keystates"].index(first) + 1
-    assert f"Key state {number}: tool and cube made" in text
+    assert re.search(f"Key state {number}: tool and cube (made|unchanged)", text)
     assert 0 <= first["information"]["percentile"] < 50
     assert {len(state["steps"]) for state in states} == {30}
     assert result["reproduced"] > 0.8 and result["evident"] and result["warnings"] == []
