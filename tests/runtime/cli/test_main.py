@@ -151,7 +151,7 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     assert grasp["name"] == "is_grasped" and grasp["count"] == 30
     truth = np.array(grasp["steps"])
     own = np.array([state["steps"] for state in states], float)
-    assert np.nanmin(np.abs(own - truth), axis=0).mean() == grasp["found"]["error"] <= 1.5
+    assert np.nanmin(np.abs(own - truth), axis=0).mean() == grasp["found"]["error"] <= 2
     assert grasp["found"]["within_2"] == 1 and grasp["even"]["error"] > 2
     loaded = KeyStates.load(saved).steps[:, number - 1]
     assert [None if s is np.ma.masked else int(s) for s in loaded] == first["steps"]
