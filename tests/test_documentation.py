@@ -60,7 +60,7 @@ def test_figures_of_the_readme_come_from_the_results():
     section = text[text.index("## How good is it") : text.index("## Before you trust")]
     shown = set(re.findall(r"(?<![\w.])\d+\.\d+|\d+(?= ms)", section))
     assert len(shown) > 15
-    assert shown - {figure["value"] for figure in found} == {"0.05"}  # of the definition of recall
+    assert shown - {figure["value"] for figure in found} == set()
 
 
 def test_models_in_the_readme():
@@ -76,7 +76,7 @@ def test_key_states_page():
     (code,) = blocks("docs/key-states.md")
     path = ROOT / "task.json"
     try:
-        assert "0 made" in run("-c", code)
+        assert re.search(r"^\d made ", run("-c", code), re.M)
     finally:
         path.unlink(missing_ok=True)
 
@@ -101,7 +101,7 @@ EXAMPLES = {  # what each prints
     "independence.py": r"dependent: +I = \S+ nats, p = 0\.01(.|\n)*independent:.* p = 0\.[1-9]",
     "online.py": r"filling: (.|\n)*I = (.|\n)*(maximum|change) at",
     "curve.py": r"1\.00: \S+ ± \S+ nats\nmaximum at 0\.\d+",
-    "keystates.py": r"columns .* change most(.|\n)*unseen episode, step \d+: key state 3",
+    "keystates.py": r"columns .* change most(.|\n)*unseen episode, step \d+: key state \d",
     "maximise.py": r"step 0: (.|\n)* nats; of the sources themselves: 1\.\d",
     "minimise.py": r"weight 0\.0: (.|\n)*weight 0\.5: ",
     "bag.py": r"coupled +\d+(.|\n)*201 paired",
