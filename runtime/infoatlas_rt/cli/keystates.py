@@ -18,11 +18,10 @@ from .arguments import (
     check_data,
     make_estimator,
 )
-from .console import check_json, finite, progress, table, write_json
+from .console import check_json, finite, progress, write_json
 
 if TYPE_CHECKING:
     from ..inputs.trajectories import Trajectories
-    from ..keystates.quality import Quality
     from ..keystates.result import KeyStates
 
 HELP = "key states that recorded demonstrations share"
@@ -115,6 +114,7 @@ def run(arguments: Namespace) -> None:
     from ..keystates.discovery import discover_keystates
     from ..messages.bags import bags_in, load_demonstrations
     from .flags import compare_keystates, event_steps, load_flags
+    from .keystate_text import print_keystates
 
     check_json(arguments.save)
     check_data(arguments.data, "keystates")
@@ -212,7 +212,7 @@ def run(arguments: Namespace) -> None:
         "groups": groups,
     }
     if not write_json(arguments.json, result):
-        _print(found, result, arguments)
+        print_keystates(found, result, arguments)
 
 
 def parse_groups(texts: list[str], trajectories: Trajectories) -> dict[str, list[int]]:
@@ -308,148 +308,3 @@ def _followed(found: KeyStates, column: int) -> dict[str, Any]:
         name: float(getattr(live, name)[column]) for name in ("recall", "delay", "false_reports")
     }
     return {"followed": bool(live.followed[column]), "live": finite(figures)}
-
-
-def _print(found: KeyStates, result: dict[str, Any], arguments: Namespace) -> None:
-    import numpy as np
-
-    rows = []
-    for number, state in enumerate(result["keystates"], start=1):
-        own = [step for step in state["steps"] if step is not None]
-        low, middle, high = np.percentile(own, [25, 50, 75])
-        i = state["information"]
-        change = " → ".join(
-            "-" if i[side] is None else f"{i[side]:.1f}" for side in ("before", "after")
-        )
-        kind = chr(65 + state["kind"] % 26) if state["shared"] else "-"
-        rows.append(
-            (
-                f"{number} {state['name']}".strip(),
-                kind,
-                f"{middle:.0f} ({low:.0f} to {high:.0f})",
-                f"{len(own)}/{result['trajectories']}",
-                str(state["rank"]),
-                f"{state['strength']:.1f}",
-                "-" if i["local"] is None else f"{i['local']:.1f} ({i['percentile']:.0f}%)",
-                change,
-                ", ".join(state["coordinates"]["names"][:2]),
-            )
-        )
-    pace = "" if found.stride == 1 else f", working steps of {found.stride}"
-    pace += "" if found.rate is None else f", {found.rate:g} Hz"
-    table(
-        f"{len(rows)} key states of {result['trajectories']} trajectories in {result['data']} "
-        f"(method {found.method}, lag {found.lag}{pace})",
-        (
-            *("", "kind", "step", "in", "rank", "strength"),
-            *("local nats", "I before → after", "coordinates that change most"),
-        ),
-        rows,
-    )
-    print(
-        "step: median (quartiles). in: trajectories that have it. kind: one letter is one kind, "
-        "-: like no other.\nlocal: information of the step with its past, and the share of steps "
-        "with less of it.\nI: of states with their past."
-    )
-    if result["reproduced"] is not None:
-        print(f"Found again by detectors of other demonstrations: {found.reproduced:.0%}.")
-    _print_next(found, arguments)
-    for text in (*found.notes, *found.warnings):
-        print(text)
-    for i, q in enumerate(found.quality):
-        unusual = _unusual(q)
-        if unusual:
-            print(f"Demonstration {i}: {unusual}.")
-    for name, columns in result["groups"].items():
-        print(
-            f"Group {name}: {', '.join(found.names[c] if found.names else str(c) for c in columns)}"
-        )
-    for state in result["keystates"]:
-        for g in state["groups"]:
-            if g["before"] is not None and g["after"] is not None:
-                number = g["keystate"] + 1
-                a, b = g["groups"]
-                print(
-                    f"Key state {number}: {a} and {b} {g['change']}, "
-                    f"{g['before']:.2f} → {g['after']:.2f} nats"
-                )
-    if result["events"]:
-        headers = ["event", "trajectories"]
-        headers += ["found", "within 2", "evenly spaced", "within 2", "slowest", "within 2"]
-        table(
-            "Distance of each event to the nearest key state, in steps "
-            "(flags; the end counts as a key state)",
-            headers,
-            [
-                (
-                    e["name"],
-                    str(e["count"]),
-                    *(
-                        text
-                        for method in ("found", "even", "slow")
-                        for text in (f"{e[method]['error']:.1f}", f"{e[method]['within_2']:.0%}")
-                    ),
-                )
-                for e in result["events"]
-            ],
-        )
-    if arguments.save:
-        _print_live(found)
-        print(f"Saved: {arguments.save} (KeyStateTracker and the ROS 2 node read it)")
-    if arguments.out:
-        print(f"Copy: {arguments.out} (feature key_state; videos/ and images/ are not copied)")
-    if arguments.plot:
-        print(f"Picture: {arguments.plot}")
-
-
-def _print_next(found: KeyStates, arguments: Namespace) -> None:
-    """Strengths that come next, where they are nearly as large."""
-    from ..keystates.result import SIMILAR
-
-    following = found.found.following
-    weakest = found.strength[found.shared].min(initial=float("inf"))
-    if following and arguments.count != "auto" and following[0] > SIMILAR * weakest:
-        more = int(arguments.count) + len(following)
-        listed = ", ".join(f"{strength:.1f}" for strength in following)
-        print(f"The next are nearly as strong ({listed}): --count {more}")
-
-
-def _unusual(quality: Quality) -> str:
-    """What stands out in a demonstration, as text; empty if nothing does."""
-    found = []
-    if quality.missing:
-        found.append("lacks " + ", ".join(f"key state {j + 1}" for j in quality.missing))
-    if quality.repeated:
-        kinds = ", ".join(chr(65 + kind % 26) for kind in quality.repeated)
-        found.append(f"repeats kind {kinds}")
-    if quality.outliers:
-        found.append(f"bad frames at {', '.join(map(str, quality.outliers[:5]))}")
-    if quality.unlike:
-        found.append(f"unlike the others (likeness {quality.likeness:.2f})")
-    if quality.idle > 0.3:
-        found.append(f"idle {quality.idle:.0%} of the time")
-    return "; ".join(found)
-
-
-def _print_live(found: KeyStates) -> None:
-    """How well key states were followed in demonstrations left out."""
-    live = found.live
-    table(
-        "Live, in demonstrations left out (0.5 s)",
-        ("", "followed", "found", "median delay", "false reports an episode"),
-        [
-            (
-                f"{j + 1} {found.name(j)}".strip(),
-                "yes" if live.followed[j] else "no",
-                *(
-                    "-" if value != value else text.format(value)
-                    for text, value in (
-                        ("{:.0%}", live.recall[j]),
-                        ("{:.2f} s", live.delay[j]),
-                        ("{:.1f}", live.false_reports[j]),
-                    )
-                ),
-            )
-            for j in range(len(live.offset))
-        ],
-    )

@@ -96,7 +96,7 @@ def discover_keystates(
     ignore : name, column or sequence of them, optional
         Coordinates that are left out. A name stands for all that begin with it.
     orientation : dict or "none", optional
-        Columns of orientations by their kind (`coordinates.py`); recognised unless given.
+        Columns of orientations by their kind (`coordinates/choices.py`); recognised unless given.
     resolution : float or [d], optional
         What the sensors resolve, in the units of the states: smaller increments are rest.
     estimator : Estimator, optional
