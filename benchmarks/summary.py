@@ -69,8 +69,8 @@ def figures() -> list[dict[str, str]]:
             found = [
                 row["recall_5_steps"]
                 for row in data["rows"]
-                if (row["study"], row["method"], row["k"]) == ("tasks", method, 5)
-                if row["task"] in tasks
+                if row["study"] == "tasks" and row["task"] in tasks
+                if (row["method"], row["k"]) == (method, 5)
             ]
             what = f"key states, {kind}, {method}, K = 5: mean recall within 5 steps"
             add(mean(found), 2, what, "keystates", data["command"])
