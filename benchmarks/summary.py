@@ -66,14 +66,14 @@ def figures() -> list[dict[str, str]]:
     data = load("keystates")
     for method in ("auto", "second difference", "evenly spaced"):
         for kind, tasks in KEY_STATE_SETS.items():
-            found = [
+            recalls = [
                 row["recall_5_steps"]
                 for row in data["rows"]
                 if row["study"] == "tasks" and row["task"] in tasks
                 if (row["method"], row["k"]) == (method, 5)
             ]
             what = f"key states, {kind}, {method}, K = 5: mean recall within 5 steps"
-            add(mean(found), 2, what, "keystates", data["command"])
+            add(mean(recalls), 2, what, "keystates", data["command"])
 
     for report in load("native/edge")["reports"]:
         shape = f"n = {report['samples']}, {report['dims'][0]} + {report['dims'][1]} coordinates"
