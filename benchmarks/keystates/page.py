@@ -11,7 +11,7 @@ from .. import report
 from ..measure import one, pick
 from ..peers.keystate_finders import PEERS
 from ..report import number, table
-from ..tasks.demonstrations import SETS, Demonstrations
+from ..tasks.demonstrations import SETS, TASKS, Demonstrations
 from .ours import AUTO
 
 Rows = list[dict[str, Any]]
@@ -28,8 +28,10 @@ def text(about: dict[str, Any], rows: Rows, tasks: dict[str, Demonstrations]) ->
         "to every method and counts for none. Recall is the share of events with a key state "
         "within 2 or 5 steps. F1 pairs each event with one key state within 5 steps. Figures "
         "within a fraction of the trajectory are in a section of their own: they are lax on long "
-        f"trajectories. Settings of all methods were chosen on {', '.join(chosen)}; the other "
-        "tasks were only evaluated. Methods marked * use the names of columns.",
+        "trajectories. Settings of `auto` were chosen on these tasks (Meta-World's on other draws), "
+        f"those of the other methods on {', '.join(chosen)}. Methods marked * use the names of "
+        "columns. A dash: not offered (see below), or not run (the model's methods, on "
+        "demonstrations of Sawyer and Meta-World).",
         report.byline(about).replace(" All in nats.", ""),
         "![Recalls by task and method](keystates.png)",
         "## Events",
@@ -55,7 +57,7 @@ def text(about: dict[str, Any], rows: Rows, tasks: dict[str, Demonstrations]) ->
     if others:
         parts.append("## Other data")
         parts.append("Recall within 5 steps / recall within 2 steps / F1, K = 5.")
-        kept = [task for task in tasks if not SETS[task].people]
+        kept = [task for task in tasks if task in TASKS and not TASKS[task].people]
         for study in others:
             parts.append(f"### {study}\n\n" + grid(rows, study, 5, kept, _steps))
         automatic = [study for study in others if pick(rows, study=study, k="auto", method=AUTO)]
@@ -137,7 +139,7 @@ def grid(
     lines = []
     for method in methods:
         own = [one(rows, study=study, k=k, method=method, task=task) for task in tasks]
-        lines.append([starred(method), *("refused" if r is None else show(r) for r in own)])
+        lines.append([starred(method), *("-" if r is None else show(r) for r in own)])
     return table(["", *(SETS[task].title for task in tasks)], lines)
 
 
