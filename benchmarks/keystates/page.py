@@ -28,7 +28,8 @@ def text(about: dict[str, Any], rows: Rows, tasks: dict[str, Demonstrations]) ->
         "to every method and counts for none. Recall is the share of events with a key state "
         "within 2 or 5 steps. F1 pairs each event with one key state within 5 steps. Figures "
         "within a fraction of the trajectory are in a section of their own: they are lax on long "
-        "trajectories. Settings of `auto` were chosen on these tasks (Meta-World's on other draws), "
+        "trajectories. Settings of `auto` were chosen on these tasks (on other draws of "
+        "Meta-World's), "
         f"those of the other methods on {', '.join(chosen)}. Methods marked * use the names of "
         "columns. A dash: not offered (see below), or not run (the model's methods, on "
         "demonstrations of Sawyer and Meta-World).",

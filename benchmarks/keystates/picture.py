@@ -54,7 +54,7 @@ def picture(rows: Rows, tasks: Sequence[str]) -> Figure:
     height = figure.get_figheight()
     panels = figure.subplots(1, 3, gridspec_kw={"width_ratios": (1, 1, 0.9)})
     figure.subplots_adjust(
-        left=0.125, right=0.99, top=1 - 1.45 / height, bottom=0.62 / height, wspace=0.13
+        left=0.2, right=0.99, top=1 - 1.7 / height, bottom=0.62 / height, wspace=0.13
     )
     drawing.heading(
         figure,
@@ -89,7 +89,13 @@ def picture(rows: Rows, tasks: Sequence[str]) -> Figure:
             mark(last, row["method"], row["recall_5_steps"], row["precision_5_steps"])
     last.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.05), xlabel="recall within 5 steps")
     last.set_title("precision, K by the method; a dot a task", color=INK, fontsize=10.5, loc="left")
-    figure.text(0.012, 0.13 / height, "° settings were chosen on it", color=QUIET, fontsize=8.5)
+    figure.text(
+        0.012,
+        0.13 / height,
+        "° settings of the other methods were chosen on it; those of auto on all",
+        color=QUIET,
+        fontsize=8.5,
+    )
     legend(figure, [m for m in COLOURS if pick(rows, study=MAIN, method=m)])
     return figure
 
@@ -124,7 +130,7 @@ def legend(figure: Figure, methods: Sequence[str]) -> None:
         handles=handles,
         loc="upper left",
         bbox_to_anchor=(0.005, 1 - 0.72 / figure.get_figheight()),
-        ncols=len(methods),
+        ncols=-(-len(methods) // 2),
         frameon=False,
         fontsize=8,
         labelcolor=INK,

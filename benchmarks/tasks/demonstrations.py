@@ -109,14 +109,14 @@ UNPLANNED = {
         "Placing (people, Sawyer)", DATA / "sawyer_place.npz", (GRASP, RELEASE), people=True
     ),
     "sawyer_pickplace_long": Task(
-        "Four objects into bins (people, Sawyer)",
+        "Four objects (people, Sawyer)",
         DATA / "sawyer_pickplace_long.npz",
         each(BINS),
         people=True,
         ordered=False,
     ),
     "sawyer_nut_long": Task(
-        "Two nuts onto pegs (people, Sawyer)",
+        "Two nuts (people, Sawyer)",
         DATA / "sawyer_nut_long.npz",
         each(NUTS),
         people=True,
