@@ -27,7 +27,7 @@ def main() -> None:
 
     saved = torch.load(chosen.policy, weights_only=True)
     columns = saved["columns"]
-    policy = Policy(len(columns))
+    policy = Policy(len(columns), saved["keystates"])
     policy.load_state_dict(saved["policy"])
     options = {**headless.OPTIONS, "obs_mode": "state", "control_mode": "pd_joint_pos"}
     env = CPUGymWrapper(gymnasium.make(chosen.task, max_episode_steps=chosen.steps, **options))

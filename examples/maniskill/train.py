@@ -81,7 +81,8 @@ def main() -> None:
         optimiser.step()
         if step % 500 == 0 or step == chosen.steps - 1:
             print(f"step {step}: actions {action_loss:.4f}, key states {keystate_loss:.3f}")
-    torch.save({"policy": policy.state_dict(), "columns": columns}, chosen.out)
+    kept = {"columns": columns, "keystates": shared.shape[1]}
+    torch.save({"policy": policy.state_dict(), **kept}, chosen.out)
 
 
 if __name__ == "__main__":
