@@ -1,0 +1,240 @@
+"""Sub-tasks: the parts of each demonstration, and the object that each part is about.
+
+`parts.py` finds them. This module holds the result.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+
+Int = NDArray[np.int64]
+
+WORLD = "world"  # reference of a part that no object is informative about
+ORIENTATIONS = ("position", "pose", "half turns", "quarter turns")
+Z = 1.645  # a reference is certain if it leads the next one by so many standard errors
+
+
+@dataclass(frozen=True, eq=False)
+class Subtask:
+    """One part of all demonstrations: what one tool does from one cut to the next.
+
+    Attributes
+    ----------
+    tool : str
+    start, end : [N] int64
+        Recorded steps of each demonstration, `end` excluded. Equal where a demonstration lacks the
+        part.
+    reference : str
+        Name of the object that the part is about; "world" if no object is informative about where
+        the part ends, "" if no objects were named.
+    orientation : {"position", "pose", "half turns", "quarter turns"}
+        What of the reference's pose counts: its position alone, all of it, or all of it up to
+        half or quarter turns about the vertical.
+    held : str
+        Name of the object that the tool carries; "" if none.
+    information : float
+        Between the place where the part ends and the reference's pose where it starts, over the
+        demonstrations, nats (Gaussian form). NaN without a reference.
+    runner_up : str
+        The object with the next most information, or "world".
+    runner_up_information : float
+        Nats.
+    stderr : float
+        Standard error of `information` - `runner_up_information`, nats (jackknife over
+        demonstrations).
+    model_information, model_stderr : float
+        `information` as the model estimates it, with its standard error, nats; NaN with fewer
+        demonstrations than the model needs.
+    """
+
+    tool: str
+    start: Int
+    end: Int
+    reference: str = ""
+    orientation: str = "position"
+    held: str = ""
+    information: float = float("nan")
+    runner_up: str = ""
+    runner_up_information: float = float("nan")
+    stderr: float = float("nan")
+    model_information: float = float("nan")
+    model_stderr: float = float("nan")
+
+    @property
+    def certain(self) -> bool:
+        """Whether the reference leads the runner-up by more than 1.645 standard errors."""
+        lead = self.information - self.runner_up_information
+        return bool(lead > Z * self.stderr)
+
+    @property
+    def duration(self) -> float:
+        """Median number of recorded steps in the demonstrations that have the part."""
+        own = (self.end - self.start)[self.end > self.start]
+        return float(np.median(own)) if len(own) else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Subtasks:
+    """Sub-tasks of N demonstrations.
+
+    Attributes
+    ----------
+    parts : tuple of Subtask
+        One tool after the other, and those of a tool in order of time. The parts of a tool cover
+        each demonstration without gaps.
+    lengths : [N] int64
+        Recorded steps of each demonstration.
+    rate : float or None
+        Recorded steps a second (Hz).
+    given_names : tuple of str
+        Names of the parts, in their order; empty: `names` describes the parts.
+    notes : tuple of str
+        How the parts were found.
+    """
+
+    parts: tuple[Subtask, ...]
+    lengths: Int
+    rate: float | None = None
+    given_names: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if self.given_names and len(self.given_names) != len(self.parts):
+            raise InputError(
+                f"{len(self.given_names)} names for {len(self.parts)} sub-tasks: pass one for each"
+            )
+        if len(set(self.given_names)) < len(self.given_names):
+            raise InputError(f"names are {self.given_names}: pass different ones")
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(part.tool for part in self.parts))
+
+    def of(self, tool: str) -> tuple[Subtask, ...]:
+        """The parts of one tool, in order of time."""
+        return tuple(part for part in self.parts if part.tool == tool)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A different name for each part, as "reach cube" or "carry cube to goal"."""
+        if self.given_names:
+            return self.given_names
+        several, names = len(self.tools) > 1, []
+        for tool in self.tools:
+            names += [
+                (f"{tool}: " if several else "") + _name(part, number)
+                for number, part in enumerate(self.of(tool), start=1)
+            ]
+        seen: Counter[str] = Counter()
+        for i, name in enumerate(names):
+            seen[name] += 1
+            if seen[name] > 1:
+                names[i] = f"{name} {seen[name]}"
+        return tuple(names)
+
+    def active(self, demonstration: int, tool: str | None = None) -> Int:
+        """Index in `parts` of the part that each step belongs to.
+
+        Parameters
+        ----------
+        demonstration : int
+        tool : str, optional
+            The first unless given.
+
+        Returns
+        -------
+        [T] int64
+        """
+        tool = self.tools[0] if tool is None else tool
+        active = np.full(int(self.lengths[demonstration]), -1, np.int64)
+        for i, part in enumerate(self.parts):
+            if part.tool == tool:
+                active[part.start[demonstration] : part.end[demonstration]] = i
+        return active
+
+    def table(self) -> Any:
+        """A pandas DataFrame with a row for each part of each demonstration that has it.
+
+        Columns: demonstration, tool, subtask (index in `parts`), name, reference, orientation,
+        held, start, end, start_seconds, end_seconds (NaN without a rate), information, runner_up,
+        certain.
+
+        Raises
+        ------
+        InputError
+            pandas is not installed.
+        """
+        try:
+            import pandas  # type: ignore[import-untyped]
+        except ImportError as error:
+            raise InputError("table() needs pandas: pip install pandas") from error
+        rows = []
+        rate = np.nan if self.rate is None else self.rate
+        for demonstration in range(len(self.lengths)):
+            for i, (part, name) in enumerate(zip(self.parts, self.names, strict=True)):
+                start, end = int(part.start[demonstration]), int(part.end[demonstration])
+                if end == start:
+                    continue
+                rows.append(
+                    {
+                        "demonstration": demonstration,
+                        "tool": part.tool,
+                        "subtask": i,
+                        "name": name,
+                        "reference": part.reference,
+                        "orientation": part.orientation,
+                        "held": part.held,
+                        "start": start,
+                        "end": end,
+                        "start_seconds": start / rate,
+                        "end_seconds": end / rate,
+                        "information": part.information,
+                        "runner_up": part.runner_up,
+                        "certain": part.certain,
+                    }
+                )
+        return pandas.DataFrame(rows)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Reasons to doubt the parts, as sentences; empty if there is none."""
+        found = []
+        for part, name in zip(self.parts, self.names, strict=True):
+            if part.reference not in ("", WORLD) and not part.certain:
+                found.append(
+                    f"The reference of {name!r} is uncertain: {part.reference} "
+                    f"{part.information:.1f} nats, {part.runner_up} "
+                    f"{part.runner_up_information:.1f}, standard error of the difference "
+                    f"{part.stderr:.1f}. Demonstrations with more different places decide it."
+                )
+        return tuple(found)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{len(self.parts)} sub-tasks of {len(self.lengths)} demonstrations",
+            f"{'#':>3}  {'sub-task':<28}  {'steps':>5}  {'in':>7}  {'reference':<12}  "
+            f"{'orientation':<13}  {'nats':>5}  {'runner-up':<12}  {'nats':>5}",
+        ]
+        for i, (part, name) in enumerate(zip(self.parts, self.names, strict=True), start=1):
+            present = int((part.end > part.start).sum())
+            lines.append(
+                f"{i:>3}  {name:<28}  {part.duration:>5.0f}  {present:>3}/{len(self.lengths):<3}  "
+                f"{part.reference or '-':<12}  {part.orientation:<13}  {part.information:>5.1f}  "
+                f"{part.runner_up or '-':<12}  {part.runner_up_information:>5.1f}"
+            )
+        return "\n".join([*lines, *self.warnings])
+
+
+def _name(part: Subtask, number: int) -> str:
+    if not part.reference:
+        return f"part {number}"
+    if part.reference == WORLD:
+        return f"move {part.held}".rstrip()
+    return f"carry {part.held} to {part.reference}" if part.held else f"reach {part.reference}"
