@@ -3,7 +3,7 @@
 What is written, and who reads it (huggingface/lerobot unless named):
 
 - column `language_persistent` (v3.0): rows of style "subtask", one for each part, at the time of
-  its first frame: LeRobot 0.6;
+  its first frame: LeRobot 0.6, and earlier ones cannot open it;
 - column `subtask_index`, with names in `meta/subtasks.parquet` (v2: `.jsonl`): LeRobot 0.4 and 0.5;
 - `dense_subtask_*` of episodes, `meta/temporal_proportions_dense.json`: SARM, a reward model;
 - `sarm_progress.parquet`: policies trained with RA-BC weights;
@@ -37,7 +37,7 @@ Int = NDArray[np.int64]
 
 KEY_STATE, SUBTASK, QUALITY = "key_state", "subtask_index", "quality_flag"
 LANGUAGE = "language_persistent"
-STYLES = ("subtask", "motion")
+STYLES = ("subtask", "motion", "none")
 STAGES = ("names", "start_frames", "end_frames", "start_times", "end_times")  # of SARM
 
 
@@ -60,8 +60,9 @@ def write_lerobot(
         Of the episodes that `read_lerobot(path)` gives.
     path, out : Path
         Folders of the data set and of the copy, which does not exist.
-    style : {"subtask", "motion"}
-        Of the rows of `language_persistent`.
+    style : {"subtask", "motion", "none"}
+        Of the rows of `language_persistent`. LeRobot before 0.6 cannot open a data set with this
+        column: with "none" there is none.
     quality : bool
         Write the column `quality_flag` and the reasons to drop an episode.
 
@@ -85,7 +86,8 @@ def write_lerobot(
     files = data_files(path)
     frames = _Frames(files, sorted(lengths))
     numbers = _numbers(annotations, quality)
-    language = _language(annotations, frames, style, path) if new else None
+    spoken = new and style != "none"
+    language = _language(annotations, frames, style, path) if spoken else None
     meta = sorted((path / "meta" / "episodes").glob("*/*.parquet"))
     rewritten = {path / "meta" / "info.json", *files, *meta}
     shutil.copytree(
