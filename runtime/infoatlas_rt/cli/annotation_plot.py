@@ -47,11 +47,11 @@ def annotation_figure(
     """
     states = trajectories(annotations.keystates)
     count, tools = len(demonstrations), len(annotations.subtasks.tools)
-    height = 1.3 + count * (2.5 + 0.3 * tools)
+    height = 1.4 + count * (2.5 + 0.3 * tools)
     figure = new_figure(10, height)
     grid = figure.add_gridspec(
-        count, 1, left=0.075, right=0.975, top=1 - 0.95 / height, bottom=0.55 / height,
-        hspace=0.35 + 0.14 * tools,
+        count, 1, left=0.075, right=0.975, bottom=0.55 / height,
+        top=1 - (0.85 + 0.28 * tools) / height, hspace=0.35 + 0.14 * tools,
     )  # fmt: skip
     columns = _moving(annotations)
     low, high = (f([getattr(s, side)(axis=0) for s in states], axis=0)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..keystates.quality import COMMON
 from .annotations import Annotations
 
 Int = NDArray[np.int64]
@@ -30,8 +31,8 @@ def frame_flags(annotations: Annotations, demonstration: int) -> Int:
 def episode_reasons(annotations: Annotations, demonstration: int) -> str:
     """Why an episode should be dropped, as text; empty if there is no reason.
 
-    Its key states are unlike those of the others; it lacks a kind that most have; or it is at rest
-    for more than half of the time.
+    Its key states are unlike those of the others, or it is at rest for more than half of the time.
+    What is missing is named beside that, and is no reason alone: it may have gone unnoticed.
 
     Raises
     ------
@@ -43,12 +44,25 @@ def episode_reasons(annotations: Annotations, demonstration: int) -> str:
     quality = annotations.keystates.quality[demonstration]
     found = []
     if quality.unlike:
+        lacking = missing(annotations, demonstration)
         found.append(f"unlike the others (likeness {quality.likeness:.2f})")
-    if quality.missing:
-        found.append("lacks " + ", ".join(map(annotations.keystate_name, quality.missing)))
+        found += [f"lacks {', '.join(lacking)}"] if lacking else []
     if quality.idle > RESTING:
         found.append(f"idle {quality.idle:.0%} of the time")
     return "; ".join(found)
+
+
+def missing(annotations: Annotations, demonstration: int) -> list[str]:
+    """Names of key states and parts that nine of ten demonstrations have, and this one lacks."""
+    parts, names = annotations.subtasks.parts, annotations.subtasks.names
+    found = [
+        annotations.keystate_name(j) for j in annotations.keystates.quality[demonstration].missing
+    ]
+    for part, name in zip(parts, names, strict=True):
+        there = part.end > part.start
+        if not there[demonstration] and there.mean() >= COMMON:
+            found.append(name)
+    return found
 
 
 def quality_table(annotations: Annotations) -> list[dict[str, Any]]:
@@ -58,8 +72,8 @@ def quality_table(annotations: Annotations) -> list[dict[str, Any]]:
     -------
     list of dict
         episode, frames, idle (share of the time), idle_start and idle_end (steps at rest at the
-        start and at the end), outliers (steps), missing and repeated (names of key states, letters
-        of kinds), likeness (NaN if unknown), drop (bool), reasons (text).
+        start and at the end), outliers (steps), missing (names of key states and parts), repeated
+        (letters of kinds), likeness (NaN if unknown), drop (bool), reasons (text).
     """
     found = []
     for i, episode in enumerate(annotations.episodes):
@@ -75,7 +89,7 @@ def quality_table(annotations: Annotations) -> list[dict[str, Any]]:
                 "idle_start": int(moving[0]) if len(moving) else len(idle),
                 "idle_end": int(len(idle) - 1 - moving[-1]) if len(moving) else len(idle),
                 "outliers": list(quality.outliers),
-                "missing": [annotations.keystate_name(j) for j in quality.missing],
+                "missing": missing(annotations, i),
                 "repeated": [chr(65 + kind % 26) for kind in quality.repeated],
                 "likeness": quality.likeness,
                 "drop": bool(reasons),
