@@ -53,11 +53,25 @@ FORMATS = {
         "obs/datagen_info/subtask_term_signals and subtask_start_signals",
         in_place=True,
     ),
-    "autodata": Format(
-        "subtask_configs", "write_autodata", (), "reference objects and signals of each part, YAML"
+    "maniskill": Format(
+        *("maniskill_annotations", "write_maniskill", ("ManiSkill",)),
+        "sub-tasks and key states beside the observations of each episode",
+        in_place=True,
     ),
-    "rerun": Format("rerun", "write_rerun", (), "a recording for Rerun's viewer"),
-    "mcap": Format("mcap", "write_mcap", (), "an MCAP file of foxglove_msgs/Event"),
+    "mimicgen-config": Format(
+        *("subtask_configs", "write_mimicgen_config", ("robomimic", "Isaac Lab")),
+        "reference objects of the parts, JSON for a configuration of MimicGen",
+    ),
+    "isaaclab-config": Format(
+        *("subtask_configs", "write_isaaclab_config", ("robomimic", "Isaac Lab")),
+        "reference objects of the parts, JSON of Isaac Lab's SubTaskConfig",
+    ),
+    "autodata": Format(
+        *("subtask_configs", "write_autodata", ("robomimic", "Isaac Lab")),
+        "reference objects and signals of the parts, YAML of AutoData",
+    ),
+    "rerun": Format("rerun", "write_rerun", (), "a folder of recordings for Rerun's viewer"),
+    "mcap": Format("foxglove", "write_foxglove", (), "a folder of .mcap of foxglove_msgs/Event"),
     "csv": Format(
         "annotation_tables",
         "write_csv",
@@ -69,7 +83,13 @@ FORMATS = {
         "annotation_tables", "write_json", (), "parts, key states and demonstrations", quality=True
     ),
 }
-DEFAULT = {"LeRobot": "lerobot", "robomimic": "mimicgen", "Isaac Lab": "isaaclab"}
+DEFAULT = {
+    "LeRobot": "lerobot",
+    "robomimic": "mimicgen",
+    "Isaac Lab": "isaaclab",
+    "ManiSkill": "maniskill",
+    "bags": "mcap",
+}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -89,8 +109,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=tuple(FORMATS),
-        help="what to write (default: that of DATA; csv if it is no LeRobot data set and no .hdf5 "
-        "of robomimic, MimicGen or Isaac Lab)",
+        help="what to write (default: by DATA: lerobot, mimicgen, isaaclab, maniskill, mcap for "
+        "bags, else csv)",
     )
     parser.add_argument(
         "--tool",
@@ -127,8 +147,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--episode",
         action="append",
         metavar="NAME",
-        help="episode of the picture; several if given several times (default: the one of median "
-        "length)",
+        help="episode of the picture, and of recordings for Rerun; several if given several times "
+        "(default: the one of median length, and all)",
     )
     add_json(parser)
     add_topic(parser.add_argument_group("a folder of ROS bags"))
@@ -151,10 +171,10 @@ def run(arguments: Namespace) -> None:
         raise InputError(f"{given} is given without {missing}: a part is about both, so name both")
     annotations = annotate(arguments, trajectories, tools, objects)
     picture = None
+    which = choose_episodes(annotations, arguments.episode or [])
     if arguments.plot:
         from .annotation_plot import annotation_figure
 
-        which = choose_episodes(annotations, arguments.episode or [])
         picture = annotation_figure(annotations, which, title=Path(arguments.data).name)
     written, notes = None, list[str]()
     if arguments.out or arguments.in_place:
@@ -185,8 +205,9 @@ def check_format(arguments: Namespace) -> str:
         The format does not take such data, or cannot be written in place; or the target exists.
     """
     from ..files.episode_names import kind_of
+    from ..messages.bags import bags_in
 
-    kind = kind_of(arguments.data)
+    kind = "bags" if bags_in(arguments.data) else kind_of(arguments.data)
     name = arguments.format or DEFAULT.get(kind, "csv")
     chosen = FORMATS[name]
     if chosen.data and kind not in chosen.data:
@@ -197,7 +218,7 @@ def check_format(arguments: Namespace) -> str:
         )
     if arguments.language and name != "lerobot":
         raise InputError(f"--language is for LeRobot, and the format is {name}: leave it out")
-    if arguments.episode and not arguments.plot:
+    if arguments.episode and not arguments.plot and name != "rerun":
         raise InputError("--episode is the one of the picture: pass --plot FILE, or leave it out")
     if arguments.in_place:
         if arguments.out:
@@ -252,6 +273,10 @@ def write(annotations: Annotations, arguments: Namespace, name: str) -> tuple[st
         writer = partial(writer, quality=arguments.qa)
     if arguments.language:
         writer = partial(writer, style=arguments.language)
+    if name == "rerun" and arguments.episode:
+        writer = partial(writer, episodes=arguments.episode)
+    if name == "mcap":
+        writer = partial(writer, topic=arguments.topic)
     target = Path(arguments.data if arguments.in_place else arguments.out)
     with replacing(target, overwrite=arguments.in_place) as new:
         notes = writer(annotations, Path(arguments.data), new)

@@ -53,7 +53,7 @@ def print_annotations(
     for text in result["left_out"]:
         print(f"Left out: {text}.")
     if result["written"]:
-        print(f"Written: {result['written']} ({result['format']}: {written})")
+        print(f"Written: {result['written']} ({result['format']})")
     else:
         print(f"Nothing written. --out COPY writes {result['format']}: {written}")
     if arguments.plot:

@@ -67,7 +67,7 @@ def test_a_copy_of_a_lerobot_data_set(folder, tmp_path, capsys):
     out = tmp_path / "copy"
     command = ["annotate", str(folder), "--count", "2", "--names", "reach, carry,rest", "--qa"]
     assert main([*command, "--out", str(out), "--language", "motion"]) == 0
-    assert f"Written: {out} (lerobot" in capsys.readouterr().out
+    assert f"Written: {out} (lerobot)" in capsys.readouterr().out
     table = pq.read_table(sorted((out / "data").glob("*/*.parquet"))[0])
     assert {"subtask_index", "key_state", "quality_flag"} <= set(table.column_names)
     rows = table["language_persistent"][0].as_py()
