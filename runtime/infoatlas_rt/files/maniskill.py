@@ -77,7 +77,8 @@ def _read(
     names = [name for name in file if name.startswith("traj_") and name[5:].isdecimal()]
     if not names:
         raise InputError(
-            f"{path} has {sorted(file)[:5]} and no traj_0: pass a file of ManiSkill's RecordEpisode"
+            f"{path} has {sorted(file)[:5]} and no traj_0: pass a file of ManiSkill's "
+            "RecordEpisode, or one with data/demo_0 of robomimic, MimicGen or Isaac Lab"
         )
     episodes = [file[name] for name in sorted(names, key=lambda name: int(name[5:]))]
     if only_successful and any("success" in episode for episode in episodes):

@@ -1,0 +1,21 @@
+"""Annotations made by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from infoatlas_rt.files.annotations import Annotations
+from infoatlas_rt.keystates.result import KeyStates
+from infoatlas_rt.keystates.steps import Steps
+
+
+def annotations(subtasks, episodes, states=(), names=(), labels=("grasp", "release")):
+    """Key states one step before the ends of the first two parts; the second may be absent."""
+    parts = subtasks.parts[: len(labels)]
+    steps = np.stack([part.end - 1 for part in parts], axis=1)
+    mask = np.stack([part.end == part.start for part in parts], axis=1)
+    found = Steps(np.ma.array(steps, mask=mask), np.ones(len(parts)), origin=tuple(labels))
+    keystates = KeyStates(
+        found, "labels", 1, rate=subtasks.rate, names=names, labels=tuple(labels), states=states
+    )
+    return Annotations(keystates, subtasks, tuple(episodes))
