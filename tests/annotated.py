@@ -12,8 +12,9 @@ from infoatlas_rt.keystates.steps import Steps
 def annotations(subtasks, episodes, states=(), names=(), labels=("grasp", "release")):
     """Key states one step before the ends of the first two parts; the second may be absent."""
     parts = subtasks.parts[: len(labels)]
-    steps = np.stack([part.end - 1 for part in parts], axis=1)
-    mask = np.stack([part.end == part.start for part in parts], axis=1)
+    shape = (len(parts), len(subtasks.lengths))
+    steps = np.reshape([part.end - 1 for part in parts], shape).astype(np.int64).T
+    mask = np.reshape([part.end == part.start for part in parts], shape).astype(bool).T
     found = Steps(np.ma.array(steps, mask=mask), np.ones(len(parts)), origin=tuple(labels))
     keystates = KeyStates(
         found, "labels", 1, rate=subtasks.rate, names=names, labels=tuple(labels), states=states

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.trajectories import Trajectories
-from .numbers import LARGEST, check_regular
+from .hdf5 import opened
+from .numbers import LARGEST
 from .rates import stated_rate
 
 SUFFIXES = (".h5", ".hdf5")
@@ -57,18 +58,8 @@ def read_maniskill(
         left; or episodes have different columns.
     """
     path = Path(path)
-    check_regular(path)
-    try:
-        import h5py
-    except ImportError as error:
-        raise InputError(
-            f"{path}: h5py reads it and is not installed: pip install 'infoatlas-rt[datasets]'"
-        ) from error
-    try:
-        with h5py.File(path, "r") as file:
-            return _read(path, file, h5py, only_successful, env_states)
-    except (OSError, RuntimeError, KeyError, UnicodeDecodeError) as error:  # of h5py, on damage
-        raise InputError(f"{path} cannot be read ({error}): record it again") from error
+    with opened(path) as (file, h5py):
+        return _read(path, file, h5py, only_successful, env_states)
 
 
 def _read(

@@ -11,18 +11,19 @@ for Isaac Lab is without the others. `subtask_configs.py` writes the reference o
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, OutputError
+from ..errors import InputError
 from ..keystates.subtasks import Subtasks
 from .annotations import Annotations
-from .robomimic import EEF_POSE, opened
+from .hdf5 import changed_copy
+from .robomimic import EEF_POSE, opened_demos
 
 MASK = "infoatlas"  # name of the list of demonstrations that have all parts
 OWN = "source"  # an attribute of the signals that are written here: they may be replaced
@@ -223,28 +224,13 @@ def _ended(end: int, start: int, length: int) -> NDArray[np.int64]:
     return np.asarray((steps >= end - 1) & (end > start), np.int64)
 
 
-class _copy:
-    """A copy of an HDF5 file, open for changes."""
-
-    def __init__(self, path: Path, out: Path) -> None:
-        with opened(path):  # the reason if it is no such file, before anything is written
-            pass
-        self._out = out
-        try:
-            shutil.copyfile(path, out)
-            out.chmod(out.stat().st_mode | 0o200)
-        except OSError as error:
-            raise OutputError(f"{out} cannot be written ({error}): choose another file") from error
-        self._file = opened(out, "r+")
-
-    def __enter__(self) -> Any:
-        return self._file.__enter__()
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool | None:
-        try:
-            return self._file.__exit__(kind, error, trace)
-        except OSError as fault:
-            raise OutputError(f"{self._out} cannot be written ({fault})") from fault
+@contextmanager
+def _copy(path: Path, out: Path) -> Iterator[Any]:
+    """A copy of a file of demonstrations, open for changes."""
+    with opened_demos(path):  # the reason if it is none, before anything is written
+        pass
+    with changed_copy(path, out) as file:
+        yield file
 
 
 def _demos(annotations: Annotations, path: Path, file: Any) -> list[Any]:

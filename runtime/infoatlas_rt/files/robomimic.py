@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.trajectories import Trajectories
-from .numbers import LARGEST, check_regular
+from .hdf5 import opened
+from .numbers import LARGEST
 from .rates import stated_rate
 
 DEMO = "demo_"
@@ -58,13 +59,9 @@ class Contents:
 def is_robomimic(path: str | os.PathLike[str]) -> bool:
     """Whether a path is an HDF5 file with `data/demo_0` or the like; False if it cannot be read."""
     try:
-        check_regular(Path(path))
-        import h5py
-
-        with h5py.File(path, "r") as file:
-            data = file.get("data")
-            return isinstance(data, h5py.Group) and bool(_numbered(data))
-    except (ImportError, InputError, OSError, RuntimeError, KeyError):
+        with opened_demos(Path(path)):
+            return True
+    except InputError:
         return False
 
 
@@ -94,7 +91,7 @@ def read_robomimic(path: str | os.PathLike[str], split: str | None = None) -> Tr
         split; or demonstrations have different columns.
     """
     path = Path(path)
-    with opened(path) as file:
+    with opened_demos(path) as file:
         found = _contents(path, file, split)
         states: list[NDArray[Any]] = []
         names: list[str] = []
@@ -130,37 +127,27 @@ def contents(path: str | os.PathLike[str], split: str | None = None) -> Contents
         As `read_robomimic`.
     """
     path = Path(path)
-    with opened(path) as file:
+    with opened_demos(path) as file:
         return _contents(path, file, split)
 
 
 @contextmanager
-def opened(path: Path, mode: str = "r") -> Iterator[Any]:
-    """An open HDF5 file of demonstrations.
+def opened_demos(path: Path) -> Iterator[Any]:
+    """An HDF5 file of demonstrations, open for reading.
 
     Raises
     ------
     InputError
         h5py is not installed; or the file is missing, damaged or of another kind.
     """
-    check_regular(path)
-    try:
-        import h5py
-    except ImportError as error:
-        raise InputError(
-            f"{path}: h5py reads it and is not installed: pip install 'infoatlas-rt[datasets]'"
-        ) from error
-    try:
-        with h5py.File(path, mode) as file:
-            data = file.get("data")
-            if not isinstance(data, h5py.Group) or not _numbered(data):
-                raise InputError(
-                    f"{path} has {sorted(file)[:5]} and no data/{DEMO}0: pass a file of robomimic, "
-                    "MimicGen or Isaac Lab"
-                )
-            yield file
-    except (OSError, RuntimeError, KeyError, UnicodeDecodeError) as error:  # of h5py, on damage
-        raise InputError(f"{path} cannot be read ({error}): record it again") from error
+    with opened(path) as (file, h5py):
+        data = file.get("data")
+        if not isinstance(data, h5py.Group) or not _numbered(data):
+            raise InputError(
+                f"{path} has {sorted(file)[:5]} and no data/{DEMO}0: pass a file of robomimic, "
+                "MimicGen or Isaac Lab"
+            )
+        yield file
 
 
 def datagen_info(demo: Any) -> Any:

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..keystates.subtasks import WORLD, Subtask
 from .annotations import Annotations
 from .mimicgen import MASK, eef_names, incomplete, signal_names
-from .robomimic import OBJECT_POSES, datagen_info, opened
+from .robomimic import OBJECT_POSES, datagen_info, opened_demos
 
 # Of the configurations that these programs ship for stacking cubes.
 NEAREST = ("nearest_neighbor_object", {"nn_k": 3})
@@ -170,7 +170,7 @@ def _fields(
 ) -> tuple[dict[str, list[dict[str, Any]]], dict[str, list[str]]]:
     """Fields that the three programs share, and names of the parts, by end effector."""
     subtasks = annotations.subtasks
-    with opened(path) as file:
+    with opened_demos(path) as file:
         demo = file["data"].get(annotations.episodes[0])
         info = None if demo is None else datagen_info(demo)
         eefs = eef_names(subtasks, path, info)
