@@ -7,7 +7,6 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,61 +26,45 @@ STATE = "observation.state."  # LeRobot's names of columns begin with it
 class Format(NamedTuple):
     """A format that annotations are written in."""
 
-    module: str  # in `files`
-    function: str
-    data: tuple[str, ...]  # kinds of data sets that it takes; any if empty
     written: str
+    data: tuple[str, ...] = ()  # kinds of data sets that it takes; any if empty
     in_place: bool = False
     quality: bool = False
 
 
+HDF5 = ("robomimic", "Isaac Lab")
 FORMATS = {
     "lerobot": Format(
-        *("lerobot_annotations", "write_lerobot", ("LeRobot",)),
         "columns language_persistent (v3.0), subtask_index and key_state, names of sub-tasks, "
         "SARM's stages, proportions and progress",
+        ("LeRobot",),
         in_place=True,
         quality=True,
     ),
     "mimicgen": Format(
-        *("mimicgen", "write_mimicgen", ("robomimic", "Isaac Lab")),
         "datagen_info/subtask_term_signals and a list of complete demonstrations",
+        HDF5,
         in_place=True,
     ),
     "isaaclab": Format(
-        *("mimicgen", "write_isaaclab", ("robomimic", "Isaac Lab")),
-        "obs/datagen_info/subtask_term_signals and subtask_start_signals",
-        in_place=True,
+        "obs/datagen_info/subtask_term_signals and subtask_start_signals", HDF5, in_place=True
     ),
     "maniskill": Format(
-        *("maniskill_annotations", "write_maniskill", ("ManiSkill",)),
         "sub-tasks and key states beside the observations of each episode",
+        ("ManiSkill",),
         in_place=True,
     ),
     "mimicgen-config": Format(
-        *("subtask_configs", "write_mimicgen_config", ("robomimic", "Isaac Lab")),
-        "reference objects of the parts, JSON for a configuration of MimicGen",
+        "reference objects of the parts, JSON for a configuration of MimicGen", HDF5
     ),
     "isaaclab-config": Format(
-        *("subtask_configs", "write_isaaclab_config", ("robomimic", "Isaac Lab")),
-        "reference objects of the parts, JSON of Isaac Lab's SubTaskConfig",
+        "reference objects of the parts, JSON of Isaac Lab's SubTaskConfig", HDF5
     ),
-    "autodata": Format(
-        *("subtask_configs", "write_autodata", ("robomimic", "Isaac Lab")),
-        "reference objects and signals of the parts, YAML of AutoData",
-    ),
-    "rerun": Format("rerun", "write_rerun", (), "a folder of recordings for Rerun's viewer"),
-    "mcap": Format("foxglove", "write_foxglove", (), "a folder of .mcap of foxglove_msgs/Event"),
-    "csv": Format(
-        "annotation_tables",
-        "write_csv",
-        (),
-        "a row for each part and each key state of each demonstration",
-        quality=True,
-    ),
-    "json": Format(
-        "annotation_tables", "write_json", (), "parts, key states and demonstrations", quality=True
-    ),
+    "autodata": Format("reference objects and signals of the parts, YAML of AutoData", HDF5),
+    "rerun": Format("a folder of recordings for Rerun's viewer"),
+    "mcap": Format("a folder of .mcap files of foxglove_msgs/Event"),
+    "csv": Format("a row for each part and each key state of each demonstration", quality=True),
+    "json": Format("parts, key states and demonstrations", quality=True),
 }
 DEFAULT = {
     "LeRobot": "lerobot",
@@ -265,11 +248,8 @@ def write(annotations: Annotations, arguments: Namespace, name: str) -> tuple[st
     """Write annotations as the options ask for; where, and what has no place there."""
     from ..files.replacing import replacing
 
-    chosen = FORMATS[name]
-    writer: Callable[..., tuple[str, ...]] = getattr(
-        import_module(f"..files.{chosen.module}", __package__), chosen.function
-    )
-    if chosen.quality:
+    writer = writers()[name]
+    if FORMATS[name].quality:
         writer = partial(writer, quality=arguments.qa)
     if arguments.language:
         writer = partial(writer, style=arguments.language)
@@ -281,6 +261,33 @@ def write(annotations: Annotations, arguments: Namespace, name: str) -> tuple[st
     with replacing(target, overwrite=arguments.in_place) as new:
         notes = writer(annotations, Path(arguments.data), new)
     return str(target), list(notes)
+
+
+def writers() -> dict[str, Callable[..., tuple[str, ...]]]:
+    """The function that writes each format."""
+    from ..files import (
+        annotation_tables,
+        foxglove,
+        lerobot_annotations,
+        maniskill_annotations,
+        mimicgen,
+        rerun,
+        subtask_configs,
+    )
+
+    return {
+        "lerobot": lerobot_annotations.write_lerobot,
+        "mimicgen": mimicgen.write_mimicgen,
+        "isaaclab": mimicgen.write_isaaclab,
+        "maniskill": maniskill_annotations.write_maniskill,
+        "mimicgen-config": subtask_configs.write_mimicgen_config,
+        "isaaclab-config": subtask_configs.write_isaaclab_config,
+        "autodata": subtask_configs.write_autodata,
+        "rerun": rerun.write_rerun,
+        "mcap": foxglove.write_foxglove,
+        "csv": annotation_tables.write_csv,
+        "json": annotation_tables.write_json,
+    }
 
 
 def parse_bodies(option: str, texts: list[str], trajectories: Trajectories) -> dict[str, Any]:

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
+from .hdf5 import opened
 from .lerobot import episode_lengths, is_lerobot
 from .maniskill import SUFFIXES
-from .numbers import check_regular
+from .robomimic import contents
 
 LEROBOT, ROBOMIMIC, ISAACLAB = "LeRobot", "robomimic", "Isaac Lab"
 MANISKILL, TABLE = "ManiSkill", "table"
@@ -28,24 +29,14 @@ def kind_of(path: str | os.PathLike[str]) -> str:
         return LEROBOT
     if path.suffix not in SUFFIXES:
         return TABLE
-    check_regular(path)
-    try:
-        import h5py
-    except ImportError as error:
-        raise InputError(
-            f"{path}: h5py reads it and is not installed: pip install 'infoatlas-rt[datasets]'"
-        ) from error
-    try:
-        with h5py.File(path, "r") as file:
-            data = file.get("data")
-            if not isinstance(data, h5py.Group):
-                return MANISKILL
-            first: Any = next((data[name] for name in data if name.startswith("demo_")), ())
-            # Isaac Lab's recorder writes the state that an episode starts in.
-            own = "obs/datagen_info" in first or "initial_state" in first
-            return ISAACLAB if own else ROBOMIMIC
-    except (OSError, RuntimeError, KeyError) as error:
-        raise InputError(f"{path} cannot be read ({error}): record it again") from error
+    with opened(path) as (file, h5py):
+        data = file.get("data")
+        if not isinstance(data, h5py.Group):
+            return MANISKILL
+        first: Any = next((data[name] for name in data if name.startswith("demo_")), ())
+        # Isaac Lab's recorder writes the state that an episode starts in.
+        own = "obs/datagen_info" in first or "initial_state" in first
+        return ISAACLAB if own else ROBOMIMIC
 
 
 def episode_names(path: str | os.PathLike[str], count: int) -> tuple[str, ...]:
@@ -73,15 +64,14 @@ def episode_names(path: str | os.PathLike[str], count: int) -> tuple[str, ...]:
         names = [str(episode) for episode in sorted(episode_lengths(path))]
     elif kind == TABLE:
         names = [str(i) for i in range(count)]
+    elif kind == MANISKILL:
+        with opened(path) as (file, _):
+            names = [n for n in file if n.startswith("traj_") and n[5:].isdecimal()]
+            names.sort(key=lambda name: int(name[5:]))
+            if any("success" in file[n] for n in names):
+                names = [n for n in names if "success" in file[n] and file[n]["success"][-1]]
     else:
-        import h5py
-
-        with h5py.File(path, "r") as file:
-            group, start = (file, "traj_") if kind == MANISKILL else (file["data"], "demo_")
-            names = [n for n in group if n.startswith(start) and n[len(start) :].isdecimal()]
-            names.sort(key=lambda name: int(name[len(start) :]))
-            if kind == MANISKILL and any("success" in group[n] for n in names):
-                names = [n for n in names if "success" in group[n] and group[n]["success"][-1]]
+        names = list(contents(path).demos)
     if len(names) != count:
         raise InputError(
             f"{path} has {len(names)} demonstrations, and {count} were read: load it again"

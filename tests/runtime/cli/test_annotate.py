@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-from importlib import import_module
 from pathlib import Path
 
 import h5py
@@ -13,6 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from hdf5_sets import write_isaac, write_mimicgen
 from infoatlas_rt import load_trajectories
 from infoatlas_rt.cli import annotate
 from infoatlas_rt.cli.main import main
@@ -196,8 +196,26 @@ def test_bodies():
     }
 
 
-@pytest.mark.parametrize("name", annotate.FORMATS)
-def test_every_format_has_its_writer(name):
-    chosen = annotate.FORMATS[name]
-    module = import_module(f"infoatlas_rt.files.{chosen.module}")
-    assert callable(getattr(module, chosen.function))
+def test_every_format_has_its_writer():
+    assert list(annotate.writers()) == list(annotate.FORMATS)
+
+
+@pytest.mark.parametrize("name", ["mimicgen", "isaaclab", "maniskill"])
+def test_hdf5_in_place(name, tmp_path, states, capsys):
+    path = tmp_path / "demos.hdf5"
+    if name == "maniskill":
+        with h5py.File(path, "w") as file:
+            for i, own in enumerate(states):
+                file[f"traj_{i}/obs"], file[f"traj_{i}/actions"] = own, own[1:]
+    else:
+        {"mimicgen": write_mimicgen, "isaaclab": write_isaac}[name](path)
+    before = load_trajectories(path)
+    assert main(["annotate", str(path), "--label", "0:12", "--in-place"]) == 0
+    assert f"Written: {path} ({name})" in capsys.readouterr().out
+    assert os.listdir(tmp_path) == ["demos.hdf5"]
+    np.testing.assert_array_equal(load_trajectories(path).states, before.states)
+    found = []
+    with h5py.File(path) as file:
+        file.visit(found.append)
+    signal = "traj_0/subtask" if name == "maniskill" else "subtask_term_signals/"
+    assert any(signal in node for node in found)
