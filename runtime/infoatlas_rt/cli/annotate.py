@@ -99,7 +99,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--tool",
         action="append",
         metavar="BODY",
-        help="coordinates of the tool, as an object's; give it once for each arm",
+        help="coordinates of the tool, as an object's; give it once for each arm (default: the "
+        "poses in datagen_info of an .hdf5 of MimicGen or Isaac Lab, and those of its objects)",
     )
     parser.add_argument(
         "--object",
@@ -152,6 +153,8 @@ def run(arguments: Namespace) -> None:
     if bool(tools) != bool(objects):
         missing, given = ("--object", "--tool") if tools else ("--tool", "--object")
         raise InputError(f"{given} is given without {missing}: a part is about both, so name both")
+    if not tools:
+        tools, objects = known_bodies(arguments.data)
     annotations = annotate(arguments, trajectories, tools, objects)
     picture = None
     which = choose_episodes(annotations, arguments.episode or [])
@@ -337,6 +340,21 @@ def parse_bodies(option: str, texts: list[str], trajectories: Trajectories) -> d
         else:
             found[name] = Pose(where) if kind in ("", "pose") else Pose(where, kind)
     return found
+
+
+def known_bodies(data: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Tools and objects whose poses a file of MimicGen or Isaac Lab has; empty for others."""
+    from ..files.episode_names import kind_of
+    from ..files.robomimic import EEF_POSE, contents
+    from ..keystates.poses import Pose
+
+    if kind_of(data) not in HDF5:
+        return {}, {}
+    found = contents(data)
+    if not found.tools or not found.objects:
+        return {}, {}
+    tools = {name.removeprefix(f"{EEF_POSE}."): Pose(name) for name in found.tools}
+    return tools, {name: Pose(name) for name in found.objects}
 
 
 def choose_episodes(annotations: Annotations, names: list[str]) -> list[int]:
