@@ -9,6 +9,7 @@ object is taken. Data generation uses such parts (MimicGen, Mandlekar et al. 202
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..errors import InputError
 from ..estimation.estimator import Estimator
 from .motions import PRESENT, Cuts, in_order, object_cuts
 from .poses import Track, as_bodies, tracks
-from .references import FEWEST, Evidence, evidence, orientation
+from .references import FEWEST, FLOOR, Evidence, evidence, orientation
 from .subtasks import WORLD, Subtask
 
 Int = NDArray[np.int64]
@@ -41,7 +42,10 @@ def informed_parts(
     cuts: Cuts,
     estimator: Estimator | None = None,
 ) -> list[Subtask]:
-    """The sequence of parts, with different references in a row, that has the most information.
+    """The sequence of parts that has the most information.
+
+    A part brings its information less 1 nat. Its reference differs from that of the part before
+    it, which has less than 1 nat here, or 1 nat less.
 
     Parameters
     ----------
@@ -62,6 +66,7 @@ def informed_parts(
     lengths = np.array([len(t.position) for t in tool], np.int64)
     steps = _filled(cuts, lengths)
     count = steps.shape[1] - 1  # the last column is the end
+    there = np.pad(~np.ma.getmaskarray(cuts.steps), ((0, 0), (1, 1)), constant_values=True)
     # value[j][o, m]: best sequence of m parts up to cut j whose last part has reference o.
     names = [WORLD, *objects]
     value = np.full((count + 1, len(names), MOST + 1), -np.inf)
@@ -69,7 +74,8 @@ def informed_parts(
     found: dict[tuple[int, int], Evidence] = {}
     for j in range(1, count + 1):
         for i in range(j):
-            one = evidence(tool, objects, steps[:, i], steps[:, j])
+            both = there[:, i] & there[:, j]
+            one = evidence(tool, objects, steps[:, i], steps[:, j], both)
             if one is None:
                 continue
             found[i, j] = one
@@ -77,20 +83,21 @@ def informed_parts(
                 if reference not in one.nats:
                     continue
                 gain = one.nats[reference] - COST
+                # A reference that is informative is kept unless another brings so much more.
+                least = max(gain, COST)
+                kept = np.array([q == reference or one.nats.get(q, 0.0) > least for q in names])
                 for m in range(1, MOST + 1):
                     if i == 0:
                         before, source = (0.0 if m == 1 else -np.inf), -1
                     else:
-                        others = value[i, :, m - 1].copy()
-                        others[o] = -np.inf
+                        others = np.where(kept, -np.inf, value[i, :, m - 1])
                         source = int(others.argmax())
                         before = float(others[source])
                     if before + gain > value[j, o, m]:
                         value[j, o, m] = before + gain
                         came[j, o, m] = (i, source)
     if not np.isfinite(value[count]).any():
-        start, end = np.zeros_like(lengths), lengths
-        return [Subtask(name, start, end, WORLD)]
+        return [Subtask(name, np.zeros_like(lengths), lengths, WORLD)]
     o, m = (int(x) for x in np.unravel_index(value[count].argmax(), value[count].shape))
     if estimator is None and len(tool) >= SHIPPED:
         estimator = Estimator()
@@ -99,6 +106,8 @@ def informed_parts(
         i, before = came[j, o, m]
         chosen.append((i, j, names[o]))
         j, o, m = i, before, m - 1
+    if {reference for _, _, reference in chosen} == {WORLD}:  # cuts are known all the same
+        return [replace(part, reference=WORLD) for part in plain_parts(name, cuts, lengths)]
     return [
         _part(name, tool, objects, steps[:, i], steps[:, j], reference, found[i, j], estimator)
         for i, j, reference in reversed(chosen)
@@ -207,6 +216,12 @@ def find_subtasks(
     lying = {name: tracks(states, names, where, name) for name, where in things.items()}
     parts: list[Subtask] = []
     notes: list[str] = []
+    for name, own in lying.items():
+        if np.ptp([t.position[0] for t in own], axis=0).max() < FLOOR:
+            notes.append(
+                f"{name} begins at the same place in all demonstrations: whether a part is about "
+                "it cannot be known."
+            )
     for name, where in bodies.items():
         hand = tracks(states, names, where, name)
         cuts = object_cuts(hand, lying, frequency)
