@@ -80,7 +80,7 @@ def informed_parts(
                 continue
             found[i, j] = one
             for o, reference in enumerate(names):
-                if reference not in one.nats:
+                if reference != WORLD and one.nats.get(reference, 0.0) < COST:
                     continue
                 gain = one.nats[reference] - COST
                 # A reference that is informative is kept unless another brings so much more.
