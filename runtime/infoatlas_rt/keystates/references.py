@@ -54,10 +54,9 @@ class Evidence:
     rows: Int
     place: Float
 
-    def best(self) -> tuple[str, str]:
-        """The reference and the runner-up."""
-        order = sorted(self.nats, key=lambda name: -self.nats[name])
-        return order[0], order[1] if len(order) > 1 else ""
+    def best(self) -> str:
+        """The reference with the most information."""
+        return max(self.nats, key=lambda name: self.nats[name])
 
     def stderr(self, one: str, other: str) -> float:
         """Jackknife standard error of the difference, nats."""
