@@ -150,21 +150,40 @@ class Annotations:
         """Progress of the task at each step [T], from 0 to 1.
 
         P(k-1) + alpha_k tau: the shares of the parts that are over, and the elapsed part of the
-        share of the present one, as in SARM. It reaches 1 at the last step if the demonstration has
-        the last part. With several tools, the mean of theirs.
+        share of the present one, as in SARM. A part that is absent is over where a later one
+        begins, so that the last step has 1 if the demonstration has the last part. With several
+        tools, the mean of theirs.
         """
         length = int(self.lengths[demonstration])
         found = np.zeros(length)
         tools = self.subtasks.tools
         for tool in tools:
-            share = self.shares(tool)
-            before = np.cumsum(share) - share
-            for k, part in enumerate(self.subtasks.of(tool)):
-                start, end = int(part.start[demonstration]), int(part.end[demonstration])
+            share, over = self.shares(tool), 0.0
+            own = [
+                (int(part.start[demonstration]), int(part.end[demonstration]), k)
+                for k, part in enumerate(self.subtasks.of(tool))
+            ]
+            absent = [k for start, end, k in own if end == start]
+            for start, end, k in sorted(span for span in own if span[1] > span[0]):
+                over += sum(share[j] for j in absent if j < k)
+                absent = [j for j in absent if j > k]
                 until = end - 1 if end == length else end  # the last step completes the task
                 elapsed = (np.arange(start, end) - start) / max(until - start, 1)
-                found[start:end] += before[k] + share[k] * elapsed
+                found[start:end] += over + share[k] * elapsed
+                over += share[k]
         return np.minimum(found / max(len(tools), 1), 1.0)
+
+    @property
+    def reordered(self) -> int:
+        """Number of demonstrations that have the parts in another order than `subtasks.parts`."""
+        other = np.zeros(len(self.lengths), bool)
+        for tool in self.subtasks.tools:
+            newest = np.zeros(len(self.lengths), np.int64)
+            for part in self.subtasks.of(tool):
+                there = part.end > part.start
+                other |= there & (part.start < newest)
+                newest = np.where(there, part.start, newest)
+        return int(other.sum())
 
     def keystate_name(self, column: int) -> str:
         """What a key state is called: its label, or its number from 1."""

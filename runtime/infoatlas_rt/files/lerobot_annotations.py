@@ -109,6 +109,11 @@ def write_lerobot(
         )
     if len(annotations.subtasks.tools) > 1:
         notes.append("SARM has one sequence of stages: those of several tools are not written")
+    elif annotations.reordered:
+        notes.append(
+            f"{annotations.reordered} episodes have the parts in another order, and SARM takes "
+            "them for going back"
+        )
     return tuple(notes)
 
 

@@ -21,7 +21,7 @@ def keystates(steps, mask=None):
 
 
 def part(start, end, reference="", tool="tool", held=""):
-    return Subtask(tool, np.array(start), np.array(end), reference, held=held)
+    return Subtask(tool, np.array(start), np.array(end), reference=reference, held=held)
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def one_arm():
 
 
 def test_labels_and_spans_cover_every_step(one_arm):
-    assert one_arm.labels == ("reach cube", "carry cube to goal", "move")
+    assert one_arm.labels == ("reach cube", "carry cube to goal", "part 3")
     assert one_arm.active(0).tolist() == [0] * 4 + [1] * 2 + [2] * 4
     assert one_arm.spans(1) == [(0, 5, 0), (5, 15, 1), (15, 20, 2)]
     assert one_arm.spans(2) == [(0, 8, 0)]
@@ -52,6 +52,23 @@ def test_progress_is_that_of_sarm(one_arm):
         shares[0] / 2, shares[0], shares[0] + shares[1] / 2,
     ])  # fmt: skip
     assert one_arm.progress(2).max() == pytest.approx(shares[0])  # it lacks the other parts
+
+
+def test_parts_in_another_order():
+    parts = (
+        part([0, 8, 0], [4, 20, 3], "a"),
+        part([4, 0, 0], [7, 8, 0], "b"),
+        part([7, 0, 3], [10, 0, 8], "c"),
+    )
+    made = Annotations(keystates(np.full((3, 1), 2)), Subtasks(parts, LENGTHS), ("0", "1", "2"))
+    assert made.reordered == 1
+    assert made.spans(1) == [(0, 8, 1), (8, 20, 0)]
+    shares, progress = made.shares(), [made.progress(i) for i in range(3)]
+    assert progress[1][8] == pytest.approx(shares[1])
+    assert progress[1][-1] == pytest.approx(shares[0] + shares[1])  # it lacks the last part
+    assert progress[2][3] == pytest.approx(shares[0] + shares[1])
+    assert progress[2][-1] == pytest.approx(1)
+    assert all((np.diff(own) > 0).all() for own in progress)
 
 
 def test_key_states_as_events_and_frames(one_arm):
@@ -74,8 +91,8 @@ def test_two_arms_share_a_label():
     assert both.labels == (
         "left: reach cube; right: reach lid",
         "left: reach goal; right: reach lid",
-        "left: reach goal; right: move",
-        "left: reach cube; right: move",
+        "left: reach goal; right: part 2",
+        "left: reach cube; right: part 2",
     )
     assert both.spans(0) == [(0, 4, 0), (4, 6, 1), (6, 10, 2)]
     assert both.spans(1) == [(0, 3, 0), (3, 5, 3), (5, 20, 2)]

@@ -20,7 +20,7 @@ from lerobot_sets import write_lerobot as write_set
 from regimes import demonstrations
 
 VERSIONS = ("v2.1", "v3.0")
-NAMES = ["reach cube", "carry cube to goal", "move"]
+NAMES = ["reach cube", "carry cube to goal", "part 3"]
 COUNT = 8
 
 
@@ -46,7 +46,7 @@ def make(found, tools=("tool",)):
             [np.zeros(COUNT, int), *ends], ends, ("cube", "goal", "world"), ("", "cube", ""),
             strict=False,
         ):  # fmt: skip
-            parts.append(Subtask(tool, start, end, reference, held=held))
+            parts.append(Subtask(tool, start, end, reference=reference, held=held))
     return Annotations(found, Subtasks(tuple(parts), lengths, 20.0), tuple(map(str, range(COUNT))))
 
 
@@ -262,10 +262,10 @@ def test_a_second_annotation_replaces_the_first(folder, copy, found, annotations
     assert len(set(frames(again).column_names)) == len(frames(again).column_names)
     kept = pq.read_table(again / "sarm_progress.parquet")
     assert kept["progress_sparse"].combine_chunks().equals(sparse)
-    assert episodes(again)[0]["dense_subtask_names"][0] == "part 1"
+    assert episodes(again)[0]["dense_subtask_names"][0] == "until key state A"
     if is_new(folder):
         rows = frames(again)["language_persistent"].to_pylist()
-        assert [row["content"] for row in rows[0]][:2] == ["a plan", "part 1"]
+        assert [row["content"] for row in rows[0]][:2] == ["a plan", "until key state A"]
         assert not any(row["content"] in NAMES for row in rows[0])
         assert any("rows of language_persistent of style subtask are replaced" in n for n in notes)
 
