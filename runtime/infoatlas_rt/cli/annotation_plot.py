@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SIGNALS = 14  # lines of a demonstration, at most: those that move in the shortest bursts
 POINTS = 1500  # of a line, at most
+STILL = 0.03  # of its range in all demonstrations: a coordinate that is left out of one
 
 
 def annotation_figure(
@@ -69,8 +70,8 @@ def annotation_figure(
     names = len(annotations.subtasks.parts)
     heading = f"{title}: " if title else ""
     note = (
-        f"{len(states)} demonstrations; lines: {len(columns)} of {states[0].shape[1]} coordinates, "
-        "each scaled to its range; vertical lines: key states"
+        f"{len(states)} demonstrations; lines: up to {len(columns)} of {states[0].shape[1]} "
+        "coordinates, each scaled to its range; vertical lines: key states"
     )
     draw_heading(figure, f"{heading}{names} sub-tasks", note)
     figure.texts[0].set_y(1 - 0.25 / height)
@@ -97,7 +98,8 @@ def _times(annotations: Annotations, steps: np.ndarray) -> np.ndarray:
 def _draw_signals(axes: Axes, annotations: Annotations, i: int, scaled: np.ndarray) -> None:
     every = max(1, len(scaled) // POINTS)
     time = _times(annotations, np.arange(len(scaled)))[::every]
-    axes.plot(time, scaled[::every], color=INK, linewidth=0.6, alpha=0.55, zorder=3)
+    moving = np.ptp(scaled, axis=0) > STILL
+    axes.plot(time, scaled[::every, moving], color=INK, linewidth=0.6, alpha=0.55, zorder=3)
     axes.set_xlim(0, float(_times(annotations, np.array([len(scaled)]))[0]))
     axes.set_ylim(-0.04, 1.04)
     axes.set_yticks([])
