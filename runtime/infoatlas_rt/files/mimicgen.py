@@ -191,6 +191,8 @@ def incomplete(annotations: Annotations, least: int = 1) -> dict[str, str]:
                     found.setdefault(demo, f"it lacks {name!r}")
                 elif short:
                     found.setdefault(demo, f"{name!r} has {steps} step{'s' * (steps > 1)}")
+                elif part.start[i] != (parts[k - 1].end[i] if k else 0):
+                    found.setdefault(demo, f"{name!r} comes in another order")
     return found
 
 

@@ -75,7 +75,7 @@ def test_isaac_lab(tmp_path, skillgen):
     assert all(set(part) <= FIELDS for part in parts)
     assert [part["object_ref"] for part in parts] == [*CUBES, None]
     assert [part["subtask_term_offset_range"] for part in parts] == [[0, 5], [0, 5], [0, 0]]
-    assert parts[2]["subtask_term_signal"] == ("move" if skillgen else None)
+    assert parts[2]["subtask_term_signal"] == ("until_end" if skillgen else None)
     assert parts[0]["next_subtask_description"] == "carry cube_1 to cube_2"
 
 
