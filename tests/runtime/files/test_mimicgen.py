@@ -169,6 +169,8 @@ def test_isaac_lab_gets_complete_demonstrations_only(tmp_path):
         "demo_11 is left out: it has no sub-tasks",
     )
     with h5py.File(out) as file:
+        moved = {name: len(demo["actions"]) for name, demo in file["left_out"].items()}
+        assert moved == {"demo_2": 30, "demo_10": 50, "demo_11": 40}  # nothing is lost
         assert list(file["data"]) == ["demo_0"] and file["data"].attrs["total"] == 40
         assert [n.decode() for n in file["mask/train"]] == ["demo_0"]
     found = subtasks(("cube_1", "cube_2"), cuts=[[10, 10], [8, 8], [20, 20]])
