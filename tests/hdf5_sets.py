@@ -92,12 +92,24 @@ def write_isaac(path, eefs=("franka",), lengths=LENGTHS):
 
 
 def subtasks(objects=("cubeA", "cubeB"), tool="tool", cuts=None, rate=20.0, lengths=LENGTHS):
-    """Three parts: reach the first object, carry it to the second, move away."""
+    """Three parts: reach the first object, carry it to the second, and what is left."""
     cuts = np.array([[10, 25], [8, 20], [20, 41]] if cuts is None else cuts)
     edges = np.concatenate([np.zeros((len(cuts), 1), int), cuts, np.array(lengths)[:, None]], 1)
     references, held = (*objects, "world"), ("", objects[0], "")
     parts = tuple(
-        Subtask(tool, edges[:, i], edges[:, i + 1], references[i], "pose", held[i], 3.0, "world", 0)
+        Subtask(
+            tool,
+            edges[:, i].copy(),
+            edges[:, i + 1].copy(),
+            until=("cube begins to move", "cube ends", "end")[i],
+            reference=references[i],
+            orientation="pose",
+            held=held[i],
+            information=3.0,
+            runner_up="world",
+            runner_up_information=0.0,
+            stderr=0.1,
+        )
         for i in range(3)
     )
     return Subtasks(parts, np.array(lengths), rate)

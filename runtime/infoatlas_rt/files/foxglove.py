@@ -102,7 +102,7 @@ def _events(
         start, end = int(part.start[i]), int(part.end[i])
         if end > start:
             metadata = {"kind": "subtask", "name": name, "tool": part.tool}
-            metadata |= {"reference": part.reference, "held": part.held}
+            metadata |= {"reference": part.reference, "held": part.held, "until": part.until}
             metadata |= {"start_step": str(start), "end_step": str(end)}
             span = int(times[start]), int(times[min(end, last)])  # until the next one starts
             found.append((*span, {key: value for key, value in metadata.items() if value}))

@@ -4,8 +4,9 @@ A signal of 0 and 1 over the steps of a demonstration belongs to each part but t
 Where it goes from 0 to 1, at step e - 1, the part [start, e) ends: so do `parse_source_dataset` of
 MimicGen (`mimicgen/utils/file_utils.py`) and `DataGenInfoPool` of Isaac Lab and AutoData read it.
 A part that a demonstration lacks leaves its signal at 0, and all three programs stop with an error
-at such a demonstration; so MimicGen is told by a list in `mask` which ones to take, and the copy
-for Isaac Lab is without the others. `subtask_configs.py` writes the reference objects.
+at such a demonstration; so MimicGen is told by a list in `mask` which ones to take, and for Isaac
+Lab, which has no lists, the others are moved out of `data`. `subtask_configs.py` writes the
+reference objects.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from .hdf5 import changed_copy
 from .robomimic import EEF_POSE, opened_demos
 
 MASK = "infoatlas"  # name of the list of demonstrations that have all parts
+LEFT_OUT = "left_out"  # group for demonstrations that Isaac Lab cannot take
 OWN = "source"  # an attribute of the signals that are written here: they may be replaced
 VALUE = "infoatlas-rt"
 TERM, START = "subtask_term_signals", "subtask_start_signals"
@@ -91,8 +93,8 @@ def write_isaaclab(annotations: Annotations, path: Path, out: Path) -> tuple[str
     `data/<demo>/obs/datagen_info/subtask_term_signals/<name>` [T] bool is True from the last step
     of the part on; `subtask_start_signals/<name>`, of all parts, from its second step on: SkillGen
     wants a step between the end of a part and the start of the next one. Demonstrations that lack
-    a part, and those that have no sub-tasks, are left out of the copy: the readers take every
-    demonstration of a file and stop at an incomplete one.
+    a part, and those that have no sub-tasks, are moved from `data` to `left_out`: the readers take
+    every demonstration in `data` and stop at an incomplete one.
 
     Parameters
     ----------
@@ -142,7 +144,7 @@ def write_isaaclab(annotations: Annotations, path: Path, out: Path) -> tuple[str
         data, kept = file["data"], set(annotations.episodes) - set(missing)
         for name in list(data):
             if name not in kept:
-                del data[name]
+                file.move(f"data/{name}", _free(file, name))
                 if name not in missing:
                     notes.append(f"{name} is left out: it has no sub-tasks")
         if "total" in data.attrs:
@@ -157,6 +159,15 @@ def write_isaaclab(annotations: Annotations, path: Path, out: Path) -> tuple[str
             "obs/datagen_info: run Isaac Lab's annotate_demos.py, and annotate what it writes"
         )
     return tuple(notes)
+
+
+def _free(file: Any, name: str) -> str:
+    """A path in `left_out` that does not exist."""
+    number, path = 1, f"{LEFT_OUT}/{name}"
+    while path in file:  # of an annotation before this one
+        number += 1
+        path = f"{LEFT_OUT}/{name}_{number}"
+    return path
 
 
 def signal_names(subtasks: Subtasks) -> tuple[str, ...]:
@@ -191,6 +202,8 @@ def incomplete(annotations: Annotations, least: int = 1) -> dict[str, str]:
                     found.setdefault(demo, f"it lacks {name!r}")
                 elif short:
                     found.setdefault(demo, f"{name!r} has {steps} step{'s' * (steps > 1)}")
+                elif part.start[i] != (parts[k - 1].end[i] if k else 0):
+                    found.setdefault(demo, f"{name!r} comes in another order")
     return found
 
 

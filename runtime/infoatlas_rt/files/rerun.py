@@ -15,7 +15,6 @@ import re
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from inspect import signature
-from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 from ..errors import InputError, OutputError
 from ..keystates.result import trajectories
 from .annotations import Annotations
-from .lerobot import is_lerobot
+from .lerobot import STATE, is_lerobot
 
 APPLICATION = "infoatlas-rt"
 TIME, STEP = "time", "step"
@@ -39,6 +38,8 @@ SIGNALS, SUBTASKS, KEY_STATES, EVENTS, VIDEO = (
 # Bytes of video: in v3 of LeRobot many episodes share a file, which each recording has to hold.
 LARGEST_VIDEO = 5 * 10**9
 WIDEST = 12  # curves in one view
+VIEWS = 3  # views of curves in one tab
+AXIS = re.compile(r"[wxyz]|r[xyz]|roll|pitch|yaw|\d+")
 # Colours of Okabe and Ito, which differ for every kind of colour vision.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 
@@ -221,12 +222,20 @@ def _lanes(
 
 
 def _groups(annotations: Annotations) -> Iterator[tuple[str, list[int], list[str]]]:
-    """Entities of signals, and columns and names of their curves: neighbours of one beginning."""
+    """Entities of signals, and columns and names of their curves: those that belong together.
+
+    cube.x to cube.z, or joint1.position to joint7.position. Bodies of the sub-tasks come first.
+    """
     width = annotations.keystates.states[0].shape[1]
     names = annotations.keystates.names or tuple(f"coordinate {j}" for j in range(width))
+    names = tuple(name.removeprefix(f"{STATE}.") for name in names)
+    groups: dict[str, list[int]] = {}
+    for j, name in enumerate(names):
+        groups.setdefault(_beginning(name), []).append(j)
+    bodies = {body for part in annotations.subtasks.parts for body in (part.reference, part.held)}
+    bodies |= set(annotations.subtasks.tools)
     used: set[str] = set()
-    for beginning, own in groupby(range(width), lambda j: _beginning(names[j])):
-        every = list(own)
+    for beginning, every in sorted(groups.items(), key=lambda group: group[0] not in bodies):
         for first in range(0, len(every), WIDEST):
             columns = every[first : first + WIDEST]
             entity, number = f"{SIGNALS}/{_plain(beginning)}", 1
@@ -238,8 +247,17 @@ def _groups(annotations: Annotations) -> Iterator[tuple[str, list[int], list[str
 
 
 def _beginning(name: str) -> str:
-    """cube of cube.x, cube.qw, cube.q and cube of cube.0; the name itself without a dot."""
-    return name.rpartition(".")[0] or name.rstrip("0123456789 _") or name
+    """cube of cube.x and cube.0, cube.q of cube.qw, joint.position of joint1.position.
+
+    A name without a dot itself, without a number at its end.
+    """
+    beginning, _, last = name.rpartition(".")
+    if not beginning:
+        return name.rstrip("0123456789 _") or name
+    plain = beginning.rstrip("0123456789 _") or beginning
+    if re.fullmatch("q[wxyz]", last):  # of another size than a position
+        return f"{beginning}.q"
+    return beginning if AXIS.fullmatch(last) else f"{plain}.{last}"
 
 
 def _plain(name: str) -> str:
@@ -255,14 +273,16 @@ def _blueprint(rerun: Any, annotations: Annotations, clips: Sequence[Clip]) -> A
     lanes = [f"/{SUBTASKS}/**", *([f"/{KEY_STATES}"] if annotations.keystates.steps.size else [])]
     lane = views.StateTimelineView if hasattr(views, "StateTimelineView") else views.TimeSeriesView
     rows = [lane(origin="/", contents=lanes, name="Sub-tasks and key states")]
-    if annotations.keystates.steps.size:
+    if lane is views.TimeSeriesView and annotations.keystates.steps.size:
         log = views.TextLogView(origin=f"/{EVENTS}", name="Key states")
-        rows = [views.Horizontal(rows[0], log, column_shares=[4.0, 1.0])]
+        rows = [views.Horizontal(rows[0], log, column_shares=[3.0, 1.0])]
     shares = [2.0]
-    if curves:
-        shown = views.Vertical(*curves[:4], name="First signals")
-        rest = [views.Vertical(*curves[k : k + 4]) for k in range(4, len(curves), 4)]
-        rows.append(views.Tabs(shown, *rest) if rest else shown)
+    tabs = [
+        views.Vertical(*curves[k : k + VIEWS], name=f"Signals {k // VIEWS + 1}")
+        for k in range(0, len(curves), VIEWS)
+    ]
+    if tabs:
+        rows.append(views.Tabs(*tabs) if len(tabs) > 1 else tabs[0])
         shares.append(5.0)
     if clips:
         videos = [

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..keystates.subtasks import WORLD, Subtask
 from .annotations import Annotations
 from .mimicgen import MASK, eef_names, incomplete, signal_names
-from .robomimic import OBJECT_POSES, datagen_info, opened_demos
+from .robomimic import OBJECT_POSES, datagen_info, is_robomimic, opened_demos
 
 # Of the configurations that these programs ship for stacking cubes.
 NEAREST = ("nearest_neighbor_object", {"nn_k": 3})
@@ -40,7 +40,7 @@ def write_mimicgen_config(
     ----------
     annotations : Annotations
     path : path
-        The HDF5 file.
+        The HDF5 file, which knows the names of objects and end effectors; or another data set.
     out : path
         A .json file.
     offsets : (int, int)
@@ -170,11 +170,15 @@ def _fields(
 ) -> tuple[dict[str, list[dict[str, Any]]], dict[str, list[str]]]:
     """Fields that the three programs share, and names of the parts, by end effector."""
     subtasks = annotations.subtasks
-    with opened_demos(path) as file:
-        demo = file["data"].get(annotations.episodes[0])
-        info = None if demo is None else datagen_info(demo)
-        eefs = eef_names(subtasks, path, info)
-        known = [n for group in OBJECT_POSES if info is not None for n in info.get(group, ())]
+    eefs = {tool: tool for tool in subtasks.tools}
+    known: list[str] = []
+    if is_robomimic(path):  # else the configuration is for a file that is still to be recorded
+        with opened_demos(path) as file:
+            demo = file["data"].get(annotations.episodes[0])
+            info = None if demo is None else datagen_info(demo)
+            eefs = eef_names(subtasks, path, info)
+            if info is not None:
+                known = [name for group in OBJECT_POSES for name in info.get(group, ())]
     _check_offsets(annotations, offsets)
     fields: dict[str, list[dict[str, Any]]] = {}
     names: dict[str, list[str]] = {}

@@ -39,7 +39,7 @@ def test_subtasks_and_key_states_are_read_back(tmp_path):
             own, keys = file[name]["subtask"], file[name]["key_state"]
             assert own.dtype == keys.dtype == np.int64
             np.testing.assert_array_equal(own[()], found.subtasks.active(i))
-            assert list(own.attrs["names"]) == ["reach cubeA", "carry cubeA to cubeB", "move"]
+            assert list(own.attrs["names"]) == ["reach cubeA", "carry cubeA to cubeB", "until end"]
             assert list(keys.attrs["names"]) == ["grasp", "release"]
         np.testing.assert_array_equal(
             file["traj_0/key_state"][()], np.repeat([-1, 0, 1], (9, 15, 16))

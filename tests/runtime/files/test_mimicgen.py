@@ -76,7 +76,7 @@ def test_mimicgen_reads_the_same_parts(tmp_path):
     assert write_mimicgen(annotations(found, NAMES), path, out) == ()
     assert path.read_bytes() == before
     names = signal_names(found)
-    assert names == ("reach_cubea", "carry_cubea_to_cubeb", "move")
+    assert names == ("reach_cubea", "carry_cubea_to_cubeb", "until_end")
     with h5py.File(out) as file:
         for i, demo in enumerate(NAMES):
             own = signals(file, demo)
@@ -92,7 +92,7 @@ def test_mimicgen_reads_the_same_parts(tmp_path):
     [
         ([[10, 25], [8, 8], [20, 41]], "it lacks 'carry cubeA to cubeB'"),
         ([[10, 25], [0, 20], [20, 41]], "it lacks 'reach cubeA'"),
-        ([[10, 25], [8, 30], [20, 41]], "it lacks 'move'"),
+        ([[10, 25], [8, 30], [20, 41]], "it lacks 'until end'"),
         ([[10, 25], [1, 20], [20, 41]], "'reach cubeA' has 1 step"),
     ],
 )
@@ -169,6 +169,8 @@ def test_isaac_lab_gets_complete_demonstrations_only(tmp_path):
         "demo_11 is left out: it has no sub-tasks",
     )
     with h5py.File(out) as file:
+        moved = {name: len(demo["actions"]) for name, demo in file["left_out"].items()}
+        assert moved == {"demo_2": 30, "demo_10": 50, "demo_11": 40}  # nothing is lost
         assert list(file["data"]) == ["demo_0"] and file["data"].attrs["total"] == 40
         assert [n.decode() for n in file["mask/train"]] == ["demo_0"]
     found = subtasks(("cube_1", "cube_2"), cuts=[[10, 10], [8, 8], [20, 20]])
@@ -223,3 +225,15 @@ def test_other_demonstrations(tmp_path):
 def test_incomplete_names_the_first_reason():
     own = annotations(subtasks(cuts=[[10, 25], [8, 8], [20, 21]]), NAMES)
     assert list(incomplete(own)) == ["demo_2"] and list(incomplete(own, 2)) == ["demo_2", "demo_10"]
+
+
+def test_parts_in_another_order_are_no_source(tmp_path):
+    """Signals are read in the order of the configuration."""
+    found = subtasks()
+    first, second, _ = found.parts
+    first.start[1], first.end[1], second.start[1], second.end[1] = 12, 20, 0, 12
+    own = annotations(found, NAMES)
+    assert incomplete(own) == {"demo_2": "'reach cubeA' comes in another order"}
+    path = hdf5_sets.write_mimicgen(tmp_path / "demo.hdf5")
+    notes = write_mimicgen(own, path, tmp_path / "out.hdf5")
+    assert notes == (f"demo_2 is not in mask/{MASK}: 'reach cubeA' comes in another order",)

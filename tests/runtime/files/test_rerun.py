@@ -17,7 +17,7 @@ from lerobot_sets import write_lerobot
 
 rerun = pytest.importorskip("rerun", reason="the extra 'view' is not installed")
 LANES = hasattr(rerun, "StateChange")
-COLUMNS = ("gripper", "cubeA.x", "cubeA.y", "cubeA.z", "qpos 0", "qpos 1")
+COLUMNS = ("joint1.pos", "cubeA.x", "cubeA.y", "cubeA.z", "joint2.pos", "cubeA.qw")
 
 
 def states():
@@ -81,9 +81,11 @@ def test_signals_lanes_and_events(tmp_path):
     for i, name in enumerate(NAMES):
         own = read(tmp_path / "view" / f"{name}.rrd")
         entities = {entity for entity in own if entity.startswith("signals")}
-        assert entities == {"signals/gripper", "signals/cubeA", "signals/qpos"}
+        assert entities == {"signals/cubeA", "signals/cubeA.q", "signals/joint.pos"}
         cube = own["signals/cubeA"]
         np.testing.assert_array_equal(cube["Scalars:scalars"], states()[i][:, 1:4])
+        joints = own["signals/joint.pos"]["Scalars:scalars"]
+        np.testing.assert_array_equal(joints, states()[i][:, [0, 4]])
         assert cube["step"] == list(range(LENGTHS[i]))
         np.testing.assert_allclose(seconds(cube["time"]), np.arange(LENGTHS[i]) / 20.0)
         assert cube["SeriesLines:names"][0] == ["cubeA.x", "cubeA.y", "cubeA.z"]
@@ -127,7 +129,7 @@ def run(*arguments):
 
 def test_without_a_rate_there_are_steps_alone(tmp_path):
     write_rerun(own_annotations(subtasks(rate=None)), tmp_path / "demo.hdf5", tmp_path / "view")
-    own = read(tmp_path / "view" / "demo_0.rrd")["signals/gripper"]
+    own = read(tmp_path / "view" / "demo_0.rrd")["signals/joint.pos"]
     assert own["step"] == list(range(40)) and "time" not in own
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from hdf5_sets import LENGTHS, NAMES, observations, pose, write_isaac, write_mimicgen
 from infoatlas_rt import InputError, load_trajectories
+from infoatlas_rt.files.episode_names import episode_names
 from infoatlas_rt.files.robomimic import POSE, contents, is_robomimic, quaternions
 
 
@@ -31,7 +32,7 @@ def test_observations_and_poses_of_mimicgen(tmp_path):
 
 def test_what_was_left_out_is_named(tmp_path):
     found = contents(write_mimicgen(tmp_path / "demo.hdf5"))
-    assert found.demos == NAMES
+    assert found.demos == NAMES == episode_names(tmp_path / "demo.hdf5", 3)
     assert found.tools == ("eef_pose",) and found.objects == ("cubeA", "cubeB")
     assert found.left_out == {
         "data/demo_7": "it has no attribute num_samples: it was not finished",

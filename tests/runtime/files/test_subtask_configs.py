@@ -75,7 +75,7 @@ def test_isaac_lab(tmp_path, skillgen):
     assert all(set(part) <= FIELDS for part in parts)
     assert [part["object_ref"] for part in parts] == [*CUBES, None]
     assert [part["subtask_term_offset_range"] for part in parts] == [[0, 5], [0, 5], [0, 0]]
-    assert parts[2]["subtask_term_signal"] == ("move" if skillgen else None)
+    assert parts[2]["subtask_term_signal"] == ("until_end" if skillgen else None)
     assert parts[0]["next_subtask_description"] == "carry cube_1 to cube_2"
 
 
@@ -136,3 +136,9 @@ def test_offsets_that_empty_a_part(tmp_path):
     # a demonstration that is left out does not count
     own = annotations(subtasks(cuts=[[10, 25], [8, 20], [20, 50]]), NAMES)
     write_mimicgen_config(own, path, tmp_path / "b.json", offsets=(0, 9))
+
+
+def test_a_data_set_that_knows_no_end_effectors(tmp_path):
+    write_autodata(annotations(subtasks(CUBES, "panda"), ("0", "1", "2")), tmp_path, tmp_path / "a")
+    task = YAML(typ="safe").load((tmp_path / "a").read_text())
+    assert [part["object_ref"] for part in task["subtasks"]["panda"]] == [*CUBES, ""]
