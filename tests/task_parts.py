@@ -48,7 +48,7 @@ def visits(count=12, seed=0, lacking=0.0):
     rng = np.random.default_rng(seed)
     states, starts = [], []
     for number in range(count):
-        places = np.array([[0.3, 0, 0], [0.3, 0.4, 0], [0, 0.4, 0.2]])
+        places = np.array([[0.3, 0, 0], [0.3, 0.4, 0], [-0.3, 0, 0.3]])
         places = places + 0.05 * rng.standard_normal((3, 3))
         chosen = [0, 2] if number < lacking * count else [0, 1, 2]
         path, cuts, here = [], [], 0.01 * rng.standard_normal(3)

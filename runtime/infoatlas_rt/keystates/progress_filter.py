@@ -15,7 +15,7 @@ TEMPER = 0.15  # share of a step's log-likelihood that is new: steps depend on t
 ANYWHERE = 1e-4  # probability that a step leads to any other bin: a retry, or a mistake
 BEGUN = 1e-2  # that an episode begins in any other bin than the first
 CERTAIN = 0.9  # probability from which the part is an earlier one again
-FAR = 8.0  # root mean square distance at which a bin cannot become less likely
+CAP = 8.0  # root mean square distance at which a bin cannot become less likely
 
 
 class ProgressFilter:
@@ -85,7 +85,7 @@ class ProgressFilter:
         self._first[rows] = np.where(begun[:, None], self._first[rows], between)
         z = model.project(x, past, between, self._first[rows])
         square = 0.5 * (z**2).sum(axis=1)[:, None] + self._half - z @ self._turned  # half, [m, K]
-        square = np.minimum(square, 0.5 * FAR**2 * z.shape[1])
+        square = np.minimum(square, 0.5 * CAP**2 * z.shape[1])
         prior = np.where(begun[:, None], self._belief[rows] @ self._transition, self._start)
         belief = prior * np.exp(-TEMPER * (square - square.min(axis=1, keepdims=True)))
         belief /= belief.sum(axis=1, keepdims=True)

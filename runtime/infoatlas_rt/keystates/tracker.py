@@ -171,9 +171,16 @@ class KeyStateTracker:
         now = as_samples(given[None], "state (skip it; [0, coordinate])")
         self._stamps.append(stamp)
         found = self._take(now, stamp)
-        oldest = self.step + 1 - len(self._stamps)
+        if not found:
+            return []
+        oldest, subtask = self.step + 1 - len(self._stamps), self.subtask
         return [
-            replace(event, stamp=self._stamps[max(event.step - oldest, 0)], detected_stamp=stamp)
+            replace(
+                event,
+                stamp=self._stamps[max(event.step - oldest, 0)],
+                detected_stamp=stamp,
+                subtask=None if subtask is None else subtask.name,
+            )
             for _, event in found
         ]
 
