@@ -51,7 +51,8 @@ def evaluate(
         successes, failures: numbers of episodes. false_alarms: share of the successes in which a
         stall was reported; found: of the failures. auroc: of the largest time without progress,
         relative to the usual one, over the episode. auroc_early: the same up to the median length
-        of the successes, so that a failure does not give itself away by its length.
+        of the successes. auroc_length: of the length alone, which is 1 where failures run to a
+        limit that successes do not reach.
         detection_seconds: from the start of a failure to the report, median of those found;
         timeout_seconds: the length that 95% of the successes keep to. NaN where there is none.
     """
@@ -73,6 +74,7 @@ def evaluate(
         "false_alarms": float(stalled[outcome].mean()) if outcome.any() else np.nan,
         "found": float(stalled[~outcome].mean()) if (~outcome).any() else np.nan,
         "auroc": auroc(largest[outcome], largest[~outcome]),
+        "auroc_length": auroc(lengths[outcome], lengths[~outcome]),
         "auroc_early": auroc(early[outcome], early[~outcome]),
         "detection_seconds": float(np.median(times)) if len(times) else np.nan,
         "timeout_seconds": late / (NOMINAL if rate is None else rate),
@@ -96,7 +98,7 @@ def waits(
     return made
 
 
-def auroc(successes: Float, failures: Float) -> float:
+def auroc(successes: NDArray[Any], failures: NDArray[Any]) -> float:
     """Probability that a failure has the larger score, ties by halves; NaN without either."""
     if not len(successes) or not len(failures):
         return float("nan")

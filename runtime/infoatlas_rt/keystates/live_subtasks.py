@@ -33,8 +33,8 @@ ASIDE = 0.25  # seconds around cuts that are not judged
 STALLED = 3.0  # times the longest usual time without progress
 LEAST = 0.1  # of the median demonstration: the usual time, at least
 BORROWED = 0.5  # of the longest time in any part: few demonstrations show all that is usual
-TYPICAL = 0.99  # quantile of the distance from the bin, in demonstrations left out
-FAR = 1.5  # times that: a state unlike the demonstrations, which is no progress
+TYPICAL = 0.99  # quantile of the distance from the bin, in demonstrations left out: what is
+# farther is unlike the demonstrations, and no progress
 AXES = ("x", "y", "z")
 
 
@@ -321,8 +321,9 @@ def _fit_tool(
     right, error = np.full((2, number), np.nan)
     usual, limit = np.zeros(number), np.inf
     if len(examples) > 1:
-        told, far = _left_out(examples, parts, pairs, back)
-        limit = FAR * float(np.quantile(np.concatenate(far), TYPICAL))
+        _, far = _left_out(examples, parts, pairs, back)
+        limit = float(np.quantile(np.concatenate(far), TYPICAL))
+        told, _ = _left_out(examples, parts, pairs, back, limit)
         right, error = _judge(examples, told, number, ASIDE * timing.frequency)
         for row in told:
             np.maximum.at(usual, row[:, 0].astype(np.int64), row[:, 2])
@@ -332,7 +333,7 @@ def _fit_tool(
 
 
 def _left_out(
-    examples: Sequence[Example], parts: Int, pairs: Int, back: int
+    examples: Sequence[Example], parts: Int, pairs: Int, back: int, limit: float = np.inf
 ) -> tuple[list[Float], list[Float]]:
     """Part, progress and steps without progress [T, 3], and distances [T], of every example."""
     count = len(examples)
@@ -343,7 +344,7 @@ def _left_out(
         fitted = np.flatnonzero(fold != number).tolist()
         own = fit_progress([examples[i] for i in fitted], parts, pairs, back)
         left = np.flatnonzero(fold == number)
-        running = ProgressFilter(own, len(left))
+        running = ProgressFilter(own, len(left), limit)
         made: list[list[tuple[float, ...]]] = [[] for _ in left]
         for t in range(max(len(examples[i].x) for i in left.tolist())):
             rows = np.array([r for r, i in enumerate(left.tolist()) if t < len(examples[i].x)])
