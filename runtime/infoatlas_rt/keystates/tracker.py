@@ -1,10 +1,14 @@
-"""Key states in a running episode, by detectors that demonstrations have fitted (`live.py`)."""
+"""Key states and sub-tasks in a running episode, by models that demonstrations have fitted.
+
+`live.py` has those of key states, `live_subtasks.py` those of sub-tasks.
+"""
 
 from __future__ import annotations
 
 import os
 from collections import deque
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +20,10 @@ from ..inputs.checks import as_flag, as_rate, as_samples
 from ..inputs.ring import Ring
 from ..streams.events import KEY_STATE, Event
 from .live import LiveModel
+from .live_subtasks import STALLED, LiveSubtasks, SubtaskState, relative
+from .progress_filter import ProgressFilter
 from .result import KeyStates
+from .subtasks import Subtasks
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -38,13 +45,21 @@ class KeyStateTracker:
         that of the demonstrations otherwise. States are averaged to the working steps of the
         demonstrations, or interpolated.
     every : bool
-        Follow key states that cannot be followed well, too.
+        Follow key states and sub-tasks that cannot be followed well, too.
+    subtasks : Subtasks or LiveSubtasks, optional
+        To be followed: of the same demonstrations, or from `KeyStates.follow`. Unless given, those
+        that were saved with the key states, if there are any.
 
     Attributes
     ----------
     keystates : KeyStates
     followed : [K] bool
         Key states that are reported.
+    subtask : SubtaskState or None
+        Where the episode is, by the first tool; None without sub-tasks, before the first working
+        step, and in a part that cannot be followed.
+    subtask_states : tuple of SubtaskState or None
+        The same for each tool.
     step : int
         Of the newest state; -1 before the first.
 
@@ -52,7 +67,7 @@ class KeyStateTracker:
     ------
     InputError
         Key states without detectors, a file that cannot be read, a rate without one of the
-        demonstrations.
+        demonstrations; sub-tasks of other demonstrations.
     """
 
     def __init__(
@@ -61,11 +76,13 @@ class KeyStateTracker:
         *,
         rate: float | None = None,
         every: bool = False,
+        subtasks: Subtasks | LiveSubtasks | None = None,
     ) -> None:
         self.keystates, model = live_model(keystates)
+        self.live_subtasks = live_subtasks(self.keystates, subtasks)
         self._width = model.coordinates.width
         self._model, self._every = model, as_flag(every, "every")
-        self._filter = LiveFilter(model, 1, rate, self._every)
+        self._filter = LiveFilter(model, 1, rate, self._every, self.live_subtasks)
         self._timed = rate is not None or model.timing.rate is None  # the rate is settled
         self._waiting: list[tuple[Float, float]] = []
         self._row = np.zeros(1, np.int64)
@@ -81,6 +98,17 @@ class KeyStateTracker:
         """Of the newest state; -1 before the first."""
         return int(self._filter.step[0]) + len(self._waiting)
 
+    @property
+    def subtask(self) -> SubtaskState | None:
+        """Where the episode is, by the first tool."""
+        return self._filter.subtask_state(0) if self.live_subtasks is not None else None
+
+    @property
+    def subtask_states(self) -> tuple[SubtaskState | None, ...]:
+        """Where the episode is, by each tool."""
+        tools = () if self.live_subtasks is None else self.live_subtasks.tools
+        return tuple(self._filter.subtask_state(0, i) for i in range(len(tools)))
+
     def reset(self) -> None:
         """Forget the episode; the next state is the first of a new one."""
         self._filter.reset(self._row)
@@ -88,7 +116,7 @@ class KeyStateTracker:
         self._stamps.clear()
 
     def describe(self) -> str:
-        """Which key states are followed, and how well they were in the demonstrations."""
+        """What is followed, and how well it was in the demonstrations."""
         model, lines = self._model, []
         for j, followed in enumerate(self.followed):
             if np.isnan(model.recall[j]):
@@ -103,6 +131,8 @@ class KeyStateTracker:
                 f"key state {j + 1}{f' ({name})' if name else ''}: "
                 f"{'followed' if followed else 'NOT followed'}; {figures}"
             )
+        if self.live_subtasks is not None:
+            lines.append(self.live_subtasks.describe())
         return "\n".join(lines) or "no key states"
 
     def push(self, state: Any, stamp: float | None = None) -> list[Event]:
@@ -141,9 +171,16 @@ class KeyStateTracker:
         now = as_samples(given[None], "state (skip it; [0, coordinate])")
         self._stamps.append(stamp)
         found = self._take(now, stamp)
-        oldest = self.step + 1 - len(self._stamps)
+        if not found:
+            return []
+        oldest, subtask = self.step + 1 - len(self._stamps), self.subtask
         return [
-            replace(event, stamp=self._stamps[max(event.step - oldest, 0)], detected_stamp=stamp)
+            replace(
+                event,
+                stamp=self._stamps[max(event.step - oldest, 0)],
+                detected_stamp=stamp,
+                subtask=None if subtask is None else subtask.name,
+            )
             for _, event in found
         ]
 
@@ -158,7 +195,7 @@ class KeyStateTracker:
             gap = float(np.median(np.diff([s for _, s in self._waiting])))
             own, self._timed = self._model.timing.rate, True
             if own is not None and gap > 0 and not 0.8 < own * gap < 1.25:
-                self._filter = LiveFilter(self._model, 1, 1 / gap, self._every)
+                self._filter = LiveFilter(self._model, 1, 1 / gap, self._every, self.live_subtasks)
         elif not self._waiting:
             return self._filter.push(self._row, state)
         else:
@@ -180,6 +217,21 @@ def live_model(keystates: KeyStates | str | os.PathLike[str]) -> tuple[KeyStates
     return keystates, keystates.live
 
 
+def live_subtasks(
+    keystates: KeyStates, subtasks: Subtasks | LiveSubtasks | None
+) -> LiveSubtasks | None:
+    """Sub-tasks to follow: those given, else those that were saved, if any.
+
+    Raises
+    ------
+    InputError
+        Sub-tasks of other demonstrations, or of key states that were loaded from a file.
+    """
+    if subtasks is None:
+        return keystates.live_subtasks
+    return keystates.follow(subtasks) if isinstance(subtasks, Subtasks) else subtasks
+
+
 class LiveFilter:
     """Follows episodes, one a row.
 
@@ -191,26 +243,43 @@ class LiveFilter:
     rate : float, optional
         States a second; that of the demonstrations unless given.
     every : bool
-        Follow key states that cannot be followed well, too.
+        Follow key states and sub-tasks that cannot be followed well, too.
+    subtasks : LiveSubtasks, optional
 
     Attributes
     ----------
     step : [E] int64
         Of the newest state of each episode; -1 before the first.
     followed : [K] bool
+    progress : tuple of ProgressFilter
+        Of each tool.
     """
 
     def __init__(
-        self, model: LiveModel, rows: int, rate: float | None = None, every: bool = False
+        self,
+        model: LiveModel,
+        rows: int,
+        rate: float | None = None,
+        every: bool = False,
+        subtasks: LiveSubtasks | None = None,
     ) -> None:
         self._model = model
         self.followed = np.isfinite(model.threshold) if every else model.followed
         self._stride, self._parts = _pace(model, rate)
         self._path = model.coordinates.begin(rows)
-        width, features = len(model.coordinates.names), model.features
+        self._subtasks, self._every = subtasks, every
+        tools = () if subtasks is None else subtasks.tools
+        self.progress: tuple[ProgressFilter, ...] = tuple(tool.filter(rows) for tool in tools)
+        self._pairs = np.concatenate(
+            [np.empty((0, 6), np.int64), *(tool.model.pairs for tool in tools)]
+        )
+        ends = np.cumsum([0, *(3 * len(tool.model.pairs) for tool in tools)]).tolist()
+        self._own = [slice(a, b) for a, b in pairwise(ends)]  # of each tool
+        self._width = width = len(model.coordinates.names)
+        features = model.features
         self._depth = features.before + features.after + 1
         self._recent = Ring(self._depth, rows, width)
-        self._sum, self._newest = np.zeros((2, rows, width))
+        self._sum, self._newest = np.zeros((2, rows, width + 3 * len(self._pairs)))
         self._scores = np.full((rows, 2, len(model.offset)), -np.inf)  # of the last two steps
         self._last = np.empty((rows, len(model.offset)), np.int64)  # reported working step
         self.step = np.empty(rows, np.int64)
@@ -224,6 +293,50 @@ class LiveFilter:
         self._scores[rows] = -np.inf
         self._last[rows] = np.iinfo(np.int64).min // 2
         self._path.reset(rows)
+        for own in self.progress:
+            own.reset(rows)
+
+    def place(self, tool: int = 0) -> tuple[Int, Float, Float, Float]:
+        """Where each episode is, by one of the tools.
+
+        Returns
+        -------
+        index : [E] int64
+            Of `Subtasks.parts`; -1 before the first working step, and in a part that is not
+            followed.
+        progress, total : [E] float64
+            Of the part and of the task; 0 where the index is -1.
+        waiting : [E] float64
+            Time without progress over the longest usual one.
+        """
+        assert self._subtasks is not None  # there is a tool
+        about, own = self._subtasks.tools[tool], self.progress[tool]
+        part = np.maximum(own.part, 0)
+        told = (own.part >= 0) & (self._every | about.followed[part])
+        before = about.before
+        total = before[part] + own.progress * (before[part + 1] - before[part])
+        return (
+            np.where(told, about.model.parts[part], -1),
+            np.where(told, own.progress, 0.0),
+            np.where(told, total, 0.0),
+            about.waiting(own),
+        )
+
+    def subtask_state(self, row: int, tool: int = 0) -> SubtaskState | None:
+        """Where one episode is, by one of the tools; None if that is not known."""
+        assert self._subtasks is not None  # there is a tool
+        about, own = self._subtasks.tools[tool], self.progress[tool]
+        part = int(own.part[row])
+        if part < 0 or not (self._every or about.followed[part]):
+            return None
+        index, progress = int(about.model.parts[part]), float(own.progress[row])
+        one, before = self._subtasks.subtasks.parts[index], about.before
+        waiting = float(own.waiting[row] / about.usual[part])
+        return SubtaskState(
+            index, self._subtasks.names[index], one.tool, one.reference, one.held,
+            progress, float(before[part] + progress * (before[part + 1] - before[part])),
+            waiting > STALLED, waiting, int(own.inside[row]) / self._model.timing.frequency,
+        )  # fmt: skip
 
     def push(self, rows: Int, states: Float) -> list[tuple[int, Event]]:
         """Take the next state [m, d], finite, of the episodes in `rows` [m], all different.
@@ -234,6 +347,8 @@ class LiveFilter:
             return []
         self.step[rows] += 1
         path = self._path.push(states, rows)
+        if len(self._pairs):
+            path = np.concatenate([path, relative(states, self._pairs)], axis=1)
         if self._parts > 1:  # slower than the demonstrations: working steps in between
             before = np.where(self.step[rows, None] > 0, self._newest[rows], path)
             self._newest[rows] = path
@@ -253,7 +368,10 @@ class LiveFilter:
     def _advance(self, rows: Int, path: Float) -> list[tuple[int, Event]]:
         """Take a working step."""
         self._working[rows] += 1
+        path, apart = path[:, : self._width], path[:, self._width :]
         self._recent[self._working[rows], rows] = path
+        for own, columns in zip(self.progress, self._own, strict=True):
+            own.push(rows, path, apart[:, columns])
         ahead = self._model.features.after
         found: list[tuple[int, Event]] = []
         for length in np.unique(np.minimum(self._working[rows] + 1, self._depth)).tolist():

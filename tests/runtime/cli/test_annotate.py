@@ -58,7 +58,9 @@ def test_without_a_target_nothing_is_written(folder, capsys):
     before = everything(folder.parent)
     assert main(["annotate", str(folder), "--count", "2"]) == 0
     text = capsys.readouterr().out
-    assert "3 sub-tasks of 12 demonstrations" in text and "20 Hz" in text and "until key state" in text
+    assert (
+        "3 sub-tasks of 12 demonstrations" in text and "20 Hz" in text and "until key state" in text
+    )
     assert "Nothing written. --out COPY writes lerobot: columns language_persistent" in text
     assert everything(folder.parent) == before
 
