@@ -1,0 +1,113 @@
+"""The tasks: what their bodies are called, and what counts as their right references.
+
+The right references were written down from the planners' programs, before any result was seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from infoatlas_rt import Pose, Position
+
+WORLD = "world"
+GRASP, RELEASE = "grasp", "release"
+QUICK, MANY = 60, 300  # attempts
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task of the simulator.
+
+    Attributes
+    ----------
+    title : str
+    objects : dict of str to Pose or Position
+        By the beginnings of their columns' names.
+    right : tuple of tuple of str
+        Objects that each part is about; any of a tuple is right.
+    cuts : tuple of (str, int)
+        What ends each part but the last: "grasp" or "release", and which one in order of time.
+    held : tuple of str
+        Object that the tool carries in each part; "" if none.
+    optional : bool
+        More parts may follow that are about the world.
+    attempts : int
+        Of generation, an arm and set.
+    """
+
+    title: str
+    objects: dict[str, Pose | Position]
+    right: tuple[tuple[str, ...], ...]
+    cuts: tuple[tuple[str, int], ...] = ((GRASP, 0),)
+    held: tuple[str, ...] = ()
+    optional: bool = False
+    attempts: int = QUICK
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The first right object of each part."""
+        return tuple(names[0] for names in self.right)
+
+    def is_right(self, references: tuple[str, ...]) -> bool:
+        """Whether parts are about the right objects, in order."""
+        needed = len(self.right)
+        further = references[needed:]
+        if further and not (self.optional and set(further) == {WORLD}):
+            return False
+        return len(references) >= needed and all(
+            name in names for name, names in zip(references, self.right, strict=False)
+        )
+
+
+def _poses(*names: str) -> dict[str, Pose | Position]:
+    return {name: Pose(name) for name in names}
+
+
+TASKS = {
+    "pick": Task(
+        "PickCube",
+        {**_poses("cube"), "goal": Position("goal")},
+        (("cube",), ("goal",)),
+        held=("", "cube"),
+        attempts=MANY,
+    ),
+    "stack": Task(
+        "StackCube",
+        _poses("cubeA", "cubeB"),
+        (("cubeA",), ("cubeB",)),
+        held=("", "cubeA"),
+        attempts=MANY,
+    ),
+    # The planner hooks the cube and pulls it to a place that is fixed in the world.
+    "pull": Task(
+        "PullCubeTool",
+        _poses("hook", "cube"),
+        (("hook",), ("cube",)),
+        held=("", "hook"),
+        optional=True,
+    ),
+    "place": Task(
+        "PlaceSphere",
+        {**_poses("sphere"), "bin": Position("bin")},
+        (("sphere",), ("bin",)),
+        held=("", "sphere"),
+    ),
+    "plug": Task(
+        "PlugCharger",
+        _poses("charger", "receptacle"),
+        (("charger",), ("receptacle",)),
+        held=("", "charger"),
+    ),
+    "peg": Task(
+        "PegInsertionSide", _poses("peg", "hole"), (("peg",), ("hole",)), held=("", "peg")
+    ),
+    "lift": Task("LiftPegUpright", _poses("peg"), (("peg",), (WORLD,)), held=("", "peg")),
+    # The first cube goes beside the second, the third on the middle of both.
+    "pyramid": Task(
+        "Pyramid",
+        _poses("cubeA", "cubeB", "cubeC"),
+        (("cubeA",), ("cubeB",), ("cubeC",), ("cubeB", "cubeA")),
+        cuts=((GRASP, 0), (RELEASE, 0), (GRASP, 1)),
+        held=("", "cubeA", "", "cubeC"),
+    ),
+}
