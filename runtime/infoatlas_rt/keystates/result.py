@@ -22,6 +22,8 @@ from .live import LiveModel, fit_live
 from .quality import Quality
 from .recordings import Recordings
 from .steps import Steps
+from .subtasks import Subtasks
+from .timing import NOMINAL
 
 if TYPE_CHECKING:  # a tracker on a robot needs no estimator
     from ..estimation.estimator import Estimator
@@ -201,6 +203,47 @@ class KeyStates:
                 "gripper's coordinate, poses of objects or labels help."
             )
         return tuple(found)
+
+    def subtasks(
+        self, tool: Any = None, objects: Any = None, *, estimator: Estimator | None = None
+    ) -> Subtasks:
+        """Parts of each demonstration, and the object that each part is about.
+
+        With poses of objects in the states, cuts are where objects begin and cease to move with
+        the tool; otherwise they are the shared key states. Of all sequences of parts, the one with
+        the most information between the place where each part ends and the pose of its reference
+        object is taken.
+
+        Parameters
+        ----------
+        tool : Pose, Position, or dict of str to these, optional
+            Columns of the tool, or of each of several, as {"left": Pose("left"), "right": ...}.
+        objects : dict of str to Pose or Position, optional
+            Columns of the objects that parts may be about, as {"cube": Pose("cube"), "goal":
+            Position("goal")}. Without tool and objects: the parts between shared key states.
+        estimator : Estimator, optional
+            For the information of the chosen parts as a model estimates it, if there are as many
+            demonstrations as it needs; the shipped model unless given.
+
+        Returns
+        -------
+        Subtasks
+
+        Raises
+        ------
+        InputError
+            No trajectories (loaded from a file), columns that do not exist, names that stand for
+            two bodies.
+        """
+        from .parts import find_subtasks
+
+        states = trajectories(self)
+        frequency = NOMINAL * self.stride if self.rate is None else self.rate
+        parts, notes = find_subtasks(
+            states, self.names, self.steps[:, self.shared], frequency, tool, objects, estimator
+        )
+        lengths = np.array([len(s) for s in states], np.int64)
+        return Subtasks(tuple(parts), lengths, self.rate, notes=tuple(notes))
 
     def explain(
         self,

@@ -38,7 +38,8 @@ class Subtask:
         What of the reference's pose counts: its position alone, all of it, or all of it up to
         half or quarter turns about the vertical.
     held : str
-        Name of the object that the tool carries; "" if none.
+        Name of the object that moves with the tool; "" if none. It is the reference itself where
+        the part both reaches and moves it.
     information : float
         Between the place where the part ends and the reference's pose where it starts, over the
         demonstrations, nats (Gaussian form). NaN without a reference.
@@ -214,6 +215,12 @@ class Subtasks:
                     f"{part.runner_up_information:.1f}, standard error of the difference "
                     f"{part.stderr:.1f}. Demonstrations with more different places decide it."
                 )
+            if part.model_information < Z * part.model_stderr:
+                found.append(
+                    f"The reference of {name!r} is uncertain: the model finds "
+                    f"{part.model_information:.1f} nats with a standard error of "
+                    f"{part.model_stderr:.1f}, the Gaussian form {part.information:.1f}."
+                )
         return tuple(found)
 
     def __str__(self) -> str:
@@ -237,4 +244,6 @@ def _name(part: Subtask, number: int) -> str:
         return f"part {number}"
     if part.reference == WORLD:
         return f"move {part.held}".rstrip()
+    if part.held == part.reference:
+        return f"move {part.held}"
     return f"carry {part.held} to {part.reference}" if part.held else f"reach {part.reference}"
