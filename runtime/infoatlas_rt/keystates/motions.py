@@ -78,18 +78,16 @@ def object_motions(
     return found
 
 
-def motion_cuts(
-    motions: Mapping[str, Sequence[Sequence[tuple[int, int]]]], lengths: Int, frequency: float
+def object_cuts(
+    tool: Sequence[Track], objects: Mapping[str, Sequence[Track]], frequency: float
 ) -> Cuts:
-    """Beginnings and ends of motions that most demonstrations have.
+    """Steps at which most demonstrations begin to move an object, or cease to.
 
-    Parameters
-    ----------
-    motions : of `object_motions`
-    lengths : [N] int64
-    frequency : float
-        Steps a second, Hz.
+    An object that never moves has been visited when the tool leaves the place nearest to it.
+    Arguments are those of `object_motions`.
     """
+    lengths = np.array([len(t.position) for t in tool], np.int64)
+    motions = object_motions(tool, objects, frequency)
     columns: list[Int] = []
     labels: list[str] = []
     for name, rows in motions.items():
@@ -105,6 +103,13 @@ def motion_cuts(
                 if (steps >= 0).mean() >= PRESENT:
                     columns.append(steps)
                     labels.append(f"{name} {'comes to rest' if end else 'begins to move'}")
+        if not any(map(len, rows)) and all(_rests(t, frequency) for t in objects[name]):
+            pairs = zip(tool, objects[name], strict=True)
+            steps = np.array([_leaves(hand, own, frequency) for hand, own in pairs], np.int64)
+            steps[steps >= LATE * (lengths - 1)] = -1
+            if (steps >= 0).mean() >= PRESENT:
+                columns.append(steps)
+                labels.append(f"the tool leaves {name}")
     steps = np.array(columns, np.int64).reshape(len(columns), len(lengths)).T
     return in_order(np.ma.masked_less(steps, 0), labels, lengths)
 
@@ -179,6 +184,19 @@ def _with_tool(
         if np.linalg.norm(p[begin : end + 1] - p[begin], axis=1).max() > WAY:
             kept.append((begin, end))
     return kept
+
+
+def _rests(track: Track, frequency: float) -> bool:
+    """Whether an object never moves."""
+    return not _motions(smooth(track.position, frequency), track.position, frequency)
+
+
+def _leaves(tool: Track, body: Track, frequency: float) -> int:
+    """The last step before the tool goes away from where it is nearest to a body."""
+    distance = np.linalg.norm(smooth(tool.position - body.position, frequency), axis=1)
+    nearest = int(distance.argmin())
+    gone = np.flatnonzero(distance[nearest:] > distance[nearest] + FAR)
+    return nearest + int(gone[0]) - 1 if len(gone) else len(distance) - 1
 
 
 def _merge(spans: Sequence[tuple[int, int]], others: Sequence[int]) -> list[tuple[int, int]]:

@@ -1,9 +1,9 @@
 """Find sub-tasks: cuts by the motions of objects, and the sequence with the most information.
 
 Where poses of objects are known, their motions cut the demonstrations: an object that begins to
-move has been reached. Otherwise key states are the cuts. Of all sequences of parts between cuts,
-the one with the most information between each part's end and its reference object is taken. Data
-generation uses such parts (MimicGen, Mandlekar et al. 2023).
+move has been reached. If no object is moved or visited, key states are the cuts. Of all sequences
+of parts between cuts, the one with the most information between each part's end and its reference
+object is taken. Data generation uses such parts (MimicGen, Mandlekar et al. 2023).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..estimation.estimator import Estimator
-from .motions import PRESENT, Cuts, in_order, motion_cuts, object_motions
+from .motions import PRESENT, Cuts, in_order, object_cuts
 from .poses import Track, as_bodies, tracks
 from .references import FEWEST, Evidence, evidence, orientation
 from .subtasks import WORLD, Subtask
@@ -26,13 +26,6 @@ Int = NDArray[np.int64]
 COST = 1.0  # nats that a part has to bring
 MOST = 8  # parts
 SHIPPED = 32  # demonstrations that the shipped model needs
-
-
-def object_cuts(
-    tool: Sequence[Track], objects: Mapping[str, Sequence[Track]], lengths: Int, frequency: float
-) -> Cuts:
-    """Cuts by motions of objects; arguments as in `object_motions`."""
-    return motion_cuts(object_motions(tool, objects, frequency), lengths, frequency)
 
 
 def key_state_cuts(steps: Any, lengths: Int) -> Cuts:
@@ -216,20 +209,20 @@ def find_subtasks(
     notes: list[str] = []
     for name, where in bodies.items():
         hand = tracks(states, names, where, name)
-        cuts = object_cuts(hand, lying, lengths, frequency)
+        cuts = object_cuts(hand, lying, frequency)
         if cuts.labels:
             notes.append(f"{name}: cuts are looked for where {', '.join(cuts.labels)}.")
         else:
             cuts = by_key_states
             notes.append(
-                f"{name}: no object moves with it in {PRESENT:.0%} of the demonstrations; cuts are "
-                "looked for at key states."
+                f"{name}: it moves or visits no object in {PRESENT:.0%} of the demonstrations; "
+                "cuts are looked for at key states."
             )
         late = int(np.ma.getmaskarray(cuts.steps).any(axis=1).sum())
         if late:
             notes.append(
-                f"{name}: {late} of {len(lengths)} demonstrations lack a cut, or have it in "
-                "another order; their part there is empty."
+                f"{name}: {late} of {len(lengths)} demonstrations lack one of these, or have it in "
+                "another order; a part that ends there is empty."
             )
         if len(lengths) < FEWEST:
             notes.append(

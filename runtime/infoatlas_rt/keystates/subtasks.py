@@ -215,11 +215,11 @@ class Subtasks:
                     f"{part.runner_up_information:.1f}, standard error of the difference "
                     f"{part.stderr:.1f}. Demonstrations with more different places decide it."
                 )
-            if part.model_information < Z * part.model_stderr:
+            if part.model_information + Z * part.model_stderr < part.information - Z * part.stderr:
                 found.append(
-                    f"The reference of {name!r} is uncertain: the model finds "
-                    f"{part.model_information:.1f} nats with a standard error of "
-                    f"{part.model_stderr:.1f}, the Gaussian form {part.information:.1f}."
+                    f"The information of {name!r} is uncertain: {part.information:.1f} nats by the "
+                    f"Gaussian form, {part.model_information:.1f} by the model, with a standard "
+                    f"error of {part.model_stderr:.1f}."
                 )
         return tuple(found)
 
