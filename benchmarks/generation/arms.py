@@ -15,16 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt import KeyStates, Pose, Subtask, Subtasks, Trajectories, discover_keystates
+from infoatlas_rt import KeyStates, Pose, Subtasks, Trajectories, discover_keystates
 from infoatlas_rt.keystates.motions import in_order
 from infoatlas_rt.keystates.parts import informed_parts
 from infoatlas_rt.keystates.poses import tracks
 from infoatlas_rt.keystates.references import orientation
+from infoatlas_rt.keystates.subtasks import Subtask
 
 from .sources import Demos, Float
 from .tasks import GRASP, Task
 
 SUBTASKS = "sub-tasks"
+MORE = "sub-tasks, 1,000 attempts"
 EVENTS, PHASES = "key states, events", "key states, phases"
 FLAGS = "simulator's flags"
 GRIPPER = "gripper rule"
@@ -90,12 +92,12 @@ def by_gripper(task: Task, demos: Demos, seed: int) -> Subtasks:
     steps = np.full((len(demos), count), -1, np.int64)
     for row, own in zip(steps, changes, strict=True):
         row[: len(own)] = own[:count]
-    return informed(task, demos, np.ma.masked_less(steps, 0))  # type: ignore[no-untyped-call]
+    return informed(task, demos, np.ma.masked_less(steps, 0))
 
 
 def by_even_cuts(task: Task, demos: Demos, seed: int) -> Subtasks:
     """At equal shares of each demonstration."""
-    return informed(task, demos, np.ma.array(_even(demos, MANY)))  # type: ignore[no-untyped-call]
+    return informed(task, demos, np.ma.array(_even(demos, MANY)))
 
 
 def by_told_even_cuts(task: Task, demos: Demos, seed: int) -> Subtasks:
@@ -107,12 +109,13 @@ def by_random_cuts(task: Task, demos: Demos, seed: int) -> Subtasks:
     """At random steps, drawn for each demonstration."""
     rng = np.random.default_rng(seed)
     rows = [np.sort(1 + rng.permutation(n - 2)[:MANY]) for n in demos.lengths]
-    return informed(task, demos, np.ma.array(rows))  # type: ignore[no-untyped-call]
+    return informed(task, demos, np.ma.array(rows))
 
 
 Arm = Callable[[Task, Demos, int], Subtasks | None]
 ARMS: dict[str, Arm] = {
     SUBTASKS: subtasks,
+    MORE: subtasks,
     EVENTS: partial(by_key_states, method="events"),
     PHASES: partial(by_key_states, method="phase"),
     FLAGS: by_flags,
@@ -151,8 +154,7 @@ def told(task: Task, demos: Demos, cuts: Sequence[NDArray[np.int64]]) -> Subtask
 def bodies(task: Task, demos: Demos) -> tuple[Any, dict[str, Any]]:
     """Tracks of the tool and of each object."""
     return tracks(demos.states, demos.names, Pose(TOOL), TOOL), {
-        name: tracks(demos.states, demos.names, where, name)
-        for name, where in task.objects.items()
+        name: tracks(demos.states, demos.names, where, name) for name, where in task.objects.items()
     }
 
 

@@ -21,17 +21,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..policies import demos, rollout
+from ..policies import rollout
 from ..policies.policy import Policy, Settings
-from ..policies.run import UNSEEN
 from ..policies.train import Demos, train
 from . import sources
-from .arms import EVENTS, FIVE, FLAGS, GRIPPER, ONE, PHASES, RANDOM, SUBTASKS, slug
+from .arms import slug
+from .plan import REAL, TEN
 
-TEN, REAL = "ten alone", "300 real"
-MORE = f"{SUBTASKS}, 1,000 attempts"
-# The most important first: a run that is stopped has these.
-ARMS = (TEN, SUBTASKS, FLAGS, REAL, FIVE, EVENTS, MORE, GRIPPER, ONE, RANDOM, PHASES)
+UNSEEN = 200_000  # as in benchmarks.policies: the first reset seed that is no demonstration's
 RECORDED = 300_000  # reset seed of the first rollout that is kept
 
 
@@ -102,6 +99,8 @@ def measure(
 
 def record(folder: Path, task: str, arm: str, plan: dict[str, Any]) -> None:
     """Rollouts of a policy of seed 0, with flags: successes and failures of unseen starts."""
+    from ..policies import demos  # needs the simulator
+
     learned = data(folder, task, arm, plan["sources"])
     assert learned is not None
     policy = Policy(learned.states.shape[1], Settings(**plan["policy"]))
@@ -137,6 +136,8 @@ def jobs(plan: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
 
 
 def main() -> None:
+    from ..policies import demos  # needs the simulator
+
     folder, plan = Path(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
     torch.set_num_threads(1)
     (folder / "policies").mkdir(parents=True, exist_ok=True)

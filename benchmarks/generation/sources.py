@@ -119,13 +119,17 @@ def changed(demos: Demos, measured: Sequence[str], seed: int) -> Demos:
     rng = np.random.default_rng(seed)
     velocity = np.array([name.endswith(".velocity") for name in demos.names])
     rows = [_tempo(n, rng) for n in demos.lengths]
-    states, actions, flags = [], [], {name: [] for name in demos.flags}
+    turned = [demos.columns(name[:-3])[-4:] for name in demos.names if name.endswith(".qw")]
+    states, actions = [], []
+    flags: dict[str, list[Flags]] = {name: [] for name in demos.flags}
     for i, (at, rate) in enumerate(rows):
-        played = _play(demos.states[i], at)
+        played = _play(_continuous(demos.states[i], turned), at)
+        for columns in turned:
+            played[:, columns] /= np.linalg.norm(played[:, columns], axis=1, keepdims=True)
         played[:, velocity] *= rate[:, None]
         for body in measured:
-            columns = demos.columns(body)[:3]
-            played[:, columns] += NOISE * rng.standard_normal((len(played), len(columns)))
+            place = demos.columns(body)[:3]
+            played[:, place] += NOISE * rng.standard_normal((len(played), len(place)))
         states.append(_with_differences(played, demos))
         targets = _play(demos.actions[i], at)
         targets[:, -1] = demos.actions[i][np.floor(at).astype(int), -1]  # the gripper is a switch
@@ -161,12 +165,22 @@ def _play(values: Float, at: Float) -> Float:
     return np.stack([np.interp(at, np.arange(len(values)), v) for v in values.T], axis=1)
 
 
+def _continuous(states: Float, turned: Sequence[Sequence[int]]) -> Float:
+    """States whose quaternions do not change their sign, which is no rotation."""
+    states = states.copy()
+    for columns in turned:
+        q = states[:, columns]
+        against = (q[1:] * q[:-1]).sum(axis=1) < 0
+        states[:, columns] *= np.cumprod(np.append(1.0, np.where(against, -1.0, 1.0)))[:, None]
+    return states
+
+
 def _with_differences(states: Float, demos: Demos) -> Float:
+    """Columns of the difference of two bodies made of those of the bodies."""
     for i, name in enumerate(demos.names):
-        body, _, axis = name.rpartition(".")
-        one, to, other = body.partition("_to_")
+        whole, _, axis = name.rpartition(".")
+        one, to, other = whole.partition("_to_")
         if to and f"{one}.{axis}" in demos.names and f"{other}.{axis}" in demos.names:
-            ends = (demos.names.index(f"{body}.{axis}") for body in (one, other))
-            first, second = ends
+            first, second = (demos.names.index(f"{body}.{axis}") for body in (one, other))
             states[:, i] = states[:, second] - states[:, first]
     return states

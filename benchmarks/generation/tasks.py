@@ -29,6 +29,8 @@ class Task:
         What ends each part but the last: "grasp" or "release", and which one in order of time.
     held : tuple of str
         Object that the tool carries in each part; "" if none.
+    references : tuple of str
+        Told to the arms that do not find them: the first right object of each part unless given.
     optional : bool
         More parts may follow that are about the world.
     attempts : int
@@ -40,13 +42,14 @@ class Task:
     right: tuple[tuple[str, ...], ...]
     cuts: tuple[tuple[str, int], ...] = ((GRASP, 0),)
     held: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
     optional: bool = False
     attempts: int = QUICK
 
     @property
     def told(self) -> tuple[str, ...]:
-        """The first right object of each part."""
-        return tuple(names[0] for names in self.right)
+        """The reference of each part for arms that are told it."""
+        return self.references or tuple(names[0] for names in self.right)
 
     def is_right(self, references: tuple[str, ...]) -> bool:
         """Whether parts are about the right objects, in order."""
@@ -78,7 +81,7 @@ TASKS = {
         held=("", "cubeA"),
         attempts=MANY,
     ),
-    # The planner hooks the cube and pulls it to a place that is fixed in the world.
+    # The planner goes to behind the cube, and from there a fixed way back.
     "pull": Task(
         "PullCubeTool",
         _poses("hook", "cube"),
@@ -98,10 +101,16 @@ TASKS = {
         (("charger",), ("receptacle",)),
         held=("", "charger"),
     ),
-    "peg": Task(
-        "PegInsertionSide", _poses("peg", "hole"), (("peg",), ("hole",)), held=("", "peg")
+    "peg": Task("PegInsertionSide", _poses("peg", "hole"), (("peg",), ("hole",)), held=("", "peg")),
+    # All that the planner does is relative to where the peg lay; the world is not wrong after it.
+    "lift": Task(
+        "LiftPegUpright",
+        _poses("peg"),
+        (("peg",),),
+        held=("", "peg"),
+        references=("peg", WORLD),
+        optional=True,
     ),
-    "lift": Task("LiftPegUpright", _poses("peg"), (("peg",), (WORLD,)), held=("", "peg")),
     # The first cube goes beside the second, the third on the middle of both.
     "pyramid": Task(
         "Pyramid",
