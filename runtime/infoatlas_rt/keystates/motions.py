@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .cuts import Cuts, make_cuts
 from .poses import Track
 
 Float = NDArray[np.float64]
@@ -21,26 +20,9 @@ REST = 0.6  # seconds for which it stays there
 WAY = 0.010  # m that a motion goes at least
 DIFFERENT = 0.6  # of the object's way, by which the tool's may differ
 MOST = 3  # motions of one object
-PRESENT = 0.7  # share of the demonstrations that have a motion
 LATE = 0.9  # of a demonstration: a motion that ends later ends nothing
 LAST = 0.15  # seconds at the end in which nothing begins
 NOISY = 6.0  # standard deviations of the noise that count as distance
-
-
-@dataclass(frozen=True, eq=False)
-class Cuts:
-    """Steps that may separate parts.
-
-    Attributes
-    ----------
-    steps : [N, C] masked array of int64
-        In order of time; masked where a demonstration has none.
-    labels : tuple of C str
-        What each one is, as "cube begins to move".
-    """
-
-    steps: Any
-    labels: tuple[str, ...]
 
 
 def object_motions(
@@ -100,34 +82,15 @@ def object_cuts(
                     steps[steps >= LATE * (lengths - 1)] = -1
                 else:
                     steps[steps >= lengths - max(1, round(LAST * frequency))] = -1
-                if (steps >= 0).mean() >= PRESENT:
-                    columns.append(steps)
-                    labels.append(f"{name} {'comes to rest' if end else 'begins to move'}")
+                columns.append(steps)
+                labels.append(f"{name} {'comes to rest' if end else 'begins to move'}")
         if not any(map(len, rows)) and all(_rests(t, frequency) for t in objects[name]):
             pairs = zip(tool, objects[name], strict=True)
             steps = np.array([_leaves(hand, own, frequency) for hand, own in pairs], np.int64)
             steps[steps >= LATE * (lengths - 1)] = -1
-            if (steps >= 0).mean() >= PRESENT:
-                columns.append(steps)
-                labels.append(f"the tool leaves {name}")
-    steps = np.array(columns, np.int64).reshape(len(columns), len(lengths)).T
-    return in_order(np.ma.masked_less(steps, 0), labels, lengths)
-
-
-def in_order(steps: Any, labels: Sequence[str], lengths: Int) -> Cuts:
-    """Columns by their median place; a step that breaks this order is masked."""
-    place: Any = np.ma.median(  # type: ignore[no-untyped-call]
-        steps / np.maximum(lengths - 1, 1)[:, None], axis=0
-    )
-    order = np.argsort(np.ma.filled(place, 1.0), kind="stable")
-    steps = np.ma.array(steps[:, order], copy=True)
-    newest = np.zeros(len(lengths), np.int64)
-    for column in range(steps.shape[1]):
-        own = np.ma.filled(steps[:, column], -1)
-        bad = own < newest
-        steps[bad, column] = np.ma.masked
-        newest = np.where(bad, newest, own)
-    return Cuts(steps, tuple(labels[j] for j in order))
+            columns.append(steps)
+            labels.append(f"the tool leaves {name}")
+    return make_cuts(np.ma.masked_less(np.array(columns).T, 0), labels, lengths)
 
 
 def smooth(position: Float, frequency: float) -> Float:

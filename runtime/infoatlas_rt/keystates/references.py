@@ -54,10 +54,9 @@ class Evidence:
     rows: Int
     place: Float
 
-    def best(self) -> tuple[str, str]:
-        """The reference and the runner-up."""
-        order = sorted(self.nats, key=lambda name: -self.nats[name])
-        return order[0], order[1] if len(order) > 1 else ""
+    def best(self) -> str:
+        """The reference with the most information."""
+        return max(self.nats, key=lambda name: self.nats[name])
 
     def stderr(self, one: str, other: str) -> float:
         """Jackknife standard error of the difference, nats."""
@@ -67,7 +66,11 @@ class Evidence:
 
 
 def evidence(
-    tool: Sequence[Track], objects: Mapping[str, Sequence[Track]], start: Int, end: Int
+    tool: Sequence[Track],
+    objects: Mapping[str, Sequence[Track]],
+    start: Int,
+    end: Int,
+    there: NDArray[np.bool_],
 ) -> Evidence | None:
     """Information between the end of a part and each object's pose at its start.
 
@@ -77,13 +80,15 @@ def evidence(
     objects : dict of str to sequence of N Track
     start, end : [N] int64
         Steps, `end` excluded.
+    there : [N] bool
+        Demonstrations that have both cuts.
 
     Returns
     -------
     Evidence, or None
         None if too few demonstrations have the part.
     """
-    rows = np.flatnonzero(end - start >= STEPS)
+    rows = np.flatnonzero(there & (end - start >= STEPS))
     if len(rows) < max(FEWEST, len(start) / 2):
         return None
     first, last = start[rows], end[rows] - 1
@@ -123,17 +128,21 @@ def evidence(
 def carried(
     tool: Sequence[Track], objects: Mapping[str, Sequence[Track]], rows: Int, first: Int, last: Int
 ) -> str:
-    """The object that moves with the tool in most demonstrations, or ""."""
-    found, most = "", 0.5
+    """The object that moves with the tool in most demonstrations, for the longest time; or ""."""
+    found, longest = "", 0.0
     for name, tracks in objects.items():
-        with_it = []
+        with_it, times = [], []
         for i, a, b in zip(rows.tolist(), first.tolist(), last.tolist(), strict=True):
-            way = float(np.linalg.norm(tracks[i].position[b] - tracks[i].position[a]))
-            within = _within(tool[i], tracks[i], b) - _within(tool[i], tracks[i], a)
-            with_it.append(way > DISPLACED and float(np.linalg.norm(within)) < 0.5 * way)
-        share = float(np.mean(with_it))
-        if share > most:
-            found, most = name, share
+            p = tracks[i].position[a : b + 1]
+            way = float(np.linalg.norm(p[-1] - p[0]))
+            # From where the object has left its place to where it comes to the last one.
+            left = a + int((np.linalg.norm(p - p[0], axis=1) > FLOOR).argmax())
+            come = a + int((np.linalg.norm(p - p[-1], axis=1) < FLOOR).argmax())
+            turn = _within(tool[i], tracks[i], come) - _within(tool[i], tracks[i], left)
+            with_it.append(way > DISPLACED and float(np.linalg.norm(turn)) < 0.5 * way)
+            times.append(come - left)
+        if np.mean(with_it) > 0.5 and np.median(times) > longest:
+            found, longest = name, float(np.median(times))
     return found
 
 

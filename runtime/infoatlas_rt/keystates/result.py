@@ -239,8 +239,12 @@ class KeyStates:
 
         states = trajectories(self)
         frequency = NOMINAL * self.stride if self.rate is None else self.rate
+        columns = np.flatnonzero(self.shared)
+        labels = [
+            self.name(j) or f"key state {chr(65 + self.kind[j] % 26)}" for j in columns.tolist()
+        ]
         parts, notes = find_subtasks(
-            states, self.names, self.steps[:, self.shared], frequency, tool, objects, estimator
+            states, self.names, self.steps[:, columns], labels, frequency, tool, objects, estimator
         )
         lengths = np.array([len(s) for s in states], np.int64)
         return Subtasks(tuple(parts), lengths, self.rate, notes=tuple(notes))

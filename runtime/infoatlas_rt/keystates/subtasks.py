@@ -31,6 +31,8 @@ class Subtask:
     start, end : [N] int64
         Recorded steps of each demonstration, `end` excluded. Equal where a demonstration lacks the
         part.
+    until : str
+        What ends the part, as "cube begins to move", "key state A" or "end".
     reference : str
         Name of the object that the part is about; "world" if no object is informative about where
         the part ends, "" if no objects were named.
@@ -58,6 +60,7 @@ class Subtask:
     tool: str
     start: Int
     end: Int
+    until: str = ""
     reference: str = ""
     orientation: str = "position"
     held: str = ""
@@ -240,10 +243,10 @@ class Subtasks:
 
 
 def _name(part: Subtask, number: int) -> str:
-    if not part.reference:
-        return f"part {number}"
-    if part.reference == WORLD:
-        return f"move {part.held}".rstrip()
+    if part.reference in ("", WORLD) and not part.held:
+        return f"until {part.until}" if part.until else f"part {number}"
+    if part.reference in ("", WORLD):
+        return f"move {part.held}"
     if part.held == part.reference:
         return f"move {part.held}"
     return f"carry {part.held} to {part.reference}" if part.held else f"reach {part.reference}"
