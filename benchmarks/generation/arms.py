@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt import KeyStates, Pose, Subtasks, Trajectories, discover_keystates
-from infoatlas_rt.keystates.motions import in_order
-from infoatlas_rt.keystates.parts import informed_parts
+from infoatlas_rt.keystates.cuts import make_cuts
+from infoatlas_rt.keystates.parts import ordered_parts
 from infoatlas_rt.keystates.poses import tracks
 from infoatlas_rt.keystates.references import orientation
 from infoatlas_rt.keystates.subtasks import Subtask
@@ -129,9 +129,9 @@ ARMS: dict[str, Arm] = {
 
 def informed(task: Task, demos: Demos, steps: Any) -> Subtasks:
     """Parts between proposed cuts [N, C] (masked where there is none), by information."""
-    cuts = in_order(steps, [""] * steps.shape[1], demos.lengths)
+    cuts = make_cuts(steps, [f"cut {j + 1}" for j in range(steps.shape[1])], demos.lengths)
     tool, objects = bodies(task, demos)
-    parts = informed_parts(TOOL, tool, objects, cuts)
+    parts = ordered_parts(TOOL, tool, objects, cuts)
     return Subtasks(tuple(parts), demos.lengths, RATE)
 
 
@@ -147,7 +147,7 @@ def told(task: Task, demos: Demos, cuts: Sequence[NDArray[np.int64]]) -> Subtask
         turns = orientation(
             tool, objects.get(reference), rows, start[rows], end[rows] - 1, objects.get(held)
         )
-        parts.append(Subtask(TOOL, start, end, reference, turns, held))
+        parts.append(Subtask(TOOL, start, end, reference=reference, orientation=turns, held=held))
     return Subtasks(tuple(parts), demos.lengths, RATE)
 
 

@@ -20,7 +20,8 @@ class Task:
 
     Attributes
     ----------
-    title : str
+    environment : str
+        Of the simulator.
     objects : dict of str to Pose or Position
         By the beginnings of their columns' names.
     right : tuple of tuple of str
@@ -37,7 +38,7 @@ class Task:
         Of generation, an arm and set.
     """
 
-    title: str
+    environment: str
     objects: dict[str, Pose | Position]
     right: tuple[tuple[str, ...], ...]
     cuts: tuple[tuple[str, int], ...] = ((GRASP, 0),)
@@ -45,6 +46,10 @@ class Task:
     references: tuple[str, ...] = ()
     optional: bool = False
     attempts: int = QUICK
+
+    @property
+    def title(self) -> str:
+        return self.environment.removesuffix("-v1")
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -68,43 +73,45 @@ def _poses(*names: str) -> dict[str, Pose | Position]:
 
 TASKS = {
     "pick": Task(
-        "PickCube",
+        "PickCube-v1",
         {**_poses("cube"), "goal": Position("goal")},
         (("cube",), ("goal",)),
         held=("", "cube"),
         attempts=MANY,
     ),
     "stack": Task(
-        "StackCube",
-        _poses("cubeA", "cubeB"),
-        (("cubeA",), ("cubeB",)),
-        held=("", "cubeA"),
+        "StackCube-v1",
+        _poses("cube_a", "cube_b"),
+        (("cube_a",), ("cube_b",)),
+        held=("", "cube_a"),
         attempts=MANY,
     ),
     # The planner goes to behind the cube, and from there a fixed way back.
     "pull": Task(
-        "PullCubeTool",
+        "PullCubeTool-v1",
         _poses("hook", "cube"),
         (("hook",), ("cube",)),
         held=("", "hook"),
         optional=True,
     ),
     "place": Task(
-        "PlaceSphere",
+        "PlaceSphere-v1",
         {**_poses("sphere"), "bin": Position("bin")},
         (("sphere",), ("bin",)),
         held=("", "sphere"),
     ),
     "plug": Task(
-        "PlugCharger",
+        "PlugCharger-v1",
         _poses("charger", "receptacle"),
         (("charger",), ("receptacle",)),
         held=("", "charger"),
     ),
-    "peg": Task("PegInsertionSide", _poses("peg", "hole"), (("peg",), ("hole",)), held=("", "peg")),
+    "peg": Task(
+        "PegInsertionSide-v1", _poses("peg", "hole"), (("peg",), ("hole",)), held=("", "peg")
+    ),
     # All that the planner does is relative to where the peg lay; the world is not wrong after it.
     "lift": Task(
-        "LiftPegUpright",
+        "LiftPegUpright-v1",
         _poses("peg"),
         (("peg",),),
         held=("", "peg"),
@@ -113,10 +120,10 @@ TASKS = {
     ),
     # The first cube goes beside the second, the third on the middle of both.
     "pyramid": Task(
-        "Pyramid",
-        _poses("cubeA", "cubeB", "cubeC"),
-        (("cubeA",), ("cubeB",), ("cubeC",), ("cubeB", "cubeA")),
+        "StackPyramid-v1",
+        _poses("cube_a", "cube_b", "cube_c"),
+        (("cube_a",), ("cube_b",), ("cube_c",), ("cube_b", "cube_a")),
         cuts=((GRASP, 0), (RELEASE, 0), (GRASP, 1)),
-        held=("", "cubeA", "", "cubeC"),
+        held=("", "cube_a", "", "cube_c"),
     ),
 }

@@ -92,8 +92,8 @@ def test_right_of_tasks():
     assert not TASKS["pick"].is_right(("cube", "goal", WORLD))
     assert TASKS["pull"].is_right(("hook", "cube", WORLD))
     assert not TASKS["pull"].is_right(("hook", "cube", "hook"))
-    for last in ("cubeA", "cubeB"):
-        assert TASKS["pyramid"].is_right(("cubeA", "cubeB", "cubeC", last))
+    for last in ("cube_a", "cube_b"):
+        assert TASKS["pyramid"].is_right(("cube_a", "cube_b", "cube_c", last))
     for task in TASKS.values():
         assert task.is_right(task.told)
         assert len(task.told) == len(task.held) == len(task.cuts) + 1
