@@ -84,17 +84,18 @@ def right_cuts(task: Task, demos: sources.Demos, ends: list[Any]) -> float:
 
 
 def main() -> None:
-    from examples.maniskill import generation as engine  # needs the simulator
+    from examples.maniskill.generation.collect import collect  # needs the simulator
 
     folder, plan = Path(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
     out = folder / "references"
     out.mkdir(parents=True, exist_ok=True)
     for task in plan["tasks"]:
-        path, fresh = out / f"{task}.json", out / f"{task}.npz"
+        environment = TASKS[task].environment
+        path, fresh = out / f"{task}.json", out / f"{environment}.npz"
         if path.exists():
             continue
         if not fresh.exists():
-            engine.collect(task, plan["fresh"], out, first_seed=FIRST)
+            collect(environment, plan["fresh"], out, first_seed=FIRST)
         rows = examine(task, sources.read(fresh), plan)
         path.write_text(json.dumps(rows), encoding="utf-8")
         own = [row for row in rows if row["arm"] == SUBTASKS]

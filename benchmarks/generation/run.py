@@ -12,7 +12,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from time import time
@@ -60,13 +60,13 @@ def jobs(plan: dict[str, Any]) -> Iterator[Job]:
 
 def source_file(folder: Path, plan: dict[str, Any], job: Job) -> Path:
     """The file of a set of sources, made if it is missing."""
-    from examples.maniskill import generation as engine  # needs the simulator
+    from examples.maniskill.generation.collect import collect  # needs the simulator
 
     path = folder / "sets" / f"{job.set}-{PLAIN}" / f"{job.task}.npz"
     if not path.exists():
         apart = path.parent / f"unfinished-{job.task}-{slug(job.arm)}"
-        made = engine.collect(job.task, plan["sources"], apart, first_seed=APART * job.set)
-        Path(made).replace(path)
+        environment = TASKS[job.task].environment
+        collect(environment, plan["sources"], apart, first_seed=APART * job.set).replace(path)
         shutil.rmtree(apart)
     if job.variant == PLAIN:
         return path
@@ -80,7 +80,7 @@ def source_file(folder: Path, plan: dict[str, Any], job: Job) -> Path:
 
 def attempt(folder: Path, plan: dict[str, Any], job: Job) -> dict[str, Any]:
     """Cut the sources, and count the successes of what is generated from them."""
-    from examples.maniskill import generation as engine  # needs the simulator
+    from examples.maniskill.generation import generate, read_sources  # needs the simulator
 
     path = source_file(folder, plan, job)
     task, demos = TASKS[job.task], sources.read(path)
@@ -104,16 +104,16 @@ def attempt(folder: Path, plan: dict[str, Any], job: Job) -> dict[str, Any]:
     row["right"] = parts is not None and task.is_right(tuple(row["references"]))
     attempts = plan["more"] if job.arm == MORE else min(task.attempts, plan["attempts"])
     start = time()
-    made = engine.generate(
-        job.task,
-        engine.read_sources(path),
-        parts,
+    made = generate(
+        task.environment,
+        read_sources(path),
+        None if parts is None else started_empty(parts),
         attempts,
         seed=job.set,
         smooth=plan["smooth"][job.variant],
     )
     row["seconds"] = time() - start
-    row["successes"] = np.asarray(made.successes).astype(bool).tolist()
+    row["successes"] = made.successes.tolist()
     if job.task in plan["policy_tasks"] and job.set == 0 and job.variant == PLAIN:
         keep(made, folder / "data" / f"{job.task}-{slug(job.arm)}.npz")
     return row
@@ -143,9 +143,23 @@ def described(parts: Subtasks | None) -> dict[str, Any]:
     }
 
 
+def started_empty(parts: Subtasks) -> Subtasks:
+    """The same parts; a part that both reaches and moves its reference begins with nothing held."""
+    return replace(
+        parts,
+        parts=tuple(
+            replace(part, held="") if part.held == part.reference else part for part in parts.parts
+        ),
+    )
+
+
 def keep(made: Any, path: Path) -> None:
     """Write the successes, in the form of the sources."""
-    raise NotImplementedError
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".part.npz")
+    fields = ("states", "actions", "lengths", "names", "seeds")
+    np.savez_compressed(unfinished, **{name: np.array(getattr(made, name)) for name in fields})
+    unfinished.replace(path)
 
 
 def main() -> None:

@@ -64,11 +64,17 @@ class Demos:
 
 
 def read(path: Path) -> Demos:
-    """Demonstrations of a file: `states`, `actions`, `lengths`, `names`, `seeds`, and flags."""
+    """Demonstrations of a file: `states`, `actions`, `lengths`, `names`, `seeds`, and flags.
+
+    Whether anything is grasped is `is_grasped`, also where a file has a flag for each object.
+    """
     with np.load(path, allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
     ends = np.cumsum(arrays["lengths"])
     steps = [slice(end - n, end) for end, n in zip(ends, arrays["lengths"], strict=True)]
+    grasped = [values for name, values in arrays.items() if name.startswith("grasped_")]
+    if grasped and "is_grasped" not in arrays:  # a flag for each object: any of them
+        arrays["is_grasped"] = np.any(grasped, axis=0)
     return Demos(
         tuple(arrays["states"][i].astype(np.float64) for i in steps),
         tuple(arrays["actions"][i].astype(np.float64) for i in steps),
