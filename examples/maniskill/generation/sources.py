@@ -1,0 +1,235 @@
+"""Source demonstrations: states with poses of objects by name, and actions."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt import InputError
+
+from . import arm
+from .tasks import FLAG_AT, JOINTS, POSE, TASKS, column_names
+from .transform import quaternion_matrix
+
+Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """N demonstrations, one after the other.
+
+    Attributes
+    ----------
+    states : [sum, d] float32
+        Joint positions first (7, then both fingers).
+    actions : [sum, 8] float32
+        Targets of joints 1 to 7 (rad) and of the gripper (1 open, -1 closed), given at each state;
+        the last row of an episode repeats the one before.
+    lengths : [N] int64
+    names : tuple of str
+        Of the columns; poses as "cube.x" to "cube.qz", positions as "goal.x" to "goal.z".
+    seeds : [N] int64
+        Of the resets; -1 where they are not known.
+    """
+
+    states: NDArray[np.float32]
+    actions: NDArray[np.float32]
+    lengths: NDArray[np.int64]
+    names: tuple[str, ...]
+    seeds: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        total = int(np.sum(self.lengths))
+        if self.states.shape != (total, len(self.names)) or self.actions.shape != (total, 8):
+            raise InputError(
+                f"states {self.states.shape}, actions {self.actions.shape}, {len(self.names)} names "
+                f"and lengths that sum to {total}: states should be [sum, names], actions [sum, 8]"
+            )
+        if len(self.seeds) != len(self.lengths):
+            raise InputError(f"{len(self.seeds)} seeds for {len(self.lengths)} demonstrations")
+
+    @cached_property
+    def bounds(self) -> NDArray[np.int64]:
+        """First row of each demonstration, and the number of rows [N + 1]."""
+        return np.concatenate([[0], np.cumsum(self.lengths)])
+
+    def episode(self, i: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """States [T, d] and actions [T, 8] of one demonstration."""
+        own = slice(self.bounds[i], self.bounds[i + 1])
+        return self.states[own], self.actions[own]
+
+    def take(self, chosen: Any) -> Sources:
+        """Some of the demonstrations, by their numbers."""
+        numbers = np.atleast_1d(np.arange(len(self.lengths))[chosen])
+        parts = [self.episode(int(i)) for i in numbers]
+        return Sources(
+            np.concatenate([states for states, _ in parts]),
+            np.concatenate([actions for _, actions in parts]),
+            self.lengths[numbers],
+            self.names,
+            self.seeds[numbers],
+        )
+
+    def smoothed(self, steps: int) -> Sources:
+        """States and joint targets averaged over `steps` (odd) steps; the gripper is kept."""
+        if steps < 1 or steps % 2 == 0:
+            raise InputError(f"smooth={steps}: average over an odd number of steps (1: not at all)")
+        if steps == 1:
+            return self
+        states, actions = self.states.copy(), self.actions.copy()
+        quaternions = [[self.names.index(f"{b}.{a}") for a in POSE[3:]] for b in _bodies(self.names)]
+        for i in range(len(self.lengths)):
+            own = slice(self.bounds[i], self.bounds[i + 1])
+            piece = states[own].copy()
+            for columns in quaternions:  # neighbours have the same sign
+                rows = piece[:, columns]
+                flips = np.sign((rows[1:] * rows[:-1]).sum(axis=1))
+                piece[1:, columns] *= np.cumprod(np.where(flips == 0, 1, flips))[:, None]
+            states[own] = _averaged(piece, steps)
+            actions[own, :7] = _averaged(actions[own, :7], steps)
+        return replace(self, states=states, actions=actions)
+
+
+def read_sources(path: str | os.PathLike[str]) -> Sources:
+    """Read demonstrations from a file of `collect` (.npz), or of collect.py (ManiSkill's .h5).
+
+    Raises
+    ------
+    InputError
+        The file is missing, of another kind, or has no such arrays.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path} does not exist: collect demonstrations first")
+    if path.suffix == ".npz":
+        with np.load(path) as file:
+            missing = sorted({"states", "actions", "lengths", "names"} - set(file.files))
+            if missing:
+                raise InputError(f"{path} has no {', '.join(missing)}: collect it with actions")
+            lengths = np.asarray(file["lengths"], np.int64)
+            return Sources(
+                np.asarray(file["states"], np.float32),
+                np.asarray(file["actions"], np.float32),
+                lengths,
+                tuple(str(name) for name in file["names"]),
+                np.asarray(file["seeds"]) if "seeds" in file.files else np.full(len(lengths), -1),
+            )
+    if path.suffix in (".h5", ".hdf5"):
+        return _read_maniskill(path)
+    raise InputError(f"{path}: pass a file .npz, or ManiSkill's trajectory.h5")
+
+
+def poses(states: Any, names: tuple[str, ...], body: str) -> Float:
+    """Poses of a body [T, 4, 4] in states [T, d]; a position has no turn.
+
+    Raises
+    ------
+    InputError
+        The states have no such body.
+    """
+    if f"{body}.x" not in names:
+        known = ", ".join(dict.fromkeys(n[:-2] for n in names if n.endswith(".x")))
+        raise InputError(f"the states have no pose of {body}: there are {known}")
+    states = np.atleast_2d(np.asarray(states, np.float64))
+    first = names.index(f"{body}.x")
+    found = np.tile(np.eye(4), (len(states), 1, 1))
+    found[:, :3, 3] = states[:, first : first + 3]
+    if f"{body}.qw" in names:
+        found[:, :3, :3] = quaternion_matrix(states[:, first + 3 : first + 7])
+    return found
+
+
+def _bodies(names: tuple[str, ...]) -> list[str]:
+    return [name[:-3] for name in names if name.endswith(".qw")]
+
+
+def _averaged(rows: NDArray[np.float32], steps: int) -> NDArray[np.float32]:
+    """Mean over a centred window of each row [T, d]; of what there is of it, at both ends."""
+    sums = np.concatenate([np.zeros((1, rows.shape[1])), np.cumsum(rows, axis=0, dtype=np.float64)])
+    at = np.arange(len(rows))
+    half = np.minimum(steps // 2, np.minimum(at, len(rows) - 1 - at))[:, None]
+    low, high = at - half[:, 0], at + half[:, 0] + 1
+    return ((sums[high] - sums[low]) / (high - low)[:, None]).astype(np.float32)
+
+
+def _read_maniskill(path: Path) -> Sources:
+    import h5py
+
+    try:
+        about = json.loads(path.with_suffix(".json").read_text("utf-8"))
+        task = str(about["env_info"]["env_id"])
+        seeds = {int(e["episode_id"]): int(e["episode_seed"]) for e in about["episodes"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        task, seeds = "", {}
+    states, actions, lengths, kept = [], [], [], []
+    names: tuple[str, ...] = ()
+    try:
+        with h5py.File(path, "r") as file:
+            for key in sorted(file, key=lambda key: int(key.removeprefix("traj_"))):
+                episode = file[key]
+                if "success" in episode and not episode["success"][-1]:
+                    continue
+                own, names = _columns(path, episode, task)
+                given = np.asarray(episode["actions"], np.float32)
+                states.append(own)
+                actions.append(np.concatenate([given, given[-1:]]))
+                lengths.append(len(own))
+                kept.append(seeds.get(int(key.removeprefix("traj_")), -1))
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"{path} cannot be read ({error}): record it with collect.py") from error
+    if not states:
+        raise InputError(f"{path} has no successful episode: record more")
+    return Sources(
+        np.concatenate(states), np.concatenate(actions), np.array(lengths), names, np.array(kept)
+    )
+
+
+def _columns(path: Path, episode: Any, task: str) -> tuple[NDArray[np.float32], tuple[str, ...]]:
+    """States of an episode: its flat observations less the flag, or from the simulator's states."""
+    if task in TASKS and hasattr(episode.get("obs"), "shape"):
+        seen = np.asarray(episode["obs"], np.float32)
+        if TASKS[task].flag:
+            seen = np.delete(seen, FLAG_AT, axis=1)
+        names = column_names(TASKS[task])
+        if seen.shape[1] == len(names):
+            return seen, names
+    if "env_states" not in episode:
+        raise InputError(f"{path}: {episode.name} has no states of objects: record env_states")
+    simulated = episode["env_states"]
+    robot = np.asarray(next(iter(simulated["articulations"].values())), np.float64)
+    joints = robot[:, 13:]
+    if joints.shape[1] != 2 * len(JOINTS):
+        raise InputError(f"{path}: the robot has {joints.shape[1] // 2} joints, and a Panda has 9")
+    tool = arm.forward(joints[:, :7])
+    names = tuple(f"{j}.{kind}" for kind in ("position", "velocity") for j in JOINTS)
+    parts = [joints, tool[:, :3, 3], _quaternions(tool[:, :3, :3])]
+    names += tuple(f"tool.{axis}" for axis in POSE)
+    for name, values in simulated["actors"].items():
+        parts.append(np.asarray(values, np.float64)[:, :7])
+        names += tuple(f"{name}.{axis}" for axis in POSE)
+    return np.concatenate(parts, axis=1).astype(np.float32), names
+
+
+def _quaternions(turns: Float) -> Float:
+    """Quaternions [T, 4] of rotations [T, 3, 3], the real part first."""
+    found = np.empty((len(turns), 4))
+    for row, m in zip(found, turns, strict=True):
+        # The eigenvector of the largest eigenvalue of a symmetric matrix of its entries.
+        k = np.array(
+            [
+                [m[0, 0] + m[1, 1] + m[2, 2], m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]],
+                [0, m[0, 0] - m[1, 1] - m[2, 2], m[0, 1] + m[1, 0], m[0, 2] + m[2, 0]],
+                [0, 0, m[1, 1] - m[0, 0] - m[2, 2], m[1, 2] + m[2, 1]],
+                [0, 0, 0, m[2, 2] - m[0, 0] - m[1, 1]],
+            ]
+        )
+        row[:] = np.linalg.eigh(k, UPLO="U")[1][:, -1]
+        row *= 1 if row[0] >= 0 else -1
+    return found

@@ -1,0 +1,225 @@
+"""The tasks: what their states are called and how they are read from the simulator.
+
+The columns are those of ManiSkill's observation ("state"), in its order, without flags: joint
+positions and velocities, the tool, and poses of objects by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[Any]
+JOINTS = (*(f"joint{i}" for i in range(1, 8)), "finger1", "finger2")
+POSE = ("x", "y", "z", "qw", "qx", "qy", "qz")
+FLAG_AT = 18  # column of ManiSkill's flat observation that is_grasped has, where there is one
+
+
+@dataclass(frozen=True)
+class Column:
+    """An entry of the observation.
+
+    Attributes
+    ----------
+    name : str
+        Prefix of its columns.
+    read : callable
+        Environment -> its values.
+    width : int
+    moves : bool
+        Whether it changes within an episode.
+    """
+
+    name: str
+    read: Callable[[Any], Vector]
+    width: int
+    moves: bool = True
+
+
+def entity_pose(entity: Any) -> Vector:
+    """Position and quaternion [7] of a body of the physics engine, the real part first."""
+    pose = entity.pose
+    return np.concatenate([pose.p, pose.q])
+
+
+def _tool(env: Any) -> Vector:
+    return entity_pose(env.agent.tcp._objs[0].entity)
+
+
+def _body(name: str, attribute: str, moves: bool = True) -> Column:
+    return Column(name, lambda env: entity_pose(getattr(env, attribute)._objs[0]), 7, moves)
+
+
+def _place(name: str, attribute: str) -> Column:
+    return Column(name, lambda env: getattr(env, attribute)._objs[0].pose.p, 3, False)
+
+
+def _fixed(name: str, read: Callable[[Any], Any], width: int) -> Column:
+    return Column(name, lambda env: np.asarray(read(env).cpu()).reshape(-1), width, False)
+
+
+def _way(name: str, one: str, other: str) -> Column:
+    """From the position of one to the other's: attributes of the environment, or "tool"."""
+
+    def place(env: Any, attribute: str) -> Vector:
+        if attribute == "tool":
+            found: Vector = env.agent.tcp._objs[0].entity.pose.p
+            return found
+        place: Vector = getattr(env, attribute)._objs[0].pose.p
+        return place
+
+    return Column(name, lambda env: place(env, other) - place(env, one), 3)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task of ManiSkill.
+
+    Attributes
+    ----------
+    solution : str
+        Module of the planner: ManiSkill's own, or one of this package (".pyramid").
+    columns : tuple of Column
+        After the joints.
+    grasped : tuple of str
+        Names of the objects that are grasped, in order.
+    bodies : dict
+        Name of an object -> attribute of the environment.
+    flag : bool
+        Whether the observation has the flag is_grasped.
+    first : str
+        What an uncut demonstration is moved with.
+    orientation : str
+        What of its pose counts.
+    held_filter : float or None
+        Share of a new measurement in the pose of what is held. None: measured once, when a part
+        starts.
+    """
+
+    solution: str
+    columns: tuple[Column, ...]
+    grasped: tuple[str, ...]
+    bodies: dict[str, str]
+    first: str
+    orientation: str = "quarter turns"
+    flag: bool = False
+    held_filter: float | None = None
+
+
+TOOL = Column("tool", _tool, 7)
+TASKS = {
+    "PickCube-v1": Task(
+        "pick_cube",
+        (
+            TOOL,
+            _place("goal", "goal_site"),
+            _body("cube", "cube"),
+            _way("tool_to_cube", "tool", "cube"),
+            _way("cube_to_goal", "cube", "goal_site"),
+        ),
+        ("cube",),
+        {"cube": "cube"},
+        "cube",
+        flag=True,
+    ),
+    "StackCube-v1": Task(
+        "stack_cube",
+        (
+            TOOL,
+            _body("cube_a", "cubeA"),
+            _body("cube_b", "cubeB"),
+            _way("tool_to_cube_a", "tool", "cubeA"),
+            _way("tool_to_cube_b", "tool", "cubeB"),
+            _way("cube_a_to_cube_b", "cubeA", "cubeB"),
+        ),
+        ("cube_a",),
+        {"cube_a": "cubeA", "cube_b": "cubeB"},
+        "cube_a",
+    ),
+    "PullCubeTool-v1": Task(
+        "pull_cube_tool",
+        (TOOL, _body("cube", "cube"), _body("hook", "l_shape_tool")),
+        ("hook",),
+        {"hook": "l_shape_tool", "cube": "cube"},
+        "hook",
+        "pose",
+    ),
+    "PlaceSphere-v1": Task(
+        "place_sphere",
+        (
+            TOOL,
+            _place("bin", "bin"),
+            _body("sphere", "obj"),
+            _way("tool_to_sphere", "tool", "obj"),
+        ),
+        ("sphere",),
+        {"sphere": "obj"},
+        "sphere",
+        "position",
+        flag=True,
+    ),
+    "PlugCharger-v1": Task(
+        "plug_charger",
+        (
+            TOOL,
+            _body("charger", "charger"),
+            _body("receptacle", "receptacle", moves=False),
+            _fixed("goal", lambda env: env.goal_pose.raw_pose, 7),
+        ),
+        ("charger",),
+        {"charger": "charger"},
+        "charger",
+        "pose",
+    ),
+    "PegInsertionSide-v1": Task(
+        "peg_insertion_side",
+        (
+            TOOL,
+            _body("peg", "peg"),
+            _fixed("peg_half_size", lambda env: env.peg_half_sizes, 3),
+            _fixed("hole", lambda env: env.box_hole_pose.raw_pose, 7),
+            _fixed("hole_radius", lambda env: env.box_hole_radii, 1),
+        ),
+        ("peg",),
+        {"peg": "peg"},
+        "peg",
+        "pose",
+        held_filter=0.15,
+    ),
+    "LiftPegUpright-v1": Task(
+        "lift_peg_upright", (TOOL, _body("peg", "peg")), ("peg",), {"peg": "peg"}, "peg", "pose"
+    ),
+    "StackPyramid-v1": Task(
+        ".pyramid",
+        (
+            TOOL,
+            _body("cube_a", "cubeA"),
+            _body("cube_b", "cubeB"),
+            _body("cube_c", "cubeC"),
+            _way("tool_to_cube_a", "tool", "cubeA"),
+            _way("tool_to_cube_b", "tool", "cubeB"),
+            _way("tool_to_cube_c", "tool", "cubeC"),
+            _way("cube_a_to_cube_b", "cubeA", "cubeB"),
+            _way("cube_b_to_cube_c", "cubeB", "cubeC"),
+            _way("cube_a_to_cube_c", "cubeA", "cubeC"),
+        ),
+        ("cube_a", "cube_c"),
+        {"cube_a": "cubeA", "cube_b": "cubeB", "cube_c": "cubeC"},
+        "cube_a",
+    ),
+}
+
+
+def column_names(task: Task) -> tuple[str, ...]:
+    """Names of the columns of a task's states."""
+    names = [f"{joint}.{kind}" for kind in ("position", "velocity") for joint in JOINTS]
+    for column in task.columns:
+        if column.width == 1:
+            names.append(column.name)
+        else:
+            names += [f"{column.name}.{axis}" for axis in POSE[: column.width]]
+    return tuple(names)
