@@ -1,6 +1,6 @@
 """The arms: who cuts the source demonstrations into parts, and who names their references.
 
-An arm is a function from demonstrations of a task to `Subtasks`, or to None where they stay whole.
+An arm is a function from demonstrations of a task to `Subtasks`.
 Unless references are told, all arms choose them by the same rule, the library's: of all sequences
 of parts between an arm's cuts, the one with the most information. Neighbouring parts that are
 about the same object are one part.
@@ -80,9 +80,9 @@ def by_key_states(task: Task, demos: Demos, seed: int, method: str) -> Subtasks:
 
 def by_flags(task: Task, demos: Demos, seed: int) -> Subtasks:
     """A few steps after the simulator's flags, references told."""
-    columns = [flagged(demos, event, number) for event, number in task.cuts]
     last = demos.lengths - 2
-    return told(task, demos, [np.minimum(column + LATER, last) for column in columns])
+    columns = [flagged(demos, event, thing) for event, thing in task.cuts]
+    return told(task, demos, [np.where(c < 0, 0, np.minimum(c + LATER, last)) for c in columns])
 
 
 def by_gripper(task: Task, demos: Demos, seed: int) -> Subtasks:
@@ -112,7 +112,12 @@ def by_random_cuts(task: Task, demos: Demos, seed: int) -> Subtasks:
     return informed(task, demos, np.ma.array(rows))
 
 
-Arm = Callable[[Task, Demos, int], Subtasks | None]
+def whole(task: Task, demos: Demos, seed: int) -> Subtasks:
+    """No cut: a single part, about the first object."""
+    return told(task, demos, [])
+
+
+Arm = Callable[[Task, Demos, int], Subtasks]
 ARMS: dict[str, Arm] = {
     SUBTASKS: subtasks,
     MORE: subtasks,
@@ -123,7 +128,7 @@ ARMS: dict[str, Arm] = {
     FIVE: by_even_cuts,
     ONE: by_told_even_cuts,
     RANDOM: by_random_cuts,
-    NONE: lambda task, demos, seed: None,
+    NONE: whole,
 }
 
 
@@ -136,12 +141,16 @@ def informed(task: Task, demos: Demos, steps: Any) -> Subtasks:
 
 
 def told(task: Task, demos: Demos, cuts: Sequence[NDArray[np.int64]]) -> Subtasks:
-    """Parts between cuts, each [N], with the task's own references and held objects."""
+    """Parts between cuts, each [N], with the task's own references and held objects.
+
+    A part that would end before it begins is empty.
+    """
     steps = np.stack([np.zeros_like(demos.lengths), *cuts, demos.lengths], axis=1)
     steps = np.maximum.accumulate(np.minimum(steps, demos.lengths[:, None]), axis=1)
     tool, objects = bodies(task, demos)
     parts = []
-    for j, (reference, held) in enumerate(zip(task.told, task.held, strict=True)):
+    for j in range(len(cuts) + 1):
+        reference, held = task.told[j], task.held[j]
         start, end = steps[:, j], steps[:, j + 1]
         rows = np.flatnonzero(end > start)
         turns = orientation(
@@ -158,22 +167,16 @@ def bodies(task: Task, demos: Demos) -> tuple[Any, dict[str, Any]]:
     }
 
 
-def flagged(demos: Demos, event: str, number: int) -> NDArray[np.int64]:
-    """First step of the n-th grasp, or of what follows it, in each demonstration [N].
+def flagged(demos: Demos, event: str, thing: str) -> NDArray[np.int64]:
+    """First step of an object's grasp, or of what follows it, in each demonstration [N].
 
-    Grasps that last less than `LATER` steps are none, as are gaps of that kind.
-
-    Raises
-    ------
-    ValueError
-        A demonstration has fewer grasps.
+    Grasps that last less than `LATER` steps are none, as are gaps of that kind. -1 where a
+    demonstration has none.
     """
     found = []
-    for i, flag in enumerate(demos.flags["is_grasped"]):
+    for flag in demos.flags.get(f"grasped_{thing}", demos.flags["is_grasped"]):
         spans = runs(flag)
-        if len(spans) <= number:
-            raise ValueError(f"demonstration {i} has {len(spans)} grasps, not {number + 1}")
-        found.append(spans[number][0 if event == GRASP else 1])
+        found.append(spans[0][0 if event == GRASP else 1] if spans else -1)
     return np.array(found, np.int64)
 
 

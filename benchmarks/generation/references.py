@@ -42,7 +42,6 @@ def examine(task: str, everything: sources.Demos, plan: dict[str, Any]) -> list[
                 for number, which in enumerate(sets):
                     demos = variants[variant].take(np.sort(which))
                     parts = ARMS[arm](about, demos, number)
-                    assert parts is not None
                     found.append(tuple(part.reference for part in parts.parts))
                     certain.append(not parts.warnings)
                     if about.is_right(found[-1]):

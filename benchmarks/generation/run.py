@@ -80,7 +80,8 @@ def source_file(folder: Path, plan: dict[str, Any], job: Job) -> Path:
 
 def attempt(folder: Path, plan: dict[str, Any], job: Job) -> dict[str, Any]:
     """Cut the sources, and count the successes of what is generated from them."""
-    from examples.maniskill.generation import generate, read_sources  # needs the simulator
+    from examples.maniskill.generation.engine import generate  # needs the simulator
+    from examples.maniskill.generation.sources import read_sources
 
     path = source_file(folder, plan, job)
     task, demos = TASKS[job.task], sources.read(path)
@@ -101,13 +102,13 @@ def attempt(folder: Path, plan: dict[str, Any], job: Job) -> dict[str, Any]:
         return {**row, "error": str(error), "successes": []}
     row["cut_seconds"] = time() - start
     row.update(described(parts))
-    row["right"] = parts is not None and task.is_right(tuple(row["references"]))
+    row["right"] = task.is_right(tuple(row["references"]))
     attempts = plan["more"] if job.arm == MORE else min(task.attempts, plan["attempts"])
     start = time()
     made = generate(
         task.environment,
         read_sources(path),
-        None if parts is None else started_empty(parts),
+        started_empty(parts),
         attempts,
         seed=job.set,
         smooth=plan["smooth"][job.variant],
@@ -119,10 +120,8 @@ def attempt(folder: Path, plan: dict[str, Any], job: Job) -> dict[str, Any]:
     return row
 
 
-def described(parts: Subtasks | None) -> dict[str, Any]:
+def described(parts: Subtasks) -> dict[str, Any]:
     """What an arm gave, in plain values."""
-    if parts is None:
-        return {"references": [], "parts": []}
     fields = ("reference", "orientation", "held", "runner_up")
     numbers = ("information", "runner_up_information", "stderr")
     return {

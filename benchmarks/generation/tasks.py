@@ -26,8 +26,8 @@ class Task:
         By the beginnings of their columns' names.
     right : tuple of tuple of str
         Objects that each part is about; any of a tuple is right.
-    cuts : tuple of (str, int)
-        What ends each part but the last: "grasp" or "release", and which one in order of time.
+    cuts : tuple of (str, str)
+        What ends each part but the last: "grasp" or "release", and of which object.
     held : tuple of str
         Object that the tool carries in each part; "" if none.
     references : tuple of str
@@ -41,8 +41,8 @@ class Task:
     environment: str
     objects: dict[str, Pose | Position]
     right: tuple[tuple[str, ...], ...]
-    cuts: tuple[tuple[str, int], ...] = ((GRASP, 0),)
-    held: tuple[str, ...] = ()
+    cuts: tuple[tuple[str, str], ...]
+    held: tuple[str, ...]
     references: tuple[str, ...] = ()
     optional: bool = False
     attempts: int = QUICK
@@ -76,6 +76,7 @@ TASKS = {
         "PickCube-v1",
         {**_poses("cube"), "goal": Position("goal")},
         (("cube",), ("goal",)),
+        ((GRASP, "cube"),),
         held=("", "cube"),
         attempts=MANY,
     ),
@@ -83,6 +84,7 @@ TASKS = {
         "StackCube-v1",
         _poses("cube_a", "cube_b"),
         (("cube_a",), ("cube_b",)),
+        ((GRASP, "cube_a"),),
         held=("", "cube_a"),
         attempts=MANY,
     ),
@@ -91,6 +93,7 @@ TASKS = {
         "PullCubeTool-v1",
         _poses("hook", "cube"),
         (("hook",), ("cube",)),
+        ((GRASP, "hook"),),
         held=("", "hook"),
         optional=True,
     ),
@@ -98,22 +101,29 @@ TASKS = {
         "PlaceSphere-v1",
         {**_poses("sphere"), "bin": Position("bin")},
         (("sphere",), ("bin",)),
+        ((GRASP, "sphere"),),
         held=("", "sphere"),
     ),
     "plug": Task(
         "PlugCharger-v1",
         _poses("charger", "receptacle"),
         (("charger",), ("receptacle",)),
+        ((GRASP, "charger"),),
         held=("", "charger"),
     ),
     "peg": Task(
-        "PegInsertionSide-v1", _poses("peg", "hole"), (("peg",), ("hole",)), held=("", "peg")
+        "PegInsertionSide-v1",
+        _poses("peg", "hole"),
+        (("peg",), ("hole",)),
+        ((GRASP, "peg"),),
+        held=("", "peg"),
     ),
     # All that the planner does is relative to where the peg lay; the world is not wrong after it.
     "lift": Task(
         "LiftPegUpright-v1",
         _poses("peg"),
         (("peg",),),
+        ((GRASP, "peg"),),
         held=("", "peg"),
         references=("peg", WORLD),
         optional=True,
@@ -123,7 +133,7 @@ TASKS = {
         "StackPyramid-v1",
         _poses("cube_a", "cube_b", "cube_c"),
         (("cube_a",), ("cube_b",), ("cube_c",), ("cube_b", "cube_a")),
-        cuts=((GRASP, 0), (RELEASE, 0), (GRASP, 1)),
+        ((GRASP, "cube_a"), (RELEASE, "cube_a"), (GRASP, "cube_c")),
         held=("", "cube_a", "", "cube_c"),
     ),
 }

@@ -10,6 +10,7 @@ TASK = Task(
     "Invented",
     {"cube": Pose("cube"), "goal": Position("goal")},
     (("cube",), ("goal",)),
+    (("grasp", "cube"),),
     held=("", "cube"),
 )
 POSE = ("x", "y", "z", "qw", "qx", "qy", "qz")

@@ -23,7 +23,7 @@ def found(made):
     return {name: arm(TASK, made, 0) for name, arm in arms.ARMS.items()}
 
 
-@pytest.mark.parametrize("name", [name for name in arms.ARMS if name != arms.NONE])
+@pytest.mark.parametrize("name", arms.ARMS)
 def test_parts_cover_the_demonstrations(found, made, name):
     parts = found[name].parts
     assert (parts[0].start == 0).all() and (parts[-1].end == made.lengths).all()
@@ -39,12 +39,13 @@ def test_right_references(found, name):
 
 
 def test_no_cut(found):
-    assert found[arms.NONE] is None
+    (part,) = found[arms.NONE].parts
+    assert (part.reference, part.held) == ("cube", "")
 
 
 def test_cuts(found, made):
     grasps = np.array([np.flatnonzero(flag)[0] for flag in made.flags["is_grasped"]])
-    first = {name: found[name].parts[0].end for name in found if name != arms.NONE}
+    first = {name: found[name].parts[0].end for name in found}
     assert (first[arms.FLAGS] == grasps + arms.LATER).all()
     assert (np.abs(first[arms.GRIPPER] - grasps) <= 2).all()  # where the gripper has closed
     assert (first[arms.ONE] == np.rint(made.lengths / 2)).all()
@@ -80,10 +81,20 @@ def test_grasps_of_a_flag(made):
     flag[10:20] = flag[22:30] = flag[40:50] = flag[58] = True  # a gap, and a touch
     assert arms.runs(flag) == [(10, 30), (40, 50)]
     some = replace(made.take([0]), flags={"is_grasped": (flag,)})
-    assert arms.flagged(some, GRASP, 1).tolist() == [40]
-    assert arms.flagged(some, RELEASE, 0).tolist() == [30]
-    with pytest.raises(ValueError, match="2 grasps, not 3"):
-        arms.flagged(some, GRASP, 2)
+    assert arms.flagged(some, GRASP, "cube").tolist() == [10]
+    assert arms.flagged(some, RELEASE, "cube").tolist() == [30]
+    named = replace(some, flags={**some.flags, "grasped_cube": (np.zeros(60, bool),)})
+    assert arms.flagged(named, GRASP, "cube").tolist() == [-1]  # its own flag
+    assert arms.flagged(named, GRASP, "other").tolist() == [10]
+
+
+def test_a_demonstration_without_a_grasp_has_no_part_that_ends_there(made):
+    flags = [flag.copy() for flag in made.flags["is_grasped"]]
+    flags[4][:] = False
+    parts = arms.by_flags(TASK, replace(made, flags={"is_grasped": tuple(flags)}), 0).parts
+    assert parts[0].start[4] == parts[0].end[4] == parts[1].start[4] == 0
+    assert parts[1].end[4] == made.lengths[4]
+    assert (parts[0].end[:4] > 0).all()
 
 
 def test_right_of_tasks():
