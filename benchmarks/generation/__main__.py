@@ -21,7 +21,7 @@ from infoatlas_rt import Estimator
 
 from .. import report
 from . import page, picture
-from .arms import slug
+from .arms import MORE, slug
 from .plan import PLAN, QUICK
 from .tasks import TASKS
 
@@ -80,18 +80,20 @@ def results(
     checked = [row for rows in _read(folder / "references") for row in rows]
     checked.sort(key=lambda row: (order.get(row["task"], 0), order.get(row["arm"], 0)))
     rows = [*page.generation(runs), *checked, *page.policies(learned)]
-    missing = [
-        f"policies of {TASKS[task].title}: {', '.join(left)}"
-        for task in plan["policy_tasks"]
-        if (left := [arm for arm in arms if not (folder / _first(task, arm)).exists()])
-    ]
+    missing = []
+    for task in plan["policy_tasks"]:
+        left = [arm for arm in arms if not (folder / _first(task, arm)).exists()]
+        missing += _said(f"policies of {TASKS[task].title}", left, list(arms))
     for task in plan["tasks"]:
-        left = [arm for arm in plan["arms"] if not any(_is(run, task, arm) for run in runs)]
         # More attempts are for the tasks that policies learn.
-        left = [arm for arm in left if task in plan["policy_tasks"] or "attempts" not in arm]
-        if left:
-            missing.append(f"generation on {TASKS[task].title}: {', '.join(left)}")
+        wanted = [arm for arm in plan["arms"] if arm != MORE or task in plan["policy_tasks"]]
+        left = [arm for arm in wanted if not any(_is(run, task, arm) for run in runs)]
+        missing += _said(f"generation on {TASKS[task].title}", left, wanted)
     return rows, [*runs, *learned], missing
+
+
+def _said(what: str, left: Sequence[str], of: Sequence[str]) -> list[str]:
+    return [f"{what} ({'all' if len(left) == len(of) else ', '.join(left)})"] if left else []
 
 
 def _first(task: str, arm: str) -> Path:

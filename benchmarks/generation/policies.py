@@ -167,7 +167,8 @@ def main() -> None:
         if plan["rollouts"] and seed == 0 and [task, arm] in plan["recorded"] and not kept.exists():
             record(folder, task, arm, plan)
     missing = [job for job in every if not (folder / "policies" / f"{name(*job)}.json").exists()]
-    print(f"{len(every) - len(missing)} of {len(every)} policies; no data yet for {missing}")
+    arms = ", ".join(dict.fromkeys(f"{task} {arm}" for task, arm, _ in missing)) or "none"
+    print(f"{len(every) - len(missing)} of {len(every)} policies; no data yet for: {arms}")
 
 
 if __name__ == "__main__":

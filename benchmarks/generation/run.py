@@ -54,8 +54,10 @@ def jobs(plan: dict[str, Any]) -> Iterator[Job]:
             first = number == 0 and variant == PLAIN
             for task in [*kept, *others]:
                 for arm in plan["arms"]:
-                    if arm != MORE or (first and task in kept):
+                    if arm != MORE:
                         yield Job(task, arm, number, variant)
+                if first and task in kept and MORE in plan["arms"]:
+                    yield Job(task, MORE, number, variant)
 
 
 def source_file(folder: Path, plan: dict[str, Any], job: Job) -> Path:
@@ -157,7 +159,8 @@ def keep(made: Any, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".part.npz")
     fields = ("states", "actions", "lengths", "names", "seeds")
-    np.savez_compressed(unfinished, **{name: np.array(getattr(made, name)) for name in fields})
+    arrays: dict[str, Any] = {name: np.array(getattr(made, name)) for name in fields}
+    np.savez_compressed(unfinished, **arrays)
     unfinished.replace(path)
 
 
