@@ -1,6 +1,8 @@
-"""Data generation for ManiSkill: many demonstrations from ten, by the sub-tasks found in them."""
+"""Data generation for ManiSkill: many demonstrations from ten, by the sub-tasks found in them.
 
-from .engine import Generated, generate
-from .sources import Sources, read_sources
+    from generation.engine import generate
+    from generation.sources import read_sources
+    from generation.writing import write
 
-__all__ = ["Generated", "Sources", "generate", "read_sources"]
+`engine`, `scene` and `collect` need the simulator, the others do not.
+"""

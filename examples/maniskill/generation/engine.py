@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from infoatlas_rt import InputError
 from infoatlas_rt.keystates.subtasks import WORLD, Subtask, Subtasks
 
-from . import arm
-from . import transform as move
+from . import arm, transform as move
 from .scene import Scene
-from .sources import Sources, poses
+from .sources import Generated, Sources, poses
 from .tasks import TASKS, Task
 
 Float = NDArray[np.float64]
@@ -30,42 +29,6 @@ HOLD = 12  # steps at the end
 APPROACH = (0.015, 0.08, 5)  # longest step of the straight leg (m, rad), fewest steps
 FOLLOW = (0.02, 0.1)  # longest step of a path (m, rad)
 PER_RAD = 0.1  # metres that a turn of 1 rad counts as, in choosing sources
-
-
-@dataclass(frozen=True, eq=False)
-class Generated:
-    """Successful attempts, in the layout of `Sources`.
-
-    Attributes
-    ----------
-    task : str
-    states, actions, lengths, names, seeds
-        As in `Sources`; `seeds` are those of the resets.
-    simulator : dict
-        "actors/..." and "articulations/..." -> [sum, 13 or more] float32: states of the
-        simulator, as ManiSkill stores them.
-    grasped : [sum] bool, or None
-        The flag of ManiSkill's observation; None where a task has none.
-    successes : [attempts] bool
-    seconds : float
-        All attempts together.
-    """
-
-    task: str
-    states: NDArray[np.float32]
-    actions: NDArray[np.float32]
-    lengths: NDArray[np.int64]
-    names: tuple[str, ...]
-    seeds: NDArray[np.int64]
-    simulator: dict[str, NDArray[np.float32]]
-    grasped: NDArray[np.bool_] | None
-    successes: NDArray[np.bool_]
-    seconds: float
-
-    @property
-    def rate(self) -> float:
-        """Share of attempts that succeeded."""
-        return float(np.mean(self.successes))
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,7 +51,7 @@ def solve(env: Any, seed: int | None = None, debug: bool = False, vis: bool = Fa
     if taken is None:
         return -1
     middle = (bare.cubeA.pose.sp.p + bare.cubeB.pose.sp.p) / 2
-    top = middle + [0.0, 0.0, 2 * bare.cube_half_size[2].item()]
+    top = middle + np.array([0.0, 0.0, 2 * bare.cube_half_size[2].item()])
     if not _put(bare, planner, bare.cubeC, taken, top, _face(bare.cubeB.pose.sp, closing), False):
         return -1
     planner.close()

@@ -1,4 +1,4 @@
-"""Source demonstrations: states with poses of objects by name, and actions."""
+"""Source demonstrations, and generated ones: states with poses of objects by name, and actions."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Sources:
         total = int(np.sum(self.lengths))
         if self.states.shape != (total, len(self.names)) or self.actions.shape != (total, 8):
             raise InputError(
-                f"states {self.states.shape}, actions {self.actions.shape}, {len(self.names)} names "
-                f"and lengths that sum to {total}: states should be [sum, names], actions [sum, 8]"
+                f"states {self.states.shape}, actions {self.actions.shape}, {len(self.names)} "
+                f"names, lengths of sum {total}: states should be [sum, names], actions [sum, 8]"
             )
         if len(self.seeds) != len(self.lengths):
             raise InputError(f"{len(self.seeds)} seeds for {len(self.lengths)} demonstrations")
@@ -84,7 +84,9 @@ class Sources:
         if steps == 1:
             return self
         states, actions = self.states.copy(), self.actions.copy()
-        quaternions = [[self.names.index(f"{b}.{a}") for a in POSE[3:]] for b in _bodies(self.names)]
+        quaternions = [
+            [self.names.index(f"{b}.{a}") for a in POSE[3:]] for b in _bodies(self.names)
+        ]
         for i in range(len(self.lengths)):
             own = slice(self.bounds[i], self.bounds[i + 1])
             piece = states[own].copy()
@@ -95,6 +97,42 @@ class Sources:
             states[own] = _averaged(piece, steps)
             actions[own, :7] = _averaged(actions[own, :7], steps)
         return replace(self, states=states, actions=actions)
+
+
+@dataclass(frozen=True, eq=False)
+class Generated:
+    """Successful attempts, in the layout of `Sources`.
+
+    Attributes
+    ----------
+    task : str
+    states, actions, lengths, names, seeds
+        As in `Sources`; `seeds` are those of the resets.
+    simulator : dict
+        "actors/..." and "articulations/..." -> [sum, 13 or more] float32: states of the
+        simulator, as ManiSkill stores them.
+    grasped : [sum] bool, or None
+        The flag of ManiSkill's observation; None where a task has none.
+    successes : [attempts] bool
+    seconds : float
+        All attempts together.
+    """
+
+    task: str
+    states: NDArray[np.float32]
+    actions: NDArray[np.float32]
+    lengths: NDArray[np.int64]
+    names: tuple[str, ...]
+    seeds: NDArray[np.int64]
+    simulator: dict[str, NDArray[np.float32]]
+    grasped: NDArray[np.bool_] | None
+    successes: NDArray[np.bool_]
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Share of attempts that succeeded."""
+        return float(np.mean(self.successes))
 
 
 def read_sources(path: str | os.PathLike[str]) -> Sources:
@@ -224,7 +262,12 @@ def _quaternions(turns: Float) -> Float:
         # The eigenvector of the largest eigenvalue of a symmetric matrix of its entries.
         k = np.array(
             [
-                [m[0, 0] + m[1, 1] + m[2, 2], m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]],
+                [
+                    m[0, 0] + m[1, 1] + m[2, 2],
+                    m[2, 1] - m[1, 2],
+                    m[0, 2] - m[2, 0],
+                    m[1, 0] - m[0, 1],
+                ],
                 [0, m[0, 0] - m[1, 1] - m[2, 2], m[0, 1] + m[1, 0], m[0, 2] + m[2, 0]],
                 [0, 0, m[1, 1] - m[0, 0] - m[2, 2], m[1, 2] + m[2, 1]],
                 [0, 0, 0, m[2, 2] - m[0, 0] - m[1, 1]],

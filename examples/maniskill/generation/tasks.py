@@ -87,8 +87,10 @@ class Task:
         After the joints.
     grasped : tuple of str
         Names of the objects that are grasped, in order.
+    objects : tuple of str
+        Names of the objects that a part can be about.
     bodies : dict
-        Name of an object -> attribute of the environment.
+        Name of an object that is grasped -> attribute of the environment.
     flag : bool
         Whether the observation has the flag is_grasped.
     first : str
@@ -103,6 +105,7 @@ class Task:
     solution: str
     columns: tuple[Column, ...]
     grasped: tuple[str, ...]
+    objects: tuple[str, ...]
     bodies: dict[str, str]
     first: str
     orientation: str = "quarter turns"
@@ -122,6 +125,7 @@ TASKS = {
             _way("cube_to_goal", "cube", "goal_site"),
         ),
         ("cube",),
+        ("cube", "goal"),
         {"cube": "cube"},
         "cube",
         flag=True,
@@ -137,14 +141,16 @@ TASKS = {
             _way("cube_a_to_cube_b", "cubeA", "cubeB"),
         ),
         ("cube_a",),
-        {"cube_a": "cubeA", "cube_b": "cubeB"},
+        ("cube_a", "cube_b"),
+        {"cube_a": "cubeA"},
         "cube_a",
     ),
     "PullCubeTool-v1": Task(
         "pull_cube_tool",
         (TOOL, _body("cube", "cube"), _body("hook", "l_shape_tool")),
         ("hook",),
-        {"hook": "l_shape_tool", "cube": "cube"},
+        ("hook", "cube"),
+        {"hook": "l_shape_tool"},
         "hook",
         "pose",
     ),
@@ -157,6 +163,7 @@ TASKS = {
             _way("tool_to_sphere", "tool", "obj"),
         ),
         ("sphere",),
+        ("sphere", "bin"),
         {"sphere": "obj"},
         "sphere",
         "position",
@@ -171,6 +178,7 @@ TASKS = {
             _fixed("goal", lambda env: env.goal_pose.raw_pose, 7),
         ),
         ("charger",),
+        ("charger", "receptacle"),
         {"charger": "charger"},
         "charger",
         "pose",
@@ -185,13 +193,20 @@ TASKS = {
             _fixed("hole_radius", lambda env: env.box_hole_radii, 1),
         ),
         ("peg",),
+        ("peg", "hole"),
         {"peg": "peg"},
         "peg",
         "pose",
         held_filter=0.15,
     ),
     "LiftPegUpright-v1": Task(
-        "lift_peg_upright", (TOOL, _body("peg", "peg")), ("peg",), {"peg": "peg"}, "peg", "pose"
+        "lift_peg_upright",
+        (TOOL, _body("peg", "peg")),
+        ("peg",),
+        ("peg",),
+        {"peg": "peg"},
+        "peg",
+        "pose",
     ),
     "StackPyramid-v1": Task(
         ".pyramid",
@@ -208,7 +223,8 @@ TASKS = {
             _way("cube_a_to_cube_c", "cubeA", "cubeC"),
         ),
         ("cube_a", "cube_c"),
-        {"cube_a": "cubeA", "cube_b": "cubeB", "cube_c": "cubeC"},
+        ("cube_a", "cube_b", "cube_c"),
+        {"cube_a": "cubeA", "cube_c": "cubeC"},
         "cube_a",
     ),
 }

@@ -95,9 +95,7 @@ def about_vertical(turn: float) -> Float:
     return rotation(np.array([0.0, 0.0, turn]))
 
 
-def motion(
-    orientation: str, before: Float, now: Float, tool_then: Float, tool_now: Float
-) -> Float:
+def motion(orientation: str, before: Float, now: Float, tool_then: Float, tool_now: Float) -> Float:
     """What takes a piece of a demonstration to the present pose of its object.
 
     Parameters

@@ -1,0 +1,280 @@
+"""Generated demonstrations as files: ManiSkill's .h5, a LeRobot v3.0 data set, and .npz."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt import InputError
+from infoatlas_rt.errors import OutputError
+
+from .sources import Generated
+from .tasks import FLAG_AT
+
+FORMATS = ("maniskill", "lerobot")
+RATE = 20  # control steps a second of the tasks
+ACTIONS = (*(f"joint{i}" for i in range(1, 8)), "gripper")
+CODE = "v3.0"
+DATA = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
+
+
+def check(out: str | os.PathLike[str], formats: Sequence[str] = FORMATS) -> None:
+    """Raise what `write` would raise, before anything is generated.
+
+    Raises
+    ------
+    InputError
+        There is no such format, or the package that writes it is not installed.
+    OutputError
+        `out` exists.
+    """
+    unknown = sorted(set(formats) - set(FORMATS))
+    if unknown:
+        raise InputError(f"there is no format {unknown[0]!r}: choose from {', '.join(FORMATS)}")
+    if "lerobot" in formats:
+        try:
+            import pyarrow.parquet  # noqa: F401
+        except ImportError as error:
+            raise InputError(
+                f"pyarrow writes LeRobot data sets and cannot be imported ({error}): pip "
+                "install 'pyarrow<22', for ManiSkill's numpy, or take formats=('maniskill',)"
+            ) from error
+    if Path(out).exists():
+        raise OutputError(f"{out} exists: choose a folder that does not")
+
+
+def write(
+    generated: Generated, out: str | os.PathLike[str], formats: Sequence[str] = FORMATS
+) -> Path:
+    """Write generated demonstrations into a new folder, all or nothing.
+
+    OUT/TASK.npz has the arrays of `Sources`. OUT/trajectory.h5 and .json are as ManiSkill's
+    `RecordEpisode` writes them for `obs_mode="state"`; `success` and `terminated` are true at the
+    last step alone, where they were asked for. OUT/lerobot has a frame for each action.
+
+    Parameters
+    ----------
+    generated : Generated
+    out : path
+        A folder that does not exist.
+    formats : sequence of {"maniskill", "lerobot"}
+        Beside the .npz.
+
+    Returns
+    -------
+    Path
+        `out`.
+
+    Raises
+    ------
+    InputError
+        There is nothing to write; or as `check`.
+    OutputError
+        `out` exists, or cannot be written.
+    """
+    check(out, formats)
+    if not len(generated.lengths):
+        raise InputError(
+            f"none of {len(generated.successes)} attempts succeeded: there is nothing to write"
+        )
+    out = Path(out)
+    part = out.with_name(f"{out.name}.part")
+    try:
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        np.savez_compressed(
+            part / f"{generated.task}.npz",
+            states=generated.states,
+            actions=generated.actions,
+            lengths=generated.lengths,
+            names=np.array(generated.names),
+            seeds=generated.seeds,
+        )
+        if "maniskill" in formats:
+            _write_maniskill(generated, part / "trajectory.h5")
+        if "lerobot" in formats:
+            _write_lerobot(generated, part / "lerobot")
+        part.rename(out)
+    except OSError as error:
+        raise OutputError(f"{out} cannot be written ({error}): choose another folder") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return out
+
+
+def _episodes(generated: Generated) -> list[slice]:
+    ends = np.cumsum(generated.lengths)
+    pairs = zip(ends, generated.lengths, strict=True)
+    return [slice(int(end - length), int(end)) for end, length in pairs]
+
+
+def _write_maniskill(generated: Generated, path: Path) -> None:
+    import h5py
+
+    observed = generated.states
+    if generated.grasped is not None:
+        flag = generated.grasped.astype(np.float32)
+        observed = np.insert(observed, FLAG_AT, flag, axis=1)
+    about: list[dict[str, Any]] = []
+    with h5py.File(path, "w") as file:
+        for i, own in enumerate(_episodes(generated)):
+            group = file.create_group(f"traj_{i}")
+            steps = own.stop - own.start - 1
+            done = np.arange(steps) == steps - 1
+            group["obs"] = observed[own]
+            group["actions"] = generated.actions[own][:-1]
+            group["success"] = group["terminated"] = done
+            group["truncated"] = np.zeros(steps, bool)
+            for name, values in generated.simulator.items():
+                group[f"env_states/{name}"] = values[own]
+            seed = int(generated.seeds[i])
+            about.append(
+                {
+                    "episode_id": i,
+                    "episode_seed": seed,
+                    "control_mode": "pd_joint_pos",
+                    "elapsed_steps": steps,
+                    "reset_kwargs": {"options": None, "seed": seed},
+                    "success": True,
+                }
+            )
+    kwargs = {
+        "obs_mode": "state",
+        "control_mode": "pd_joint_pos",
+        "sim_config": {"control_freq": RATE},
+        "sim_backend": "physx_cpu",
+        "render_backend": "none",
+        "render_mode": None,
+    }
+    environment = {"env_id": generated.task, "env_kwargs": kwargs, "max_episode_steps": 10_000}
+    _dump(
+        path.with_suffix(".json"),
+        {"env_info": environment, "commit_info": None, "episodes": about},
+    )
+
+
+def _write_lerobot(generated: Generated, folder: Path) -> None:
+    """The layout of lerobot/datasets/utils.py: one file of frames, one of episodes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    episodes = _episodes(generated)
+    rows = np.concatenate([np.arange(own.start, own.stop - 1) for own in episodes])
+    steps = np.array([own.stop - own.start - 1 for own in episodes])
+    frame = np.concatenate([np.arange(n) for n in steps])
+    features: dict[str, NDArray[Any]] = {
+        "observation.state": generated.states[rows],
+        "action": generated.actions[rows],
+        "timestamp": (frame / RATE).astype(np.float32),
+        "frame_index": frame,
+        "episode_index": np.repeat(np.arange(len(steps)), steps),
+        "index": np.arange(len(rows)),
+        "task_index": np.zeros(len(rows), np.int64),
+    }
+    names = {"observation.state": list(generated.names), "action": list(ACTIONS)}
+    described = {
+        name: {
+            "dtype": str(values.dtype),
+            "shape": [values.shape[1] if values.ndim == 2 else 1],
+            "names": names.get(name),
+        }
+        for name, values in features.items()
+    }
+    info = {
+        "codebase_version": CODE,
+        "robot_type": "panda",
+        "total_episodes": len(steps),
+        "total_frames": len(rows),
+        "total_tasks": 1,
+        "chunks_size": 1000,
+        "data_files_size_in_mb": 100,
+        "video_files_size_in_mb": 200,
+        "fps": RATE,
+        "splits": {"train": f"0:{len(steps)}"},
+        "data_path": DATA,
+        "video_path": None,
+        "features": described,
+    }
+    (folder / "meta").mkdir(parents=True)
+    _dump(folder / "meta" / "info.json", info)
+    _dump(folder / "meta" / "stats.json", {name: _stats(v) for name, v in features.items()})
+
+    def column(values: NDArray[Any]) -> Any:
+        if values.ndim == 1:
+            return pa.array(values)
+        return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
+
+    hugging_face = {
+        name: {"dtype": str(values.dtype), "_type": "Value"}
+        if values.ndim == 1
+        else {
+            "feature": {"dtype": str(values.dtype), "_type": "Value"},
+            "length": values.shape[1],
+            "_type": "List",
+        }
+        for name, values in features.items()
+    }
+    table = pa.table({name: column(values) for name, values in features.items()})
+    _save(
+        pq,
+        table.replace_schema_metadata(
+            {"huggingface": json.dumps({"info": {"features": hugging_face}})}
+        ),
+        folder / DATA.format(chunk_index=0, file_index=0),
+    )
+    what = f"{generated.task}: generated"
+    ends = np.cumsum(steps)
+    listed = {
+        "episode_index": np.arange(len(steps)),
+        "tasks": [[what]] * len(steps),
+        "length": steps,
+        "data/chunk_index": np.zeros(len(steps), np.int64),
+        "data/file_index": np.zeros(len(steps), np.int64),
+        "dataset_from_index": ends - steps,
+        "dataset_to_index": ends,
+        "meta/episodes/chunk_index": np.zeros(len(steps), np.int64),
+        "meta/episodes/file_index": np.zeros(len(steps), np.int64),
+    }
+    _save(pq, pa.table(listed), folder / "meta/episodes/chunk-000/file-000.parquet")
+    # LeRobot reads tasks with pandas, the text as the index.
+    index = {"name": "task", "pandas_type": "unicode", "numpy_type": "object"}
+    number = {"name": "task_index", "pandas_type": "int64", "numpy_type": "int64"}
+    pandas = {
+        "index_columns": ["task"],
+        "column_indexes": [],
+        "columns": [{**c, "field_name": c["name"], "metadata": None} for c in (number, index)],
+        "pandas_version": "2.0.0",
+    }
+    tasks = pa.table({"task_index": np.zeros(1, np.int64), "task": [what]})
+    _save(
+        pq,
+        tasks.replace_schema_metadata({"pandas": json.dumps(pandas)}),
+        folder / "meta" / "tasks.parquet",
+    )
+
+
+def _stats(values: NDArray[Any]) -> dict[str, list[float]]:
+    values = values.reshape(len(values), -1).astype(np.float64)
+    return {
+        "min": values.min(axis=0).tolist(),
+        "max": values.max(axis=0).tolist(),
+        "mean": values.mean(axis=0).tolist(),
+        "std": values.std(axis=0).tolist(),
+        "count": [len(values)],
+    }
+
+
+def _save(parquet: Any, table: Any, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    parquet.write_table(table, path)
+
+
+def _dump(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, indent=2), encoding="utf-8")
