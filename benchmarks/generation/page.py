@@ -154,7 +154,9 @@ def _generated(rows: Rows) -> str:
     least = min(row["attempts"] for row in rows)
     return "\n\n".join(
         [
-            f"{least:,} to {most:,} attempts a cell." if least < most else f"{most:,} attempts a cell.",
+            f"{least:,} to {most:,} attempts a cell."
+            if least < most
+            else f"{most:,} attempts a cell.",
             table(head, rates),
             "Sets whose parts have the right references in the right order:",
             table(head, sets),
