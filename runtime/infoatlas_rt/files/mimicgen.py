@@ -122,7 +122,7 @@ def write_isaaclab(annotations: Annotations, path: Path, out: Path) -> tuple[str
             f"{path}: every demonstration lacks a sub-task or has a too short one ({demo}: {why}), "
             "and Isaac Lab takes complete ones: look for fewer sub-tasks"
         )
-    notes = [f"{demo} is left out: {why}" for demo, why in missing.items()]
+    notes = [f"{demo} is moved to {LEFT_OUT}: {why}" for demo, why in missing.items()]
     with _copy(path, out) as file:
         bare = []
         for i, demo in enumerate(_demos(annotations, path, file)):
@@ -146,7 +146,7 @@ def write_isaaclab(annotations: Annotations, path: Path, out: Path) -> tuple[str
             if name not in kept:
                 file.move(f"data/{name}", _free(file, name))
                 if name not in missing:
-                    notes.append(f"{name} is left out: it has no sub-tasks")
+                    notes.append(f"{name} is moved to {LEFT_OUT}: it has no sub-tasks")
         if "total" in data.attrs:
             data.attrs["total"] = sum(int(data[name].attrs["num_samples"]) for name in data)
         for split in list(file.get("mask", ())):

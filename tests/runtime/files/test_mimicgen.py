@@ -164,9 +164,9 @@ def test_isaac_lab_gets_complete_demonstrations_only(tmp_path):
         file.copy("data/demo_0", "data/demo_11")
     notes = write_isaaclab(annotations(found, NAMES), path, out)
     assert notes == (
-        "demo_2 is left out: it lacks 'carry cube_1 to cube_2'",
-        "demo_10 is left out: 'carry cube_1 to cube_2' has 1 step",
-        "demo_11 is left out: it has no sub-tasks",
+        "demo_2 is moved to left_out: it lacks 'carry cube_1 to cube_2'",
+        "demo_10 is moved to left_out: 'carry cube_1 to cube_2' has 1 step",
+        "demo_11 is moved to left_out: it has no sub-tasks",
     )
     with h5py.File(out) as file:
         moved = {name: len(demo["actions"]) for name, demo in file["left_out"].items()}
