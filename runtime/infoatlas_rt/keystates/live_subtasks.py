@@ -18,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from .bodies import pairs_of, positions_of, relative
 from .live import FOLDS, JUDGED
 from .progress_filter import ProgressFilter
 from .progress_model import BACK, Example, ProgressModel, fit_progress
 from .recordings import Recordings
 from .subtask_file import subtasks_from_dict, subtasks_to_dict
-from .subtasks import WORLD, Subtasks
+from .subtasks import Subtasks
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -35,7 +36,6 @@ LEAST = 0.1  # of the median demonstration: the usual time, at least
 BORROWED = 0.5  # of the longest time in any part: few demonstrations show all that is usual
 TYPICAL = 0.99  # quantile of the distance from the bin, in demonstrations left out: what is
 # farther is unlike the demonstrations, and no progress
-AXES = ("x", "y", "z")
 
 
 @dataclass(frozen=True)
@@ -237,13 +237,13 @@ def fit_subtasks(
     if not subtasks.parts:
         raise InputError("there are no sub-tasks to follow: leave them out")
     width = np.shape(states[0])[1]
-    bodies = _bodies(subtasks, names, width, positions)
+    bodies = positions_of(subtasks, names, width, positions)
     some = np.sort(np.random.default_rng(0).permutation(len(states))[:JUDGED]).tolist()
     averages = [recordings.timing.average(np.asarray(states[i], np.float64)) for i in some]
     tools = []
     for tool in subtasks.tools:
         which = [i for i, part in enumerate(subtasks.parts) if part.tool == tool]
-        pairs = _pairs([subtasks.parts[i] for i in which], bodies)
+        pairs = pairs_of([subtasks.parts[i] for i in which], bodies)
         examples = [
             Example(
                 recordings.states[i],
@@ -254,47 +254,6 @@ def fit_subtasks(
         ]
         tools.append(_fit_tool(examples, np.array(which, np.int64), pairs, recordings))
     return LiveSubtasks(subtasks, tuple(tools))
-
-
-def relative(states: Float, pairs: Int) -> Float:
-    """Relative positions [..., 3 m] of recorded states [..., d], for pairs [m, 6] of columns."""
-    apart = states[..., pairs[:, 3:]] - states[..., pairs[:, :3]]
-    return np.asarray(apart.reshape(*states.shape[:-1], 3 * len(pairs)))
-
-
-def _bodies(
-    subtasks: Subtasks,
-    names: Sequence[str],
-    width: int,
-    positions: Mapping[str, Sequence[int]] | None,
-) -> dict[str, list[int]]:
-    if positions is not None:
-        found = {body: [int(c) for c in columns] for body, columns in positions.items()}
-        for body, columns in found.items():
-            if len(columns) != 3 or not all(0 <= c < width for c in columns):
-                raise InputError(
-                    f"positions[{body!r}] is {columns}: pass three of the {width} columns"
-                )
-        return found
-    at = {name: column for column, name in enumerate(names)}
-    found = {}
-    for part in subtasks.parts:
-        for body in (part.tool, part.reference, part.held):
-            columns = [at.get(f"{body}.{axis}", -1) for axis in AXES]
-            if body and min(columns) >= 0:
-                found[body] = columns
-    return found
-
-
-def _pairs(parts: Sequence[Any], bodies: Mapping[str, list[int]]) -> Int:
-    """Columns [m, 6] of the bodies that each part brings together."""
-    found: dict[tuple[str, str], list[int]] = {}
-    for part in parts:
-        reference = part.reference if part.reference not in ("", WORLD) else part.held
-        for a, b in ((part.tool, reference), (part.held, reference), (part.tool, part.held)):
-            if a in bodies and b in bodies and a != b:
-                found[a, b] = [*bodies[a], *bodies[b]]
-    return np.array(list(found.values()), np.int64).reshape(-1, 6)
 
 
 def _cuts(subtasks: Subtasks, which: Sequence[int], i: int, stride: int, length: int) -> Float:

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.checks import as_flag
+from ..keystates.live_filter import LiveFilter
 from ..keystates.live_subtasks import STALLED, LiveSubtasks
 from ..keystates.result import KeyStates
 from ..keystates.subtasks import Subtasks
-from ..keystates.tracker import LiveFilter, live_model, live_subtasks
+from ..keystates.tracker import live_model, live_subtasks
 from .episodes import VectorEpisodes
 
 
