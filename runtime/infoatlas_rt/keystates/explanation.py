@@ -20,6 +20,7 @@ from ..estimation.estimator import Estimator
 from ..estimation.parallel import run_jobs
 from .pointwise import local_information
 from .segmentation import SHRINKAGE, increments, rest_limits
+from .small_samples import gaussian_information
 
 Float = NDArray[np.float64]
 
@@ -70,12 +71,12 @@ class GroupChange:
     groups : (str, str)
     before, after : float
         I(increments of one; increments of the other) up to the key state before it, and up to the
-        one after it, nats.
+        one after it, nats. With fewer steps than the model needs, the Gaussian form is used.
     before_stderr, after_stderr : float
-    change : {"made", "broken", "unchanged"}
+    change : {"made", "broken", "unchanged", "unknown"}
         "made": the information after it is above 0 by 1.645 standard errors, the information
         before it is not, and the difference exceeds 1.645 of its standard errors. "broken": the
-        reverse.
+        reverse. "unknown": an estimate is NaN, for there are too few steps.
     """
 
     keystate: int
@@ -278,9 +279,9 @@ def _labels(rows: Sequence[tuple[int, NDArray[np.int64]]]) -> NDArray[np.int64]:
 def _estimate(
     estimator: Estimator, x: Float, y: Float, labels: NDArray[np.int64]
 ) -> tuple[float, float]:
-    """Information and standard error; NaN if a phase has too few samples for the model."""
+    """Information and standard error; the Gaussian form if there are too few for the model."""
     if len(x) < estimator.model_file.n_min:
-        return float("nan"), float("nan")
+        return gaussian_information(x, y, labels) if len(x) else (float("nan"), float("nan"))
     # Steps of one trajectory are not independent. A group has fewer than half of the samples.
     several = np.bincount(labels).max() < len(labels) / 2
     found = estimator.estimate_checked(
@@ -294,6 +295,8 @@ def _estimate(
 
 def _change(before: tuple[float, float], after: tuple[float, float]) -> str:
     (low, low_error), (high, high_error) = before, after
+    if not np.isfinite([low, low_error, high, high_error]).all():
+        return "unknown"
     there = low > Z * low_error, high > Z * high_error
     certain = abs(high - low) > Z * float(np.hypot(low_error, high_error))
     if certain and there == (False, True):

@@ -19,9 +19,12 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from . import keystate_file
 from .live import LiveModel, fit_live
+from .live_subtasks import LiveSubtasks, fit_subtasks
 from .quality import Quality
 from .recordings import Recordings
 from .steps import Steps
+from .subtasks import Subtasks
+from .timing import NOMINAL
 
 if TYPE_CHECKING:  # a tracker on a robot needs no estimator
     from ..estimation.estimator import Estimator
@@ -67,6 +70,8 @@ class KeyStates:
         The demonstrations, bad frames replaced; empty after `load`.
     resolution : [d] float64, or None
         As given to `discover_keystates`.
+    live_subtasks : LiveSubtasks or None
+        Sub-tasks that were saved with the key states, for a tracker; None before `load`.
     """
 
     found: Steps
@@ -85,6 +90,7 @@ class KeyStates:
     resolution: NDArray[np.float64] | None = None
     recordings: Recordings | None = field(default=None, repr=False)
     loaded: LiveModel | None = field(default=None, repr=False)
+    live_subtasks: LiveSubtasks | None = field(default=None, repr=False)
 
     @property
     def steps(self) -> Any:
@@ -202,6 +208,51 @@ class KeyStates:
             )
         return tuple(found)
 
+    def subtasks(
+        self, tool: Any = None, objects: Any = None, *, estimator: Estimator | None = None
+    ) -> Subtasks:
+        """Parts of each demonstration, and the object that each part is about.
+
+        With poses of objects in the states, cuts are where objects begin and cease to move with
+        the tool; otherwise they are the shared key states. Of all sequences of parts, the one with
+        the most information between the place where each part ends and the pose of its reference
+        object is taken.
+
+        Parameters
+        ----------
+        tool : Pose, Position, or dict of str to these, optional
+            Columns of the tool, or of each of several, as {"left": Pose("left"), "right": ...}.
+        objects : dict of str to Pose or Position, optional
+            Columns of the objects that parts may be about, as {"cube": Pose("cube"), "goal":
+            Position("goal")}. Without tool and objects: the parts between shared key states.
+        estimator : Estimator, optional
+            For the information of the chosen parts as a model estimates it, if there are as many
+            demonstrations as it needs; the shipped model unless given.
+
+        Returns
+        -------
+        Subtasks
+
+        Raises
+        ------
+        InputError
+            No trajectories (loaded from a file), columns that do not exist, names that stand for
+            two bodies.
+        """
+        from .parts import find_subtasks
+
+        states = trajectories(self)
+        frequency = NOMINAL * self.stride if self.rate is None else self.rate
+        columns = np.flatnonzero(self.shared)
+        labels = [
+            self.name(j) or f"key state {chr(65 + self.kind[j] % 26)}" for j in columns.tolist()
+        ]
+        parts, notes = find_subtasks(
+            states, self.names, self.steps[:, columns], labels, frequency, tool, objects, estimator
+        )
+        lengths = np.array([len(s) for s in states], np.int64)
+        return Subtasks(tuple(parts), lengths, self.rate, notes=tuple(notes))
+
     def explain(
         self,
         groups: Mapping[str, Sequence[int]] | None = None,
@@ -275,16 +326,52 @@ class KeyStates:
         )
         return [replace(one, keystate=int(columns[one.keystate])) for one in found]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a .json file: steps, strengths and detectors, without the trajectories.
+    def follow(
+        self, subtasks: Subtasks, positions: Mapping[str, Sequence[int]] | None = None
+    ) -> LiveSubtasks:
+        """A model of sub-tasks for a running episode, and how well it does: `live_subtasks.py`.
+
+        Parameters
+        ----------
+        subtasks : Subtasks
+            Of these demonstrations.
+        positions : dict of str to sequence of int, optional
+            Columns of the positions (m) of tools and objects, three of each. Unless given, they
+            are those called "cube.x", "cube.y" and "cube.z" of an object "cube".
 
         Raises
         ------
         InputError
-            The file cannot be written.
+            No trajectories (loaded from a file), sub-tasks of other ones, or columns that do not
+            exist.
         """
+        states = trajectories(self)
+        if self.recordings is None:
+            raise InputError(
+                "these key states have no demonstrations to learn from: discover them again"
+            )
+        return fit_subtasks(self.recordings, states, self.names, subtasks, positions)
+
+    def save(
+        self, path: str | os.PathLike[str], subtasks: Subtasks | LiveSubtasks | None = None
+    ) -> None:
+        """Write a .json file: steps, strengths and detectors, without the trajectories.
+
+        Parameters
+        ----------
+        path : path
+        subtasks : Subtasks or LiveSubtasks, optional
+            To be followed, too: of these demonstrations, or from `follow`.
+
+        Raises
+        ------
+        InputError
+            The file cannot be written, or as `follow`.
+        """
+        if isinstance(subtasks, Subtasks):
+            subtasks = self.follow(subtasks)
         fields = {name: getattr(self, name) for name in (*keystate_file.PLAIN, "found", "live")}
-        keystate_file.write(fields, path)
+        keystate_file.write(fields, path, self.live_subtasks if subtasks is None else subtasks)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> KeyStates:

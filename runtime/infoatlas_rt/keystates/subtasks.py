@@ -31,6 +31,8 @@ class Subtask:
     start, end : [N] int64
         Recorded steps of each demonstration, `end` excluded. Equal where a demonstration lacks the
         part.
+    until : str
+        What ends the part, as "cube begins to move", "key state A" or "end".
     reference : str
         Name of the object that the part is about; "world" if no object is informative about where
         the part ends, "" if no objects were named.
@@ -38,7 +40,8 @@ class Subtask:
         What of the reference's pose counts: its position alone, all of it, or all of it up to
         half or quarter turns about the vertical.
     held : str
-        Name of the object that the tool carries; "" if none.
+        Name of the object that moves with the tool; "" if none. It is the reference itself where
+        the part both reaches and moves it.
     information : float
         Between the place where the part ends and the reference's pose where it starts, over the
         demonstrations, nats (Gaussian form). NaN without a reference.
@@ -57,6 +60,7 @@ class Subtask:
     tool: str
     start: Int
     end: Int
+    until: str = ""
     reference: str = ""
     orientation: str = "position"
     held: str = ""
@@ -214,6 +218,12 @@ class Subtasks:
                     f"{part.runner_up_information:.1f}, standard error of the difference "
                     f"{part.stderr:.1f}. Demonstrations with more different places decide it."
                 )
+            if part.model_information + Z * part.model_stderr < part.information - Z * part.stderr:
+                found.append(
+                    f"The information of {name!r} is uncertain: {part.information:.1f} nats by the "
+                    f"Gaussian form, {part.model_information:.1f} by the model, with a standard "
+                    f"error of {part.model_stderr:.1f}."
+                )
         return tuple(found)
 
     def __str__(self) -> str:
@@ -233,8 +243,10 @@ class Subtasks:
 
 
 def _name(part: Subtask, number: int) -> str:
-    if not part.reference:
-        return f"part {number}"
-    if part.reference == WORLD:
-        return f"move {part.held}".rstrip()
+    if part.reference in ("", WORLD) and not part.held:
+        return f"until {part.until}" if part.until else f"part {number}"
+    if part.reference in ("", WORLD):
+        return f"move {part.held}"
+    if part.held == part.reference:
+        return f"move {part.held}"
     return f"carry {part.held} to {part.reference}" if part.held else f"reach {part.reference}"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import Estimator, InputError, KeyStates, discover_keystates
+from infoatlas_rt.keystates.explanation import group_changes
 
 GROUPS = {"tool": [0, 1, 2], "object": [3, 4, 5]}
 
@@ -88,3 +89,21 @@ def test_a_loaded_file_has_no_trajectories(grasps, tmp_path):
     for call in (loaded.explain, loaded.information, lambda: loaded.explain(GROUPS)):
         with pytest.raises(InputError, match="discover_keystates on the trajectories again"):
             call()
+
+
+def test_short_phases_are_explained():
+    """The last phase of ten demonstrations has three steps: 30, fewer than the model needs."""
+    rng = np.random.default_rng(3)
+    states = []
+    for _ in range(10):
+        tool = 0.3 * rng.standard_normal((60, 3)).cumsum(axis=0)
+        thing = np.zeros((60, 3))
+        thing[57:] = (tool[57:] - tool[56]) + 0.01 * rng.standard_normal((3, 3))
+        states.append(np.concatenate([tool, thing], axis=1))
+    steps = np.ma.masked_array(np.full((10, 1), 57), np.zeros((10, 1), bool))
+    (taken,) = group_changes(states, steps, 1, None, GROUPS, None, None)
+    assert (taken.change, taken.before) == ("made", 0.0)
+    assert taken.after > 1
+    (unknown,) = group_changes(states[:1], steps[:1], 1, None, GROUPS, None, None)
+    assert unknown.change == "unknown"
+    assert np.isnan(unknown.after)

@@ -1,0 +1,148 @@
+"""From ten demonstrations to a policy: data generation by who cuts the sub-tasks.
+
+    .venv-dev/bin/python -m benchmarks.generation              # -> benchmarks/results/generation.*
+    .venv-dev/bin/python -m benchmarks.generation --quick --out build/results
+
+It does what is missing in its folder, and writes the page. The simulator lives in an environment
+of its own (`--simulator`), which is asked for everything that is done with it; files in the folder
+go between. Everything takes hours on two cores; parts of it: `--only`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from infoatlas_rt import Estimator
+
+from .. import report
+from . import page, picture
+from .arms import MORE, slug
+from .plan import PLAN, QUICK
+from .tasks import TASKS
+
+ROOT = Path(__file__).parents[2]
+STAGES = ("generation", "references", "policies")
+
+
+def make(
+    plan: dict[str, Any], folder: Path, simulator: Path, stages: Sequence[str], processes: int
+) -> None:
+    """Everything that the page needs and that the folder does not hold."""
+    folder.mkdir(parents=True, exist_ok=True)
+    given = folder / "plan.json"
+    given.write_text(json.dumps(plan), encoding="utf-8")
+    path = os.pathsep.join(map(str, (ROOT, ROOT / "runtime", ROOT / "train")))
+    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+    def ask(*words: Any) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [simulator, "-m", *map(str, words)], env={**os.environ, "PYTHONPATH": path, **threads}
+        )
+
+    def wait(asked: Sequence[subprocess.Popen[bytes]]) -> None:
+        for one in asked:
+            if one.wait():
+                raise SystemExit(f"a process ended with {one.returncode}: see above")
+
+    if "generation" in stages:
+        wait(
+            [
+                ask("benchmarks.generation.run", folder, given, own, processes)
+                for own in range(processes)
+            ]
+        )
+    if "references" in stages:
+        wait([ask("benchmarks.generation.references", folder, given)])
+    if "policies" in stages:
+        for task in plan["policy_tasks"]:
+            if not (folder / "real" / f"{task}.npz").exists():
+                wait([ask("benchmarks.policies.demos", task, plan["real"], folder / "real")])
+        wait([ask("benchmarks.generation.policies", folder, given)])
+
+
+def results(
+    folder: Path, plan: dict[str, Any]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[str]]:
+    """Rows of figures, the runs that they come from, and what of the plan has not been run."""
+    runs = _read(folder / "runs")
+    # The order of the plan, whichever process was faster.
+    order = {name: i for i, name in enumerate([*plan["tasks"], *plan["arms"]])}
+    runs = [run for run in runs if run["task"] in order and run["arm"] in order]
+    runs.sort(key=lambda run: (order[run["task"]], order[run["arm"]], run["set"]))
+    arms = {name: i for i, name in enumerate(plan["policy_arms"])}
+    learned = [run for run in _read(folder / "policies") if run["arm"] in arms]
+    learned.sort(key=lambda run: (order.get(run["task"], 0), arms[run["arm"]], run["seed"]))
+    checked = [row for rows in _read(folder / "references") for row in rows]
+    checked.sort(key=lambda row: (order.get(row["task"], 0), order.get(row["arm"], 0)))
+    rows = [*page.generation(runs), *checked, *page.policies(learned)]
+    missing = []
+    for task in plan["policy_tasks"]:
+        left = [arm for arm in arms if not (folder / _first(task, arm)).exists()]
+        missing += _said(f"policies of {TASKS[task].title}", left, list(arms))
+    for task in plan["tasks"]:
+        # More attempts are for the tasks that policies learn.
+        wanted = [arm for arm in plan["arms"] if arm != MORE or task in plan["policy_tasks"]]
+        left = [arm for arm in wanted if not any(_is(run, task, arm) for run in runs)]
+        missing += _said(f"generation on {TASKS[task].title}", left, wanted)
+    return rows, [*runs, *learned], missing
+
+
+def _said(what: str, left: Sequence[str], of: Sequence[str]) -> list[str]:
+    return [f"{what} ({'all' if len(left) == len(of) else ', '.join(left)})"] if left else []
+
+
+def _first(task: str, arm: str) -> Path:
+    return Path("policies") / f"{task}-{slug(arm)}-0.json"
+
+
+def _is(run: dict[str, Any], task: str, arm: str) -> bool:
+    return bool(run["task"] == task and run["arm"] == arm)
+
+
+def _read(folder: Path) -> list[Any]:
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+
+
+def main(arguments: Sequence[Any] | None = None) -> None:
+    parser = report.Options(
+        "benchmarks.generation", __doc__, "PickCube, 5 attempts, 50 steps", several=False
+    )
+    parser.add_argument("--folder", type=Path, help="what is kept (build/generation)")
+    parser.add_argument(
+        "--simulator",
+        type=Path,
+        default=Path(".venv-maniskill/bin/python"),
+        help="the Python of ManiSkill's environment (%(default)s)",
+    )
+    parser.add_argument("--only", nargs="+", choices=STAGES, default=STAGES, help="(all)")
+    parser.add_argument("--processes", type=int, default=2, help="that generate (%(default)s)")
+    parser.add_argument("--page", action="store_true", help="write the page of what is there")
+    chosen = parser.parse_args(arguments)
+    plan = QUICK if chosen.quick else PLAN
+    folder = chosen.folder or Path("build/generation-quick" if chosen.quick else "build/generation")
+    if not chosen.page:
+        make(plan, folder, chosen.simulator, chosen.only, chosen.processes)
+    rows, runs, missing = results(folder, plan)
+    about = report.provenance(chosen.command, Estimator(model=chosen.model))
+    about["units"] = "shares of attempts or episodes, nats, seconds"
+    text = page.text(about, plan, rows, missing)
+    values = [*rows, *({"study": "runs", **_short(run)} for run in runs)]
+    report.save(chosen.out, "generation", about, values, text, picture.picture(rows))
+
+
+def _short(run: dict[str, Any]) -> dict[str, Any]:
+    """A run without its steps: they are in the folder."""
+    own = {key: value for key, value in run.items() if key not in ("sources", "lengths", "parts")}
+    for outcomes in ("successes", "unseen"):
+        if outcomes in own:
+            own[outcomes] = "".join("1" if done else "0" for done in own[outcomes])
+    return own
+
+
+if __name__ == "__main__":
+    main()

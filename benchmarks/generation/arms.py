@@ -1,0 +1,218 @@
+"""The arms: who cuts the source demonstrations into parts, and who names their references.
+
+An arm is a function from demonstrations of a task to `Subtasks`.
+Unless references are told, all arms choose them by the same rule, the library's: of all sequences
+of parts between an arm's cuts, the one with the most information. Neighbouring parts that are
+about the same object are one part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt import KeyStates, Pose, Subtasks, Trajectories, discover_keystates
+from infoatlas_rt.keystates.cuts import make_cuts
+from infoatlas_rt.keystates.parts import ordered_parts
+from infoatlas_rt.keystates.poses import tracks
+from infoatlas_rt.keystates.references import orientation
+from infoatlas_rt.keystates.subtasks import Subtask
+
+from .sources import Demos, Float
+from .tasks import GRASP, Task
+
+SUBTASKS = "sub-tasks"
+MORE = "sub-tasks, 1,000 attempts"
+EVENTS, PHASES = "key states, events", "key states, phases"
+FLAGS = "simulator's flags"
+GRIPPER = "gripper rule"
+FIVE, ONE = "five even cuts", "one even cut, told"
+RANDOM = "five random cuts"
+NONE = "no cut"
+
+RATE = 20.0  # Hz
+TOOL = "tool"
+MANY = 5  # cuts that propose
+KEY_STATES = 8
+LATER = 7  # steps after a flag: fingers have closed, or let go
+CHANGING = 0.2  # of the fastest change of the gripper's opening, and of its range
+SMOOTH = 3  # steps
+
+
+def slug(arm: str) -> str:
+    """In names of files."""
+    return arm.replace(" ", "_").replace("'", "").replace(",", "")
+
+
+def discover(demos: Demos, without: Sequence[str] = (), **settings: Any) -> KeyStates:
+    """Key states of the demonstrations.
+
+    Parameters
+    ----------
+    without : sequence of str
+        Bodies whose columns are hidden, relative places included.
+    **settings
+        Of `discover_keystates`.
+    """
+    hidden = [
+        i
+        for i, name in enumerate(demos.names)
+        if any(body in name.rpartition(".")[0].split("_to_") for body in without)
+    ]
+    recorded = Trajectories(np.concatenate(demos.states), demos.lengths, demos.names, RATE)
+    return discover_keystates(recorded, ignore=hidden, **settings)
+
+
+def subtasks(task: Task, demos: Demos, seed: int) -> Subtasks:
+    """As a user of the library gets them: cuts by motions of objects."""
+    return discover(demos).subtasks(tool=Pose(TOOL), objects=task.objects)
+
+
+def by_key_states(task: Task, demos: Demos, seed: int, method: str) -> Subtasks:
+    """Cuts at key states of the robot alone; the references' rule sees the objects."""
+    found = discover(demos, tuple(task.objects), k=KEY_STATES, method=method)
+    return informed(task, demos, found.steps)
+
+
+def by_flags(task: Task, demos: Demos, seed: int) -> Subtasks:
+    """A few steps after the simulator's flags, references told."""
+    last = demos.lengths - 2
+    columns = [flagged(demos, event, thing) for event, thing in task.cuts]
+    return told(task, demos, [np.where(c < 0, 0, np.minimum(c + LATER, last)) for c in columns])
+
+
+def by_gripper(task: Task, demos: Demos, seed: int) -> Subtasks:
+    """Where the gripper has closed, and where it begins to open."""
+    changes = [gripper_changes(demos, i) for i in range(len(demos))]
+    count = int(np.median([len(own) for own in changes]))
+    steps = np.full((len(demos), count), -1, np.int64)
+    for row, own in zip(steps, changes, strict=True):
+        row[: len(own)] = own[:count]
+    return informed(task, demos, np.ma.masked_less(steps, 0))
+
+
+def by_even_cuts(task: Task, demos: Demos, seed: int) -> Subtasks:
+    """At equal shares of each demonstration."""
+    return informed(task, demos, np.ma.array(_even(demos, MANY)))
+
+
+def by_told_even_cuts(task: Task, demos: Demos, seed: int) -> Subtasks:
+    """As many equal parts as the task has, references told."""
+    return told(task, demos, list(_even(demos, len(task.cuts)).T))
+
+
+def by_random_cuts(task: Task, demos: Demos, seed: int) -> Subtasks:
+    """At random steps, drawn for each demonstration."""
+    rng = np.random.default_rng(seed)
+    rows = [np.sort(1 + rng.permutation(n - 2)[:MANY]) for n in demos.lengths]
+    return informed(task, demos, np.ma.array(rows))
+
+
+def whole(task: Task, demos: Demos, seed: int) -> Subtasks:
+    """No cut: a single part, about the first object."""
+    return told(task, demos, [])
+
+
+Arm = Callable[[Task, Demos, int], Subtasks]
+ARMS: dict[str, Arm] = {
+    SUBTASKS: subtasks,
+    MORE: subtasks,
+    EVENTS: partial(by_key_states, method="events"),
+    PHASES: partial(by_key_states, method="phase"),
+    FLAGS: by_flags,
+    GRIPPER: by_gripper,
+    FIVE: by_even_cuts,
+    ONE: by_told_even_cuts,
+    RANDOM: by_random_cuts,
+    NONE: whole,
+}
+
+
+def informed(task: Task, demos: Demos, steps: Any) -> Subtasks:
+    """Parts between proposed cuts [N, C] (masked where there is none), by information."""
+    cuts = make_cuts(steps, [f"cut {j + 1}" for j in range(steps.shape[1])], demos.lengths)
+    tool, objects = bodies(task, demos)
+    parts = ordered_parts(TOOL, tool, objects, cuts)
+    return Subtasks(tuple(parts), demos.lengths, RATE)
+
+
+def told(task: Task, demos: Demos, cuts: Sequence[NDArray[np.int64]]) -> Subtasks:
+    """Parts between cuts, each [N], with the task's own references and held objects.
+
+    A part that would end before it begins is empty.
+    """
+    steps = np.stack([np.zeros_like(demos.lengths), *cuts, demos.lengths], axis=1)
+    steps = np.maximum.accumulate(np.minimum(steps, demos.lengths[:, None]), axis=1)
+    tool, objects = bodies(task, demos)
+    parts = []
+    for j in range(len(cuts) + 1):
+        reference, held = task.told[j], task.held[j]
+        start, end = steps[:, j], steps[:, j + 1]
+        rows = np.flatnonzero(end > start)
+        turns = orientation(
+            tool, objects.get(reference), rows, start[rows], end[rows] - 1, objects.get(held)
+        )
+        parts.append(Subtask(TOOL, start, end, reference=reference, orientation=turns, held=held))
+    return Subtasks(tuple(parts), demos.lengths, RATE)
+
+
+def bodies(task: Task, demos: Demos) -> tuple[Any, dict[str, Any]]:
+    """Tracks of the tool and of each object."""
+    return tracks(demos.states, demos.names, Pose(TOOL), TOOL), {
+        name: tracks(demos.states, demos.names, where, name) for name, where in task.objects.items()
+    }
+
+
+def flagged(demos: Demos, event: str, thing: str) -> NDArray[np.int64]:
+    """First step of an object's grasp, or of what follows it, in each demonstration [N].
+
+    Grasps that last less than `LATER` steps are none, as are gaps of that kind. -1 where a
+    demonstration has none.
+    """
+    found = []
+    for flag in demos.flags.get(f"grasped_{thing}", demos.flags["is_grasped"]):
+        spans = runs(flag)
+        found.append(spans[0][0 if event == GRASP else 1] if spans else -1)
+    return np.array(found, np.int64)
+
+
+def runs(flag: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """First step and the step after the last of each stretch in which a flag is true."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flag, [False]]).astype(int)))
+    joined: list[tuple[int, int]] = []
+    for first, last in edges.reshape(-1, 2).tolist():
+        if joined and first - joined[-1][1] < LATER:
+            joined[-1] = (joined[-1][0], last)
+        else:
+            joined.append((first, last))
+    return [span for span in joined if span[1] - span[0] >= LATER]
+
+
+def gripper_changes(demos: Demos, which: int) -> list[int]:
+    """Steps at which the gripper has closed or begins to open, in one demonstration."""
+    fingers = [
+        i
+        for i, name in enumerate(demos.names)
+        if name.startswith("finger") and name.endswith(".position")
+    ]
+    opening = demos.states[which][:, fingers].sum(axis=1)
+    kernel = np.ones(SMOOTH) / SMOOTH
+    speed = np.convolve(np.pad(np.gradient(opening), SMOOTH // 2, mode="edge"), kernel, "valid")
+    fast, wide = CHANGING * np.abs(speed).max(), CHANGING * np.ptp(opening)
+    found = []
+    for sign in (-1, 1):
+        edges = np.diff(np.concatenate([[False], sign * speed > fast, [False]]).astype(int))
+        for first, last in np.flatnonzero(edges).reshape(-1, 2).tolist():
+            if abs(opening[last - 1] - opening[first]) > wide:
+                found.append(last if sign < 0 else first)
+    return sorted(min(max(step, 1), len(opening) - 2) for step in found)
+
+
+def _even(demos: Demos, count: int) -> NDArray[np.int64]:
+    """[N, count] steps."""
+    shares: Float = np.arange(1, count + 1) / (count + 1)
+    return np.rint(shares * demos.lengths[:, None]).astype(np.int64)

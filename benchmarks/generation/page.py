@@ -1,0 +1,340 @@
+"""Generation, references and policies as rows of figures and a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..measure import one, pick
+from ..policies.rates import p_value, wilson
+from ..report import number, table
+from .arms import EVENTS, FIVE, FLAGS, MORE, NONE, ONE, PHASES, SUBTASKS
+from .plan import CHANGED, PLAIN, REAL, TEN
+from .tasks import TASKS
+
+Rows = Sequence[dict[str, Any]]
+TITLES = {name: task.title for name, task in TASKS.items()}
+BASES = (TEN, REAL, FIVE)  # of policies: all arms are compared with each
+SHARE, RIGHT = 0.95, {10: 0.95, 5: 0.90}  # targets
+
+
+def generation(runs: Rows) -> list[dict[str, Any]]:
+    """A row for each variant, task and arm: the attempts of all sets of sources together."""
+    rows = []
+    for variant, task, arm in dict.fromkeys((r["variant"], r["task"], r["arm"]) for r in runs):
+        own = pick(runs, variant=variant, task=task, arm=arm)
+        outcomes = [run["successes"] for run in own if run["successes"]]
+        if outcomes:
+            rows.append(
+                {
+                    "study": "generation",
+                    "variant": variant,
+                    "task": task,
+                    "arm": arm,
+                    **_rate(outcomes),
+                    "sets": [float(np.mean(o)) for o in outcomes],
+                    "right": sum(bool(run["right"]) for run in own if run["successes"]),
+                    "seconds_per_attempt": sum(r["seconds"] for r in own if r["successes"])
+                    / sum(map(len, outcomes)),
+                }
+            )
+    return rows
+
+
+def policies(runs: Rows) -> list[dict[str, Any]]:
+    """A row for each task and arm: the episodes of all training seeds together."""
+    rows: list[dict[str, Any]] = []
+    for task, arm in dict.fromkeys((run["task"], run["arm"]) for run in runs):
+        own = sorted(pick(runs, task=task, arm=arm), key=lambda run: run["seed"])
+        outcomes = [run["unseen"] for run in own]
+        rows.append(
+            {
+                "study": "policies",
+                "task": task,
+                "arm": arm,
+                "demonstrations": own[0]["demonstrations"],
+                **_rate(outcomes),
+                "seeds": [float(np.mean(o)) for o in outcomes],
+            }
+        )
+    for row in rows:
+        for base in BASES:
+            row[f"p_{base.replace(' ', '_')}"] = _p_of_common(runs, row["task"], row["arm"], base)
+    return rows
+
+
+def _p_of_common(runs: Rows, task: str, arm: str, base: str) -> float | None:
+    """p of equal rates on the starts of the training seeds that both arms have; None without."""
+    mine, theirs = (
+        {run["seed"]: run["unseen"] for run in pick(runs, task=task, arm=a)} for a in (arm, base)
+    )
+    common = sorted(mine.keys() & theirs.keys())
+    if arm == base or not common:
+        return None
+    (a, n), (b, m) = (
+        (sum(sum(own[seed]) for seed in common), sum(len(own[seed]) for seed in common))
+        for own in (mine, theirs)
+    )
+    return p_value(a, b, n, m)
+
+
+def _rate(outcomes: Sequence[Sequence[bool]]) -> dict[str, Any]:
+    done, of = sum(map(sum, outcomes)), sum(map(len, outcomes))
+    low, high = wilson(done, of)
+    return {"successes": done, "attempts": of, "rate": done / of, "low": low, "high": high}
+
+
+def _p(row: dict[str, Any], other: dict[str, Any]) -> float:
+    return p_value(row["successes"], other["successes"], row["attempts"], other["attempts"])
+
+
+def text(about: dict[str, Any], plan: dict[str, Any], rows: Rows, missing: Sequence[str]) -> str:
+    """Everything that was measured."""
+    made, learned = pick(rows, study="generation"), pick(rows, study="policies")
+    references = pick(rows, study="references")
+    parts = [
+        "# From ten demonstrations to a policy",
+        f"{plan['sources']} demonstrations of ManiSkill's motion planners are cut into parts; each "
+        "part is moved to where its reference object lies in a new scene, and what succeeds is "
+        "kept (as MimicGen, Mandlekar et al. 2023). Arms differ in the cuts, and in who names the "
+        "references. `sub-tasks` is what the library finds. `simulator's flags` and "
+        f"`{ONE}` are told the references; the other arms choose them by the library's rule. "
+        f"`{EVENTS}` and `{PHASES}` cut at key states of the robot alone: poses of objects are "
+        "hidden from them.",
+        f"Measured {about['date']} with `{about['command']}` on {about['machine']['cpu']}, one "
+        "thread a process. Rates are percent with 95% intervals of Wilson over all attempts "
+        "together, which take attempts as independent; the rate of each set of sources, or "
+        "training seed, stands behind them.",
+        "![Generation and policies](generation.png)",
+    ]
+    if missing:
+        parts.append(f"Not run yet: {'; '.join(missing)}.")
+    for variant, title, words in (
+        (PLAIN, "Generation", "Sources as the planner made them."),
+        (
+            CHANGED,
+            "Generation from changed sources",
+            "The same sources with tempo between half and twice, two pauses, and noise of 0.5 mm "
+            "on the positions of the tool and the objects, in each step anew"
+            + (
+                f"; positions are averaged over {plan['smooth'][CHANGED]} steps."
+                if plan["smooth"][CHANGED] > 1
+                else "."
+            ),
+        ),
+    ):
+        own = pick(made, variant=variant)
+        if own:
+            parts += [f"## {title}", words, _generated(own), *verdicts(own)]
+    if references:
+        parts += ["## References", *_references(references, plan)]
+    for task in dict.fromkeys(row["task"] for row in learned):
+        parts += [f"## Policies: {TITLES[task]}", *_policies(pick(learned, task=task), plan)]
+    return "\n\n".join(parts)
+
+
+def _generated(rows: Rows) -> str:
+    """Tables of rates and of right references: a line for each arm, a column for each task."""
+    tasks, arms = (list(dict.fromkeys(row[name] for row in rows)) for name in ("task", "arm"))
+
+    def cell(row: dict[str, Any] | None) -> str:
+        return "-" if row is None else f"{_interval(row)}; {_percents(row['sets'])}"
+
+    def right(row: dict[str, Any] | None) -> str:
+        return "-" if row is None else f"{row['right']}/{len(row['sets'])}"
+
+    choosing = [arm for arm in arms if arm not in (FLAGS, ONE, NONE, MORE)]
+
+    head = ["arm", *(TITLES[task] for task in tasks)]
+    rates = [[arm, *(cell(one(rows, task=task, arm=arm)) for task in tasks)] for arm in arms]
+    sets = [[a, *(right(one(rows, task=task, arm=a)) for task in tasks)] for a in choosing]
+    most = max(row["attempts"] for row in rows)
+    least = min(row["attempts"] for row in rows)
+    return "\n\n".join(
+        [
+            f"{least:,} to {most:,} attempts a cell."
+            if least < most
+            else f"{most:,} attempts a cell.",
+            table(head, rates),
+            "Sets whose parts have the right references in the right order:",
+            table(head, sets),
+        ]
+    )
+
+
+def _interval(row: dict[str, Any]) -> str:
+    rate, low, high = (number(100 * row[name], 0) for name in ("rate", "low", "high"))
+    return f"{rate} ({low} to {high})"
+
+
+def _percents(rates: Sequence[float]) -> str:
+    return ", ".join(number(100 * rate, 0) for rate in rates)
+
+
+def compared(rows: Rows, arm: str, other: str) -> list[tuple[str, float, float]]:
+    """Tasks that have both arms: difference of rates, and p of equal ones."""
+    found = []
+    for task in dict.fromkeys(row["task"] for row in rows):
+        a, b = one(rows, task=task, arm=arm), one(rows, task=task, arm=other)
+        if a is not None and b is not None:
+            found.append((task, a["rate"] - b["rate"], _p(a, b)))
+    return found
+
+
+def holm(differences: Sequence[tuple[str, float, float]]) -> list[tuple[str, float, float]]:
+    """Those that are beyond the noise of attempts, 5% over all of them."""
+    shown = []
+    for rank, row in enumerate(sorted(differences, key=lambda row: row[2])):
+        if row[2] > 0.05 / (len(differences) - rank):
+            break
+        shown.append(row)
+    return shown
+
+
+def verdicts(rows: Rows) -> list[str]:
+    """Sub-tasks against the flags, and key states and sub-tasks against even cuts, in words."""
+    said = []
+    flags = [
+        (TITLES[task], difference, row["rate"], other["rate"])
+        for task, difference, _ in compared(rows, SUBTASKS, FLAGS)
+        for row in [one(rows, task=task, arm=SUBTASKS)]
+        for other in [one(rows, task=task, arm=FLAGS)]
+        if row is not None and other is not None
+    ]
+    if flags:
+        below = [f"{name} ({mine:.0%}, {theirs:.0%})" for name, _, mine, theirs in flags
+                 if mine < SHARE * theirs]  # fmt: skip
+        said.append(
+            f"Against the flags: `{SUBTASKS}` reaches {SHARE:.0%} of their rate on "
+            f"{len(flags) - len(below)} of {len(flags)} tasks"
+            + (f", and not on {', '.join(below)}." if below else ".")
+        )
+    for arm, name in ((EVENTS, "key states (events)"), (PHASES, "key states (phases)"),
+                      (SUBTASKS, "sub-tasks")):  # fmt: skip
+        differences = compared(rows, arm, FIVE)
+        if differences:
+            said.append(_verdict(name, differences))
+    return said
+
+
+def _verdict(name: str, differences: Sequence[tuple[str, float, float]]) -> str:
+    shown = holm(differences)
+    better = [f"{TITLES[task]} ({100 * d:+.0f})" for task, d, _ in shown if d > 0]
+    worse = [f"{TITLES[task]} ({100 * d:+.0f})" for task, d, _ in shown if d < 0]
+    if len(better) > len(worse):
+        answer = f"do better than five even cuts on {len(better)} and worse on {len(worse)}"
+    elif better or worse:
+        answer = f"do not beat five even cuts: better on {len(better)}, worse on {len(worse)}"
+    else:
+        answer = "do not differ from five even cuts"
+    lists = [
+        f"{word} on {', '.join(tasks)}"
+        for word, tasks in (("better", better), ("worse", worse))
+        if tasks
+    ]
+    mean = 100 * float(np.mean([d for _, d, _ in differences]))
+    return (
+        f"**Even cuts:** {name} {answer} of {len(differences)} tasks, beyond the noise of attempts "
+        f"(Holm, 5%){': ' + '; '.join(lists) if lists else ''}. Mean difference {mean:+.1f} points."
+    )
+
+
+def _references(rows: Rows, plan: dict[str, Any]) -> list[str]:
+    tasks, arms = (list(dict.fromkeys(row[name] for row in rows)) for name in ("task", "arm"))
+    said = [
+        f"{plan['drawn']} sets of ten and of five, drawn from {plan['fresh']} demonstrations of "
+        "seeds that chose nothing; sets share demonstrations. Right is: all parts have the right "
+        "objects in the right order, as written down from the planners' programs before."
+    ]
+    for variant in dict.fromkeys(row["variant"] for row in rows):
+        for size in dict.fromkeys(row["size"] for row in rows):
+            own = pick(rows, variant=variant, size=size)
+            lines = []
+            for arm in arms:
+                each = [one(own, task=task, arm=arm) for task in tasks]
+                cells = ["-" if row is None else f"{row['right']}/{row['sets']}" for row in each]
+                lines.append([arm, *cells])
+            said.append(f"### Sets of {size}, {variant}")
+            said.append(table(["arm", *(TITLES[task] for task in tasks)], lines))
+            mine = pick(own, arm=SUBTASKS)
+            below = [TITLES[r["task"]] for r in mine if r["right"] < RIGHT[size] * r["sets"]]
+            said.append(
+                f"`{SUBTASKS}` is right in at least {RIGHT[size]:.0%} of the sets on "
+                f"{len(mine) - len(below)} of {len(mine)} tasks"
+                + (f", and not on {', '.join(below)}. " if below else ". ")
+                + f"{sum(r['sets'] - r['certain'] for r in mine)} of {sum(r['sets'] for r in mine)}"
+                f" are said to be uncertain; {sum(r['certain_and_wrong'] for r in mine)} are wrong "
+                "without being said to be."
+            )
+            wrong = [
+                f"{TITLES[r['task']]}: {', '.join(f'{k} ({v})' for k, v in r['wrong'].items())}"
+                for r in mine
+                if r["wrong"]
+            ]
+            if wrong:
+                said.append("Wrong: " + "; ".join(wrong) + ".")
+    cuts = [
+        f"{TITLES[r['task']]} {number(100 * r['right_cuts'], 0)}"
+        for r in pick(rows, arm=SUBTASKS, size=10, variant=PLAIN)
+        if r["right_cuts"] is not None
+    ]
+    if cuts:
+        said.append(
+            f"First cuts of `{SUBTASKS}` while the object is held by the flag (percent of "
+            f"demonstrations, sets of ten, plain): {', '.join(cuts)}."
+        )
+    return said
+
+
+def _policies(rows: Rows, plan: dict[str, Any]) -> list[str]:
+    settings = plan["policy"]
+
+    def p(row: dict[str, Any], base: str) -> str:
+        value = row[f"p_{base.replace(' ', '_')}"]
+        if value is None:
+            return "-"
+        return "< 0.001" if value < 0.001 else number(value, 3)
+
+    head = ["data", "demonstrations", "success", *(f"p, {base}" for base in BASES)]
+    lines = [
+        [
+            row["arm"],
+            str(row["demonstrations"]),
+            f"{number(100 * row['rate'], 1)} ({number(100 * row['low'], 0)} to "
+            f"{number(100 * row['high'], 0)}; {_percents(row['seeds'])})",
+            *(p(row, base) for base in BASES),
+        ]
+        for row in rows
+    ]
+    said = [
+        f"Behaviour cloning as in [the policies](policies.md), {settings['steps']:,} steps, key "
+        f"states without weight; {plan['episodes']} unseen starts a training seed. Data: "
+        f"the {plan['sources']} sources, and the successes of {TASKS[rows[0]['task']].attempts} "
+        "attempts from them (or as many as the name says). p is that of the same rate (two-sided, "
+        "episodes as independent, on the starts that both have).",
+        table(head, lines),
+    ]
+    mine, alone, real = (one(rows, arm=arm) for arm in (SUBTASKS, TEN, REAL))
+    if mine and alone:
+        apart = mine["low"] > alone["high"]
+        said.append(
+            f"`{SUBTASKS}` is {100 * (mine['rate'] - alone['rate']):+.0f} points from `{TEN}`, "
+            f"intervals {'apart' if apart else 'not apart'}"
+            + (
+                f", and {100 * (mine['rate'] - real['rate']):+.0f} from {real['demonstrations']} "
+                f"real demonstrations (p {p(mine, REAL)})."
+                if real
+                else "."
+            )
+        )
+    for arm in (SUBTASKS, EVENTS, PHASES):
+        row, even = one(rows, arm=arm), one(rows, arm=FIVE)
+        if row and even and row["p_five_even_cuts"] is not None:
+            differ = "differ" if row["p_five_even_cuts"] < 0.05 else "do not differ"
+            said.append(
+                f"**Even cuts:** policies of `{arm}` {differ} from those of `{FIVE}`: "
+                f"{100 * (row['rate'] - even['rate']):+.1f} points, p {p(row, FIVE)}."
+            )
+    return said

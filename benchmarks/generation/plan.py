@@ -1,0 +1,85 @@
+"""What is run: tasks, arms, sets of sources, policies, and how many of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .arms import (
+    ARMS,
+    EVENTS,
+    FIVE,
+    FLAGS,
+    GRIPPER,
+    MORE,
+    ONE,
+    PHASES,
+    RANDOM,
+    SUBTASKS,
+)
+from .tasks import TASKS
+
+PLAIN, CHANGED = "plain", "changed"
+TEN, REAL = "ten alone", "300 real"
+
+PLAN: dict[str, Any] = {
+    "tasks": list(TASKS),
+    "arms": list(ARMS),
+    "sources": 10,
+    "sets": {PLAIN: 3, CHANGED: 1},
+    "smooth": {PLAIN: 1, CHANGED: 9},  # steps over which sources are averaged
+    "attempts": 300,  # with the sources that policies learn from
+    "fewer": 40,  # with all others
+    "more": 1000,
+    "fresh": 60,
+    "drawn": 30,
+    "policy_tasks": ["pick", "stack"],
+    # The most important first: a run that is stopped has these.
+    "policy_arms": [
+        TEN,
+        SUBTASKS,
+        FLAGS,
+        REAL,
+        FIVE,
+        EVENTS,
+        MORE,
+        GRIPPER,
+        ONE,
+        RANDOM,
+        PHASES,
+    ],
+    "real": 300,
+    # Those of benchmarks.policies, chosen there by other arms and on other starts.
+    "policy": {
+        "steps": 6000,
+        "batch": 128,
+        "chunk": 16,
+        "executed": 8,
+        "noise": 0.03,
+        "weight": 0.0,
+    },
+    "seeds": 3,
+    "episodes": 100,
+    "limit": {"pick": 150, "stack": 200},
+    "rollouts": 100,
+    "recorded": [["pick", TEN], ["pick", SUBTASKS]],
+}
+QUICK = {
+    **PLAN,
+    "tasks": ["pick"],
+    "arms": [SUBTASKS, FIVE],
+    "sets": {PLAIN: 1},
+    "attempts": 5,
+    "fewer": 5,
+    "more": 5,
+    "fresh": 12,
+    "drawn": 2,
+    "policy_tasks": ["pick"],
+    "policy_arms": [TEN, SUBTASKS],
+    "real": 12,
+    "policy": {**PLAN["policy"], "steps": 50, "width": 32},
+    "seeds": 1,
+    "episodes": 2,
+    "limit": {"pick": 30},
+    "rollouts": 2,
+    "recorded": [],
+}

@@ -1,0 +1,107 @@
+"""Are the references right? Sets of ten and of five from demonstrations that chose nothing.
+
+    .venv-maniskill/bin/python -m benchmarks.generation.references build/generation plan.json
+
+What is right was written down before (`tasks.py`). Sets are drawn at random, without replacement
+within a set, from demonstrations of a task of its own seeds; sets share demonstrations.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from time import time
+from typing import Any
+
+import numpy as np
+
+from infoatlas_rt import Pose
+
+from . import sources
+from .arms import ARMS, EVENTS, FIVE, GRIPPER, PHASES, SUBTASKS, TOOL
+from .tasks import GRASP, TASKS, Task
+
+FIRST = 5000  # reset seed of these demonstrations
+SIZES = (10, 5)
+COMPARED = (SUBTASKS, EVENTS, PHASES, GRIPPER, FIVE)
+EARLY = 2  # steps before the flag of a grasp at which a cut still counts as right
+
+
+def examine(task: str, everything: sources.Demos, plan: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each arm, variant and size of set."""
+    about, rows = TASKS[task], []
+    measured = [TOOL, *(name for name, where in about.objects.items() if isinstance(where, Pose))]
+    variants = {"plain": everything, "changed": sources.changed(everything, measured, 0)}
+    for variant in plan["sets"]:
+        for size in SIZES:
+            rng = np.random.default_rng(size)
+            sets = [rng.permutation(len(everything))[:size] for _ in range(plan["drawn"])]
+            for arm in COMPARED:
+                start, found, certain, cuts = time(), [], [], []
+                for number, which in enumerate(sets):
+                    demos = variants[variant].take(np.sort(which))
+                    parts = ARMS[arm](about, demos, number)
+                    found.append(tuple(part.reference for part in parts.parts))
+                    certain.append(not parts.warnings)
+                    if about.is_right(found[-1]):
+                        cuts.append(right_cuts(about, demos, [part.end for part in parts.parts]))
+                right = [about.is_right(one) for one in found]
+                wrong = [
+                    " > ".join(one) for one, good in zip(found, right, strict=True) if not good
+                ]
+                rows.append(
+                    {
+                        "study": "references",
+                        "task": task,
+                        "arm": arm,
+                        "variant": variant,
+                        "size": size,
+                        "sets": len(sets),
+                        "right": sum(right),
+                        "certain": sum(certain),
+                        "certain_and_wrong": sum(
+                            sure and not good for sure, good in zip(certain, right, strict=True)
+                        ),
+                        "right_cuts": float(np.mean(cuts)) if cuts else None,
+                        "wrong": {one: wrong.count(one) for one in dict.fromkeys(wrong)},
+                        "seconds": (time() - start) / len(sets),
+                    }
+                )
+    return rows
+
+
+def right_cuts(task: Task, demos: sources.Demos, ends: list[Any]) -> float:
+    """Share of demonstrations in which the first part ends while the object is held."""
+    if task.cuts[0][0] != GRASP:
+        return float("nan")
+    good = []
+    for i, flag in enumerate(demos.flags["is_grasped"]):
+        steps = np.flatnonzero(flag)
+        good.append(bool(len(steps)) and steps[0] - EARLY <= ends[0][i] <= steps[-1] + 1)
+    return float(np.mean(good))
+
+
+def main() -> None:
+    from examples.maniskill.generation.collect import collect  # needs the simulator
+
+    folder, plan = Path(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
+    out = folder / "references"
+    out.mkdir(parents=True, exist_ok=True)
+    for task in plan["tasks"]:
+        environment = TASKS[task].environment
+        path, fresh = out / f"{task}.json", out / f"{environment}.npz"
+        if path.exists():
+            continue
+        if not fresh.exists():
+            collect(environment, plan["fresh"], out, first_seed=FIRST)
+        rows = examine(task, sources.read(fresh), plan)
+        path.write_text(json.dumps(rows), encoding="utf-8")
+        own = [row for row in rows if row["arm"] == SUBTASKS]
+        print(
+            task, *(f"{r['variant']} {r['size']}: {r['right']}/{r['sets']}" for r in own), sep="; "
+        )
+
+
+if __name__ == "__main__":
+    main()

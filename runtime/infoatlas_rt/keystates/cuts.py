@@ -1,0 +1,103 @@
+"""Cuts: steps at which parts of a demonstration may begin and end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int = NDArray[np.int64]
+
+PRESENT = 0.7  # share of the demonstrations that have a cut
+END = "end"
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """Steps that may separate parts.
+
+    Attributes
+    ----------
+    steps : [N, C] masked array of int64
+        Recorded steps, columns by their median place; masked where a demonstration has none.
+    labels : tuple of C str
+        What each one is, as "cube begins to move".
+    lengths : [N] int64
+        Recorded steps of each demonstration.
+    """
+
+    steps: Any
+    labels: tuple[str, ...]
+    lengths: Int
+
+    def in_order(self) -> Cuts:
+        """The same cuts; steps that break the order of the columns are masked."""
+        steps = np.ma.array(self.steps, copy=True)
+        newest = np.zeros(len(self.lengths), np.int64)
+        for column in range(steps.shape[1]):
+            own = np.ma.filled(steps[:, column], -1)
+            bad = own < newest
+            steps[bad, column] = np.ma.masked
+            newest = np.where(bad, newest, own)
+        return Cuts(steps, self.labels, self.lengths)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether most demonstrations have each cut in the order of the columns."""
+        there = ~np.ma.getmaskarray(self.steps)
+        kept = ~np.ma.getmaskarray(self.in_order().steps)
+        return bool((kept.sum(axis=0) >= PRESENT * there.sum(axis=0)).all())
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Demonstrations that have each cut, with their beginning and end [N, C + 2]."""
+        there = ~np.ma.getmaskarray(self.steps)
+        return np.pad(there, ((0, 0), (1, 1)), constant_values=True)
+
+    def filled(self) -> Int:
+        """Steps with beginning and end [N, C + 2]; a missing cut is where the next one is."""
+        n, count = self.steps.shape
+        steps = np.zeros((n, count + 2), np.int64)
+        steps[:, -1] = self.lengths
+        own = np.ma.filled(self.steps, -1)
+        for j in range(count, 0, -1):
+            steps[:, j] = np.where(own[:, j - 1] < 0, steps[:, j + 1], own[:, j - 1])
+        return steps
+
+    def spans(self) -> list[tuple[str, Int, Int]]:
+        """What ends each part, its start and its end [N]; the last part ends the demonstration.
+
+        A part begins at the demonstration's own cut before its end, in whatever order.
+        """
+        ends = np.column_stack([np.ma.filled(self.steps, -1), self.lengths])
+        found = []
+        for j, label in enumerate((*self.labels, END)):
+            end = ends[:, j]
+            # Of two cuts at one step, the later column has the empty part.
+            earlier = (ends < end[:, None]) | (
+                (ends == end[:, None]) & (np.arange(len(ends.T)) < j)
+            )
+            start = np.where(earlier, ends, 0).max(axis=1)
+            found.append((label, np.where(end < 0, 0, start), np.maximum(end, 0)))
+        return found
+
+
+def make_cuts(steps: Any, labels: Sequence[str], lengths: Int, present: float = PRESENT) -> Cuts:
+    """Cuts that at least the share `present` of the demonstrations has.
+
+    Parameters
+    ----------
+    steps : [N, C] masked array of int64
+    labels : sequence of C str
+    lengths : [N] int64
+    """
+    steps = np.ma.array(steps, dtype=np.int64).reshape(len(lengths), len(labels))
+    kept = np.flatnonzero((~np.ma.getmaskarray(steps)).mean(axis=0) >= present)
+    place: Any = np.ma.median(  # type: ignore[no-untyped-call]
+        steps[:, kept] / np.maximum(lengths - 1, 1)[:, None], axis=0
+    )
+    order = kept[np.argsort(np.ma.filled(place, 1.0), kind="stable")]
+    return Cuts(steps[:, order], tuple(labels[j] for j in order.tolist()), lengths)

@@ -1,0 +1,243 @@
+"""The reference object of a part: information between where it ends and where each object lies.
+
+A part that is about an object ends at a place that follows the object: over the demonstrations,
+the end varies less in the object's frame than in the world. Half the log-ratio of the variances is
+the mutual information of a Gaussian model in which the end is the object's pose plus noise. It
+needs few demonstrations, because it fits no slope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .poses import Track
+from .subtasks import WORLD
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+FLOOR = 0.003  # m: smaller spreads are not told apart
+DISPLACED = 0.010  # m: the object has been moved
+FEWEST = 4  # demonstrations, or half of them
+STEPS = 2  # of a part
+CONCENTRATED = 0.9  # resultant length of angles that are one angle and noise
+TURNS = {1: "pose", 2: "half turns", 4: "quarter turns"}
+BETTER = 0.3  # of the circular variance in the world, for an orientation to count
+ANGLE = 0.05  # rad: smaller spreads are not told apart
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Information about where a part ends.
+
+    Attributes
+    ----------
+    nats : dict of str to float
+        Of each possible reference; "world" has 0.
+    left_out : dict of str to [n] float64
+        The same without each demonstration.
+    held : str
+        Object that the tool carries, or "".
+    rows : [n] int64
+        Demonstrations that were used.
+    place : [n, 3] float64
+        Where the part ends: the tool's place, or the carried object's.
+    """
+
+    nats: dict[str, float]
+    left_out: dict[str, Float]
+    held: str
+    rows: Int
+    place: Float
+
+    def best(self) -> str:
+        """The reference with the most information."""
+        return max(self.nats, key=lambda name: self.nats[name])
+
+    def stderr(self, one: str, other: str) -> float:
+        """Jackknife standard error of the difference, nats."""
+        difference = self.left_out[one] - self.left_out[other]
+        n = len(difference)
+        return float(np.sqrt((n - 1) / n * ((difference - difference.mean()) ** 2).sum()))
+
+
+def evidence(
+    tool: Sequence[Track],
+    objects: Mapping[str, Sequence[Track]],
+    start: Int,
+    end: Int,
+    there: NDArray[np.bool_],
+) -> Evidence | None:
+    """Information between the end of a part and each object's pose at its start.
+
+    Parameters
+    ----------
+    tool : sequence of N Track
+    objects : dict of str to sequence of N Track
+    start, end : [N] int64
+        Steps, `end` excluded.
+    there : [N] bool
+        Demonstrations that have both cuts.
+
+    Returns
+    -------
+    Evidence, or None
+        None if too few demonstrations have the part.
+    """
+    rows = np.flatnonzero(there & (end - start >= STEPS))
+    if len(rows) < max(FEWEST, len(start) / 2):
+        return None
+    first, last = start[rows], end[rows] - 1
+    held = carried(tool, objects, rows, first, last)
+    places = [(_at(tool, rows, last), _at(tool, rows, first))]
+    if held:
+        places.append((_at(objects[held], rows, last), _at(objects[held], rows, first)))
+    # All demonstrations, then without each of them.
+    subsets = np.vstack([np.ones(len(rows), bool), ~np.eye(len(rows), dtype=bool)])
+    nats, best_place = {WORLD: np.zeros(len(subsets))}, places[0][0]
+    most = -np.inf
+    for name, tracks in objects.items():
+        lies, turned = _at(tracks, rows, first), _turned(tracks, rows, first)
+        begun = np.linalg.norm(lies - _at(tracks, rows, np.zeros_like(first)), axis=1)
+        if name == held and np.median(begun) > DISPLACED:
+            continue  # it is where the tool has taken it
+        gains = []
+        for place, before in places:
+            own = [place - lies]
+            if turned is not None:
+                own.append(np.einsum("nji,nj->ni", turned, place - lies))
+            world = np.minimum(_spread(place, subsets), _spread(place - before, subsets))
+            gains.append(0.5 * (world - np.min([_spread(p, subsets) for p in own], axis=0)))
+        chosen = int(np.argmax([gain[0] for gain in gains]))
+        nats[name] = gains[chosen]
+        if gains[chosen][0] > most:
+            most, best_place = gains[chosen][0], places[chosen][0]
+    return Evidence(
+        {name: float(values[0]) for name, values in nats.items()},
+        {name: values[1:] for name, values in nats.items()},
+        held,
+        rows,
+        best_place,
+    )
+
+
+def carried(
+    tool: Sequence[Track], objects: Mapping[str, Sequence[Track]], rows: Int, first: Int, last: Int
+) -> str:
+    """The object that moves with the tool in most demonstrations, for the longest time; or ""."""
+    found, longest = "", 0.0
+    for name, tracks in objects.items():
+        with_it, times = [], []
+        for i, a, b in zip(rows.tolist(), first.tolist(), last.tolist(), strict=True):
+            p = tracks[i].position[a : b + 1]
+            way = float(np.linalg.norm(p[-1] - p[0]))
+            # From where the object has left its place to where it comes to the last one.
+            left = a + int((np.linalg.norm(p - p[0], axis=1) > FLOOR).argmax())
+            come = a + int((np.linalg.norm(p - p[-1], axis=1) < FLOOR).argmax())
+            turn = _within(tool[i], tracks[i], come) - _within(tool[i], tracks[i], left)
+            with_it.append(way > DISPLACED and float(np.linalg.norm(turn)) < 0.5 * way)
+            times.append(come - left)
+        if np.mean(with_it) > 0.5 and np.median(times) > longest:
+            found, longest = name, float(np.median(times))
+    return found
+
+
+def orientation(
+    tool: Sequence[Track],
+    reference: Sequence[Track] | None,
+    rows: Int,
+    first: Int,
+    last: Int,
+    held: Sequence[Track] | None = None,
+) -> str:
+    """What of the reference's orientation the tool follows at the end of a part.
+
+    The heading of the tool relative to the reference, about the vertical, is compared over the
+    demonstrations, up to turns of a half and of a quarter.
+
+    Parameters
+    ----------
+    tool, reference : sequence of N Track
+    rows : [n] int64
+        Demonstrations that have the part.
+    first, last : [n] int64
+        Its first and last step in these.
+    held : sequence of N Track, optional
+        The carried object: it or the tool is compared, whichever follows the reference more.
+
+    Returns
+    -------
+    {"position", "pose", "half turns", "quarter turns"}
+    """
+    if reference is None:
+        return "position"
+    theirs = _heading(reference, rows, first)
+    found = []
+    for body in (tool, held):
+        own = None if body is None else _heading(body, rows, last)
+        if own is None or theirs is None:
+            continue
+        for turns, name in TURNS.items():
+            floor = (ANGLE * turns) ** 2 / 2
+            relative, world = (
+                1 - _concentration(angles, turns) + floor for angles in (own - theirs, own)
+            )
+            if relative < 1 - CONCENTRATED + floor and relative < BETTER * world:
+                found.append((turns, name))
+                break
+    return min(found)[1] if found else "position"
+
+
+def _spread(place: Float, subsets: NDArray[np.bool_]) -> Float:
+    """Sum over axes of the log of the variance, with a floor, in each subset [1 + n]."""
+    weights = subsets / subsets.sum(axis=1, keepdims=True)
+    centre = place.mean(axis=0)
+    mean = weights @ (place - centre)
+    square = weights @ (place - centre) ** 2
+    count = subsets.sum(axis=1, keepdims=True)
+    variance = np.maximum(square - mean**2, 0.0) * count / (count - 1)
+    return np.asarray(np.log(variance + FLOOR**2).sum(axis=1))
+
+
+def _at(tracks: Sequence[Track], rows: Int, steps: Int) -> Float:
+    return np.array(
+        [tracks[i].position[s] for i, s in zip(rows.tolist(), steps.tolist(), strict=True)]
+    )
+
+
+def _turned(tracks: Sequence[Track], rows: Int, steps: Int) -> Float | None:
+    """Rotations [n, 3, 3] at the steps, or None."""
+    found = []
+    for i, s in zip(rows.tolist(), steps.tolist(), strict=True):
+        rotation = tracks[i].rotation
+        if rotation is None:
+            return None
+        found.append(rotation[s])
+    return np.array(found)
+
+
+def _within(tool: Track, body: Track, step: int) -> Float:
+    """Place of a body in the tool's frame; without an orientation, relative to its place."""
+    away = body.position[step] - tool.position[step]
+    return away if tool.rotation is None else np.asarray(tool.rotation[step].T @ away)
+
+
+def _heading(tracks: Sequence[Track], rows: Int, steps: Int) -> Float | None:
+    """Turn about the vertical from the first of the demonstrations to each [n], radians.
+
+    The rotation about z that is nearest to R_i R_0^T: it does not depend on which of the body's
+    axes are horizontal.
+    """
+    rotations = _turned(tracks, rows, steps)
+    if rotations is None:
+        return None
+    m = rotations @ rotations[0].T
+    return np.asarray(np.arctan2(m[:, 1, 0] - m[:, 0, 1], m[:, 0, 0] + m[:, 1, 1]))
+
+
+def _concentration(angles: Float, turns: int) -> float:
+    return float(np.abs(np.exp(1j * turns * angles).mean()))

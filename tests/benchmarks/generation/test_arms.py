@@ -1,0 +1,111 @@
+"""Who cuts where, and what the parts are about."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from benchmarks.generation import arms
+from benchmarks.generation.references import right_cuts
+from benchmarks.generation.tasks import GRASP, RELEASE, TASKS, WORLD
+
+from .made import HOLD, TASK, demos
+
+
+@pytest.fixture(scope="module")
+def made():
+    return demos()
+
+
+@pytest.fixture(scope="module")
+def found(made):
+    return {name: arm(TASK, made, 0) for name, arm in arms.ARMS.items()}
+
+
+@pytest.mark.parametrize("name", arms.ARMS)
+def test_parts_cover_the_demonstrations(found, made, name):
+    parts = found[name].parts
+    assert (parts[0].start == 0).all() and (parts[-1].end == made.lengths).all()
+    for one, next_one in pairwise(parts):
+        assert (one.end == next_one.start).all()
+        assert one.reference != next_one.reference  # neighbours are merged
+
+
+@pytest.mark.parametrize("name", [arms.SUBTASKS, arms.FLAGS, arms.GRIPPER, arms.FIVE, arms.ONE])
+def test_right_references(found, name):
+    assert TASK.is_right(tuple(part.reference for part in found[name].parts))
+    assert found[name].parts[-1].held == "cube"
+
+
+def test_no_cut(found):
+    (part,) = found[arms.NONE].parts
+    assert (part.reference, part.held) == ("cube", "")
+
+
+def test_cuts(found, made):
+    grasps = np.array([np.flatnonzero(flag)[0] for flag in made.flags["is_grasped"]])
+    first = {name: found[name].parts[0].end for name in found}
+    assert (first[arms.FLAGS] == grasps + arms.LATER).all()
+    assert (np.abs(first[arms.GRIPPER] - grasps) <= 2).all()  # where the gripper has closed
+    assert (first[arms.ONE] == np.rint(made.lengths / 2)).all()
+    shares = first[arms.FIVE] / made.lengths
+    assert np.ptp(shares) < 0.02
+    assert np.ptp(first[arms.RANDOM] / made.lengths) > 0.1
+    assert right_cuts(TASK, made, [first[arms.FLAGS]]) == 1.0
+    assert right_cuts(TASK, made, [grasps - HOLD]) == 0.0
+
+
+def test_gripper(made):
+    changes = arms.gripper_changes(made, 0)
+    flag = np.flatnonzero(made.flags["is_grasped"][0])
+    assert len(changes) == 2
+    assert abs(changes[0] - flag[0]) <= 2 and abs(changes[1] - flag[-1]) <= 2
+
+
+def test_key_states_do_not_see_objects(made):
+    """Where objects are changes which parts are about them, and not where cuts are proposed."""
+    hidden = arms.discover(made, ("cube", "goal"), k=8, method="events")
+    columns = [i for i, name in enumerate(made.names) if "cube" in name or "goal" in name]
+    other = [states.copy() for states in made.states]
+    for states in other:
+        states[:, columns] += np.random.default_rng(0).standard_normal((len(states), len(columns)))
+    again = arms.discover(
+        replace(made, states=tuple(other)), ("cube", "goal"), k=8, method="events"
+    )
+    assert np.array_equal(hidden.steps.filled(-1), again.steps.filled(-1))
+
+
+def test_grasps_of_a_flag(made):
+    flag = np.zeros(60, bool)
+    flag[10:20] = flag[22:30] = flag[40:50] = flag[58] = True  # a gap, and a touch
+    assert arms.runs(flag) == [(10, 30), (40, 50)]
+    some = replace(made.take([0]), flags={"is_grasped": (flag,)})
+    assert arms.flagged(some, GRASP, "cube").tolist() == [10]
+    assert arms.flagged(some, RELEASE, "cube").tolist() == [30]
+    named = replace(some, flags={**some.flags, "grasped_cube": (np.zeros(60, bool),)})
+    assert arms.flagged(named, GRASP, "cube").tolist() == [-1]  # its own flag
+    assert arms.flagged(named, GRASP, "other").tolist() == [10]
+
+
+def test_a_demonstration_without_a_grasp_has_no_part_that_ends_there(made):
+    flags = [flag.copy() for flag in made.flags["is_grasped"]]
+    flags[4][:] = False
+    parts = arms.by_flags(TASK, replace(made, flags={"is_grasped": tuple(flags)}), 0).parts
+    assert parts[0].start[4] == parts[0].end[4] == parts[1].start[4] == 0
+    assert parts[1].end[4] == made.lengths[4]
+    assert (parts[0].end[:4] > 0).all()
+
+
+def test_right_of_tasks():
+    assert TASKS["pick"].is_right(("cube", "goal"))
+    assert not TASKS["pick"].is_right(("cube",))
+    assert not TASKS["pick"].is_right(("cube", "goal", WORLD))
+    assert TASKS["pull"].is_right(("hook", "cube", WORLD))
+    assert not TASKS["pull"].is_right(("hook", "cube", "hook"))
+    for last in ("cube_a", "cube_b"):
+        assert TASKS["pyramid"].is_right(("cube_a", "cube_b", "cube_c", last))
+    for task in TASKS.values():
+        assert task.is_right(task.told)
+        assert len(task.told) == len(task.held) == len(task.cuts) + 1
+        assert set(task.told) | set(task.held) <= {*task.objects, WORLD, ""}

@@ -1,0 +1,124 @@
+"""The plan, what policies learn from, and what the page says of the figures."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.generation import __main__ as command, page, picture, policies, run, sources
+from benchmarks.generation.arms import ARMS, EVENTS, FIVE, FLAGS, MORE, PHASES, SUBTASKS, slug
+from benchmarks.generation.plan import CHANGED, PLAIN, PLAN, QUICK, REAL, TEN
+from benchmarks.generation.references import examine
+
+from .made import TASK, demos
+
+ABOUT = {"date": "2026-11-25", "command": "this", "machine": {"cpu": "a CPU"}}
+
+
+@pytest.mark.parametrize("plan", [PLAN, QUICK])
+def test_jobs(plan):
+    jobs = list(run.jobs(plan))
+    assert len({job.name for job in jobs}) == len(jobs)
+    assert {job.arm for job in jobs} == set(plan["arms"]) <= set(ARMS)
+    made = [job for job in jobs if job.set == 0 and job.variant == PLAIN]
+    assert jobs[: len(made)] == made and jobs[0].task in plan["policy_tasks"]
+    for task, arm, _ in policies.jobs(plan):
+        assert arm in (TEN, REAL) or run.Job(task, arm, 0, PLAIN) in made
+    assert [job[2] for job in policies.jobs(plan)] == sorted(job[2] for job in policies.jobs(plan))
+
+
+def test_what_policies_learn_from(tmp_path):
+    real, more = demos(12), demos(3, seed=1)
+    assert policies.data(tmp_path, "pick", TEN, 10) is None
+    sources.write(real, tmp_path / "real" / "pick.npz")
+    assert len(policies.data(tmp_path, "pick", REAL, 10).lengths) == 12
+    assert len(policies.data(tmp_path, "pick", TEN, 10).lengths) == 10
+    assert policies.data(tmp_path, "pick", SUBTASKS, 10) is None
+    path = tmp_path / "data" / f"pick-{slug(SUBTASKS)}.npz"
+    sources.write(more, path)
+    both = policies.data(tmp_path, "pick", SUBTASKS, 10)
+    assert both.lengths.tolist() == [*real.lengths[:10], *more.lengths]
+    assert len(both.states) == len(both.actions) == both.lengths.sum()
+    sources.write(sources.replace(more, names=more.names[::-1]), path)
+    with pytest.raises(ValueError, match="columns"):
+        policies.data(tmp_path, "pick", SUBTASKS, 10)
+
+
+def test_rows_of_references(monkeypatch):
+    from benchmarks.generation import references
+
+    monkeypatch.setattr(references, "COMPARED", (SUBTASKS, FIVE))
+    monkeypatch.setitem(references.TASKS, "pick", TASK)
+    plan = {"variants": [PLAIN, CHANGED], "drawn": 2}
+    rows = examine("pick", demos(12), plan)
+    assert len(rows) == 2 * 2 * 2
+    own = [row for row in rows if row["arm"] == SUBTASKS and row["variant"] == PLAIN]
+    assert all(row["right"] == row["sets"] == 2 and not row["wrong"] for row in own)
+    assert all(row["right_cuts"] > 0.8 for row in own)
+    other = replace(TASK, right=(("goal",), ("cube",)))
+    monkeypatch.setitem(references.TASKS, "pick", other)
+    wrong = examine("pick", demos(12), {"variants": [PLAIN], "drawn": 2})
+    assert wrong[0]["right"] == 0 and wrong[0]["wrong"] == {"cube > goal": 2}
+
+
+def write(folder, rates, learned):
+    rng = np.random.default_rng(0)
+
+    def outcomes(rate, number):
+        return (rng.permutation(number) < round(rate * number)).tolist()
+
+    for name in ("runs", "policies", "references"):
+        (folder / name).mkdir()
+    for arm, rate in rates.items():
+        for number in range(3):
+            for task in ("pick", "stack"):
+                row = {"task": task, "arm": arm, "set": number, "variant": PLAIN, "right": True,
+                       "successes": outcomes(rate, 100), "seconds": 9.0}  # fmt: skip
+                (folder / "runs" / f"{task}-{slug(arm)}-{number}.json").write_text(json.dumps(row))
+    for arm, rate in learned.items():
+        for seed in range(3):
+            row = {"task": "pick", "arm": arm, "seed": seed, "unseen": outcomes(rate, 100),
+                   "demonstrations": 300}  # fmt: skip
+            (folder / "policies" / f"pick-{slug(arm)}-{seed}.json").write_text(json.dumps(row))
+
+
+def test_page(tmp_path):
+    write(
+        tmp_path,
+        {SUBTASKS: 0.95, EVENTS: 0.8, PHASES: 0.62, FLAGS: 0.97, FIVE: 0.6},
+        {TEN: 0.02, SUBTASKS: 0.6, FIVE: 0.58, REAL: 0.45},
+    )
+    rows, runs, missing = command.results(tmp_path, PLAN)
+    text = page.text(ABOUT, PLAN, rows, missing)
+    assert len(runs) == 5 * 3 * 2 + 4 * 3
+    assert "| sub-tasks | 95 (92 to 97); 95, 95, 95 |" in text
+    assert "reaches 95% of their rate on 2 of 2 tasks." in text
+    assert (
+        "key states (events) do better than five even cuts on 2 and worse on 0 of 2 tasks" in text
+    )
+    assert "key states (phases) do not differ from five even cuts of 2 tasks" in text
+    assert "`sub-tasks` is +58 points from `ten alone`, intervals apart" in text
+    assert "policies of `sub-tasks` do not differ from those of `five even cuts`: +2.0" in text
+    assert "generation on PegInsertionSide (all)" in missing
+    assert f"generation on PickCube ({MORE}, " in "; ".join(missing)
+    assert "nan" not in text and "None" not in text
+    figure = picture.picture(rows)
+    assert len(figure.axes) == 2
+
+
+def test_worse_than_even_cuts(tmp_path):
+    write(tmp_path, {SUBTASKS: 0.5, EVENTS: 0.3, FLAGS: 0.9, FIVE: 0.6}, {})
+    rows, _, _ = command.results(tmp_path, PLAN)
+    text = page.text(ABOUT, PLAN, rows, [])
+    assert "reaches 95% of their rate on 0 of 2 tasks, and not on PickCube (50%, 90%)" in text
+    assert "key states (events) do not beat five even cuts: better on 0, worse on 2 of 2" in text
+
+
+def test_p_on_common_starts():
+    runs = [
+        {"task": "pick", "arm": arm, "seed": seed, "unseen": [done] * 10, "demonstrations": 1}
+        for arm, seed, done in ((TEN, 0, True), (TEN, 1, False), (SUBTASKS, 0, True))
+    ]
+    row = page.one(page.policies(runs), arm=SUBTASKS)
+    assert row["p_ten_alone"] == 1.0 and row["p_300_real"] is None
