@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
@@ -43,7 +44,8 @@ def collect(task: str, number: int, out: Path, first_seed: int = 0) -> Path:
         solve = importlib.import_module(module, __package__).solve
     else:
         solve = importlib.import_module(f"{SOLUTIONS}.{module}").solve
-    episodes, seeds = [], []
+    episodes: list[tuple[Any, Any, Any]] = []
+    seeds: list[int] = []
     with tqdm(total=number, desc=task, file=sys.stderr) as bar:
         for seed in range(first_seed, first_seed + TRIES * number):
             if len(episodes) == number:

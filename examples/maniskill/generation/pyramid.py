@@ -19,7 +19,7 @@ from mani_skill.examples.motionplanning.panda.motionplanner import PandaArmMotio
 FINGERS = 0.025  # length of the fingers, m
 # From cube B to cube A, towards the robot, m: cubes of 40 mm in any turn do not touch, and 62 mm
 # is the most that counts as beside.
-BESIDE = np.array([-0.05, 0.0, 0.0])
+BESIDE = np.array([-0.047, 0.0, 0.0])
 ROOM = 0.065  # m, that cube C has to leave
 ABOVE = 0.1  # m, of a lift
 DOWN = np.array([0.0, 0.0, -1.0])
@@ -76,7 +76,7 @@ def _take(env: Any, planner: Any, cube: Any) -> bool:
     planner.close_gripper()
     if not env.agent.is_grasping(cube).item():
         return False
-    return planner.move_to_pose_with_screw(_lifted(env)) != -1
+    return bool(planner.move_to_pose_with_screw(_lifted(env)) != -1)
 
 
 def _put(env: Any, planner: Any, cube: Any, place: Any) -> bool:

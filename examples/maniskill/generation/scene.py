@@ -23,7 +23,6 @@ from infoatlas_rt import InputError
 from .tasks import TASKS, column_names
 
 Float32 = NDArray[np.float32]
-RATE = 20.0  # steps a second of the tasks
 
 
 class Scene:

@@ -34,9 +34,10 @@ def rotation_vector(matrix: Float) -> Float:
     sine, cosine = np.linalg.norm(twice_sine) / 2, (np.trace(matrix) - 1) / 2
     angle = np.arctan2(sine, cosine)
     if sine > 1e-6:
-        return twice_sine * (angle / (2 * sine))
+        scaled: Float = twice_sine * (angle / (2 * sine))
+        return scaled
     if cosine > 0:
-        return twice_sine / 2
+        return 0.5 * twice_sine
     # A half turn: its axis is the column of R + 1 that is longest.
     columns = matrix + np.eye(3)
     axis = columns[:, np.argmax(np.diag(columns))]
