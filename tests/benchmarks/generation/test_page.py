@@ -97,7 +97,7 @@ def test_page(tmp_path):
     assert (
         "key states (events) do better than five even cuts on 2 and worse on 0 of 2 tasks" in text
     )
-    assert "key states (phases) do not differ from five even cuts of 2 tasks" in text
+    assert "key states (phases) do not differ from five even cuts on any of 2 tasks" in text
     assert "`sub-tasks` is +58 points from `ten alone`, intervals apart" in text
     assert "policies of `sub-tasks` do not differ from those of `five even cuts`: +2.0" in text
     assert "generation on PegInsertionSide (all)" in missing
