@@ -25,10 +25,10 @@ PLAN: dict[str, Any] = {
     "tasks": list(TASKS),
     "arms": list(ARMS),
     "sources": 10,
-    "sets": 3,
-    "variants": [PLAIN, CHANGED],
+    "sets": {PLAIN: 3, CHANGED: 1},
     "smooth": {PLAIN: 1, CHANGED: 9},  # steps over which sources are averaged
-    "attempts": 300,  # and a task's own, if these are fewer
+    "attempts": 300,  # with the sources that policies learn from
+    "fewer": 40,  # with all others
     "more": 1000,
     "fresh": 60,
     "drawn": 30,
@@ -67,9 +67,9 @@ QUICK = {
     **PLAN,
     "tasks": ["pick"],
     "arms": [SUBTASKS, FIVE],
-    "sets": 1,
-    "variants": [PLAIN],
+    "sets": {PLAIN: 1},
     "attempts": 5,
+    "fewer": 5,
     "more": 5,
     "fresh": 12,
     "drawn": 2,

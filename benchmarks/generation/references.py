@@ -33,7 +33,7 @@ def examine(task: str, everything: sources.Demos, plan: dict[str, Any]) -> list[
     about, rows = TASKS[task], []
     measured = [TOOL, *(name for name, where in about.objects.items() if isinstance(where, Pose))]
     variants = {"plain": everything, "changed": sources.changed(everything, measured, 0)}
-    for variant in plan["variants"]:
+    for variant in plan["sets"]:
         for size in SIZES:
             rng = np.random.default_rng(size)
             sets = [rng.permutation(len(everything))[:size] for _ in range(plan["drawn"])]

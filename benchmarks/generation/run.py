@@ -49,15 +49,23 @@ def jobs(plan: dict[str, Any]) -> Iterator[Job]:
     """All jobs; what policies learn from comes first."""
     kept = [task for task in plan["tasks"] if task in plan["policy_tasks"]]
     others = [task for task in plan["tasks"] if task not in kept]
-    for number in range(plan["sets"]):
-        for variant in plan["variants"]:
-            first = number == 0 and variant == PLAIN
-            for task in [*kept, *others]:
-                for arm in plan["arms"]:
-                    if arm != MORE:
-                        yield Job(task, arm, number, variant)
-                if first and task in kept and MORE in plan["arms"]:
-                    yield Job(task, MORE, number, variant)
+    first = (0, PLAIN)
+    sets = [(n, v) for v, count in plan["sets"].items() for n in range(count)]
+    for number, variant in sets:
+        for task in [*kept, *others]:
+            for arm in plan["arms"]:
+                if arm != MORE:
+                    yield Job(task, arm, number, variant)
+            if (number, variant) == first and task in kept and MORE in plan["arms"]:
+                yield Job(task, MORE, number, variant)
+
+
+def attempts_of(plan: dict[str, Any], job: Job) -> int:
+    """How many attempts; policies learn from the first set."""
+    if job.arm == MORE:
+        return int(plan["more"])
+    learned = job.task in plan["policy_tasks"] and (job.set, job.variant) == (0, PLAIN)
+    return int(plan["attempts" if learned else "fewer"])
 
 
 def source_file(folder: Path, plan: dict[str, Any], job: Job) -> Path:
@@ -105,13 +113,12 @@ def attempt(folder: Path, plan: dict[str, Any], job: Job) -> dict[str, Any]:
     row["cut_seconds"] = time() - start
     row.update(described(parts))
     row["right"] = task.is_right(tuple(row["references"]))
-    attempts = plan["more"] if job.arm == MORE else min(task.attempts, plan["attempts"])
     start = time()
     made = generate(
         task.environment,
         read_sources(path),
         started_empty(parts),
-        attempts,
+        attempts_of(plan, job),
         seed=job.set,
         smooth=plan["smooth"][job.variant],
     )

@@ -11,7 +11,6 @@ from infoatlas_rt import Pose, Position
 
 WORLD = "world"
 GRASP, RELEASE = "grasp", "release"
-QUICK, MANY = 60, 300  # attempts
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,6 @@ class Task:
         Told to the arms that do not find them: the first right object of each part unless given.
     optional : bool
         More parts may follow that are about the world.
-    attempts : int
-        Of generation, an arm and set.
     """
 
     environment: str
@@ -45,7 +42,6 @@ class Task:
     held: tuple[str, ...]
     references: tuple[str, ...] = ()
     optional: bool = False
-    attempts: int = QUICK
 
     @property
     def title(self) -> str:
@@ -78,7 +74,6 @@ TASKS = {
         (("cube",), ("goal",)),
         ((GRASP, "cube"),),
         held=("", "cube"),
-        attempts=MANY,
     ),
     "stack": Task(
         "StackCube-v1",
@@ -86,7 +81,6 @@ TASKS = {
         (("cube_a",), ("cube_b",)),
         ((GRASP, "cube_a"),),
         held=("", "cube_a"),
-        attempts=MANY,
     ),
     # The planner goes to behind the cube, and from there a fixed way back.
     "pull": Task(

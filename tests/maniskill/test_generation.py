@@ -44,8 +44,10 @@ def parts(collected, sources):
     cut = np.array([np.argmax(own) + 7 for own in grasped])
     return Subtasks(
         (
-            Subtask("tool", np.zeros(3, np.int64), cut, "cube", "quarter turns"),
-            Subtask("tool", cut, sources.lengths, "goal", "position", held="cube"),
+            Subtask(
+                "tool", np.zeros(3, np.int64), cut, reference="cube", orientation="quarter turns"
+            ),
+            Subtask("tool", cut, sources.lengths, reference="goal", held="cube"),
         ),
         sources.lengths,
     )
@@ -203,10 +205,15 @@ def test_refused_parts(sources, parts):
     unnamed = Subtasks((Subtask("tool", first.start, second.end),), parts.lengths)
     with pytest.raises(InputError, match="has no reference object"):
         generate(TASK, sources, unnamed, 1)
-    foreign = Subtasks((Subtask("tool", first.start, second.end, "mug", "pose"),), parts.lengths)
+    foreign = Subtasks(
+        (Subtask("tool", first.start, second.end, reference="mug", orientation="pose"),),
+        parts.lengths,
+    )
     with pytest.raises(InputError, match="no pose of mug: there are tool, goal, cube"):
         generate(TASK, sources, foreign, 1)
-    two = Subtasks((first, Subtask("left", second.start, second.end, "goal")), parts.lengths)
+    two = Subtasks(
+        (first, Subtask("left", second.start, second.end, reference="goal")), parts.lengths
+    )
     with pytest.raises(InputError, match="sub-tasks of 2 tools"):
         generate(TASK, sources, two, 1)
 

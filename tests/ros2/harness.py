@@ -17,7 +17,7 @@ import rclpy
 from ament_index_python.packages import get_package_prefix
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
-from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation
+from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation, Subtask
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.srv import DescribeParameters, SetParametersAtomically
@@ -86,6 +86,7 @@ class Bench:
         self.extrema: list[Extremum] = []
         self.keystates: list[KeyState] = []
         self.couplings: list[Coupling] = []
+        self.subtasks: list[Subtask] = []
         self.statuses: list[Any] = []
         self._news = threading.Condition()
         node, base = self.node, f"/{name}"
@@ -99,6 +100,7 @@ class Bench:
             (Extremum, "extrema", self.extrema),
             (KeyState, "key_states", self.keystates),
             (Coupling, "couplings", self.couplings),
+            (Subtask, "subtask", self.subtasks),
         ):
             node.create_subscription(kind, f"{base}/{topic}", partial(self._add, where), RELIABLE)
         node.create_subscription(DiagnosticArray, "/diagnostics", self._diagnose, 10)
@@ -209,7 +211,9 @@ class Bench:
         """Unconfigured, with parameters as given, else small; what was seen is forgotten."""
         self.down()
         assert self.set(**(SMALL | values)) == ""
-        for received in (self.estimates, self.extrema, self.keystates, self.couplings):
+        for received in (
+            self.estimates, self.extrema, self.keystates, self.couplings, self.subtasks,
+        ):  # fmt: skip
             received.clear()
         self.statuses.clear()
 

@@ -174,7 +174,7 @@ class _Attempt:
         self.gripper = float(source.gripper[start])
         fix = np.eye(4)
         grip = None
-        if part.held:
+        if part.held and part.held != part.reference:  # else it is not held from the start
             then = source.bodies[part.held][start], source.tool[start]
             grip = move.tool_in_held(held_counts, *then)
             fix = self._correction(part.held, held_counts, grip)
@@ -259,7 +259,8 @@ class _Attempt:
 def _checked(parts: Subtasks | None, sources: Sources, task: Task) -> tuple[Subtask, ...]:
     lengths = np.asarray(sources.lengths)
     if parts is None:
-        return (Subtask("tool", np.zeros_like(lengths), lengths, task.first, task.orientation),)
+        whole = np.zeros_like(lengths), lengths
+        return (Subtask("tool", *whole, reference=task.first, orientation=task.orientation),)
     if not np.array_equal(parts.lengths, lengths):
         raise InputError(
             f"the sub-tasks are of {len(parts.lengths)} demonstrations with lengths "

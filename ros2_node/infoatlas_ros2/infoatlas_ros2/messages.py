@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation
+from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation, Subtask
 
 
 def estimate(found: Any, header: Any, lag_seconds: float = 0.0) -> MutualInformation:
@@ -48,6 +48,7 @@ def keystate(event: Any, header: Any, detected: Any) -> KeyState:
         header=header,
         keystate=event.keystate,
         score=event.score,
+        subtask=event.subtask or "",
         step=event.step,
         detected_step=event.detected_step,
         detected_stamp=detected,
@@ -65,4 +66,23 @@ def coupling(event: Any, header: Any, detected: Any) -> Coupling:
         step=event.step,
         detected_step=event.detected_step,
         detected_stamp=detected,
+    )
+
+
+def subtask(tool: str, state: Any, header: Any) -> Subtask:
+    """Where the episode is by a tool, with the header of the newest state; None: not known."""
+    if state is None:
+        return Subtask(header=header, index=-1, tool=tool)
+    return Subtask(
+        header=header,
+        index=state.index,
+        name=state.name,
+        tool=tool,
+        reference=state.reference,
+        held=state.held,
+        progress=state.progress,
+        task_progress=state.total,
+        stalled=state.stalled,
+        waiting=state.waiting,
+        seconds=state.seconds,
     )

@@ -1,4 +1,4 @@
-"""The lifecycle node: any topic in; mutual information, extrema, key states, couplings out."""
+"""The lifecycle node: any topic in; information, extrema, key states, sub-tasks, couplings out."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from typing import Any
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
-from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation
+from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation, Subtask
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.executors import ExternalShutdownException
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
-from rclpy.qos import qos_profile_sensor_data
+from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.time import Time
+from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 
 from infoatlas_rt.errors import InfoAtlasError, InputError
@@ -40,6 +41,7 @@ EVENTS = {  # topic of each kind, and what makes its message
     COUPLED: ("couplings", messages.coupling),
     DECOUPLED: ("couplings", messages.coupling),
 }
+LATCHED = DurabilityPolicy.TRANSIENT_LOCAL  # who subscribes later gets the newest message
 DONE, REFUSED = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
 
@@ -101,7 +103,9 @@ class InfoAtlasNode(LifecycleNode):
         return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        unknown = [] if self._worker is None else self._worker.unknown()
         self._stop()
+        self._publish_subtasks(unknown, None)  # what is latched would be out of date
         self._state = "inactive"
         return super().on_deactivate(state)
 
@@ -138,6 +142,12 @@ class InfoAtlasNode(LifecycleNode):
             outputs |= {"couplings": Coupling, "motion_information": MutualInformation}
         for topic, kind in outputs.items():
             self._outputs[topic] = self.create_lifecycle_publisher(kind, f"~/{topic}", 10)
+        tracker = settings.tracker()
+        if tracker is not None and tracker.live_subtasks is not None:
+            tools = tracker.live_subtasks.subtasks.tools
+            self._outputs["subtask"] = self.create_lifecycle_publisher(
+                Subtask, "~/subtask", QoSProfile(depth=len(tools), durability=LATCHED)
+            )
         self._inputs = [
             self.create_subscription(
                 kind,
@@ -148,7 +158,6 @@ class InfoAtlasNode(LifecycleNode):
             )
             for side, (kind, (topic, *_)) in enumerate(zip(kinds, sides, strict=True))
         ]
-        tracker = settings.tracker()
         if tracker is not None:
             self.get_logger().info(tracker.describe())
         model_file = self._maker.estimator.model_file
@@ -237,6 +246,9 @@ class InfoAtlasNode(LifecycleNode):
     def _publish(self, batch: Published) -> None:
         """Publish estimates and what was detected (from the worker's thread)."""
         header = batch.header
+        self._publish_subtasks(batch.subtasks, header)
+        if header is None:
+            return
         latency = self.get_clock().now() - Time.from_msg(header.stamp)
         maker, worker, publishers = self._maker, self._worker, self._outputs
         assert maker is not None and worker is not None  # only a worker calls this
@@ -256,6 +268,13 @@ class InfoAtlasNode(LifecycleNode):
             publishers[topic].publish(make(event, its, header.stamp))
         self._health.extrema += len(batch.extrema)
         self._health.events += len(batch.events)
+
+    def _publish_subtasks(self, subtasks: list[tuple[str, Any]], header: Any) -> None:
+        """Publish where the episode is; without a header, now."""
+        if header is None:
+            header = Header(stamp=self.get_clock().now().to_msg())
+        for tool, state in subtasks:
+            self._outputs["subtask"].publish(messages.subtask(tool, state, header))
 
     # Parameters and diagnostics
 

@@ -16,6 +16,7 @@ from infoatlas_rt import Estimator
 from infoatlas_rt.curves.extrema import Extremum
 from infoatlas_rt.errors import InfoAtlasError
 from infoatlas_rt.estimation.result import WindowEstimate
+from infoatlas_rt.keystates.live_subtasks import SubtaskState
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.receiver import Receiver
 from infoatlas_rt.messages.stream import Output, Stream
@@ -97,11 +98,12 @@ class Maker:
 class Published:
     """What there is to publish after a state: estimates and detections, with headers."""
 
-    header: Any  # of the newest state
+    header: Any  # of the newest state; None: there is none
     estimate: WindowEstimate | None = None
     motions: WindowEstimate | None = None  # of the motions, from which couplings are detected
     extrema: list[tuple[Extremum, Any]] = field(default_factory=list)
     events: list[tuple[Event, Any]] = field(default_factory=list)
+    subtasks: list[tuple[str, SubtaskState | None]] = field(default_factory=list)  # by tool
 
 
 class Worker:
@@ -172,6 +174,10 @@ class Worker:
             self._ready.notify()
         self._thread.join(JOIN)
 
+    def unknown(self) -> list[tuple[str, SubtaskState | None]]:
+        """Sub-tasks of an episode that has not begun."""
+        return [(tool, None) for tool in self.stream.tools]
+
     def _run(self) -> None:
         while True:
             with self._ready:
@@ -186,6 +192,7 @@ class Worker:
                 if resetting:
                     self.stream.reset()
                     self.reason = self.stream.reason
+                    self._publish_once(Published(None, subtasks=self.unknown()), number)
                 if batch:
                     with self._maker.timed():
                         self._turn(batch, overflown, number)
@@ -273,6 +280,7 @@ class Worker:
                 estimate=found if output.shown else None,
                 extrema=[(it, headers.get(it.stamp, newest)) for it in output.extrema],
                 events=[(it, headers.get(it.stamp, newest)) for it in output.events],
+                subtasks=output.subtasks,
             ),
             number,
         )

@@ -143,9 +143,9 @@ def check_data(data: str, command: str) -> None:
     Parameters
     ----------
     data : str
-    command : {"keystates", "curve", "bag"}
-        keystates takes demonstrations and folders of bags, curve takes demonstrations, bag takes
-        one ROS bag.
+    command : {"keystates", "annotate", "curve", "bag"}
+        keystates and annotate take demonstrations and folders of bags, curve takes demonstrations,
+        bag takes one ROS bag.
     """
     from ..files.lerobot import is_lerobot
     from ..messages.bags import SUFFIXES, bags_in, is_bag
@@ -160,7 +160,7 @@ def check_data(data: str, command: str) -> None:
                 "infoatlas-rt curve"
             )
     elif bags_in(path):
-        if command != "keystates":
+        if command not in ("keystates", "annotate"):
             raise InputError(
                 f"{data} is a folder of ROS bags: use infoatlas-rt keystates, or infoatlas-rt bag "
                 "with one of them"

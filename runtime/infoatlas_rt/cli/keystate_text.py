@@ -97,8 +97,6 @@ def print_keystates(found: KeyStates, result: dict[str, Any], arguments: Namespa
     if arguments.save:
         _print_live(found)
         print(f"Saved: {arguments.save} (KeyStateTracker and the ROS 2 node read it)")
-    if arguments.out:
-        print(f"Copy: {arguments.out} (feature key_state; videos/ and images/ are not copied)")
     if arguments.plot:
         print(f"Picture: {arguments.plot}")
 

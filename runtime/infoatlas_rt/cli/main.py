@@ -19,12 +19,13 @@ from typing import Any
 
 from .. import __version__
 from ..errors import InfoAtlasError, InputError, OutputError
-from . import bag, bench, curve, estimate, independence, info, keystates
+from . import annotate, bag, bench, curve, estimate, independence, info, keystates
 from .arguments import HelpFormatter
 from .console import check_json, drop_output, open_output
 
 COMMANDS = {
     "keystates": keystates,
+    "annotate": annotate,
     "curve": curve,
     "bag": bag,
     "estimate": estimate,

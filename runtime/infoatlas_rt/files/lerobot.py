@@ -1,16 +1,15 @@
-"""LeRobot data sets (v2.0, v2.1, v3.0) as trajectories, and key states written into a copy.
+"""LeRobot data sets (v2.0, v2.1, v3.0) as trajectories.
 
 `meta/info.json` describes the features; `data/` has .parquet files with a row for each frame, one
 episode a file (v2) or many (v3); the lengths of episodes are in `meta/episodes.jsonl` (v2) or in
 `meta/episodes/` (v3). The layouts are those of huggingface/lerobot, `lerobot/datasets/utils.py`.
-Videos are not read. It takes pyarrow alone.
+Videos are not read. It takes pyarrow alone. `lerobot_annotations.py` writes.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, OutputError
+from ..errors import InputError
 from ..inputs.trajectories import Trajectories
-from ..keystates.result import KeyStates
 from .numbers import LARGEST
 from .rates import stated_rate
 
 STATE = "observation.state"
-KEY_STATE = "key_state"  # the name of the new column
 
 
 def is_lerobot(path: str | os.PathLike[str]) -> bool:
@@ -56,7 +53,7 @@ def read_lerobot(path: str | os.PathLike[str], features: Sequence[str] = (STATE,
         episodes are not those of the metadata.
     """
     folder = Path(path)
-    info = _info(folder)
+    info = read_info(folder)
     known = {
         name: feature
         for name, feature in info["features"].items()
@@ -72,7 +69,8 @@ def read_lerobot(path: str | os.PathLike[str], features: Sequence[str] = (STATE,
     if len(names) * int(info.get("total_frames", 0)) > LARGEST:
         raise InputError(f"{folder}: more than {LARGEST} numbers: take a part of the episodes")
     tables = [
-        _read_parquet(file, [*features, "episode_index", "frame_index"]) for file in _files(folder)
+        read_parquet(file, [*features, "episode_index", "frame_index"])
+        for file in data_files(folder)
     ]
     states = np.concatenate(
         [np.concatenate([_matrix(t.column(f), f, folder) for f in features], 1) for t in tables]
@@ -88,7 +86,7 @@ def read_lerobot(path: str | os.PathLike[str], features: Sequence[str] = (STATE,
     )
     order = np.lexsort((frames, episodes))
     found, lengths = np.unique(episodes, return_counts=True)
-    expected = _lengths(folder)
+    expected = episode_lengths(folder)
     if dict(zip(found.tolist(), lengths.tolist(), strict=True)) != expected:
         raise InputError(
             f"{folder}: data/ has {len(found)} episodes of {lengths.sum()} frames, and meta/ has "
@@ -97,94 +95,8 @@ def read_lerobot(path: str | os.PathLike[str], features: Sequence[str] = (STATE,
     return Trajectories(states[order], lengths, names, stated_rate(info.get("fps")))
 
 
-def write_keystates(
-    keystates: KeyStates, path: str | os.PathLike[str], out: str | os.PathLike[str]
-) -> Path:
-    """Write a copy of a LeRobot data set with the key states as a feature.
-
-    The feature `key_state` is the column of the newest key state at each frame, -1 before the
-    first, as in `info["key_state"]` of `KeyStateWrapper`. `meta/` and `data/` are copied; move or
-    link `videos/` and `images/` beside them, if there are any.
-
-    Parameters
-    ----------
-    keystates : KeyStates
-        Of the episodes that `read_lerobot(path)` gives.
-    path, out : path
-        The folders of the data set and of the copy, which must not exist.
-
-    Returns
-    -------
-    Path
-        `out`.
-
-    Raises
-    ------
-    InputError
-        As `read_lerobot`; or the key states are of other episodes.
-    OutputError
-        `out` exists, or cannot be written.
-    """
-    folder, copy = Path(path), Path(out)
-    info = _info(folder)
-    lengths = _lengths(folder)
-    if len(lengths) != len(keystates.steps):
-        raise InputError(
-            f"{folder} has {len(lengths)} episodes, and the key states are of "
-            f"{len(keystates.steps)}: discover them with load_trajectories({str(folder)!r})"
-        )
-    row_of = {episode: row for row, episode in enumerate(sorted(lengths))}
-    if copy.exists():
-        raise OutputError(f"{copy} exists: choose a folder that does not")
-    part = copy.with_name(f"{copy.name}.part")
-    try:
-        shutil.copytree(folder / "meta", part / "meta")
-        info["features"][KEY_STATE] = {"dtype": "int64", "shape": [1], "names": None}
-        text = json.dumps(info, indent=4, ensure_ascii=False)
-        (part / "meta" / "info.json").write_text(text, encoding="utf-8")
-        for file in _files(folder):
-            target = part / file.relative_to(folder)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            _write_column(file, target, keystates.steps, row_of)
-        part.rename(copy)
-    except OSError as error:
-        raise OutputError(f"{copy} cannot be written ({error}): choose another folder") from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-    return copy
-
-
-def _write_column(file: Path, target: Path, steps: Any, row_of: dict[int, int]) -> None:
-    """Copy a table of frames with the new column."""
-    pyarrow, parquet = _pyarrow(file)
-    table = _read_parquet(file)
-    episodes, frames = (table.column(name).to_numpy() for name in ("episode_index", "frame_index"))
-    unknown = set(episodes.tolist()) - set(row_of)
-    if unknown:
-        raise InputError(f"{file} has episode {min(unknown)}, which meta/ lacks: load it again")
-    rows = np.array([row_of[episode] for episode in episodes.tolist()], np.int64)
-    none = np.iinfo(np.int64).max
-    own = steps.filled(none)[rows]
-    passed = np.where(own <= frames[:, None], own, -1)
-    newest = np.where((passed >= 0).any(axis=1), passed.argmax(axis=1) if own.size else -1, -1)
-    if KEY_STATE in table.column_names:
-        table = table.drop_columns([KEY_STATE])
-    table = table.append_column(KEY_STATE, pyarrow.array(newest.astype(np.int64)))
-    parquet.write_table(table.replace_schema_metadata(_described(table.schema.metadata)), target)
-
-
-def _described(metadata: dict[bytes, bytes] | None) -> dict[bytes, bytes]:
-    """Metadata of a table, with the new column where Hugging Face's library lists the columns."""
-    found = dict(metadata or {})
-    if b"huggingface" in found:
-        listed = json.loads(found[b"huggingface"])
-        features = listed.get("info", {}).get("features", {})
-        features[KEY_STATE] = {"dtype": "int64", "_type": "Value"}
-        found[b"huggingface"] = json.dumps(listed).encode()
-    return found
-
-
-def _info(folder: Path) -> dict[str, Any]:
+def read_info(folder: Path) -> dict[str, Any]:
+    """`meta/info.json` of a data set; InputError if it is none, or of another version."""
     try:
         info = json.loads((folder / "meta" / "info.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -210,14 +122,15 @@ def _names(feature: str, about: dict[str, Any]) -> list[str]:
     return [feature] if width == 1 else [f"{feature}.{column}" for column in range(width)]
 
 
-def _files(folder: Path) -> list[Path]:
+def data_files(folder: Path) -> list[Path]:
+    """Tables of frames; InputError if there are none."""
     files = sorted((folder / "data").glob("*/*.parquet"))
     if not files:
         raise InputError(f"{folder} has no data/*/*.parquet: load the data set with its data")
     return files
 
 
-def _lengths(folder: Path) -> dict[int, int]:
+def episode_lengths(folder: Path) -> dict[int, int]:
     """Frames of each episode, by the metadata."""
     lines = folder / "meta" / "episodes.jsonl"
     files = sorted((folder / "meta" / "episodes").glob("*/*.parquet"))
@@ -228,7 +141,7 @@ def _lengths(folder: Path) -> dict[int, int]:
             return {int(row["episode_index"]): int(row["length"]) for row in rows}
         found: dict[int, int] = {}
         for file in files:
-            table = _read_parquet(file, ["episode_index", "length"])
+            table = read_parquet(file, ["episode_index", "length"])
             columns = (table.column(name).to_pylist() for name in ("episode_index", "length"))
             found.update(zip(*columns, strict=True))
         return found
@@ -240,8 +153,9 @@ def _lengths(folder: Path) -> dict[int, int]:
         ) from error
 
 
-def _read_parquet(file: Path, columns: Sequence[str] | None = None) -> Any:
-    pyarrow, parquet = _pyarrow(file)
+def read_parquet(file: Path, columns: Sequence[str] | None = None) -> Any:
+    """A table of some columns, or of all; InputError if it is damaged or lacks one."""
+    pyarrow, parquet = require_pyarrow(file)
     try:
         with parquet.ParquetFile(file) as opened:
             missing = sorted(set(columns or ()) - set(opened.schema_arrow.names))
@@ -255,7 +169,8 @@ def _read_parquet(file: Path, columns: Sequence[str] | None = None) -> Any:
         raise InputError(f"{file} cannot be read ({what}): load the data set again") from error
 
 
-def _pyarrow(path: Path) -> tuple[Any, Any]:
+def require_pyarrow(path: Path) -> tuple[Any, Any]:
+    """pyarrow and pyarrow.parquet; InputError if they are not installed."""
     try:
         import pyarrow
         import pyarrow.parquet

@@ -20,6 +20,7 @@ from .lerobot import is_lerobot, read_lerobot
 from .maniskill import SUFFIXES, read_maniskill
 from .numbers import read_csv, read_numpy
 from .rates import table_rate
+from .robomimic import is_robomimic, read_robomimic
 
 
 def load_trajectories(
@@ -28,6 +29,7 @@ def load_trajectories(
     features: Sequence[str] | None = None,
     only_successful: bool | None = None,
     env_states: bool | None = None,
+    split: str | None = None,
 ) -> Trajectories:
     """Read trajectories.
 
@@ -37,8 +39,9 @@ def load_trajectories(
         .npz: `states` [sum, d] and `lengths` [N] (one trajectory without them), optional `names`
         [d] and `rate`, samples per second (Hz). .npy: [n, d], one trajectory. .csv: numbers, with
         an optional header; a column called `episode` separates trajectories, and one such as
-        `time` or `t_ms` with even steps gives the rate (`rates.py`). .h5: what ManiSkill's
-        `RecordEpisode` writes (`maniskill.py`). A folder: a LeRobot data set (`lerobot.py`).
+        `time` or `t_ms` with even steps gives the rate (`rates.py`). .h5 or .hdf5: what ManiSkill's
+        `RecordEpisode` writes (`maniskill.py`), or a file of robomimic, MimicGen or Isaac Lab
+        (`robomimic.py`); its content decides which. A folder: a LeRobot data set (`lerobot.py`).
     features : sequence of str, optional
         Of a LeRobot data set: features of numbers, side by side, as in ["observation.state",
         "action"]; `observation.state` unless given.
@@ -48,6 +51,9 @@ def load_trajectories(
     env_states : bool, optional
         Of a ManiSkill file: states of the simulation even where there are observations (False
         unless given).
+    split : str, optional
+        Of a file of robomimic: name of a list of demonstrations in `mask`, as "train"; all
+        unless given.
 
     Returns
     -------
@@ -62,16 +68,21 @@ def load_trajectories(
         the file and the way out.
     """
     path = Path(path)
-    maniskill, lerobot = path.suffix in SUFFIXES, is_lerobot(path)
+    lerobot = is_lerobot(path)
+    robomimic = path.suffix in SUFFIXES and is_robomimic(path)
+    maniskill = path.suffix in SUFFIXES and not robomimic
     for name, value, fits, kind in (
         ("features", features, lerobot, "the folder of a LeRobot data set"),
         ("only_successful", only_successful, maniskill, "a ManiSkill file (.h5)"),
         ("env_states", env_states, maniskill, "a ManiSkill file (.h5)"),
+        ("split", split, robomimic, "a file of robomimic, MimicGen or Isaac Lab (.hdf5)"),
     ):
         if value is not None and not fits:
             raise InputError(f"{name} is for {kind}, and {path} is none: leave it out")
     if maniskill:
         return read_maniskill(path, only_successful is not False, bool(env_states))
+    if robomimic:
+        return read_robomimic(path, split)
     if lerobot:
         return read_lerobot(path) if features is None else read_lerobot(path, features)
     names: tuple[str, ...] = ()

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.trajectories import Trajectories
-from .numbers import LARGEST, check_regular
+from .hdf5 import opened
+from .numbers import LARGEST
 from .rates import stated_rate
 
 SUFFIXES = (".h5", ".hdf5")
@@ -57,18 +58,8 @@ def read_maniskill(
         left; or episodes have different columns.
     """
     path = Path(path)
-    check_regular(path)
-    try:
-        import h5py
-    except ImportError as error:
-        raise InputError(
-            f"{path}: h5py reads it and is not installed: pip install 'infoatlas-rt[datasets]'"
-        ) from error
-    try:
-        with h5py.File(path, "r") as file:
-            return _read(path, file, h5py, only_successful, env_states)
-    except (OSError, RuntimeError, KeyError, UnicodeDecodeError) as error:  # of h5py, on damage
-        raise InputError(f"{path} cannot be read ({error}): record it again") from error
+    with opened(path) as (file, h5py):
+        return _read(path, file, h5py, only_successful, env_states)
 
 
 def _read(
@@ -77,7 +68,8 @@ def _read(
     names = [name for name in file if name.startswith("traj_") and name[5:].isdecimal()]
     if not names:
         raise InputError(
-            f"{path} has {sorted(file)[:5]} and no traj_0: pass a file of ManiSkill's RecordEpisode"
+            f"{path} has {sorted(file)[:5]} and no traj_0: pass a file of ManiSkill's "
+            "RecordEpisode, or one with data/demo_0 of robomimic, MimicGen or Isaac Lab"
         )
     episodes = [file[name] for name in sorted(names, key=lambda name: int(name[5:]))]
     if only_successful and any("success" in episode for episode in episodes):

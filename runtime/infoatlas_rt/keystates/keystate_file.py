@@ -1,4 +1,4 @@
-"""Key states as a .json file: steps, strengths and detectors, without the demonstrations."""
+"""Key states as a .json file: steps, strengths, detectors and sub-tasks, without demonstrations."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ import numpy as np
 
 from ..errors import InputError
 from .live import LiveModel
+from .live_subtasks import LiveSubtasks
 from .steps import Steps, empty_steps
 
-FORMAT = 3
+FORMAT = 4
+READ = (3, FORMAT)  # 3 has no sub-tasks
 PLAIN = ("method", "lag", "stride", "rate", "names", "labels", "reproduced", "evident", "notes")
 
 
-def write(fields: dict[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write the fields of `KeyStates`; InputError if the file cannot be written."""
+def write(
+    fields: dict[str, Any], path: str | os.PathLike[str], subtasks: LiveSubtasks | None = None
+) -> None:
+    """Write the fields of `KeyStates`, and sub-tasks; InputError if the file cannot be written."""
     found, live = fields["found"], fields["live"]
     values = {
         "format": FORMAT,
@@ -35,6 +39,7 @@ def write(fields: dict[str, Any], path: str | os.PathLike[str]) -> None:
         "origin": list(found.origin),
         "following": list(found.following),
         "live": live.to_dict(),
+        "subtasks": None if subtasks is None else subtasks.to_dict(),
     }
     try:
         Path(path).write_text(json.dumps(values, allow_nan=False) + "\n", encoding="utf-8")
@@ -52,8 +57,10 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     try:
         values = json.loads(Path(path).read_text(encoding="utf-8"))
-        if values["format"] != FORMAT:
-            raise ValueError(f"format {values['format']}, this version reads {FORMAT}")
+        if values["format"] not in READ:
+            raise ValueError(
+                f"format {values['format']}, this version reads {' and '.join(map(str, READ))}"
+            )
         found, live = _steps(values), LiveModel.from_dict(values["live"])
         fields = {name: values[name] for name in PLAIN}
         for name in ("names", "labels", "notes"):
@@ -69,6 +76,11 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
             raise ValueError(
                 f"{len(fields['names'])} names for {live.coordinates.width} coordinates"
             )
+        given = values.get("subtasks")
+        subtasks = None
+        if given is not None:
+            coordinates = live.coordinates
+            subtasks = LiveSubtasks.from_dict(given, len(coordinates.names), coordinates.width)
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist: check the path") from error
     except (
@@ -79,7 +91,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"{path} is no file of key states ({type(error).__name__}: {error}): make one with "
             "`infoatlas-rt keystates DATA --save FILE.json`"
         ) from error
-    return {**fields, "found": found, "loaded": live}
+    return {**fields, "found": found, "loaded": live, "live_subtasks": subtasks}
 
 
 def _steps(values: dict[str, Any]) -> Steps:

@@ -79,13 +79,12 @@ def assess(
     likeness = _likeness(changes, states, np.where(found.shared, steps, np.nan))
     middle = np.nanmedian(likeness) if not np.isnan(likeness).all() else np.nan
     scale = 1.4826 * np.nanmedian(np.abs(likeness - middle)) if not np.isnan(middle) else np.nan
-    limit = np.sqrt(changes.rest)
     assessed = []
     for i, s in enumerate(states):
-        still = np.abs(np.diff(s, axis=0)) <= np.maximum(limit * IDLE / 0.1, 3 * changes.noise)
+        still = at_rest(changes, s)
         assessed.append(
             Quality(
-                idle=float(still.all(axis=1).mean()) if len(still) else 0.0,
+                idle=float(still.mean()) if len(still) else 0.0,
                 missing=tuple(np.flatnonzero(common & ~there[i]).tolist()),
                 repeated=tuple(kinds[times[:, i] > np.maximum(usual, 1)].tolist()),
                 outliers=tuple(step for which, step in outliers if which == i),
@@ -94,6 +93,12 @@ def assess(
             )
         )
     return tuple(assessed)
+
+
+def at_rest(changes: Changes, states: Float) -> NDArray[np.bool_]:
+    """Whether no coordinate moves from each working step [T, p] to the next [T - 1]."""
+    limit = np.maximum(np.sqrt(changes.rest) * IDLE / 0.1, 3 * changes.noise)
+    return np.asarray((np.abs(np.diff(states, axis=0)) <= limit).all(axis=1))
 
 
 def _likeness(changes: Changes, states: Sequence[Float], steps: Float) -> Float:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from . import keystate_file
 from .live import LiveModel, fit_live
+from .live_subtasks import LiveSubtasks, fit_subtasks
 from .quality import Quality
 from .recordings import Recordings
 from .steps import Steps
@@ -69,6 +70,8 @@ class KeyStates:
         The demonstrations, bad frames replaced; empty after `load`.
     resolution : [d] float64, or None
         As given to `discover_keystates`.
+    live_subtasks : LiveSubtasks or None
+        Sub-tasks that were saved with the key states, for a tracker; None before `load`.
     """
 
     found: Steps
@@ -87,6 +90,7 @@ class KeyStates:
     resolution: NDArray[np.float64] | None = None
     recordings: Recordings | None = field(default=None, repr=False)
     loaded: LiveModel | None = field(default=None, repr=False)
+    live_subtasks: LiveSubtasks | None = field(default=None, repr=False)
 
     @property
     def steps(self) -> Any:
@@ -322,16 +326,52 @@ class KeyStates:
         )
         return [replace(one, keystate=int(columns[one.keystate])) for one in found]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a .json file: steps, strengths and detectors, without the trajectories.
+    def follow(
+        self, subtasks: Subtasks, positions: Mapping[str, Sequence[int]] | None = None
+    ) -> LiveSubtasks:
+        """A model of sub-tasks for a running episode, and how well it does: `live_subtasks.py`.
+
+        Parameters
+        ----------
+        subtasks : Subtasks
+            Of these demonstrations.
+        positions : dict of str to sequence of int, optional
+            Columns of the positions (m) of tools and objects, three of each. Unless given, they
+            are those called "cube.x", "cube.y" and "cube.z" of an object "cube".
 
         Raises
         ------
         InputError
-            The file cannot be written.
+            No trajectories (loaded from a file), sub-tasks of other ones, or columns that do not
+            exist.
         """
+        states = trajectories(self)
+        if self.recordings is None:
+            raise InputError(
+                "these key states have no demonstrations to learn from: discover them again"
+            )
+        return fit_subtasks(self.recordings, states, self.names, subtasks, positions)
+
+    def save(
+        self, path: str | os.PathLike[str], subtasks: Subtasks | LiveSubtasks | None = None
+    ) -> None:
+        """Write a .json file: steps, strengths and detectors, without the trajectories.
+
+        Parameters
+        ----------
+        path : path
+        subtasks : Subtasks or LiveSubtasks, optional
+            To be followed, too: of these demonstrations, or from `follow`.
+
+        Raises
+        ------
+        InputError
+            The file cannot be written, or as `follow`.
+        """
+        if isinstance(subtasks, Subtasks):
+            subtasks = self.follow(subtasks)
         fields = {name: getattr(self, name) for name in (*keystate_file.PLAIN, "found", "live")}
-        keystate_file.write(fields, path)
+        keystate_file.write(fields, path, self.live_subtasks if subtasks is None else subtasks)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> KeyStates:

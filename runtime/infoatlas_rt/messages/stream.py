@@ -15,12 +15,15 @@ from ..curves.extrema import Extremum, ExtremumDetector
 from ..errors import InputError
 from ..estimation.estimator import Estimator
 from ..estimation.result import WindowEstimate
+from ..keystates.live_subtasks import SubtaskState
 from ..keystates.tracker import KeyStateTracker
 from ..streams.coupling import CouplingDetector
 from ..streams.events import Event
 from ..streams.sliding_window import SlidingWindow
 from .receiver import Sample
 from .sync import Synchroniser
+
+PROGRESS = 0.05  # a sub-task is reported again when it has come so much further
 
 
 @dataclass
@@ -30,7 +33,7 @@ class Output:
     Attributes
     ----------
     estimate : WindowEstimate or None
-        None where a tracker or a coupling detector alone has an event.
+        None where a tracker or a coupling detector alone has something to report.
     shown : bool
         True: the estimate was asked for and is within the rate limit. False: it is for the
         detector of extrema alone.
@@ -38,15 +41,19 @@ class Output:
         Those detected with this sample, mostly none.
     events : list of Event
         Key states and couplings detected with this sample, mostly none.
+    subtasks : list of (str, SubtaskState or None)
+        Of all tools, if that of one is another one, is stalled or no longer so, or has come 0.05
+        further. None where it is not known: a new episode, or a part that cannot be followed.
     """
 
     estimate: WindowEstimate | None = None
     shown: bool = False
     extrema: list[Extremum] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
+    subtasks: list[tuple[str, SubtaskState | None]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return self.estimate is not None or bool(self.events)
+        return self.estimate is not None or bool(self.events) or bool(self.subtasks)
 
 
 class Stream:
@@ -106,6 +113,9 @@ class Stream:
             raise InputError(f"rate_limit is {rate_limit!r}: pass estimates per second, or 0")
         self.window, self.estimator, self.detector, self.sync = window, estimator, detector, sync
         self.coupling, self.tracker = coupling, tracker
+        live = None if tracker is None else tracker.live_subtasks
+        self.tools = () if live is None else live.subtasks.tools
+        self._told: list[SubtaskState | None] = [None] * len(self.tools)
         self.rate_limit, self.limited = rate_limit, 0
         self.reason = window.reason
         self._arrived = False  # the last message had no stamp
@@ -212,7 +222,18 @@ class Stream:
         if self.tracker is not None and accepted:
             states = state if other is None else np.concatenate([state, other])
             output.events += self.tracker.push(states, stamp)
+            if self.tools:
+                output.subtasks += self._subtasks(self.tracker.subtask_states)
         return output
+
+    def _subtasks(
+        self, now: tuple[SubtaskState | None, ...]
+    ) -> list[tuple[str, SubtaskState | None]]:
+        """Sub-tasks of all tools, if one differs enough from what was reported last."""
+        if not any(differs(told, state) for told, state in zip(self._told, now, strict=True)):
+            return []
+        self._told = list(now)
+        return list(zip(self.tools, now, strict=True))
 
     def _catch_up(self, asked: bool) -> Output:
         output = self._estimate(asked)
@@ -240,3 +261,15 @@ class Stream:
         if shown:
             self._shown = now
         return Output(found, shown, self.detector.push(found) if due else [])
+
+
+def differs(told: SubtaskState | None, now: SubtaskState | None) -> bool:
+    """Whether a sub-task is to be reported again."""
+    if told is None or now is None:
+        return told is not now
+    return (
+        told.index != now.index
+        or told.stalled != now.stalled
+        or abs(now.progress - told.progress) >= PROGRESS
+        or (now.progress == 1.0 and told.progress < 1.0)
+    )

@@ -25,6 +25,8 @@ class Event:
         Of a key state: its number, from 0 (column of `KeyStates.steps`).
     score : float or None
         Of a key state: how much the motion is like that of the demonstrations there, 0 to 1.
+    subtask : str or None
+        Of a key state: name of the sub-task that the episode is in at the detection, if known.
     value, stderr : float or None
         Of a coupling: mutual information of the motions at the detection, and its calibrated
         standard error, nats.
@@ -42,6 +44,7 @@ class Event:
     value: float | None = None
     stderr: float | None = None
     z: float | None = None
+    subtask: str | None = None
 
     def to_dict(self) -> dict[str, float | str]:
         """Fields of this kind of event as JSON-safe values."""

@@ -48,6 +48,10 @@ class VectorEpisodes(ABC):
     def latest(self) -> NDArray[Any]:
         """What `key` stands for, of every environment [E]."""
 
+    def infos(self) -> dict[str, NDArray[Any]]:
+        """What an environment's info gets, of every environment [E]: `latest`, by its key."""
+        return {self.key: self.latest()}
+
     @abstractmethod
     def gain(self) -> NDArray[np.float32]:
         """What the newest states have added, of every environment [E]; see `bonus`."""

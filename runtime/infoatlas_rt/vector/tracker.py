@@ -1,4 +1,4 @@
-"""Key states in the running episodes of parallel environments, followed all at once."""
+"""Key states and sub-tasks in the running episodes of parallel environments, all at once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.checks import as_flag
+from ..keystates.live_filter import LiveFilter
+from ..keystates.live_subtasks import STALLED, LiveSubtasks
 from ..keystates.result import KeyStates
-from ..keystates.tracker import LiveFilter, live_model
+from ..keystates.subtasks import Subtasks
+from ..keystates.tracker import live_model, live_subtasks
 from .episodes import VectorEpisodes
 
 
@@ -29,7 +32,10 @@ class VectorTracker(VectorEpisodes):
     rate : float, optional
         States a second (Hz); that of the demonstrations unless given.
     every : bool
-        Follow key states that cannot be followed well, too.
+        Follow key states and sub-tasks that cannot be followed well, too.
+    subtasks : Subtasks or LiveSubtasks, optional
+        To be followed, as by `KeyStateTracker`. Unless given, those that were saved with the key
+        states, if there are any.
 
     Attributes
     ----------
@@ -39,6 +45,7 @@ class VectorTracker(VectorEpisodes):
     steps : [E, K] int64
         Newest step of each key state in the running episode, counted from its first state;
         -1 of those that were not reached.
+    live_subtasks : LiveSubtasks or None
 
     Raises
     ------
@@ -55,11 +62,15 @@ class VectorTracker(VectorEpisodes):
         *,
         rate: float | None = None,
         every: bool = False,
+        subtasks: Subtasks | LiveSubtasks | None = None,
     ) -> None:
         super().__init__(envs)
         self.keystates, model = live_model(keystates)
+        self.live_subtasks = live_subtasks(self.keystates, subtasks)
         self._width = model.coordinates.width
-        self._filter = LiveFilter(model, self.envs, rate, as_flag(every, "every"))
+        self._filter = LiveFilter(
+            model, self.envs, rate, as_flag(every, "every"), self.live_subtasks
+        )
         self.newest = np.empty(self.envs, np.int64)
         self.steps = np.empty((self.envs, len(model.offset)), np.int64)
         self._gain = np.zeros(self.envs, np.float32)
@@ -68,6 +79,42 @@ class VectorTracker(VectorEpisodes):
     def latest(self) -> NDArray[Any]:
         """Column of the newest key state of each running episode [E] int64; -1 before one."""
         return np.array(self.newest)
+
+    def subtask(self, tool: str | None = None) -> dict[str, NDArray[Any]]:
+        """Where each running episode is, by a tool, the first unless given.
+
+        Returns
+        -------
+        dict of str to [E]
+            "subtask" int64: index in `Subtasks.parts`; -1 before the first working step, and in a
+            part that cannot be followed. "subtask_progress" float32: within the part, 0 to 1.
+            "task_progress" float32: of the whole task. Both are 0 where the index is -1.
+            "subtask_stalled" bool: no progress for 3 times the longest time in the demonstrations.
+            "subtask_waiting" float32: time without progress over that longest time.
+
+        Raises
+        ------
+        InputError
+            No sub-tasks, or another tool than theirs.
+        """
+        if self.live_subtasks is None:
+            raise InputError("there are no sub-tasks to follow: pass subtasks=")
+        tools = self.live_subtasks.subtasks.tools
+        tool = tools[0] if tool is None else tool
+        if tool not in tools:
+            raise InputError(f"tool is {tool!r}: use one of {', '.join(tools)}")
+        index, progress, total, waiting = self._filter.place(tools.index(tool))
+        return {
+            "subtask": index,
+            "subtask_progress": progress.astype(np.float32),
+            "task_progress": total.astype(np.float32),
+            "subtask_stalled": waiting > STALLED,
+            "subtask_waiting": waiting.astype(np.float32),
+        }
+
+    def infos(self) -> dict[str, NDArray[Any]]:
+        """What an environment's info gets: the newest key state, and the sub-task if any."""
+        return super().infos() | ({} if self.live_subtasks is None else self.subtask())
 
     def gain(self) -> NDArray[np.float32]:
         """Key states that were reached with the newest state of each environment [E]."""

@@ -1,4 +1,4 @@
-"""Key states and mutual information in the infos of a vector environment.
+"""Key states, sub-tasks and mutual information in the infos of a vector environment.
 
 `KeyStateWrapper` goes around ManiSkill's `ManiSkillVectorEnv` (torch, on any device), or around
 Gymnasium's SyncVectorEnv and AsyncVectorEnv (NumPy), such as one that runs several ManiSkill
@@ -35,8 +35,10 @@ class KeyStateWrapper:
     *streams : VectorTracker or VectorWindows
         What to follow; one of each at most. `VectorTracker` gives `info["key_state"]` [E] int64,
         column of the newest key state of the running episode or -1; `VectorWindows` gives
-        `info["mutual_information"]` [E] float32, nats, NaN before there is one. They are torch
-        tensors on the environment's device where observations are.
+        `info["mutual_information"]` [E] float32, nats, NaN before there is one. With sub-tasks
+        `VectorTracker` gives `info["subtask"]`, "subtask_progress", "task_progress" (for a
+        reward), "subtask_stalled" and "subtask_waiting", too; see `VectorTracker.subtask`. They
+        are torch tensors on the environment's device where observations are.
     state : callable, optional
         From a batch of observations to the states [E, d] that the streams follow, as in
         `lambda obs: obs[:, columns]`. Needed where observations are dictionaries, and where their
@@ -116,7 +118,8 @@ class KeyStateWrapper:
     def _report(self, info: Any, states: Any) -> Any:
         """Write the latest values into an info, as arrays of the kind of the states."""
         for stream in self.streams:
-            info[stream.key] = like(stream.latest(), states)
+            for key, values in stream.infos().items():
+                info[key] = like(values, states)
         return info
 
     def _states(self, obs: Any) -> Any:

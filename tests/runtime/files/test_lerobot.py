@@ -1,4 +1,4 @@
-"""LeRobot data sets, read and written."""
+"""LeRobot data sets, read."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from infoatlas_rt import InputError, discover_keystates, load_trajectories
-from infoatlas_rt.cli.main import main
-from infoatlas_rt.errors import OutputError
-from infoatlas_rt.files.lerobot import write_keystates
+from infoatlas_rt import InputError, load_trajectories
 from lerobot_sets import write_lerobot
 from regimes import demonstrations
 
@@ -49,60 +46,6 @@ def test_the_order_of_files_and_rows_does_not_matter(states, tmp_path):
     found = load_trajectories(folder)
     np.testing.assert_array_equal(found.states, np.concatenate(states))
     assert found.names[5] == "observation.state.5"
-
-
-def test_key_states_from_the_command_line(folder, states, tmp_path, capsys):
-    copy = tmp_path / "copy"
-    assert main(["keystates", str(folder), "--count", "2", "--out", str(copy)]) == 0
-    assert "feature key_state" in capsys.readouterr().out
-    found = discover_keystates(load_trajectories(folder), k=2)
-    files = sorted((copy / "data").glob("*/*.parquet"))
-    assert [f.relative_to(copy) for f in files] == [
-        f.relative_to(folder) for f in sorted((folder / "data").glob("*/*.parquet"))
-    ]
-    for file in files:
-        table, before = pq.read_table(file), pq.read_table(folder / file.relative_to(copy))
-        assert table.drop_columns(["key_state"]).equals(before)
-        for episode in np.unique(table["episode_index"]):
-            of_it = table["episode_index"].to_numpy() == episode
-            column = table["key_state"].to_numpy()[of_it]
-            steps = found.steps[episode]
-            passed = np.argsort(steps.filled(10**6), kind="stable")[: steps.count()]
-            np.testing.assert_array_equal(np.flatnonzero(np.diff(column)) + 1, steps[passed])
-            assert column[0] == -1 and column[-1] == passed[-1]
-        listed = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]
-        assert listed["key_state"] == {"dtype": "int64", "_type": "Value"}
-    info = json.loads((copy / "meta" / "info.json").read_text())
-    assert info["features"].pop("key_state") == {"dtype": "int64", "shape": [1], "names": None}
-    assert info == json.loads((folder / "meta" / "info.json").read_text())
-    np.testing.assert_array_equal(load_trajectories(copy).states, load_trajectories(folder).states)
-    assert load_trajectories(copy, features=["key_state"]).names == ("key_state",)
-    # A second time, with other key states: they replace the column.
-    other = discover_keystates(states, k=1)
-    again = write_keystates(other, copy, tmp_path / "again")
-    written = load_trajectories(again, features=["key_state"]).states
-    assert set(np.unique(written)) == {-1, *range(other.steps.shape[1])}
-    assert not list(tmp_path.glob("*.part"))
-
-
-def test_nothing_is_overwritten(folder, states, tmp_path):
-    (tmp_path / "there").mkdir()
-    for out in (folder, tmp_path / "there"):
-        with pytest.raises(OutputError, match="exists: choose a folder that does not"):
-            write_keystates(discover_keystates(states, k=1), folder, out)
-    with pytest.raises(InputError, match="12 episodes, and the key states are of 11"):
-        write_keystates(discover_keystates(states[1:], k=1), folder, tmp_path / "new")
-
-
-def test_out_is_refused_before_the_work(folder, tmp_path, capsys):
-    np.savez(tmp_path / "demos.npz", states=np.zeros((5, 2)))
-    for data, out, why in (
-        (tmp_path / "demos.npz", tmp_path / "new", "--out is for the folder of a LeRobot data set"),
-        (folder, tmp_path, "exists: choose a folder that does not"),
-    ):
-        assert main(["keystates", str(data), "--out", str(out)]) != 0
-        assert why in capsys.readouterr().err
-    assert not (tmp_path / "new").exists()
 
 
 def change_info(folder, **values):

@@ -59,6 +59,18 @@ def test_the_command_discovers_and_saves(folder, capsys, tmp_path):
     assert saved.exists()
 
 
+def test_the_command_annotates(folder, capsys, tmp_path):
+    path, states = folder
+    out = tmp_path / "events"
+    command = ["annotate", str(path), "--topic", "/joint_states", "--count", "2"]
+    assert main.main([*command, "--out", str(out), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["format"] == "mcap" and result["written"] == str(out)
+    assert [e["episode"] for e in result["episodes"]] == [f"demo_{i:02}" for i in range(12)]
+    assert [e["frames"] for e in result["episodes"]] == list(map(len, states))
+    assert sorted(file.name for file in out.iterdir())[0] == "demo_00.events.mcap"
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -7,6 +7,7 @@ import pytest
 
 from infoatlas_rt import InputError, KeyStateTracker, VectorTracker, discover_keystates
 from regimes import demonstrations
+from task_parts import visits
 
 
 @pytest.fixture(scope="module")
@@ -98,3 +99,52 @@ def test_what_cannot_be_followed(found):
         VectorTracker(found, 0)
     with pytest.raises(InputError, match="every is 2"):
         VectorTracker(found, 1, every=2)
+
+
+@pytest.fixture(scope="module")
+def parts():
+    states, subtasks = visits(seed=1)
+    found = discover_keystates(states, k=2, rate=20)
+    return found, found.follow(subtasks)
+
+
+@pytest.mark.parametrize("rate", [None, 40.0, 10.0])
+def test_sub_tasks_are_those_of_single_trackers(parts, rate):
+    """Of episodes side by side, of which one stops half-way; and none is told before its time."""
+    found, live = parts
+    states, _ = visits(count=4, seed=5)
+    states[3] = np.concatenate([states[3][:30], np.repeat(states[3][30:31], 200, axis=0)])
+    tracker = VectorTracker(found, 4, rate=rate, subtasks=live)
+    single = [KeyStateTracker(found, rate=rate, subtasks=live) for _ in states]
+    assert list(tracker.subtask()["subtask"]) == [-1] * 4
+    for step in range(max(map(len, states))):
+        rows = [row for row, episode in enumerate(states) if step < len(episode)]
+        tracker.push(np.stack([states[row][step] for row in rows]), rows)
+        found_now = tracker.infos()
+        for row in rows:
+            single[row].push(states[row][step])
+            own, now = single[row].subtask, {key: v[row] for key, v in found_now.items()}
+            if own is None:
+                assert (now["subtask"], now["subtask_progress"], now["task_progress"]) == (-1, 0, 0)
+                continue
+            assert now["subtask"] == own.index and now["subtask_stalled"] == own.stalled
+            np.testing.assert_allclose(now["subtask_progress"], own.progress, atol=1e-6)
+            np.testing.assert_allclose(now["task_progress"], own.total, atol=1e-6)
+            np.testing.assert_allclose(now["subtask_waiting"], own.waiting, rtol=1e-6)
+    assert found_now["subtask_stalled"][3] and not found_now["subtask_stalled"][:3].any()
+    assert (found_now["subtask"][:3] == 2).all()
+    tracker.reset([0])
+    assert list(tracker.subtask()["subtask"])[:2] == [-1, 2]
+
+
+def test_infos_without_sub_tasks(found):
+    tracker = VectorTracker(found, 2)
+    assert list(tracker.infos()) == ["key_state"]
+    with pytest.raises(InputError, match="no sub-tasks to follow: pass subtasks="):
+        tracker.subtask()
+
+
+def test_sub_tasks_of_another_tool(parts):
+    found, live = parts
+    with pytest.raises(InputError, match="tool is 'left': use one of tool"):
+        VectorTracker(found, 2, subtasks=live).subtask("left")

@@ -20,6 +20,7 @@ from infoatlas_rt import (
     discover_keystates,
 )
 from regimes import demonstrations
+from task_parts import visits
 from vector_envs import ReplayEnv
 
 
@@ -61,6 +62,30 @@ def test_episodes_are_followed_to_their_true_ends(found, episodes, layout):
                 last = info if layout == "next step" else info["final_info"]
                 assert last["key_state"][row] == 1
                 assert now == (1 if layout == "next step" else -1)
+    assert ends >= 3
+
+
+@pytest.mark.parametrize("layout", ["maniskill", "gymnasium", "next step"])
+def test_sub_tasks_in_infos(layout):
+    """Of the running episode, and of the one that has ended; as the tracker says."""
+    states, subtasks = visits(seed=1)
+    found = discover_keystates(states, k=2, rate=20)
+    episodes, _ = visits(count=4, seed=6)
+    tracker = VectorTracker(found, 2, subtasks=subtasks)
+    envs = KeyStateWrapper(ReplayEnv([episodes[:2], episodes[2:]], layout), tracker)
+    _, info = envs.reset(seed=0)
+    assert list(info["subtask"]) == [0, 0] and (info["task_progress"] < 0.1).all()
+    ends = 0
+    for _ in range(2 * max(map(len, episodes))):
+        _, _, done, _, info = envs.step(None)
+        for key, values in tracker.subtask().items():
+            np.testing.assert_array_equal(info[key], values)
+        for row in np.flatnonzero(done):
+            ends += 1
+            last = info if layout == "next step" else info["final_info"]
+            assert last["subtask"][row] == 2 and last["task_progress"][row] > 0.9
+            assert not last["subtask_stalled"][row]
+            assert layout == "next step" or info["subtask"][row] == 0
     assert ends >= 3
 
 

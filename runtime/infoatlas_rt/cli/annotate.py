@@ -1,0 +1,369 @@
+"""The command annotate: key states and sub-tasks, written where their users look for them."""
+
+from __future__ import annotations
+
+import re
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import InputError, OutputError
+from .arguments import add_estimator, add_json, add_plot, add_topic, check_data, make_estimator
+from .console import check_target, progress, write_json
+from .discovery import add_discovery, check_discovery, discover, listed, load_data
+
+if TYPE_CHECKING:
+    from ..files.annotations import Annotations
+    from ..inputs.trajectories import Trajectories
+
+HELP = "key states and sub-tasks, written into a copy of a data set"
+STATE = "observation.state."  # LeRobot's names of columns begin with it
+
+
+class Format(NamedTuple):
+    """A format that annotations are written in."""
+
+    written: str
+    data: tuple[str, ...] = ()  # kinds of data sets that it takes; any if empty
+    in_place: bool = False
+    quality: bool = False
+
+
+HDF5 = ("robomimic", "Isaac Lab")
+FORMATS = {
+    "lerobot": Format(
+        "columns language_persistent (v3.0), subtask_index and key_state, names of sub-tasks, "
+        "SARM's stages, proportions and progress",
+        ("LeRobot",),
+        in_place=True,
+        quality=True,
+    ),
+    "mimicgen": Format(
+        "datagen_info/subtask_term_signals and a list of complete demonstrations",
+        HDF5,
+        in_place=True,
+    ),
+    "isaaclab": Format(
+        "obs/datagen_info/subtask_term_signals and subtask_start_signals", HDF5, in_place=True
+    ),
+    "maniskill": Format(
+        "sub-tasks and key states beside the observations of each episode",
+        ("ManiSkill",),
+        in_place=True,
+    ),
+    "mimicgen-config": Format(
+        "reference objects of the parts, JSON for a configuration of MimicGen", HDF5
+    ),
+    "isaaclab-config": Format(
+        "reference objects of the parts, JSON of Isaac Lab's SubTaskConfig", HDF5
+    ),
+    "autodata": Format("reference objects and signals of the parts, YAML of AutoData", HDF5),
+    "rerun": Format("a folder of recordings for Rerun's viewer"),
+    "mcap": Format("a folder of .mcap files of foxglove_msgs/Event"),
+    "csv": Format("a row for each part and each key state of each demonstration", quality=True),
+    "json": Format("parts, key states and demonstrations", quality=True),
+}
+DEFAULT = {
+    "LeRobot": "lerobot",
+    "robomimic": "mimicgen",
+    "Isaac Lab": "isaaclab",
+    "ManiSkill": "maniskill",
+    "bags": "mcap",
+}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Arguments of this command."""
+    parser.add_argument(
+        "data",
+        metavar="DATA",
+        help="the folder of a LeRobot data set, an .hdf5 of robomimic, MimicGen or Isaac Lab, "
+        "ManiSkill's .h5, a folder of ROS bags, .npz with states [sum, d] and lengths [N], or .csv",
+    )
+    parser.add_argument("--out", metavar="COPY", help="file or folder to write, which is not there")
+    parser.add_argument(
+        "--in-place",
+        action="store_true",
+        help="write into DATA itself: a new one is written beside it and takes its place",
+    )
+    parser.add_argument(
+        "--format",
+        choices=tuple(FORMATS),
+        help="what to write (default: by DATA: lerobot, mimicgen, isaaclab, maniskill, mcap for "
+        "bags, else csv)",
+    )
+    parser.add_argument(
+        "--tool",
+        action="append",
+        metavar="BODY",
+        help="coordinates of the tool, as an object's; give it once for each arm (default: the "
+        "poses in datagen_info of an .hdf5 of MimicGen or Isaac Lab, and those of its objects)",
+    )
+    parser.add_argument(
+        "--object",
+        action="append",
+        metavar="BODY",
+        help="coordinates of an object that a part may be about, as cube (cube.x to cube.qz), "
+        "goal:position, cube=28:35 or cube:quaternion_wxyz=28:35: a name, position, pose or a "
+        "kind of orientation, and columns; give it once for each object",
+    )
+    parser.add_argument(
+        "--names", metavar="NAMES", help='names of the parts, in their order, as "reach,carry"'
+    )
+    parser.add_argument(
+        "--qa",
+        action="store_true",
+        help="report idle and outlying frames, missing key states and episodes to drop, and write "
+        "them where the format has a place",
+    )
+    parser.add_argument(
+        "--language",
+        choices=("subtask", "motion", "none"),
+        help="style of the rows of LeRobot's language_persistent (default: subtask); none: leave "
+        "them out, for LeRobot before 0.6",
+    )
+    add_discovery(parser)
+    add_plot(parser)
+    parser.add_argument(
+        "--episode",
+        action="append",
+        metavar="NAME",
+        help="episode of the picture, and of recordings for Rerun; several if given several times "
+        "(default: the one of median length, and all)",
+    )
+    add_json(parser)
+    add_topic(parser.add_argument_group("a folder of ROS bags"))
+    add_estimator(parser, slices=10)
+
+
+def run(arguments: Namespace) -> None:
+    """Run the command."""
+    from ..files.annotation_tables import as_tree
+    from .annotate_text import print_annotations
+
+    check_data(arguments.data, "annotate")
+    check_discovery(arguments)
+    name = check_format(arguments)
+    trajectories = load_data(arguments)
+    tools = parse_bodies("--tool", arguments.tool or [], trajectories)
+    objects = parse_bodies("--object", arguments.object or [], trajectories)
+    if bool(tools) != bool(objects):
+        missing, given = ("--object", "--tool") if tools else ("--tool", "--object")
+        raise InputError(f"{given} is given without {missing}: a part is about both, so name both")
+    if not tools:
+        tools, objects = known_bodies(arguments.data)
+    annotations = annotate(arguments, trajectories, tools, objects)
+    picture = None
+    which = choose_episodes(annotations, arguments.episode or [])
+    if arguments.plot:
+        from .annotation_plot import annotation_figure
+
+        picture = annotation_figure(annotations, which, title=Path(arguments.data).name)
+    written, notes = None, list[str]()
+    if arguments.out or arguments.in_place:
+        written, notes = write(annotations, arguments, name)
+    if arguments.qa and not FORMATS[name].quality and written:
+        notes.append(f"{name} has no place for the result of --qa")
+    if picture is not None:
+        picture.savefig(arguments.plot)
+    result = {
+        "data": str(arguments.data),
+        "format": name,
+        "written": written,
+        **as_tree(annotations, quality=arguments.qa),
+        "left_out": notes,
+        "model": arguments.model,
+        "seed": arguments.seed,
+    }
+    if not write_json(arguments.json, result):
+        print_annotations(annotations, result, arguments, FORMATS[name].written)
+
+
+def check_format(arguments: Namespace) -> str:
+    """Name of the format to write; refuses what cannot be written before anything is computed.
+
+    Raises
+    ------
+    InputError, OutputError
+        The format does not take such data, or cannot be written in place; or the target exists.
+    """
+    from ..files.episode_names import kind_of
+    from ..messages.bags import bags_in
+
+    kind = "bags" if bags_in(arguments.data) else kind_of(arguments.data)
+    name = arguments.format or DEFAULT.get(kind, "csv")
+    chosen = FORMATS[name]
+    if chosen.data and kind not in chosen.data:
+        others = [n for n, f in FORMATS.items() if not f.data or kind in f.data]
+        raise InputError(
+            f"--format {name} takes data of {' or '.join(chosen.data)}, and {arguments.data} is "
+            f"none: use {', '.join(others)}"
+        )
+    if arguments.language and name != "lerobot":
+        raise InputError(f"--language is for LeRobot, and the format is {name}: leave it out")
+    if arguments.episode and not arguments.plot and name != "rerun":
+        raise InputError("--episode is the one of the picture: pass --plot FILE, or leave it out")
+    if arguments.in_place:
+        if arguments.out:
+            raise InputError("--out and --in-place were both given: choose one")
+        if not chosen.in_place:
+            raise InputError(f"--format {name} is a file of its own: pass --out FILE")
+    elif arguments.out:
+        out, data = Path(arguments.out), Path(arguments.data)
+        if out.exists() or out.is_symlink():
+            raise OutputError(f"{out} exists: choose a name that does not")
+        check_target(out)
+        if data.is_dir() and data.resolve() in out.resolve().parents:
+            raise InputError(f"{out} is inside {data}: choose a place outside of it")
+    return name
+
+
+def annotate(
+    arguments: Namespace, trajectories: Trajectories, tools: dict[str, Any], objects: dict[str, Any]
+) -> Annotations:
+    """Key states and sub-tasks of the data."""
+    from ..files.annotations import Annotations
+    from ..files.episode_names import episode_names
+    from ..messages.bags import bags_in
+
+    estimator = make_estimator(arguments)
+    with progress("annotations") as advance:
+        found = discover(arguments, trajectories, estimator)
+        advance(0.6)
+        subtasks = found.subtasks(tools or None, objects or None, estimator=estimator)
+    if arguments.names:
+        given = tuple(part.strip() for part in arguments.names.split(","))
+        if len(given) != len(subtasks.parts):
+            raise InputError(
+                f"--names has {len(given)} names, and {len(subtasks.parts)} parts were found "
+                f"({', '.join(subtasks.names)}): pass one for each"
+            )
+        subtasks = replace(subtasks, given_names=given)
+    bags = bags_in(arguments.data)
+    episodes = tuple(bag.name for bag in bags) or episode_names(arguments.data, len(found.steps))
+    return Annotations(found, subtasks, episodes)
+
+
+def write(annotations: Annotations, arguments: Namespace, name: str) -> tuple[str, list[str]]:
+    """Write annotations as the options ask for; where, and what has no place there."""
+    from ..files.replacing import replacing
+
+    writer = writers()[name]
+    if FORMATS[name].quality:
+        writer = partial(writer, quality=arguments.qa)
+    if arguments.language:
+        writer = partial(writer, style=arguments.language)
+    if name == "rerun" and arguments.episode:
+        writer = partial(writer, episodes=arguments.episode)
+    if name == "mcap":
+        writer = partial(writer, topic=arguments.topic)
+    target = Path(arguments.data if arguments.in_place else arguments.out)
+    with replacing(target, overwrite=arguments.in_place) as new:
+        notes = writer(annotations, Path(arguments.data), new)
+    return str(target), list(notes)
+
+
+def writers() -> dict[str, Callable[..., tuple[str, ...]]]:
+    """The function that writes each format."""
+    from ..files import (
+        annotation_tables,
+        foxglove,
+        lerobot_annotations,
+        maniskill_annotations,
+        mimicgen,
+        rerun,
+        subtask_configs,
+    )
+
+    return {
+        "lerobot": lerobot_annotations.write_lerobot,
+        "mimicgen": mimicgen.write_mimicgen,
+        "isaaclab": mimicgen.write_isaaclab,
+        "maniskill": maniskill_annotations.write_maniskill,
+        "mimicgen-config": subtask_configs.write_mimicgen_config,
+        "isaaclab-config": subtask_configs.write_isaaclab_config,
+        "autodata": subtask_configs.write_autodata,
+        "rerun": rerun.write_rerun,
+        "mcap": foxglove.write_foxglove,
+        "csv": annotation_tables.write_csv,
+        "json": annotation_tables.write_json,
+    }
+
+
+def parse_bodies(option: str, texts: list[str], trajectories: Trajectories) -> dict[str, Any]:
+    """Bodies of `--tool` and `--object`: NAME[:KIND][=COLUMNS].
+
+    KIND is position, pose, or a kind of orientation as quaternion_wxyz; without it, a body of up
+    to three columns is a position. COLUMNS are numbers, ranges as 28:35, or the beginning of names;
+    without them the name is the beginning.
+
+    Raises
+    ------
+    InputError
+        Text of another form, a name that is given twice, or columns that do not exist.
+    """
+    from ..keystates.poses import Pose, Position
+
+    found: dict[str, Any] = {}
+    for text in texts:
+        left, equals, columns = text.partition("=")
+        name, _, kind = left.partition(":")
+        if not name or (equals and not columns):
+            raise InputError(f"{option} {text!r}: write NAME, NAME:position or NAME=COLUMNS")
+        if name in found:
+            raise InputError(f"{option} {text!r}: give each body a name of its own")
+        numbers = [int(part) for part in listed(columns) if part.isdecimal()]
+        if numbers and len(numbers) == len(listed(columns)):
+            where: Any = numbers
+            count = len(numbers)
+        else:
+            where = columns or name
+            begins = [n for n in trajectories.names if n.startswith(where)]
+            if not begins:
+                begins = [n for n in trajectories.names if n.startswith(STATE + where)]
+                where = STATE + where if begins else where
+            if not begins:
+                known = ", ".join(trajectories.names[:12]) or "none"
+                raise InputError(
+                    f"{option} {text!r}: no coordinate begins with {where!r}: pass "
+                    f"{name}=COLUMNS. Coordinates: {known}"
+                    f"{', ...' if len(trajectories.names) > 12 else ''}"
+                )
+            # cube.x to cube.qz, and not those of cube_to_goal
+            count = sum(bool(re.fullmatch(r"\W*_?\w\w?\W?", n[len(where) :])) for n in begins)
+            count = count or len(begins)
+        if kind == "position" or (not kind and count <= 3):
+            found[name] = Position(where)
+        else:
+            found[name] = Pose(where) if kind in ("", "pose") else Pose(where, kind)
+    return found
+
+
+def known_bodies(data: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Tools and objects whose poses a file of MimicGen or Isaac Lab has; empty for others."""
+    from ..files.episode_names import kind_of
+    from ..files.robomimic import EEF_POSE, contents
+    from ..keystates.poses import Pose
+
+    if kind_of(data) not in HDF5:
+        return {}, {}
+    found = contents(data)
+    if not found.tools or not found.objects:
+        return {}, {}
+    tools = {name.removeprefix(f"{EEF_POSE}."): Pose(name) for name in found.tools}
+    return tools, {name: Pose(name) for name in found.objects}
+
+
+def choose_episodes(annotations: Annotations, names: list[str]) -> list[int]:
+    """Demonstrations of the picture: those that are named, or the one of median length."""
+    if not names:
+        order = annotations.lengths.argsort(kind="stable")
+        return [int(order[len(order) // 2])]
+    for name in names:
+        if name not in annotations.episodes:
+            listed_names = ", ".join(annotations.episodes[:8])
+            raise InputError(f"--episode {name!r}: there is none of this name but {listed_names}")
+    return [annotations.episodes.index(name) for name in names]

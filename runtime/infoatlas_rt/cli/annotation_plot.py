@@ -1,0 +1,151 @@
+"""Picture of annotated demonstrations: signals, coloured parts with names, key states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..files.annotations import Annotations
+from ..keystates.result import trajectories
+from .drawing import INK, QUIET, draw_heading, new_figure, style_axes
+from .keystate_plots import COLOURS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SIGNALS = 14  # lines of a demonstration, at most: those that move in the shortest bursts
+POINTS = 1500  # of a line, at most
+STILL = 0.03  # of its range in all demonstrations: a coordinate that is left out of one
+
+
+def annotation_figure(
+    annotations: Annotations, demonstrations: Sequence[int], *, title: str = ""
+) -> Figure:
+    """Draw demonstrations below each other.
+
+    Every coordinate is a thin line, scaled to its own range in all demonstrations. Parts are
+    coloured bands with their names above, one row of bands for each tool; key states are vertical
+    lines.
+
+    Parameters
+    ----------
+    annotations : Annotations
+    demonstrations : sequence of int
+    title : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        matplotlib is not installed, or the key states were loaded from a file.
+    """
+    states = trajectories(annotations.keystates)
+    count, tools = len(demonstrations), len(annotations.subtasks.tools)
+    height = 1.4 + count * (2.5 + 0.3 * tools)
+    figure = new_figure(10, height)
+    grid = figure.add_gridspec(
+        count, 1, left=0.075, right=0.975, bottom=0.55 / height,
+        top=1 - (0.85 + 0.28 * tools) / height, hspace=0.35 + 0.14 * tools,
+    )  # fmt: skip
+    columns = _moving(annotations)
+    low, high = (f([getattr(s, side)(axis=0) for s in states], axis=0)
+                 for f, side in ((np.min, "min"), (np.max, "max")))  # fmt: skip
+    for row, i in enumerate(demonstrations):
+        axes = figure.add_subplot(grid[row, 0])
+        scaled = (states[i] - low) / np.maximum(high - low, 1e-300)
+        _draw_signals(axes, annotations, i, scaled[:, columns])
+        _draw_parts(axes, annotations, i)
+        _draw_keystates(axes, annotations, i)
+        style_axes(axes)
+        axes.set_ylabel(f"episode {annotations.episodes[i]}", color=INK, fontsize=9)
+    unit = "step" if annotations.rate is None else "seconds"
+    axes.set_xlabel(unit, color=INK, fontsize=10)
+    names = len(annotations.subtasks.parts)
+    heading = f"{title}: " if title else ""
+    note = (
+        f"{len(states)} demonstrations; lines: up to {len(columns)} of {states[0].shape[1]} "
+        "coordinates, each scaled to its range; vertical lines: key states"
+    )
+    draw_heading(figure, f"{heading}{names} sub-tasks", note)
+    figure.texts[0].set_y(1 - 0.25 / height)
+    figure.texts[1].set_y(1 - 0.5 / height)
+    return figure
+
+
+def _moving(annotations: Annotations) -> list[int]:
+    """Coordinates to draw, in their order: those that move in the shortest bursts."""
+    states = annotations.keystates.states
+    motion = np.concatenate([np.abs(np.diff(s, axis=0)) for s in states])
+    total = motion.sum(axis=0)
+    share = motion / np.where(total > 0, total, 1.0)
+    entropy = -(share * np.log(np.maximum(share, 1e-300))).sum(axis=0)
+    burst = np.where(total > 0, np.log(max(len(motion), 2)) - entropy, -1.0)
+    chosen = np.argsort(-burst, kind="stable")[:SIGNALS]
+    return sorted(int(c) for c in chosen if burst[c] >= 0)
+
+
+def _times(annotations: Annotations, steps: np.ndarray) -> np.ndarray:
+    return np.asarray(steps if annotations.rate is None else annotations.seconds(steps))
+
+
+def _draw_signals(axes: Axes, annotations: Annotations, i: int, scaled: np.ndarray) -> None:
+    every = max(1, len(scaled) // POINTS)
+    time = _times(annotations, np.arange(len(scaled)))[::every]
+    moving = np.ptp(scaled, axis=0) > STILL
+    axes.plot(time, scaled[::every, moving], color=INK, linewidth=0.6, alpha=0.55, zorder=3)
+    axes.set_xlim(0, float(_times(annotations, np.array([len(scaled)]))[0]))
+    axes.set_ylim(-0.04, 1.04)
+    axes.set_yticks([])
+
+
+def _draw_parts(axes: Axes, annotations: Annotations, i: int) -> None:
+    """Bands over the signals by the first tool; names above, a row for each tool."""
+    subtasks = annotations.subtasks
+    place = axes.get_xaxis_transform()
+    for row, tool in enumerate(subtasks.tools):
+        own = [
+            (index, int(part.start[i]), int(part.end[i]))
+            for index, part in enumerate(subtasks.parts)
+            if part.tool == tool and part.end[i] > part.start[i]
+        ]
+        bottom = 1.03 + 0.13 * (len(subtasks.tools) - 1 - row)
+        for index, start, end in own:
+            left, right = _times(annotations, np.array([start, end])).tolist()
+            colour = COLOURS[index % len(COLOURS)]
+            if row == 0:
+                axes.axvspan(left, right, color=colour, alpha=0.16, linewidth=0, zorder=1)
+            axes.fill_between(
+                [left, right], bottom, bottom + 0.1, color=colour, linewidth=0, transform=place,
+                clip_on=False, alpha=0.9,
+            )  # fmt: skip
+            room = (right - left) / max(axes.get_xlim()[1], 1e-300) * 105  # letters of this size
+            name = subtasks.names[index]
+            if len(name) > room:
+                name = str(index + 1) if room >= 1 else ""
+            axes.text(
+                (left + right) / 2, bottom + 0.045, name, color="white", fontsize=8,
+                ha="center", va="center", transform=place, fontweight="bold",
+            )  # fmt: skip
+
+
+def _draw_keystates(axes: Axes, annotations: Annotations, i: int) -> None:
+    events = annotations.events(i)
+    for event in events:
+        time = float(_times(annotations, np.array([event.step]))[0])
+        axes.axvline(time, color=INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=4)
+    times = [float(_times(annotations, np.array([e.step]))[0]) for e in events]
+    width = axes.get_xlim()[1]
+    gaps = [b - a for a, b in pairwise([*times, width])]
+    for event, time, gap in zip(events, times, gaps, strict=True):
+        text = event.name.removeprefix("key state ")
+        if gap / width * 125 > len(text):
+            axes.text(
+                time + 0.004 * width, 0.98, text, color=QUIET, fontsize=7.5, va="top", zorder=5
+            )

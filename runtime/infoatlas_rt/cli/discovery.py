@@ -1,0 +1,169 @@
+"""Options that describe how key states are looked for, and the search with them."""
+
+from __future__ import annotations
+
+import json
+import re
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..estimation.estimator import Estimator
+    from ..inputs.trajectories import Trajectories
+    from ..keystates.result import KeyStates
+
+
+def add_discovery(parser: ArgumentParser) -> None:
+    """--method to --resolution; `discover` reads them."""
+    parser.add_argument(
+        "--method",
+        choices=("auto", "events", "phase", "pointwise"),
+        default="auto",
+        help="events: changes that recur in other demonstrations, in any order. phase: boundaries "
+        "of phases that all demonstrations share. auto: events, and phases where halves of the "
+        "demonstrations repeat them. pointwise: minima of the model's local information",
+    )
+    parser.add_argument(
+        "--count",
+        metavar="K",
+        default="5",
+        help="number of key states of a demonstration besides the end, or auto",
+    )
+    parser.add_argument(
+        "--label",
+        action="append",
+        metavar="DEMO:STEPS",
+        help="known steps of a demonstration, as 0:75,150 or 0:grasp=75,release=150; give it for "
+        "one to three demonstrations, or once with a .json file of {demo: {name: step}}, and the "
+        "others get the same kinds",
+    )
+    parser.add_argument(
+        "--gripper", metavar="COLUMNS", help="coordinates of the gripper: only their changes count"
+    )
+    parser.add_argument(
+        "--ignore", metavar="COLUMNS", help="coordinates to leave out, by number or name"
+    )
+    parser.add_argument(
+        "--orientation",
+        action="append",
+        metavar="COLUMNS=KIND",
+        help="columns of an orientation, as 3:7=quaternion_xyzw, tool.r=rotation_vector or "
+        "4=angle_degrees; none: do not look for any (default: recognised)",
+    )
+    parser.add_argument(
+        "--rate", type=float, help="recorded steps a second (default: that of the file)"
+    )
+    parser.add_argument(
+        "--stride", type=int, help="recorded steps of a working step (default: derived)"
+    )
+    parser.add_argument("--lag", type=int, default=2, help="working steps to the past state")
+    parser.add_argument(
+        "--resolution",
+        type=float,
+        nargs="+",
+        metavar="R",
+        help="smallest difference that the sensors resolve, for all coordinates or for each "
+        "(default: none)",
+    )
+
+
+def check_discovery(arguments: Namespace) -> None:
+    """Refuse options that do not fit together or to the data, before anything is computed."""
+    from ..messages.bags import bags_in
+
+    for name in () if bags_in(arguments.data) else ("topic", "field", "joints"):
+        if getattr(arguments, name) is not None:
+            raise InputError(
+                f"--{name} is for a folder of ROS bags, and {arguments.data} is none: leave it out"
+            )
+    if arguments.count != "auto" and not arguments.count.isdecimal():
+        raise InputError(f"--count is {arguments.count!r}: pass a number of key states, or auto")
+
+
+def load_data(arguments: Namespace) -> Trajectories:
+    """Demonstrations in a file, a LeRobot data set or a folder of bags."""
+    from ..files.load import load_trajectories
+    from ..messages.bags import bags_in, load_demonstrations
+
+    if bags_in(arguments.data):
+        return load_demonstrations(
+            arguments.data, arguments.topic, arguments.field, arguments.joints or ()
+        )
+    return load_trajectories(arguments.data)
+
+
+def discover(arguments: Namespace, trajectories: Trajectories, estimator: Estimator) -> KeyStates:
+    """Key states as the options ask for them."""
+    from ..keystates.discovery import discover_keystates
+
+    return discover_keystates(
+        trajectories,
+        arguments.count if arguments.count == "auto" else int(arguments.count),
+        arguments.lag,
+        arguments.method,
+        rate=arguments.rate,
+        stride=arguments.stride,
+        labels=parse_labels(arguments.label or []) or None,
+        gripper=listed(arguments.gripper),
+        ignore=listed(arguments.ignore),
+        orientation=parse_orientation(arguments.orientation or []),
+        resolution=arguments.resolution,
+        estimator=estimator,
+    )
+
+
+def parse_labels(texts: list[str]) -> dict[int, Any]:
+    """Labels of `--label`: steps by demonstration.
+
+    Raises
+    ------
+    InputError
+        Text of another form, or a file that cannot be read.
+    """
+    way_out = "write 0:75,150 or 0:grasp=75,release=150, or name a .json file of them"
+    if len(texts) == 1 and texts[0].endswith(".json"):
+        try:
+            given = json.loads(Path(texts[0]).read_text(encoding="utf-8"))
+            return {int(demonstration): steps for demonstration, steps in given.items()}
+        except (OSError, ValueError, AttributeError) as error:
+            raise InputError(f"--label {texts[0]} cannot be read ({error}): {way_out}") from error
+    labels: dict[int, Any] = {}
+    for text in texts:
+        demonstration, _, steps = text.partition(":")
+        pairs = [part.rpartition("=") for part in steps.split(",")]
+        if not demonstration.isdecimal() or not all(step.isdecimal() for *_, step in pairs):
+            raise InputError(f"--label {text!r}: {way_out}")
+        named = [bool(name) for name, *_ in pairs]
+        if any(named) != all(named) or int(demonstration) in labels:
+            raise InputError(f"--label {text!r}: {way_out}, each demonstration once")
+        labels[int(demonstration)] = (
+            {name: int(step) for name, _, step in pairs}
+            if all(named)
+            else [int(step) for *_, step in pairs]
+        )
+    return labels
+
+
+def parse_orientation(texts: list[str]) -> Any:
+    """Orientations of `--orientation`: None, "none", or kinds by columns."""
+    if texts == ["none"]:
+        return "none"
+    pairs = [text.rpartition("=") for text in texts]
+    for text, (columns, _, kind) in zip(texts, pairs, strict=True):
+        if not columns or not kind:
+            raise InputError(f"--orientation {text!r}: write COLUMNS=KIND, as 3:7=quaternion_xyzw")
+    return {columns: kind for columns, _, kind in pairs} or None
+
+
+def listed(text: str | None) -> list[str]:
+    """Names or numbers, separated by commas; ranges as 18:21."""
+    found: list[str] = []
+    for part in (text or "").split(","):
+        if match := re.fullmatch(r"(\d+):(\d+)", part.strip()):
+            found += map(str, range(int(match[1]), int(match[2])))
+        elif part.strip():
+            found.append(part.strip())
+    return found

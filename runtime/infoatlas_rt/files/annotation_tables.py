@@ -1,0 +1,149 @@
+"""Annotations as a tidy table (.csv) and as a tree (.json), for programs of any kind."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from .annotations import Annotations
+from .quality_flags import quality_table
+
+PART = ("tool", "reference", "orientation", "held", "information", "runner_up", "certain")
+COLUMNS = (
+    *("episode", "what", "number", "name", "start", "end", "start_seconds", "end_seconds"),
+    *PART,
+    "strength",
+)
+
+
+def write_csv(
+    annotations: Annotations, path: Path, out: Path, *, quality: bool = False
+) -> tuple[str, ...]:
+    """Write a row for each part and each key state of each demonstration.
+
+    Columns: episode; what (subtask or key_state); number (index of the part or of the key state);
+    name; start, end (steps, end excluded; empty for a key state), start_seconds, end_seconds (empty
+    without a rate); of parts tool, reference, orientation, held, information, runner_up, certain;
+    of key states strength. With `quality`, columns idle, idle_start, idle_end, outliers, missing,
+    repeated, likeness, drop, reasons of the episode, in each of its rows.
+    """
+    about = quality_table(annotations) if quality else []
+    extra = [name for name in (about[0] if about else {}) if name not in ("episode", "frames")]
+    with out.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, [*COLUMNS, *extra], restval="")
+        writer.writeheader()
+        for i, row in _rows(annotations):
+            own = {name: _cell(about[i][name]) for name in extra}
+            writer.writerow({**{name: _cell(value) for name, value in row.items()}, **own})
+    return ()
+
+
+def write_json(
+    annotations: Annotations, path: Path, out: Path, *, quality: bool = False
+) -> tuple[str, ...]:
+    """Write `as_tree` of the annotations."""
+    tree = {"data": str(path), **as_tree(annotations, quality=quality)}
+    text = json.dumps(tree, indent=1, ensure_ascii=False, allow_nan=False)
+    out.write_text(text + "\n", encoding="utf-8")
+    return ()
+
+
+def as_tree(annotations: Annotations, *, quality: bool = False) -> dict[str, Any]:
+    """Annotations as what JSON can hold.
+
+    Returns
+    -------
+    dict
+        rate (Hz or None); method; subtasks: a list of parts with name, tool, reference,
+        orientation, held, information, runner_up, runner_up_information, stderr (nats), certain,
+        share (of the duration) and steps (median); episodes: a list with episode, frames, subtasks
+        (number, name, start, end), key_states (number, name, step) and, with `quality`, quality;
+        drop: names of episodes to drop (None without `quality`); notes and warnings.
+    """
+    subtasks, keystates = annotations.subtasks, annotations.keystates
+    shares = [share for tool in subtasks.tools for share in annotations.shares(tool).tolist()]
+    parts = []
+    for part, name, share in zip(subtasks.parts, subtasks.names, shares, strict=True):
+        about = {k: v for k, v in asdict(part).items() if k not in ("start", "end")}
+        parts.append(
+            _finite({"name": name, **about, "certain": part.certain, "share": share})
+            | {"steps": part.duration}
+        )
+    episodes: list[dict[str, Any]] = [
+        {"episode": name, "frames": int(length), "subtasks": [], "key_states": []}
+        for name, length in zip(annotations.episodes, annotations.lengths, strict=True)
+    ]
+    for i, row in _rows(annotations):
+        if row["what"] == "subtask":
+            own = {key: row[key] for key in ("number", "name", "start", "end")}
+            episodes[i]["subtasks"].append(own)
+        else:
+            own = {"number": row["number"], "name": row["name"], "step": row["start"]}
+            episodes[i]["key_states"].append(own)
+    about_quality = quality_table(annotations) if quality else []
+    for episode, own in zip(episodes, about_quality, strict=False):
+        episode["quality"] = _finite(
+            {name: value for name, value in own.items() if name not in ("episode", "frames")}
+        )
+    return {
+        "rate": annotations.rate,
+        "method": keystates.method,
+        "subtasks": parts,
+        "episodes": episodes,
+        "drop": [q["episode"] for q in about_quality if q["drop"]] if quality else None,
+        "notes": [*keystates.notes, *subtasks.notes],
+        "warnings": [*keystates.warnings, *subtasks.warnings],
+    }
+
+
+def _rows(annotations: Annotations) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Demonstration and columns of each part and key state, by demonstration and time."""
+    subtasks = annotations.subtasks
+    for i, episode in enumerate(annotations.episodes):
+        rows = []
+        for number, (part, name) in enumerate(zip(subtasks.parts, subtasks.names, strict=True)):
+            start, end = int(part.start[i]), int(part.end[i])
+            if end > start:
+                about = {key: getattr(part, key) for key in PART}
+                rows.append(_row(annotations, episode, "subtask", number, name, start, end) | about)
+        for event in annotations.events(i):
+            strength = float(annotations.keystates.strength[event.column])
+            row = _row(annotations, episode, "key_state", event.column, event.name, event.step)
+            rows.append(row | {"strength": strength})
+        yield from ((i, row) for row in sorted(rows, key=lambda row: row["start"]))
+
+
+def _row(
+    annotations: Annotations,
+    episode: str,
+    what: str,
+    number: int,
+    name: str,
+    start: int,
+    end: int | None = None,
+) -> dict[str, Any]:
+    found = {"episode": episode, "what": what, "number": number, "name": name, "start": start}
+    found["start_seconds"] = float(annotations.seconds(start))
+    if end is not None:
+        found |= {"end": end, "end_seconds": float(annotations.seconds(end))}
+    return found
+
+
+def _cell(value: Any) -> Any:
+    """A value as a cell: lists with spaces between, numbers of six digits, NaN as empty."""
+    if isinstance(value, list):
+        return ";".join(map(str, value))
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.6g}"
+    return value
+
+
+def _finite(values: dict[str, Any]) -> dict[str, Any]:
+    """The same values, with None for NaN: JSON has none."""
+    return {key: None if value != value else value for key, value in values.items()}

@@ -1,0 +1,58 @@
+"""Where tools and objects are in recorded states, and how they lie to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .subtasks import WORLD, Subtask, Subtasks
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+AXES = ("x", "y", "z")
+
+
+def relative(states: Float, pairs: Int) -> Float:
+    """Relative positions [..., 3 m] of recorded states [..., d], for pairs [m, 6] of columns."""
+    apart = states[..., pairs[:, 3:]] - states[..., pairs[:, :3]]
+    return np.asarray(apart.reshape(*states.shape[:-1], 3 * len(pairs)))
+
+
+def positions_of(
+    subtasks: Subtasks,
+    names: Sequence[str],
+    width: int,
+    positions: Mapping[str, Sequence[int]] | None,
+) -> dict[str, list[int]]:
+    """Columns of the positions of tools and objects; see `fit_subtasks`."""
+    if positions is not None:
+        found = {body: [int(c) for c in columns] for body, columns in positions.items()}
+        for body, columns in found.items():
+            if len(columns) != 3 or not all(0 <= c < width for c in columns):
+                raise InputError(
+                    f"positions[{body!r}] is {columns}: pass three of the {width} columns"
+                )
+        return found
+    at = {name: column for column, name in enumerate(names)}
+    found = {}
+    for part in subtasks.parts:
+        for body in (part.tool, part.reference, part.held):
+            columns = [at.get(f"{body}.{axis}", -1) for axis in AXES]
+            if body and min(columns) >= 0:
+                found[body] = columns
+    return found
+
+
+def pairs_of(parts: Sequence[Subtask], bodies: Mapping[str, list[int]]) -> Int:
+    """Columns [m, 6] of the bodies that each part brings together."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for part in parts:
+        reference = part.reference if part.reference not in ("", WORLD) else part.held
+        for a, b in ((part.tool, reference), (part.held, reference), (part.tool, part.held)):
+            if a in bodies and b in bodies and a != b:
+                found[a, b] = [*bodies[a], *bodies[b]]
+    return np.array(list(found.values()), np.int64).reshape(-1, 6)

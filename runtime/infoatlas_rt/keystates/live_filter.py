@@ -1,0 +1,216 @@
+"""Follows episodes side by side: working steps, detectors of key states, progress of sub-tasks.
+
+`KeyStateTracker` (`tracker.py`) has one episode, `VectorTracker` one for each environment.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..inputs.checks import as_rate
+from ..inputs.ring import Ring
+from ..streams.events import KEY_STATE, Event
+from .bodies import relative
+from .live import LiveModel
+from .live_subtasks import STALLED, LiveSubtasks, SubtaskState
+from .progress_filter import ProgressFilter
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+
+class LiveFilter:
+    """Follows episodes, one a row.
+
+    Parameters
+    ----------
+    model : LiveModel
+    rows : int
+        E, episodes.
+    rate : float, optional
+        States a second; that of the demonstrations unless given.
+    every : bool
+        Follow key states and sub-tasks that cannot be followed well, too.
+    subtasks : LiveSubtasks, optional
+
+    Attributes
+    ----------
+    step : [E] int64
+        Of the newest state of each episode; -1 before the first.
+    followed : [K] bool
+    progress : tuple of ProgressFilter
+        Of each tool.
+    """
+
+    def __init__(
+        self,
+        model: LiveModel,
+        rows: int,
+        rate: float | None = None,
+        every: bool = False,
+        subtasks: LiveSubtasks | None = None,
+    ) -> None:
+        self._model = model
+        self.followed = np.isfinite(model.threshold) if every else model.followed
+        self._stride, self._parts = _pace(model, rate)
+        self._path = model.coordinates.begin(rows)
+        self._subtasks, self._every = subtasks, every
+        tools = () if subtasks is None else subtasks.tools
+        self.progress: tuple[ProgressFilter, ...] = tuple(tool.filter(rows) for tool in tools)
+        self._pairs = np.concatenate(
+            [np.empty((0, 6), np.int64), *(tool.model.pairs for tool in tools)]
+        )
+        ends = np.cumsum([0, *(3 * len(tool.model.pairs) for tool in tools)]).tolist()
+        self._own = [slice(a, b) for a, b in pairwise(ends)]  # of each tool
+        self._width = width = len(model.coordinates.names)
+        features = model.features
+        self._depth = features.before + features.after + 1
+        self._recent = Ring(self._depth, rows, width)
+        self._sum, self._newest = np.zeros((2, rows, width + 3 * len(self._pairs)))
+        self._scores = np.full((rows, 2, len(model.offset)), -np.inf)  # of the last two steps
+        self._last = np.empty((rows, len(model.offset)), np.int64)  # reported working step
+        self.step = np.empty(rows, np.int64)
+        self._working = np.empty(rows, np.int64)
+        self.reset(np.arange(rows))
+
+    def reset(self, rows: Int) -> None:
+        """Forget some episodes; their next state is the first of a new one."""
+        self.step[rows] = self._working[rows] = -1
+        self._sum[rows] = 0.0
+        self._scores[rows] = -np.inf
+        self._last[rows] = np.iinfo(np.int64).min // 2
+        self._path.reset(rows)
+        for own in self.progress:
+            own.reset(rows)
+
+    def place(self, tool: int = 0) -> tuple[Int, Float, Float, Float]:
+        """Where each episode is, by one of the tools.
+
+        Returns
+        -------
+        index : [E] int64
+            Of `Subtasks.parts`; -1 before the first working step, and in a part that is not
+            followed.
+        progress, total : [E] float64
+            Of the part and of the task; 0 where the index is -1.
+        waiting : [E] float64
+            Time without progress over the longest usual one.
+        """
+        assert self._subtasks is not None  # there is a tool
+        about, own = self._subtasks.tools[tool], self.progress[tool]
+        part = np.maximum(own.part, 0)
+        told = (own.part >= 0) & (self._every | about.followed[part])
+        before = about.before
+        total = before[part] + own.progress * (before[part + 1] - before[part])
+        return (
+            np.where(told, about.model.parts[part], -1),
+            np.where(told, own.progress, 0.0),
+            np.where(told, total, 0.0),
+            about.waiting(own),
+        )
+
+    def subtask_state(self, row: int, tool: int = 0) -> SubtaskState | None:
+        """Where one episode is, by one of the tools; None if that is not known."""
+        assert self._subtasks is not None  # there is a tool
+        about, own = self._subtasks.tools[tool], self.progress[tool]
+        part = int(own.part[row])
+        if part < 0 or not (self._every or about.followed[part]):
+            return None
+        index, progress = int(about.model.parts[part]), float(own.progress[row])
+        one, before = self._subtasks.subtasks.parts[index], about.before
+        waiting = float(own.waiting[row] / about.usual[part])
+        return SubtaskState(
+            index, self._subtasks.names[index], one.tool, one.reference, one.held,
+            progress, float(before[part] + progress * (before[part + 1] - before[part])),
+            waiting > STALLED, waiting, int(own.inside[row]) / self._model.timing.frequency,
+        )  # fmt: skip
+
+    def push(self, rows: Int, states: Float) -> list[tuple[int, Event]]:
+        """Take the next state [m, d], finite, of the episodes in `rows` [m], all different.
+
+        Returns rows and the key states detected there, without stamps.
+        """
+        if not len(rows):
+            return []
+        self.step[rows] += 1
+        path = self._path.push(states, rows)
+        if len(self._pairs):
+            path = np.concatenate([path, relative(states, self._pairs)], axis=1)
+        if self._parts > 1:  # slower than the demonstrations: working steps in between
+            before = np.where(self.step[rows, None] > 0, self._newest[rows], path)
+            self._newest[rows] = path
+            first = self.step[rows] == 0
+            found = []
+            for part in range(1, self._parts + 1):
+                now = np.flatnonzero(~first) if part < self._parts else np.arange(len(rows))
+                between = before + (path - before) * (part / self._parts)
+                found += self._advance(rows[now], between[now])
+            return found
+        self._sum[rows] += path
+        full = (self.step[rows] + 1) % self._stride == 0
+        mean = self._sum[rows[full]] / self._stride
+        self._sum[rows[full]] = 0.0
+        return self._advance(rows[full], mean)
+
+    def _advance(self, rows: Int, path: Float) -> list[tuple[int, Event]]:
+        """Take a working step."""
+        self._working[rows] += 1
+        path, apart = path[:, : self._width], path[:, self._width :]
+        self._recent[self._working[rows], rows] = path
+        for own, columns in zip(self.progress, self._own, strict=True):
+            own.push(rows, path, apart[:, columns])
+        ahead = self._model.features.after
+        found: list[tuple[int, Event]] = []
+        for length in np.unique(np.minimum(self._working[rows] + 1, self._depth)).tolist():
+            if length <= ahead:
+                continue
+            same = rows[np.minimum(self._working[rows] + 1, self._depth) == length]
+            back = self._working[same, None] - np.arange(length - 1, -1, -1)
+            states = self._recent[back, same[:, None]]
+            at = np.array([length - 1 - ahead])
+            features = self._model.features.compute(states, at)[:, 0]
+            score = features @ self._model.coefficients.T + self._model.offset
+            found += self._maxima(same, score)
+        return found
+
+    def _maxima(self, rows: Int, score: Float) -> list[tuple[int, Event]]:
+        """Events at the working step before the one that `score` [m, K] belongs to."""
+        model, earlier, middle = self._model, self._scores[rows, 0], self._scores[rows, 1]
+        step = self._working[rows] - model.features.after - 1
+        peak = (middle > earlier) & (middle >= score) & (middle > model.threshold) & self.followed
+        peak &= np.isfinite(earlier)
+        wait = np.where(model.once, np.iinfo(np.int64).max // 4, model.gap)
+        peak &= step[:, None] - self._last[rows] >= wait
+        self._scores[rows, 0], self._scores[rows, 1] = middle, score
+        found = []
+        for i, j in zip(*np.nonzero(peak), strict=True):
+            row = int(rows[i])
+            self._last[row, j] = step[i]
+            recorded = self._recorded(int(step[i]))
+            score_there = float(np.clip(middle[i, j], 0.0, 1.0))
+            now = int(self.step[row])
+            found.append((row, Event(KEY_STATE, recorded, None, now, None, int(j), score_there)))
+        return found
+
+    def _recorded(self, working: int) -> int:
+        if self._parts > 1:
+            return -(-working // self._parts)
+        return working * self._stride + (self._stride - 1) // 2
+
+
+def _pace(model: LiveModel, rate: float | None) -> tuple[int, int]:
+    """States of a working step, and working steps of a state; one of them is 1."""
+    if rate is None:
+        return model.timing.stride, 1
+    rate = as_rate(rate, "rate")
+    if model.timing.rate is None:
+        raise InputError(
+            f"rate is {rate:g} Hz, and that of the demonstrations is not known: discover the key "
+            "states with their rate=, or push states at the same rate and leave it out here"
+        )
+    ratio = rate / model.timing.frequency
+    return (max(1, round(ratio)), 1) if ratio >= 0.75 else (1, max(1, round(1 / ratio)))

@@ -1,0 +1,346 @@
+"""Sub-tasks in a running episode, judged on demonstrations before they are used.
+
+`fit_subtasks` fits a model of progress (`progress_model.py`) for each tool and judges it by leaving
+demonstrations out: up to ten times, models are fitted to the others and follow those that were left
+out. What they show is kept: how often the part is right, how far off its progress is, and for how
+long no progress was seen in demonstrations that all succeeded. A part that is right in less than
+0.8 of the steps is not followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .bodies import pairs_of, positions_of, relative
+from .live import FOLDS, JUDGED
+from .progress_filter import ProgressFilter
+from .progress_model import BACK, Example, ProgressModel, fit_progress
+from .recordings import Recordings
+from .subtask_file import subtasks_from_dict, subtasks_to_dict
+from .subtasks import Subtasks
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+FOLLOWED = 0.8  # share of right steps from which a part is followed
+ASIDE = 0.25  # seconds around cuts that are not judged
+STALLED = 3.0  # times the longest usual time without progress
+LEAST = 0.1  # of the median demonstration: the usual time, at least
+BORROWED = 0.5  # of the longest time in any part: few demonstrations show all that is usual
+TYPICAL = 0.99  # quantile of the distance from the bin, in demonstrations left out: what is
+# farther is unlike the demonstrations, and no progress
+
+
+@dataclass(frozen=True)
+class SubtaskState:
+    """Where a running episode is.
+
+    Attributes
+    ----------
+    index : int
+        Of `Subtasks.parts`.
+    name, tool, reference, held : str
+        As in `Subtasks`.
+    progress : float
+        Share of the part's time that has passed, as in the demonstrations, 0 to 1. It does not
+        fall while the part lasts.
+    total : float
+        The same of the whole task.
+    stalled : bool
+        No progress for 3 times the longest time in the demonstrations.
+    waiting : float
+        Time without progress over that longest time.
+    seconds : float
+        Since the part was entered; a working step counts as 0.05 s if the rate is not known.
+    """
+
+    index: int
+    name: str
+    tool: str
+    reference: str
+    held: str
+    progress: float
+    total: float
+    stalled: bool
+    waiting: float
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class ToolProgress:
+    """The parts of one tool, and what to expect of their model.
+
+    Attributes
+    ----------
+    model : ProgressModel
+    right : [P] float64
+        Share of the steps of demonstrations left out at which the part is right, 0.25 s around
+        cuts left aside: of the steps that belong to the part or of those for which it was
+        reported, whichever is smaller. NaN if it was not judged (one demonstration).
+    error : [P] float64
+        Mean absolute error of the progress there; NaN if not judged.
+    usual : [P] float64
+        The longest time, in working steps, in which a demonstration did not come a bin further.
+    limit : float
+        Distance from its bin above which a state is unlike the demonstrations.
+    """
+
+    model: ProgressModel
+    right: Float
+    error: Float
+    usual: Float
+    limit: float
+
+    @property
+    def followed(self) -> NDArray[np.bool_]:
+        """Whether each part can be followed [P]."""
+        return np.isnan(self.right) | (self.right >= FOLLOWED)
+
+    @cached_property
+    def before(self) -> Float:
+        """Share of the task's time before each part, and 1 [P + 1]."""
+        time = np.bincount(self.model.part, self.model.duration, len(self.model.bins))
+        return np.concatenate([[0.0], np.cumsum(time) / time.sum()])
+
+    def filter(self, rows: int) -> ProgressFilter:
+        """A filter for so many episodes."""
+        return ProgressFilter(self.model, rows, self.limit)
+
+    def waiting(self, own: ProgressFilter) -> Float:
+        """Time without progress over the usual one [E]."""
+        return np.asarray(own.waiting / self.usual[np.maximum(own.part, 0)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists, for a JSON file."""
+        return {
+            "model": self.model.to_dict(),
+            "right": [float(v) if np.isfinite(v) else None for v in self.right],
+            "error": [float(v) if np.isfinite(v) else None for v in self.error],
+            "usual": self.usual.tolist(),
+            "limit": self.limit if np.isfinite(self.limit) else None,
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], coordinates: int, columns: int) -> ToolProgress:
+        """Inverse of `to_dict`; ValueError, KeyError or TypeError if it does not fit together."""
+        model = ProgressModel.from_dict(values["model"], coordinates, columns)
+        right, error = (
+            np.array([np.nan if v is None else v for v in values[name]], np.float64)
+            for name in ("right", "error")
+        )
+        usual = np.asarray(values["usual"], np.float64)
+        if any(a.shape != model.bins.shape for a in (right, error, usual)):
+            raise ValueError(f"figures of other than {len(model.bins)} parts")
+        if not (np.isfinite(usual) & (usual > 0)).all():
+            raise ValueError(f"usual times {usual}")
+        limit = np.inf if values["limit"] is None else float(values["limit"])
+        return cls(model, right, error, usual, limit)
+
+
+@dataclass(frozen=True, eq=False)
+class LiveSubtasks:
+    """Sub-tasks of demonstrations, and how to follow them.
+
+    Attributes
+    ----------
+    subtasks : Subtasks
+    tools : tuple of ToolProgress
+        In the order of `subtasks.tools`.
+    """
+
+    subtasks: Subtasks
+    tools: tuple[ToolProgress, ...]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Of the parts."""
+        return self.subtasks.names
+
+    def describe(self) -> str:
+        """Which parts are followed, and how well they were in the demonstrations."""
+        lines = []
+        for tool in self.tools:
+            figures = zip(
+                tool.model.parts.tolist(), tool.followed, tool.right, tool.error, strict=True
+            )
+            for index, followed, right, error in figures:
+                judged = "not judged"
+                if not np.isnan(right):
+                    judged = f"right at {right:.0%} of the steps"
+                    if not np.isnan(error):
+                        judged += f", progress off by {error:.2f}"
+                lines.append(
+                    f"sub-task {index + 1} ({self.names[index]}): "
+                    f"{'followed' if followed else 'NOT followed'}; {judged}"
+                )
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for a JSON file."""
+        return {
+            "subtasks": subtasks_to_dict(self.subtasks),
+            "tools": [tool.to_dict() for tool in self.tools],
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], coordinates: int, columns: int) -> LiveSubtasks:
+        """Inverse of `to_dict`; ValueError, KeyError or TypeError if it does not fit together."""
+        subtasks = subtasks_from_dict(values["subtasks"])
+        tools = tuple(ToolProgress.from_dict(t, coordinates, columns) for t in values["tools"])
+        own = [[i for i, p in enumerate(subtasks.parts) if p.tool == t] for t in subtasks.tools]
+        if [tool.model.parts.tolist() for tool in tools] != own:
+            raise ValueError("models of other sub-tasks")
+        return cls(subtasks, tools)
+
+
+def fit_subtasks(
+    recordings: Recordings,
+    states: Sequence[Float],
+    names: Sequence[str],
+    subtasks: Subtasks,
+    positions: Mapping[str, Sequence[int]] | None = None,
+) -> LiveSubtasks:
+    """Models of the parts of demonstrations, and their figures.
+
+    Parameters
+    ----------
+    recordings : Recordings
+    states : sequence of N arrays [T_i, d]
+        Recorded steps of the demonstrations.
+    names : sequence of str
+        Of the d columns; empty if they have none.
+    subtasks : Subtasks
+    positions : dict of str to sequence of int, optional
+        Columns of the positions (m) of tools and objects, three of each. Unless given, they are
+        those called "cube.x", "cube.y" and "cube.z" of an object "cube". Without any, the
+        coordinates alone are used.
+
+    Raises
+    ------
+    InputError
+        Sub-tasks of other demonstrations, or columns that do not exist.
+    """
+    lengths = [len(s) for s in states]
+    if subtasks.lengths.tolist() != lengths:
+        raise InputError(
+            f"the sub-tasks are of {len(subtasks.lengths)} demonstrations with "
+            f"{int(subtasks.lengths.sum())} steps, and the key states of {len(lengths)} with "
+            f"{sum(lengths)}: pass sub-tasks of the same demonstrations"
+        )
+    if not subtasks.parts:
+        raise InputError("there are no sub-tasks to follow: leave them out")
+    width = np.shape(states[0])[1]
+    bodies = positions_of(subtasks, names, width, positions)
+    some = np.sort(np.random.default_rng(0).permutation(len(states))[:JUDGED]).tolist()
+    averages = [recordings.timing.average(np.asarray(states[i], np.float64)) for i in some]
+    tools = []
+    for tool in subtasks.tools:
+        which = [i for i, part in enumerate(subtasks.parts) if part.tool == tool]
+        pairs = pairs_of([subtasks.parts[i] for i in which], bodies)
+        examples = [
+            Example(
+                recordings.states[i],
+                relative(mean, pairs),
+                _cuts(subtasks, which, i, recordings.timing.stride, len(recordings.states[i])),
+            )
+            for i, mean in zip(some, averages, strict=True)
+        ]
+        tools.append(_fit_tool(examples, np.array(which, np.int64), pairs, recordings))
+    return LiveSubtasks(subtasks, tuple(tools))
+
+
+def _cuts(subtasks: Subtasks, which: Sequence[int], i: int, stride: int, length: int) -> Float:
+    """Working steps [P + 1] at which the parts of a tool begin in a demonstration, and the end."""
+    starts = [int(subtasks.parts[p].start[i]) for p in which]
+    ends = [int(subtasks.parts[p].end[i]) for p in which]
+    if starts[0] != 0 or ends[-1] != subtasks.lengths[i] or starts[1:] != ends[:-1]:
+        raise InputError(
+            f"the sub-tasks {[subtasks.names[p] for p in which]} do not cover demonstration {i} "
+            f"without gaps: they start at {starts}, end at {ends}, and it has "
+            f"{int(subtasks.lengths[i])} steps"
+        )
+    cuts = np.minimum(np.array([*starts, ends[-1]]) / stride, length)
+    cuts[-1] = length
+    return np.asarray(cuts, np.float64)
+
+
+def _fit_tool(
+    examples: Sequence[Example], parts: Int, pairs: Int, recordings: Recordings
+) -> ToolProgress:
+    timing, number = recordings.timing, len(parts)
+    back = timing.steps(BACK)
+    model = fit_progress(examples, parts, pairs, back)
+    right, error = np.full((2, number), np.nan)
+    usual, limit = np.zeros(number), np.inf
+    if len(examples) > 1:
+        _, far = _left_out(examples, parts, pairs, back)
+        limit = float(np.quantile(np.concatenate(far), TYPICAL))
+        told, _ = _left_out(examples, parts, pairs, back, limit)
+        right, error = _judge(examples, told, number, ASIDE * timing.frequency)
+        for row in told:
+            np.maximum.at(usual, row[:, 0].astype(np.int64), row[:, 2])
+    median = float(np.median([len(example.x) for example in examples]))
+    usual = np.maximum(usual, max(BORROWED * usual.max(), LEAST * median, 1.0))
+    return ToolProgress(model, right, error, usual, limit)
+
+
+def _left_out(
+    examples: Sequence[Example], parts: Int, pairs: Int, back: int, limit: float = np.inf
+) -> tuple[list[Float], list[Float]]:
+    """Part, progress and steps without progress [T, 3], and distances [T], of every example."""
+    count = len(examples)
+    fold = np.random.default_rng(1).permutation(count) % min(FOLDS, count)
+    told: list[Float] = [np.empty(0)] * count
+    far: list[Float] = [np.empty(0)] * count
+    for number in range(fold.max() + 1):
+        fitted = np.flatnonzero(fold != number).tolist()
+        own = fit_progress([examples[i] for i in fitted], parts, pairs, back)
+        left = np.flatnonzero(fold == number)
+        running = ProgressFilter(own, len(left), limit)
+        made: list[list[tuple[float, ...]]] = [[] for _ in left]
+        for t in range(max(len(examples[i].x) for i in left.tolist())):
+            rows = np.array([r for r, i in enumerate(left.tolist()) if t < len(examples[i].x)])
+            now = [examples[i] for i in left[rows].tolist()]
+            running.push(
+                rows, np.stack([e.x[t] for e in now]), np.stack([e.between[t] for e in now])
+            )
+            for r in rows.tolist():
+                made[r].append(
+                    (
+                        running.part[r], running.progress[r], running.waiting[r],
+                        running.misfit[r],
+                    )
+                )  # fmt: skip
+        for r, i in enumerate(left.tolist()):
+            rows_ = np.array(made[r], np.float64)
+            told[i], far[i] = rows_[:, :3], rows_[:, 3]
+    return told, far
+
+
+def _judge(
+    examples: Sequence[Example], told: Sequence[Float], number: int, aside: float
+) -> tuple[Float, Float]:
+    """Share of right steps [P] and mean absolute error of progress [P]."""
+    hit, there, reported, off = np.zeros((4, number))
+    for example, row in zip(examples, told, strict=True):
+        part, share = example.truth()
+        t = np.arange(len(part)) + 0.5
+        cuts = example.cuts[1:-1]
+        judged = (np.abs(t[:, None] - cuts) > aside).all(axis=1) if len(cuts) else t > 0
+        said = row[:, 0].astype(np.int64)
+        right = judged & (said == part)
+        hit += np.bincount(part[right], minlength=number)
+        there += np.bincount(part[judged], minlength=number)
+        reported += np.bincount(said[judged], minlength=number)
+        off += np.bincount(part[right], np.abs(row[:, 1] - share)[right], number)
+    # Parts that are too short to be judged are as good as what is reported of them.
+    most = np.maximum(there, reported)
+    right = np.where(most > 0, hit / np.maximum(most, 1), np.nan)
+    return right, np.where(hit > 0, off / np.maximum(hit, 1), np.nan)

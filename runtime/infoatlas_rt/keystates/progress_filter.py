@@ -1,0 +1,146 @@
+"""Follows running episodes through the bins of a `ProgressModel`: part, progress, stalls."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..inputs.ring import Ring
+from .progress_model import ProgressModel
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+TEMPER = 0.15  # share of a step's log-likelihood that is new: steps depend on the one before
+ANYWHERE = 1e-4  # probability that a step leads to any other bin: a retry, or a mistake
+BEGUN = 1e-2  # that an episode begins in any other bin than the first
+CERTAIN = 0.9  # probability from which the part is an earlier one again
+CAP = 8.0  # root mean square distance at which a bin cannot become less likely
+
+
+class ProgressFilter:
+    """Follows episodes, one a row.
+
+    Parameters
+    ----------
+    model : ProgressModel
+    rows : int
+        E, episodes.
+    limit : float
+        Misfit above which a state is no progress.
+
+    Attributes
+    ----------
+    part : [E] int64
+        Of the tool's parts; -1 before the first working step.
+    progress : [E] float64
+        Within the part, 0 to 1; it does not fall while the part lasts.
+    inside : [E] int64
+        Working steps since the part was entered.
+    waiting : [E] int64
+        Working steps since the task has come a bin further.
+    reached : [E] float64
+        The furthest place in the bins, 0 to K, that states like those of the demonstrations had.
+    misfit : [E] float64
+        Distance of the newest state from its bin, in standard deviations a direction.
+    """
+
+    def __init__(self, model: ProgressModel, rows: int, limit: float = np.inf) -> None:
+        self.model, self.limit = model, limit
+        self._transition, self._start = _chain(model)
+        count = len(model.means)
+        self._half = 0.5 * (model.means**2).sum(axis=1)
+        self._turned = np.ascontiguousarray(model.means.T)
+        self._belief = np.empty((rows, count))
+        self._recent = Ring(model.back + 1, rows, len(model.centre))
+        self._first = np.zeros((rows, 3 * len(model.pairs)))
+        self._steps = np.empty(rows, np.int64)
+        self.part, self.inside, self.waiting = np.empty((3, rows), np.int64)
+        self.progress, self.reached, self.misfit = np.empty((3, rows))
+        within = (np.arange(count) - model.first[model.part]) / np.maximum(
+            model.bins[model.part] - 1, 1
+        )
+        self._place = np.where(model.bins[model.part] > 1, within, 0.5)
+        self._middle = np.arange(count) + 0.5
+        self._member = (model.part[:, None] == np.arange(len(model.bins))).astype(float)
+        self.reset(np.arange(rows))
+
+    def reset(self, rows: Int) -> None:
+        """Forget some episodes."""
+        self._belief[rows] = self._start
+        self._steps[rows] = -1
+        self.part[rows] = -1
+        self.inside[rows] = self.waiting[rows] = 0
+        self.progress[rows] = self.reached[rows] = self.misfit[rows] = 0.0
+
+    def push(self, rows: Int, x: Float, between: Float) -> None:
+        """Take a working step of some episodes: coordinates [m, p], relative positions [m, 3 m]."""
+        if not len(rows):
+            return
+        model = self.model
+        begun = self._steps[rows] >= 0
+        self._steps[rows] += 1
+        self._recent[self._steps[rows], rows] = x
+        past = self._recent[np.maximum(self._steps[rows] - model.back, 0), rows]
+        self._first[rows] = np.where(begun[:, None], self._first[rows], between)
+        z = model.project(x, past, between, self._first[rows])
+        square = 0.5 * (z**2).sum(axis=1)[:, None] + self._half - z @ self._turned  # half, [m, K]
+        square = np.minimum(square, 0.5 * CAP**2 * z.shape[1])
+        prior = np.where(begun[:, None], self._belief[rows] @ self._transition, self._start)
+        belief = prior * np.exp(-TEMPER * (square - square.min(axis=1, keepdims=True)))
+        belief /= belief.sum(axis=1, keepdims=True)
+        self._belief[rows] = belief
+        share = belief @ self._member
+        likely, now = share.argmax(axis=1), self.part[rows]
+        held = (likely < now) & (share.max(axis=1) < CERTAIN)
+        part = np.where(held, now, likely)
+        own = belief * self._member.T[part]
+        total = own.sum(axis=1)
+        progress = np.where(total > 1e-9, own @ self._place / np.maximum(total, 1e-9), 0.0)
+        same = part == now
+        self.progress[rows] = np.where(same, np.maximum(self.progress[rows], progress), progress)
+        self.inside[rows] = np.where(same, self.inside[rows] + 1, 0)
+        self.part[rows] = part
+        self.misfit[rows] = misfit = np.sqrt(
+            2 * np.maximum((belief * square).sum(axis=1), 0) / z.shape[1]
+        )
+        place = np.where(misfit <= self.limit, belief @ self._middle, 0.0)
+        further = place >= self.reached[rows] + 1
+        last = place > len(self._middle) - 1
+        self.reached[rows] = np.where(further, place, self.reached[rows])
+        self.waiting[rows] = np.where(further | last, 0, self.waiting[rows] + 1)
+
+
+def _chain(model: ProgressModel) -> tuple[Float, Float]:
+    """Probabilities of the next bin [K, K], and of the first [K]."""
+    count, first, last = len(model.means), model.first, model.first + model.bins - 1
+    chain, start = np.zeros((count, count)), np.zeros(count)
+    leave = 1 / np.maximum(model.duration, 1.0)
+    for i, p in enumerate(model.part.tolist()):
+        go = min(float(leave[i]), 0.6)
+        ahead = _ahead(model, first, p) if i == last[p] else {i + 1: 1.0}
+        if not ahead:
+            chain[i, i] = 1.0
+            continue
+        chain[i, i] = 1 - go
+        for j, probability in ahead.items():
+            # A fast one passes over a bin; it stays within the part that follows.
+            beyond = j + 1 if j < last[model.part[j]] else j
+            chain[i, j] += 0.8 * go * probability
+            chain[i, beyond] += 0.2 * go * probability
+    chain = (1 - ANYWHERE) * chain + ANYWHERE / count
+    for j, probability in _ahead(model, first, -1).items():
+        start[j] += probability
+    return chain, (1 - BEGUN) * start + BEGUN / count
+
+
+def _ahead(model: ProgressModel, first: Int, part: int) -> dict[int, float]:
+    """First bins of the parts that may follow a part, with their probabilities."""
+    found, left = {}, 1.0
+    for p in range(part + 1, len(first)):
+        if p == len(first) - 1 or model.absent[p] <= 0:
+            found[int(first[p])] = left
+            break
+        found[int(first[p])] = left * (1 - float(model.absent[p]))
+        left *= float(model.absent[p])
+    return {j: share for j, share in found.items() if share > 0}

@@ -1,0 +1,22 @@
+"""Annotations made by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from infoatlas_rt.files.annotations import Annotations
+from infoatlas_rt.keystates.result import KeyStates
+from infoatlas_rt.keystates.steps import Steps
+
+
+def annotations(subtasks, episodes, states=(), names=(), labels=("grasp", "release")):
+    """Key states one step before the ends of the first two parts; the second may be absent."""
+    parts = subtasks.parts[: len(labels)]
+    shape = (len(parts), len(subtasks.lengths))
+    steps = np.reshape([part.end - 1 for part in parts], shape).astype(np.int64).T
+    mask = np.reshape([part.end == part.start for part in parts], shape).astype(bool).T
+    found = Steps(np.ma.array(steps, mask=mask), np.ones(len(parts)), origin=tuple(labels))
+    keystates = KeyStates(
+        found, "labels", 1, rate=subtasks.rate, names=names, labels=tuple(labels), states=states
+    )
+    return Annotations(keystates, subtasks, tuple(episodes))

@@ -1,0 +1,67 @@
+"""The monitor of stalls against outcomes, on episodes that are known to stop."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks.keystates import monitor
+from infoatlas_rt import discover_keystates
+from task_parts import visits
+
+
+@pytest.fixture(scope="module")
+def task():
+    states, subtasks = visits(count=10, seed=1)
+    return discover_keystates(states, k=2, rate=20), subtasks
+
+
+@pytest.fixture(scope="module")
+def episodes():
+    """Ten that come to the end, and ten that stop half-way for ten seconds."""
+    good, _ = visits(count=10, seed=2)
+    bad = [
+        np.concatenate([s[:30], np.repeat(s[30:31], 200, axis=0)])
+        for s in visits(count=10, seed=3)[0]
+    ]
+    return [*good, *bad], np.arange(20) < 10
+
+
+def test_stops_are_found_and_successes_left_alone(task, episodes):
+    found, subtasks = task
+    result = monitor.evaluate(*episodes, subtasks, found)
+    assert (result["successes"], result["failures"]) == (10, 10)
+    assert result["false_alarms"] == 0 and result["found"] == 1
+    assert result["auroc"] == result["auroc_length"] == 1 and result["auroc_early"] > 0.9
+    assert 1.5 < result["detection_seconds"] < 6
+    assert 3 < result["timeout_seconds"] < 5
+
+
+def test_without_failures_there_is_no_auroc(task, episodes):
+    found, subtasks = task
+    result = monitor.evaluate(episodes[0][:10], np.ones(10, bool), subtasks, found)
+    assert np.isnan(result["auroc"]) and np.isnan(result["detection_seconds"])
+
+
+def test_auroc_counts_ties_by_halves():
+    assert monitor.auroc(np.array([1.0, 2.0]), np.array([2.0, 3.0])) == 0.875
+
+
+def test_command(task, episodes, tmp_path, capsys):
+    found, subtasks = task
+    states, success = episodes
+    lengths = np.array([len(s) for s in states])
+    flags = np.zeros(lengths.sum(), bool)
+    flags[np.cumsum(lengths)[success] - 1] = True
+    np.savez(
+        tmp_path / "rollouts.npz",
+        states=np.concatenate(states),
+        lengths=lengths,
+        success=flags,
+        names=np.array([f"c{i}" for i in range(6)]),
+    )
+    found.save(tmp_path / "task.json", subtasks)
+    monitor.main([str(tmp_path / "rollouts.npz"), str(tmp_path / "task.json")])
+    assert json.loads(capsys.readouterr().out)["found"] == 1

@@ -1,0 +1,115 @@
+"""Sub-tasks of a running episode over DDS: each message, and the latched one for latecomers."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from harness import feed, joint_states, seconds
+from infoatlas_msgs.msg import Subtask
+from rclpy.qos import DurabilityPolicy, QoSProfile
+
+from infoatlas_rt import KeyStateTracker, Trajectories, discover_keystates
+from infoatlas_rt.messages.stream import differs
+from task_parts import RATE, pickcube, reach_and_carry
+
+STEP = 50_000_000
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """Key states and sub-tasks of ten demonstrations."""
+    states, grasps, names = pickcube()
+    some = Trajectories(
+        np.concatenate(states[:10]), np.array([len(s) for s in states[:10]]), names, RATE
+    )
+    path = tmp_path_factory.mktemp("keystates") / "task.json"
+    discover_keystates(some, k=1).save(path, reach_and_carry(states[:10], grasps[:10]))
+    return path
+
+
+def expected(file, episode):
+    """Step, index and progress of each message about an episode, by the library."""
+    tracker, told, found = KeyStateTracker(file), None, []
+    for step, state in enumerate(episode):
+        tracker.push(state, step * STEP * 1e-9)
+        if differs(told, tracker.subtask):
+            told = tracker.subtask
+            found.append((step, told.index, np.float32(told.progress)))
+    return found
+
+
+def late(bench):
+    """The message that somebody gets who subscribes now."""
+    got, arrived = [], threading.Event()
+    subscription = bench.node.create_subscription(
+        Subtask, "/infoatlas/subtask", lambda m: (got.append(m), arrived.set()), LATCHED
+    )
+    try:
+        assert arrived.wait(10), "nothing is latched"
+    finally:
+        bench.node.destroy_subscription(subscription)
+    return got[0]
+
+
+def test_the_node_reports_the_sub_task(bench, file):
+    """Messages are the library's; one who comes late gets the newest; a reset ends it."""
+    states, grasps, _ = pickcube()
+    bench.up(lag_seconds=0.0, keystates_file=str(file))
+    publisher = bench.publisher()
+    start = 1_700_000_000 * 10**9
+    messages = joint_states(states[40], start, STEP)
+    told = expected(file, states[40])
+    half = int(grasps[40]) // 2
+    feed(publisher, messages[:half], 200)
+    before = [message for message in told if message[0] < half]
+    bench.wait(lambda: len(bench.subtasks) >= len(before))
+    newest = late(bench)
+    assert newest == bench.subtasks[-1]
+    assert (newest.index, newest.name, newest.tool) == (0, "reach cube", "tool")
+    assert (newest.reference, newest.held, newest.stalled) == ("cube", "", False)
+    assert 0.2 < newest.progress < 0.8 and 0 < newest.task_progress < newest.progress
+
+    feed(publisher, messages[half:], 200)
+    bench.wait(lambda: len(bench.subtasks) >= len(told))
+    steps = [round((seconds(m.header.stamp) - start * 1e-9) / 0.05) for m in bench.subtasks]
+    assert [
+        (step, m.index, np.float32(m.progress))
+        for step, m in zip(steps, bench.subtasks, strict=True)
+    ] == told
+    carried = next(i for i, m in enumerate(bench.subtasks) if m.index == 1)
+    assert abs(steps[carried] - grasps[40]) <= 5
+    last = late(bench)
+    assert (last.name, last.reference, last.held) == ("carry cube to goal", "goal", "cube")
+    assert last.progress > 0.9 and last.task_progress > 0.9
+    assert {m.subtask for m in bench.keystates} <= {"reach cube", "carry cube to goal"}
+    assert bench.keystates and bench.keystates[0].subtask
+
+    assert bench.reset().success
+    bench.wait(lambda: bench.subtasks[-1].index == -1)
+    assert (late(bench).index, late(bench).tool, late(bench).name) == (-1, "tool", "")
+
+
+def test_a_robot_that_stops_is_stalled(bench, file):
+    states, grasps, _ = pickcube()
+    bench.up(lag_seconds=0.0, keystates_file=str(file))
+    publisher = bench.publisher()
+    at = int(grasps[41]) - 10
+    stream = np.concatenate([states[41][:at], np.repeat(states[41][at : at + 1], 250, axis=0)])
+    feed(publisher, joint_states(stream, step=STEP), 400)
+    bench.wait(lambda: bench.subtasks and bench.subtasks[-1].stalled)
+    assert late(bench).stalled and late(bench).waiting > 3
+    # While it is not active there is no episode; the next one begins anew.
+    assert bench.transition("deactivate")
+    bench.wait(lambda: bench.subtasks[-1].index == -1)
+
+
+def test_without_sub_tasks_there_is_no_topic(bench, tmp_path):
+    states, _, _ = pickcube()
+    path = tmp_path / "plain.json"
+    discover_keystates([s[:, :9] for s in states[:5]], k=1).save(path)
+    bench.up(keystates_file=str(path))
+    bench.wait(lambda: bench.node.count_publishers("/infoatlas/key_states"))
+    assert not bench.node.count_publishers("/infoatlas/subtask")

@@ -1,0 +1,67 @@
+"""Sub-tasks by hand: PickCube's recorded demonstrations, and invented ones with a skipped part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from infoatlas_rt.keystates.subtasks import Subtask, Subtasks
+
+PICKCUBE = Path(__file__).parents[1] / "examples" / "data" / "pickcube.npz"
+RATE = 20.0
+
+
+def pickcube():
+    """States [T, 41] of each demonstration, first step of the grasp, and names of the columns."""
+    with np.load(PICKCUBE) as file:
+        ends = np.cumsum(file["lengths"])[:-1]
+        states = np.split(file["states"].astype(float), ends)
+        grasps = [int(flag.argmax()) for flag in np.split(file["is_grasped"], ends)]
+        return states, np.array(grasps), tuple(map(str, file["names"]))
+
+
+def reach_and_carry(states, grasps):
+    """Reach the cube up to the grasp, then carry it to the goal."""
+    lengths = np.array([len(s) for s in states])
+    zero = np.zeros_like(lengths)
+    return Subtasks(
+        (
+            Subtask("tool", zero, np.asarray(grasps), reference="cube"),
+            Subtask("tool", np.asarray(grasps), lengths, reference="goal", held="cube"),
+        ),
+        lengths,
+        RATE,
+    )
+
+
+def visits(count=12, seed=0, lacking=0.0):
+    """A point that visits three places in turn, which differ between demonstrations.
+
+    Returns
+    -------
+    states : list of [T, 6]
+        Position of the point and of the first place, with noise of 1 mm.
+    subtasks : Subtasks
+        Three parts; a share `lacking` of the demonstrations leaves out the second.
+    """
+    rng = np.random.default_rng(seed)
+    states, starts = [], []
+    for number in range(count):
+        places = np.array([[0.3, 0, 0], [0.3, 0.4, 0], [-0.3, 0, 0.3]])
+        places = places + 0.05 * rng.standard_normal((3, 3))
+        chosen = [0, 2] if number < lacking * count else [0, 1, 2]
+        path, cuts, here = [], [], 0.01 * rng.standard_normal(3)
+        for place in chosen:
+            cuts.append(sum(map(len, path)))
+            share = 0.5 - 0.5 * np.cos(np.linspace(0, np.pi, rng.integers(18, 30)))[:, None]
+            path.append(here + share * (places[place] - here))
+            here = places[place]
+        path = np.concatenate(path)
+        path = path + 0.001 * rng.standard_normal(path.shape)
+        states.append(np.column_stack([path, np.tile(places[0], (len(path), 1))]))
+        first = cuts[1]
+        starts.append((0, first, cuts[-1] if len(chosen) == 3 else first, len(path)))
+    cuts = np.array(starts)
+    parts = tuple(Subtask("tool", cuts[:, p], cuts[:, p + 1]) for p in range(3))
+    return states, Subtasks(parts, cuts[:, -1], RATE)
