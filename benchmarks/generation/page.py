@@ -312,7 +312,7 @@ def _policies(rows: Rows, plan: dict[str, Any]) -> list[str]:
         f"Behaviour cloning as in [the policies](policies.md), {settings['steps']:,} steps, key "
         f"states without weight; {plan['episodes']} unseen starts a training seed. Data: "
         f"the {plan['sources']} sources, and the successes of "
-        f"{min(TASKS[rows[0]['task']].attempts, plan['attempts'])} attempts from them (or as many "
+        f"{plan['attempts']} attempts from them (or as many "
         "as the name says). p is that of the same rate (two-sided, "
         "episodes as independent, on the starts that both have).",
         table(head, lines),
