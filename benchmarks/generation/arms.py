@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt import KeyStates, Pose, Subtasks, Trajectories, discover_keystates
-from infoatlas_rt.keystates.cuts import make_cuts
-from infoatlas_rt.keystates.parts import ordered_parts
-from infoatlas_rt.keystates.poses import tracks
-from infoatlas_rt.keystates.references import orientation
 from infoatlas_rt.keystates.subtasks import Subtask
+from infoatlas_rt.keystates.subtasks.cuts import make_cuts
+from infoatlas_rt.keystates.subtasks.parts import ordered_parts
+from infoatlas_rt.keystates.subtasks.poses import tracks
+from infoatlas_rt.keystates.subtasks.references import orientation
 
 from .sources import Demos, Float
 from .tasks import GRASP, Task

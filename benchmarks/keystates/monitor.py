@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.keystates.live_subtasks import STALLED, LiveSubtasks
+from infoatlas_rt.keystates.progress.live_subtasks import STALLED, LiveSubtasks
 from infoatlas_rt.keystates.result import KeyStates
 from infoatlas_rt.keystates.subtasks import Subtasks
 from infoatlas_rt.vector.tracker import VectorTracker

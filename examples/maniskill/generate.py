@@ -28,8 +28,8 @@ from tqdm import tqdm
 from infoatlas_rt import InputError, discover_keystates
 from infoatlas_rt.errors import OutputError
 from infoatlas_rt.inputs.trajectories import Trajectories
-from infoatlas_rt.keystates.poses import Pose, Position
 from infoatlas_rt.keystates.subtasks import Subtasks
+from infoatlas_rt.keystates.subtasks.poses import Pose, Position
 
 RATE = 20  # control steps a second
 

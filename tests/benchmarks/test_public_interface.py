@@ -14,10 +14,10 @@ ALLOWED = {("infoatlas_rt.cli.console", "progress")} | {
 }
 # Cuts that are not the library's own get references by its rule.
 ALLOWED |= {
-    ("infoatlas_rt.keystates.cuts", "make_cuts"),
-    ("infoatlas_rt.keystates.parts", "ordered_parts"),
-    ("infoatlas_rt.keystates.poses", "tracks"),
-    ("infoatlas_rt.keystates.references", "orientation"),
+    ("infoatlas_rt.keystates.subtasks.cuts", "make_cuts"),
+    ("infoatlas_rt.keystates.subtasks.parts", "ordered_parts"),
+    ("infoatlas_rt.keystates.subtasks.poses", "tracks"),
+    ("infoatlas_rt.keystates.subtasks.references", "orientation"),
     ("infoatlas_rt.keystates.subtasks", "Subtask"),
 }
 MODULES = sorted(FOLDER.rglob("*.py"))

@@ -16,7 +16,7 @@ from infoatlas_rt import Estimator
 from infoatlas_rt.curves.extrema import Extremum
 from infoatlas_rt.errors import InfoAtlasError
 from infoatlas_rt.estimation.result import WindowEstimate
-from infoatlas_rt.keystates.live_subtasks import SubtaskState
+from infoatlas_rt.keystates.progress.live_subtasks import SubtaskState
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.receiver import Receiver
 from infoatlas_rt.messages.stream import Output, Stream

@@ -305,7 +305,7 @@ def parse_bodies(option: str, texts: list[str], trajectories: Trajectories) -> d
     InputError
         Text of another form, a name that is given twice, or columns that do not exist.
     """
-    from ..keystates.poses import Pose, Position
+    from ..keystates.subtasks.poses import Pose, Position
 
     found: dict[str, Any] = {}
     for text in texts:
@@ -346,7 +346,7 @@ def known_bodies(data: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Tools and objects whose poses a file of MimicGen or Isaac Lab has; empty for others."""
     from ..files.episode_names import kind_of
     from ..files.robomimic import EEF_POSE, contents
-    from ..keystates.poses import Pose
+    from ..keystates.subtasks.poses import Pose
 
     if kind_of(data) not in HDF5:
         return {}, {}

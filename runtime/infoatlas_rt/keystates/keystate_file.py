@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import InputError
 from .live import LiveModel
-from .live_subtasks import LiveSubtasks
+from .progress.live_subtasks import LiveSubtasks
 from .steps import Steps, empty_steps
 
 FORMAT = 4

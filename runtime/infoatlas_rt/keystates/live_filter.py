@@ -14,10 +14,10 @@ from ..errors import InputError
 from ..inputs.checks import as_rate
 from ..inputs.ring import Ring
 from ..streams.events import KEY_STATE, Event
-from .bodies import relative
 from .live import LiveModel
-from .live_subtasks import STALLED, LiveSubtasks, SubtaskState
-from .progress_filter import ProgressFilter
+from .progress.bodies import relative
+from .progress.filter import ProgressFilter
+from .progress.live_subtasks import STALLED, LiveSubtasks, SubtaskState
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]

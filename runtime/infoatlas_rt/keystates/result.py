@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from . import keystate_file
+from . import keystate_file, tables
 from .live import LiveModel, fit_live
-from .live_subtasks import LiveSubtasks, fit_subtasks
+from .progress.live_subtasks import LiveSubtasks, fit_subtasks
 from .quality import Quality
 from .recordings import Recordings
 from .steps import Steps
-from .subtasks import Subtasks
+from .subtasks.result import Subtasks
 from .timing import NOMINAL
 
 if TYPE_CHECKING:  # a tracker on a robot needs no estimator
@@ -165,26 +165,8 @@ class KeyStates:
         InputError
             pandas is not installed.
         """
-        try:
-            import pandas  # type: ignore[import-untyped]
-        except ImportError as error:
-            raise InputError("table() needs pandas: pip install pandas") from error
-        which, column = np.nonzero(~np.ma.getmaskarray(self.steps))
-        step = self.steps.filled(-1)[which, column]
-        order = np.lexsort((step, which))
-        which, column, step = which[order], column[order], step[order]
-        return pandas.DataFrame(
-            {
-                "demonstration": which,
-                "key_state": column,
-                "kind": self.kind[column],
-                "name": [self.name(j) for j in column.tolist()],
-                "shared": self.shared[column],
-                "step": step,
-                "seconds": step / (np.nan if self.rate is None else self.rate),
-                "strength": self.strength[column],
-            }
-        )
+        names = [self.name(j) for j in range(self.steps.shape[1])]
+        return tables.data_frame(self.found, names, self.rate)
 
     def name(self, column: int) -> str:
         """Label of a column, or ""."""
@@ -239,19 +221,17 @@ class KeyStates:
             No trajectories (loaded from a file), columns that do not exist, names that stand for
             two bodies.
         """
-        from .parts import find_subtasks
+        from .subtasks.parts import find_subtasks
 
         states = trajectories(self)
         frequency = NOMINAL * self.stride if self.rate is None else self.rate
         columns = np.flatnonzero(self.shared)
-        labels = [
-            self.name(j) or f"key state {chr(65 + self.kind[j] % 26)}" for j in columns.tolist()
-        ]
-        parts, notes = find_subtasks(
+        labels = [self.name(j) or f"key state {j + 1}" for j in columns.tolist()]
+        parts, places, notes = find_subtasks(
             states, self.names, self.steps[:, columns], labels, frequency, tool, objects, estimator
         )
         lengths = np.array([len(s) for s in states], np.int64)
-        return Subtasks(tuple(parts), lengths, self.rate, notes=tuple(notes))
+        return Subtasks(tuple(parts), lengths, self.rate, notes=tuple(notes), places=places)
 
     def explain(
         self,
@@ -326,31 +306,25 @@ class KeyStates:
         )
         return [replace(one, keystate=int(columns[one.keystate])) for one in found]
 
-    def follow(
-        self, subtasks: Subtasks, positions: Mapping[str, Sequence[int]] | None = None
-    ) -> LiveSubtasks:
-        """A model of sub-tasks for a running episode, and how well it does: `live_subtasks.py`.
+    def follow(self, subtasks: Subtasks) -> LiveSubtasks:
+        """A model of sub-tasks for a running episode, and how well it does.
 
         Parameters
         ----------
         subtasks : Subtasks
             Of these demonstrations.
-        positions : dict of str to sequence of int, optional
-            Columns of the positions (m) of tools and objects, three of each. Unless given, they
-            are those called "cube.x", "cube.y" and "cube.z" of an object "cube".
 
         Raises
         ------
         InputError
-            No trajectories (loaded from a file), sub-tasks of other ones, or columns that do not
-            exist.
+            No trajectories (loaded from a file), or sub-tasks of other ones.
         """
         states = trajectories(self)
         if self.recordings is None:
             raise InputError(
                 "these key states have no demonstrations to learn from: discover them again"
             )
-        return fit_subtasks(self.recordings, states, self.names, subtasks, positions)
+        return fit_subtasks(self.recordings, states, self.names, subtasks)
 
     def save(
         self, path: str | os.PathLike[str], subtasks: Subtasks | LiveSubtasks | None = None
@@ -387,24 +361,13 @@ class KeyStates:
     def __str__(self) -> str:
         count, total = self.steps.shape[1], len(self.steps)
         pace = "" if self.stride == 1 else f", working steps of {self.stride}"
-        lines = [
+        head = (
             f"{count} key states of {total} trajectories (method {self.method}, lag {self.lag}"
             f"{pace}); found again in other demonstrations: {self.reproduced:.0%}"
-        ]
-        lines.append(
-            f"{'#':>3}  {'kind':>4}  {'step, median':>12}  {'quartiles':>12}  {'in':>5}  "
-            f"{'rank':>4}  {'strength':>8}"
         )
-        for column, rank in enumerate(self.rank.tolist()):
-            own = self.steps[:, column].compressed()
-            low, middle, high = np.percentile(own, [25, 50, 75])
-            kind = chr(65 + self.kind[column] % 26) if self.shared[column] else "-"
-            lines.append(
-                f"{column + 1:>3}  {kind:>4}  {middle:>12.0f}  {f'{low:.0f} to {high:.0f}':>12}  "
-                f"{len(own):>2}/{total:<2}  {rank:>4}  {self.strength[column]:>8.2f}  "
-                f"{self.name(column)}".rstrip()
-            )
-        return "\n".join([*lines, *self.warnings])
+        names = [self.name(j) for j in range(count)]
+        rows = tables.lines(self.found, names, self.rank)
+        return "\n".join([head, *rows, *self.warnings])
 
 
 def trajectories(keystates: KeyStates) -> tuple[NDArray[np.float64], ...]:

@@ -1,6 +1,6 @@
 """Key states and sub-tasks in a running episode, by models that demonstrations have fitted.
 
-`live.py` has those of key states, `live_subtasks.py` those of sub-tasks.
+`live.py` has those of key states, `progress/live_subtasks.py` those of sub-tasks.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from ..inputs.checks import as_flag, as_samples
 from ..streams.events import Event
 from .live import LiveModel
 from .live_filter import LiveFilter
-from .live_subtasks import LiveSubtasks, SubtaskState
+from .progress.live_subtasks import LiveSubtasks, SubtaskState
 from .result import KeyStates
-from .subtasks import Subtasks
+from .subtasks.result import Subtasks
 
 Float = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from ..curves.extrema import Extremum, ExtremumDetector
 from ..errors import InputError
 from ..estimation.estimator import Estimator
 from ..estimation.result import WindowEstimate
-from ..keystates.live_subtasks import SubtaskState
+from ..keystates.progress.live_subtasks import SubtaskState
 from ..keystates.tracker import KeyStateTracker
 from ..streams.coupling import CouplingDetector
 from ..streams.events import Event

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..inputs.checks import as_flag
 from ..keystates.live_filter import LiveFilter
-from ..keystates.live_subtasks import STALLED, LiveSubtasks
+from ..keystates.progress.live_subtasks import STALLED, LiveSubtasks
 from ..keystates.result import KeyStates
 from ..keystates.subtasks import Subtasks
 from ..keystates.tracker import live_model, live_subtasks

@@ -17,7 +17,7 @@ from infoatlas_rt import load_trajectories
 from infoatlas_rt.cli import annotate
 from infoatlas_rt.cli.main import main
 from infoatlas_rt.files import lerobot_annotations
-from infoatlas_rt.keystates.poses import Pose, Position
+from infoatlas_rt.keystates.subtasks.poses import Pose, Position
 from lerobot_sets import write_lerobot
 from pictures import words
 from regimes import demonstrations

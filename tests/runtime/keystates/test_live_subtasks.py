@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import InputError, KeyStateTracker, Trajectories, discover_keystates
-from infoatlas_rt.keystates.live_subtasks import LiveSubtasks
+from infoatlas_rt.keystates.progress.live_subtasks import LiveSubtasks
 from infoatlas_rt.keystates.result import KeyStates
 from infoatlas_rt.keystates.subtasks import Subtask, Subtasks
 from task_parts import RATE, pickcube, reach_and_carry, visits

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import InputError, Pose, Position
-from infoatlas_rt.keystates.poses import tracks
+from infoatlas_rt.keystates.subtasks.poses import tracks
 
 ROTATION = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])  # a quarter turn about z
 HALF = np.sqrt(0.5)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .poses import Track
-from .subtasks import WORLD
+from .result import WORLD
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from ..estimation.estimator import Estimator
+from ...errors import InputError
+from ...estimation.estimator import Estimator
 from .cuts import END, PRESENT, Cuts, make_cuts
 from .motions import object_cuts
-from .poses import Track, as_bodies, tracks
+from .poses import Track, as_bodies, position_columns, tracks
 from .references import FEWEST, FLOOR, Evidence, evidence, orientation
-from .subtasks import WORLD, Subtask
+from .result import WORLD, Subtask
 
 Int = NDArray[np.int64]
 
@@ -190,7 +190,7 @@ def find_subtasks(
     tool: Any,
     objects: Any,
     estimator: Estimator | None,
-) -> tuple[list[Subtask], list[str]]:
+) -> tuple[list[Subtask], dict[str, tuple[int, ...]], list[str]]:
     """Sub-tasks of demonstrations; see `KeyStates.subtasks`.
 
     Parameters
@@ -206,6 +206,8 @@ def find_subtasks(
     Returns
     -------
     parts : list of Subtask
+    places : dict of str to tuple of int
+        As `Subtasks.places`.
     notes : list of str
     """
     lengths = np.array([len(s) for s in states], np.int64)
@@ -216,7 +218,7 @@ def find_subtasks(
                 "objects={'cube': Pose('cube')}), or neither"
             )
         note = "No objects were named: the parts lie between key states, without references."
-        return plain_parts("tool", make_cuts(steps, labels, lengths, 0.0)), [note]
+        return plain_parts("tool", make_cuts(steps, labels, lengths, 0.0)), {}, [note]
     bodies, things = as_bodies(tool, "tool", "tool"), as_bodies(objects, "objects", "object")
     both = (set(bodies) & set(things)) | ({WORLD} & set(things))
     if both:
@@ -258,4 +260,9 @@ def find_subtasks(
         else:
             choose = ordered_parts if cuts.ordered else unordered_parts
             parts += choose(name, hand, lying, cuts, estimator)
-    return parts, notes
+    width = np.shape(states[0])[1]
+    places = {
+        name: position_columns(names, width, where, name)
+        for name, where in {**bodies, **things}.items()
+    }
+    return parts, places, notes

@@ -3,7 +3,7 @@
 Each part is split into bins of equal time. The features of a step are the coordinates, the
 positions of the bodies that the part is about, relative to each other, and velocities of the last
 quarter of a second. They are projected onto the directions that separate the bins (linear
-discriminants, shrunk), where each bin is a Gaussian of the same spread. `progress_filter.py`
+discriminants, shrunk), where each bin is a Gaussian of the same spread. `filter.py`
 follows an episode through the bins.
 """
 

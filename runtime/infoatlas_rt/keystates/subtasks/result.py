@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ...errors import InputError
 
 Int = NDArray[np.int64]
 
@@ -32,7 +33,7 @@ class Subtask:
         Recorded steps of each demonstration, `end` excluded. Equal where a demonstration lacks the
         part.
     until : str
-        What ends the part, as "cube begins to move", "key state A" or "end".
+        What ends the part, as "cube begins to move", "key state 3" or "end".
     reference : str
         Name of the object that the part is about; "world" if no object is informative about where
         the part ends, "" if no objects were named.
@@ -101,13 +102,16 @@ class Subtasks:
         Names of the parts, in their order; empty: `names` describes the parts.
     notes : tuple of str
         How the parts were found.
+    places : dict of str to tuple of int
+        Columns of the position of each tool and object.
     """
 
     parts: tuple[Subtask, ...]
     lengths: Int
     rate: float | None = None
     given_names: tuple[str, ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    places: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.given_names and len(self.given_names) != len(self.parts):

@@ -1,6 +1,6 @@
 """Sub-tasks in a running episode, judged on demonstrations before they are used.
 
-`fit_subtasks` fits a model of progress (`progress_model.py`) for each tool and judges it by leaving
+`fit_subtasks` fits a model of progress (`model.py`) for each tool and judges it by leaving
 demonstrations out: up to ten times, models are fitted to the others and follow those that were left
 out. What they show is kept: how often the part is right, how far off its progress is, and for how
 long no progress was seen in demonstrations that all succeeded. A part that is right in less than
@@ -9,7 +9,7 @@ long no progress was seen in demonstrations that all succeeded. A part that is r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ...errors import InputError
+from ..live import FOLDS, JUDGED
+from ..recordings import Recordings
+from ..subtasks.result import Subtasks
+from ..subtasks.subtask_file import subtasks_from_dict, subtasks_to_dict
 from .bodies import pairs_of, positions_of, relative
-from .live import FOLDS, JUDGED
-from .progress_filter import ProgressFilter
-from .progress_model import BACK, Example, ProgressModel, fit_progress
-from .recordings import Recordings
-from .subtask_file import subtasks_from_dict, subtasks_to_dict
-from .subtasks import Subtasks
+from .filter import ProgressFilter
+from .model import BACK, Example, ProgressModel, fit_progress
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -205,7 +205,6 @@ def fit_subtasks(
     states: Sequence[Float],
     names: Sequence[str],
     subtasks: Subtasks,
-    positions: Mapping[str, Sequence[int]] | None = None,
 ) -> LiveSubtasks:
     """Models of the parts of demonstrations, and their figures.
 
@@ -217,15 +216,11 @@ def fit_subtasks(
     names : sequence of str
         Of the d columns; empty if they have none.
     subtasks : Subtasks
-    positions : dict of str to sequence of int, optional
-        Columns of the positions (m) of tools and objects, three of each. Unless given, they are
-        those called "cube.x", "cube.y" and "cube.z" of an object "cube". Without any, the
-        coordinates alone are used.
 
     Raises
     ------
     InputError
-        Sub-tasks of other demonstrations, or columns that do not exist.
+        Sub-tasks of other demonstrations, or none.
     """
     lengths = [len(s) for s in states]
     if subtasks.lengths.tolist() != lengths:
@@ -236,8 +231,7 @@ def fit_subtasks(
         )
     if not subtasks.parts:
         raise InputError("there are no sub-tasks to follow: leave them out")
-    width = np.shape(states[0])[1]
-    bodies = positions_of(subtasks, names, width, positions)
+    bodies = positions_of(subtasks, names)
     some = np.sort(np.random.default_rng(0).permutation(len(states))[:JUDGED]).tolist()
     averages = [recordings.timing.average(np.asarray(states[i], np.float64)) for i in some]
     tools = []

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from .subtasks import WORLD, Subtask, Subtasks
+from ..subtasks.result import WORLD, Subtask, Subtasks
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -22,21 +21,14 @@ def relative(states: Float, pairs: Int) -> Float:
     return np.asarray(apart.reshape(*states.shape[:-1], 3 * len(pairs)))
 
 
-def positions_of(
-    subtasks: Subtasks,
-    names: Sequence[str],
-    width: int,
-    positions: Mapping[str, Sequence[int]] | None,
-) -> dict[str, list[int]]:
-    """Columns of the positions of tools and objects; see `fit_subtasks`."""
-    if positions is not None:
-        found = {body: [int(c) for c in columns] for body, columns in positions.items()}
-        for body, columns in found.items():
-            if len(columns) != 3 or not all(0 <= c < width for c in columns):
-                raise InputError(
-                    f"positions[{body!r}] is {columns}: pass three of the {width} columns"
-                )
-        return found
+def positions_of(subtasks: Subtasks, names: Sequence[str]) -> dict[str, list[int]]:
+    """Columns of the positions of tools and objects, three of each.
+
+    Those that the sub-tasks were found with; otherwise those called "cube.x", "cube.y" and
+    "cube.z" of an object "cube".
+    """
+    if subtasks.places:
+        return {body: list(at) for body, at in subtasks.places.items() if len(at) == len(AXES)}
     at = {name: column for column, name in enumerate(names)}
     found = {}
     for part in subtasks.parts:

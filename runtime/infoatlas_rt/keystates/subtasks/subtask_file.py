@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .subtasks import ORIENTATIONS, Subtask, Subtasks
+from .result import ORIENTATIONS, Subtask, Subtasks
 
 TEXTS = ("tool", "until", "reference", "orientation", "held", "runner_up")
 NATS = (

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from .coordinates.choices import KINDS, columns_of
-from .coordinates.orientation import ANGLE, SIZES, Group, quaternions, valid
+from ...errors import InputError
+from ..coordinates.choices import KINDS, columns_of
+from ..coordinates.orientation import ANGLE, SIZES, Group, quaternions, valid
 
 Float = NDArray[np.float64]
 
@@ -130,6 +130,14 @@ def tracks(
             rotation = matrices(quaternions(group, values))
         found.append(Track(position, rotation))
     return found
+
+
+def position_columns(
+    names: Sequence[str], d: int, where: Position | Pose, what: str
+) -> tuple[int, ...]:
+    """Columns of the position, in the order of `where`; arguments as in `tracks`."""
+    at, axes, _ = _columns(names, d, where, what)
+    return tuple(at[: len(axes)])
 
 
 def matrices(q: Float) -> Float:

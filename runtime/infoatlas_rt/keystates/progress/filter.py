@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs.ring import Ring
-from .progress_model import ProgressModel
+from ...inputs.ring import Ring
+from .model import ProgressModel
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]

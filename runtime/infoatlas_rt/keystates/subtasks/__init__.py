@@ -1,0 +1,6 @@
+"""Sub-tasks: parts of demonstrations, and the object that each part is about."""
+
+from .poses import Pose, Position
+from .result import ORIENTATIONS, WORLD, Subtask, Subtasks
+
+__all__ = ["ORIENTATIONS", "WORLD", "Pose", "Position", "Subtask", "Subtasks"]
