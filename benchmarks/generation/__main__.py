@@ -21,7 +21,7 @@ from infoatlas_rt import Estimator
 
 from .. import report
 from . import page, picture
-from .arms import MORE, slug
+from .arms import ARMS, MORE, slug
 from .plan import PLAN, QUICK
 from .tasks import TASKS
 
@@ -71,8 +71,9 @@ def results(
     """Rows of figures, the runs that they come from, and what of the plan has not been run."""
     runs = _read(folder / "runs")
     # The order of the plan, whichever process was faster.
-    order = {name: i for i, name in enumerate([*plan["tasks"], *plan["arms"]])}
-    runs = [run for run in runs if run["task"] in order and run["arm"] in order]
+    order = {name: i for i, name in enumerate([*TASKS, *ARMS])}
+    asked = {*plan["tasks"], *plan["arms"]}
+    runs = [run for run in runs if {run["task"], run["arm"]} <= asked]
     runs.sort(key=lambda run: (order[run["task"]], order[run["arm"]], run["set"]))
     arms = {name: i for i, name in enumerate(plan["policy_arms"])}
     learned = [run for run in _read(folder / "policies") if run["arm"] in arms]

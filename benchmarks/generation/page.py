@@ -228,7 +228,7 @@ def _verdict(name: str, differences: Sequence[tuple[str, float, float]]) -> str:
     elif better or worse:
         answer = f"do not beat five even cuts: better on {len(better)}, worse on {len(worse)}"
     else:
-        answer = "do not differ from five even cuts"
+        answer = "do not differ from five even cuts on any"
     lists = [
         f"{word} on {', '.join(tasks)}"
         for word, tasks in (("better", better), ("worse", worse))
@@ -311,8 +311,9 @@ def _policies(rows: Rows, plan: dict[str, Any]) -> list[str]:
     said = [
         f"Behaviour cloning as in [the policies](policies.md), {settings['steps']:,} steps, key "
         f"states without weight; {plan['episodes']} unseen starts a training seed. Data: "
-        f"the {plan['sources']} sources, and the successes of {TASKS[rows[0]['task']].attempts} "
-        "attempts from them (or as many as the name says). p is that of the same rate (two-sided, "
+        f"the {plan['sources']} sources, and the successes of "
+        f"{plan['attempts']} attempts from them (or as many "
+        "as the name says). p is that of the same rate (two-sided, "
         "episodes as independent, on the starts that both have).",
         table(head, lines),
     ]

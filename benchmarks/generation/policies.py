@@ -113,8 +113,9 @@ def record(folder: Path, task: str, arm: str, plan: dict[str, Any]) -> None:
         episodes.append(recorder.episode())
     path = folder / "rollouts" / f"{task}-{slug(arm)}.npz"
     path.parent.mkdir(exist_ok=True)
+    unfinished = path.with_suffix(".part.npz")
     np.savez_compressed(
-        path,
+        unfinished,
         states=np.concatenate([states for states, _ in episodes]),
         lengths=np.array([len(states) for states, _ in episodes], np.int64),
         names=np.array(recorder.names),
@@ -124,7 +125,16 @@ def record(folder: Path, task: str, arm: str, plan: dict[str, Any]) -> None:
             for flag in ("is_grasped", "success")
         },
     )
+    unfinished.replace(path)
     recorder.close()
+
+
+def keep_rollouts(folder: Path, plan: dict[str, Any]) -> None:
+    """Record what is asked for and missing, of policies that have been trained."""
+    for task, arm in plan["recorded"] if plan["rollouts"] else ():
+        trained = (folder / "policies" / f"{name(task, arm, 0)}.json").exists()
+        if trained and not (folder / "rollouts" / f"{task}-{slug(arm)}.npz").exists():
+            record(folder, task, arm, plan)
 
 
 def jobs(plan: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
@@ -163,9 +173,8 @@ def main() -> None:
             f"{row['demonstrations']} demonstrations, {row['wall_seconds']:.0f} s",
             flush=True,
         )
-        kept = folder / "rollouts" / f"{task}-{slug(arm)}.npz"
-        if plan["rollouts"] and seed == 0 and [task, arm] in plan["recorded"] and not kept.exists():
-            record(folder, task, arm, plan)
+        keep_rollouts(folder, plan)
+    keep_rollouts(folder, plan)
     missing = [job for job in every if not (folder / "policies" / f"{name(*job)}.json").exists()]
     arms = ", ".join(dict.fromkeys(f"{task} {arm}" for task, arm, _ in missing)) or "none"
     print(f"{len(every) - len(missing)} of {len(every)} policies; no data yet for: {arms}")
