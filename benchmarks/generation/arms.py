@@ -15,8 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt import KeyStates, Pose, Subtasks, Trajectories, discover_keystates
-from infoatlas_rt.keystates.subtasks import Subtask
+from infoatlas_rt import (
+    KeyStates,
+    Pose,
+    Subtask,
+    Subtasks,
+    Trajectories,
+    discover_keystates,
+)
 from infoatlas_rt.keystates.subtasks.cuts import make_cuts
 from infoatlas_rt.keystates.subtasks.parts import ordered_parts
 from infoatlas_rt.keystates.subtasks.poses import tracks

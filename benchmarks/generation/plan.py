@@ -31,7 +31,7 @@ PLAN: dict[str, Any] = {
     "fewer": 40,  # with all others
     "more": 1000,
     "fresh": 60,
-    "drawn": 30,
+    "drawn": 20,  # sets of each size, of which references are counted
     "policy_tasks": ["pick", "stack"],
     # The most important first: a run that is stopped has these.
     "policy_arms": [

@@ -20,6 +20,7 @@ from infoatlas_rt import Pose
 
 from . import sources
 from .arms import ARMS, EVENTS, FIVE, GRIPPER, PHASES, SUBTASKS, TOOL
+from .plan import CHANGED, PLAIN
 from .tasks import GRASP, TASKS, Task
 
 FIRST = 5000  # reset seed of these demonstrations
@@ -32,12 +33,12 @@ def examine(task: str, everything: sources.Demos, plan: dict[str, Any]) -> list[
     """A row for each arm, variant and size of set."""
     about, rows = TASKS[task], []
     measured = [TOOL, *(name for name, where in about.objects.items() if isinstance(where, Pose))]
-    variants = {"plain": everything, "changed": sources.changed(everything, measured, 0)}
+    variants = {PLAIN: everything, CHANGED: sources.changed(everything, measured, 0)}
     for variant in plan["sets"]:
         for size in SIZES:
             rng = np.random.default_rng(size)
             sets = [rng.permutation(len(everything))[:size] for _ in range(plan["drawn"])]
-            for arm in COMPARED:
+            for arm in COMPARED if variant == PLAIN else (SUBTASKS,):
                 start, found, certain, cuts = time(), [], [], []
                 for number, which in enumerate(sets):
                     demos = variants[variant].take(np.sort(which))

@@ -17,10 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from infoatlas_rt import KeyStates, Subtasks, VectorTracker
 from infoatlas_rt.keystates.progress.live_subtasks import STALLED, LiveSubtasks
-from infoatlas_rt.keystates.result import KeyStates
-from infoatlas_rt.keystates.subtasks import Subtasks
-from infoatlas_rt.vector.tracker import VectorTracker
 
 from .run import finite
 

@@ -33,7 +33,6 @@ from infoatlas_rt import (
     Trajectories,
     discover_keystates,
 )
-from infoatlas_rt.errors import OutputError
 
 RATE = 20  # control steps a second
 
@@ -97,7 +96,7 @@ def main() -> None:
             f"{low:.0%} to {high:.0%}), {generated.seconds / chosen.attempts:.2f} s an attempt"
         )
         print(write(generated, chosen.out, chosen.formats))
-    except (InputError, OutputError) as error:
+    except InputError as error:
         raise SystemExit(str(error)) from error
 
 

@@ -18,7 +18,8 @@ ALLOWED |= {
     ("infoatlas_rt.keystates.subtasks.parts", "ordered_parts"),
     ("infoatlas_rt.keystates.subtasks.poses", "tracks"),
     ("infoatlas_rt.keystates.subtasks.references", "orientation"),
-    ("infoatlas_rt.keystates.subtasks", "Subtask"),
+    ("infoatlas_rt.keystates.progress.live_subtasks", "LiveSubtasks"),
+    ("infoatlas_rt.keystates.progress.live_subtasks", "STALLED"),
 }
 MODULES = sorted(FOLDER.rglob("*.py"))
 

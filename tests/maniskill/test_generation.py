@@ -12,9 +12,7 @@ from examples.maniskill.generation.scene import Scene
 from examples.maniskill.generation.sources import poses, read_sources
 from examples.maniskill.generation.tasks import FLAG_AT, TASKS
 from examples.maniskill.generation.writing import check, write
-from infoatlas_rt import InputError, load_trajectories
-from infoatlas_rt.errors import OutputError
-from infoatlas_rt.keystates.subtasks import Subtask, Subtasks
+from infoatlas_rt import InputError, Subtask, Subtasks, load_trajectories
 
 TASK = "PickCube-v1"
 
@@ -131,7 +129,7 @@ def test_files_are_read_back(generated, tmp_path):
         np.testing.assert_array_equal(back.actions, generated.actions)
         np.testing.assert_array_equal(back.seeds, generated.seeds)
         assert back.names == generated.names
-    with pytest.raises(OutputError, match="exists"):
+    with pytest.raises(InputError, match="exists"):
         write(generated, folder, ["maniskill"])
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt import InputError
-from infoatlas_rt.keystates.subtasks import WORLD, Subtask, Subtasks
+from infoatlas_rt import InputError, Subtask, Subtasks
 
 from . import arm, transform as move
 from .scene import Scene
@@ -22,6 +21,7 @@ from .sources import Generated, Sources, poses
 from .tasks import TASKS, Task
 
 Float = NDArray[np.float64]
+WORLD = "world"  # reference of a part that no object is informative about
 FIRST_SEED = 500_000  # no demonstration's and no evaluation's
 SEEDS = 10_000  # resets of each `seed`
 NEAREST = 3  # sources that a part is drawn from

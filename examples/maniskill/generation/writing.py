@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt import InputError
-from infoatlas_rt.errors import OutputError
 
 from .sources import Generated
 from .tasks import FLAG_AT
@@ -31,9 +30,7 @@ def check(out: str | os.PathLike[str], formats: Sequence[str] = FORMATS) -> None
     Raises
     ------
     InputError
-        There is no such format, or the package that writes it is not installed.
-    OutputError
-        `out` exists.
+        There is no such format, the package that writes it is not installed, or `out` exists.
     """
     unknown = sorted(set(formats) - set(FORMATS))
     if unknown:
@@ -47,7 +44,7 @@ def check(out: str | os.PathLike[str], formats: Sequence[str] = FORMATS) -> None
                 "install 'pyarrow<22', for ManiSkill's numpy, or take formats=('maniskill',)"
             ) from error
     if Path(out).exists():
-        raise OutputError(f"{out} exists: choose a folder that does not")
+        raise InputError(f"{out} exists: choose a folder that does not")
 
 
 def write(
@@ -75,9 +72,7 @@ def write(
     Raises
     ------
     InputError
-        There is nothing to write; or as `check`.
-    OutputError
-        `out` exists, or cannot be written.
+        There is nothing to write, `out` cannot be written, or as `check`.
     """
     check(out, formats)
     if not len(generated.lengths):
@@ -103,7 +98,7 @@ def write(
             _write_lerobot(generated, part / "lerobot")
         part.rename(out)
     except OSError as error:
-        raise OutputError(f"{out} cannot be written ({error}): choose another folder") from error
+        raise InputError(f"{out} cannot be written ({error}): choose another folder") from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return out

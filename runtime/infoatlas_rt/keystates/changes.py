@@ -207,7 +207,8 @@ def bursts(motion: Sequence[Float], quiet: Float) -> Float:
         energy = moved.sum(axis=0)
         share = moved / np.maximum(energy, 1e-300)
         entropy = -(share * np.log(np.maximum(share, 1e-300))).sum(axis=0)
-        total += np.where(energy > 0, np.log(len(d)) - entropy, 0.0)
+        burst = np.maximum(np.log(len(d)) - entropy, 0.0)  # rounding, at constant speed
+        total += np.where(energy > 0, burst, 0.0)
         count += energy > 0
     return np.asarray(total / np.maximum(count, 1))
 

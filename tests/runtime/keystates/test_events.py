@@ -9,6 +9,7 @@ import pandas
 import pytest
 
 from infoatlas_rt import InputError, discover_keystates
+from infoatlas_rt.keystates.changes import bursts
 
 NAMES = ("tool.x", "tool.y", "tool.z", "finger1.position", "time")
 
@@ -169,3 +170,10 @@ def test_one_and_two_demonstrations():
         assert (found.steps.count(axis=1) == 3).all()
         assert (away(found, times[:count]) <= 0.25).mean() >= 0.5
     assert np.isnan(discover_keystates(states[:1], k=3).reproduced)
+
+
+def test_constant_speed_has_no_bursts():
+    """The entropy of equal shares exceeds its bound by rounding."""
+    motion = [np.full((n, 1), 0.3) for n in range(50, 80)]
+    found = bursts(motion, np.zeros(1))
+    assert 0 <= found[0] < 1e-12
