@@ -12,6 +12,7 @@
 # make applications   independence, embeddings, motion, slices: tables and pictures
 # make keystates   key states and coupling against true events, and the peers beside them
 # make policies   do key states help a policy? hours on two cores; QUICK=1: minutes
+# make generation   from ten demonstrations to a policy: hours on two cores; QUICK=1: minutes
 # make keystates-data   the demonstrations of the key-state benchmark, collected anew
 # make summary   the figures and the chart of the README, from the results of the benchmarks
 # make fuzz   20,000 random calls and as many pushes, command lines, damaged models
@@ -39,7 +40,7 @@ META = .venv-metaworld/bin
 NATIVE = .venv-native/bin
 ROS  = .venv-ros/bin
 
-.PHONY: environments policies keystates summary keystates-data demo test test-core test-fast test-rest test-ros2 test-native test-maniskill native native-sanitize native-aarch64 ros-demo bench gpu fuzz accuracy applications pretrain remake ship lint docs dist clean
+.PHONY: environments generation policies keystates summary keystates-data demo test test-core test-fast test-rest test-ros2 test-native test-maniskill native native-sanitize native-aarch64 ros-demo bench gpu fuzz accuracy applications pretrain remake ship lint docs dist clean
 
 demo: .venv/ready
 	$(RUN)/infoatlas-rt keystates examples/data/pickcube.npz \
@@ -147,6 +148,9 @@ keystates: .venv-dev/ready
 	$(DEV)/python -m benchmarks.localiser $(PAGES)
 	$(DEV)/python -m benchmarks.table2_time $(PAGES)
 	$(DEV)/python -m benchmarks.coupling $(PAGES)
+
+generation: .venv-dev/ready .venv-maniskill/ready
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(DEV)/python -m benchmarks.generation $(PAGES)
 
 policies: .venv-dev/ready .venv-maniskill/ready
 	$(DEV)/python -m benchmarks.policies $(PAGES)

@@ -24,6 +24,7 @@ TEN, REAL = "ten alone", "300 real"
 PLAN: dict[str, Any] = {
     "tasks": list(TASKS),
     "arms": list(ARMS),
+    "again": [SUBTASKS, EVENTS, PHASES, FLAGS, FIVE],  # with further sets of sources
     "sources": 10,
     "sets": {PLAIN: 3, CHANGED: 1},
     "smooth": {PLAIN: 1, CHANGED: 9},  # steps over which sources are averaged
@@ -67,6 +68,7 @@ QUICK = {
     **PLAN,
     "tasks": ["pick"],
     "arms": [SUBTASKS, FIVE],
+    "again": [],
     "sets": {PLAIN: 1},
     "attempts": 5,
     "fewer": 5,

@@ -53,7 +53,7 @@ def jobs(plan: dict[str, Any]) -> Iterator[Job]:
     sets = [(n, v) for v, count in plan["sets"].items() for n in range(count)]
     for number, variant in sets:
         for task in [*kept, *others]:
-            for arm in plan["arms"]:
+            for arm in plan["arms"] if (number, variant) == first else plan["again"]:
                 if arm != MORE:
                     yield Job(task, arm, number, variant)
             if (number, variant) == first and task in kept and MORE in plan["arms"]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, OutputError
+from .annotation_formats import DEFAULT, FORMATS, HDF5, writers
 from .arguments import add_estimator, add_json, add_plot, add_topic, check_data, make_estimator
-from .console import check_target, progress, write_json
+from .console import check_json, check_target, progress, write_json
 from .discovery import add_discovery, check_discovery, discover, listed, load_data
 
 if TYPE_CHECKING:
@@ -21,58 +21,6 @@ if TYPE_CHECKING:
 
 HELP = "key states and sub-tasks, written into a copy of a data set"
 STATE = "observation.state."  # LeRobot's names of columns begin with it
-
-
-class Format(NamedTuple):
-    """A format that annotations are written in."""
-
-    written: str
-    data: tuple[str, ...] = ()  # kinds of data sets that it takes; any if empty
-    in_place: bool = False
-    quality: bool = False
-
-
-HDF5 = ("robomimic", "Isaac Lab")
-FORMATS = {
-    "lerobot": Format(
-        "columns language_persistent (v3.0), subtask_index and key_state, names of sub-tasks, "
-        "SARM's stages, proportions and progress",
-        ("LeRobot",),
-        in_place=True,
-        quality=True,
-    ),
-    "mimicgen": Format(
-        "datagen_info/subtask_term_signals and a list of complete demonstrations",
-        HDF5,
-        in_place=True,
-    ),
-    "isaaclab": Format(
-        "obs/datagen_info/subtask_term_signals and subtask_start_signals", HDF5, in_place=True
-    ),
-    "maniskill": Format(
-        "sub-tasks and key states beside the observations of each episode",
-        ("ManiSkill",),
-        in_place=True,
-    ),
-    "mimicgen-config": Format(
-        "reference objects of the parts, JSON for a configuration of MimicGen", HDF5
-    ),
-    "isaaclab-config": Format(
-        "reference objects of the parts, JSON of Isaac Lab's SubTaskConfig", HDF5
-    ),
-    "autodata": Format("reference objects and signals of the parts, YAML of AutoData", HDF5),
-    "rerun": Format("a folder of recordings for Rerun's viewer"),
-    "mcap": Format("a folder of .mcap files of foxglove_msgs/Event"),
-    "csv": Format("a row for each part and each key state of each demonstration", quality=True),
-    "json": Format("parts, key states and demonstrations", quality=True),
-}
-DEFAULT = {
-    "LeRobot": "lerobot",
-    "robomimic": "mimicgen",
-    "Isaac Lab": "isaaclab",
-    "ManiSkill": "maniskill",
-    "bags": "mcap",
-}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -126,6 +74,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "them out, for LeRobot before 0.6",
     )
     add_discovery(parser)
+    parser.add_argument(
+        "--save",
+        metavar="FILE",
+        help="file of key states and sub-tasks for KeyStateTracker and the ROS 2 node",
+    )
     add_plot(parser)
     parser.add_argument(
         "--episode",
@@ -146,6 +99,7 @@ def run(arguments: Namespace) -> None:
 
     check_data(arguments.data, "annotate")
     check_discovery(arguments)
+    check_json(arguments.save)
     name = check_format(arguments)
     trajectories = load_data(arguments)
     tools = parse_bodies("--tool", arguments.tool or [], trajectories)
@@ -167,6 +121,8 @@ def run(arguments: Namespace) -> None:
         written, notes = write(annotations, arguments, name)
     if arguments.qa and not FORMATS[name].quality and written:
         notes.append(f"{name} has no place for the result of --qa")
+    if arguments.save:
+        annotations.keystates.save(arguments.save, annotations.subtasks)
     if picture is not None:
         picture.savefig(arguments.plot)
     result = {
@@ -264,33 +220,6 @@ def write(annotations: Annotations, arguments: Namespace, name: str) -> tuple[st
     with replacing(target, overwrite=arguments.in_place) as new:
         notes = writer(annotations, Path(arguments.data), new)
     return str(target), list(notes)
-
-
-def writers() -> dict[str, Callable[..., tuple[str, ...]]]:
-    """The function that writes each format."""
-    from ..files import (
-        annotation_tables,
-        foxglove,
-        lerobot_annotations,
-        maniskill_annotations,
-        mimicgen,
-        rerun,
-        subtask_configs,
-    )
-
-    return {
-        "lerobot": lerobot_annotations.write_lerobot,
-        "mimicgen": mimicgen.write_mimicgen,
-        "isaaclab": mimicgen.write_isaaclab,
-        "maniskill": maniskill_annotations.write_maniskill,
-        "mimicgen-config": subtask_configs.write_mimicgen_config,
-        "isaaclab-config": subtask_configs.write_isaaclab_config,
-        "autodata": subtask_configs.write_autodata,
-        "rerun": rerun.write_rerun,
-        "mcap": foxglove.write_foxglove,
-        "csv": annotation_tables.write_csv,
-        "json": annotation_tables.write_json,
-    }
 
 
 def parse_bodies(option: str, texts: list[str], trajectories: Trajectories) -> dict[str, Any]:

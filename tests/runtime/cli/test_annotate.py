@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from hdf5_sets import write_isaac, write_mimicgen
-from infoatlas_rt import load_trajectories
-from infoatlas_rt.cli import annotate
+from infoatlas_rt import KeyStateTracker, load_trajectories
+from infoatlas_rt.cli import annotate, annotation_formats
 from infoatlas_rt.cli.main import main
 from infoatlas_rt.files import lerobot_annotations
 from infoatlas_rt.keystates.subtasks.poses import Pose, Position
@@ -199,7 +199,7 @@ def test_bodies():
 
 
 def test_every_format_has_its_writer():
-    assert list(annotate.writers()) == list(annotate.FORMATS)
+    assert list(annotation_formats.writers()) == list(annotation_formats.FORMATS)
 
 
 @pytest.mark.parametrize("name", ["mimicgen", "isaaclab", "maniskill"])
@@ -221,3 +221,14 @@ def test_hdf5_in_place(name, tmp_path, states, capsys):
         file.visit(found.append)
     signal = "traj_0/subtask" if name == "maniskill" else "subtask_term_signals/"
     assert any(signal in node for node in found)
+
+
+def test_saved_for_a_tracker(twelve, tmp_path):
+    saved = tmp_path / "task.json"
+    assert main(["annotate", str(twelve), *BODIES, "--save", str(saved)]) == 0
+    tracker = KeyStateTracker(saved)
+    demonstrations = load_trajectories(twelve)
+    for state in demonstrations.states[: demonstrations.lengths[0]]:
+        tracker.push(state)
+    assert tracker.subtask.name == "carry cube to goal"
+    assert tracker.subtask.progress > 0.7
