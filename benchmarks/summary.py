@@ -28,6 +28,10 @@ KEY_STATE_SETS = {
         *("mw_pick_place", "mw_assembly", "mw_drawer_open", "mw_door_open", "mw_hammer"),
     ),
 }
+POLICIES = (
+    *("ten alone", "sub-tasks", "sub-tasks, 1,000 attempts", "simulator's flags"),
+    *("five even cuts", "300 real"),
+)
 SETS = {  # benchmark: what it is, smaller n, larger n
     "bmi": ("33 tasks of BMI", 100, 5000),
     "blind": ("20 blind families", 100, 1000),
@@ -74,6 +78,12 @@ def figures() -> list[dict[str, str]]:
             ]
             what = f"key states, {kind}, {method}, K = 5: mean recall within 5 steps"
             add(mean(recalls), 2, what, "keystates", data["command"])
+
+    data = load("generation")
+    for row in data["rows"]:
+        if row["study"] == "policies" and row["arm"] in POLICIES:
+            what = f"policies of {row['task']}, {row['arm']}: success on unseen starts"
+            add(row["rate"], 2, what, "generation", data["command"])
 
     for report in load("native/edge")["reports"]:
         shape = f"n = {report['samples']}, {report['dims'][0]} + {report['dims'][1]} coordinates"
