@@ -103,7 +103,7 @@ def as_rows(messages):
     return rows
 
 
-@pytest.fixture(params=["rosbags", "mcap"])
+@pytest.fixture(params=["rosbags", pytest.param("mcap", marks=pytest.mark.slow)])
 def read(request):
     if request.param == "mcap":
         pytest.importorskip("mcap_ros2", reason="mcap and mcap-ros2-support are not installed")

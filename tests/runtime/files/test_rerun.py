@@ -16,6 +16,7 @@ from infoatlas_rt.files.rerun import write_rerun
 from lerobot_sets import write_lerobot
 
 rerun = pytest.importorskip("rerun", reason="the extra 'view' is not installed")
+pytestmark = pytest.mark.slow  # in the environment that has the viewer's package
 LANES = hasattr(rerun, "StateChange")
 COLUMNS = ("joint1.pos", "cubeA.x", "cubeA.y", "cubeA.z", "joint2.pos", "cubeA.qw")
 
