@@ -54,7 +54,7 @@ MUTATIONS = [
     ("any hump is an extremum", f"{RT}/curves/extremum_search.py",
      "return self._errors(sign, high, low) > self.z", "return True",
      "runtime/curves/test_extrema.py", ""),
-    ("key states are reported at every maximum", f"{RT}/keystates/tracker.py",
+    ("key states are reported at every maximum", f"{RT}/keystates/live_filter.py",
      "(middle > model.threshold)", "(middle > -9.0)",
      "runtime/keystates/test_tracker.py", ""),
     ("influence counts a sample as x alone", f"{TRAIN}/model/critic.py",

@@ -9,7 +9,6 @@ from examples.maniskill.generation import writing
 from examples.maniskill.generation.sources import Generated, Sources, poses, read_sources
 from examples.maniskill.generation.tasks import TASKS, column_names
 from infoatlas_rt import InputError, load_trajectories
-from infoatlas_rt.errors import OutputError
 
 TASK = "PickCube-v1"
 NAMES = column_names(TASKS[TASK])
@@ -103,14 +102,14 @@ def test_nothing_is_half_written(generated, tmp_path, monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setattr(writing, "_write_maniskill", fail)
-    with pytest.raises(OutputError, match="cannot be written"):
+    with pytest.raises(InputError, match="cannot be written"):
         writing.write(generated, tmp_path / "out", ["maniskill"])
     assert not list(tmp_path.iterdir())
 
 
 def test_what_is_there_is_left(generated, tmp_path):
     (tmp_path / "out").mkdir()
-    with pytest.raises(OutputError, match="exists: choose a folder that does not"):
+    with pytest.raises(InputError, match="exists: choose a folder that does not"):
         writing.write(generated, tmp_path / "out")
     with pytest.raises(InputError, match="no format 'csv': choose from maniskill, lerobot"):
         writing.check(tmp_path / "new", ["csv"])
