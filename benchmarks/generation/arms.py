@@ -1,7 +1,7 @@
 """The arms: who cuts the source demonstrations into parts, and who names their references.
 
 An arm is a function from demonstrations of a task to `Subtasks`.
-Unless references are told, all arms choose them by the same rule, the library's: of all sequences
+Unless references are given, all arms choose them by the same rule, the library's: of all sequences
 of parts between an arm's cuts, the one with the most information. Neighbouring parts that are
 about the same object are one part.
 """
@@ -36,7 +36,7 @@ MORE = "sub-tasks, 1,000 attempts"
 EVENTS, PHASES = "key states, events", "key states, phases"
 FLAGS = "simulator's flags"
 GRIPPER = "gripper rule"
-FIVE, ONE = "five even cuts", "one even cut, told"
+FIVE, ONE = "five even cuts", "one even cut, references given"
 RANDOM = "five random cuts"
 NONE = "no cut"
 
@@ -85,10 +85,12 @@ def by_key_states(task: Task, demos: Demos, seed: int, method: str) -> Subtasks:
 
 
 def by_flags(task: Task, demos: Demos, seed: int) -> Subtasks:
-    """A few steps after the simulator's flags, references told."""
+    """A few steps after the simulator's flags, references given."""
     last = demos.lengths - 2
     columns = [flagged(demos, event, thing) for event, thing in task.cuts]
-    return told(task, demos, [np.where(c < 0, 0, np.minimum(c + LATER, last)) for c in columns])
+    return with_references(
+        task, demos, [np.where(c < 0, 0, np.minimum(c + LATER, last)) for c in columns]
+    )
 
 
 def by_gripper(task: Task, demos: Demos, seed: int) -> Subtasks:
@@ -107,8 +109,8 @@ def by_even_cuts(task: Task, demos: Demos, seed: int) -> Subtasks:
 
 
 def by_told_even_cuts(task: Task, demos: Demos, seed: int) -> Subtasks:
-    """As many equal parts as the task has, references told."""
-    return told(task, demos, list(_even(demos, len(task.cuts)).T))
+    """As many equal parts as the task has, references given."""
+    return with_references(task, demos, list(_even(demos, len(task.cuts)).T))
 
 
 def by_random_cuts(task: Task, demos: Demos, seed: int) -> Subtasks:
@@ -120,7 +122,7 @@ def by_random_cuts(task: Task, demos: Demos, seed: int) -> Subtasks:
 
 def whole(task: Task, demos: Demos, seed: int) -> Subtasks:
     """No cut: a single part, about the first object."""
-    return told(task, demos, [])
+    return with_references(task, demos, [])
 
 
 Arm = Callable[[Task, Demos, int], Subtasks]
@@ -146,7 +148,7 @@ def informed(task: Task, demos: Demos, steps: Any) -> Subtasks:
     return Subtasks(tuple(parts), demos.lengths, RATE)
 
 
-def told(task: Task, demos: Demos, cuts: Sequence[NDArray[np.int64]]) -> Subtasks:
+def with_references(task: Task, demos: Demos, cuts: Sequence[NDArray[np.int64]]) -> Subtasks:
     """Parts between cuts, each [N], with the task's own references and held objects.
 
     A part that would end before it begins is empty.
@@ -156,7 +158,7 @@ def told(task: Task, demos: Demos, cuts: Sequence[NDArray[np.int64]]) -> Subtask
     tool, objects = bodies(task, demos)
     parts = []
     for j in range(len(cuts) + 1):
-        reference, held = task.told[j], task.held[j]
+        reference, held = task.given[j], task.held[j]
         start, end = steps[:, j], steps[:, j + 1]
         rows = np.flatnonzero(end > start)
         turns = orientation(

@@ -100,7 +100,7 @@ def text(about: dict[str, Any], plan: dict[str, Any], rows: Rows, missing: Seque
         "part is moved to where its reference object lies in a new scene, and what succeeds is "
         "kept (as MimicGen, Mandlekar et al. 2023). Arms differ in the cuts, and in who names the "
         "references. `sub-tasks` is what the library finds. `simulator's flags` and "
-        f"`{ONE}` are told the references; the other arms choose them by the library's rule. "
+        f"`{ONE}` are given the references; the other arms choose them by the library's rule. "
         f"`{EVENTS}` and `{PHASES}` cut at key states of the robot alone: poses of objects are "
         "hidden from them.",
         f"Measured {about['date']} with `{about['command']}` on {about['machine']['cpu']}, one "

@@ -30,7 +30,7 @@ class Task:
     held : tuple of str
         Object that the tool carries in each part; "" if none.
     references : tuple of str
-        Told to the arms that do not find them: the first right object of each part unless given.
+        Given to the arms that do not find them: the first right object of each part unless given.
     optional : bool
         More parts may follow that are about the world.
     """
@@ -48,8 +48,8 @@ class Task:
         return self.environment.removesuffix("-v1")
 
     @property
-    def told(self) -> tuple[str, ...]:
-        """The reference of each part for arms that are told it."""
+    def given(self) -> tuple[str, ...]:
+        """The reference of each part, for the arms that do not find it."""
         return self.references or tuple(names[0] for names in self.right)
 
     def is_right(self, references: tuple[str, ...]) -> bool:

@@ -32,12 +32,12 @@ def file(tmp_path_factory):
 
 def expected(file, episode):
     """Step, index and progress of each message about an episode, by the library."""
-    tracker, told, found = KeyStateTracker(file), None, []
+    tracker, reported, found = KeyStateTracker(file), None, []
     for step, state in enumerate(episode):
         tracker.push(state, step * STEP * 1e-9)
-        if differs(told, tracker.subtask):
-            told = tracker.subtask
-            found.append((step, told.index, np.float32(told.progress)))
+        if differs(reported, tracker.subtask):
+            reported = tracker.subtask
+            found.append((step, reported.index, np.float32(reported.progress)))
     return found
 
 
@@ -61,10 +61,10 @@ def test_the_node_reports_the_sub_task(bench, file):
     publisher = bench.publisher()
     start = 1_700_000_000 * 10**9
     messages = joint_states(states[40], start, STEP)
-    told = expected(file, states[40])
+    reported = expected(file, states[40])
     half = int(grasps[40]) // 2
     feed(publisher, messages[:half], 200)
-    before = [message for message in told if message[0] < half]
+    before = [message for message in reported if message[0] < half]
     bench.wait(lambda: len(bench.subtasks) >= len(before))
     newest = late(bench)
     assert newest == bench.subtasks[-1]
@@ -73,12 +73,12 @@ def test_the_node_reports_the_sub_task(bench, file):
     assert 0.2 < newest.progress < 0.8 and 0 < newest.task_progress < newest.progress
 
     feed(publisher, messages[half:], 200)
-    bench.wait(lambda: len(bench.subtasks) >= len(told))
+    bench.wait(lambda: len(bench.subtasks) >= len(reported))
     steps = [round((seconds(m.header.stamp) - start * 1e-9) / 0.05) for m in bench.subtasks]
     assert [
         (step, m.index, np.float32(m.progress))
         for step, m in zip(steps, bench.subtasks, strict=True)
-    ] == told
+    ] == reported
     carried = next(i for i, m in enumerate(bench.subtasks) if m.index == 1)
     assert abs(steps[carried] - grasps[40]) <= 5
     last = late(bench)

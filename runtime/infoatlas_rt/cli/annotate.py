@@ -13,7 +13,7 @@ from ..errors import InputError, OutputError
 from .annotation_formats import DEFAULT, FORMATS, HDF5, writers
 from .arguments import add_estimator, add_json, add_plot, add_topic, check_data, make_estimator
 from .console import check_json, check_target, progress, write_json
-from .discovery import add_discovery, check_discovery, discover, listed, load_data
+from .discovery import DEMONSTRATIONS, add_discovery, check_discovery, discover, listed, load_data
 
 if TYPE_CHECKING:
     from ..files.annotations import Annotations
@@ -28,8 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "data",
         metavar="DATA",
-        help="the folder of a LeRobot data set, an .hdf5 of robomimic, MimicGen or Isaac Lab, "
-        "ManiSkill's .h5, a folder of ROS bags, .npz with states [sum, d] and lengths [N], or .csv",
+        help=DEMONSTRATIONS,
     )
     parser.add_argument("--out", metavar="COPY", help="file or folder to write, which is not there")
     parser.add_argument(
@@ -95,6 +94,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     """Run the command."""
     from ..files.annotation_tables import as_tree
+    from ..files.episode_names import passed_over
     from .annotate_text import print_annotations
 
     check_data(arguments.data, "annotate")
@@ -130,7 +130,7 @@ def run(arguments: Namespace) -> None:
         "format": name,
         "written": written,
         **as_tree(annotations, quality=arguments.qa),
-        "left_out": notes,
+        "left_out": [*passed_over(arguments.data), *notes],
         "model": arguments.model,
         "seed": arguments.seed,
     }

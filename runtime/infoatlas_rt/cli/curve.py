@@ -59,6 +59,7 @@ def run(arguments: Namespace) -> None:
     """Run the command."""
     from ..curves.ensemble_curve import mi_curve
     from ..curves.extrema import KINDS, ExtremumDetector
+    from ..files.episode_names import passed_over
     from ..files.load import load_trajectories
     from .flags import compare_moments, flag_times, load_flags
 
@@ -108,6 +109,7 @@ def run(arguments: Namespace) -> None:
         "history": curve.history,
         "time": curve.mode,
         "dropped": list(curve.dropped),
+        "left_out": passed_over(arguments.data),
         "z": arguments.z,
         "delay": arguments.delay,
         "how": curve.how,
@@ -149,6 +151,8 @@ def _print(result: dict[str, Any], trajectories: Any, plot: str | None) -> None:
     if result["dropped"]:
         names = trajectories.names or [f"column {i}" for i in range(trajectories.states.shape[1])]
         print("Left out, constant within each trajectory:", *(names[i] for i in result["dropped"]))
+    for text in result["left_out"]:
+        print(f"Left out: {text}.")
     if result["events"]:
         headers, timing = ["event", "median", "quartiles"], result["timing"]
         for row in timing:

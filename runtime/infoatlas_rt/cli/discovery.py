@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from ..keystates.result import KeyStates
 
 
+DEMONSTRATIONS = (
+    "the folder of a LeRobot data set, an .hdf5 of robomimic, MimicGen or Isaac Lab, ManiSkill's "
+    ".h5, a folder of ROS bags, one for each demonstration, .npz with states [sum, d] and lengths "
+    "[N], or .csv"
+)
+
+
 def add_discovery(parser: ArgumentParser) -> None:
     """--method to --resolution; `discover` reads them."""
     parser.add_argument(

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..keystates.quality import Quality
 from ..keystates.result import SIMILAR, KeyStates
+from ..keystates.steps import kind_letter
 from .console import table
 
 
@@ -22,7 +23,7 @@ def print_keystates(found: KeyStates, result: dict[str, Any], arguments: Namespa
         change = " → ".join(
             "-" if i[side] is None else f"{i[side]:.1f}" for side in ("before", "after")
         )
-        kind = chr(65 + state["kind"] % 26) if state["shared"] else "-"
+        kind = kind_letter(state["kind"]) if state["shared"] else "-"
         rows.append(
             (
                 f"{number} {state['name']}".strip(),
@@ -55,6 +56,8 @@ def print_keystates(found: KeyStates, result: dict[str, Any], arguments: Namespa
     if result["reproduced"] is not None:
         print(f"Found again by detectors of other demonstrations: {found.reproduced:.0%}.")
     _print_next(found, arguments)
+    for text in result["left_out"]:
+        print(f"Left out: {text}.")
     for text in (*found.notes, *found.warnings):
         print(text)
     for i, q in enumerate(found.quality):
@@ -117,7 +120,7 @@ def _unusual(quality: Quality) -> str:
     if quality.missing:
         found.append("lacks " + ", ".join(f"key state {j + 1}" for j in quality.missing))
     if quality.repeated:
-        kinds = ", ".join(chr(65 + kind % 26) for kind in quality.repeated)
+        kinds = ", ".join(kind_letter(kind) for kind in quality.repeated)
         found.append(f"repeats kind {kinds}")
     if quality.outliers:
         found.append(f"bad frames at {', '.join(map(str, quality.outliers[:5]))}")

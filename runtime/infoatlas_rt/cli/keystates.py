@@ -18,7 +18,7 @@ from .arguments import (
     make_estimator,
 )
 from .console import check_json, finite, progress, write_json
-from .discovery import add_discovery, check_discovery, discover, load_data
+from .discovery import DEMONSTRATIONS, add_discovery, check_discovery, discover, load_data
 
 if TYPE_CHECKING:
     from ..inputs.trajectories import Trajectories
@@ -32,8 +32,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "data",
         metavar="DEMOS",
-        help=".npz with states [sum, d] and lengths [N], .csv, ManiSkill's .h5, the folder of a "
-        "LeRobot data set, or a folder of ROS bags, one for each demonstration",
+        help=DEMONSTRATIONS,
     )
     add_discovery(parser)
     parser.add_argument(
@@ -54,6 +53,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Run the command."""
+    from ..files.episode_names import passed_over
     from .flags import compare_keystates, event_steps, load_flags
     from .keystate_text import print_keystates
 
@@ -105,6 +105,7 @@ def run(arguments: Namespace) -> None:
         "trajectories": len(found.steps),
         **finite({"reproduced": found.reproduced}),
         "evident": found.evident,
+        "left_out": passed_over(arguments.data),
         "notes": list(found.notes),
         "warnings": list(found.warnings),
         "next_strengths": list(found.found.following),

@@ -1,4 +1,4 @@
-"""What kind of data set a path is, and what it calls its demonstrations."""
+"""What kind of data set a path is, what it calls its demonstrations, and what is not read of it."""
 
 from __future__ import annotations
 
@@ -37,6 +37,19 @@ def kind_of(path: str | os.PathLike[str]) -> str:
         # Isaac Lab's recorder writes the state that an episode starts in.
         own = "obs/datagen_info" in first or "initial_state" in first
         return ISAACLAB if own else ROBOMIMIC
+
+
+def passed_over(path: str | os.PathLike[str]) -> list[str]:
+    """What `load_trajectories(path)` leaves out of a file of robomimic or Isaac Lab, and why.
+
+    Raises
+    ------
+    InputError
+        As `kind_of`, or as `robomimic.contents`.
+    """
+    if kind_of(path) not in (ROBOMIMIC, ISAACLAB):
+        return []
+    return [f"{where}: {reason}" for where, reason in contents(path).left_out.items()]
 
 
 def episode_names(path: str | os.PathLike[str], count: int) -> tuple[str, ...]:

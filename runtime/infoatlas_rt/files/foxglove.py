@@ -163,7 +163,7 @@ def _bag(path: Path, name: str) -> Path | None:
 
 
 def _received(bags: Sequence[tuple[Path, int]], topic: str | None) -> list[NDArray[np.int64]]:
-    """Times at which bags received the messages of a topic, ns, of which there is a number."""
+    """Times at which each bag received the messages of a topic, ns; their number is checked."""
     from rosbags.highlevel import AnyReader
     from rosbags.typesys import Stores, get_typestore
 

@@ -4,7 +4,7 @@ A signal of 0 and 1 over the steps of a demonstration belongs to each part but t
 Where it goes from 0 to 1, at step e - 1, the part [start, e) ends: so do `parse_source_dataset` of
 MimicGen (`mimicgen/utils/file_utils.py`) and `DataGenInfoPool` of Isaac Lab and AutoData read it.
 A part that a demonstration lacks leaves its signal at 0, and all three programs stop with an error
-at such a demonstration; so MimicGen is told by a list in `mask` which ones to take, and for Isaac
+at such a demonstration; so a list in `mask` names those that MimicGen can take, and for Isaac
 Lab, which has no lists, the others are moved out of `data`. `subtask_configs.py` writes the
 reference objects.
 """
@@ -92,7 +92,7 @@ def write_isaaclab(annotations: Annotations, path: Path, out: Path) -> tuple[str
 
     `data/<demo>/obs/datagen_info/subtask_term_signals/<name>` [T] bool is True from the last step
     of the part on; `subtask_start_signals/<name>`, of all parts, from its second step on: SkillGen
-    wants a step between the end of a part and the start of the next one. Demonstrations that lack
+    needs a step between the end of a part and the start of the next one. Demonstrations that lack
     a part, and those that have no sub-tasks, are moved from `data` to `left_out`: the readers take
     every demonstration in `data` and stop at an incomplete one.
 
@@ -134,11 +134,11 @@ def write_isaaclab(annotations: Annotations, path: Path, out: Path) -> tuple[str
                 bare.append(annotations.episodes[i])
             ends, starts = _own_group(info, TERM), _own_group(info, START)
             for tool in annotations.subtasks.tools:
-                parts = annotations.subtasks.of(tool)
-                for k, part in enumerate(parts):
-                    name = names[annotations.subtasks.parts.index(part)]
+                own = annotations.subtasks.indices(tool)
+                for k in own:
+                    part, name = annotations.subtasks.parts[k], names[k]
                     start, end = int(part.start[i]), int(part.end[i])
-                    if k < len(parts) - 1:
+                    if k != own[-1]:
                         _store(ends, name, _ended(end, start, annotations.lengths[i]) > 0)
                     _store(starts, name, np.arange(annotations.lengths[i]) > start)
         data, kept = file["data"], set(annotations.episodes) - set(missing)
@@ -192,9 +192,9 @@ def incomplete(annotations: Annotations, least: int = 1) -> dict[str, str]:
     found: dict[str, str] = {}
     for i, demo in enumerate(annotations.episodes):
         for tool in annotations.subtasks.tools:
-            parts = annotations.subtasks.of(tool)
-            for k, part in enumerate(parts):
-                name = annotations.subtasks.names[annotations.subtasks.parts.index(part)]
+            parts, indices = annotations.subtasks.of(tool), annotations.subtasks.indices(tool)
+            for k, (part, which) in enumerate(zip(parts, indices, strict=True)):
+                name = annotations.subtasks.names[which]
                 steps, end = int(part.end[i] - part.start[i]), int(part.end[i])
                 # At the first step a signal cannot go from 0 to 1.
                 short = steps < least or (end < 2 and k < len(parts) - 1)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..keystates.quality import COMMON
+from ..keystates.steps import kind_letter
 from .annotations import Annotations
 
 Int = NDArray[np.int64]
@@ -90,7 +91,7 @@ def quality_table(annotations: Annotations) -> list[dict[str, Any]]:
                 "idle_end": int(len(idle) - 1 - moving[-1]) if len(moving) else len(idle),
                 "outliers": list(quality.outliers),
                 "missing": missing(annotations, i),
-                "repeated": [chr(65 + kind % 26) for kind in quality.repeated],
+                "repeated": [kind_letter(kind) for kind in quality.repeated],
                 "likeness": quality.likeness,
                 "drop": bool(reasons),
                 "reasons": reasons,

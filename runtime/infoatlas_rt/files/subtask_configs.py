@@ -184,10 +184,9 @@ def _fields(
     names: dict[str, list[str]] = {}
     signals = signal_names(subtasks)
     for tool in subtasks.tools:
-        parts = subtasks.of(tool)
-        for k, part in enumerate(parts):
-            which = subtasks.parts.index(part)
-            last = k == len(parts) - 1
+        indices = subtasks.indices(tool)
+        for which in indices:
+            part, last = subtasks.parts[which], which == indices[-1]
             reference = _reference(part, path, known, objects or {})
             strategy, kwargs = ANY if reference is None else NEAREST
             fields.setdefault(eefs[tool], []).append(

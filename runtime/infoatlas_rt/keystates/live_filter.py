@@ -103,13 +103,13 @@ class LiveFilter:
         assert self._subtasks is not None  # there is a tool
         about, own = self._subtasks.tools[tool], self.progress[tool]
         part = np.maximum(own.part, 0)
-        told = (own.part >= 0) & (self._every | about.followed[part])
+        known = (own.part >= 0) & (self._every | about.followed[part])
         before = about.before
         total = before[part] + own.progress * (before[part + 1] - before[part])
         return (
-            np.where(told, about.model.parts[part], -1),
-            np.where(told, own.progress, 0.0),
-            np.where(told, total, 0.0),
+            np.where(known, about.model.parts[part], -1),
+            np.where(known, own.progress, 0.0),
+            np.where(known, total, 0.0),
             about.waiting(own),
         )
 

@@ -230,6 +230,10 @@ class KeyStates:
         parts, places, notes = find_subtasks(
             states, self.names, self.steps[:, columns], labels, frequency, tool, objects, estimator
         )
+        if self.rate is None and objects:
+            notes.append(
+                f"The rate is not known: {NOMINAL:g} working steps count as a second (rate=)."
+            )
         lengths = np.array([len(s) for s in states], np.int64)
         return Subtasks(tuple(parts), lengths, self.rate, notes=tuple(notes), places=places)
 

@@ -63,7 +63,7 @@ def _whitened(x: Float) -> Float:
 
 
 def _log_determinant(n: int, d: int) -> float:
-    """Expectation of the log-determinant of d Gaussians' scatter matrix, but for a constant."""
+    """Expectation of the log-determinant of d Gaussians' scatter matrix, up to a constant."""
     return float(sum(_digamma((n - i) / 2) for i in range(1, d + 1)))
 
 

@@ -69,6 +69,11 @@ class Steps:
         return self.take(np.argsort(np.ma.filled(place, 1.0), kind="stable"))
 
 
+def kind_letter(kind: int) -> str:
+    """What a kind is called in tables: A, B, and so on, from A again after Z."""
+    return chr(65 + kind % 26)
+
+
 def empty_steps(demonstrations: int, count: int) -> Any:
     """Steps [N, K] that are all masked."""
     shape = (demonstrations, count)

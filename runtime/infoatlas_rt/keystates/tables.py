@@ -9,7 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .steps import Steps
+from .steps import Steps, kind_letter
+
+
+def require_pandas() -> Any:
+    """The package pandas; InputError if it is not installed."""
+    try:
+        import pandas  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise InputError("table() needs pandas: pip install pandas") from error
+    return pandas
 
 
 def data_frame(found: Steps, names: Sequence[str], rate: float | None) -> Any:
@@ -28,10 +37,7 @@ def data_frame(found: Steps, names: Sequence[str], rate: float | None) -> Any:
     InputError
         pandas is not installed.
     """
-    try:
-        import pandas  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise InputError("table() needs pandas: pip install pandas") from error
+    pandas = require_pandas()
     which, column = np.nonzero(~np.ma.getmaskarray(found.steps))
     step = found.steps.filled(-1)[which, column]
     order = np.lexsort((step, which))
@@ -60,7 +66,7 @@ def lines(found: Steps, names: Sequence[str], rank: NDArray[np.int64]) -> list[s
     for column, place in enumerate(rank.tolist()):
         own = found.steps[:, column].compressed()
         low, middle, high = np.percentile(own, [25, 50, 75])
-        kind = chr(65 + found.kind[column] % 26) if found.shared[column] else "-"
+        kind = kind_letter(found.kind[column]) if found.shared[column] else "-"
         text.append(
             f"{column + 1:>3}  {kind:>4}  {middle:>12.0f}  {f'{low:.0f} to {high:.0f}':>12}  "
             f"{len(own):>2}/{total:<2}  {place:>4}  {found.strength[column]:>8.2f}  "

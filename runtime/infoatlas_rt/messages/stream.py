@@ -115,7 +115,7 @@ class Stream:
         self.coupling, self.tracker = coupling, tracker
         live = None if tracker is None else tracker.live_subtasks
         self.tools = () if live is None else live.subtasks.tools
-        self._told: list[SubtaskState | None] = [None] * len(self.tools)
+        self._reported: list[SubtaskState | None] = [None] * len(self.tools)
         self.rate_limit, self.limited = rate_limit, 0
         self.reason = window.reason
         self._arrived = False  # the last message had no stamp
@@ -230,9 +230,9 @@ class Stream:
         self, now: tuple[SubtaskState | None, ...]
     ) -> list[tuple[str, SubtaskState | None]]:
         """Sub-tasks of all tools, if one differs enough from what was reported last."""
-        if not any(differs(told, state) for told, state in zip(self._told, now, strict=True)):
+        if not any(differs(one, state) for one, state in zip(self._reported, now, strict=True)):
             return []
-        self._told = list(now)
+        self._reported = list(now)
         return list(zip(self.tools, now, strict=True))
 
     def _catch_up(self, asked: bool) -> Output:
@@ -263,13 +263,13 @@ class Stream:
         return Output(found, shown, self.detector.push(found) if due else [])
 
 
-def differs(told: SubtaskState | None, now: SubtaskState | None) -> bool:
+def differs(reported: SubtaskState | None, now: SubtaskState | None) -> bool:
     """Whether a sub-task is to be reported again."""
-    if told is None or now is None:
-        return told is not now
+    if reported is None or now is None:
+        return reported is not now
     return (
-        told.index != now.index
-        or told.stalled != now.stalled
-        or abs(now.progress - told.progress) >= PROGRESS
-        or (now.progress == 1.0 and told.progress < 1.0)
+        reported.index != now.index
+        or reported.stalled != now.stalled
+        or abs(now.progress - reported.progress) >= PROGRESS
+        or (now.progress == 1.0 and reported.progress < 1.0)
     )

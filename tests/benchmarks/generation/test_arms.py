@@ -106,6 +106,6 @@ def test_right_of_tasks():
     for last in ("cube_a", "cube_b"):
         assert TASKS["pyramid"].is_right(("cube_a", "cube_b", "cube_c", last))
     for task in TASKS.values():
-        assert task.is_right(task.told)
-        assert len(task.told) == len(task.held) == len(task.cuts) + 1
-        assert set(task.told) | set(task.held) <= {*task.objects, WORLD, ""}
+        assert task.is_right(task.given)
+        assert len(task.given) == len(task.held) == len(task.cuts) + 1
+        assert set(task.given) | set(task.held) <= {*task.objects, WORLD, ""}

@@ -232,3 +232,16 @@ def test_saved_for_a_tracker(twelve, tmp_path):
         tracker.push(state)
     assert tracker.subtask.name == "carry cube to goal"
     assert tracker.subtask.progress > 0.7
+
+
+@pytest.mark.parametrize("command", ["annotate", "keystates", "curve"])
+def test_what_is_not_read_is_named(command, tmp_path, capsys):
+    path = write_mimicgen(tmp_path / "demos.hdf5")
+    with h5py.File(path, "r+") as file:  # as many trajectories as the model needs for a curve
+        for number in range(40, 75):
+            file.copy("data/demo_0", f"data/demo_{number}")
+    moments = ["--points", "8"] if command == "curve" else []
+    assert main([command, str(path), *moments]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Left out: data/demo_7: it has no attribute num_samples" in printed
+    assert "Left out: obs/grasped: bool, no float." in printed

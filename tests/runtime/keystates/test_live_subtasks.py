@@ -78,14 +78,14 @@ def test_parts_of_unseen_episodes(pick):
 def test_progress_rises_to_one_and_so_does_that_of_the_task(pick):
     found, live, episodes, _ = pick
     tracker = KeyStateTracker(found, subtasks=live)
-    told = follow(tracker, episodes[3])
-    for a, b in pairwise(told):
+    reported = follow(tracker, episodes[3])
+    for a, b in pairwise(reported):
         assert b.index >= a.index
         if a.index == b.index:
             assert b.progress >= a.progress and b.seconds > a.seconds
-    assert told[0].progress < 0.1 and told[0].total < 0.1
-    assert told[-1].progress > 0.9 and told[-1].total > 0.9
-    total = np.array([now.total for now in told])
+    assert reported[0].progress < 0.1 and reported[0].total < 0.1
+    assert reported[-1].progress > 0.9 and reported[-1].total > 0.9
+    total = np.array([now.total for now in reported])
     assert ((total >= 0) & (total <= 1)).all() and (np.diff(total) > -0.1).all()
 
 
@@ -123,10 +123,10 @@ def test_a_part_that_a_demonstration_lacks():
     others, truth = visits(count=8, seed=3, lacking=0.5)
     for i, episode in enumerate(others):
         tracker.reset()
-        told = np.array([now.index for now in follow(tracker, episode)])
+        reported = np.array([now.index for now in follow(tracker, episode)])
         true = truth.active(i)
-        assert (told == true).mean() > 0.75  # the first steps to either place are alike
-        assert ((told == 1).sum() > 12) == (i >= 4)
+        assert (reported == true).mean() > 0.75  # the first steps to either place are alike
+        assert ((reported == 1).sum() > 12) == (i >= 4)
 
 
 def test_a_stop_is_a_stall_and_an_episode_is_none(pick):
@@ -137,14 +137,14 @@ def test_a_stop_is_a_stall_and_an_episode_is_none(pick):
     false, missed = 0, 0
     for states, grasp in zip(episodes, grasps, strict=True):
         tracker.reset()
-        told = follow(tracker, np.concatenate([states, np.repeat(states[-1:], 200, axis=0)]))
-        false += any(now.stalled for now in told)
+        reported = follow(tracker, np.concatenate([states, np.repeat(states[-1:], 200, axis=0)]))
+        false += any(now.stalled for now in reported)
         tracker.reset()
         at = int(rng.integers(10, grasp + 10))
         noise = 0.0005 * rng.standard_normal((200, states.shape[1]))
-        told = follow(tracker, np.concatenate([states[:at], states[at] + noise]))
-        missed += not told[-1].stalled
-        assert told[-1].waiting > 3 or not told[-1].stalled
+        reported = follow(tracker, np.concatenate([states[:at], states[at] + noise]))
+        missed += not reported[-1].stalled
+        assert reported[-1].waiting > 3 or not reported[-1].stalled
     assert false <= 3
     assert missed <= 3
 
@@ -163,8 +163,8 @@ def test_a_cube_left_behind_is_a_stall(pick):
         left[:, cube], left[:, to_goal] = states[0, cube], states[0, to_goal]
         left[:, to_cube] = left[:, cube[:3]] - states[:, tool]
         tracker.reset()
-        told = follow(tracker, np.concatenate([left, np.repeat(left[-1:], 120, axis=0)]))
-        stalled += told[-1].stalled
+        reported = follow(tracker, np.concatenate([left, np.repeat(left[-1:], 120, axis=0)]))
+        stalled += reported[-1].stalled
     assert stalled >= 27
 
 
@@ -175,9 +175,11 @@ def test_a_retry_begins_the_part_anew(three):
     second, third = int(truth.parts[1].start[0]), int(truth.parts[2].start[0])
     back = episode[second:third][::-1]
     tracker = KeyStateTracker(found, subtasks=live)
-    told = follow(tracker, np.concatenate([episode[:third], np.repeat(back, 2, axis=0), episode]))
-    assert told[third - 5].index == 1
-    assert told[-1].index == 2 and told[-1].progress > 0.8
+    reported = follow(
+        tracker, np.concatenate([episode[:third], np.repeat(back, 2, axis=0), episode])
+    )
+    assert reported[third - 5].index == 1
+    assert reported[-1].index == 2 and reported[-1].progress > 0.8
 
 
 @pytest.mark.parametrize("factor", [5.0, 2.0, 0.5])
@@ -190,10 +192,10 @@ def test_other_rates_by_argument_and_by_stamps(pick, factor):
         KeyStateTracker(found, rate=rate, subtasks=live),
         KeyStateTracker(found, subtasks=live),
     ):
-        told = follow(tracker, stream, stamps)
-        carries = next(i for i, now in enumerate(told) if now is not None and now.index == 1)
+        reported = follow(tracker, stream, stamps)
+        carries = next(i for i, now in enumerate(reported) if now is not None and now.index == 1)
         assert abs(stamps[carries] - grasps[5] / 20) <= 0.3
-        assert told[-1].total > 0.9 and not any(now and now.stalled for now in told)
+        assert reported[-1].total > 0.9 and not any(now and now.stalled for now in reported)
 
 
 def test_a_saved_file_tracks_alike(pick, tmp_path):

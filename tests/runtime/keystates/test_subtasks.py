@@ -268,3 +268,24 @@ def test_names_that_begin_alike():
     names = (*names, "a_to_b.x", "a_to_b.y", "a_to_b.z")
     found = found_in(more, names).subtasks(Pose("tool"), {"a": Pose("a"), "b": Pose("b")})
     assert references(found) == ["a", "b"]
+
+
+def test_positions_in_other_units_are_noticed():
+    states, names, _ = carrying(5, PAIRS[:1])
+    thousandfold = [s.copy() for s in states]
+    for s in thousandfold:
+        for i in (0, 7, 14):
+            s[:, i : i + 3] *= 1000
+    metres, millimetres = (
+        found_in(rows, names).subtasks(Pose("tool"), poses(PAIRS[:1])).notes
+        for rows in (states, thousandfold)
+    )
+    assert not any("not in metres" in note for note in metres)
+    assert any("not in metres" in note for note in millimetres)
+
+
+def test_an_unknown_rate_is_said():
+    states, names, _ = carrying(5, PAIRS[:1])
+    found = found_in(states, names, rate=None).subtasks(Pose("tool"), poses(PAIRS[:1]))
+    assert references(found) == ["a", "b"]
+    assert any("rate is not known" in note for note in found.notes)

@@ -194,7 +194,7 @@ class LiveSubtasks:
         """Inverse of `to_dict`; ValueError, KeyError or TypeError if it does not fit together."""
         subtasks = subtasks_from_dict(values["subtasks"])
         tools = tuple(ToolProgress.from_dict(t, coordinates, columns) for t in values["tools"])
-        own = [[i for i, p in enumerate(subtasks.parts) if p.tool == t] for t in subtasks.tools]
+        own = [subtasks.indices(tool) for tool in subtasks.tools]
         if [tool.model.parts.tolist() for tool in tools] != own:
             raise ValueError("models of other sub-tasks")
         return cls(subtasks, tools)
@@ -236,8 +236,8 @@ def fit_subtasks(
     averages = [recordings.timing.average(np.asarray(states[i], np.float64)) for i in some]
     tools = []
     for tool in subtasks.tools:
-        which = [i for i, part in enumerate(subtasks.parts) if part.tool == tool]
-        pairs = pairs_of([subtasks.parts[i] for i in which], bodies)
+        which = subtasks.indices(tool)
+        pairs = pairs_of(subtasks.of(tool), bodies)
         examples = [
             Example(
                 recordings.states[i],
@@ -276,9 +276,9 @@ def _fit_tool(
     if len(examples) > 1:
         _, far = _left_out(examples, parts, pairs, back)
         limit = float(np.quantile(np.concatenate(far), TYPICAL))
-        told, _ = _left_out(examples, parts, pairs, back, limit)
-        right, error = _judge(examples, told, number, ASIDE * timing.frequency)
-        for row in told:
+        followed, _ = _left_out(examples, parts, pairs, back, limit)
+        right, error = _judge(examples, followed, number, ASIDE * timing.frequency)
+        for row in followed:
             np.maximum.at(usual, row[:, 0].astype(np.int64), row[:, 2])
     median = float(np.median([len(example.x) for example in examples]))
     usual = np.maximum(usual, max(BORROWED * usual.max(), LEAST * median, 1.0))
@@ -291,7 +291,7 @@ def _left_out(
     """Part, progress and steps without progress [T, 3], and distances [T], of every example."""
     count = len(examples)
     fold = np.random.default_rng(1).permutation(count) % min(FOLDS, count)
-    told: list[Float] = [np.empty(0)] * count
+    followed: list[Float] = [np.empty(0)] * count
     far: list[Float] = [np.empty(0)] * count
     for number in range(fold.max() + 1):
         fitted = np.flatnonzero(fold != number).tolist()
@@ -314,16 +314,16 @@ def _left_out(
                 )  # fmt: skip
         for r, i in enumerate(left.tolist()):
             rows_ = np.array(made[r], np.float64)
-            told[i], far[i] = rows_[:, :3], rows_[:, 3]
-    return told, far
+            followed[i], far[i] = rows_[:, :3], rows_[:, 3]
+    return followed, far
 
 
 def _judge(
-    examples: Sequence[Example], told: Sequence[Float], number: int, aside: float
+    examples: Sequence[Example], followed: Sequence[Float], number: int, aside: float
 ) -> tuple[Float, Float]:
     """Share of right steps [P] and mean absolute error of progress [P]."""
     hit, there, reported, off = np.zeros((4, number))
-    for example, row in zip(examples, told, strict=True):
+    for example, row in zip(examples, followed, strict=True):
         part, share = example.truth()
         t = np.arange(len(part)) + 0.5
         cuts = example.cuts[1:-1]

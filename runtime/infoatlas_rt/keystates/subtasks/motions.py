@@ -25,10 +25,12 @@ LAST = 0.15  # seconds at the end in which nothing begins
 NOISY = 6.0  # standard deviations of the noise that count as distance
 
 
-def object_motions(
+def object_cuts(
     tool: Sequence[Track], objects: Mapping[str, Sequence[Track]], frequency: float
-) -> dict[str, list[list[tuple[int, int]]]]:
-    """Motions of each object that go with the tool's.
+) -> Cuts:
+    """Steps at which most demonstrations begin to move an object, or cease to.
+
+    An object that never moves has been visited when the tool leaves the place nearest to it.
 
     Parameters
     ----------
@@ -36,43 +38,22 @@ def object_motions(
     objects : dict of str to sequence of N Track
     frequency : float
         Steps a second, Hz.
-
-    Returns
-    -------
-    dict of str to list of N lists of (first, last)
-        Steps at which a motion begins, and at which it has ended.
-    """
-    found: dict[str, list[list[tuple[int, int]]]] = {name: [] for name in objects}
-    for i, hand in enumerate(tool):
-        way = smooth(hand.position, frequency)
-        moved = {
-            name: _with_tool(
-                _motions(smooth(own[i].position, frequency), own[i].position, frequency),
-                smooth(own[i].position, frequency),
-                way,
-                frequency,
-            )
-            for name, own in objects.items()
-        }
-        for name, own_motions in moved.items():
-            others = [first for o, spans in moved.items() if o != name for first, _ in spans]
-            found[name].append(_merge(own_motions, others))
-    return found
-
-
-def object_cuts(
-    tool: Sequence[Track], objects: Mapping[str, Sequence[Track]], frequency: float
-) -> Cuts:
-    """Steps at which most demonstrations begin to move an object, or cease to.
-
-    An object that never moves has been visited when the tool leaves the place nearest to it.
-    Arguments are those of `object_motions`.
     """
     lengths = np.array([len(t.position) for t in tool], np.int64)
-    motions = object_motions(tool, objects, frequency)
+    paths = {
+        name: [smooth(t.position, frequency) for t in tracks] for name, tracks in objects.items()
+    }
+    moving = {
+        name: [
+            _motions(path, track.position, frequency)
+            for path, track in zip(paths[name], tracks, strict=True)
+        ]
+        for name, tracks in objects.items()
+    }
+    with_tool = _motions_with_tool(tool, paths, moving, frequency)
     columns: list[Int] = []
     labels: list[str] = []
-    for name, rows in motions.items():
+    for name, rows in with_tool.items():
         for number in range(MOST):
             for end in (False, True):
                 steps = np.array(
@@ -84,7 +65,7 @@ def object_cuts(
                     steps[steps >= lengths - max(1, round(LAST * frequency))] = -1
                 columns.append(steps)
                 labels.append(f"{name} {'comes to rest' if end else 'begins to move'}")
-        if not any(map(len, rows)) and all(_rests(t, frequency) for t in objects[name]):
+        if not any(moving[name]):
             pairs = zip(tool, objects[name], strict=True)
             steps = np.array([_leaves(hand, own, frequency) for hand, own in pairs], np.int64)
             steps[steps >= LATE * (lengths - 1)] = -1
@@ -126,6 +107,23 @@ def _motions(p: Float, raw: Float, frequency: float) -> list[tuple[int, int]]:
     return found
 
 
+def _motions_with_tool(
+    tool: Sequence[Track],
+    paths: Mapping[str, Sequence[Float]],
+    moving: Mapping[str, Sequence[Sequence[tuple[int, int]]]],
+    frequency: float,
+) -> dict[str, list[list[tuple[int, int]]]]:
+    """Motions of each object that go with the tool's, by demonstration."""
+    found: dict[str, list[list[tuple[int, int]]]] = {name: [] for name in paths}
+    for i, hand in enumerate(tool):
+        way = smooth(hand.position, frequency)
+        own = {name: _with_tool(moving[name][i], paths[name][i], way, frequency) for name in paths}
+        for name, spans in own.items():
+            others = [first for o, them in own.items() if o != name for first, _ in them]
+            found[name].append(_merge(spans, others))
+    return found
+
+
 def _with_tool(
     spans: Sequence[tuple[int, int]], p: Float, tool: Float, frequency: float
 ) -> list[tuple[int, int]]:
@@ -147,11 +145,6 @@ def _with_tool(
         if np.linalg.norm(p[begin : end + 1] - p[begin], axis=1).max() > WAY:
             kept.append((begin, end))
     return kept
-
-
-def _rests(track: Track, frequency: float) -> bool:
-    """Whether an object never moves."""
-    return not _motions(smooth(track.position, frequency), track.position, frequency)
 
 
 def _leaves(tool: Track, body: Track, frequency: float) -> int:

@@ -20,7 +20,7 @@ from ...estimation.estimator import Estimator
 from .cuts import END, PRESENT, Cuts, make_cuts
 from .motions import object_cuts
 from .poses import Track, as_bodies, position_columns, tracks
-from .references import FEWEST, FLOOR, Evidence, evidence, orientation
+from .references import FEWEST, FLOOR, ReferenceInformation, orientation, reference_information
 from .result import WORLD, Subtask
 
 Int = NDArray[np.int64]
@@ -28,6 +28,7 @@ Int = NDArray[np.int64]
 COST = 1.0  # nats that a part has to bring
 MOST = 8  # parts
 SHIPPED = 32  # demonstrations that the shipped model needs
+NARROW, WIDE = 0.02, 20.0  # m: a tool that moves over less or more is hardly in metres
 
 
 def ordered_parts(
@@ -65,11 +66,11 @@ def ordered_parts(
     names = [WORLD, *objects]
     value = np.full((count + 1, len(names), MOST + 1), -np.inf)
     came: dict[tuple[int, int, int], tuple[int, int]] = {}
-    found: dict[tuple[int, int], Evidence] = {}
+    found: dict[tuple[int, int], ReferenceInformation] = {}
     for j in range(1, count + 1):
         for i in range(j):
             both = there[:, i] & there[:, j]
-            one = evidence(tool, objects, steps[:, i], steps[:, j], both)
+            one = reference_information(tool, objects, steps[:, i], steps[:, j], both)
             if one is None:
                 continue
             found[i, j] = one
@@ -128,7 +129,7 @@ def unordered_parts(
     estimator = _estimator(estimator, len(tool))
     parts = []
     for label, start, end in cuts.spans():
-        about = evidence(tool, objects, start, end, end > start)
+        about = reference_information(tool, objects, start, end, end > start)
         if about is None:
             parts.append(Subtask(name, start, end, label, WORLD))
             continue
@@ -149,10 +150,10 @@ def _part(
     part: Subtask,
     tool: Sequence[Track],
     objects: Mapping[str, Sequence[Track]],
-    about: Evidence,
+    about: ReferenceInformation,
     estimator: Estimator | None,
 ) -> Subtask:
-    """A part with the evidence for its reference."""
+    """A part with the information about its reference."""
     others = {o: nats for o, nats in about.nats.items() if o != part.reference}
     runner_up = max(others, key=lambda o: others[o]) if others else ""
     rows, held = about.rows, about.held
@@ -234,6 +235,12 @@ def find_subtasks(
             )
     for name, where in bodies.items():
         hand = tracks(states, names, where, name)
+        span = max(float(np.ptp(t.position, axis=0).max()) for t in hand)
+        if not NARROW < span < WIDE:
+            notes.append(
+                f"{name} moves over {span:.3g}: if positions are not in metres, convert them, "
+                "for motions are found by distances."
+            )
         cuts = object_cuts(hand, lying, frequency)
         if cuts.labels:
             notes.append(f"{name}: cuts are looked for where {', '.join(cuts.labels)}.")

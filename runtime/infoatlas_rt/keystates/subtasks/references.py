@@ -20,18 +20,18 @@ from .result import WORLD
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-FLOOR = 0.003  # m: smaller spreads are not told apart
+FLOOR = 0.003  # m: smaller spreads are not distinguished
 DISPLACED = 0.010  # m: the object has been moved
 FEWEST = 4  # demonstrations, or half of them
 STEPS = 2  # of a part
 CONCENTRATED = 0.9  # resultant length of angles that are one angle and noise
 TURNS = {1: "pose", 2: "half turns", 4: "quarter turns"}
 BETTER = 0.3  # of the circular variance in the world, for an orientation to count
-ANGLE = 0.05  # rad: smaller spreads are not told apart
+ANGLE = 0.05  # rad: smaller spreads are not distinguished
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class ReferenceInformation:
     """Information about where a part ends.
 
     Attributes
@@ -65,13 +65,13 @@ class Evidence:
         return float(np.sqrt((n - 1) / n * ((difference - difference.mean()) ** 2).sum()))
 
 
-def evidence(
+def reference_information(
     tool: Sequence[Track],
     objects: Mapping[str, Sequence[Track]],
     start: Int,
     end: Int,
     there: NDArray[np.bool_],
-) -> Evidence | None:
+) -> ReferenceInformation | None:
     """Information between the end of a part and each object's pose at its start.
 
     Parameters
@@ -85,7 +85,7 @@ def evidence(
 
     Returns
     -------
-    Evidence, or None
+    ReferenceInformation, or None
         None if too few demonstrations have the part.
     """
     rows = np.flatnonzero(there & (end - start >= STEPS))
@@ -116,7 +116,7 @@ def evidence(
         nats[name] = gains[chosen]
         if gains[chosen][0] > most:
             most, best_place = gains[chosen][0], places[chosen][0]
-    return Evidence(
+    return ReferenceInformation(
         {name: float(values[0]) for name, values in nats.items()},
         {name: values[1:] for name, values in nats.items()},
         held,

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
+from ..tables import require_pandas
 
 Int = NDArray[np.int64]
 
@@ -125,9 +126,13 @@ class Subtasks:
     def tools(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(part.tool for part in self.parts))
 
+    def indices(self, tool: str) -> list[int]:
+        """Indices in `parts` of the parts of one tool, in order of time."""
+        return [i for i, part in enumerate(self.parts) if part.tool == tool]
+
     def of(self, tool: str) -> tuple[Subtask, ...]:
         """The parts of one tool, in order of time."""
-        return tuple(part for part in self.parts if part.tool == tool)
+        return tuple(self.parts[i] for i in self.indices(tool))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -162,9 +167,9 @@ class Subtasks:
         """
         tool = self.tools[0] if tool is None else tool
         active = np.full(int(self.lengths[demonstration]), -1, np.int64)
-        for i, part in enumerate(self.parts):
-            if part.tool == tool:
-                active[part.start[demonstration] : part.end[demonstration]] = i
+        for i in self.indices(tool):
+            part = self.parts[i]
+            active[part.start[demonstration] : part.end[demonstration]] = i
         return active
 
     def table(self) -> Any:
@@ -179,10 +184,7 @@ class Subtasks:
         InputError
             pandas is not installed.
         """
-        try:
-            import pandas  # type: ignore[import-untyped]
-        except ImportError as error:
-            raise InputError("table() needs pandas: pip install pandas") from error
+        pandas = require_pandas()
         rows = []
         rate = np.nan if self.rate is None else self.rate
         for demonstration in range(len(self.lengths)):
