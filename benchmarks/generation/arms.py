@@ -36,7 +36,7 @@ MORE = "sub-tasks, 1,000 attempts"
 EVENTS, PHASES = "key states, events", "key states, phases"
 FLAGS = "simulator's flags"
 GRIPPER = "gripper rule"
-FIVE, ONE = "five even cuts", "one even cut, references given"
+FIVE, ONE = "five even cuts", "one even cut"
 RANDOM = "five random cuts"
 NONE = "no cut"
 
@@ -108,7 +108,7 @@ def by_even_cuts(task: Task, demos: Demos, seed: int) -> Subtasks:
     return informed(task, demos, np.ma.array(_even(demos, MANY)))
 
 
-def by_told_even_cuts(task: Task, demos: Demos, seed: int) -> Subtasks:
+def by_even_cuts_with_references(task: Task, demos: Demos, seed: int) -> Subtasks:
     """As many equal parts as the task has, references given."""
     return with_references(task, demos, list(_even(demos, len(task.cuts)).T))
 
@@ -134,7 +134,7 @@ ARMS: dict[str, Arm] = {
     FLAGS: by_flags,
     GRIPPER: by_gripper,
     FIVE: by_even_cuts,
-    ONE: by_told_even_cuts,
+    ONE: by_even_cuts_with_references,
     RANDOM: by_random_cuts,
     NONE: whole,
 }

@@ -103,10 +103,12 @@ def text(about: dict[str, Any], plan: dict[str, Any], rows: Rows, missing: Seque
         f"`{ONE}` are given the references; the other arms choose them by the library's rule. "
         f"`{EVENTS}` and `{PHASES}` cut at key states of the robot alone: poses of objects are "
         "hidden from them.",
-        f"Measured {about['date']} with `{about['command']}` on {about['machine']['cpu']}, one "
-        "thread a process. Rates are percent with 95% intervals of Wilson over all attempts "
-        "together, which take attempts as independent; the rate of each set of sources, or "
-        "training seed, stands behind them.",
+        f"Measured up to {about['date']} with `python -m benchmarks.generation` on "
+        f"{about['machine']['cpu']}, one thread a process; page written by `{about['command']}`. "
+        "Rates are percent with 95% intervals of Wilson over all attempts together, which take attempts as independent; the rate of each set of sources, or "
+        "training seed, stands behind them. Arms other than "
+        f"{', '.join(f'`{arm}`' for arm in plan['again'])} have fewer sets of sources, and sets "
+        "differ: compare these arms by the rate of the first set.",
         "![Generation and policies](generation.png)",
     ]
     if missing:

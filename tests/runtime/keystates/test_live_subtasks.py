@@ -89,6 +89,13 @@ def test_progress_rises_to_one_and_so_does_that_of_the_task(pick):
     assert ((total >= 0) & (total <= 1)).all() and (np.diff(total) > -0.1).all()
 
 
+def test_waiting_begins_anew_with_progress(pick):
+    found, live, episodes, _ = pick
+    waiting = [now.waiting for now in follow(KeyStateTracker(found, subtasks=live), episodes[3])]
+    assert sum(b < a for a, b in pairwise(waiting)) >= 5  # of about 16 bins
+    assert max(waiting) < 1.5
+
+
 def test_it_is_judged_by_demonstrations_left_out(pick):
     found, live, _, _ = pick
     (tool,) = live.tools

@@ -219,6 +219,26 @@ def test_parts_in_any_order():
     assert early.tolist() == [False, True] * 8
 
 
+def test_an_object_that_is_moved_twice_has_two_motions():
+    moves = [("a", "b"), ("c", "d"), ("a", "e")]
+    states, names, cuts = carrying(8, moves)
+    found = found_in(states, names).subtasks(Pose("tool"), poses(moves))
+    taken = [part for part in found.parts if part.until == "a begins to move"]
+    assert len(taken) == 2
+    for part, column in zip(taken, (0, 4), strict=True):
+        assert np.abs(part.end - cuts[:, column]).max() <= NEAR
+
+
+def test_the_standard_error_is_that_of_other_draws():
+    leads, errors = [], []
+    for seed in range(20):
+        states, names, _ = carrying(8, PAIRS[:1], seed=seed, noise=0.004)
+        part = found_in(states, names).subtasks(Pose("tool"), poses(PAIRS[:1])).parts[0]
+        leads.append(part.information - part.runner_up_information)
+        errors.append(part.stderr)
+    assert 0.5 * np.std(leads) < np.median(errors) < 2 * np.std(leads)
+
+
 def test_table_and_text():
     states, names, _ = carrying(6, PAIRS[:1])
     found = found_in(states, names).subtasks(Pose("tool"), poses(PAIRS[:1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,8 +12,9 @@ from fakes import RecordingEstimator
 from infoatlas_rt.curves.extrema import ExtremumDetector
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
+from infoatlas_rt.keystates.progress.live_subtasks import SubtaskState
 from infoatlas_rt.messages.receiver import Sample
-from infoatlas_rt.messages.stream import Stream
+from infoatlas_rt.messages.stream import Stream, differs
 from infoatlas_rt.streams.online import OnlineEstimator
 from infoatlas_rt.streams.sliding_window import SlidingWindow
 from player import Player
@@ -185,3 +187,13 @@ def test_messages_without_stamps_on_a_coarse_clock(tick):
         player.push(SimpleNamespace(data=float(i)), received=1.7e9 + 5 + i / 100)
     assert not any(((call.x[:, 0] >= 100) & (call.y[:, 0] < 100)).any() for call in fake.calls)
     assert fake.calls[-1].x[-1, 0] == 139
+
+
+def test_a_subtask_is_reported_again():
+    """When it is another one, begins or ceases to stall, or has come 0.05 further."""
+    one = SubtaskState(0, "reach cube", "tool", "cube", "", 0.5, 0.3, False, 0.2, 1.0)
+    assert not differs(one, replace(one, progress=0.54, total=0.9, waiting=2.0, seconds=3.0))
+    for changed in ({"index": 1}, {"stalled": True}, {"progress": 0.56}):
+        assert differs(one, replace(one, **changed))
+    assert differs(replace(one, progress=0.98), replace(one, progress=1.0))
+    assert differs(None, one) and differs(one, None) and not differs(None, None)
