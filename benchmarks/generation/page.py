@@ -105,7 +105,8 @@ def text(about: dict[str, Any], plan: dict[str, Any], rows: Rows, missing: Seque
         "hidden from them.",
         f"Measured up to {about['date']} with `python -m benchmarks.generation` on "
         f"{about['machine']['cpu']}, one thread a process; page written by `{about['command']}`. "
-        "Rates are percent with 95% intervals of Wilson over all attempts together, which take attempts as independent; the rate of each set of sources, or "
+        "Rates are percent with 95% intervals of Wilson over all attempts together, which take "
+        "attempts as independent; the rate of each set of sources, or "
         "training seed, stands behind them. Arms other than "
         f"{', '.join(f'`{arm}`' for arm in plan['again'])} have fewer sets of sources, and sets "
         "differ: compare these arms by the rate of the first set.",
