@@ -13,7 +13,8 @@ from ..errors import InputError, OutputError
 from .annotation_formats import DEFAULT, FORMATS, HDF5, writers
 from .arguments import add_estimator, add_json, add_plot, add_topic, check_data, make_estimator
 from .console import check_json, check_target, progress, write_json
-from .discovery import DEMONSTRATIONS, add_discovery, check_discovery, discover, listed, load_data
+from .discovery import add_discovery, check_discovery, discover, listed
+from .loading import DEMONSTRATIONS, add_loading, load_data
 
 if TYPE_CHECKING:
     from ..files.annotations import Annotations
@@ -72,6 +73,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="style of the rows of LeRobot's language_persistent (default: subtask); none: leave "
         "them out, for LeRobot before 0.6",
     )
+    add_loading(parser)
     add_discovery(parser)
     parser.add_argument(
         "--save",
@@ -94,7 +96,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     """Run the command."""
     from ..files.annotation_tables import as_tree
-    from ..files.episode_names import passed_over
     from .annotate_text import print_annotations
 
     check_data(arguments.data, "annotate")
@@ -130,7 +131,7 @@ def run(arguments: Namespace) -> None:
         "format": name,
         "written": written,
         **as_tree(annotations, quality=arguments.qa),
-        "left_out": [*passed_over(arguments.data), *notes],
+        "left_out": notes,
         "model": arguments.model,
         "seed": arguments.seed,
     }
@@ -146,7 +147,7 @@ def check_format(arguments: Namespace) -> str:
     InputError, OutputError
         The format does not take such data, or cannot be written in place; or the target exists.
     """
-    from ..files.episode_names import kind_of
+    from ..files.kinds import kind_of
     from ..messages.bags import bags_in
 
     kind = "bags" if bags_in(arguments.data) else kind_of(arguments.data)
@@ -182,8 +183,6 @@ def annotate(
 ) -> Annotations:
     """Key states and sub-tasks of the data."""
     from ..files.annotations import Annotations
-    from ..files.episode_names import episode_names
-    from ..messages.bags import bags_in
 
     estimator = make_estimator(arguments)
     with progress("annotations") as advance:
@@ -198,8 +197,7 @@ def annotate(
                 f"({', '.join(subtasks.names)}): pass one for each"
             )
         subtasks = replace(subtasks, given_names=given)
-    bags = bags_in(arguments.data)
-    episodes = tuple(bag.name for bag in bags) or episode_names(arguments.data, len(found.steps))
+    episodes = trajectories.episodes or tuple(str(i) for i in range(len(trajectories.lengths)))
     return Annotations(found, subtasks, episodes)
 
 
@@ -273,7 +271,7 @@ def parse_bodies(option: str, texts: list[str], trajectories: Trajectories) -> d
 
 def known_bodies(data: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Tools and objects whose poses a file of MimicGen or Isaac Lab has; empty for others."""
-    from ..files.episode_names import kind_of
+    from ..files.kinds import kind_of
     from ..files.robomimic import EEF_POSE, contents
     from ..keystates.subtasks.poses import Pose
 

@@ -16,6 +16,7 @@ from .arguments import (
     make_estimator,
 )
 from .console import progress, table, write_json
+from .loading import add_loading, load_data
 
 HELP = "the paper's I(s_t; s_t-lag) over the time of demonstrations, and its extrema"
 
@@ -28,6 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help=".npz with states [sum, d] and lengths [N], .csv, ManiSkill's .h5, or the folder of a "
         "LeRobot data set",
     )
+    add_loading(parser)
     parser.add_argument("--lag", type=int, default=2, help="steps to the past state")
     add_extrema(
         parser,
@@ -59,14 +61,12 @@ def run(arguments: Namespace) -> None:
     """Run the command."""
     from ..curves.ensemble_curve import mi_curve
     from ..curves.extrema import KINDS, ExtremumDetector
-    from ..files.episode_names import passed_over
-    from ..files.load import load_trajectories
     from .flags import compare_moments, flag_times, load_flags
 
     check_data(arguments.data, "curve")
     # Refuses --z and --delay before minutes of computing, not after.
     ExtremumDetector(z=arguments.z, delay=1.0 if arguments.delay is None else arguments.delay)
-    trajectories = load_trajectories(arguments.data)
+    trajectories = load_data(arguments)
     flags = load_flags(arguments.data)
     estimator = make_estimator(arguments)
     with progress("curve") as advance:
@@ -109,7 +109,7 @@ def run(arguments: Namespace) -> None:
         "history": curve.history,
         "time": curve.mode,
         "dropped": list(curve.dropped),
-        "left_out": passed_over(arguments.data),
+        "notes": list(trajectories.notes),
         "z": arguments.z,
         "delay": arguments.delay,
         "how": curve.how,
@@ -151,8 +151,8 @@ def _print(result: dict[str, Any], trajectories: Any, plot: str | None) -> None:
     if result["dropped"]:
         names = trajectories.names or [f"column {i}" for i in range(trajectories.states.shape[1])]
         print("Left out, constant within each trajectory:", *(names[i] for i in result["dropped"]))
-    for text in result["left_out"]:
-        print(f"Left out: {text}.")
+    for text in result["notes"]:
+        print(text)
     if result["events"]:
         headers, timing = ["event", "median", "quartiles"], result["timing"]
         for row in timing:

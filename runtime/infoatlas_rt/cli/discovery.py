@@ -16,13 +16,6 @@ if TYPE_CHECKING:
     from ..keystates.result import KeyStates
 
 
-DEMONSTRATIONS = (
-    "the folder of a LeRobot data set, an .hdf5 of robomimic, MimicGen or Isaac Lab, ManiSkill's "
-    ".h5, a folder of ROS bags, one for each demonstration, .npz with states [sum, d] and lengths "
-    "[N], or .csv"
-)
-
-
 def add_discovery(parser: ArgumentParser) -> None:
     """--method to --resolution; `discover` reads them."""
     parser.add_argument(
@@ -78,28 +71,9 @@ def add_discovery(parser: ArgumentParser) -> None:
 
 
 def check_discovery(arguments: Namespace) -> None:
-    """Refuse options that do not fit together or to the data, before anything is computed."""
-    from ..messages.bags import bags_in
-
-    for name in () if bags_in(arguments.data) else ("topic", "field", "joints"):
-        if getattr(arguments, name) is not None:
-            raise InputError(
-                f"--{name} is for a folder of ROS bags, and {arguments.data} is none: leave it out"
-            )
+    """Refuse options of other forms, before anything is computed."""
     if arguments.count != "auto" and not arguments.count.isdecimal():
         raise InputError(f"--count is {arguments.count!r}: pass a number of key states, or auto")
-
-
-def load_data(arguments: Namespace) -> Trajectories:
-    """Demonstrations in a file, a LeRobot data set or a folder of bags."""
-    from ..files.load import load_trajectories
-    from ..messages.bags import bags_in, load_demonstrations
-
-    if bags_in(arguments.data):
-        return load_demonstrations(
-            arguments.data, arguments.topic, arguments.field, arguments.joints or ()
-        )
-    return load_trajectories(arguments.data)
 
 
 def discover(arguments: Namespace, trajectories: Trajectories, estimator: Estimator) -> KeyStates:

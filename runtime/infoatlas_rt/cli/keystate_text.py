@@ -56,8 +56,6 @@ def print_keystates(found: KeyStates, result: dict[str, Any], arguments: Namespa
     if result["reproduced"] is not None:
         print(f"Found again by detectors of other demonstrations: {found.reproduced:.0%}.")
     _print_next(found, arguments)
-    for text in result["left_out"]:
-        print(f"Left out: {text}.")
     for text in (*found.notes, *found.warnings):
         print(text)
     for i, q in enumerate(found.quality):

@@ -18,7 +18,8 @@ from .arguments import (
     make_estimator,
 )
 from .console import check_json, finite, progress, write_json
-from .discovery import DEMONSTRATIONS, add_discovery, check_discovery, discover, load_data
+from .discovery import add_discovery, check_discovery, discover
+from .loading import DEMONSTRATIONS, add_loading, load_data
 
 if TYPE_CHECKING:
     from ..inputs.trajectories import Trajectories
@@ -34,6 +35,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="DEMOS",
         help=DEMONSTRATIONS,
     )
+    add_loading(parser)
     add_discovery(parser)
     parser.add_argument(
         "--group",
@@ -53,7 +55,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Run the command."""
-    from ..files.episode_names import passed_over
     from .flags import compare_keystates, event_steps, load_flags
     from .keystate_text import print_keystates
 
@@ -105,7 +106,6 @@ def run(arguments: Namespace) -> None:
         "trajectories": len(found.steps),
         **finite({"reproduced": found.reproduced}),
         "evident": found.evident,
-        "left_out": passed_over(arguments.data),
         "notes": list(found.notes),
         "warnings": list(found.warnings),
         "next_strengths": list(found.found.following),

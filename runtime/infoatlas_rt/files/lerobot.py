@@ -92,7 +92,8 @@ def read_lerobot(path: str | os.PathLike[str], features: Sequence[str] = (STATE,
             f"{folder}: data/ has {len(found)} episodes of {lengths.sum()} frames, and meta/ has "
             f"{len(expected)} of {sum(expected.values())}: finish the recording, or load it again"
         )
-    return Trajectories(states[order], lengths, names, stated_rate(info.get("fps")))
+    rate = stated_rate(info.get("fps"))
+    return Trajectories(states[order], lengths, names, rate, tuple(map(str, found)))
 
 
 def read_info(folder: Path) -> dict[str, Any]:

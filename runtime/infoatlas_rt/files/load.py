@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.trajectories import Trajectories
-from .lerobot import is_lerobot, read_lerobot
-from .maniskill import SUFFIXES, read_maniskill
+from .kinds import ISAACLAB, LEROBOT, MANISKILL, ROBOMIMIC, TABLE, kind_of
+from .lerobot import STATE, read_lerobot
+from .maniskill import read_maniskill
 from .numbers import read_csv, read_numpy
 from .rates import table_rate
-from .robomimic import is_robomimic, read_robomimic
+from .robomimic import read_robomimic
 
 
 def load_trajectories(
@@ -30,6 +31,7 @@ def load_trajectories(
     only_successful: bool | None = None,
     env_states: bool | None = None,
     split: str | None = None,
+    episode_column: str | None = None,
 ) -> Trajectories:
     """Read trajectories.
 
@@ -54,11 +56,14 @@ def load_trajectories(
     split : str, optional
         Of a file of robomimic: name of a list of demonstrations in `mask`, as "train"; all
         unless given.
+    episode_column : str, optional
+        Of a table: name of the column that says which trajectory a row is of.
 
     Returns
     -------
     Trajectories
-        Their `rate` (Hz) is None if the file does not hold it.
+        Their `rate` (Hz) is None if the file does not hold it. `episodes` are the names of the
+        trajectories in the file, and `notes` says what was left out.
 
     Raises
     ------
@@ -68,23 +73,32 @@ def load_trajectories(
         the file and the way out.
     """
     path = Path(path)
-    lerobot = is_lerobot(path)
-    robomimic = path.suffix in SUFFIXES and is_robomimic(path)
-    maniskill = path.suffix in SUFFIXES and not robomimic
-    for name, value, fits, kind in (
-        ("features", features, lerobot, "the folder of a LeRobot data set"),
-        ("only_successful", only_successful, maniskill, "a ManiSkill file (.h5)"),
-        ("env_states", env_states, maniskill, "a ManiSkill file (.h5)"),
-        ("split", split, robomimic, "a file of robomimic, MimicGen or Isaac Lab (.hdf5)"),
+    kind = kind_of(path)
+    for name, value, kinds, what in (
+        ("features", features, (LEROBOT,), "the folder of a LeRobot data set"),
+        ("only_successful", only_successful, (MANISKILL,), "a ManiSkill file (.h5)"),
+        ("env_states", env_states, (MANISKILL,), "a ManiSkill file (.h5)"),
+        (
+            "split",
+            split,
+            (ROBOMIMIC, ISAACLAB),
+            "a file of robomimic, MimicGen or Isaac Lab (.hdf5)",
+        ),
+        ("episode_column", episode_column, (TABLE,), "a table (.csv)"),
     ):
-        if value is not None and not fits:
-            raise InputError(f"{name} is for {kind}, and {path} is none: leave it out")
-    if maniskill:
+        if value is not None and kind not in kinds:
+            raise InputError(f"{name} is for {what}, and {path} is none: leave it out")
+    if kind == MANISKILL:
         return read_maniskill(path, only_successful is not False, bool(env_states))
-    if robomimic:
+    if kind in (ROBOMIMIC, ISAACLAB):
         return read_robomimic(path, split)
-    if lerobot:
-        return read_lerobot(path) if features is None else read_lerobot(path, features)
+    if kind == LEROBOT:
+        return read_lerobot(path, (STATE,) if features is None else features)
+    return _read_table(path)
+
+
+def _read_table(path: Path) -> Trajectories:
+    """Trajectories in a .npz, .npy or .csv file."""
     names: tuple[str, ...] = ()
     lengths: Any = None
     rate: Any = None

@@ -72,12 +72,18 @@ def _read(
             "RecordEpisode, or one with data/demo_0 of robomimic, MimicGen or Isaac Lab"
         )
     episodes = [file[name] for name in sorted(names, key=lambda name: int(name[5:]))]
+    notes = []
     if only_successful and any("success" in episode for episode in episodes):
         episodes = [e for e in episodes if "success" in e and bool(e["success"][-1])]
         if not episodes:
             raise InputError(
                 f"{path}: none of {len(names)} episodes ends in success: record more, or take "
-                "them as they are with read_maniskill(path, only_successful=False)"
+                "them as they are with load_trajectories(path, only_successful=False)"
+            )
+        if len(episodes) < len(names):
+            failed = len(names) - len(episodes)
+            notes.append(
+                f"Left out: {failed} of {len(names)} episodes, which do not end in success."
             )
     source = "obs"
     if env_states or not any(True for _ in _columns(episodes[0].get("obs"), "obs", h5py)):
@@ -104,7 +110,17 @@ def _read(
     joined = np.concatenate(states)
     flags = np.isin(joined, (0, 1)).all(axis=0) & (joined != joined[0]).any(axis=0)
     kept = tuple(name for name, flag in zip(columns, flags, strict=True) if not flag)
-    return Trajectories(joined[:, ~flags], lengths_of, kept, _rate(path.with_suffix(".json")))
+    if flags.any():
+        left = ", ".join(name for name, flag in zip(columns, flags, strict=True) if flag)
+        notes.append(f"Left out: {left} (flags: 0 and 1 alone).")
+    return Trajectories(
+        joined[:, ~flags],
+        lengths_of,
+        kept,
+        _rate(path.with_suffix(".json")),
+        tuple(episode.name.strip("/") for episode in episodes),
+        tuple(notes),
+    )
 
 
 def _rate(path: Path) -> float | None:

@@ -55,14 +55,10 @@ class Contents:
     objects: tuple[str, ...]
     left_out: dict[str, str] = field(default_factory=dict)
 
-
-def is_robomimic(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is an HDF5 file with `data/demo_0` or the like; False if it cannot be read."""
-    try:
-        with opened_demos(Path(path)):
-            return True
-    except InputError:
-        return False
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is left out, in sentences."""
+        return tuple(f"Left out: {where} ({why})." for where, why in self.left_out.items())
 
 
 def read_robomimic(path: str | os.PathLike[str], split: str | None = None) -> Trajectories:
@@ -80,8 +76,8 @@ def read_robomimic(path: str | os.PathLike[str], split: str | None = None) -> Tr
         Observations that are floats of one or two dimensions and at most 256 columns, named
         "key.0", "key.1" ("key" if there is one); then poses as "eef_pose.x" to "eef_pose.qz" of the
         tool ("eef_pose.left.x" if there are several) and "cube.x" to "cube.qz" of an object.
-        Quaternions are w, x, y, z and do not change their sign within a demonstration. `contents`
-        says what was left out. The rate is the control frequency (Hz) by the attribute `env_args`;
+        Quaternions are w, x, y, z and do not change their sign within a demonstration. Its notes
+        say what was left out. The rate is the control frequency (Hz) by the attribute `env_args`;
         None if that does not hold it.
 
     Raises
@@ -113,7 +109,9 @@ def read_robomimic(path: str | os.PathLike[str], split: str | None = None) -> Tr
         rate = _rate(file["data"])
     lengths = np.array([len(s) for s in states])
     try:
-        return Trajectories(np.concatenate(states), lengths, tuple(names), rate)
+        return Trajectories(
+            np.concatenate(states), lengths, tuple(names), rate, found.demos, found.notes
+        )
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 

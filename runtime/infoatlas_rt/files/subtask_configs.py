@@ -14,8 +14,9 @@ from typing import Any
 from ..errors import InputError
 from ..keystates.subtasks import WORLD, Subtask
 from .annotations import Annotations
+from .kinds import ISAACLAB, ROBOMIMIC, kind_of
 from .mimicgen import MASK, eef_names, incomplete, signal_names
-from .robomimic import OBJECT_POSES, datagen_info, is_robomimic, opened_demos
+from .robomimic import OBJECT_POSES, datagen_info, opened_demos
 
 # Of the configurations that these programs ship for stacking cubes.
 NEAREST = ("nearest_neighbor_object", {"nn_k": 3})
@@ -172,7 +173,10 @@ def _fields(
     subtasks = annotations.subtasks
     eefs = {tool: tool for tool in subtasks.tools}
     known: list[str] = []
-    if is_robomimic(path):  # else the configuration is for a file that is still to be recorded
+    if path.exists() and kind_of(path) in (
+        ROBOMIMIC,
+        ISAACLAB,
+    ):  # else the configuration is for a file that is still to be recorded
         with opened_demos(path) as file:
             demo = file["data"].get(annotations.episodes[0])
             info = None if demo is None else datagen_info(demo)

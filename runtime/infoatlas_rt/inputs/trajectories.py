@@ -29,6 +29,10 @@ class Trajectories:
         Of the coordinates; by default the columns of a pandas DataFrame.
     rate : float, optional
         Samples per second (Hz) of all trajectories; None if unknown.
+    episodes : sequence of str, N of them, or empty
+        Names of the trajectories in the file that they are from.
+    notes : sequence of str
+        What was decided or left out when they were read, in sentences.
 
     Raises
     ------
@@ -41,6 +45,8 @@ class Trajectories:
     lengths: NDArray[np.int64]
     names: tuple[str, ...] = ()
     rate: float | None = None
+    episodes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         given = self.states
@@ -63,12 +69,18 @@ class Trajectories:
             raise InputError(
                 f"{len(names)} names for {high.shape[1]} coordinates: store one for each"
             )
+        if self.episodes and len(self.episodes) != len(lengths):
+            raise InputError(
+                f"{len(self.episodes)} episodes for {len(lengths)} trajectories: name each of them"
+            )
         rate = None if self.rate is None else as_rate(self.rate, "rate")
         short = type(given) is np.ndarray and given.dtype in (np.float16, np.float32)
         object.__setattr__(self, "states", given if short else merge(states))
         object.__setattr__(self, "lengths", lengths)
         object.__setattr__(self, "names", tuple(names))
         object.__setattr__(self, "rate", rate)
+        object.__setattr__(self, "episodes", tuple(self.episodes))
+        object.__setattr__(self, "notes", tuple(self.notes))
 
 
 def as_trajectories(values: Trajectories | Sequence[Any]) -> Trajectories:
@@ -123,5 +135,6 @@ def as_trajectories(values: Trajectories | Sequence[Any]) -> Trajectories:
     object.__setattr__(made, "states", np.concatenate(states))
     object.__setattr__(made, "lengths", np.array([len(s) for s in states], np.int64))
     object.__setattr__(made, "names", names)
-    object.__setattr__(made, "rate", None)
+    for name, value in (("rate", None), ("episodes", ()), ("notes", ())):
+        object.__setattr__(made, name, value)
     return made

@@ -130,7 +130,7 @@ def discover_keystates(
     coordinates, raw, states, outliers = read_coordinates(
         trajectories, orientation=orientation, ignore=ignore, resolution=resolution
     )
-    notes = coordinates.notes
+    notes = (*trajectories.notes, *coordinates.notes)
     if not coordinates.names:
         raise InputError(
             "all coordinates are constant in these trajectories: record states that move"

@@ -272,7 +272,7 @@ def load_demonstrations(
         rate = _common_rate(intervals)
     except InputError as error:
         raise InputError(f"{path}, {topic}: {error}") from error
-    return Trajectories(np.concatenate(states), lengths, names, rate)
+    return Trajectories(np.concatenate(states), lengths, names, rate, tuple(intervals))
 
 
 def _common_rate(intervals: dict[str, NDArray[np.float64]]) -> float | None:

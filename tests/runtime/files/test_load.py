@@ -52,7 +52,7 @@ def test_no_state_is_a_flag():
 
 def test_what_is_loaded_has_no_room_for_flags(tmp_path):
     recorded = load_trajectories(PICKCUBE)
-    assert set(vars(recorded)) == {"states", "lengths", "names", "rate"}
+    assert set(vars(recorded)) == {"states", "lengths", "names", "rate", "episodes", "notes"}
     # and flags that cannot even be read do not matter
     np.savez(tmp_path / "a.npz", states=np.eye(4), flag=np.array([{}], dtype=object))
     np.testing.assert_array_equal(load_trajectories(tmp_path / "a.npz").states, np.eye(4))

@@ -11,8 +11,8 @@ import pytest
 
 from hdf5_sets import LENGTHS, NAMES, observations, pose, write_isaac, write_mimicgen
 from infoatlas_rt import InputError, load_trajectories
-from infoatlas_rt.files.episode_names import episode_names
-from infoatlas_rt.files.robomimic import POSE, contents, is_robomimic, quaternions
+from infoatlas_rt.files.kinds import ROBOMIMIC, kind_of
+from infoatlas_rt.files.robomimic import POSE, contents, quaternions
 
 
 def test_observations_and_poses_of_mimicgen(tmp_path):
@@ -32,7 +32,7 @@ def test_observations_and_poses_of_mimicgen(tmp_path):
 
 def test_what_was_left_out_is_named(tmp_path):
     found = contents(write_mimicgen(tmp_path / "demo.hdf5"))
-    assert found.demos == NAMES == episode_names(tmp_path / "demo.hdf5", 3)
+    assert found.demos == NAMES == load_trajectories(tmp_path / "demo.hdf5").episodes
     assert found.tools == ("eef_pose",) and found.objects == ("cubeA", "cubeB")
     assert found.left_out == {
         "data/demo_7": "it has no attribute num_samples: it was not finished",
@@ -99,7 +99,7 @@ def test_a_rate_that_is_not_stated_is_unknown(tmp_path, arguments):
 
 def test_the_content_decides_and_not_the_name(tmp_path):
     write_mimicgen(tmp_path / "demo.h5")
-    assert is_robomimic(tmp_path / "demo.h5") and not is_robomimic(tmp_path / "none.h5")
+    assert kind_of(tmp_path / "demo.h5") == ROBOMIMIC
     assert len(load_trajectories(tmp_path / "demo.h5").lengths) == 3
     with pytest.raises(InputError, match="only_successful is for a ManiSkill file"):
         load_trajectories(tmp_path / "demo.h5", only_successful=True)

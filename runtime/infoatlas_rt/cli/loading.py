@@ -1,0 +1,63 @@
+"""The demonstrations of a command: their options, and how they are loaded."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..inputs.trajectories import Trajectories
+
+DEMONSTRATIONS = (
+    "the folder of a LeRobot data set, an .hdf5 of robomimic, MimicGen or Isaac Lab, ManiSkill's "
+    ".h5, a folder of ROS bags, one for each demonstration, .npz with states [sum, d] and lengths "
+    "[N], or .csv"
+)
+
+
+def add_loading(parser: ArgumentParser) -> None:
+    """Options that choose a part of a data set; `load_data` reads them."""
+    group = parser.add_argument_group("data")
+    group.add_argument(
+        "--features",
+        nargs="+",
+        metavar="NAME",
+        help="features of a LeRobot data set to read (default: observation.state)",
+    )
+    group.add_argument(
+        "--split",
+        metavar="NAME",
+        help="list of demonstrations in `mask` of an .hdf5 (default: all demonstrations)",
+    )
+    group.add_argument(
+        "--episode-column",
+        metavar="NAME",
+        help="column of a .csv that says which demonstration a row is of",
+    )
+
+
+def load_data(arguments: Namespace) -> Trajectories:
+    """Demonstrations in a file, a data set or a folder of bags."""
+    from ..files.load import load_trajectories
+    from ..messages.bags import bags_in, load_demonstrations
+
+    bags = bags_in(arguments.data)
+    for name in ("topic", "field", "joints"):
+        if not bags and getattr(arguments, name, None) is not None:
+            raise InputError(
+                f"--{name} is for a folder of ROS bags, and {arguments.data} is none: leave it out"
+            )
+    chosen = {name: getattr(arguments, name) for name in ("features", "split", "episode_column")}
+    if not bags:
+        return load_trajectories(arguments.data, **chosen)
+    for name, value in chosen.items():
+        if value is not None:
+            raise InputError(
+                f"--{name.replace('_', '-')} is for data sets, and {arguments.data} is a folder of "
+                "ROS bags: choose with --field or --joints"
+            )
+    return load_demonstrations(
+        arguments.data, arguments.topic, arguments.field, arguments.joints or ()
+    )
