@@ -244,4 +244,4 @@ def test_what_is_not_read_is_named(command, tmp_path, capsys):
     assert main([command, str(path), *moments]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "Left out: data/demo_7 (it has no attribute num_samples" in printed
-    assert "Left out: obs/grasped: bool, no float." in printed
+    assert "Left out: obs/grasped (bool, no float)." in printed
