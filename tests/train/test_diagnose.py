@@ -20,7 +20,9 @@ RUN = {"step": 1, "datasets": 8, "seed": 0, "git_revision": "none"}
 def test_the_exported_critic_has_the_diagnostics_of_torch():
     """tests/native has the engine beside a graph; here is the graph that a build gives it."""
     torch.manual_seed(0)
-    config = dataclasses.replace(PRESETS["tiny"], metrics=1, widths=2, shared=True, newton_steps=1)
+    config = dataclasses.replace(
+        PRESETS["tiny"], metrics=1, widths=2, shared=True, newton_steps=1, rounds=0
+    )
     model = InfoAtlas(config).eval()
     state = torch.random.get_rng_state()
     whole = diagnose.with_any_correction(model, 2)
