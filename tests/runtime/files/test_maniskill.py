@@ -134,12 +134,12 @@ def test_what_cannot_be_read(tmp_path, monkeypatch):
         load_trajectories(tmp_path / "cut.h5")
     with h5py.File(tmp_path / "other.h5", "w") as file:
         file["data"] = np.zeros(3)
-    with pytest.raises(InputError, match=r"\['data'\] and no traj_0"):
+    with pytest.raises(InputError, match=r"has data \(3,\) float64: data/demo_0"):
         load_trajectories(tmp_path / "other.h5")
     with h5py.File(write(tmp_path / "mixed.h5", "flat", success=None), "a") as file:
         del file["traj_2/obs"]
         file["traj_2/obs"] = np.zeros((25, 4))
-    with pytest.raises(InputError, match=r"traj_2/obs has 4 columns.*traj_0 has 11"):
+    with pytest.raises(InputError, match=r"obs of traj_2 has rows of shape \(4,\).*traj_0 \(11,\)"):
         load_trajectories(tmp_path / "mixed.h5")
 
 
