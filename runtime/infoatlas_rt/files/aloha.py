@@ -14,7 +14,7 @@ from pathlib import Path
 from ..errors import InputError
 from ..inputs.trajectories import Trajectories
 from .demo_arrays import Demo, Reading, find_arrays
-from .hdf5 import files_in, opened
+from .hdf5 import files_in, first_names, opened
 
 OBSERVATIONS, DEFAULT = "observations", "qpos"
 
@@ -54,8 +54,8 @@ def read_aloha(path: str | os.PathLike[str], features: Sequence[str] | None = No
         with opened(place) as (file, h5py):
             if not isinstance(file.get(OBSERVATIONS), h5py.Group):
                 raise InputError(
-                    f"{place} has {sorted(file)[:5]} and no group observations, as ALOHA's "
-                    f"{files[0].name} has: move it out of {path}"
+                    f"{place} has {first_names(file)} and is no file of ALOHA, as "
+                    f"{files[0].name} is: move it out of {path}"
                 )
             arrays = find_arrays(place, file, OBSERVATIONS)
             default = (DEFAULT,) if DEFAULT in arrays else ()

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..inputs.arrays import as_reals, merge
 from ..inputs.trajectories import Trajectories
+from .hdf5 import shown_name
 from .numbers import LARGEST
 from .poses import POSE, pose_columns
 
@@ -56,11 +57,6 @@ class Demo:
     default: tuple[str, ...]
     length: int | None = None
     poses: frozenset[str] = frozenset()
-
-
-def shown_name(name: str) -> str:
-    """A name that can be printed: HDF5 allows any bytes."""
-    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def find_arrays(path: Path, group: Any, root: str, skip: tuple[str, ...] = ()) -> dict[str, Source]:
@@ -119,7 +115,7 @@ def _walk(
     for key in group:
         if key in skip:
             continue
-        inside = shown_name(f"{prefix}{key}")
+        inside = f"{prefix}{shown_name(key)}"
         node = open_node(path, group, key)
         if isinstance(node, h5py.Group):
             yield from _walk(path, node, f"{inside}/", (*above, (info.fileno, info.addr)))
@@ -141,7 +137,7 @@ def open_node(path: Path, group: Any, key: str) -> Any:
         return group[key]
     except (KeyError, OSError, RuntimeError, ValueError, TypeError) as error:
         link = group.get(key, getlink=True)
-        where = shown_name(f"{group.name.rstrip('/')}/{key}")
+        where = f"{group.name.rstrip('/')}/{shown_name(key)}"
         if isinstance(link, h5py.ExternalLink):
             what = f"is a link to {link.path} in {link.filename}, which is missing"
         elif isinstance(link, h5py.SoftLink):
@@ -406,7 +402,8 @@ def _fault(node: Any, kinds: str, widest: int | None, pose: bool = False) -> str
     if node.shape is None:
         return "empty"
     if node.dtype.kind not in kinds:
-        return f"{node.dtype}, no {'float' if kinds == FLOATS else 'number'}"
+        what = "text or lists" if node.dtype.kind == "O" else node.dtype
+        return f"{what}, no {'float' if kinds == FLOATS else 'number'}"
     if pose:
         return None if node.shape[1:] in ((4, 4), (7,)) else f"of shape {node.shape}, no [T, 4, 4]"
     if node.ndim not in (1, 2):

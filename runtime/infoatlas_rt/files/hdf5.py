@@ -47,11 +47,30 @@ def _way_out(path: Path, what: str) -> str:
         with path.open("rb") as file:
             pointer = file.read(40).startswith(b"version https://git-lfs")
         return "it is a pointer of Git LFS: run git lfs pull" if pointer else "it is no HDF5 file"
-    if "lock" in what:
+    if "lock file" in what:
         return "close the program that writes it"
+    if "truncated" in what:
+        return "its end is missing: copy it again, or record it again"
     if "filter" in what:
         return "store it with gzip, as h5repack -f GZIP=4 does"
     return "record it again"
+
+
+def shown_name(name: str | bytes) -> str:
+    """A name that can be printed: HDF5 allows any bytes, and h5py has those that are no text."""
+    content = name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")
+    return content.decode("utf-8", "backslashreplace")
+
+
+def first_names(group: Any, count: int = 5) -> list[str]:
+    """Names of what is in a group, as far as an error has room for them."""
+    return [shown_name(name) for name in list(group)[:count]]
+
+
+def numbered(group: Any, pattern: re.Pattern[str]) -> list[str]:
+    """Names in a group that are of a pattern, in the order of their numbers."""
+    names = [name for name in group if isinstance(name, str) and pattern.fullmatch(name)]
+    return sorted(names, key=by_number)
 
 
 def by_number(name: str) -> tuple[bool, int, str]:

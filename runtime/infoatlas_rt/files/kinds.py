@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .demo_arrays import SHOWN, shown_name
-from .hdf5 import SUFFIXES, files_in, opened
+from .demo_arrays import SHOWN
+from .hdf5 import SUFFIXES, files_in, first_names, opened, shown_name
 from .lerobot import is_lerobot
 from .maniskill import maniskill_episodes
 from .minari import minari_episodes, minari_file
@@ -86,7 +86,7 @@ def _described(file: Any, name: str) -> str:
     node = file.get(name)
     if hasattr(node, "shape"):
         return f"{shown_name(name)} {node.shape} {node.dtype}"
-    inside = ", ".join(map(shown_name, list(node)[:5])) if hasattr(node, "keys") else "a link"
+    inside = ", ".join(first_names(node)) if hasattr(node, "keys") else "a link"
     return f"{shown_name(name)} ({inside})"
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from ..errors import InputError
 from ..inputs.trajectories import Trajectories
 from .demo_arrays import NUMBERS, Demo, Reading, Source, find_arrays, made, names_under, open_node
-from .hdf5 import by_number, opened
+from .hdf5 import first_names, numbered, opened
 from .rates import stated_rate
 
 SENSORS = ("sensor_data", "sensor_param")  # images and cameras, in observations
@@ -70,7 +70,7 @@ def read_maniskill(
 
 def maniskill_episodes(file: Any) -> list[str]:
     """Names of the episodes of an open file, in the order of their numbers."""
-    return sorted((name for name in file if _EPISODE.fullmatch(name)), key=by_number)
+    return numbered(file, _EPISODE)
 
 
 def _read(
@@ -83,7 +83,7 @@ def _read(
     names = maniskill_episodes(file)
     if not names:
         raise InputError(
-            f"{path} has {sorted(file)[:5]} and no traj_0: pass a file of ManiSkill's RecordEpisode"
+            f"{path} has {first_names(file)} and no traj_0: pass a file of RecordEpisode"
         )
     episodes = {name: open_node(path, file, name) for name in names}
     for name, episode in episodes.items():

@@ -143,7 +143,7 @@ def write_isaaclab(annotations: Annotations, path: Path, out: Path) -> tuple[str
                         _store(ends, name, _ended(end, start, annotations.lengths[i]) > 0)
                     _store(starts, name, np.arange(annotations.lengths[i]) > start)
         data, kept = file["data"], set(annotations.episodes) - set(missing)
-        for name in list(data):
+        for name in [name for name in data if isinstance(name, str)]:
             if name not in kept:
                 file.move(f"data/{name}", _free(file, name))
                 if name not in missing:

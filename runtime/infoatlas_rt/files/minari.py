@@ -16,7 +16,7 @@ from typing import Any
 from ..errors import InputError
 from ..inputs.trajectories import Trajectories
 from .demo_arrays import Demo, Reading, find_arrays, names_under, open_node
-from .hdf5 import by_number, opened
+from .hdf5 import numbered, opened
 
 FILE = "main_data.hdf5"
 OBSERVATIONS = "observations"
@@ -31,7 +31,7 @@ def minari_file(path: Path) -> Path | None:
 
 def minari_episodes(file: Any) -> list[str]:
     """Names of the episodes of an open file, in the order of their numbers."""
-    return sorted((name for name in file if _EPISODE.fullmatch(name)), key=by_number)
+    return numbered(file, _EPISODE)
 
 
 def read_minari(

@@ -32,9 +32,8 @@ from .demo_arrays import (
     made,
     names_under,
     open_node,
-    shown_name,
 )
-from .hdf5 import by_number, opened
+from .hdf5 import first_names, numbered, opened, shown_name
 from .rates import stated_rate
 
 EEF_POSE = "eef_pose"
@@ -129,9 +128,9 @@ def opened_demos(path: Path) -> Iterator[Any]:
     with opened(path) as (file, h5py):
         data = file.get("data")
         if not isinstance(data, h5py.Group) or not demo_names(data):
-            inside = sorted(data)[:5] if isinstance(data, h5py.Group) else "no group"
+            inside = first_names(data) if isinstance(data, h5py.Group) else "no group"
             raise InputError(
-                f"{path} has {sorted(file)[:5]} and no data/demo_0 (data: {inside}): pass a file "
+                f"{path} has {first_names(file)} and no data/demo_0 (data: {inside}): pass a file "
                 "of robomimic, MimicGen, Isaac Lab or robosuite"
             )
         yield file
@@ -139,7 +138,7 @@ def opened_demos(path: Path) -> Iterator[Any]:
 
 def demo_names(data: Any) -> list[str]:
     """Names of the demonstrations in `data`, in the order of their numbers."""
-    return sorted((name for name in data if _DEMO.fullmatch(name)), key=by_number)
+    return numbered(data, _DEMO)
 
 
 def datagen_info(demo: Any) -> Any:
@@ -183,7 +182,7 @@ def demos_of(path: Path, file: Any, split: str) -> list[str]:
     """
     demos = demo_names(file["data"])
     masks = file.get("mask")
-    splits = sorted(masks) if hasattr(masks, "keys") else []
+    splits = sorted(map(shown_name, masks)) if hasattr(masks, "keys") else []
     if split not in splits:
         raise InputError(
             f"{path} has no split {split!r} but {', '.join(splits) or 'none'}: pass one of "
@@ -242,9 +241,9 @@ def _chosen(
             reading.left_out[f"data/{name}"] = "it has no steps"
         else:
             kept.append(name)
-    others = [f"data/{shown_name(name)}" for name in data if name not in demo_names(data)]
-    for name in others:
-        reading.left_out[name] = "its name is none of a demonstration, as demo_0"
+    known = set(demo_names(data))
+    for name in (name for name in data if name not in known):
+        reading.left_out[f"data/{shown_name(name)}"] = "no name as demo_0"
     if not finished and kept:
         notes.append("Steps are counted in the arrays: the file has no num_samples.")
     if not kept:
