@@ -148,13 +148,15 @@ def check_data(data: str, command: str) -> None:
         bag takes one ROS bag.
     """
     from ..files.kinds import TABLE, kind_of
+    from ..files.lerobot import is_lerobot
     from ..messages.bags import SUFFIXES, bags_in, is_bag
 
     path = Path(data)
     if not path.exists():
         raise InputError(f"{data} does not exist: check the path")
     bags = bags_in(path)
-    if not is_bag(path) or (path.is_dir() and not bags and kind_of(path) != TABLE):
+    files = [*path.glob("metadata.yaml"), *(f for end in SUFFIXES for f in path.glob(f"*{end}"))]
+    if is_lerobot(path) or not is_bag(path) or (not files and kind_of(path) != TABLE):
         if command == "bag":
             raise InputError(
                 f"{data} holds demonstrations and is no ROS bag: use infoatlas-rt keystates, or "
@@ -167,10 +169,6 @@ def check_data(data: str, command: str) -> None:
                 "with one of them"
             )
     elif command != "bag":
-        files = [
-            *path.glob("metadata.yaml"),
-            *(f for end in SUFFIXES for f in path.glob(f"*{end}")),
-        ]
         if path.is_dir() and not files:
             raise InputError(
                 f"{data} is neither the folder of a data set (LeRobot, Minari, ALOHA's .hdf5) nor "
