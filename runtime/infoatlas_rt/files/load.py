@@ -108,8 +108,8 @@ def load_trajectories(
         return {ALOHA: read_aloha, D4RL: read_d4rl, MINARI: read_minari}[kind](path, features)
     if kind == TABLE and path.is_dir():
         raise InputError(
-            f"{path} is a folder and no data set (LeRobot, Minari, ALOHA's .hdf5 files): pass one, "
-            "or a file"
+            f"{path} cannot be read: it is a folder, and none of LeRobot, Minari or ALOHA's .hdf5 "
+            "files: pass one, or a file"
         )
     if kind == LEROBOT:
         return read_lerobot(path, (STATE,) if features is None else features)
