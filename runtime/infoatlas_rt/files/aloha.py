@@ -13,8 +13,9 @@ from pathlib import Path
 
 from ..errors import InputError
 from ..inputs.trajectories import Trajectories
-from .demo_arrays import Demo, Reading, find_arrays
+from .demo_arrays import Demo, Reading
 from .hdf5 import files_in, first_names, opened
+from .hdf5_arrays import find_arrays
 
 OBSERVATIONS, DEFAULT = "observations", "qpos"
 

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.trajectories import Trajectories
-from .demo_arrays import Demo, Reading, Source, find_arrays, made
+from .demo_arrays import Demo, Reading, made
 from .hdf5 import opened
+from .hdf5_arrays import Source, find_arrays
 
 OBSERVATIONS, TERMINALS, TIMEOUTS = "observations", "terminals", "timeouts"
 

@@ -19,8 +19,9 @@ import numpy as np
 
 from ..errors import InputError
 from ..inputs.trajectories import Trajectories
-from .demo_arrays import NUMBERS, Demo, Reading, Source, find_arrays, made, names_under, open_node
+from .demo_arrays import NUMBERS, Demo, Reading, made
 from .hdf5 import first_names, numbered, opened
+from .hdf5_arrays import Source, find_arrays, names_under, open_node
 from .rates import stated_rate
 
 SENSORS = ("sensor_data", "sensor_param")  # images and cameras, in observations
@@ -135,12 +136,13 @@ def _succeeds(path: Path, episode: Any) -> bool:
     if "success" not in episode:
         return False
     node = open_node(path, episode, "success")
-    if len(getattr(node, "shape", None) or ()) != 1 or node.dtype.kind not in "biuf":
+    shape: tuple[int, ...] = getattr(node, "shape", None) or ()
+    if len(shape) != 1 or not shape[0] or node.dtype.kind not in "biuf":
         raise InputError(
             f"{path}: {episode.name}/success is no array [T] of truth values: repair it, or pass "
             "only_successful=False"
         )
-    return bool(len(node) and node[-1])
+    return bool(node[-1])
 
 
 def _rate(path: Path) -> float | None:

@@ -15,8 +15,9 @@ from typing import Any
 
 from ..errors import InputError
 from ..inputs.trajectories import Trajectories
-from .demo_arrays import Demo, Reading, find_arrays, names_under, open_node
+from .demo_arrays import Demo, Reading
 from .hdf5 import numbered, opened
+from .hdf5_arrays import find_arrays, names_under, open_node
 
 FILE = "main_data.hdf5"
 OBSERVATIONS = "observations"

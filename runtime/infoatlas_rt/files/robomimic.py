@@ -23,17 +23,9 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.trajectories import Trajectories
-from .demo_arrays import (
-    FLOATS,
-    Demo,
-    Reading,
-    Source,
-    find_arrays,
-    made,
-    names_under,
-    open_node,
-)
+from .demo_arrays import FLOATS, Demo, Reading, made
 from .hdf5 import first_names, numbered, opened, shown_name
+from .hdf5_arrays import Source, find_arrays, names_under, open_node
 from .rates import stated_rate
 
 EEF_POSE = "eef_pose"
