@@ -1,4 +1,10 @@
-"""Files of MimicGen and of Isaac Lab Mimic, made as they make them, and sub-tasks of them."""
+"""HDF5 files in the layouts of their writers, and sub-tasks of them.
+
+robomimic 0.3 to 0.5 and MimicGen 1.0; the recorder of Isaac Lab 2.0 to 2.2; robosuite 1.4 and 1.5
+(`collect_human_demonstrations.py`, `gather_demonstrations_as_hdf5`); ACT (`record_sim_episodes.py`)
+and ALOHA (`record_episodes.py`, which adds `effort` and `base_action`); D4RL (the files of `v2`
+tasks); Minari 0.5 (`data_format` "hdf5").
+"""
 
 from __future__ import annotations
 
@@ -89,6 +95,86 @@ def write_isaac(path, eefs=("franka",), lengths=LENGTHS):
             for number in (1, 2):
                 info[f"object_pose/cube_{number}"] = pose(length, 20 + i)[0].astype(np.float32)
     return path
+
+
+def walk(length, width, seed, dtype=np.float64):
+    """Random walks [T, width]."""
+    steps = np.random.default_rng(seed).standard_normal((length, width)) * 0.01
+    return np.cumsum(steps, axis=0).astype(dtype)
+
+
+def write_robosuite(path, lengths=(40, 30), step=0.05):
+    """What robosuite's collector writes: no observations, no num_samples, numbers from 1."""
+    with h5py.File(path, "w") as file:
+        data = file.create_group("data")
+        data.attrs["env"], data.attrs["env_info"] = "Lift", json.dumps({"robots": ["Panda"]})
+        for i, length in enumerate(lengths):
+            demo = data.create_group(f"demo_{i + 1}")
+            demo.attrs["model_file"] = "<mujoco/>"
+            time = 0.3 + step * np.arange(length)
+            demo["states"] = np.concatenate([time[:, None], walk(length, 4, i)], axis=1)
+            demo["actions"] = walk(length, 3, 10 + i)
+    return path
+
+
+def write_aloha(path, length=30, seed=0, joints=14, effort=True):
+    with h5py.File(path, "w") as file:
+        file.attrs["sim"], file.attrs["compress"] = False, False
+        observations = file.create_group("observations")
+        observations["qpos"] = walk(length, joints, seed)
+        observations["qvel"] = walk(length, joints, seed + 100)
+        if effort:
+            observations["effort"] = walk(length, joints, seed + 200)
+        observations["images/cam_high"] = np.zeros((length, 2, 3, 3), np.uint8)
+        file["action"] = walk(length, joints, seed + 300)
+        file["base_action"] = np.zeros((length, 2))
+    return path
+
+
+def write_aloha_folder(folder, lengths=(30, 20, 25), numbers=(0, 2, 10)):
+    folder.mkdir()
+    for i, (number, length) in enumerate(zip(numbers, lengths, strict=True)):
+        write_aloha(folder / f"episode_{number}.hdf5", length, i)
+    (folder / "dataset_stats.pkl").write_bytes(b"no HDF5")
+    return folder
+
+
+def write_d4rl(path, ends=(9, 24, 39), rows=45, terminal=(24,), timeouts=True):
+    """Rows one after another; an episode ends in a terminal or a timeout, the last in neither."""
+    with h5py.File(path, "w") as file:
+        file["observations"] = walk(rows, 3, 0, np.float32)
+        file["actions"] = walk(rows, 2, 1, np.float32)
+        file["rewards"] = np.zeros(rows, np.float32)
+        file["terminals"] = np.isin(np.arange(rows), terminal)
+        if timeouts:
+            file["timeouts"] = np.isin(np.arange(rows), ends) & ~np.isin(np.arange(rows), terminal)
+        file["infos/qpos"] = walk(rows, 4, 2)
+        file["metadata/algorithm"] = "SAC"
+    return path
+
+
+def write_minari(folder, lengths=(12, 9, 15), numbers=(0, 1, 10), dictionary=False):
+    """The folder of a data set; observations are one more than actions."""
+    (folder / "data").mkdir(parents=True)
+    with h5py.File(folder / "data" / "main_data.hdf5", "w") as file:
+        for i, (number, length) in enumerate(zip(numbers, lengths, strict=True)):
+            episode = file.create_group(f"episode_{number}")
+            episode.attrs["id"], episode.attrs["total_steps"] = number, length
+            values = walk(length + 1, 5, i)
+            if dictionary:
+                episode["observations/observation"] = values[:, :3]
+                episode["observations/achieved_goal"] = values[:, 3:]
+                episode["observations/mission"] = np.array([b"open"] * (length + 1))
+            else:
+                episode["observations"] = values
+            episode["actions"] = walk(length, 2, 10 + i, np.float32)
+            episode["rewards"] = np.zeros(length)
+            episode["terminations"] = np.zeros(length, bool)
+            episode["truncations"] = np.arange(length) == length - 1
+            episode["infos/success"] = np.zeros(length + 1, bool)
+    content = {"total_episodes": len(lengths), "data_format": "hdf5", "minari_version": "0.5.3"}
+    (folder / "data" / "metadata.json").write_text(json.dumps(content), encoding="utf-8")
+    return folder
 
 
 def subtasks(objects=("cubeA", "cubeB"), tool="tool", cuts=None, rate=20.0, lengths=LENGTHS):

@@ -109,7 +109,7 @@ def run(arguments: Namespace) -> None:
         missing, given = ("--object", "--tool") if tools else ("--tool", "--object")
         raise InputError(f"{given} is given without {missing}: a part is about both, so name both")
     if not tools:
-        tools, objects = known_bodies(arguments.data)
+        tools, objects = known_bodies(arguments.data, trajectories)
     annotations = annotate(arguments, trajectories, tools, objects)
     picture = None
     which = choose_episodes(annotations, arguments.episode or [])
@@ -269,19 +269,24 @@ def parse_bodies(option: str, texts: list[str], trajectories: Trajectories) -> d
     return found
 
 
-def known_bodies(data: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Tools and objects whose poses a file of MimicGen or Isaac Lab has; empty for others."""
+def known_bodies(data: str, trajectories: Trajectories) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Tools and objects whose poses were read of a file of MimicGen or Isaac Lab; else empty."""
     from ..files.kinds import kind_of
-    from ..files.robomimic import EEF_POSE, contents
+    from ..files.robomimic import EEF_POSE, pose_names
     from ..keystates.subtasks.poses import Pose
 
     if kind_of(data) not in HDF5:
         return {}, {}
-    found = contents(data)
-    if not found.tools or not found.objects:
+    tools, objects = (
+        [name for name in names if any(n.startswith(f"{name}.") for n in trajectories.names)]
+        for names in pose_names(data, trajectories.episodes[0])
+    )
+    if not tools or not objects:
         return {}, {}
-    tools = {name.removeprefix(f"{EEF_POSE}."): Pose(name) for name in found.tools}
-    return tools, {name: Pose(name) for name in found.objects}
+    return (
+        {name.removeprefix(f"{EEF_POSE}."): Pose(name) for name in tools},
+        {name: Pose(name) for name in objects},
+    )
 
 
 def choose_episodes(annotations: Annotations, names: list[str]) -> list[int]:

@@ -147,32 +147,31 @@ def check_data(data: str, command: str) -> None:
         keystates and annotate take demonstrations and folders of bags, curve takes demonstrations,
         bag takes one ROS bag.
     """
+    from ..files.kinds import TABLE, kind_of
     from ..files.lerobot import is_lerobot
     from ..messages.bags import SUFFIXES, bags_in, is_bag
 
     path = Path(data)
     if not path.exists():
         raise InputError(f"{data} does not exist: check the path")
-    if is_lerobot(path) or not is_bag(path):
+    bags = bags_in(path)
+    files = [*path.glob("metadata.yaml"), *(f for end in SUFFIXES for f in path.glob(f"*{end}"))]
+    if is_lerobot(path) or not is_bag(path) or (not files and kind_of(path) != TABLE):
         if command == "bag":
             raise InputError(
                 f"{data} holds demonstrations and is no ROS bag: use infoatlas-rt keystates, or "
                 "infoatlas-rt curve"
             )
-    elif bags_in(path):
+    elif bags:
         if command not in ("keystates", "annotate"):
             raise InputError(
                 f"{data} is a folder of ROS bags: use infoatlas-rt keystates, or infoatlas-rt bag "
                 "with one of them"
             )
     elif command != "bag":
-        files = [
-            *path.glob("metadata.yaml"),
-            *(f for end in SUFFIXES for f in path.glob(f"*{end}")),
-        ]
         if path.is_dir() and not files:
             raise InputError(
-                f"{data} is neither the folder of a LeRobot data set nor one of ROS bags: check "
-                "the path"
+                f"{data} is neither the folder of a data set (LeRobot, Minari, ALOHA's .hdf5) nor "
+                "one of ROS bags: check the path"
             )
         raise InputError(f"{data} is a ROS bag, one robot's stream: use infoatlas-rt bag")

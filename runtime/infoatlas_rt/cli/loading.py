@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from ..inputs.trajectories import Trajectories
 
 DEMONSTRATIONS = (
-    "the folder of a LeRobot data set, an .hdf5 of robomimic, MimicGen or Isaac Lab, ManiSkill's "
-    ".h5, a folder of ROS bags, one for each demonstration, .npz with states [sum, d] and lengths "
-    "[N], or .csv"
+    "the folder of a LeRobot data set, an .hdf5 of robomimic, MimicGen, Isaac Lab, ManiSkill, D4RL "
+    "or Minari, a folder of ALOHA's .hdf5 files or of ROS bags, one for each demonstration, .npz "
+    "with states [sum, d] and lengths [N], or .csv"
 )
 
 
@@ -24,7 +24,8 @@ def add_loading(parser: ArgumentParser) -> None:
         "--features",
         nargs="+",
         metavar="NAME",
-        help="features of a LeRobot data set to read (default: observation.state)",
+        help="features of a LeRobot data set to read (default: observation.state), or arrays of an "
+        ".hdf5, as robot0_eef_pos or states (default: its observations)",
     )
     group.add_argument(
         "--split",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,8 @@ from typing import Any
 
 from ..errors import InputError, OutputError
 from .numbers import check_regular
+
+SUFFIXES = (".h5", ".hdf5")
 
 
 @contextmanager
@@ -31,10 +34,68 @@ def opened(path: Path) -> Iterator[tuple[Any, Any]]:
     try:
         with h5py.File(path, "r") as file:
             yield file, h5py
-    except (OSError, RuntimeError, KeyError, UnicodeDecodeError) as error:  # of h5py, on damage
+    # h5py has no error of its own for damage: it raises these, by what the bytes happen to be.
+    except (OSError, RuntimeError, KeyError, ValueError, TypeError, MemoryError) as error:
         if isinstance(error, InputError | OutputError):
             raise
-        raise InputError(f"{path} cannot be read ({error}): record it again") from error
+        what = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"{path} cannot be read ({what}): {_way_out(path, what)}") from error
+
+
+def _way_out(path: Path, what: str) -> str:
+    if "signature not found" in what:
+        with path.open("rb") as file:
+            pointer = file.read(40).startswith(b"version https://git-lfs")
+        return "it is a pointer of Git LFS: run git lfs pull" if pointer else "it is no HDF5 file"
+    if "lock file" in what:
+        return "close the program that writes it"
+    if "truncated" in what:
+        return "its end is missing: copy it again, or record it again"
+    if "filter" in what:
+        return "store it with gzip, as h5repack -f GZIP=4 does"
+    return "record it again"
+
+
+def shown_name(name: str | bytes) -> str:
+    """A name that can be printed: HDF5 allows any bytes, and h5py has those that are no text."""
+    content = name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")
+    return content.decode("utf-8", "backslashreplace")
+
+
+def first_names(group: Any, count: int = 5) -> list[str]:
+    """Names of what is in a group, as far as an error has room for them."""
+    return [shown_name(name) for name in list(group)[:count]]
+
+
+def numbered(group: Any, pattern: re.Pattern[str]) -> list[str]:
+    """Names in a group that are of a pattern, in the order of their numbers."""
+    names = [name for name in group if isinstance(name, str) and pattern.fullmatch(name)]
+    return sorted(names, key=by_number)
+
+
+def by_number(name: str) -> tuple[bool, int, str]:
+    """Key for sorting: the last number in a name, then the name."""
+    numbers = re.findall(r"[0-9]+", name)
+    return not numbers, int(numbers[-1][:18]) if numbers else 0, name
+
+
+def files_in(folder: Path) -> list[Path]:
+    """HDF5 files of a folder, in the order of their numbers.
+
+    Raises
+    ------
+    InputError
+        The folder cannot be listed.
+    """
+    try:
+        names = [
+            entry.name
+            for entry in folder.iterdir()
+            if entry.suffix in SUFFIXES and not entry.name.startswith(".") and not entry.is_dir()
+        ]
+    except OSError as error:
+        raise InputError(f"{folder} cannot be read ({error}): check the path") from error
+    return [folder / name for name in sorted(names, key=lambda name: by_number(Path(name).stem))]
 
 
 @contextmanager

@@ -2,36 +2,129 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
 
-from .hdf5 import opened
+from ..errors import InputError
+from .demo_arrays import SHOWN
+from .hdf5 import SUFFIXES, files_in, first_names, opened, shown_name
 from .lerobot import is_lerobot
-from .maniskill import SUFFIXES
+from .maniskill import maniskill_episodes
+from .minari import minari_episodes, minari_file
+from .robomimic import demo_names
 
 LEROBOT, ROBOMIMIC, ISAACLAB = "LeRobot", "robomimic", "Isaac Lab"
-MANISKILL, TABLE = "ManiSkill", "table"
+MANISKILL, ALOHA, D4RL, MINARI, TABLE = "ManiSkill", "ALOHA", "D4RL", "Minari", "table"
+_SUPPORTED = (
+    "data/demo_0 (robomimic, MimicGen, Isaac Lab, robosuite), traj_0 (ManiSkill), "
+    "observations/qpos (ALOHA), observations with terminals (D4RL) and episode_0/observations "
+    "(Minari) are read; or save .npz with states [sum, d] and lengths [N]"
+)
 
 
 def kind_of(path: str | os.PathLike[str]) -> str:
-    """Kind of a data set: "LeRobot", "robomimic" (or MimicGen), "Isaac Lab", "ManiSkill", "table".
+    """Kind of a data set.
+
+    Returns
+    -------
+    str
+        "LeRobot", "robomimic" (or MimicGen, robosuite), "Isaac Lab", "ManiSkill", "ALOHA" (a file,
+        or a folder of them), "D4RL", "Minari" (its folder or its file), or "table".
 
     Raises
     ------
     InputError
-        h5py is not installed, or an HDF5 file is damaged.
+        h5py is not installed; an HDF5 file is damaged or of none of these layouts; a folder of
+        HDF5 files is none of ALOHA; or the data are stored as zarr, TFRecord or Arrow of Minari.
     """
     path = Path(path)
     if is_lerobot(path):
         return LEROBOT
-    if path.suffix not in SUFFIXES:
+    _refuse_others(path)
+    if not path.is_dir():
+        return _kind_of_file(path) if path.suffix in SUFFIXES else TABLE
+    if minari_file(path):
+        return MINARI
+    files = files_in(path)
+    if not files:
         return TABLE
+    kind = _kind_of_file(files[0])
+    if kind != ALOHA:
+        raise InputError(
+            f"{path} is a folder with {files[0].name}, a file of {kind}, which holds all "
+            "demonstrations: pass that file"
+        )
+    return ALOHA
+
+
+def _kind_of_file(path: Path) -> str:
+    """Kind of an HDF5 file, by its content."""
     with opened(path) as (file, h5py):
-        data = file.get("data")
-        if not isinstance(data, h5py.Group):
+        data, observations = file.get("data"), file.get("observations")
+        if isinstance(data, h5py.Group) and len(data):
+            first: Any = next((data.get(name) for name in demo_names(data)), None)
+            # Isaac Lab's recorder writes the state that an episode starts in.
+            own = isinstance(first, h5py.Group) and (
+                "obs/datagen_info" in first or "initial_state" in first
+            )
+            return ISAACLAB if own else ROBOMIMIC
+        if maniskill_episodes(file):
             return MANISKILL
-        first: Any = next((data[name] for name in data if name.startswith("demo_")), ())
-        # Isaac Lab's recorder writes the state that an episode starts in.
-        own = "obs/datagen_info" in first or "initial_state" in first
-        return ISAACLAB if own else ROBOMIMIC
+        if minari_episodes(file):
+            return MINARI
+        if isinstance(observations, h5py.Dataset):
+            return D4RL
+        if isinstance(observations, h5py.Group):
+            return ALOHA
+        inside = ", ".join(_described(file, name) for name in list(file)[:SHOWN])
+        raise InputError(f"{path} has {inside or 'nothing'}: {_SUPPORTED}")
+
+
+def _described(file: Any, name: str) -> str:
+    node = file.get(name)
+    if hasattr(node, "shape"):
+        return f"{shown_name(name)} {node.shape} {node.dtype}"
+    inside = ", ".join(first_names(node)) if hasattr(node, "keys") else "a link"
+    return f"{shown_name(name)} ({inside})"
+
+
+def _refuse_others(path: Path) -> None:
+    """Refuse what is stored in a way that is not read, with the way to one that is."""
+    if any((path / name).is_file() for name in (".zgroup", "zarr.json", ".zattrs")) or (
+        path.name.endswith((".zarr", ".zarr.zip")) and path.exists()
+    ):
+        raise InputError(
+            f"{path} is stored as zarr, which is not read: save it as .npz, for a replay buffer as "
+            f"z = zarr.open({str(path)!r}); numpy.savez('demos.npz', states=z['data/state'][:], "
+            "lengths=numpy.diff(z['meta/episode_ends'][:], prepend=0))"
+        )
+    folders = [path, *_folders_in(path)] if path.is_dir() else []
+    if ".tfrecord" in path.name or any(any(f.glob("*.tfrecord*")) for f in folders):
+        raise InputError(
+            f"{path} is stored as TFRecord (RLDS, TFDS), which is not read: convert it to a "
+            "LeRobot data set, or save .npz with states [sum, d] and lengths [N]"
+        )
+    for folder in (path, path / "data"):
+        if _data_format(folder / "metadata.json") == "arrow":
+            raise InputError(
+                f"{path} is a data set of Minari stored as Arrow, which is not read: store it with "
+                "data_format='hdf5', or save .npz with states [sum, d] and lengths [N]"
+            )
+
+
+def _folders_in(path: Path) -> list[Path]:
+    try:
+        return [entry for entry in path.iterdir() if entry.is_dir()]
+    except OSError:
+        return []
+
+
+def _data_format(path: Path) -> Any:
+    """`data_format` in the metadata of Minari; None if there is none."""
+    try:
+        node = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    except (OSError, ValueError, RecursionError):
+        return None
+    return node.get("data_format") if isinstance(node, dict) else None

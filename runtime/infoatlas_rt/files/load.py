@@ -16,9 +16,12 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.trajectories import Trajectories
-from .kinds import ISAACLAB, LEROBOT, MANISKILL, ROBOMIMIC, TABLE, kind_of
+from .aloha import read_aloha
+from .d4rl import read_d4rl
+from .kinds import ALOHA, D4RL, ISAACLAB, LEROBOT, MANISKILL, MINARI, ROBOMIMIC, TABLE, kind_of
 from .lerobot import STATE, read_lerobot
 from .maniskill import read_maniskill
+from .minari import read_minari
 from .numbers import read_csv, read_numpy
 from .rates import table_rate
 from .robomimic import read_robomimic
@@ -41,12 +44,16 @@ def load_trajectories(
         .npz: `states` [sum, d] and `lengths` [N] (one trajectory without them), optional `names`
         [d] and `rate`, samples per second (Hz). .npy: [n, d], one trajectory. .csv: numbers, with
         an optional header; a column called `episode` separates trajectories, and one such as
-        `time` or `t_ms` with even steps gives the rate (`rates.py`). .h5 or .hdf5: what ManiSkill's
-        `RecordEpisode` writes (`maniskill.py`), or a file of robomimic, MimicGen or Isaac Lab
-        (`robomimic.py`); its content decides which. A folder: a LeRobot data set (`lerobot.py`).
+        `time` or `t_ms` with even steps gives the rate (`rates.py`). .h5 or .hdf5, whose
+        content decides: what ManiSkill's `RecordEpisode` writes (`maniskill.py`), a file of
+        robomimic, MimicGen, Isaac Lab or robosuite (`robomimic.py`), of ALOHA (`aloha.py`), D4RL
+        (`d4rl.py`) or Minari (`minari.py`). A folder: a LeRobot data set (`lerobot.py`), a Minari
+        data set, or files of ALOHA, an episode each.
     features : sequence of str, optional
         Of a LeRobot data set: features of numbers, side by side, as in ["observation.state",
-        "action"]; `observation.state` unless given.
+        "action"]; `observation.state` unless given. Of an HDF5 file: names of arrays, as
+        ["robot0_eef_pos", "object"], ["states"] or ["qpos", "qvel"]; observations unless given, by
+        the rules of its reader.
     only_successful : bool, optional
         Of a ManiSkill file: leave out episodes whose last step is no success (True unless given);
         all are taken if none has the flag.
@@ -54,8 +61,8 @@ def load_trajectories(
         Of a ManiSkill file: states of the simulation even where there are observations (False
         unless given).
     split : str, optional
-        Of a file of robomimic: name of a list of demonstrations in `mask`, as "train"; all
-        unless given.
+        Of a file of robomimic or Isaac Lab: name of a list of demonstrations in `mask`, as
+        "train"; all unless given.
     episode_column : str, optional
         Of a table: name of the column that says which trajectory a row is of.
 
@@ -75,7 +82,12 @@ def load_trajectories(
     path = Path(path)
     kind = kind_of(path)
     for name, value, kinds, what in (
-        ("features", features, (LEROBOT,), "the folder of a LeRobot data set"),
+        (
+            "features",
+            features,
+            (LEROBOT, ROBOMIMIC, ISAACLAB, MANISKILL, ALOHA, D4RL, MINARI),
+            "a LeRobot data set or an HDF5 file",
+        ),
         ("only_successful", only_successful, (MANISKILL,), "a ManiSkill file (.h5)"),
         ("env_states", env_states, (MANISKILL,), "a ManiSkill file (.h5)"),
         (
@@ -89,9 +101,16 @@ def load_trajectories(
         if value is not None and kind not in kinds:
             raise InputError(f"{name} is for {what}, and {path} is none: leave it out")
     if kind == MANISKILL:
-        return read_maniskill(path, only_successful is not False, bool(env_states))
+        return read_maniskill(path, only_successful is not False, bool(env_states), features)
     if kind in (ROBOMIMIC, ISAACLAB):
-        return read_robomimic(path, split)
+        return read_robomimic(path, split, features)
+    if kind in (ALOHA, D4RL, MINARI):
+        return {ALOHA: read_aloha, D4RL: read_d4rl, MINARI: read_minari}[kind](path, features)
+    if kind == TABLE and path.is_dir():
+        raise InputError(
+            f"{path} cannot be read: it is a folder, and none of LeRobot, Minari or ALOHA's .hdf5 "
+            "files: pass one, or a file"
+        )
     if kind == LEROBOT:
         return read_lerobot(path, (STATE,) if features is None else features)
     return _read_table(path)

@@ -10,25 +10,29 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.trajectories import Trajectories
-from .hdf5 import opened
-from .numbers import LARGEST
+from .demo_arrays import NUMBERS, Demo, Reading, made
+from .hdf5 import first_names, numbered, opened
+from .hdf5_arrays import Source, find_arrays, names_under, open_node
 from .rates import stated_rate
 
-SUFFIXES = (".h5", ".hdf5")
 SENSORS = ("sensor_data", "sensor_param")  # images and cameras, in observations
+_EPISODE = re.compile(r"traj_[0-9]{1,18}")
 
 
 def read_maniskill(
-    path: str | os.PathLike[str], only_successful: bool = True, env_states: bool = False
+    path: str | os.PathLike[str],
+    only_successful: bool = True,
+    env_states: bool = False,
+    features: Sequence[str] | None = None,
 ) -> Trajectories:
     """Read the trajectories of a ManiSkill file.
 
@@ -39,6 +43,9 @@ def read_maniskill(
         Leave out episodes whose last step is no success; all are taken if none has the flag.
     env_states : bool
         States of the simulation even where there are observations.
+    features : sequence of str, optional
+        Arrays to read: those of `obs` (of `env_states`, if that is set) by name, as "agent.qpos",
+        others by path, as "actions" and "env_states.actors.cube". Flags among them are kept.
 
     Returns
     -------
@@ -58,23 +65,34 @@ def read_maniskill(
         left; or episodes have different columns.
     """
     path = Path(path)
-    with opened(path) as (file, h5py):
-        return _read(path, file, h5py, only_successful, env_states)
+    with opened(path) as (file, _):
+        return _read(path, file, only_successful, env_states, features)
+
+
+def maniskill_episodes(file: Any) -> list[str]:
+    """Names of the episodes of an open file, in the order of their numbers."""
+    return numbered(file, _EPISODE)
 
 
 def _read(
-    path: Path, file: Any, h5py: Any, only_successful: bool, env_states: bool
+    path: Path,
+    file: Any,
+    only_successful: bool,
+    env_states: bool,
+    features: Sequence[str] | None,
 ) -> Trajectories:
-    names = [name for name in file if name.startswith("traj_") and name[5:].isdecimal()]
+    names = maniskill_episodes(file)
     if not names:
         raise InputError(
-            f"{path} has {sorted(file)[:5]} and no traj_0: pass a file of ManiSkill's "
-            "RecordEpisode, or one with data/demo_0 of robomimic, MimicGen or Isaac Lab"
+            f"{path} has {first_names(file)} and no traj_0: pass a file of RecordEpisode"
         )
-    episodes = [file[name] for name in sorted(names, key=lambda name: int(name[5:]))]
+    episodes = {name: open_node(path, file, name) for name in names}
+    for name, episode in episodes.items():
+        if not hasattr(episode, "keys"):
+            raise InputError(f"{path}: {name} is no group: remove it")
     notes = []
-    if only_successful and any("success" in episode for episode in episodes):
-        episodes = [e for e in episodes if "success" in e and bool(e["success"][-1])]
+    if only_successful and any("success" in episode for episode in episodes.values()):
+        episodes = {name: e for name, e in episodes.items() if _succeeds(path, e)}
         if not episodes:
             raise InputError(
                 f"{path}: none of {len(names)} episodes ends in success: record more, or take "
@@ -85,42 +103,46 @@ def _read(
             notes.append(
                 f"Left out: {failed} of {len(names)} episodes, which do not end in success."
             )
-    source = "obs"
-    if env_states or not any(True for _ in _columns(episodes[0].get("obs"), "obs", h5py)):
-        source = "env_states"
-    states: list[NDArray[Any]] = []
-    columns: list[str] = []
-    total = 0
-    for episode in episodes:
-        found = list(_columns(episode.get(source), "obs" if source == "obs" else "", h5py))
-        total += sum(array.size for _, array in found)
-        if total > LARGEST:
-            raise InputError(f"{path}: more than {LARGEST} numbers: save a part of them")
-        own = [name for name, array in found for name in _numbered(name, array.shape[1])]
-        lengths = {len(array) for _, array in found}
-        if not own or len(lengths) != 1 or (columns and own != columns):
-            raise InputError(
-                f"{path}: {episode.name}/{source} has {len(own)} columns of lengths "
-                f"{sorted(lengths)}, and {episodes[0].name} has {len(columns)}: record episodes of "
-                "one task with observations or env_states"
-            )
-        columns = own
-        states.append(np.concatenate([array for _, array in found], axis=1))
-    lengths_of = np.array([len(s) for s in states])
-    joined = np.concatenate(states)
-    flags = np.isin(joined, (0, 1)).all(axis=0) & (joined != joined[0]).any(axis=0)
-    kept = tuple(name for name, flag in zip(columns, flags, strict=True) if not flag)
-    if flags.any():
-        left = ", ".join(name for name, flag in zip(columns, flags, strict=True) if flag)
-        notes.append(f"Left out: {left} (flags: 0 and 1 alone).")
-    return Trajectories(
-        joined[:, ~flags],
-        lengths_of,
-        kept,
-        _rate(path.with_suffix(".json")),
-        tuple(episode.name.strip("/") for episode in episodes),
-        tuple(notes),
-    )
+    reading = Reading(path, features, hint="record observations or env_states")
+    source = "env_states" if env_states else "obs"
+    for name, episode in episodes.items():
+        arrays, default = _arrays(path, episode, source)
+        numbers = any(arrays[key].node.dtype.kind in NUMBERS for key in default)
+        if not reading.episodes and features is None and source == "obs" and not numbers:
+            source = "env_states"
+            arrays, default = _arrays(path, episode, source)
+        reading.add(Demo(name, arrays, default))
+    states, columns = reading.columns()
+    if features is None:
+        flags = np.isin(states, (0, 1)).all(axis=0) & (states != states[0]).any(axis=0)
+        left = [name for name, flag in zip(columns, flags, strict=True) if flag]
+        if left:
+            notes.append(f"Left out: {', '.join(left)} (flags: 0 and 1 alone).")
+        columns = [name for name in columns if name not in left]
+        states = states[:, ~flags]
+    return made(reading, states, columns, _rate(path.with_suffix(".json")), notes)
+
+
+def _arrays(path: Path, episode: Any, source: str) -> tuple[dict[str, Source], tuple[str, ...]]:
+    """Arrays of an episode, and names of those that are read by default."""
+    arrays = find_arrays(path, episode, source)
+    own = names_under(arrays, source)
+    own = [key for key in own if not {*arrays[key].path.split("/")} & {*SENSORS}]
+    return arrays, tuple(own)
+
+
+def _succeeds(path: Path, episode: Any) -> bool:
+    """Whether the last step of an episode is a success."""
+    if "success" not in episode:
+        return False
+    node = open_node(path, episode, "success")
+    shape: tuple[int, ...] = getattr(node, "shape", None) or ()
+    if len(shape) != 1 or not shape[0] or node.dtype.kind not in "biuf":
+        raise InputError(
+            f"{path}: {episode.name}/success is no array [T] of truth values: repair it, or pass "
+            "only_successful=False"
+        )
+    return bool(node[-1])
 
 
 def _rate(path: Path) -> float | None:
@@ -132,21 +154,3 @@ def _rate(path: Path) -> float | None:
     for key in ("env_info", "env_kwargs", "sim_config", "control_freq"):
         node = node.get(key) if isinstance(node, dict) else None
     return stated_rate(node)
-
-
-def _columns(node: Any, name: str, h5py: Any) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Arrays [T + 1, d] of numbers below a node of the file, with their names."""
-    if isinstance(node, h5py.Group):
-        for key in node:
-            if key not in SENSORS:
-                yield from _columns(
-                    node[key], key if name in ("", "obs") else f"{name}.{key}", h5py
-                )
-    elif isinstance(node, h5py.Dataset) and node.dtype.kind in "iuf" and node.ndim in (1, 2):
-        if node.size > LARGEST:
-            raise InputError(f"{name} has {node.size} numbers, and {LARGEST} are the most")
-        yield name, np.asarray(node[()]).reshape(len(node), -1)
-
-
-def _numbered(name: str, width: int) -> list[str]:
-    return [name] if width == 1 else [f"{name}.{column}" for column in range(width)]

@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import InputError
 from .annotations import Annotations
 from .hdf5 import changed_copy, opened
+from .maniskill import maniskill_episodes
 
 SUBTASK, KEY_STATE, NAMES = "subtask", "key_state", "names"
 
@@ -49,7 +50,7 @@ def write_maniskill(annotations: Annotations, path: Path, out: Path) -> tuple[st
                     f"{path}: {name} has {own}, and its sub-tasks are of {length} observations: "
                     f"find them with load_trajectories({str(path)!r})"
                 )
-        episodes = [name for name in file if name.startswith("traj_")]
+        episodes = maniskill_episodes(file)
     columns = range(annotations.keystates.steps.shape[1])
     names = [annotations.keystate_name(column) for column in columns]
     with changed_copy(path, out) as file:

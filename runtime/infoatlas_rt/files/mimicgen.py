@@ -24,7 +24,7 @@ from ..errors import InputError
 from ..keystates.subtasks import Subtasks
 from .annotations import Annotations
 from .hdf5 import changed_copy
-from .robomimic import EEF_POSE, opened_demos
+from .robomimic import EEF_POSE, demos_of, opened_demos, step_count
 
 MASK = "infoatlas"  # name of the list of demonstrations that have all parts
 LEFT_OUT = "left_out"  # group for demonstrations that Isaac Lab cannot take
@@ -125,6 +125,7 @@ def write_isaaclab(annotations: Annotations, path: Path, out: Path) -> tuple[str
     notes = [f"{demo} is moved to {LEFT_OUT}: {why}" for demo, why in missing.items()]
     with _copy(path, out) as file:
         bare = []
+        lists = {split: demos_of(path, file, split) for split in file.get("mask", ())}
         for i, demo in enumerate(_demos(annotations, path, file)):
             if annotations.episodes[i] in missing:
                 continue
@@ -142,17 +143,16 @@ def write_isaaclab(annotations: Annotations, path: Path, out: Path) -> tuple[str
                         _store(ends, name, _ended(end, start, annotations.lengths[i]) > 0)
                     _store(starts, name, np.arange(annotations.lengths[i]) > start)
         data, kept = file["data"], set(annotations.episodes) - set(missing)
-        for name in list(data):
+        for name in [name for name in data if isinstance(name, str)]:
             if name not in kept:
                 file.move(f"data/{name}", _free(file, name))
                 if name not in missing:
                     notes.append(f"{name} is moved to {LEFT_OUT}: it has no sub-tasks")
         if "total" in data.attrs:
-            data.attrs["total"] = sum(int(data[name].attrs["num_samples"]) for name in data)
-        for split in list(file.get("mask", ())):
-            listed = [n for n in file["mask"][split][()] if n.decode() in kept]
+            data.attrs["total"] = sum(step_count(path, data[name]) or 0 for name in data)
+        for split, listed in lists.items():
             del file["mask"][split]
-            file["mask"][split] = np.array(listed, dtype="S")
+            file["mask"][split] = np.array([n.encode() for n in listed if n in kept], dtype="S")
     if bare:
         notes.append(
             f"{', '.join(bare[:3])}{' and more' if len(bare) > 3 else ''} have no poses in "
@@ -257,8 +257,8 @@ def _demos(annotations: Annotations, path: Path, file: Any) -> list[Any]:
     found = []
     for name, length in zip(annotations.episodes, annotations.lengths.tolist(), strict=True):
         demo = file["data"].get(name)
-        own = None if demo is None else demo.attrs.get("num_samples")
-        if own is None or int(own) != length:
+        own = None if demo is None else step_count(path, demo)
+        if own != length:
             raise InputError(
                 f"{path}: {name} has {'no' if own is None else own} samples, and its sub-tasks "
                 f"{length}: find them with load_trajectories({str(path)!r})"

@@ -1,19 +1,20 @@
-"""Trajectories from HDF5 files of robomimic, MimicGen and Isaac Lab.
+"""Trajectories from HDF5 files of robomimic, MimicGen, Isaac Lab and robosuite.
 
 Such a file has a group `data/demo_0`, `data/demo_1`, ... for each demonstration, with its length as
-the attribute `num_samples`. `obs` holds arrays by name. Poses of the tool and of objects [T, 4, 4]
-are in `datagen_info` (MimicGen) or `obs/datagen_info` (Isaac Lab Mimic, AutoData); recordings of
-Isaac Lab that are not annotated yet have poses of objects in `states/rigid_object`. Lists of
-demonstrations are in `mask`.
+the attribute `num_samples` (robosuite's collector writes none). `obs` holds arrays by name, also in
+groups (Isaac Lab); files of robosuite have `states` and `actions` alone. Poses of the tool and of
+objects [T, 4, 4] are in `datagen_info` (MimicGen) or `obs/datagen_info` (Isaac Lab Mimic,
+AutoData); recordings of Isaac Lab that are not annotated yet have poses of objects in
+`states/rigid_object`. Lists of demonstrations are in `mask`.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,53 +23,40 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.trajectories import Trajectories
-from .hdf5 import opened
-from .numbers import LARGEST
+from .demo_arrays import FLOATS, Demo, Reading, made
+from .hdf5 import first_names, numbered, opened, shown_name
+from .hdf5_arrays import Source, find_arrays, names_under, open_node
 from .rates import stated_rate
 
-DEMO = "demo_"
 EEF_POSE = "eef_pose"
 OBJECT_POSES = ("object_poses", "object_pose")  # in datagen_info of MimicGen and of Isaac Lab
-POSE = ("x", "y", "z", "qw", "qx", "qy", "qz")
-WIDEST = 256  # columns of an observation: more are features of images, or an image itself
+STATES = "states"  # of the simulator: MuJoCo's begin with its time
+_DEMO = re.compile(r"(demo|episode|ep|traj|trajectory)[_-]?[0-9]{1,18}")
+_DATAGEN = "datagen_info"
+EVEN = 1e-3  # steps of a simulator's time differ from their median by this part of it at most
+_HINT = (
+    "pass features=['states'] (--features states) or others of them, or extract observations, as "
+    "robomimic's dataset_states_to_obs does"
+)
 
 
-@dataclass(frozen=True)
-class Contents:
-    """What is read of a file.
-
-    Attributes
-    ----------
-    demos : tuple of str
-        Names of the demonstrations in the order of their numbers, as "demo_0".
-    keys : tuple of str
-        Names of the arrays, in the order of their columns.
-    tools, objects : tuple of str
-        Beginnings of the names of the columns of poses: `Pose(name)` takes them.
-    left_out : dict of str to str
-        Reason by the path in the file, of demonstrations and arrays that are not read.
-    """
-
-    demos: tuple[str, ...]
-    keys: tuple[str, ...]
-    tools: tuple[str, ...]
-    objects: tuple[str, ...]
-    left_out: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What is left out, in sentences."""
-        return tuple(f"Left out: {where} ({why})." for where, why in self.left_out.items())
-
-
-def read_robomimic(path: str | os.PathLike[str], split: str | None = None) -> Trajectories:
-    """Read the demonstrations of a file of robomimic, MimicGen or Isaac Lab.
+def read_robomimic(
+    path: str | os.PathLike[str],
+    split: str | None = None,
+    features: Sequence[str] | None = None,
+) -> Trajectories:
+    """Read the demonstrations of a file of robomimic, MimicGen, Isaac Lab or robosuite.
 
     Parameters
     ----------
     path : path
     split : str, optional
-        Name of a list in `mask`, as "train": the demonstrations in it. All unless given.
+        Name of a list in `mask`, as "train": the demonstrations in it. All unless given. The list
+        holds names, or a truth value for each demonstration in the order of their numbers.
+    features : sequence of str, optional
+        Arrays to read: keys of `obs` as "robot0_eef_pos", with dots in groups ("policy.joint_pos");
+        poses, as "eef_pose" and "cubeA"; other arrays of a demonstration by their path, as
+        "actions", "states" and "states.articulation.robot.joint_position".
 
     Returns
     -------
@@ -76,57 +64,48 @@ def read_robomimic(path: str | os.PathLike[str], split: str | None = None) -> Tr
         Observations that are floats of one or two dimensions and at most 256 columns, named
         "key.0", "key.1" ("key" if there is one); then poses as "eef_pose.x" to "eef_pose.qz" of the
         tool ("eef_pose.left.x" if there are several) and "cube.x" to "cube.qz" of an object.
-        Quaternions are w, x, y, z and do not change their sign within a demonstration. Its notes
-        say what was left out. The rate is the control frequency (Hz) by the attribute `env_args`;
-        None if that does not hold it.
+        Quaternions are w, x, y, z and do not change their sign within a demonstration. A first
+        column of `states` that is a clock is left out. Its notes say what was left out. The rate
+        is the control frequency (Hz) by the attribute `env_args`, or that of the clock; else None.
 
     Raises
     ------
     InputError
         h5py is not installed; the file is missing, damaged or of another kind; there is no such
-        split; or demonstrations have different columns.
+        split or feature; or demonstrations have different columns.
     """
     path = Path(path)
     with opened_demos(path) as file:
-        found = _contents(path, file, split)
-        states: list[NDArray[Any]] = []
-        names: list[str] = []
-        total = 0
-        for name in found.demos:
-            demo = file["data"][name]
-            columns = _read(path, demo, found)
-            own = [column for column, _ in columns]
-            if states and own != names:
-                raise InputError(
-                    f"{path}: {name} has {len(own)} columns and {found.demos[0]} {len(names)}: "
-                    "their observations have different widths, so read them as two files"
-                )
-            total += len(own) * int(demo.attrs["num_samples"])
-            if total > LARGEST:
-                raise InputError(f"{path}: more than {LARGEST} numbers: read a split of them")
-            states.append(np.stack([values for _, values in columns], axis=1))
-            names = own
-        rate = _rate(file["data"])
-    lengths = np.array([len(s) for s in states])
-    try:
-        return Trajectories(
-            np.concatenate(states), lengths, tuple(names), rate, found.demos, found.notes
-        )
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
+        reading = Reading(path, features, FLOATS, _HINT)
+        data = file["data"]
+        names, notes = _chosen(path, file, split, reading)
+        for name in names:
+            reading.add(_demo(path, data[name], name, reading))
+        states, columns = reading.columns()
+        rate = _rate(data)
+    if STATES in reading.keys and f"{STATES}.0" in columns:
+        clock = columns.index(f"{STATES}.0")
+        step = _clock(states[:, clock], np.array(reading.lengths))
+        if step is not None:
+            states, columns = np.delete(states, clock, axis=1), [*columns]
+            columns.remove(f"{STATES}.0")
+            notes.append(f"Left out: {STATES}.0, the simulator's time (steps of {step:.4g} s).")
+            rate = stated_rate(round(1 / step, 6)) if rate is None else rate
+    return made(reading, states, columns, rate, notes)
 
 
-def contents(path: str | os.PathLike[str], split: str | None = None) -> Contents:
-    """What `read_robomimic` reads of a file, and what it leaves out.
+def pose_names(path: str | os.PathLike[str], name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Beginnings of the names of the columns of a demonstration's poses: of tools, and of objects.
 
     Raises
     ------
     InputError
         As `read_robomimic`.
     """
-    path = Path(path)
-    with opened_demos(path) as file:
-        return _contents(path, file, split)
+    with opened_demos(Path(path)) as file:
+        poses = [pose for pose, _ in _poses(Path(path), file["data"][name])]
+    tools = tuple(pose for pose in poses if pose.split(".")[0] == EEF_POSE)
+    return tools, tuple(pose for pose in poses if pose not in tools)
 
 
 @contextmanager
@@ -140,173 +119,176 @@ def opened_demos(path: Path) -> Iterator[Any]:
     """
     with opened(path) as (file, h5py):
         data = file.get("data")
-        if not isinstance(data, h5py.Group) or not _numbered(data):
+        if not isinstance(data, h5py.Group) or not demo_names(data):
+            inside = first_names(data) if isinstance(data, h5py.Group) else "no group"
             raise InputError(
-                f"{path} has {sorted(file)[:5]} and no data/{DEMO}0: pass a file of robomimic, "
-                "MimicGen or Isaac Lab"
+                f"{path} has {first_names(file)} and no data/demo_0 (data: {inside}): pass a file "
+                "of robomimic, MimicGen, Isaac Lab or robosuite"
             )
         yield file
 
 
+def demo_names(data: Any) -> list[str]:
+    """Names of the demonstrations in `data`, in the order of their numbers."""
+    return numbered(data, _DEMO)
+
+
 def datagen_info(demo: Any) -> Any:
     """Group of the data generation of a demonstration; None if it has none."""
-    for name in ("datagen_info", "obs/datagen_info"):
+    for name in (_DATAGEN, f"obs/{_DATAGEN}"):
         if name in demo:
             return demo[name]
     return None
 
 
-def _numbered(data: Any) -> list[str]:
-    names = [n for n in data if n.startswith(DEMO) and n[len(DEMO) :].isdecimal()]
-    return sorted(names, key=lambda name: int(name[len(DEMO) :]))
+def step_count(path: Path, demo: Any) -> int | None:
+    """Steps of a demonstration: `num_samples`, or the rows of its actions or states; else None.
 
-
-def _contents(path: Path, file: Any, split: str | None) -> Contents:
-    data, left_out = file["data"], {}
-    demos = _numbered(data)
-    if split is not None:
-        splits = sorted(file["mask"]) if "mask" in file else []
-        if split not in splits:
-            raise InputError(
-                f"{path} has no split {split!r} but {', '.join(splits) or 'none'}: pass one of "
-                "them, or none to read all demonstrations"
-            )
-        listed = {n.decode() if isinstance(n, bytes) else str(n) for n in file["mask"][split][()]}
-        absent = sorted(listed - set(demos))
-        if absent:
-            raise InputError(f"{path}: mask/{split} has {absent[0]}, which data/ lacks: remove it")
-        demos = [name for name in demos if name in listed]
-    for name in demos:
-        if "num_samples" not in data[name].attrs:
-            left_out[f"data/{name}"] = "it has no attribute num_samples: it was not finished"
-    demos = [name for name in demos if f"data/{name}" not in left_out]
-    if not demos:
-        raise InputError(f"{path} has no demonstration with num_samples: record it again")
-    first = data[demos[0]]
-    poses = {name: where for name, where, _ in _poses(first)}
-    keys = []
-    for key, node in first["obs"].items() if "obs" in first else ():
-        reason = _refused(key, node, int(first.attrs["num_samples"]), poses)
-        if reason is None:
-            keys.append(key)
-        elif key != "datagen_info":
-            left_out[f"obs/{key}"] = reason
-    for name in demos[1:]:
-        demo = data[name]
-        absent = [k for k in keys if f"obs/{k}" not in demo]
-        absent += sorted(set(poses) ^ {n for n, _, _ in _poses(demo)})
-        if absent:
-            raise InputError(
-                f"{path}: {name} and {demos[0]} do not both have {', '.join(absent)}: record "
-                "demonstrations of one task, or read a split"
-            )
-    if not keys and not poses:
-        raise InputError(
-            f"{path}: {demos[0]} has no observations that are floats of one or two dimensions and "
-            "no poses: extract low-dimensional observations, as robomimic's dataset_states_to_obs"
-        )
-    tools = tuple(name for name in poses if name.split(".")[0] == EEF_POSE)
-    objects = tuple(name for name in poses if name not in tools)
-    return Contents(tuple(demos), (*keys, *poses), tools, objects, left_out)
-
-
-def _refused(key: str, node: Any, length: int, poses: dict[str, str]) -> str | None:
-    """Reason why an observation is not read, or None."""
-    if not hasattr(node, "dtype"):
-        return "a group"
-    if key in poses:
-        return "a pose has this name"
-    if node.dtype.kind != "f":
-        return f"{node.dtype}, no float"
-    if node.ndim not in (1, 2) or (node.ndim == 2 and not 0 < node.shape[1] <= WIDEST):
-        return f"shape {node.shape}"
-    return None if len(node) == length else f"{len(node)} rows for {length} samples"
-
-
-def _poses(demo: Any) -> Iterator[tuple[str, str, Any]]:
-    """Beginnings of names, paths and arrays of the poses of a demonstration."""
-    info = datagen_info(demo)
-    if info is not None:
-        tool = info.get(EEF_POSE)
-        if hasattr(tool, "dtype"):
-            yield EEF_POSE, tool.name, tool
-        elif tool is not None:
-            for name in tool:
-                shown = EEF_POSE if len(tool) == 1 else f"{EEF_POSE}.{name}"
-                yield shown, tool[name].name, tool[name]
-        for group in OBJECT_POSES:
-            for name in info.get(group, ()):
-                yield name, info[group][name].name, info[group][name]
-        return
-    bodies = demo.get("states/rigid_object", {})
-    for name in bodies:
-        if "root_pose" in bodies[name]:
-            yield name, bodies[name]["root_pose"].name, bodies[name]["root_pose"]
-
-
-def _read(path: Path, demo: Any, found: Contents) -> list[tuple[str, NDArray[Any]]]:
-    """Columns [T] of a demonstration with their names."""
-    length = int(demo.attrs["num_samples"])
-    poses = {name: node for name, _, node in _poses(demo)}
-    columns: list[tuple[str, NDArray[Any]]] = []
-    for key in found.keys:
-        node = poses[key] if key in poses else demo["obs"][key]
-        if len(node) != length or node.dtype.kind != "f":
-            raise InputError(
-                f"{path}: {node.name} is {node.dtype} of {node.shape}, and its demonstration has "
-                f"num_samples {length}: record it again"
-            )
-        values = np.asarray(node[()], np.float64)
-        if key not in poses:
-            values = values.reshape(length, -1)
-            ends = [""] if values.shape[1] == 1 else [f".{i}" for i in range(values.shape[1])]
-        elif values.shape[1:] == (4, 4):
-            values = np.concatenate([values[:, :3, 3], quaternions(values[:, :3, :3])], axis=1)
-            ends = [f".{axis}" for axis in POSE]
-        elif values.shape[1:] == (7,):  # the order of its quaternion depends on the version
-            ends = [f".{i}" for i in range(7)]
-        else:
-            raise InputError(f"{path}: {node.name} has shape {values.shape}: store [T, 4, 4]")
-        columns += [(f"{key}{end}", values[:, i]) for i, end in enumerate(ends)]
-    return columns
-
-
-def quaternions(rotation: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Unit quaternions w, x, y, z of rotations.
-
-    Parameters
-    ----------
-    rotation : [T, 3, 3] float64
-
-    Returns
-    -------
-    [T, 4] float64
-        w >= 0 at the first step, and the sign is kept from each step to the next.
+    Raises
+    ------
+    InputError
+        `num_samples` is no count.
     """
-    r = rotation
-    trace = r[:, 0, 0] + r[:, 1, 1] + r[:, 2, 2]
-    # Four candidates, each q times four times one of its components: the largest is exact.
-    w = np.stack(
-        [1 + trace, r[:, 2, 1] - r[:, 1, 2], r[:, 0, 2] - r[:, 2, 0], r[:, 1, 0] - r[:, 0, 1]], -1
-    )
-    candidates = [w]
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
-        own = np.empty_like(w)
-        own[:, 0] = r[:, k, j] - r[:, j, k]
-        own[:, 1 + i] = 1 + 2 * r[:, i, i] - trace
-        own[:, 1 + j] = r[:, j, i] + r[:, i, j]
-        own[:, 1 + k] = r[:, k, i] + r[:, i, k]
-        candidates.append(own)
-    table = np.stack(candidates, axis=1)  # [T, 4, 4]
-    norms = np.linalg.norm(table, axis=-1)
-    best = table[np.arange(len(r)), norms.argmax(axis=1)]
-    unit = best / np.maximum(np.linalg.norm(best, axis=-1, keepdims=True), 1e-12)
-    turns = np.ones(len(unit))
-    turns[:1] = np.where(unit[:1, 0] < 0, -1.0, 1.0)
-    turns[1:] = np.where((unit[1:] * unit[:-1]).sum(axis=-1) < 0, -1.0, 1.0)
-    signed: NDArray[np.float64] = unit * np.cumprod(turns)[:, None]
-    return signed
+    if "num_samples" not in demo.attrs:
+        for key in ("actions", STATES):
+            node = demo.get(key)
+            if len(getattr(node, "shape", None) or ()):
+                return int(node.shape[0])
+        return None
+    value = demo.attrs["num_samples"]
+    count = np.asarray(value)
+    if count.size != 1 or count.dtype.kind not in "iuf" or not 0 <= count.item() < 2**53:
+        raise InputError(
+            f"{path}: num_samples of {demo.name} is {value!r}: store the number of its steps"
+        )
+    return int(count.item())
+
+
+def demos_of(path: Path, file: Any, split: str) -> list[str]:
+    """Names of the demonstrations in a list of `mask`, in the order of their numbers.
+
+    Raises
+    ------
+    InputError
+        There is no such list, it holds something else, or demonstrations that `data` lacks.
+    """
+    demos = demo_names(file["data"])
+    masks = file.get("mask")
+    splits = sorted(map(shown_name, masks)) if hasattr(masks, "keys") else []
+    if split not in splits:
+        raise InputError(
+            f"{path} has no split {split!r} but {', '.join(splits) or 'none'}: pass one of "
+            "them, or none to read all demonstrations"
+        )
+    node = open_node(path, masks, split)
+    if getattr(node, "ndim", None) != 1 or node.dtype.kind not in "SOb" or node.dtype.names:
+        raise InputError(
+            f"{path}: mask/{split} is {getattr(node, 'dtype', 'a group')} of "
+            f"{getattr(node, 'shape', ())}: store the names of demonstrations"
+        )
+    values = node[()]
+    if values.dtype.kind == "b":
+        if len(values) != len(demos):
+            raise InputError(
+                f"{path}: mask/{split} has {len(values)} values for {len(demos)} demonstrations: "
+                "store their names"
+            )
+        return [name for name, inside in zip(demos, values.tolist(), strict=True) if inside]
+    listed = {_text(value) for value in values.tolist()}
+    absent = sorted(listed - set(demos))
+    if absent:
+        raise InputError(
+            f"{path}: mask/{split} has {shown_name(absent[0])}, which data/ lacks: remove it"
+        )
+    return [name for name in demos if name in listed]
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _chosen(
+    path: Path, file: Any, split: str | None, reading: Reading
+) -> tuple[list[str], list[str]]:
+    """Names of the demonstrations to read, and notes on them."""
+    data, notes = file["data"], []
+    names = demo_names(data) if split is None else demos_of(path, file, split)
+    if split is not None:
+        rule = ", in the order of numbers" if file["mask"][split].dtype.kind == "b" else ""
+        count = len(demo_names(data))
+        notes.append(f"Read: {len(names)} of {count} demonstrations, those of mask/{split}{rule}.")
+    if not names:
+        raise InputError(f"{path}: mask/{split} is empty: choose another split")
+    for name in names:
+        if not hasattr(open_node(path, data, name), "keys"):
+            raise InputError(f"{path}: data/{name} is no group: remove it")
+    finished = any("num_samples" in data[name].attrs for name in names)
+    kept = []
+    for name in names:
+        if finished and "num_samples" not in data[name].attrs:
+            reading.left_out[f"data/{name}"] = (
+                "it has no attribute num_samples: it was not finished"
+            )
+        elif step_count(path, data[name]) == 0:
+            reading.left_out[f"data/{name}"] = "it has no steps"
+        else:
+            kept.append(name)
+    known = set(demo_names(data))
+    for name in (name for name in data if name not in known):
+        reading.left_out[f"data/{shown_name(name)}"] = "no name as demo_0"
+    if not finished and kept:
+        notes.append("Steps are counted in the arrays: the file has no num_samples.")
+    if not kept:
+        reasons = "; ".join(f"{where}: {why}" for where, why in reading.left_out.items())
+        raise InputError(f"{path} has no demonstration that is complete ({reasons}): record again")
+    return kept, notes
+
+
+def _demo(path: Path, group: Any, name: str, reading: Reading) -> Demo:
+    """Arrays of a demonstration."""
+    arrays = find_arrays(path, group, "obs", skip=("next_obs",))
+    default = [key for key in names_under(arrays, "obs") if key.split(".")[0] != _DATAGEN]
+    poses = dict(_poses(path, group))
+    for pose, node in poses.items():
+        if pose in default:
+            reading.left_out[arrays[pose].path] = "a pose has this name"
+            default.remove(pose)
+        if not hasattr(node, "shape"):
+            raise InputError(f"{path}: {node.name} is a group: store a pose [T, 4, 4]")
+        arrays[pose] = Source(node, node.name.removeprefix(f"{group.name}/"))
+    return Demo(name, arrays, (*default, *poses), step_count(path, group), poses=frozenset(poses))
+
+
+def _poses(path: Path, demo: Any) -> Iterator[tuple[str, Any]]:
+    """Beginnings of names, and arrays, of the poses of a demonstration."""
+    info = datagen_info(demo)
+    if hasattr(info, "keys"):
+        tool: Any = open_node(path, info, EEF_POSE) if EEF_POSE in info else None
+        if hasattr(tool, "keys"):
+            for name in tool:
+                shown = EEF_POSE if len(tool) == 1 else f"{EEF_POSE}.{shown_name(name)}"
+                yield shown, open_node(path, tool, name)
+        elif tool is not None:
+            yield EEF_POSE, tool
+        for key in OBJECT_POSES:
+            group: Any = open_node(path, info, key) if key in info else None
+            for name in group if hasattr(group, "keys") else ():
+                yield shown_name(name), open_node(path, group, name)
+        return
+    bodies = demo.get("states/rigid_object")
+    for name in bodies if hasattr(bodies, "keys") else ():
+        body = open_node(path, bodies, name)
+        if hasattr(body, "keys") and "root_pose" in body:
+            yield shown_name(name), open_node(path, body, "root_pose")
+
+
+def _clock(column: NDArray[np.floating], lengths: NDArray[np.int64]) -> float | None:
+    """Step of a column that is the time of a simulator, s; None if it is something else."""
+    steps = np.delete(np.diff(column), np.cumsum(lengths)[:-1] - 1)
+    if len(steps) < 2:
+        return None
+    step = float(np.median(steps))
+    return step if step > 0 and (np.abs(steps - step) <= EVEN * step).all() else None
 
 
 def _rate(data: Any) -> float | None:

@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from hdf5_sets import write_isaac, write_mimicgen
-from infoatlas_rt import KeyStateTracker, load_trajectories
+from hdf5_sets import write_aloha_folder, write_isaac, write_mimicgen, write_minari
+from infoatlas_rt import InputError, KeyStateTracker, load_trajectories
 from infoatlas_rt.cli import annotate, annotation_formats
+from infoatlas_rt.cli.arguments import check_data
 from infoatlas_rt.cli.main import main
 from infoatlas_rt.files import lerobot_annotations
 from infoatlas_rt.keystates.subtasks.poses import Pose, Position
@@ -245,3 +246,25 @@ def test_what_is_not_read_is_named(command, tmp_path, capsys):
     printed = " ".join(capsys.readouterr().out.split())
     assert "Left out: data/demo_7 (it has no attribute num_samples" in printed
     assert "Left out: obs/grasped (bool, no float)." in printed
+
+
+def test_bodies_are_those_that_were_read(tmp_path):
+    path = write_mimicgen(tmp_path / "demos.hdf5")
+    read = load_trajectories(path, features=["gripper", "eef_pose", "cubeB"])
+    assert annotate.known_bodies(path, read) == (
+        {"eef_pose": Pose("eef_pose")},
+        {"cubeB": Pose("cubeB")},
+    )
+    read = load_trajectories(path, features=["gripper", "cubeB"])  # and no tool
+    assert annotate.known_bodies(path, read) == ({}, {})
+
+
+def test_folders_of_hdf5_files_are_demonstrations(tmp_path):
+    for folder in (write_aloha_folder(tmp_path / "aloha"), write_minari(tmp_path / "minari")):
+        for command in ("keystates", "annotate", "curve"):
+            check_data(str(folder), command)
+        with pytest.raises(InputError, match="holds demonstrations and is no ROS bag"):
+            check_data(str(folder), "bag")
+    (tmp_path / "a.zarr").mkdir()
+    with pytest.raises(InputError, match="stored as zarr"):
+        check_data(str(tmp_path / "a.zarr"), "keystates")

@@ -134,13 +134,43 @@ def test_what_cannot_be_read(tmp_path, monkeypatch):
         load_trajectories(tmp_path / "cut.h5")
     with h5py.File(tmp_path / "other.h5", "w") as file:
         file["data"] = np.zeros(3)
-    with pytest.raises(InputError, match=r"\['data'\] and no traj_0"):
+    with pytest.raises(InputError, match=r"has data \(3,\) float64: data/demo_0"):
         load_trajectories(tmp_path / "other.h5")
     with h5py.File(write(tmp_path / "mixed.h5", "flat", success=None), "a") as file:
         del file["traj_2/obs"]
         file["traj_2/obs"] = np.zeros((25, 4))
-    with pytest.raises(InputError, match=r"traj_2/obs has 4 columns.*traj_0 has 11"):
+    with pytest.raises(InputError, match=r"obs of traj_2 has rows of shape \(4,\).*traj_0 \(11,\)"):
         load_trajectories(tmp_path / "mixed.h5")
+
+
+def test_arrays_are_chosen_by_name(tmp_path):
+    path = write(tmp_path / "t.h5", "dictionary")
+    found = load_trajectories(path, features=["extra.tcp_pose", "env_states.articulations.panda"])
+    qpos, _, pose = arrays(40, 2)
+    np.testing.assert_array_equal(found.states[30:], np.concatenate([pose, qpos], axis=1))
+    flag = load_trajectories(path, features=["extra.is_grasped", "agent.qpos"])
+    assert flag.names[0] == "extra.is_grasped" and flag.states.shape == (70, 4)
+    with pytest.raises(InputError, match=r"actions of traj_0 .*\(29, 8\).*agent.qpos has 30"):
+        load_trajectories(path, features=["agent.qpos", "actions"])
+
+
+def test_episodes_with_other_arrays_are_named(tmp_path):
+    """As many columns under another name are others too."""
+    with h5py.File(write(tmp_path / "t.h5", "dictionary", success=None), "a") as file:
+        file.move("traj_2/obs/agent/qpos", "traj_2/obs/agent/qvel")
+    message = "traj_2 and traj_0 do not both have agent.qpos, agent.qvel"
+    with pytest.raises(InputError, match=message):
+        load_trajectories(tmp_path / "t.h5")
+
+
+@pytest.mark.parametrize("values", [np.zeros(0, bool), np.float32(1), np.zeros((29, 2))])
+def test_a_flag_of_success_that_is_none(values, tmp_path):
+    with h5py.File(write(tmp_path / "t.h5", "flat"), "a") as file:
+        del file["traj_0/success"]
+        file["traj_0/success"] = values
+    with pytest.raises(InputError, match="traj_0/success is no array"):
+        load_trajectories(tmp_path / "t.h5")
+    assert len(load_trajectories(tmp_path / "t.h5", only_successful=False).lengths) == 3
 
 
 def test_without_h5py(tmp_path, monkeypatch):

@@ -237,3 +237,31 @@ def test_parts_in_another_order_are_no_source(tmp_path):
     path = hdf5_sets.write_mimicgen(tmp_path / "demo.hdf5")
     notes = write_mimicgen(own, path, tmp_path / "out.hdf5")
     assert notes == (f"demo_2 is not in mask/{MASK}: 'reach cubeA' comes in another order",)
+
+
+def test_lists_of_isaac_lab_in_other_forms(tmp_path):
+    """Names as text, or truth values in the order of numbers; in the copy they are names."""
+    path = write_isaac(tmp_path / "demo.hdf5")
+    with h5py.File(path, "a") as file:
+        file["mask/text"] = np.array(["demo_0", "demo_2"], h5py.string_dtype())
+        file["mask/truth"] = np.array([True, False, True])
+    parts = subtasks(("cube_1", "cube_2"), lengths=(40, 50), cuts=[[10, 25], [20, 41]])
+    write_isaaclab(annotations(parts, ("demo_0", "demo_10")), path, tmp_path / "out.hdf5")
+    with h5py.File(tmp_path / "out.hdf5") as file:
+        assert set(file["data"]) == {"demo_0", "demo_10"} and set(file["left_out"]) == {"demo_2"}
+        assert file["mask/text"][()].tolist() == [b"demo_0"]
+        assert file["mask/truth"][()].tolist() == [b"demo_0", b"demo_10"]
+
+
+def test_demonstrations_of_robosuite(tmp_path):
+    """They have no num_samples: their states say how long they are."""
+    path = hdf5_sets.write_robosuite(tmp_path / "demo.hdf5", lengths=LENGTHS)
+    names = ("demo_1", "demo_2", "demo_3")
+    notes = write_mimicgen(annotations(subtasks(), names), path, tmp_path / "a.hdf5")
+    assert "run MimicGen's prepare_src_dataset.py" in notes[0]
+    with h5py.File(tmp_path / "a.hdf5") as file:
+        assert [len(v) for v in signals(file, "demo_2").values()] == [30, 30]
+        assert file[f"mask/{MASK}"][()].tolist() == [name.encode() for name in names]
+    with pytest.raises(InputError, match="demo_2 has 30 samples, and its sub-tasks 40"):
+        wrong = annotations(subtasks(), ("demo_2", "demo_1", "demo_3"))
+        write_mimicgen(wrong, path, tmp_path / "b.hdf5")

@@ -12,7 +12,8 @@ import pytest
 from hdf5_sets import LENGTHS, NAMES, observations, pose, write_isaac, write_mimicgen
 from infoatlas_rt import InputError, load_trajectories
 from infoatlas_rt.files.kinds import ROBOMIMIC, kind_of
-from infoatlas_rt.files.robomimic import POSE, contents, quaternions
+from infoatlas_rt.files.poses import POSE, quaternions
+from infoatlas_rt.files.robomimic import pose_names
 
 
 def test_observations_and_poses_of_mimicgen(tmp_path):
@@ -31,15 +32,16 @@ def test_observations_and_poses_of_mimicgen(tmp_path):
 
 
 def test_what_was_left_out_is_named(tmp_path):
-    found = contents(write_mimicgen(tmp_path / "demo.hdf5"))
-    assert found.demos == NAMES == load_trajectories(tmp_path / "demo.hdf5").episodes
-    assert found.tools == ("eef_pose",) and found.objects == ("cubeA", "cubeB")
-    assert found.left_out == {
-        "data/demo_7": "it has no attribute num_samples: it was not finished",
-        "obs/agentview_image": "uint8, no float",
-        "obs/depth": "shape (40, 4, 4)",
-        "obs/grasped": "bool, no float",
-    }
+    path = write_mimicgen(tmp_path / "demo.hdf5")
+    assert pose_names(path, "demo_2") == (("eef_pose",), ("cubeA", "cubeB"))
+    found = load_trajectories(path)
+    assert found.episodes == NAMES
+    assert found.notes == (
+        "Left out: data/demo_7 (it has no attribute num_samples: it was not finished).",
+        "Left out: obs/agentview_image (uint8, no float).",
+        "Left out: obs/depth (shape (40, 4, 4)).",
+        "Left out: obs/grasped (bool, no float).",
+    )
 
 
 def test_split(tmp_path):
@@ -58,8 +60,8 @@ def test_isaac_lab(tmp_path, eefs):
     path = write_isaac(tmp_path / "annotated.hdf5", eefs)
     found = load_trajectories(path)
     tools = ("eef_pose",) if len(eefs) == 1 else ("eef_pose.left", "eef_pose.right")
-    assert contents(path).tools == tools
-    assert contents(path).left_out == {"obs/subtask_terms": "a group"}
+    assert pose_names(path, "demo_0") == (tools, ("cube_1", "cube_2"))
+    assert found.notes == ("Left out: obs/subtask_terms/grasp_1 (bool, no float).",)
     names = [f"{name}.{axis}" for name in (*tools, "cube_1", "cube_2") for axis in POSE]
     assert found.names == ("joint_pos.0", "joint_pos.1", *names)
     assert found.rate == pytest.approx(20.0)
@@ -131,8 +133,8 @@ def test_what_cannot_be_read(tmp_path):
     for name, change, message in (
         ("a.h5", lambda data: data["demo_2/obs"].pop("gripper"), "do not both have gripper"),
         ("b.h5", lambda d: d["demo_10/datagen_info/object_poses"].pop("cubeB"), "both have cubeB"),
-        ("c.h5", rows, r"gripper is float32 of \(29,\)"),
-        ("d.h5", width, "demo_2 has 25 columns and demo_0 24"),
+        ("c.h5", rows, r"gripper of demo_2 is float32 of \(29,\)"),
+        ("d.h5", width, r"robot0_joint_pos of demo_2 has rows of shape \(3,\), .* demo_0 \(2,\)"),
         ("e.h5", bare, "no observations that are floats"),
     ):
         with pytest.raises(InputError, match=message):

@@ -427,7 +427,7 @@ def test_demonstrations_and_bags_have_commands_of_their_own(bags, tmp_path, caps
                 capsys.readouterr().err
             )
         assert main.main([command, str(tmp_path)]) == 2
-        assert "neither the folder of a LeRobot data set nor" in capsys.readouterr().err
+        assert "neither the folder of a data set" in capsys.readouterr().err
 
 
 def damaged(bags, folder):
