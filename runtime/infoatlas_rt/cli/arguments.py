@@ -151,6 +151,8 @@ def check_data(data: str, command: str) -> None:
     from ..messages.bags import SUFFIXES, bags_in, is_bag
 
     path = Path(data)
+    if not data:
+        raise InputError("the path of the data is empty: pass a file or a folder")
     if not path.exists():
         raise InputError(f"{data} does not exist: check the path")
     if is_lerobot(path) or not is_bag(path):

@@ -70,9 +70,13 @@ def as_gpu_samples(values: Array, name: str) -> Array:
     if getattr(values, "requires_grad", False):
         raise InputError(f"{name} requires gradients, and none are computed: pass {name}.detach()")
     if not xp.isdtype(values.dtype, ("bool", "integral", "real floating")):
+        way_out = (
+            "stack its real and imaginary parts as coordinates"
+            if xp.isdtype(values.dtype, "complex floating")
+            else "convert it to floats"
+        )
         raise InputError(
-            f"{name} has dtype {values.dtype}, but only real numbers can be used: "
-            "convert it to a float array first (for complex data, stack real and imaginary parts)"
+            f"{name} has dtype {values.dtype}, but only real numbers can be used: {way_out}"
         )
     if str(getattr(values, "layout", "torch.strided")) != "torch.strided":
         raise InputError(f"{name} has layout {values.layout}: pass {name}.to_dense()")
@@ -85,13 +89,16 @@ def as_gpu_samples(values: Array, name: str) -> Array:
 def _check_samples(samples: Array, values: Any, name: str) -> None:
     """Raise InputError unless samples, read from `values`, are [n, d], finite and not empty."""
     shape = tuple(samples.shape)
+    if not shape:
+        raise InputError(f"{name} is one number, but samples are [n] or [n, d]: pass an array")
     if len(shape) != 2:
         raise InputError(
             f"{name} has shape {shape}, but samples are [n] or [n, d]: "
             "call once for each data set, or flatten the trailing axes into coordinates"
         )
     if 0 in shape:
-        raise InputError(f"{name} is empty (shape {shape}): pass at least one coordinate")
+        lacking = "coordinate" if shape[0] else "sample"
+        raise InputError(f"{name} is empty (shape {shape}): pass at least one {lacking}")
     xp = array_namespace(samples)
     finite = xp.isfinite(samples)
     if not xp.all(finite):
