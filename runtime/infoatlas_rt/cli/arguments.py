@@ -158,8 +158,8 @@ def check_data(data: str, command: str) -> None:
     if is_lerobot(path) or not is_bag(path):
         if command == "bag":
             raise InputError(
-                f"{data} holds demonstrations and is no ROS bag: use infoatlas-rt keystates, or "
-                "infoatlas-rt curve"
+                f"{data} is no ROS bag: pass one, or use infoatlas-rt keystates or infoatlas-rt "
+                "curve if it holds demonstrations"
             )
     elif bags_in(path):
         if command not in ("keystates", "annotate"):

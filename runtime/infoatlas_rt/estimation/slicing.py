@@ -102,7 +102,7 @@ def plan(
         if not sliced and d > dim:
             raise InputError(
                 f"{name} has {d} coordinates, and the model takes {dim}: "
-                f"slice it too (sides='both', with k <= {dim})"
+                f"slice it too (sides='both', with k <= {min(dx, dy, dim)})"
             )
         if sliced and width > d:
             given = f"k={k}" if k is not None else f"slices of the model's width ({dim})"

@@ -63,7 +63,8 @@ def as_reals(values: Any, name: str) -> Reals:
             array = objects if objects.shape == array.shape else array
     except Exception as error:  # whatever the __array__ of a foreign type raises
         raise InputError(
-            f"{name} ({type(values).__name__}) cannot be read as a NumPy array: {error}"
+            f"{name} ({type(values).__name__}) cannot be read as a NumPy array ({error}): pass an "
+            "array of real numbers, with rows of one length"
         ) from error
     if array.dtype == object and all(isinstance(v, _NUMBERS) for v in array.flat):
         reals = _split_objects(array, name)

@@ -39,7 +39,7 @@ def as_samples(values: Any, name: str) -> NDArray[np.float64]:
         Not an array of real numbers, more than two dimensions, empty, masked, NaN or infinite.
     """
     if has_mask(values):
-        raise InputError(f"{name} has masked entries: remove those pairs from x and y")
+        raise InputError(f"{name} has masked entries: {_without(name)}")
     high, low = as_reals(values, name)
     if high.ndim == 1:
         high, low = high[:, None], None if low is None else low[:, None]
@@ -106,8 +106,15 @@ def _check_samples(samples: Array, values: Any, name: str) -> None:
         raise InputError(
             f"{name} has {int(xp.sum(xp.isnan(samples)))} NaN and "
             f"{int(xp.sum(xp.isinf(samples)))} infinite values, the first at sample {row}, "
-            f"coordinate {column_label(values, column)}: remove those pairs from x and y"
+            f"coordinate {column_label(values, column)}: {_without(name)}"
         )
+
+
+def _without(name: str) -> str:
+    """What to do about missing values."""
+    if name in ("x", "y"):
+        return "remove those pairs from x and y"
+    return "cut those steps off, fill them, or leave it out"
 
 
 def as_resolution(value: Any, d: int | None, name: str) -> NDArray[np.float64] | None:

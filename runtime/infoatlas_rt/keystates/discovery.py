@@ -279,7 +279,10 @@ def _events(
     if gripper:
         kept = [bool(set(source) & set(gripper)) for source in recordings.coordinates.sources]
         if not changes.burst[kept].any():
-            raise InputError(f"gripper is {gripper!r}, and it does not move: name its columns")
+            raise InputError(
+                f"gripper is {gripper!r}, and these columns are ignored, constant or of one speed: "
+                "name columns whose motion begins or ends"
+            )
         changes = replace(changes, burst=np.where(kept, changes.burst, 0.0))
         with_phases = False
     candidates = find_candidates(changes, states, executor)

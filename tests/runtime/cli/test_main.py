@@ -382,6 +382,7 @@ def test_info(capsys):
         (["annotate", str(PICKCUBE), "--out", "."], 2, ". exists: choose a name that does not"),
         (["build", "edge", "--out", "none/a.engine"], 2, "its folder is missing"),
         (["keystates", ""], 2, "the path of the data is empty"),
+        (["bag", str(PICKCUBE)], 2, "is no ROS bag: pass one, or use infoatlas-rt keystates"),
         (["test", "no.npy", "no.npy", "--plot", ""], 2, "end its name in one of"),
         (["bench", "--duration", "0"], 2, "duration is 0.0"),
         (["bench", "--samples", "3"], 2, "3 samples are fewer"),
