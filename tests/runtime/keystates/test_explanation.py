@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -136,5 +138,7 @@ def test_a_short_demonstration_has_no_local_information():
 
 def test_a_lag_beyond_every_demonstration_changes_nothing():
     steps = np.ma.masked_array([[5]])
-    (change,) = explanation.coordinate_changes([np.ones((10, 2))], steps, 40, ())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (change,) = explanation.coordinate_changes([np.ones((10, 2))], steps, 40, ())
     assert change.coordinates == ()
