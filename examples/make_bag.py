@@ -11,8 +11,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from rosbags.rosbag2 import StoragePlugin, Writer
-from rosbags.typesys import Stores, get_typestore
+
+try:
+    from rosbags.rosbag2 import StoragePlugin, Writer
+    from rosbags.typesys import Stores, get_typestore
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error}: pip install '.[bags]'") from error
 
 STORE = get_typestore(Stores.ROS2_HUMBLE)
 TYPES = STORE.types

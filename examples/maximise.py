@@ -8,9 +8,12 @@ noise. They are uncorrelated, so no linear method finds them. Takes torch: pip i
 
 import argparse
 
-import torch
+try:
+    import torch
 
-from infoatlas_train.differentiable import mutual_information
+    from infoatlas_train.differentiable import mutual_information
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error}: pip install '.[train]'") from error
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--quick", action="store_true", help="a few steps")

@@ -8,9 +8,12 @@ readings is informative about both. Takes torch: pip install '.[train]'.
 
 import argparse
 
-import torch
+try:
+    import torch
 
-from infoatlas_train.differentiable import mutual_information
+    from infoatlas_train.differentiable import mutual_information
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error}: pip install '.[train]'") from error
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--quick", action="store_true", help="a few steps")

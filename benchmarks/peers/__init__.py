@@ -11,9 +11,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from .gaussian_copula import gaussian_copula
-from .kde import kde
-from .ksg import ksg
+from ..extras import missing
+
+try:
+    from .gaussian_copula import gaussian_copula
+    from .kde import kde
+    from .ksg import ksg
+except ModuleNotFoundError as error:
+    raise missing(error, "bench") from error
 
 Array = NDArray[np.float64]
 Score = Callable[[Array, Array], float]

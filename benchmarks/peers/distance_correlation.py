@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-import dcor
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
+
+from ..extras import missing
+
+try:
+    import dcor
+except ModuleNotFoundError as error:
+    raise missing(error, "bench") from error
 
 
 def distance_correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 
-import torch
-from torch import Tensor, nn
-
+from ..extras import missing
 from .training import Array, halves, linear, train
+
+try:
+    import torch
+    from torch import Tensor, nn
+except ModuleNotFoundError as error:
+    raise missing(error, "train") from error
 
 
 def infonce(x: Array, y: Array, *, steps: int = 1500, seed: int = 0) -> float:

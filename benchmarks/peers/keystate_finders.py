@@ -11,13 +11,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import ruptures
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 from scipy.signal import find_peaks
 
+from ..extras import missing
 from ..tasks.demonstrations import Array, Demonstrations
 from .shrunk_copula import shrunk_copula
+
+try:
+    import ruptures
+except ModuleNotFoundError as error:
+    raise missing(error, "bench") from error
 
 K = int | str
 Found = list[NDArray[np.int64]]

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 
-import torch
-from torch import Tensor, nn
-
+from ..extras import missing
 from .training import Array, halves, mlp, train
+
+try:
+    import torch
+    from torch import Tensor, nn
+except ModuleNotFoundError as error:
+    raise missing(error, "train") from error
 
 
 def knife(x: Array, y: Array, *, steps: int = 2000, seed: int = 0) -> float:

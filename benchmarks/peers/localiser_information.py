@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
-from torch import Tensor
-
+from ..extras import missing
 from .training import LEARNING_RATE, mlp
+
+try:
+    import torch
+    from torch import Tensor
+except ModuleNotFoundError as error:
+    raise missing(error, "train") from error
 
 SHRINKAGE = 0.1  # of the covariance, to the identity: there are more coordinates than pairs
 SOFTNESS = 0.1  # standard deviations over which a rank is smoothed

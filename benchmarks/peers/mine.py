@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 
-import torch
-from torch import Tensor
-
+from ..extras import missing
 from .training import Array, halves, mlp, train
+
+try:
+    import torch
+    from torch import Tensor
+except ModuleNotFoundError as error:
+    raise missing(error, "train") from error
 
 PRODUCT_COPIES = 20  # of the held-out half, for the product of marginals
 

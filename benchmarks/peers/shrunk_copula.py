@@ -6,7 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import rankdata
-from sklearn.covariance import ledoit_wolf
+
+from ..extras import missing
+
+try:
+    from sklearn.covariance import ledoit_wolf
+except ModuleNotFoundError as error:
+    raise missing(error, "bench") from error
 
 Array = NDArray[np.float64]
 

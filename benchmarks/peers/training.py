@@ -14,9 +14,15 @@ from collections.abc import Callable, Iterable
 from time import perf_counter
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+
+from ..extras import missing
+
+try:
+    import torch
+    from torch import Tensor, nn
+except ModuleNotFoundError as error:
+    raise missing(error, "train") from error
 
 Array = NDArray[np.floating]
 

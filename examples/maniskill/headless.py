@@ -14,8 +14,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import sapien.pysapien.render
-import sapien.render
+try:
+    import sapien.pysapien.render
+    import sapien.render
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error}: pip install '.[maniskill]' (Python 3.10 to 3.12)") from error
 
 OPTIONS = {"sim_backend": "physx_cpu", "render_backend": "none", "render_mode": None}
 

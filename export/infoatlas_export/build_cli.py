@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
-from infoatlas_rt.cli.console import progress
+from infoatlas_rt.cli.console import check_target, progress
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.models.engine_file import NAMED, read
 
@@ -44,6 +45,8 @@ def run(arguments: Namespace) -> None:
     """Run the command."""
     from infoatlas_export.tensorrt import build
 
+    if arguments.out is not None:
+        check_target(Path(arguments.out))
     with progress("build") as advance:
         path, reason = build(
             arguments.model,

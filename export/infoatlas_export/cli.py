@@ -7,7 +7,7 @@ from pathlib import Path
 
 from infoatlas_rt import __version__
 from infoatlas_rt.cli.arguments import add_json
-from infoatlas_rt.cli.console import table, write_json
+from infoatlas_rt.cli.console import check_target, table, write_json
 from infoatlas_rt.errors import InputError
 
 HELP = "write a trained checkpoint as one self-describing ONNX file"
@@ -53,6 +53,7 @@ def run(arguments: Namespace) -> None:
     from infoatlas_export.onnx import TOLERANCE, content, read_calibration, recalibrated
     from infoatlas_rt.models.model_file import OUTPUTS, available, load
 
+    check_target(Path(arguments.out))
     calibration = read_calibration(arguments.calibration) if arguments.calibration else None
     labels = {"name": arguments.name, "version": arguments.version}
     half = arguments.precision == "fp16"

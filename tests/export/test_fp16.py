@@ -11,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from exporting import export
 from infoatlas_export import fp16
 from infoatlas_rt import Estimator
+from infoatlas_rt.cli.main import main
 from infoatlas_rt.errors import InputError, ModelError
 from infoatlas_rt.models import model_file
 
@@ -147,3 +148,11 @@ def test_what_does_not_go_together(exported, tmp_path):
     with pytest.raises(InputError, match="--calibration or --precision"):
         export([str(exported / "tiny.onnx"), *out])
     assert not list(tmp_path.iterdir())
+
+
+def test_a_place_where_nothing_can_be_written_is_known_before(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(fp16, "halved", lambda *a: pytest.fail("it has computed"))
+    command = ["export", "edge", "--precision", "fp16", "--out"]
+    for target, why in ((tmp_path, "it is a folder"), (tmp_path / "no/a.onnx", "is missing")):
+        assert main([*command, str(target)]) == 2
+        assert why in capsys.readouterr().err

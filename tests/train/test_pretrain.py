@@ -3,12 +3,14 @@
 import dataclasses
 import functools
 import json
+import sys
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import torch
 
+from infoatlas_rt.errors import InputError
 from infoatlas_train import pretrain
 from infoatlas_train.model.infoatlas import InfoAtlas
 from infoatlas_train.options import LOCAL, Options, parse
@@ -132,3 +134,13 @@ def test_checkpoints_record_what_decides_the_outcome():
     ]  # fmt: skip
     assert record["sizes"] == "{32: 1.0}" and record["atlas"] == "None" and record["lr"] == "0.0015"
     assert not set(LOCAL) & set(record)
+
+
+def test_what_is_missing_or_no_checkpoint_is_said(tmp_path, monkeypatch):
+    """Lightning Fabric is for the loop alone; and torch would advise to load anything."""
+    monkeypatch.setitem(sys.modules, "lightning_fabric", None)
+    with pytest.raises(InputError, match=r"lightning_fabric.*pip install 'infoatlas-rt\[train\]'"):
+        pretrain.engine(Options(out="runs"))
+    (tmp_path / "a.pt").write_text("no checkpoint")
+    with pytest.raises(ValueError, match="it is no file of weights that torch wrote"):
+        pretrain.load(tmp_path / "a.pt")

@@ -12,10 +12,16 @@ import math
 from pathlib import Path
 
 import numpy as np
-from matplotlib import rc_context
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, MaxNLocator
+
+try:
+    from matplotlib import rc_context
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import EngFormatter, MaxNLocator
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"{error}: pip install 'infoatlas-rt[train]'", name=error.name
+    ) from error
 
 SIZES = (50, 100, 500, 2000)  # pretrain.HELD_OUT_SIZES, without torch
 KEYS = ("step", "datasets", "lr", "held_out", *(f"error_{n}" for n in SIZES))

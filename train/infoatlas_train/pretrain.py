@@ -19,18 +19,22 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from pickle import UnpicklingError
+from typing import TYPE_CHECKING, Any
 
 import torch
-from lightning_fabric import Fabric
 
 from infoatlas_rt.cli.console import table
+from infoatlas_rt.errors import InputError
 from infoatlas_train.config import PRESETS, HypernetworkConfig
 from infoatlas_train.data.atlas import Atlas, Datasets
 from infoatlas_train.model.expansion import expanded
 from infoatlas_train.model.infoatlas import InfoAtlas, parameters, parameters_by_part
 from infoatlas_train.model.objective import losses
 from infoatlas_train.options import Options, parse
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 # A short list of sample sizes: kernels are built per shape. Small ones more often.
 SIZES = {32: 2, 48: 2, 64: 3, 100: 4, 128: 3, 192: 3, 256: 4, 384: 3, 512: 4, 768: 2, 1024: 2,
@@ -113,7 +117,10 @@ def checkpoint(model: InfoAtlas, run: dict[str, Any]) -> dict[str, Any]:
 
 def load(path: str | Path) -> tuple[InfoAtlas, dict[str, Any]]:
     """Model and run record of a checkpoint (last.pt or best.pt)."""
-    saved = torch.load(path, map_location="cpu", weights_only=True)
+    try:
+        saved = torch.load(path, map_location="cpu", weights_only=True)
+    except UnpicklingError as error:  # whose text advises to load anything
+        raise ValueError("it is no file of weights that torch wrote") from error
     model = InfoAtlas(HypernetworkConfig(**saved["config"]))
     model.load_state_dict(saved["model"])
     return model.eval(), saved["run"]
@@ -142,7 +149,17 @@ def adamw(model: InfoAtlas, lr: float) -> torch.optim.Optimizer:
 
 
 def engine(options: Options) -> Fabric:
-    """Fabric over the processes that torchrun started; without it, over `--devices`."""
+    """Fabric over the processes that torchrun started; without it, over `--devices`.
+
+    Raises
+    ------
+    InputError
+        Lightning Fabric is not installed. Only pretraining needs it; checkpoints are read without.
+    """
+    try:
+        from lightning_fabric import Fabric
+    except ModuleNotFoundError as error:
+        raise InputError(f"pretraining ({error}): pip install 'infoatlas-rt[train]'") from error
     devices, nodes = options.devices, 1
     if "LOCAL_WORLD_SIZE" in os.environ:
         devices = int(os.environ["LOCAL_WORLD_SIZE"])

@@ -86,7 +86,7 @@ class OnnxRuntimeBackend:
             import onnxruntime
         except ImportError as error:
             raise ProviderError(
-                "ONNX Runtime is not installed: pip install 'infoatlas-rt[cpu]' or "
+                f"ONNX Runtime cannot be imported ({error}): pip install 'infoatlas-rt[cpu]' or "
                 "'infoatlas-rt[gpu]' (one of them: they share an import name)"
             ) from error
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, OutputError
+from ..errors import InputError
 from .annotation_formats import DEFAULT, FORMATS, HDF5, writers
 from .arguments import add_estimator, add_json, add_plot, add_topic, check_data, make_estimator
 from .console import check_json, check_target, progress, write_json
@@ -144,7 +144,7 @@ def check_format(arguments: Namespace) -> str:
 
     Raises
     ------
-    InputError, OutputError
+    InputError
         The format does not take such data, or cannot be written in place; or the target exists.
     """
     from ..files.kinds import kind_of
@@ -171,7 +171,7 @@ def check_format(arguments: Namespace) -> str:
     elif arguments.out:
         out, data = Path(arguments.out), Path(arguments.data)
         if out.exists() or out.is_symlink():
-            raise OutputError(f"{out} exists: choose a name that does not")
+            raise InputError(f"{out} exists: choose a name that does not")
         check_target(out)
         if data.is_dir() and data.resolve() in out.resolve().parents:
             raise InputError(f"{out} is inside {data}: choose a place outside of it")

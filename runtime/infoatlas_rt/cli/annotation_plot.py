@@ -71,8 +71,10 @@ def annotation_figure(
     heading = f"{title}: " if title else ""
     note = (
         f"{len(states)} demonstrations; lines: up to {len(columns)} of {states[0].shape[1]} "
-        "coordinates, each scaled to its range; vertical lines: key states"
+        "coordinates, each scaled to its range"
     )
+    if any(annotations.events(i) for i in demonstrations):
+        note += "; vertical lines: key states"
     draw_heading(figure, f"{heading}{names} sub-tasks", note)
     figure.texts[0].set_y(1 - 0.25 / height)
     figure.texts[1].set_y(1 - 0.5 / height)

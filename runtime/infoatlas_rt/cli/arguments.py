@@ -152,6 +152,8 @@ def check_data(data: str, command: str) -> None:
     from ..messages.bags import SUFFIXES, bags_in, is_bag
 
     path = Path(data)
+    if not data:
+        raise InputError("the path of the data is empty: pass a file or a folder")
     if not path.exists():
         raise InputError(f"{data} does not exist: check the path")
     bags = bags_in(path)
@@ -159,8 +161,8 @@ def check_data(data: str, command: str) -> None:
     if is_lerobot(path) or not is_bag(path) or (not files and kind_of(path) != TABLE):
         if command == "bag":
             raise InputError(
-                f"{data} holds demonstrations and is no ROS bag: use infoatlas-rt keystates, or "
-                "infoatlas-rt curve"
+                f"{data} is no ROS bag: pass one, or use infoatlas-rt keystates or infoatlas-rt "
+                "curve if it holds demonstrations"
             )
     elif bags:
         if command not in ("keystates", "annotate"):

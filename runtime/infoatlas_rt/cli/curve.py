@@ -46,7 +46,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         "lengths differ",
     )
     parser.add_argument(
-        "--points", type=int, default=100, help="moments of the curve in normalised time"
+        "--points",
+        type=int,
+        default=100,
+        help="moments of the curve in normalised time; fewer if trajectories are shorter",
     )
     parser.add_argument(
         "--keep-constant",
@@ -126,10 +129,10 @@ def run(arguments: Namespace) -> None:
         "timing": timing,
     }
     if not write_json(arguments.json, result):
-        _print(result, trajectories, arguments.plot)
+        _print(result, trajectories, arguments)
 
 
-def _print(result: dict[str, Any], trajectories: Any, plot: str | None) -> None:
+def _print(result: dict[str, Any], trajectories: Any, arguments: Namespace) -> None:
     normalised = result["time"] == "normalised"
     time = "{:.3f}" if normalised else "{:.1f}"
     unit = "fraction of the trajectory" if normalised else "steps"
@@ -154,6 +157,12 @@ def _print(result: dict[str, Any], trajectories: Any, plot: str | None) -> None:
         print("Left out, constant within each trajectory:", *(names[i] for i in result["dropped"]))
     for text in result["notes"]:
         print(text)
+    points = len(result["curve"]["position"])
+    if normalised and points < arguments.points:
+        print(
+            f"Points: {points} of {arguments.points}; trajectories are so short that the others "
+            "are the same steps."
+        )
     if result["events"]:
         headers, timing = ["event", "median", "quartiles"], result["timing"]
         for row in timing:
@@ -172,10 +181,10 @@ def _print(result: dict[str, Any], trajectories: Any, plot: str | None) -> None:
             means = [sum(t[k]) / len(t[k]) for t in timing for k in ("distance", "uniform")]
             rows.append(["mean", "", "", *(time.format(mean) for mean in means)])
         table(
-            "The simulator's flags (first time true), no input of the estimator",
+            "Flags in the file (first time true), no input of the estimator",
             headers,
             rows,
         )
         print("Distances; uniform: from as many moments, evenly spaced over the curve.")
-    if plot:
-        print(f"Picture: {plot}")
+    if arguments.plot:
+        print(f"Picture: {arguments.plot}")

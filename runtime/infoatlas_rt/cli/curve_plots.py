@@ -50,7 +50,7 @@ def curve_figure(
     title: str = "",
     lengths: Sequence[int] = (),
 ) -> Figure:
-    """The curve with its noise, its extrema, and the times of the simulator's flags.
+    """The curve with its noise, its extrema, and the times of flags.
 
     Parameters
     ----------
@@ -58,7 +58,8 @@ def curve_figure(
     extrema : sequence of Extremum
         Of that curve.
     events : sequence of FlagTimes
-        Drawn as bands (interquartile range) with a line (median), in the units of the curve.
+        Drawn as bands (interquartile range) with a line (median), in the units of the curve; those
+        after its end are left out.
     title : str
     lengths : sequence of int
         Steps of the trajectories, for the label of the time axis.
@@ -74,13 +75,15 @@ def curve_figure(
     """
     figure = new_figure(10, 5.8)
     main, below = _draw_axes(figure, (6, 1), top=0.775)
+    # Few trajectories reach late steps, so a curve may end before a flag becomes true.
+    events = [event for event in events if event.median <= curve.position[-1]]
     _draw_events(main, events)
     _draw_curve(main, curve.position, curve.mi, curve.noise)
     _draw_extrema(main, extrema, "{:.0f}" if curve.mode == "raw" else "{:.2f}")
     if extrema:
         _draw_legend(figure, 0.872)
     if events:
-        note = "vertical bands: flags of the simulator, first time true (median, quartiles)"
+        note = "vertical bands: flags in the file, first time true (median, quartiles)"
         figure.text(0.975, 0.872, note, color=QUIET, fontsize=9, ha="right", va="center")
 
     below.fill_between(curve.position, curve.samples, step="mid", color=QUIET, alpha=0.35, lw=0)

@@ -41,7 +41,9 @@ def check_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise InputError("a picture needs matplotlib: pip install 'infoatlas-rt[plot]'") from error
+        raise InputError(
+            f"a picture needs matplotlib ({error}): pip install 'infoatlas-rt[plot]'"
+        ) from error
 
 
 def new_figure(width: float, height: float) -> Figure:

@@ -43,7 +43,7 @@ class FlagTimes:
 
 
 def load_flags(path: str | os.PathLike[str]) -> dict[str, NDArray[np.bool_]]:
-    """Boolean arrays [sum] of an .npz: a simulator's flags. Files of other kinds have none."""
+    """Boolean arrays [sum] of an .npz, as simulators write. Files of other kinds have none."""
     path = Path(path)
     if path.suffix != ".npz":
         return {}

@@ -1,4 +1,4 @@
-"""Picture of key states: every trajectory with its key states and the simulator's flags."""
+"""Picture of key states: every trajectory with its key states and the flags in its file."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ def raster_figure(
     best = min(events, key=lambda e: e["found"]["error"], default=None)
     heading = f"{title}: " if title else ""
     heading += f"{count} key states"
-    if best is not None:
+    if best is not None and count:
         heading += f"; {best['name']} found best, {best['found']['error']:.1f} steps off on average"
     note = f"{len(found.steps)} demonstrations, method {found.method}"
     if found.reproduced == found.reproduced:
         note += f", {found.reproduced:.0%} found again by detectors of other demonstrations"
     if events:
-        note += "; black marks: the simulator's flags, which are no input"
+        note += "; black marks: flags in the file, which are no input"
     draw_heading(figure, heading, note)
     return figure
 
@@ -130,10 +130,11 @@ def _draw_raster(
     axes.set_xlabel("step", color=INK, fontsize=10)
     axes.set_ylabel(f"{len(rows)} trajectories", color=INK, fontsize=10)
     style_axes(axes)
-    axes.legend(
-        loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=4, frameon=False, fontsize=8,
-        labelcolor=INK, handletextpad=0.1, columnspacing=1.0, borderpad=0.2,
-    )  # fmt: skip
+    if found.steps.shape[1] or events:
+        axes.legend(
+            loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=4, frameon=False, fontsize=8,
+            labelcolor=INK, handletextpad=0.1, columnspacing=1.0, borderpad=0.2,
+        )  # fmt: skip
 
 
 def _title(found: KeyStates, column: int) -> str:

@@ -1,7 +1,14 @@
 """The command infoatlas-rt: which commands there are, and their exit codes.
 
-Results go to stdout, progress to stderr. Exit codes: 0; 1 for a result that cannot be written; 2
-for wrong usage or input; 3 for a model or a provider that cannot be used; 130 after Ctrl-C.
+Results go to stdout, progress to stderr. Exit codes:
+
+- 0;
+- 1 for a result that cannot be written although its place looked right: a full disk, a reader that
+  is gone;
+- 2 for wrong usage or input. This includes all that is known before anything is computed: a place
+  where nothing can be written, or a package that is not installed;
+- 3 for a model or a provider that cannot be used;
+- 130 after Ctrl-C.
 
 A command is a module with HELP (one line), `add_arguments(parser)` and `run(arguments)`, which
 raises errors of `infoatlas_rt.errors`. Packages add commands as entry points of the group
@@ -57,6 +64,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(error, 1)
     except InfoAtlasError as error:
         return _fail(error, 3)
+    except ModuleNotFoundError as error:  # those that are known name their extra
+        if (error.name or "").partition(".")[0] == __package__.partition(".")[0]:
+            raise  # a fault of this package
+        return _fail(f"{error}: install that package in this environment ({sys.prefix})", 2)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130

@@ -137,7 +137,8 @@ def mi_curve(
         recordings. Pairs are `lag` original steps apart either way. "auto": "raw" if all
         trajectories have the same length.
     points : int
-        T in normalised time.
+        T in normalised time; fewer where trajectories are so short that neighbouring moments are
+        the same step in each of them.
     drop_constant : bool
         Leave out coordinates that are constant within every trajectory (goals, sizes): they are
         copies of their own past by construction, at every moment alike.
@@ -169,10 +170,14 @@ def mi_curve(
     least = estimator.model_file.n_min
     enough = int((lengths > reach).sum())
     if enough < least:
+        way_out = f"pass a smaller lag or history (their median is {int(np.median(lengths))} steps)"
+        if len(lengths) < least:
+            way_out = "record more of them, or read one robot's stream with OnlineEstimator"
+        elif reach == 1:
+            way_out = "record longer ones"
         raise InputError(
-            f"{enough} trajectories are longer than {reach} steps, but model "
-            f"{estimator.model_file.name} needs {least} samples at each moment: record more of "
-            "them, or read one robot's stream with OnlineEstimator"
+            f"{enough} of {len(lengths)} trajectories are longer than {reach} steps, but model "
+            f"{estimator.model_file.name} needs {least} samples at each moment: {way_out}"
         )
     dropped: tuple[int, ...] = ()
     if drop_constant:
@@ -191,6 +196,9 @@ def mi_curve(
         moments = np.linspace(0, 1, points)
         present = lengths[lengths > reach]
         step = reach + np.rint(moments[:, None] * (present - 1 - reach))
+        # Where all trajectories are shorter than `points`, neighbouring moments can be one step.
+        new = np.r_[True, (step[1:] != step[:-1]).any(axis=1)]
+        moments, step = moments[new], step[new]
         position = (step / (present - 1)).mean(axis=1)
     members: list[NDArray[np.int64]] = []  # trajectories of each point
 

@@ -117,10 +117,11 @@ class ExtremumDetector:
             raise InputError(f"kinds is {kinds!r}: use some of {', '.join(KINDS)}, as a list")
         self.kinds = frozenset(names)
         if not 0 < as_number(z, "z") < math.inf:
-            raise InputError(f"z is {z!r}, but has to be above 0 (3.5 unless given)")
+            raise InputError(f"z is {z!r}, but has to be finite and above 0 (3.5 unless given)")
         if not 0 < as_number(delay, "delay") < math.inf:
             raise InputError(
-                f"delay is {delay!r}, but has to be above 0, in the unit of the stamps (2 seconds)"
+                f"delay is {delay!r}, but has to be finite and above 0, in the unit of the stamps "
+                "(2 seconds)"
             )
         self.z, self.delay = float(z), float(delay)
         self.period, self._span = self.delay / POINTS, self.delay / 5

@@ -171,6 +171,8 @@ class Critic:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Critic:
         """Read a file of `save`; InputError if it is no such file."""
+        if not os.path.exists(path):
+            raise InputError(f"{os.fspath(path)} does not exist: check the path")
         try:
             with np.load(path, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
@@ -264,7 +266,7 @@ def start_session(content: bytes) -> Any:
         import onnxruntime
     except ImportError as error:
         raise ProviderError(
-            "ONNX Runtime is not installed: pip install 'infoatlas-rt[cpu]'"
+            f"ONNX Runtime cannot be imported ({error}): pip install 'infoatlas-rt[cpu]'"
         ) from error
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1

@@ -278,6 +278,11 @@ def _shuffle(n: int, shifts: int, seed: int) -> tuple[NDArray[np.int64], ...]:
     return order, place, offsets
 
 
+def largest_group(n: int) -> int:
+    """Samples that a group of n samples may have, so that `LEAST_SHIFTS` shifts are left."""
+    return (n + 1 - LEAST_SHIFTS) // 2
+
+
 def _shuffle_groups(
     groups: NDArray[np.int64], shifts: int, seed: int
 ) -> tuple[NDArray[np.int64], ...]:
@@ -288,10 +293,10 @@ def _shuffle_groups(
     """
     n, largest = len(groups), int(np.bincount(groups).max())
     allowed = n - 2 * largest + 1
-    if allowed < LEAST_SHIFTS:
+    if largest > largest_group(n):
         raise InputError(
             f"the largest group has {largest} of {n} samples, and samples of different groups can "
-            f"be paired up to {(n + 1 - LEAST_SHIFTS) // 2}: leave some of its samples out, "
+            f"be paired up to {largest_group(n)}: leave some of its samples out, "
             "collect more groups, or leave out groups if the samples are independent"
         )
     rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(3)[2])

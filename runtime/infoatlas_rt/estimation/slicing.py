@@ -102,14 +102,21 @@ def plan(
         if not sliced and d > dim:
             raise InputError(
                 f"{name} has {d} coordinates, and the model takes {dim}: "
-                f"slice it too (sides='both', with k <= {dim})"
+                f"slice it too (sides='both', with k <= {min(dx, dy, dim)})"
             )
         if sliced and width > d:
             given = f"k={k}" if k is not None else f"slices of the model's width ({dim})"
+            ways = [f"pass k <= {d}"]
+            other, beside = (dy, "y") if name == "x" else (dx, "x")
+            if d <= dim and other >= width:
+                ways.append(f"slice the other side alone (sides='{beside}')")
+            if k is not None and sides == "auto":
+                ways.append("leave out k, so that small sides are not sliced")
+            elif sides != "auto":
+                ways.append("leave out sides, so that small sides are not sliced")
             raise InputError(
-                f"{given} cannot be taken from {name}, which has {d} coordinates: pass k <= {d}, "
-                "slice the other side alone with sides='x' or sides='y', "
-                "or leave out k, so that small sides are not sliced"
+                f"{given} cannot be taken from {name}, which has {d} coordinates: "
+                f"{', or '.join(ways)}"
             )
         if sliced and count * d * width > LARGEST:
             raise InputError(

@@ -63,21 +63,46 @@ def as_reals(values: Any, name: str) -> Reals:
             array = objects if objects.shape == array.shape else array
     except Exception as error:  # whatever the __array__ of a foreign type raises
         raise InputError(
-            f"{name} ({type(values).__name__}) cannot be read as a NumPy array: {error}"
+            f"{name} ({type(values).__name__}) cannot be read as a NumPy array ({error}): pass an "
+            "array of real numbers, with rows of one length"
         ) from error
     if array.dtype == object and all(isinstance(v, _NUMBERS) for v in array.flat):
         reals = _split_objects(array, name)
     elif array.dtype.kind in "buif":
         reals = _split(array)
     else:
-        raise InputError(
-            f"{name} has dtype {array.dtype}, but only real numbers can be used: "
-            "convert it to a float array first (for complex data, stack real and imaginary parts)"
-        )
+        raise InputError(f"{name} {_no_numbers(array)}")
     high, low = reals
     if mask is not None:
         high = np.where(mask, np.nan, high)
     return Reals(high, low if low is not None and low.any() else None)
+
+
+def _no_numbers(array: NDArray[Any]) -> str:
+    """What an array holds in place of real numbers, and what to do."""
+    kind, entry, at = str(array.dtype.kind), None, ""
+    if kind == "O":
+        where, entry = next(
+            (i, entry) for i, entry in np.ndenumerate(array) if not isinstance(entry, _NUMBERS)
+        )
+        kind = {complex: "c", str: "U", bytes: "S"}.get(type(entry), "O")
+        at = f" at index {list(where)}" if where else ""
+    elif kind in "US":
+        entry = array.flat[0].item() if array.size else ""
+    if kind == "c":
+        return f"is complex{at}: stack its real and imaginary parts as coordinates"
+    if kind in "US":
+        return f"holds text, as {entry!r}{at}: convert it to floats, or leave it out"
+    if kind in "mM":
+        return f"holds times ({array.dtype}): pass seconds since the first, as floats"
+    if array.dtype.names:
+        return f"has named fields ({', '.join(array.dtype.names)}): stack them as coordinates"
+    if entry is None and at:
+        return f"holds None{at}: remove it, or pass a number"
+    if at:
+        return f"holds no real number{at} but {type(entry).__name__}: convert it to a float"
+    what = "None" if entry is None else f"of the type {type(entry).__name__}"
+    return f"is {what}: pass an array of real numbers"
 
 
 def merge(reals: Reals) -> NDArray[np.float64]:

@@ -39,7 +39,7 @@ def as_samples(values: Any, name: str) -> NDArray[np.float64]:
         Not an array of real numbers, more than two dimensions, empty, masked, NaN or infinite.
     """
     if has_mask(values):
-        raise InputError(f"{name} has masked entries: remove those pairs from x and y")
+        raise InputError(f"{name} has masked entries: {_without(name)}")
     high, low = as_reals(values, name)
     if high.ndim == 1:
         high, low = high[:, None], None if low is None else low[:, None]
@@ -70,9 +70,13 @@ def as_gpu_samples(values: Array, name: str) -> Array:
     if getattr(values, "requires_grad", False):
         raise InputError(f"{name} requires gradients, and none are computed: pass {name}.detach()")
     if not xp.isdtype(values.dtype, ("bool", "integral", "real floating")):
+        way_out = (
+            "stack its real and imaginary parts as coordinates"
+            if xp.isdtype(values.dtype, "complex floating")
+            else "convert it to floats"
+        )
         raise InputError(
-            f"{name} has dtype {values.dtype}, but only real numbers can be used: "
-            "convert it to a float array first (for complex data, stack real and imaginary parts)"
+            f"{name} has dtype {values.dtype}, but only real numbers can be used: {way_out}"
         )
     if str(getattr(values, "layout", "torch.strided")) != "torch.strided":
         raise InputError(f"{name} has layout {values.layout}: pass {name}.to_dense()")
@@ -85,13 +89,16 @@ def as_gpu_samples(values: Array, name: str) -> Array:
 def _check_samples(samples: Array, values: Any, name: str) -> None:
     """Raise InputError unless samples, read from `values`, are [n, d], finite and not empty."""
     shape = tuple(samples.shape)
+    if not shape:
+        raise InputError(f"{name} is one number, but samples are [n] or [n, d]: pass an array")
     if len(shape) != 2:
         raise InputError(
             f"{name} has shape {shape}, but samples are [n] or [n, d]: "
             "call once for each data set, or flatten the trailing axes into coordinates"
         )
     if 0 in shape:
-        raise InputError(f"{name} is empty (shape {shape}): pass at least one coordinate")
+        lacking = "coordinate" if shape[0] else "sample"
+        raise InputError(f"{name} is empty (shape {shape}): pass at least one {lacking}")
     xp = array_namespace(samples)
     finite = xp.isfinite(samples)
     if not xp.all(finite):
@@ -99,8 +106,15 @@ def _check_samples(samples: Array, values: Any, name: str) -> None:
         raise InputError(
             f"{name} has {int(xp.sum(xp.isnan(samples)))} NaN and "
             f"{int(xp.sum(xp.isinf(samples)))} infinite values, the first at sample {row}, "
-            f"coordinate {column_label(values, column)}: remove those pairs from x and y"
+            f"coordinate {column_label(values, column)}: {_without(name)}"
         )
+
+
+def _without(name: str) -> str:
+    """What to do about missing values."""
+    if name in ("x", "y"):
+        return "remove those pairs from x and y"
+    return "cut those steps off, fill them, or leave it out"
 
 
 def as_resolution(value: Any, d: int | None, name: str) -> NDArray[np.float64] | None:

@@ -31,7 +31,7 @@ from ..inputs.checks import as_count, as_rate, as_resolution
 from ..inputs.trajectories import Trajectories, as_trajectories
 from . import pointwise
 from .changes import fit_changes
-from .coordinates import columns_of, read_coordinates
+from .coordinates import Coordinates, as_ignored, columns_of, read_coordinates
 from .detector import COORDINATES
 from .events import NEAR, Candidates, find_candidates, group, interleave, repeated_kinds
 from .labels import as_labels, spread_labels
@@ -39,7 +39,7 @@ from .quality import assess
 from .recordings import Recordings
 from .reproduction import has_bursts, phases_reproduced, steps_reproduced
 from .result import METHODS, KeyStates
-from .segmentation import SHORTEST, SPANS, ranked_cuts
+from .segmentation import SHORTEST, SPANS, motion_scores, ranked_cuts
 from .steps import Steps, empty_steps
 from .timing import Timing, choose_timing
 
@@ -111,8 +111,9 @@ def discover_keystates(
     Raises
     ------
     InputError
-        No trajectories, different numbers of coordinates, values that are not finite, constant
-        coordinates alone, labels of steps that do not exist, or settings out of range.
+        No trajectories, different numbers of coordinates, values that are not finite, no
+        coordinate that moves unevenly, trajectories shorter than a working step, labels of steps
+        that do not exist, or settings out of range.
     """
     lag = as_count(lag, "lag", 1)
     if not isinstance(method, str) or method not in METHODS:
@@ -132,10 +133,15 @@ def discover_keystates(
     )
     notes = (*trajectories.notes, *coordinates.notes)
     if not coordinates.names:
-        raise InputError(
-            "all coordinates are constant in these trajectories: record states that move"
-        )
+        raise InputError(_nothing_left(coordinates, as_ignored(ignore, trajectories.names, width)))
     timing = choose_timing(states, rate, stride)
+    shortest = int(trajectories.lengths.argmin())
+    if trajectories.lengths[shortest] < timing.stride:
+        way_out = ", or pass a smaller stride" if stride else f", or check the rate ({rate})"
+        raise InputError(
+            f"trajectory {shortest} has {trajectories.lengths[shortest]} steps, and a working step "
+            f"is {timing.stride} of them: leave it out{way_out if stride or rate else ''}"
+        )
     working = [timing.average(s) for s in states]
     changes = fit_changes(working, timing, coordinates.scale, coordinates.rest)
     recordings = Recordings(coordinates, changes, working, lag)
@@ -148,10 +154,16 @@ def discover_keystates(
     elif method == "pointwise":
         apart = lag * timing.stride
         for i, s in enumerate(raw):
-            if len(s) < 3 * apart + (count + 1) * SHORTEST:
+            needed = 3 * apart + (count + 1) * SHORTEST
+            if len(s) < needed:
+                ways = ["leave it out"]
+                if count > 1 and len(s) >= 3 * apart + 2 * SHORTEST:
+                    ways.append("ask for fewer key states")
+                if lag > 1 and len(s) >= 3 * timing.stride + (count + 1) * SHORTEST:
+                    ways.append("pass a smaller lag")
                 raise InputError(
-                    f"trajectory {i} has {len(s)} steps, and {count} key states need "
-                    f"{3 * apart + (count + 1) * SHORTEST}: leave it out, or pass a smaller k"
+                    f"trajectory {i} has {len(s)} steps, and k={count} at lag {lag} (working steps "
+                    f"of {timing.stride}) needs {needed}: {', or '.join(ways)}"
                 )
         steps, local, depth = pointwise.discover(
             raw, k=count, lag=apart, estimator=estimator, executor=executor
@@ -169,10 +181,7 @@ def discover_keystates(
     if k == "auto" and method in ("auto", "events", "phase"):
         found = found.strongest(DOMINANT if evident else np.inf)
     if found.steps.shape[1] < count and k != "auto" and method == "phase":
-        notes += (
-            f"{found.steps.shape[1]} boundaries of phases fit into these demonstrations, and k is "
-            f"{count}: some demonstrations have no room for more.",
-        )
+        notes += (_no_more_phases(recordings, found.steps.shape[1], count),)
     found = found.in_time(trajectories.lengths)
     reached = _working(found, timing, recordings.lengths)
     return KeyStates(
@@ -191,6 +200,48 @@ def discover_keystates(
         states=tuple(raw),
         resolution=resolution,
         recordings=recordings,
+    )
+
+
+def _nothing_left(coordinates: Coordinates, ignored: NDArray[np.bool_]) -> str:
+    """Why no coordinate of the demonstrations is left, and what to do."""
+    if len(coordinates.constant) == coordinates.width:
+        return f"all {coordinates.width} coordinates are constant: record states that move"
+    even = len(set(coordinates.left_out) - set(np.flatnonzero(ignored).tolist()))
+    counts = (
+        (len(coordinates.constant), "constant"),
+        (even, "rising evenly, as clocks do"),
+        (int(ignored.sum()), "ignored"),
+    )
+    why = ", ".join(f"{count} {what}" for count, what in counts if count)
+    ways = ["record states that move"]
+    if even:
+        ways.insert(0, "record motion that changes its speed")
+    if ignored.any():
+        ways.insert(0, "ignore fewer columns")
+    return f"no coordinate is left of {coordinates.width} ({why}): {', or '.join(ways)}"
+
+
+def _no_more_phases(recordings: Recordings, made: int, count: int) -> str:
+    """Why there are fewer boundaries of phases than were asked for, and what to do."""
+    some = f"{made} of {count} boundaries of phases were found"
+    states, lag, rest = _bursting(recordings)
+    if not motion_scores(states, lag, rest).shape[1]:
+        return f"{some}: every increment is below the resolution. Pass a smaller one, or none."
+    rows = recordings.lengths - max(SPANS) * recordings.lag
+    short = int(rows.argmin())
+    if rows[short] < 4 * SHORTEST * (made + 1):  # twice what phases of one length need
+        return (
+            f"{some}: demonstration {short} has {recordings.lengths[short]} working steps of "
+            f"{recordings.timing.stride}, which leave no room for more. Leave short demonstrations "
+            "out, or use method='events'."
+        )
+    # Each demonstration has a phase with room, and it is not the same phase in all of them.
+    return (
+        f"{some}: no phase is long enough in every demonstration to be divided, for the boundaries "
+        "lie early in some demonstrations and late in others. They separate demonstrations "
+        "(operators, ways of doing the task), not moments. Use method='events', or pass the "
+        "demonstrations of one operator at a time."
     )
 
 
@@ -228,7 +279,10 @@ def _events(
     if gripper:
         kept = [bool(set(source) & set(gripper)) for source in recordings.coordinates.sources]
         if not changes.burst[kept].any():
-            raise InputError(f"gripper is {gripper!r}, and it does not move: name its columns")
+            raise InputError(
+                f"gripper is {gripper!r}, and these columns are ignored, constant or of one speed: "
+                "name columns whose motion begins or ends"
+            )
         changes = replace(changes, burst=np.where(kept, changes.burst, 0.0))
         with_phases = False
     candidates = find_candidates(changes, states, executor)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..estimation.estimator import Estimator
 from ..estimation.parallel import run_jobs
+from ..estimation.prepare import largest_group
 from .pointwise import local_information
 from .segmentation import SHRINKAGE, increments, rest_limits
 from .small_samples import gaussian_information
@@ -40,14 +41,16 @@ class Information:
     keystate : int
         Column of `KeyStates.steps`.
     local : float
-        Local information of the step with its past, mean over trajectories, nats. Low values mark
-        steps that the past does not determine. NaN if there are too few steps for the model.
+        Local information of the step with its past, mean over trajectories that are longer than
+        two lags, nats. Low values mark steps that the past does not determine. NaN if there are too
+        few steps for the model.
     percentile : float
         Share of the steps of a trajectory with less local information, 0 to 100, mean over
         trajectories.
     before, after : float
         Sliced I(s_t; s_t-lag) over the steps up to it from the key state before it, and from it
-        to the next one, nats. NaN if those are too few.
+        to the next one, nats. NaN if those are too few, or if nearly half of them are of one
+        trajectory.
     before_stderr, after_stderr : float
     """
 
@@ -76,7 +79,8 @@ class GroupChange:
     change : {"made", "broken", "unchanged", "unknown"}
         "made": the information after it is above 0 by 1.645 standard errors, the information
         before it is not, and the difference exceeds 1.645 of its standard errors. "broken": the
-        reverse. "unknown": an estimate is NaN, for there are too few steps.
+        reverse. "unknown": an estimate is NaN, for there are too few steps, or nearly half of them
+        are of one trajectory.
     """
 
     keystate: int
@@ -121,10 +125,8 @@ def information(
     """Information at the key states `steps` [N, K]; arguments are fields of `KeyStates`."""
     if estimator is None:
         estimator = Estimator(slices=SLICES)
-    if local is None and sum(len(s) - 2 * lag for s in states) >= estimator.model_file.n_min:
-        local = tuple(local_information(states, estimator, lag, executor))
-    if local is None:  # too few pairs for the model
-        local = tuple(np.full(len(s), np.nan) for s in states)
+    if local is None:
+        local = _local(states, estimator, lag, executor)
     # Constant coordinates (goals, sizes) are copies of their own past.
     varying = np.any([(s[1:] != s[:-1]).any(axis=0) for s in states], axis=0)
     reduced = [s[:, varying] for s in states]
@@ -137,18 +139,37 @@ def information(
     found = []
     for column, (before, after) in enumerate(keys):
         own = [(local[i], step) for i, step in _of_column(steps, column)]
-        at = [curve[step] for curve, step in own]
-        below = [np.nan if np.isnan(curve[step]) else (curve < curve[step]).mean()
-                 for curve, step in own]  # fmt: skip
+        known = [(curve, step) for curve, step in own if not np.isnan(curve[step])]
+        at = [curve[step] for curve, step in known]
+        below = [(curve < curve[step]).mean() for curve, step in known]
         found.append(
             Information(
                 column,
-                float(np.mean(at)),
-                100 * float(np.mean(below)),
+                float(np.mean(at)) if at else np.nan,
+                100 * float(np.mean(below)) if at else np.nan,
                 *estimates[before],
                 *estimates[after],
             )
         )
+    return found
+
+
+def _local(
+    states: Sequence[Float], estimator: Estimator, lag: int, executor: Executor | None
+) -> list[Float]:
+    """Local information of each step; NaN in trajectories that are too short for two lags.
+
+    NaN everywhere if there are too few pairs for the model, or if no coordinate moves in more than
+    0.2% of the steps.
+    """
+    found = [np.full(len(s), np.nan) for s in states]
+    long = [i for i, s in enumerate(states) if len(s) > 2 * lag]
+    chosen = [states[i] for i in long]
+    pairs = sum(len(s) - 2 * lag for s in chosen)
+    if pairs >= estimator.model_file.n_min and rest_limits(chosen).any():
+        own = local_information(chosen, estimator, lag, executor)
+        for i, values in zip(long, own, strict=True):
+            found[i] = values
     return found
 
 
@@ -191,7 +212,8 @@ def coordinate_changes(
 ) -> list[CoordinateChange]:
     """The coordinates whose motion changes most at each of the key states `steps` [N, K]."""
     pooled = np.concatenate([s[lag:] - s[:-lag] for s in states])
-    scale = pooled.std(axis=0)
+    # All trajectories may be shorter than the lag.
+    scale = pooled.std(axis=0) if len(pooled) else np.zeros(pooled.shape[1])
     moving = np.flatnonzero(scale > 0)
     keys, sides = _sides(states, steps, lag, most=None)
     moments = []
@@ -279,11 +301,17 @@ def _labels(rows: Sequence[tuple[int, NDArray[np.int64]]]) -> NDArray[np.int64]:
 def _estimate(
     estimator: Estimator, x: Float, y: Float, labels: NDArray[np.int64]
 ) -> tuple[float, float]:
-    """Information and standard error; the Gaussian form if there are too few for the model."""
+    """Information and standard error; the Gaussian form if there are too few for the model.
+
+    NaN if one trajectory has so many of the samples that few can be paired with others.
+    """
     if len(x) < estimator.model_file.n_min:
         return gaussian_information(x, y, labels) if len(x) else (float("nan"), float("nan"))
     # Steps of one trajectory are not independent. A group has fewer than half of the samples.
-    several = np.bincount(labels).max() < len(labels) / 2
+    largest = int(np.bincount(labels).max())
+    several = largest < len(labels) / 2
+    if several and largest > largest_group(len(labels)):
+        return float("nan"), float("nan")
     found = estimator.estimate_checked(
         np.ascontiguousarray(x),  # selected columns are not contiguous
         np.ascontiguousarray(y),

@@ -84,7 +84,8 @@ def discover(
     if shortest < k + 2:
         raise InputError(
             f"the shortest trajectory has {shortest} steps, and {k} key states between its first "
-            f"and last step take {k + 2}: pass a smaller k, or leave that trajectory out"
+            f"and last step take {k + 2}: "
+            f"{'ask for fewer, or ' if k > 1 and shortest > 2 else ''}leave that trajectory out"
         )
     local = local_information(states, estimator, lag, executor)
     curves = [smooth(values, lag) for values in local]
@@ -127,13 +128,21 @@ def local_information(
     if shortest <= 2 * lag:
         raise InputError(
             f"the shortest of {len(lengths)} trajectories has {shortest} steps, and lag {lag} "
-            f"takes {2 * lag + 1}: pass a smaller lag, or leave that trajectory out"
+            f"takes {2 * lag + 1}: "
+            f"{'pass a smaller lag, or ' if lag > 1 and shortest > 2 else ''}leave that trajectory "
+            "out"
         )
     limits = rest_limits(trajectories)
     columns = np.flatnonzero(limits > 0)
     if len(columns) == 0:
+        if not any(np.ptp(states, axis=0).any() for states in trajectories):
+            raise InputError(
+                f"all {len(limits)} coordinates are constant within every trajectory: record "
+                "states that move"
+            )
         raise InputError(
-            "all coordinates are constant in these trajectories: record states that move"
+            f"each of {len(limits)} coordinates has one value in 99.8% of the steps: use "
+            "method='events', or record states that move for longer"
         )
     if estimator is None:
         estimator = Estimator(k=min(K_SLICE, len(columns)), slices=SLICES)

@@ -202,7 +202,10 @@ def ranked_cuts(
     """
     reach = max(SPANS) * lag
     lengths = np.array([len(s) - reach for s in states])
-    segmentation = Segmentation(motion_scores(states, lag, rest), lengths, reach)
+    scores = motion_scores(states, lag, rest)
+    if not scores.shape[1]:  # every increment is rest
+        return np.zeros((len(states), 0), np.int64), np.zeros(0)
+    segmentation = Segmentation(scores, lengths, reach)
     while len(segmentation.cuts) < max(count, PROPOSALS) and segmentation.next_gain > -np.inf:
         segmentation.cut()
     strength = np.array(segmentation.strength)

@@ -17,7 +17,7 @@ def require_pandas() -> Any:
     try:
         import pandas  # type: ignore[import-untyped]
     except ImportError as error:
-        raise InputError("table() needs pandas: pip install pandas") from error
+        raise InputError(f"table() needs pandas ({error}): pip install pandas") from error
     return pandas
 
 

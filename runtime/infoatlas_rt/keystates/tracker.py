@@ -159,6 +159,8 @@ class KeyStateTracker:
                 f"state has the coordinates {names}, and the key states were found with {own}: "
                 "pass the same ones in the same order"
             )
+        if state is None:
+            raise InputError("state is None: pass the coordinates of a step, or nothing at all")
         given = np.atleast_1d(np.asarray(state))
         if given.shape != (self._width,):
             raise InputError(

@@ -90,10 +90,11 @@ class CouplingDetector:
     ) -> None:
         if not 0 <= leave <= enter < np.inf:
             raise InputError(
-                f"leave is {leave!r} and enter {enter!r}, but 0 <= leave <= enter is needed"
+                f"leave is {leave!r} and enter {enter!r}, but 0 <= leave <= enter is needed, "
+                "both finite"
             )
         if not 0 <= z < np.inf:
-            raise InputError(f"z is {z!r}, but has to be 0 or more ({Z} unless given)")
+            raise InputError(f"z is {z!r}, but has to be finite, 0 or more ({Z} unless given)")
         self.estimator = as_estimator(estimator)
         self.enter, self.leave, self.z = float(enter), float(leave), float(z)
         self._motions = _Motions(resolution, self.estimator.seed)

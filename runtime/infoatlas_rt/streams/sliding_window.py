@@ -87,7 +87,7 @@ class SlidingWindow:
         lag_seconds = None if lag_seconds is None else as_seconds(lag_seconds, "lag_seconds")
         tolerance = None if tolerance is None else as_seconds(tolerance, "tolerance")
         if tolerance is not None and lag_seconds is None:
-            raise InputError("tolerance is for lag_seconds: give both, or neither")
+            raise InputError("tolerance is for lag_seconds: pass that too, or leave it out")
         if lag_seconds is not None and not self.lag:
             raise InputError("lag_seconds is what lag steps last: let lag be at least 1, not 0")
         self.lag_seconds, self.reset_after = lag_seconds, as_seconds(reset_after, "reset_after")

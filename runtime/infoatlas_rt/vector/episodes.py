@@ -123,7 +123,9 @@ class VectorEpisodes(ABC):
         """
         ended = to_numpy(done)
         if ended.shape != (self.envs,) or not np.isin(ended, (0, 1)).all():
-            raise InputError(f"done has shape {ended.shape}: pass booleans [{self.envs}]")
+            raise InputError(
+                f"done has shape {ended.shape}, dtype {ended.dtype}: pass booleans [{self.envs}]"
+            )
         ended = ended.astype(bool)
         now, last = to_numpy(obs), None
         if final_observation is None:

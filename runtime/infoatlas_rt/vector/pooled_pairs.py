@@ -75,7 +75,10 @@ class PooledPairs:
             raise InputError(f"states have shape {now.shape}: pass numbers [{self.envs}, d]")
         flags = np.zeros(self.envs) if done is None else as_reals(done, "done").high
         if flags.shape != (self.envs,) or not np.isin(flags, (0, 1)).all():
-            raise InputError(f"done has shape {flags.shape}: pass booleans [{self.envs}]")
+            raise InputError(
+                f"done has shape {flags.shape}, from {flags.min(initial=np.inf):g} to "
+                f"{flags.max(initial=-np.inf):g}: pass booleans [{self.envs}]"
+            )
         ended = flags == 1
         if self._states is None:
             self._states = Ring(self._reach, *now.shape), Ring(self._reach, *now.shape)

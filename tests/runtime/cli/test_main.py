@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -166,6 +167,59 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     assert f"{first['information']['local']:.1f} nats (" in drawn
 
 
+def test_pictures_speak_of_what_is_drawn(capsys, tmp_path, figures):
+    """No flags, no marks; no key states, none found best; a flag after the end of the curve."""
+    rng = np.random.default_rng(0)
+    arrays = {"states": rng.standard_normal((240, 3)), "lengths": np.full(6, 40)}
+    for name, flag in (("plain", None), ("flags", np.arange(240) % 40 > 20)):
+        file, picture = str(tmp_path / f"{name}.npz"), str(tmp_path / f"{name}.png")
+        np.savez(file, **arrays, **({} if flag is None else {"done": flag}))
+        for command in ("keystates", "annotate"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                options = [*QUICK, "--count", "auto", "--plot", picture]
+                assert main.main([command, file, *options]) == 0
+        raster, annotated = (" ".join(t.get_text() for t in f.texts) for f in figures[-2:])
+        assert raster.startswith(f"{name}: 0 key states {len(arrays['lengths'])} demonstrations")
+        assert ("black marks: flags in the file" in raster) == (name == "flags")
+        assert "simulator" not in raster and "vertical lines" not in annotated
+        legend = figures[-2].axes[0].get_legend()
+        marks = [] if legend is None else [t.get_text() for t in legend.texts]
+        assert marks == (["truth: done"] if name == "flags" else [])
+
+
+def test_flags_after_the_end_of_a_curve_are_not_drawn(capsys, tmp_path, figures):
+    """Raw steps: a curve ends where too few trajectories go on."""
+    rng = np.random.default_rng(0)
+    lengths = np.r_[np.full(40, 12), np.full(10, 40)]
+    place = np.concatenate([np.arange(n) for n in lengths])
+    states = rng.standard_normal((len(place), 3)).cumsum(axis=0)
+    flags = {"late": place >= 30, "early": place >= 6}
+    for names in (("late",), ("late", "early")):
+        np.savez(tmp_path / "a.npz", states=states, lengths=lengths, **{n: flags[n] for n in names})
+        command = ["curve", str(tmp_path / "a.npz"), *QUICK, "--time", "raw"]
+        assert main.main([*command, "--plot", str(tmp_path / "a.png")]) == 0
+        found = set(words(figures[-1].axes[0]))
+        assert "late" not in found and ("early" in found) == ("early" in names)
+        noted = any("flags in the file" in t.get_text() for t in figures[-1].texts)
+        assert noted == ("early" in names)
+    assert "late" in capsys.readouterr().out  # the table has it
+
+
+def test_normalised_curves_of_short_trajectories_have_fewer_points(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    lengths = np.r_[np.full(30, 6), np.full(10, 7)]
+    states = rng.standard_normal((lengths.sum(), 2)).cumsum(axis=0)
+    np.savez(tmp_path / "a.npz", states=states, lengths=lengths)
+    command = ["curve", str(tmp_path / "a.npz"), *QUICK, "--json", str(tmp_path / "a.json")]
+    assert main.main(command) == 0
+    assert "Points: 8 of 100; trajectories are so short" in capsys.readouterr().out
+    position = json.loads((tmp_path / "a.json").read_text())["curve"]["position"]
+    assert len(position) == 8 and (np.diff(position) > 0).all() and position[-1] == 1
+    assert main.main([*command, "--points", "4"]) == 0
+    assert "Points" not in capsys.readouterr().out
+
+
 def test_keystates_by_the_model(thirty, capsys):
     command = ["keystates", str(thirty), *QUICK, "--method", "pointwise", "--count", "3", "--json"]
     assert main.main(command) == 0
@@ -255,7 +309,7 @@ def test_raw_steps_and_no_flags(capsys, tmp_path, figures):
     command = ["curve", str(tmp_path / "a.npz"), *CURVE, "--k", "2", "--plot", str(picture)]
     assert main.main(command) == 0
     text = capsys.readouterr().out
-    assert "(times: steps)" in text and "simulator" not in text
+    assert "(times: steps)" in text and "Flags in the file" not in text
     assert picture.read_text().lstrip().startswith("<?xml")
     ((main_axes, below),) = (figure.axes for figure in figures)
     assert below.get_xlabel() == "step"
@@ -323,6 +377,12 @@ def test_info(capsys):
         ),
         (["keystates", str(PICKCUBE), "--json", "none/a.json"], 2, "its folder is missing"),
         (["keystates", str(PICKCUBE), "--sides", "z"], 2, "sides is 'z'"),
+        (["keystates", str(PICKCUBE), "--save", "."], 2, ". cannot be written (it is a folder)"),
+        (["keystates", str(PICKCUBE), "--json", "."], 2, ". cannot be written (it is a folder)"),
+        (["annotate", str(PICKCUBE), "--out", "."], 2, ". exists: choose a name that does not"),
+        (["build", "edge", "--out", "none/a.engine"], 2, "its folder is missing"),
+        (["keystates", ""], 2, "the path of the data is empty"),
+        (["bag", str(PICKCUBE)], 2, "is no ROS bag: pass one, or use infoatlas-rt keystates"),
         (["test", "no.npy", "no.npy", "--plot", ""], 2, "end its name in one of"),
         (["bench", "--duration", "0"], 2, "duration is 0.0"),
         (["bench", "--samples", "3"], 2, "3 samples are fewer"),
@@ -384,6 +444,20 @@ def test_missing_extras_are_named(monkeypatch, capsys, tmp_path):
         assert "pip install 'infoatlas-rt[export]'" in error and error.count("\n") == 1
     assert main.main(["info"]) == 0
     assert "n_min" in capsys.readouterr().out
+
+
+def test_a_missing_package_that_nothing_foresaw(monkeypatch, capsys):
+    def load(name):
+        raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
+
+    monkeypatch.setattr("infoatlas_rt.models.model_file.load", load)
+    missing = "numpy_extra.part"
+    assert main.main(["info"]) == 2
+    error = capsys.readouterr().err
+    assert f"No module named {missing!r}: install that package in this environment" in error
+    missing = "infoatlas_rt.absent"  # a fault of this package is no advice to install anything
+    with pytest.raises(ModuleNotFoundError):
+        main.main(["info"])
 
 
 def test_on_a_terminal(monkeypatch, capsys):

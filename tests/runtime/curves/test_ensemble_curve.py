@@ -73,8 +73,9 @@ def test_coordinates_that_are_constant_within_trajectories_are_left_out():
 @pytest.mark.parametrize(
     ("lengths", "options", "message"),
     [
-        ([20] * 7, {}, "7 trajectories are longer than 2 steps, but model recording needs 8"),
-        ([20] * 7 + [2] * 9, {}, "7 trajectories are longer than 2 steps"),
+        ([20] * 7, {}, "7 of 7 trajectories are longer than 2 steps.*needs 8.*record more of them"),
+        ([20] * 7 + [2] * 9, {}, "7 of 16 trajectories.*pass a smaller lag.*median is 2 steps"),
+        ([1] * 9, {"lag": 1}, "0 of 9 trajectories are longer than 1 steps.*record longer ones"),
         ([20] * 9, {"mode": "warped"}, "mode is 'warped'"),
         ([20] * 9, {"points": 1}, "points is 1"),
         ([20] * 9, {"lag": 0}, "lag is 0"),

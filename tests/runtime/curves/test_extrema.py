@@ -280,6 +280,8 @@ def new():
         (lambda: ExtremumDetector(kinds=3, delay=1), "kinds is 3"),
         (lambda: ExtremumDetector(kinds=np.array("maximum"), delay=1), "kinds is array"),
         (lambda: ExtremumDetector(z="3", delay=1), "z is '3'"),
+        (lambda: ExtremumDetector(z=np.inf, delay=1), "z is inf, but has to be finite"),
+        (lambda: ExtremumDetector(delay=np.inf), "delay is inf, but has to be finite"),
         (lambda: new().update(1, influence=[0, 1], samples=[1]), "pass as many"),
     ],
 )

@@ -96,25 +96,34 @@ def test_too_many(estimator):
 
 
 @pytest.mark.parametrize(
-    "values",
+    ("values", "message"),
     [
-        np.ones(N, dtype=complex),
-        np.array(["1.0"] * N),
-        [b"1"] * N,
-        np.array([1.0, None] * (N // 2), dtype=object),
-        np.zeros(N, dtype="datetime64[s]"),
-        np.zeros(N, dtype=[("a", float)]),
-        None,
-        {"a": 1},
-        [[1.0, 2.0], [1.0]] * (N // 2),
-        [1, "a"] * (N // 2),
-        [10**400] * N,
+        (np.ones(N, dtype=complex), "is complex: stack its real and imaginary parts"),
+        ([1.0, 2j] * (N // 2), "is complex"),
+        (np.array([1, 2j] * (N // 2), dtype=object), r"is complex at index \[1\]"),
+        (np.array(["1.0"] * N), "holds text, as '1.0': convert it"),
+        ("text", "holds text, as 'text'"),
+        ([b"1"] * N, "holds text, as b'1'"),
+        (np.array([1, "a"] * (N // 2), dtype=object), r"holds text, as 'a' at index \[1\]"),
+        (np.array([1.0, None] * (N // 2), dtype=object), r"holds None at index \[1\]: remove it"),
+        (np.zeros(N, dtype="datetime64[s]"), r"holds times \(datetime64\[s\]\): pass seconds"),
+        (np.zeros(N, dtype=[("a", float)]), r"has named fields \(a\): stack them"),
+        (None, "^x is None: pass an array of real numbers$"),
+        ({"a": 1}, "is of the type dict: pass an array"),
+        ([{"a": 1}] * N, r"holds no real number at index \[0\] but dict"),
+        ([[1.0, 2.0], [1.0]] * (N // 2), "cannot be read"),
+        ([1, "a"] * (N // 2), "holds text, as '1'"),
+        ([10**400] * N, "real numbers end at"),
+        (3.0, "is one number, but samples are"),
+        ([], "is empty.*at least one sample"),
+        (np.zeros((N, 0)), "is empty.*at least one coordinate"),
     ],
-    ids=lambda v: f"{type(v).__name__}-{getattr(v, 'dtype', '')}",
 )
-def test_types_that_are_no_numbers(estimator, values):
-    with pytest.raises(InputError, match=r"real numbers|cannot be read"):
+def test_types_that_are_no_numbers(estimator, values, message):
+    """The message is about what was passed: None is no complex number."""
+    with pytest.raises(InputError, match=message) as caught:
         estimator.estimate(values, np.zeros(N))
+    assert "complex" in message or "complex" not in str(caught.value)
 
 
 def test_masked():

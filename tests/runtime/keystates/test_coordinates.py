@@ -289,6 +289,7 @@ def test_orientation_given():
         ({"arm": "angle"}, "no such column"),
         ({7: "angle"}, "no such column"),
         ({(3, 4, 5, 6): "quaternion_wxyz", 3: "angle"}, "named twice"),
+        ({(3, 4, 4, 6): "quaternion_wxyz"}, "named twice"),
         ({(0, 1, 2, 3): "quaternion_wxyz"}, "cannot be one"),
     ],
 )
@@ -301,6 +302,12 @@ def test_orientation_refused(orientation, message):
             ("x", "y", "z", *QUATERNION),
             orientation=orientation,
         )
+
+
+def test_orientation_of_ignored_columns_is_refused():
+    states = joined(turning())
+    with pytest.raises(InputError, match=r"that are ignored, \[4\]: leave them out of ignore"):
+        read_coordinates(states, orientation={(3, 4, 5, 6): "quaternion_wxyz"}, ignore=[4])
 
 
 # ---------------------------------------------------------------- frames that are no measurement

@@ -66,6 +66,48 @@ def test_phases_that_do_not_fit_are_fewer_and_said():
     assert "no room for more" in found.notes[-1]
 
 
+def test_phases_that_separate_operators_say_so():
+    """Two operators: one has all motion after a short pause, the other before one."""
+    rng = np.random.default_rng(0)
+    states = []
+    for i in range(7):
+        pace = rng.standard_normal((221 + 60 * i, 3))
+        slow = 0.01 * pace.cumsum(axis=0) if i < 4 else 5 * pace
+        states.append(slow.cumsum(axis=0))
+    found = discover_keystates(states, 5, method="phase", stride=1)
+    assert found.steps.shape[1] == 1
+    assert found.notes[-1].startswith("1 of 5 boundaries of phases were found: no phase is long")
+    assert "They separate demonstrations" in found.notes[-1]
+
+
+def test_motion_below_the_resolution_has_no_phases():
+    states, _ = demonstrations()
+    found = discover_keystates(states, 3, method="phase", resolution=1e3)
+    assert found.steps.shape[1] == 0
+    assert "every increment is below the resolution" in found.notes[-1]
+    discover_keystates(states, 3, resolution=1e3)  # and auto goes on without them
+
+
+@pytest.mark.parametrize(
+    ("steps", "k", "lag", "ways"),
+    [
+        (6, 1, 2, "leave it out"),
+        (10, 1, 2, "leave it out, or pass a smaller lag"),
+        (13, 3, 2, "leave it out, or ask for fewer key states"),
+        (16, 3, 2, "leave it out, or ask for fewer key states, or pass a smaller lag"),
+    ],
+)
+def test_ways_out_of_short_trajectories_are_ways_out(steps, k, lag, ways):
+    states = list(np.random.default_rng(0).standard_normal((9, steps, 2)).cumsum(axis=1))
+    with pytest.raises(InputError) as caught:
+        discover_keystates(states, k, lag, method="pointwise")
+    assert str(caught.value).partition(": ")[2] == ways
+    if "fewer" in ways:
+        discover_keystates(states, 1, lag, method="pointwise")
+    if "lag" in ways:
+        discover_keystates(states, k, 1, method="pointwise")
+
+
 @pytest.mark.parametrize("kind", ["white", "walk", "smooth"])
 def test_no_key_state_in_motion_without_events(kind):
     """White noise, random walks and a single smooth motion, 25 draws each."""
@@ -218,7 +260,10 @@ def test_trajectories_object_gives_the_same():
         ({"lag": 0}, "lag is 0"),
         ({"method": "maxima"}, "method is 'maxima'"),
         ({"method": "pointwise", "k": "auto"}, "k='auto' is not for method='pointwise'"),
-        ({"method": "pointwise", "k": 40}, r"trajectory \d+ has \d+ steps, and 40 key states"),
+        (
+            {"method": "pointwise", "k": 40},
+            r"trajectory \d+ has \d+ steps, and k=40.*fewer",
+        ),
         ({"rate": 0}, "rate is 0"),
         ({"stride": 0}, "stride is 0"),
         ({"gripper": 99}, "gripper names 99"),
@@ -244,11 +289,19 @@ def test_trajectories_that_cannot_be_used():
         discover_keystates("demos.npz")
     with pytest.raises(InputError, match="trajectory 1 has 2 coordinates"):
         discover_keystates([states[0], states[1][:, :2]])
-    with pytest.raises(InputError, match="coordinates are constant"):
+    with pytest.raises(InputError, match="all 3 coordinates are constant"):
         discover_keystates([np.ones((50, 3))] * 4)
+    with pytest.raises(InputError, match=r"no coordinate is left of 2 \(2 rising evenly"):
+        discover_keystates([np.linspace(0, 1, 60)[:, None] * [1.0, 2.0]] * 4)
+    with pytest.raises(InputError, match=r"of 6 \(6 ignored\): ignore fewer columns"):
+        discover_keystates(states, ignore=list(range(6)))
+    with pytest.raises(InputError, match=r"has 66 steps.* 900 of them.*smaller stride"):
+        discover_keystates(states, stride=900)
+    with pytest.raises(InputError, match=r"check the rate \(90000.0\)"):
+        discover_keystates(states, rate=9e4)
     broken = states[3].copy()
     broken[4, 2] = np.nan
-    with pytest.raises(InputError, match="trajectory 3 has 1 NaN"):
+    with pytest.raises(InputError, match=r"trajectory 3 has 1 NaN.*: cut those steps off"):
         discover_keystates([*states[:3], broken])
 
 

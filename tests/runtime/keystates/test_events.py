@@ -134,6 +134,8 @@ def test_the_gripper_alone_decides_where_it_is_named():
         assert (away(found, times) <= 0.25).mean() > 0.9
     with pytest.raises(InputError, match="gripper names 'claw'"):
         discover_keystates(tables, gripper="claw")
+    with pytest.raises(InputError, match="these columns are ignored, constant or of one speed"):
+        discover_keystates(tables, gripper="finger", ignore="finger")
 
 
 def test_ignored_columns_change_nothing():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 from infoatlas_rt import Estimator, InputError, KeyStates, discover_keystates
+from infoatlas_rt.keystates import explanation
 from infoatlas_rt.keystates.explanation import group_changes
 
 GROUPS = {"tool": [0, 1, 2], "object": [3, 4, 5]}
@@ -107,3 +110,35 @@ def test_short_phases_are_explained():
     (unknown,) = group_changes(states[:1], steps[:1], 1, None, GROUPS, None, None)
     assert unknown.change == "unknown"
     assert np.isnan(unknown.after)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "known"), [((26, 26, 3), True), ((27, 27, 1), False), ((28, 27), True)]
+)
+def test_samples_of_a_trajectory_that_cannot_be_paired_are_unknown(sizes, known):
+    """27 of 55 are fewer than half, and too many to shift past each other."""
+    x, y = np.random.default_rng(0).standard_normal((2, 55, 2))
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    found = explanation._estimate(Estimator(), x, y, labels)
+    assert np.isfinite(found).all() == known
+    assert known or explanation._change(found, (1.0, 0.1)) == "unknown"
+
+
+def test_a_short_demonstration_has_no_local_information():
+    rng = np.random.default_rng(0)
+    states = [*rng.standard_normal((4, 60, 2)).cumsum(axis=1), np.array([[0.0, 0], [1, 1], [2, 3]])]
+    steps = np.ma.masked_array([[20], [20], [20], [20], [1]])
+    estimator = Estimator(slices=2)
+    alone = explanation.information(states[:4], steps[:4], 2, None, estimator, None)
+    found = explanation.information(states, steps, 2, None, estimator, None)
+    assert found[0].local == alone[0].local and found[0].percentile == alone[0].percentile
+    nothing = explanation.information(states[4:], steps[4:], 2, None, estimator, None)
+    assert np.isnan(nothing[0].local)
+
+
+def test_a_lag_beyond_every_demonstration_changes_nothing():
+    steps = np.ma.masked_array([[5]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (change,) = explanation.coordinate_changes([np.ones((10, 2))], steps, 40, ())
+    assert change.coordinates == ()

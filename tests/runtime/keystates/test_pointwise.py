@@ -113,7 +113,9 @@ def test_smoothing_keeps_level_and_mean():
     ("lengths", "options", "expected"),
     [
         ((30, 6), {"k": 5}, "6 steps"),
-        ((30, 4), {"k": 1, "lag": 2}, "4 steps, and lag 2 takes 5"),
+        ((30, 4), {"k": 1, "lag": 2}, "4 steps, and lag 2 takes 5: pass a smaller lag"),
+        ((30, 2), {"k": 1}, "2 steps, and 1 key states .* take 3: leave that"),
+        ((30, 2), {"k": 4}, "take 6: leave that"),
         ((), {"k": 1}, "0 steps"),
     ],
 )
@@ -124,8 +126,12 @@ def test_what_cannot_be_searched(lengths, options, expected):
 
 
 def test_constant_coordinates_alone():
-    with pytest.raises(InputError, match="coordinates are constant"):
+    with pytest.raises(InputError, match="all 2 coordinates are constant"):
         pointwise.local_information([np.ones((30, 2))] * 3)
+    brief = np.zeros((2000, 2))
+    brief[1000] = 1.0
+    with pytest.raises(InputError, match=r"each of 2 coordinates has one value in 99.8%"):
+        pointwise.local_information([brief] * 3)
 
 
 def test_own_estimator_is_used():

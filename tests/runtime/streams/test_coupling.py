@@ -160,7 +160,9 @@ def test_picked_cubes(estimator):
     ("options", "named"),
     [
         ({"enter": 0.1, "leave": 0.2}, "leave is 0.2"),
+        ({"enter": np.inf}, "both finite"),
         ({"z": -1.0}, "z is -1.0"),
+        ({"z": np.inf}, "z is inf, but has to be finite"),
         ({"window": 8}, "window=8"),
         ({"resolution": -1.0}, "resolution"),
         ({"resolution": (1.0, 1.0, 1.0)}, "resolution"),

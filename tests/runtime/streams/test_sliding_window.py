@@ -362,7 +362,7 @@ def test_robot_at_rest_and_copies_are_no_exceptions(real):
         ({"window": 7}, "window=7 is below the 8 samples"),
         ({"lag_seconds": 0.0}, "lag_seconds is 0.0"),
         ({"lag_seconds": float("nan")}, "lag_seconds is nan"),
-        ({"tolerance": 0.1}, "tolerance is for lag_seconds"),
+        ({"tolerance": 0.1}, "tolerance is for lag_seconds: pass that too"),
         ({"lag_seconds": 0.1, "tolerance": 0.1}, "would pair a state with itself"),
         ({"reset_after": -1.0}, "reset_after is -1.0"),
         ({"resolution": -1.0}, "resolution is -1.0"),

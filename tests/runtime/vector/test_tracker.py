@@ -95,6 +95,8 @@ def test_what_cannot_be_followed(found):
         tracker.push(np.zeros((2, 5)))
     with pytest.raises(InputError, match=r"done has shape \(3,\)"):
         tracker.bonus(np.zeros((2, 6)), np.zeros(3, bool))
+    with pytest.raises(InputError, match=r"done has shape \(2,\), dtype float64: pass booleans"):
+        tracker.bonus(np.zeros((2, 6)), np.full(2, 0.5))
     with pytest.raises(InputError, match="envs"):
         VectorTracker(found, 0)
     with pytest.raises(InputError, match="every is 2"):

@@ -13,12 +13,18 @@ import math
 from pathlib import Path
 
 import torch
-from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap, Normalize
-from matplotlib.figure import Figure
 from torch import Tensor
 
 from infoatlas_train.data.atlas import Atlas, Datasets
+
+try:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import LinearSegmentedColormap, Normalize
+    from matplotlib.figure import Figure
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"{error}: pip install 'infoatlas-rt[train]'", name=error.name
+    ) from error
 
 try:
     import tomllib

@@ -8,9 +8,9 @@ way, and a `Follower` maps a running one (`mapping.py`). `tied` makes increments
 differ by rounding alone (`rounding.py`).
 """
 
-from .choices import columns_of
+from .choices import as_ignored, columns_of
 from .mapping import Coordinates, Follower
 from .reading import read_coordinates
 from .rounding import tied
 
-__all__ = ["Coordinates", "Follower", "columns_of", "read_coordinates", "tied"]
+__all__ = ["Coordinates", "Follower", "as_ignored", "columns_of", "read_coordinates", "tied"]

@@ -79,8 +79,13 @@ def as_groups(orientation: Any, columns: Float, names: Sequence[str], ignored: B
                 f"{tuple(names[c] for c in at) if names else tuple(at)}: pass their numbers or "
                 "names"
             )
+        if ignored[at].any():
+            raise InputError(
+                f"{what} has columns that are ignored, {[c for c in at if ignored[c]]}: leave them "
+                "out of ignore, or leave this orientation out"
+            )
         if len(set(at)) < len(at) or taken[at].any():
-            raise InputError(f"{what} has columns that are ignored, or named twice: {tuple(at)}")
+            raise InputError(f"{what} has columns that are named twice: {tuple(at)}")
         taken[at] = True
         values = columns[at].T
         if base in TURNS and degrees is None:

@@ -1,0 +1,41 @@
+"""What is said where a package of an extra is not installed: which one, and the command."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+BLOCK = """
+import runpy, sys
+sys.modules[{!r}] = None
+example = lambda name: runpy.run_path(f"examples/{{name}}.py")
+"""
+
+
+@pytest.mark.parametrize(
+    ("package", "code", "way_out"),
+    [
+        ("torch", "import infoatlas_train.differentiable", "pip install 'infoatlas-rt[train]'"),
+        ("matplotlib", "import infoatlas_train.curves", "pip install 'infoatlas-rt[train]'"),
+        ("scipy", "import benchmarks.peers", "pip install -e '.[bench]'"),
+        ("torch", "example('minimise')", "pip install '.[train]'"),
+        ("rosbags", "example('make_bag')", "pip install '.[bags]'"),
+        ("sapien", "example('maniskill/headless')", "pip install '.[maniskill]'"),
+    ],
+)
+def test_the_extra_is_named(package, code, way_out):
+    if package == "matplotlib" and find_spec("torch") is None:
+        pytest.skip("no torch, which is named first")
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCK.format(package) + code],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    last = done.stderr.strip().splitlines()[-1]
+    assert done.returncode == 1 and package in last and way_out in last
