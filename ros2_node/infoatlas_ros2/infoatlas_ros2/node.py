@@ -239,7 +239,7 @@ class InfoAtlasNode(LifecycleNode):
         if sample.notice:
             self.get_logger().warning(sample.notice)
             self._health.warn(sample.notice)
-        dated = receiver.extractor.stamp_field and not sample.arrived
+        dated = receiver.extractor.dated and not sample.arrived
         own = sample.stamp if dated and not sample.fault else None
         worker.offer(sample, topics.header(message, now, own))
 

@@ -67,7 +67,6 @@ class Maker:
             rate_limit=settings.rate_limit,
             coupling=settings.couplings(self.estimator),
             tracker=settings.tracker(),
-            joints=bool(self.extractors[0].joints),
         )
 
     def receivers(self, settings: Settings) -> list[Receiver]:

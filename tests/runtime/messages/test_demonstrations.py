@@ -13,7 +13,8 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 
 from infoatlas_rt import InputError, discover_keystates
 from infoatlas_rt.cli import main
-from infoatlas_rt.messages.bags import bags_in, load_demonstrations
+from infoatlas_rt.messages.bags import bags_in
+from infoatlas_rt.messages.demonstrations import load_demonstrations
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "examples"))
@@ -148,6 +149,9 @@ def test_an_unknown_rate_of_bags(tmp_path):
 def test_other_coordinates_in_another_bag(folder, tmp_path):
     for name, values in (("a", [1.0, 2.0]), ("b", [1.0, 2.0, 3.0])):
         write_array(tmp_path / name, values)
-    with pytest.raises(InputError, match="b has the coordinates"):
+    with pytest.raises(
+        InputError,
+        match=r"/b: its states .* first bag, a, 2; this one has data\[2\]",
+    ):
         load_demonstrations(tmp_path, "/array")
     assert bags_in(tmp_path / "a") == []
