@@ -15,49 +15,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .identity import ANY, MOST, RECENT, Missing, PassedOver, Place, Watch, keys_of, values
-from .paths import Leaf, choice_of, has_names, resolve, stamp_of, together
+from .bodies import MOST, RECENT, Bodies
+from .defaults import chosen_fields
+from .identity import Missing, PassedOver
+from .paths import Leaf, has_names, resolve, stamp_of, together
 from .schema import HEADER, FieldType, Schema
 
 # Layouts of the last RECENT messages are kept. Another layout takes over when WIDER of them have it
 # and it has more coordinates, or when MOST of them have it. So a few odd messages at the start do
 # not matter, and an arm wins against its gripper at the same rate.
 WIDER = 10
-_ARRAYS = "Float32 Float64 Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64".split()
-DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
-    "sensor_msgs/msg/JointState": ("position[:]", "velocity[:]"),
-    "sensor_msgs/msg/Imu": ("angular_velocity", "linear_acceleration"),
-    "nav_msgs/msg/Odometry": ("pose.pose", "twist.twist"),
-    "geometry_msgs/msg/PoseWithCovarianceStamped": ("pose.pose",),
-    "geometry_msgs/msg/TwistWithCovarianceStamped": ("twist.twist",),
-    **{f"std_msgs/msg/{name}MultiArray": ("data[:]",) for name in _ARRAYS},
-}
-
-
-def default_fields(schema: Schema) -> tuple[str, ...]:
-    """Fields of a state where none are given.
-
-    Those of `DEFAULT_FIELDS`; of other types all but the header, if that is nothing but numbers
-    (Pose, PoseStamped, Twist, WrenchStamped, ...).
-
-    Raises
-    ------
-    InputError
-        The type has other things too.
-    """
-    if schema.name in DEFAULT_FIELDS:
-        return DEFAULT_FIELDS[schema.name]
-    fields = {name: kind for name, kind in schema.fields().items() if kind.base != HEADER}
-    if not fields or not all(schema.numeric(kind) for kind in fields.values()):
-        raise InputError(f"name the fields that make up the state: {schema}")
-    return tuple(fields)
 
 
 def stamp(message: Any) -> float | None:
@@ -122,10 +95,11 @@ class Extractor:
     ) -> None:
         self.stamp_field = stamp_field
         self.type, self.joints = schema.name, tuple(joints)
-        self.fields, wanted, paths = _choices(fields, schema)
+        self.fields, wanted, paths = chosen_fields(fields, schema)
         self._leaves = [leaf for path in paths for leaf in resolve(path, schema)]
         self._has_names = has_names(schema) and any(leaf.named for leaf in self._leaves)
-        self._find_bodies(schema, wanted)
+        self._bodies = Bodies(schema, wanted, self._leaves)
+        self.places = self._bodies.places
         self.stamp = self._stamp_of(schema)
         self.dated = self.stamp is not stamp
         if self.joints:
@@ -133,27 +107,13 @@ class Extractor:
         self.notice = ""
         self.forget()
 
-    def _find_bodies(self, schema: Schema, wanted: dict[str, Any]) -> None:
-        """Find the places where messages hold one of several bodies."""
-        asked = {leaf.path for leaf in self._leaves}  # a coordinate is no identity
-        keys = tuple(key for key in keys_of(schema) if key not in asked)
-        root = Place("", "", lambda message: [message], lambda message: message, keys, wanted)
-        inner = {place.path: place for leaf in self._leaves for place in leaf.places}
-        self.places = (*([root] if keys or wanted else []), *inner.values())
-        compared = {key: value for key, value in wanted.items() if value != ANY}
-        self._select = attrgetter(*compared) if compared else None
-        self._wanted = tuple(compared.values())
-        watched = [place for place in self.places if place.watched()]
-        self._watch = Watch(watched) if watched else None
-        self._chosen = [place for place in inner.values() if place.chosen]
-
     @property
     def body(self) -> str:
         """The identity of the states, as far as it was not chosen; empty where joints have names.
 
         Joints with names are the same joints whatever frame a driver puts into its header.
         """
-        return "" if self._watch is None or self._has_names else self._watch.told()
+        return "" if self._has_names else self._bodies.told()
 
     def _stamp_of(self, schema: Schema) -> Callable[[Any], float | None]:
         if self.stamp_field:
@@ -186,8 +146,7 @@ class Extractor:
         self.names: tuple[str, ...] = ()
         self._laid_out = False
         self._recent: deque[Any] = deque(maxlen=RECENT)
-        if self._watch is not None:
-            self._watch.forget()
+        self._bodies.forget()
         learnt = [leaf for leaf in self._leaves if leaf.open and not (self.joints and leaf.named)]
         # Of several arrays with joints, drivers leave some empty.
         self._learns = bool(learnt) or sum(leaf.open for leaf in self._leaves) > 1
@@ -220,18 +179,19 @@ class Extractor:
             this one, its layout takes over, and `notice` is set.
         """
         try:
-            if self._select is not None:
-                self._check_choice(message)
+            bodies = self._bodies
+            if bodies.select is not None:
+                bodies.check_choice(message)
             try:
                 state = self._extract(message)
             except InputError:
                 if not self._takes_over(message):
                     raise
                 state = self._extract(message)
-            if self._watch is not None and self._watch.takes_over(message):
+            if bodies.watch is not None and bodies.watch.takes_over(message):
                 state = self._read_body_of(message)
         except Missing:
-            raise self._missing(message) from None
+            raise self._bodies.missing(message) from None
         except (AttributeError, IndexError) as error:
             raise InputError(
                 f"{', '.join(self.fields)}: not in this message, {type(message).__name__} "
@@ -241,25 +201,9 @@ class Extractor:
             self._recent.append(self._layout)
         return state
 
-    def _check_choice(self, message: Any) -> None:
-        assert self._select is not None
-        found = values(self._select(message), self._wanted)
-        if found != self._wanted:
-            raise PassedOver(f"a message of {', '.join(map(str, found))}", "not asked for")
-
-    def _missing(self, message: Any) -> InputError:
-        """Why elements that are asked for are not in a message."""
-        absent = [place.path for place in self._chosen if not place.there(message)]
-        if len(absent) == len(self._chosen):
-            return PassedOver(f"a message without {' and '.join(absent)}", "not asked for")
-        return InputError(
-            f"a message without {' and '.join(absent)}: a state needs all in one message, so read "
-            "one of them, or the other with --with-topic (topic_b)"
-        )
-
     def _read_body_of(self, message: Any) -> NDArray[np.float64]:
         """Make a state of this message's body from now on."""
-        watch = self._watch
+        watch = self._bodies.watch
         assert watch is not None
         now, before = watch.write(watch.read(message)), watch.write(watch.body)
         self.forget()
@@ -410,30 +354,6 @@ class Extractor:
             f"{found} elements, before it had {length}. If two robots share this topic, ask for "
             "the part that both have, or split the topic"
         )
-
-
-def _choices(
-    fields: Sequence[str] | None, schema: Schema
-) -> tuple[tuple[str, ...], dict[str, Any], list[str]]:
-    """Fields as they are given, the identity that they choose, and the fields without it."""
-    given = tuple(default_fields(schema) if fields is None else fields)
-    if not given:
-        raise InputError(f"no fields given: {schema}")
-    wanted: dict[str, Any] = {}
-    paths = []
-    for field in given:
-        own, rest = choice_of(field, schema)
-        if any(wanted.get(key, value) != value for key, value in own.items()):
-            raise InputError(
-                f"fields {', '.join(given)} are of several messages: a state is of one, so choose "
-                "one identity, and read the other with --with-topic (topic_b)"
-            )
-        wanted |= own
-        paths += [rest] if rest or not own else []
-    if not paths:
-        paths = [*default_fields(schema)]
-        given = (*given, *paths)
-    return given, wanted, paths
 
 
 def _check_length(leaf: Leaf, found: int, given: Sequence[str]) -> None:

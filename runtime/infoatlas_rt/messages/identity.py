@@ -7,7 +7,7 @@ Their states never mix: one is chosen by its identity, or that of the first mess
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -22,9 +22,7 @@ KEYS = (
 ).split(",")
 NAME_LISTS = ("name", "joint_names")  # of the elements of the arrays beside them
 ANY = "*"  # instead of a value: all of them are one body
-RECENT, MOST = 20, 15  # another body is read when MOST of the RECENT last messages are of it
 SHOWN = 12  # bodies in an error
-_REMEMBERED = 100  # bodies of a stream
 
 
 class Missing(Exception):
@@ -200,7 +198,7 @@ class Place:
     def listing(self, bodies: Counter[tuple[Any, ...]]) -> str:
         """How to name each body, and in how many messages it is."""
         keys = (self.names, *self.keys) if self.names else self.keys
-        told = _telling(keys, bodies)
+        told = telling(keys, bodies)
         asked = [keys.index(key) for key in self.wanted if key in keys]
         shown = list(dict.fromkeys([*asked, *told]))
         texts: Counter[str] = Counter()
@@ -216,85 +214,10 @@ class Place:
         return f"{self.array}[{','.join(f'{key}={value}' for key, value in identity.items())}]"
 
 
-def _telling(keys: Sequence[str], bodies: Counter[tuple[Any, ...]]) -> list[int]:
+def telling(keys: Sequence[str], bodies: Counter[tuple[Any, ...]]) -> list[int]:
     """The first key that tells all bodies apart; else all that differ."""
     columns = [{body[i] for body in bodies} for i in range(len(keys))]
     for i, column in enumerate(columns):
         if len(column) == len(bodies):
             return [i]
     return [i for i, column in enumerate(columns) if len(column) > 1] or [0]
-
-
-class Watch:
-    """The body that states are of, where it was not named: that of the first message.
-
-    Parameters
-    ----------
-    places : sequence of Place
-        With something to watch.
-    """
-
-    def __init__(self, places: Sequence[Place]) -> None:
-        self.places = places
-        parts = [place.watch() for place in places]
-        self.read = parts[0] if len(parts) == 1 else lambda m: tuple(part(m) for part in parts)
-        self.forget()
-
-    def forget(self) -> None:
-        """Take the body of the next message."""
-        self.body: Any = None
-        self._seen: dict[Any, None] = {}  # in the order of their first messages
-        self._turns: deque[Any] = deque(maxlen=RECENT)  # from the second body on
-
-    def takes_over(self, message: Any) -> bool:
-        """Whether a message is the first of a body that most of the last messages are of.
-
-        Raises
-        ------
-        PassedOver
-            It is of another body than the state.
-        """
-        body = self.read(message)
-        if body == self.body:
-            if self._turns:
-                self._turns.append(body)
-            return False
-        if self.body is None:
-            self.body = body
-            self._seen = {body: None}
-            return False
-        self._turns.append(body)
-        if len(self._seen) < _REMEMBERED:
-            self._seen[body] = None
-        if self._turns.count(body) >= MOST:
-            return True
-        raise PassedOver(
-            f"{self.write(body)} is another body than {self.write(self.body)}, which the state is "
-            f"of; name one of {', '.join(self.write(seen) for seen in [*self._seen][:SHOWN])}",
-            "other bodies",
-        )
-
-    def write(self, body: Any) -> str:
-        """How to name a body: by what tells it from those that were seen."""
-        texts = []
-        for i, place in enumerate(self.places):
-            keys = place.watched()
-            seen = Counter(self._part(each, i) for each in self._seen)
-            if len(seen) > 1:
-                own = self._part(body, i)
-                told = {keys[j]: own[j] for j in _telling(keys, seen)}
-                texts.append(place.write({**place.wanted, **told}))
-        return " and ".join(texts)
-
-    def told(self) -> str:
-        """The identity that states are of, complete."""
-        texts = []
-        for i, place in enumerate(self.places):
-            own = zip(place.watched(), self._part(self.body, i), strict=True)
-            texts.append(place.write({**place.wanted, **dict(own)}))
-        return " and ".join(texts)
-
-    def _part(self, body: Any, place: int) -> tuple[Any, ...]:
-        """Values of the watched keys of one place."""
-        part = body if len(self.places) == 1 else body[place]
-        return part if isinstance(part, tuple) else (part,)
