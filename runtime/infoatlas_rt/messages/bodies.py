@@ -1,4 +1,4 @@
-"""The body that the states of a topic are of: one that was asked for, or that of the first message."""
+"""The body that states are of: one that was asked for, or that of the first message."""
 
 from __future__ import annotations
 

@@ -178,9 +178,10 @@ class Place:
 
         def values_of(message: Any) -> Any:
             found = () if read is None else values(read(get(message)), own)
-            return (
-                (getattr(message, names)[index], *found) if index is not None and names else found
-            )
+            if index is None or not names:
+                return found
+            given = getattr(message, names)  # empty where nobody names them
+            return (given[index] if index < len(given) else "", *found)
 
         return values_of
 
