@@ -118,8 +118,8 @@ def add_topic(group: Any) -> None:
         action="append",
         help="numbers that make up a state, as in 'position[:]', 'position[0:6]', "
         "pose.position.x, 'transforms[child_frame_id=tool0].transform' or "
-        "'[header.frame_id=camera]'; may be given several times (default: by the type, as positions and "
-        "velocities of joints, all numbers of a pose)",
+        "'[header.frame_id=camera]'; may be given several times (default: by the type, as "
+        "positions and velocities of joints, all numbers of a pose)",
     )
     group.add_argument(
         "--joints",
