@@ -18,7 +18,6 @@ class Player:
             estimator,
             detector or ExtremumDetector(delay=delay),
             sync=sync,
-            joints=bool(extractors[0].joints),
         )
         self.receivers = [Receiver(extractor, side) for side, extractor in enumerate(extractors)]
 

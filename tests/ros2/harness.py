@@ -275,7 +275,7 @@ def joint_states(
     """Messages of states [n, d]; stamps in nanoseconds."""
     return [
         JointState(
-            header=Header(stamp=as_time(start + i * step), frame_id=f"base_{i % 3}"),
+            header=Header(stamp=as_time(start + i * step), frame_id="base_0"),
             position=state.tolist(),
         )
         for i, state in enumerate(states)

@@ -10,7 +10,8 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
 FAULTS = (
-    "NaN,dtype,dimension,repeated stamp,older stamp,bad stamp,out of order,other joints,queue full"
+    "NaN,dtype,dimension,repeated stamp,older stamp,bad stamp,out of order,other joints,"
+    "other bodies,queue full"
 )
 LONG = 1.0  # seconds of an inference that are worth a warning
 LATENCIES = 1000  # estimates over which the percentiles are taken

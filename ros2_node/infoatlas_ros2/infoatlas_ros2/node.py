@@ -56,6 +56,7 @@ class InfoAtlasNode(LifecycleNode):
         super().__init__("infoatlas", **options)
         self._maker: Maker | None = None
         self._worker: Worker | None = None
+        self._told: set[int] = set()  # topics of which another body was said
         self._inputs: list[Any] = []
         self._outputs: dict[str, Any] = {}  # publishers by topic
         self._counts: dict[str, int] = {}  # fates of messages, when last active
@@ -94,6 +95,7 @@ class InfoAtlasNode(LifecycleNode):
             settings.check(maker.estimator)
             for extractor in maker.extractors:
                 extractor.forget()  # the next messages may be another robot's
+            self._told.clear()
             self._worker = Worker(
                 maker, partial(parameters.read, self), self._publish, self._health
             )
@@ -236,10 +238,14 @@ class InfoAtlasNode(LifecycleNode):
         except Exception as error:  # no message may end the node
             self._health.fail(f"{type(error).__name__}: {error}")
             return
-        if sample.notice:
-            self.get_logger().warning(sample.notice)
-            self._health.warn(sample.notice)
-        dated = receiver.extractor.stamp_field and not sample.arrived
+        news = sample.notice
+        if sample.skip == "other bodies" and side not in self._told:  # nobody chose between them
+            self._told.add(side)
+            news = sample.fault
+        if news:
+            self.get_logger().warning(news)
+            self._health.warn(news)
+        dated = receiver.extractor.dated and not sample.arrived
         own = sample.stamp if dated and not sample.fault else None
         worker.offer(sample, topics.header(message, now, own))
 

@@ -67,7 +67,6 @@ class Maker:
             rate_limit=settings.rate_limit,
             coupling=settings.couplings(self.estimator),
             tracker=settings.tracker(),
-            joints=bool(self.extractors[0].joints),
         )
 
     def receivers(self, settings: Settings) -> list[Receiver]:
@@ -215,7 +214,7 @@ class Worker:
             self.stream.rate_limit = settings.rate_limit
         if overflown:
             self.stream.lost()
-        self._keep_up([sample.stamp for sample, _ in batch if sample.side == 0])
+        self._keep_up([s.stamp for s, _ in batch if s.side == 0 and not s.skip])
         limited, count = self.stream.limited, 0
         for place, (sample, header) in enumerate(batch, start=1):
             if sample.side == 0:

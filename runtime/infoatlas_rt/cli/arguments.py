@@ -117,8 +117,9 @@ def add_topic(group: Any) -> None:
         "--field",
         action="append",
         help="numbers that make up a state, as in 'position[:]', 'position[0:6]', "
-        "pose.position.x; may be given several times (default: by the type, as positions and "
-        "velocities of joints, all numbers of a pose)",
+        "pose.position.x, 'transforms[child_frame_id=tool0].transform' or "
+        "'[header.frame_id=camera]'; may be given several times (default: by the type, as "
+        "positions and velocities of joints, all numbers of a pose)",
     )
     group.add_argument(
         "--joints",

@@ -128,7 +128,6 @@ def run(arguments: Namespace) -> None:
     from ..curves.extrema import ExtremumDetector
     from ..messages.bag_curve import read
     from ..messages.bags import Bag
-    from ..messages.fields import Extractor
     from ..messages.receiver import Receiver
     from ..messages.stream import Stream
     from ..messages.sync import Synchroniser
@@ -146,9 +145,9 @@ def run(arguments: Namespace) -> None:
         if two and topics[0] == topics[1]:
             raise InputError(f"--with-topic is --topic, {topics[0]}: leave it out, or take another")
         joints, dated = arguments.joints or (), arguments.stamp_field
-        extractors = [Extractor(arguments.field, bag.schema(topics[0]), joints, dated)]
+        extractors = [bag.extractor(topics[0], arguments.field, joints, dated)]
         if two:
-            extractors.append(Extractor(arguments.with_field, bag.schema(topics[1]), (), dated))
+            extractors.append(bag.extractor(topics[1], arguments.with_field, (), dated))
         detector = ExtremumDetector(z=arguments.z, delay=arguments.delay)
         again = arguments.reset_after
         sync = Synchroniser(arguments.pair_tolerance, reset_after=again) if two else None
@@ -180,7 +179,6 @@ def run(arguments: Namespace) -> None:
             sync=sync,
             rate_limit=arguments.rate_limit,
             coupling=coupling,
-            joints=bool(joints),
         )
         receivers = [Receiver(extractor, i, again) for i, extractor in enumerate(extractors)]
         with progress("bag") as advance:

@@ -42,7 +42,8 @@ def add_loading(parser: ArgumentParser) -> None:
 def load_data(arguments: Namespace) -> Trajectories:
     """Demonstrations in a file, a data set or a folder of bags."""
     from ..files.load import load_trajectories
-    from ..messages.bags import bags_in, load_demonstrations
+    from ..messages.bags import bags_in
+    from ..messages.demonstrations import load_demonstrations
 
     bags = bags_in(arguments.data)
     for name in ("topic", "field", "joints"):

@@ -1,25 +1,26 @@
 """ROS bags (folders, .mcap and .db3 files), read message by message without ROS.
 
-A folder of bags, one for each demonstration, is read as trajectories.
+`demonstrations` reads a folder of them as trajectories.
 """
 
 from __future__ import annotations
 
 import os
 import struct
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..errors import InputError
 from ..files.numbers import check_regular
-from ..inputs.trajectories import Trajectories
+from .bag_reader import open_reader
 from .fields import Extractor
+from .identity import ANY, Place
+from .paths import every_place
+from .receiver import Receiver
 from .schema import Schema
 
 MAGIC = b"\x89MCAP0\r\n"
@@ -29,7 +30,7 @@ _BLOCK = 1 << 20
 _END = b"\x02" + struct.pack("<QQQI", 20, 0, 0, 0) + MAGIC
 
 SUFFIXES = (".mcap", ".db3", ".bag")
-RATES_APART = 0.2  # rates of demonstrations differ by this part of their median at most
+LISTED = 10  # topics in a notice
 
 
 def is_bag(path: str | os.PathLike[str]) -> bool:
@@ -38,10 +39,11 @@ def is_bag(path: str | os.PathLike[str]) -> bool:
 
 
 class Topic(NamedTuple):
-    """A topic of a bag: the type of its messages, and how many of them."""
+    """A topic of a bag: the type of its messages, how many, and why they cannot be decoded."""
 
     type: str
     messages: int
+    unreadable: str = ""
 
 
 class Bag:
@@ -68,12 +70,6 @@ class Bag:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, partial: bool = False) -> None:
-        try:
-            import rosbags.highlevel  # noqa: F401
-        except ImportError as error:
-            raise InputError(
-                "reading a bag needs rosbags: pip install 'infoatlas-rt[bags]'"
-            ) from error
         self.path = Path(path)
         check_regular(self.path)
         files = [file for end in SUFFIXES for file in sorted(self.path.glob(f"*{end}"))]
@@ -89,15 +85,27 @@ class Bag:
         except BaseException:
             self._clean_up()
             raise
-        self.topics = {
-            name: Topic(info.msgtype or "several types", info.msgcount)
-            for name, info in self._reader.topics.items()
+        connections = list(enumerate(self._reader.connections))
+        self._readable = [each for i, each in connections if i not in self._why]
+        self.topics = {}
+        for name in sorted({each.topic for _, each in connections}):
+            own = [(i, each) for i, each in connections if each.topic == name]
+            some = [(i, each) for i, each in own if i not in self._why] or own
+            kinds = {each.msgtype for _, each in some}
+            kind = kinds.pop() if len(kinds) == 1 else "several types"
+            why = self._why.get(some[0][0], "")
+            self.topics[name] = Topic(kind, sum(each.msgcount for _, each in some), why)
+        aside = {
+            f"{each.topic} ({each.msgtype}: {self._why[i]})": None
+            for i, each in connections
+            if i in self._why
         }
+        if aside:
+            more = f" and {len(aside) - LISTED} more" if len(aside) > LISTED else ""
+            shown = f"{', '.join([*aside][:LISTED])}{more}"
+            self.notices.append(f"topics that cannot be decoded are left out: {shown}")
 
     def _open(self) -> None:
-        from rosbags.highlevel import AnyReader
-        from rosbags.typesys import Stores, get_typestore
-
         source = self.path
         if self._folder is not None:
             if self.path.suffix != ".mcap" or self.path.is_dir():
@@ -107,9 +115,7 @@ class Bag:
                 lost = copy_intact(self.path, source)
             self.notices.append(f"the intact part is read; {lost} bytes at the end are left out")
         with _reading(self.path):
-            # Recordings of older distributions hold no definitions of their types.
-            self._reader = AnyReader([source], default_typestore=get_typestore(Stores.LATEST))
-            self._reader.open()
+            self._reader, self._why = open_reader(source)
 
     def _clean_up(self) -> None:
         if self._folder is not None:
@@ -132,7 +138,12 @@ class Bag:
         """
         if topic not in self.topics:
             raise InputError(f"{self.path} has no topic {topic!r}. {self.listing()}")
-        kind, messages = self.topics[topic]
+        kind, messages, why = self.topics[topic]
+        if why:
+            raise InputError(
+                f"{self.path}: messages of {topic} ({kind}) cannot be decoded ({why}): read "
+                f"another topic, or record it as a ROS message. {self.listing()}"
+            )
         if messages == 0:
             raise InputError(f"{self.path} has no messages on {topic}. {self.listing()}")
         if kind not in self._reader.typestore.fielddefs:
@@ -145,9 +156,76 @@ class Bag:
             )
         return Schema.of_typestore(self._reader.typestore, kind)
 
+    def extractor(
+        self,
+        topic: str,
+        fields: Sequence[str] | None = None,
+        joints: Sequence[str] = (),
+        stamp_field: str = "",
+    ) -> Extractor:
+        """Make what takes the states of one body out of a topic's messages.
+
+        Where messages have an identity, all are looked at before, which takes a small part of the
+        time of the estimates.
+
+        Parameters
+        ----------
+        topic : str
+        fields, joints, stamp_field
+            As in `Extractor`.
+
+        Raises
+        ------
+        InputError
+            As `schema` and `Extractor`; or the topic holds several bodies, or not the one that the
+            fields choose. The message lists the bodies.
+        """
+        schema = self.schema(topic)
+        try:
+            extractor = Extractor(fields, schema, joints, stamp_field)
+        except InputError as error:
+            held = self._bodies(topic, every_place(schema))
+            raise InputError(f"{error}{'. ' + held if held else ''}") from error
+        if extractor.places:
+            receiver = Receiver(extractor)
+            fates = set()
+            for _, received, message in self.messages(topic):
+                fates.add(receiver.receive(message, received).skip)
+                if "other bodies" in fates:
+                    raise self.several(topic, extractor)
+            if fates == {"not asked for"}:
+                raise self.nothing(topic, extractor)
+            receiver.forget()
+        return extractor
+
+    def several(self, topic: str, extractor: Extractor) -> InputError:
+        """The error of a topic of several bodies, none of which the fields choose."""
+        return InputError(
+            f"{self.path}: {topic} holds several bodies, and a state is of one: choose one with "
+            f"--field ({ANY} for a value takes all as one). {self._bodies(topic, extractor.places)}"
+        )
+
+    def nothing(self, topic: str, extractor: Extractor) -> InputError:
+        """The error of a topic that has nothing of what is asked for."""
+        wanted = ", ".join([*extractor.fields, *extractor.joints])
+        held = self._bodies(topic, extractor.places)
+        return InputError(f"{self.path}: no message on {topic} is one of {wanted}. {held}".strip())
+
+    def _bodies(self, topic: str, places: Sequence[Place]) -> str:
+        """Which bodies messages hold, and in how many messages; empty if there is but one."""
+        found = [Counter[tuple[Any, ...]]() for _ in places]
+        for _, _, message in self.messages(topic) if places else ():
+            for place, bodies in zip(places, found, strict=True):
+                bodies.update(place.bodies(message))
+        some = [p.listing(bodies) for p, bodies in zip(places, found, strict=True) if bodies]
+        return f"It holds {', '.join(some)}" if some else ""
+
     def listing(self) -> str:
         """Its topics, in one line."""
-        topics = [f"{name} ({kind}, {n})" for name, (kind, n) in self.topics.items()]
+        topics = [
+            f"{name} ({kind}, {f'left out: {why}' if why else n})"
+            for name, (kind, n, why) in self.topics.items()
+        ]
         return f"It has {', '.join(topics)}" if topics else "It is empty"
 
     def messages(self, *topics: str) -> Iterator[tuple[int, float, Any]]:
@@ -167,7 +245,7 @@ class Bag:
             The bag is damaged.
         """
         sides = {topic: side for side, topic in enumerate(topics)}
-        chosen = [c for c in self._reader.connections if c.topic in sides]
+        chosen = [c for c in self._readable if c.topic in sides]
         found = 0
         with _reading(self.path):
             for connection, nanoseconds, raw in self._reader.messages(chosen):
@@ -216,92 +294,6 @@ def bags_in(path: str | os.PathLike[str]) -> list[Path]:
         if entry.suffix in SUFFIXES or (entry / "metadata.yaml").is_file()
     )
     return found if len(found) > 1 else []
-
-
-def load_demonstrations(
-    path: str | os.PathLike[str],
-    topic: str | None,
-    fields: Sequence[str] | None = None,
-    joints: Sequence[str] = (),
-) -> Trajectories:
-    """Read one topic of every bag of a folder; each bag is a trajectory.
-
-    Parameters
-    ----------
-    path : path
-        A folder of bags (folders, .mcap, .db3 or .bag files).
-    topic : str
-    fields, joints : sequence of str
-        As in `Extractor`.
-
-    Returns
-    -------
-    Trajectories
-        States in the order of arrival; a step is a message. Their rate (Hz) is 1 / median interval
-        between arrivals, of all bags together; None if that interval is 0, or no bag has two
-        messages.
-
-    Raises
-    ------
-    InputError
-        No topic, a bag without it, states that are not finite or change their size, or a bag whose
-        own median rate differs from that of all by more than 20%.
-    """
-    names: tuple[str, ...] = ()
-    states = []
-    intervals: dict[str, NDArray[np.float64]] = {}  # seconds between messages, by bag
-    for bag_path in bags_in(path):
-        with Bag(bag_path) as bag:
-            if topic is None:
-                raise InputError(f"name the topic to read, with --topic. {bag.listing()}")
-            extractor = Extractor(fields, bag.schema(topic), joints)
-            rows, times = [], []
-            for _, received, message in bag.messages(topic):
-                rows.append(extractor(message).copy())  # it returns the same array each time
-                times.append(received)
-        if names and extractor.names != names:
-            raise InputError(
-                f"{bag_path} has the coordinates {', '.join(extractor.names)} on {topic}, but the "
-                f"first bag has {', '.join(names)}: choose them with --field or --joints"
-            )
-        names = extractor.names
-        states.append(np.stack(rows))
-        intervals[bag_path.name] = np.diff(times)
-    lengths = np.array([len(rows) for rows in states], np.int64)
-    try:
-        rate = _common_rate(intervals)
-    except InputError as error:
-        raise InputError(f"{path}, {topic}: {error}") from error
-    return Trajectories(np.concatenate(states), lengths, names, rate, tuple(intervals))
-
-
-def _common_rate(intervals: dict[str, NDArray[np.float64]]) -> float | None:
-    """Rate in Hz of demonstrations, by the seconds between their messages; None if unknown.
-
-    Raises
-    ------
-    InputError
-        The rate of one of them is another.
-    """
-    medians = {name: float(np.median(own)) for name, own in intervals.items() if len(own)}
-    if not medians:
-        return None
-    median = float(np.median(np.concatenate(list(intervals.values()))))
-    if min(median, *medians.values()) <= 0:  # of a clock that is coarser than the messages
-        return None
-    others = [
-        f"{name} has {1 / own:.4g} Hz"
-        for name, own in medians.items()
-        if abs(median / own - 1) > RATES_APART
-    ]
-    if others:
-        more = f" and {len(others) - 5} more" if len(others) > 5 else ""
-        raise InputError(
-            f"demonstrations have different rates, {1 / median:.4g} Hz is their median, but "
-            f"{', '.join(others[:5])}{more}: a step is a message, so record all at one rate, or "
-            "move those bags to a folder of their own"
-        )
-    return 1 / median
 
 
 def copy_intact(path: Path, target: Path) -> int:

@@ -1,9 +1,11 @@
 """Numbers out of ROS messages: which fields make up a state, checked once against a message type.
 
 A field is written as in `position[:]`, `position[0:6]`, `position[2]`, `position[elbow]`, `data`,
-`pose.pose.position.x` or `transforms[0].transform.translation`. An array without brackets means all
-its elements. A nested message means all its numbers, in the order of its definition, if it has
-nothing but numbers. Coordinates come in the order in which the fields are listed.
+`pose.pose.position.x` or `transforms[child_frame_id=tool0].transform.translation`. An array without
+brackets means all its elements. A nested message means all its numbers, in the order of its
+definition, if it has nothing but numbers. Coordinates come in the order in which the fields are
+listed. `[child_frame_id=base].pose.pose` reads the messages of one body (`identity`), and
+`[child_frame_id=base]` alone the default fields of them.
 
 Where messages name the elements of their arrays (JointState), the order is that of the names in
 the first message, or of the joints that are asked for; later messages may have another order.
@@ -12,48 +14,23 @@ the first message, or of the joints that are asked for; later messages may have 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from .bodies import MOST, RECENT, Bodies
+from .defaults import chosen_fields
+from .identity import Missing, PassedOver
 from .paths import Leaf, has_names, resolve, stamp_of, together
-from .schema import HEADER, Schema
+from .schema import HEADER, FieldType, Schema
 
 # Layouts of the last RECENT messages are kept. Another layout takes over when WIDER of them have it
-# and it has more coordinates, or when NARROWER of them have it. So a few odd messages at the start
-# do not matter, and an arm wins against its gripper at the same rate.
-RECENT, WIDER, NARROWER = 20, 10, 15
-_ARRAYS = "Float32 Float64 Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64".split()
-DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
-    "sensor_msgs/msg/JointState": ("position[:]", "velocity[:]"),
-    "sensor_msgs/msg/Imu": ("angular_velocity", "linear_acceleration"),
-    "nav_msgs/msg/Odometry": ("pose.pose", "twist.twist"),
-    "geometry_msgs/msg/PoseWithCovarianceStamped": ("pose.pose",),
-    "geometry_msgs/msg/TwistWithCovarianceStamped": ("twist.twist",),
-    **{f"std_msgs/msg/{name}MultiArray": ("data[:]",) for name in _ARRAYS},
-}
-
-
-def default_fields(schema: Schema) -> tuple[str, ...]:
-    """Fields of a state where none are given.
-
-    Those of `DEFAULT_FIELDS`; of other types all but the header, if that is nothing but numbers
-    (Pose, PoseStamped, Twist, WrenchStamped, ...).
-
-    Raises
-    ------
-    InputError
-        The type has other things too.
-    """
-    if schema.name in DEFAULT_FIELDS:
-        return DEFAULT_FIELDS[schema.name]
-    fields = {name: kind for name, kind in schema.fields().items() if kind.base != HEADER}
-    if not fields or not all(schema.numeric(kind) for kind in fields.values()):
-        raise InputError(f"name the fields that make up the state: {schema}")
-    return tuple(fields)
+# and it has more coordinates, or when MOST of them have it. So a few odd messages at the start do
+# not matter, and an arm wins against its gripper at the same rate.
+WIDER = 10
 
 
 def stamp(message: Any) -> float | None:
@@ -67,10 +44,6 @@ def stamp(message: Any) -> float | None:
         return (time.sec + 1e-9 * time.nanosec) or None
     except AttributeError:
         return None
-
-
-class OtherJoints(InputError):
-    """A message that holds none of the joints that make up the state: it is another robot's."""
 
 
 class Extractor:
@@ -93,7 +66,12 @@ class Extractor:
     ----------
     fields, joints : tuple of str
     stamp : callable
-        From a message to its stamp in seconds; None if it has none.
+        From a message to its stamp in seconds; None if it has none. Where a message has no header,
+        and the element of an array that is read has one, that of the element.
+    dated : bool
+        The stamp is another one than that of the message's own header.
+    places : tuple of Place
+        Where the messages hold one of several bodies.
     dim : int or None
         d; None until a first message, if an array of any length decides it.
     names : tuple of str
@@ -116,17 +94,36 @@ class Extractor:
         stamp_field: str = "",
     ) -> None:
         self.stamp_field = stamp_field
-        self.stamp = stamp_of(stamp_field, schema) if stamp_field else stamp
-        self.fields = tuple(default_fields(schema) if fields is None else fields)
-        if not self.fields:
-            raise InputError(f"no fields given: {schema}")
         self.type, self.joints = schema.name, tuple(joints)
-        self._leaves = [leaf for field in self.fields for leaf in resolve(field, schema)]
+        self.fields, wanted, paths = chosen_fields(fields, schema)
+        self._leaves = [leaf for path in paths for leaf in resolve(path, schema)]
         self._has_names = has_names(schema) and any(leaf.named for leaf in self._leaves)
+        self._bodies = Bodies(schema, wanted, self._leaves)
+        self.places = self._bodies.places
+        self.stamp = self._stamp_of(schema)
+        self.dated = self.stamp is not stamp
         if self.joints:
             self._check_joints()
         self.notice = ""
         self.forget()
+
+    @property
+    def body(self) -> str:
+        """The identity of the states, as far as it was not chosen; empty where joints have names.
+
+        Joints with names are the same joints whatever frame a driver puts into its header.
+        """
+        return "" if self._has_names else self._bodies.told()
+
+    def _stamp_of(self, schema: Schema) -> Callable[[Any], float | None]:
+        if self.stamp_field:
+            return stamp_of(self.stamp_field, schema)
+        outer = {leaf.places[0].path: leaf.places[0] for leaf in self._leaves if leaf.places}
+        header = FieldType(HEADER)
+        if schema.fields().get("header") == header or len(outer) != 1:
+            return stamp
+        (place,) = outer.values()
+        return lambda message: stamp(place.get(message))
 
     def _check_joints(self) -> None:
         wanted = ", ".join(self.joints)
@@ -144,14 +141,18 @@ class Extractor:
                 )
 
     def forget(self) -> None:
-        """Take the layout of the messages from the next one."""
+        """Take the layout of the messages, and the body that is read, from the next one."""
         self.dim: int | None = None
         self.names: tuple[str, ...] = ()
         self._laid_out = False
         self._recent: deque[Any] = deque(maxlen=RECENT)
-        self._learns = not self.joints and any(leaf.open for leaf in self._leaves)
-        if not self._learns and not any(leaf.open and not leaf.named for leaf in self._leaves):
-            self._lay_out((), [0] * len(self._leaves))
+        self._bodies.forget()
+        learnt = [leaf for leaf in self._leaves if leaf.open and not (self.joints and leaf.named)]
+        # Of several arrays with joints, drivers leave some empty.
+        self._learns = bool(learnt) or sum(leaf.open for leaf in self._leaves) > 1
+        if not self._learns:
+            sizes = [len(self.joints) if leaf.open else 0 for leaf in self._leaves]
+            self._lay_out((), sizes)
             # The order of the names is known from a message only.
             numbered = any(leaf.named and not leaf.joint for leaf in self._leaves)
             self._laid_out = bool(self.joints) or not numbered
@@ -170,20 +171,27 @@ class Extractor:
 
         Raises
         ------
-        OtherJoints
-            It has none of the joints.
+        PassedOver
+            It has none of the joints, or is of another body.
         InputError
             Other joints than before, or arrays that are longer or shorter, so that the dimension
             would change; or the message is of another type. If most of the last messages are like
             this one, its layout takes over, and `notice` is set.
         """
         try:
+            bodies = self._bodies
+            if bodies.select is not None:
+                bodies.check_choice(message)
             try:
                 state = self._extract(message)
             except InputError:
                 if not self._takes_over(message):
                     raise
                 state = self._extract(message)
+            if bodies.watch is not None and bodies.watch.takes_over(message):
+                state = self._read_body_of(message)
+        except Missing:
+            raise self._bodies.missing(message) from None
         except (AttributeError, IndexError) as error:
             raise InputError(
                 f"{', '.join(self.fields)}: not in this message, {type(message).__name__} "
@@ -193,8 +201,24 @@ class Extractor:
             self._recent.append(self._layout)
         return state
 
+    def _read_body_of(self, message: Any) -> NDArray[np.float64]:
+        """Make a state of this message's body from now on."""
+        watch = self._bodies.watch
+        assert watch is not None
+        now, before = watch.write(watch.read(message)), watch.write(watch.body)
+        self.forget()
+        state = self._extract(message)
+        watch.takes_over(message)
+        self.notice = (
+            f"most messages are of another body than the first: a state is of {now} now, before "
+            f"it was of {before}; the window starts anew"
+        )
+        return state
+
     def _extract(self, message: Any) -> NDArray[np.float64]:
         if not self._laid_out:
+            if self.joints:
+                self._check_holds(message.name, self.joints, ())
             self._layout = self._layout_of(message)
             self._lay_out(list(message.name) if self._has_names else (), self._layout[1])
         if self._has_names and message.name != self._given:
@@ -238,7 +262,7 @@ class Extractor:
             joints: tuple[str, ...] = (leaf.joint,) if leaf.joint else ()
             stop = leaf.stop or length
             if leaf.open and leaf.named and self.joints:
-                joints = self.joints
+                joints = self.joints if length else ()
             elif given and leaf.named and not leaf.joint and stop:
                 if leaf.open:
                     _check_length(leaf, length, given)
@@ -260,13 +284,9 @@ class Extractor:
 
     def _find(self, given: list[str]) -> None:
         """Find the joints among the names of a message."""
-        missing = [name for name in self._needed if name not in given]
-        new = [name for name in given if name not in self._order] if self._learns else []
-        if missing or new:
-            changes = [f"without {', '.join(missing)}"] * bool(missing)
-            changes += [f"with {', '.join(new)}"] * bool(new)
-            kind = OtherJoints if given and len(missing) == len(self._needed) > 0 else InputError
-            raise kind(f"the joints of this message are others: {' and '.join(changes)}")
+        learns = self._learns and not self.joints
+        new = [name for name in given if name not in self._order] if learns else []
+        self._check_holds(given, self._needed, new)
         _check_distinct(given)
         self._at = []
         for *_, joints in self._arrays:
@@ -274,14 +294,31 @@ class Extractor:
             self._at.append(None if np.array_equal(at, np.arange(len(given))) else at)
         self._given = given
 
+    def _check_holds(self, given: Sequence[str], needed: Sequence[str], new: Sequence[str]) -> None:
+        """Refuse names of a message that lack joints of the state, or have new ones."""
+        missing = [name for name in needed if name not in given]
+        if not missing and not new:
+            return
+        changes = [f"without {', '.join(missing)}"] * bool(missing)
+        changes += [f"with {', '.join(new)}"] * bool(new)
+        why = f"the joints of this message are others: {' and '.join(changes)}"
+        if given and len(missing) == len(needed) > 0:
+            raise PassedOver(why, "not asked for" if self.joints else "other joints")
+        raise InputError(why)
+
     def _layout_of(self, message: Any) -> tuple[tuple[str, ...], tuple[int, ...]]:
         """Names and lengths of open arrays, which decide the coordinates."""
-        names = tuple(sorted(message.name)) if self._has_names else ()
-        return names, tuple(len(x.get(message)) if x.open else 0 for x in self._leaves)
+        lengths = tuple(len(x.get(message)) if x.open else 0 for x in self._leaves)
+        if self.joints:  # of any message that has them
+            sizes = zip(self._leaves, lengths, strict=True)
+            return (), tuple(min(n, len(self.joints)) if x.named else n for x, n in sizes)
+        return tuple(sorted(message.name)) if self._has_names else (), lengths
 
     def _takes_over(self, message: Any) -> bool:
         """Whether the layout of a message that does not fit has become the usual one."""
         if not self._learns or self.dim is None:
+            return False
+        if self.joints and not set(self.joints) <= set(message.name):
             return False
         layout = self._layout_of(message)
         self._recent.append(layout)
@@ -289,7 +326,7 @@ class Extractor:
             max(0, (length if leaf.open else leaf.stop or 1) - leaf.start)
             for leaf, length in zip(self._leaves, layout[1], strict=True)
         )
-        least = WIDER if width > self.dim else NARROWER
+        least = WIDER if width > self.dim else MOST
         if not width or layout == self._layout or self._recent.count(layout) < least:
             return False
         recent, before = self._recent, self.names
@@ -310,6 +347,8 @@ class Extractor:
                 f"{leaf.path} has {found} elements, but {leaf.stop} are needed: ask for fewer"
             )
         size = max(0, found - leaf.start) - max(0, length - leaf.start)
+        if self.joints and leaf.named:
+            size = len(self.joints)
         return InputError(
             f"dimension {(self.dim or 0) + size}, before it was {self.dim}: {leaf.path} has "
             f"{found} elements, before it had {length}. If two robots share this topic, ask for "

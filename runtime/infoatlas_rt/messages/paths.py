@@ -6,10 +6,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any
 
 from ..errors import InputError
+from .identity import NAME_LISTS, Missing, Place, chooser, keys_of, parse
 from .schema import NUMBERS, FieldType, Schema
 
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -25,7 +27,11 @@ def has_names(schema: Schema) -> bool:
 
 @dataclass(frozen=True)
 class Leaf:
-    """Where numbers are: one (`length` None), or the part from `start` to `stop` of an array."""
+    """Where numbers are: one (`length` None), or the part from `start` to `stop` of an array.
+
+    `places` are the elements of arrays of messages that it lies in, the outermost first; `inner` is
+    the path in the innermost of them.
+    """
 
     path: str
     get: Callable[[Any], Any]
@@ -34,6 +40,8 @@ class Leaf:
     stop: int | None = None  # None: the end, wherever that is
     named: bool = False  # its elements are in the order of the message's names
     joint: str = ""  # the one element that is asked for by name
+    places: tuple[Place, ...] = ()
+    inner: str = ""
 
     @property
     def open(self) -> bool:
@@ -45,21 +53,49 @@ def together(leaves: Sequence[Leaf]) -> Callable[[Any], Any] | None:
     """One callable that gets all single numbers of a message."""
     if not leaves:
         return None
-    if not any("[" in leaf.path for leaf in leaves):
-        return attrgetter(*(leaf.path for leaf in leaves))  # in C, in one call
-    getters = [leaf.get for leaf in leaves]
-    return lambda message: [get(message) for get in getters]
+    if not any(leaf.places for leaf in leaves):
+        return attrgetter(*(leaf.inner for leaf in leaves))  # in C, in one call
+    parts = []  # an element is looked for once, whatever is read of it
+    for places, some in groupby(leaves, lambda leaf: leaf.places):
+        inner = [leaf.inner for leaf in some]
+        element = places[-1].get if places else None
+        parts.append((element, attrgetter(*inner), len(inner) == 1))
+
+    def get(message: Any) -> list[Any]:
+        found: list[Any] = []
+        for element, read, one in parts:
+            got = read(message if element is None else element(message))
+            found.append(got) if one else found.extend(got)
+        return found
+
+    return get
 
 
 _WORD = re.compile(
-    r"([A-Za-z]\w*)(?:\[(?:(\d+)|(\d*):(\d*)|([A-Za-z_/][^][:]*))\])?"  # the last: a joint
-)
+    r"([A-Za-z]\w*)(?:\[(?:(\d+)|(\d*):(\d*)|([^][=]+=[^][]*)|([A-Za-z_/][^][:=]*))\])?"
+)  # number, part, identity, name
 _DOT = re.compile(r"\.(?![^[]*\])")  # outside of brackets
+_CHOICE = re.compile(r"\[([^][]*)\]\.?(.*)", re.DOTALL)
+
+
+def choice_of(field: str, schema: Schema) -> tuple[dict[str, Any], str]:
+    """The identity by which a field chooses messages, as in [child_frame_id=base].pose.pose.
+
+    Returns
+    -------
+    wanted : dict
+        Values by key; empty if it takes all messages.
+    rest : str
+        The field without it; empty if it chooses and names no field.
+    """
+    match = _CHOICE.fullmatch(field.strip())
+    return ({}, field) if match is None else (parse(field, match[1], schema), match[2])
 
 
 def resolve(field: str, schema: Schema) -> list[Leaf]:
     """Where the numbers of a field are, in their order."""
-    path = ""
+    path = inner = ""
+    places: list[Place] = []
     getters: list[Callable[[Any], Any]] = []
     words = _DOT.split(field)
     for i, word in enumerate(words):
@@ -67,48 +103,133 @@ def resolve(field: str, schema: Schema) -> list[Leaf]:
         if match is None:
             raise InputError(
                 f"field {field!r} cannot be read: write it as in position[:], position[0:6], "
-                "position[2], position[elbow] or pose.position.x"
+                "position[2], position[elbow], pose.position.x or "
+                "transforms[child_frame_id=tool0].transform"
             )
-        name, index, first, end, joint = match.groups()
+        name, index, first, end, identity, joint = match.groups()
         kind = schema.fields().get(name)
         if kind is None:
             raise InputError(f"field {field!r}: there is no {name!r}. {schema}")
         if kind.length is None and word != name:
             raise InputError(f"field {field!r}: {name} is one {kind}, no array: leave out the []")
         path += f".{name}" if path else name
+        inner += f".{name}" if inner else name
+        if "/" in kind.base and kind.length is not None:
+            place = _place(field, name, schema, getters, path, match)
+            places.append(place)
+            path = place.path
+            getters, inner, schema = [place.get], "", schema.nested(kind.base)
+            continue
         getters.append(attrgetter(name))
         start = int(index or first or 0)
         stop = start + 1 if index else int(end) if end else kind.length or None
         named = i == 0 and kind.length == 0 and kind.base in NUMBERS and has_names(schema)
-        if joint and not named:
-            raise InputError(f"field {field!r}: no names go with {name}, so take it by number")
+        if identity or (joint and not named):
+            raise InputError(
+                f"field {field!r}: {name} is {kind}, and no names go with it: write {name}[2] or "
+                f"{name}[0:6]"
+            )
         if kind.length is not None:
             _check_bounds(field, kind, start, stop)
         if "/" in kind.base:
-            if kind.length is not None:
-                if not index:
-                    raise InputError(f"field {field!r}: take one of {name}, as in {name}[0]")
-                path += f"[{start}]"
-                getters.append(itemgetter(start))
             schema = schema.nested(kind.base)
         elif i < len(words) - 1:
             raise InputError(f"field {field!r}: {name} is {kind} and has no fields: end with it")
         elif kind.base not in NUMBERS:
             raise InputError(f"field {field!r} is {kind}, no number. {schema}")
         else:
-            return [Leaf(path, _chain(getters), kind.length, start, stop, named, joint or "")]
+            where = (tuple(places), inner)
+            return [
+                Leaf(path, _chain(getters), kind.length, start, stop, named, joint or "", *where)
+            ]
     if not schema.numeric():
         raise InputError(f"field {field!r} holds more than numbers: take some of it. {schema}")
-    return [leaf for name in schema.fields() for leaf in _under(path, getters, name, schema)]
+    return [
+        leaf
+        for name in schema.fields()
+        for leaf in _under(path, inner, getters, name, schema, tuple(places))
+    ]
 
 
-def _under(path: str, getters: list[Any], name: str, schema: Schema) -> list[Leaf]:
+def _place(
+    field: str,
+    name: str,
+    schema: Schema,
+    getters: Sequence[Callable[[Any], Any]],
+    array: str,
+    match: re.Match[str],
+) -> Place:
+    """One of an array of messages, as the brackets behind its name say."""
+    _, index, _, _, identity, joint = match.groups()
+    kind = schema.fields()[name]
+    element = schema.nested(kind.base)
+    keys = keys_of(element)
+    names = "" if getters else _names_of(schema)
+    ways = [f"{name}[NAME]"] * bool(names) + [f"{name}[{key}=...]" for key in keys[:2]]
+    every = _chain([*getters, attrgetter(name)])
+    path = array + match[0][len(name) :]
+    if index:
+        _check_bounds(field, kind, int(index), int(index) + 1)
+        get = _chain([*getters, attrgetter(name), itemgetter(int(index))])
+        return Place(path, array, every, get, keys, {}, names, int(index))
+    if identity:
+        wanted = parse(field, identity, element)
+        get = _chain([*getters, attrgetter(name), chooser(wanted, path)])
+        return Place(path, array, every, get, keys, wanted, names)
+    if joint and names:
+        get = _by_name(name, names, joint)
+        return Place(path, array, every, get, keys, {}, names, name=joint)
+    ways = ways or [f"{name}[0]"]
+    raise InputError(f"field {field!r}: take one of {name}, as in {' or '.join(ways)}")
+
+
+def every_place(schema: Schema) -> list[Place]:
+    """Where messages of a type hold bodies: themselves, and their arrays of messages."""
+    places = []
+    own = keys_of(schema)
+    if own:
+        places.append(Place("", "", lambda message: [message], lambda message: message, own, {}))
+    for name, kind in schema.fields().items():
+        if "/" in kind.base and kind.length is not None:
+            keys, names = keys_of(schema.nested(kind.base)), _names_of(schema)
+            get = attrgetter(name)
+            places += [Place(name, name, get, get, keys, {}, names)] * bool(keys or names)
+    return places
+
+
+def _names_of(schema: Schema) -> str:
+    """The list of names of the elements of a message's arrays; empty if there is none."""
+    lists = [each for each in NAME_LISTS if schema.fields().get(each) == FieldType("string", 0)]
+    return lists[0] if lists else ""
+
+
+def _by_name(array: str, names: str, name: str) -> Callable[[Any], Any]:
+    """The element of an array that goes with a name in the list beside it."""
+
+    def get(message: Any) -> Any:
+        given = getattr(message, names)
+        if name not in given:
+            raise Missing
+        return getattr(message, array)[given.index(name)]
+
+    return get
+
+
+def _under(
+    path: str, inner: str, getters: list[Any], name: str, schema: Schema, places: tuple[Place, ...]
+) -> list[Leaf]:
     """Leaves of a field of a message that has only numbers."""
     kind, path, getters = schema.fields()[name], f"{path}.{name}", [*getters, attrgetter(name)]
+    inner = f"{inner}.{name}" if inner else name
     if kind.base in NUMBERS:
-        return [Leaf(path, _chain(getters), kind.length, 0, kind.length or None)]
-    inner = schema.nested(kind.base)
-    return [leaf for field in inner.fields() for leaf in _under(path, getters, field, inner)]
+        stop = kind.length or None
+        return [Leaf(path, _chain(getters), kind.length, 0, stop, places=places, inner=inner)]
+    nested = schema.nested(kind.base)
+    return [
+        leaf
+        for field in nested.fields()
+        for leaf in _under(path, inner, getters, field, nested, places)
+    ]
 
 
 def _check_bounds(field: str, kind: FieldType, start: int, stop: int | None) -> None:

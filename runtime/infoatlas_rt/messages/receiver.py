@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .fields import Extractor, OtherJoints
+from .fields import Extractor
+from .identity import Missing, PassedOver
 
 _NOTHING = np.zeros(0)
 TICK = 1e-6  # seconds between messages that arrive at once
@@ -31,8 +32,9 @@ class Sample(NamedTuple):
         Empty if the message could not be used.
     fault : str
         Why the message could not be used; empty if it could.
-    skip : bool
-        It is another robot's message, and no step of this one.
+    skip : str
+        Another robot's or body's message, and no step of this one: what it counts as ("other
+        joints", "other bodies", "not asked for"). Empty for all others.
     notice : str
         Why the coordinates change with this message; mostly empty.
     arrived : bool
@@ -43,7 +45,7 @@ class Sample(NamedTuple):
     stamp: float | None
     state: NDArray[np.float64]
     fault: str
-    skip: bool = False
+    skip: str = ""
     notice: str = ""
     arrived: bool = False
 
@@ -84,7 +86,10 @@ class Receiver:
             Seconds; its stamp if it has none in a header.
         """
         extractor, side = self.extractor, self.side
-        time = extractor.stamp(message)
+        try:
+            time = extractor.stamp(message)
+        except (Missing, InputError, LookupError, AttributeError):
+            return self._without_stamp(message)
         if time is not None and np.isnan(time):
             why = f"stamp_field {extractor.stamp_field}: no time from 0 to 2^31 s; is it the unit?"
             return Sample(side, time, _NOTHING, why)
@@ -99,9 +104,20 @@ class Receiver:
             self._newest = max(self._newest, time)
         try:
             state = extractor(message).copy()
-        except OtherJoints as error:
-            return Sample(side, time, _NOTHING, str(error), skip=True)
+        except PassedOver as error:
+            return Sample(side, time, _NOTHING, str(error), skip=error.fate)
         except InputError as error:
             return Sample(side, time, _NOTHING, str(error))
         notice, extractor.notice = extractor.notice, ""
         return Sample(side, time, state, "", notice=notice, arrived=arrived)
+
+    def _without_stamp(self, message: Any) -> Sample:
+        """Of a message that lacks the element with its stamp: mostly it is another body's."""
+        fault, fate = "the message has no stamp where stamps are read", ""
+        try:
+            self.extractor(message)
+        except PassedOver as error:
+            fault, fate = str(error), error.fate
+        except InputError as error:
+            fault = str(error)
+        return Sample(self.side, float("nan"), _NOTHING, fault, skip=fate)

@@ -6,6 +6,7 @@ out of the messages.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -74,8 +75,6 @@ class Stream:
     rate_limit : float
         Largest number of estimates shown per second of stamps; 0: no limit. Estimates that the
         detector needs are made in any case, so the limit changes no extremum.
-    joints : bool
-        The extractor reads named joints: messages without them are passed over, and are no faults.
 
     Attributes
     ----------
@@ -100,7 +99,6 @@ class Stream:
         coupling: CouplingDetector | None = None,
         tracker: KeyStateTracker | None = None,
         rate_limit: float = 0.0,
-        joints: bool = False,
     ) -> None:
         if (sync is not None) != window.two_streams:
             raise InputError(
@@ -121,14 +119,12 @@ class Stream:
         self._arrived = False  # the last message had no stamp
         self._shown = -np.inf  # stamp of the last estimate that was
         self._resets = window.counts["resets"]
-        self._passed = "not asked for" if joints else "other joints"
-        self._skipped = 0
+        self._skipped = Counter[str]()
 
     @property
     def counts(self) -> dict[str, int]:
         """Fates of states, of the window and the synchroniser together."""
-        skipped = {self._passed: self._skipped} if self._skipped else {}
-        return self.window.counts | (self.sync.counts if self.sync else {}) | skipped
+        return self.window.counts | (self.sync.counts if self.sync else {}) | self._skipped
 
     def reset(self) -> None:
         """Empty the window and everything behind it."""
@@ -179,7 +175,7 @@ class Stream:
             self.reset()
         self._arrived = sample.arrived or (bool(sample.fault) and self._arrived)
         if sample.skip:
-            self._skipped += 1
+            self._skipped[sample.skip] += 1
             outputs = [self._catch_up(estimate)]
         elif self.sync is None:
             outputs = [self._add(sample.stamp, sample.state, None, estimate)]

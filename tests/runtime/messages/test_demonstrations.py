@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -13,11 +14,12 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 
 from infoatlas_rt import InputError, discover_keystates
 from infoatlas_rt.cli import main
-from infoatlas_rt.messages.bags import bags_in, load_demonstrations
+from infoatlas_rt.messages.bags import bags_in
+from infoatlas_rt.messages.demonstrations import load_demonstrations
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "examples"))
-from make_bag import STORE, TYPES, joint_state  # noqa: E402
+from make_bag import STORE, TYPES, header, joint_state  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +150,110 @@ def test_an_unknown_rate_of_bags(tmp_path):
 def test_other_coordinates_in_another_bag(folder, tmp_path):
     for name, values in (("a", [1.0, 2.0]), ("b", [1.0, 2.0, 3.0])):
         write_array(tmp_path / name, values)
-    with pytest.raises(InputError, match="b has the coordinates"):
+    with pytest.raises(
+        InputError,
+        match=r"/b: its states .* first bag, a, 2; this one has data\[2\]",
+    ):
         load_demonstrations(tmp_path, "/array")
     assert bags_in(tmp_path / "a") == []
+
+
+def write_joints(path, messages):
+    """A bag of joint states: names, positions and velocities, at 20 Hz."""
+    kind = "sensor_msgs/msg/JointState"
+    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
+        topic = bag.add_connection("/joint_states", kind, typestore=STORE)
+        for step, (names, positions, velocities) in enumerate(messages):
+            time = (1 + step) * 50_000_000
+            arrays = (np.array(values, float) for values in (positions, velocities, ()))
+            message = TYPES[kind](header(time), [*names], *arrays)
+            bag.write(topic, time, STORE.serialize_cdr(message, kind))
+
+
+def test_messages_of_other_joints_are_passed_over(tmp_path):
+    """As in a stream; they are counted, and joints come in the order of the first bag."""
+    for name, order in (("a", "pq"), ("b", "qp")):
+        at = {"p": 1.0, "q": 2.0}
+        arm = [(order, [step + at[joint] for joint in order], [0, 0]) for step in range(10)]
+        gripper = [(["finger"], [step], [0]) for step in range(10)]
+        write_joints(tmp_path / name, [m for pair in zip(arm, gripper, strict=True) for m in pair])
+    for joints, fate in (((), "other joints"), (("p", "q"), "not asked for")):
+        found = load_demonstrations(tmp_path, "/joint_states", ["position"], joints)
+        assert found.lengths.tolist() == [10, 10] and found.episodes == ("a", "b")
+        assert found.names == ("position[p]", "position[q]")
+        np.testing.assert_array_equal(found.states[:10], np.arange(10)[:, None] + [1, 2])
+        np.testing.assert_array_equal(found.states[10:], found.states[:10])
+        assert found.rate == pytest.approx(10.0)
+        assert found.notes == (f"messages on /joint_states passed over ({fate}): 10 in a, 10 in b",)
+
+
+def test_empty_velocities_with_and_without_joints(tmp_path):
+    for name in "ab":
+        write_joints(tmp_path / name, [("pq", [step, 1], []) for step in range(5)])
+    for joints in ((), ("p", "q")):
+        found = load_demonstrations(tmp_path, "/joint_states", None, joints)
+        assert found.names == ("position[p]", "position[q]")
+    write_joints(tmp_path / "c", [("pq", [step, 1], [0, 0]) for step in range(5)])
+    with pytest.raises(InputError, match=r"/c: its states have 4 .*has velocity\[p\], velocity\["):
+        load_demonstrations(tmp_path, "/joint_states")
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        (("pq", [1, 2], [np.nan, 0]), r"velocity\[p\] is NaN or infinite"),
+        (("pq", [1, 2], [0]), "velocity has 1 elements for 2 names"),
+        (("px", [1, 2], [0, 0]), "without q and with x"),
+    ],
+)
+def test_a_message_that_cannot_be_used_is_named(tmp_path, message, why):
+    usual = [("pq", [step, 1], [0, 0]) for step in range(5)]
+    write_joints(tmp_path / "a", usual)
+    write_joints(tmp_path / "b", [*usual, message])
+    with pytest.raises(InputError, match=f"/b: message 5 on /joint_states cannot be used.*{why}"):
+        load_demonstrations(tmp_path, "/joint_states")
+
+
+def test_each_error_names_its_bag(tmp_path):
+    for name in "ab":
+        write_joints(tmp_path / name, [("pq", [1, 2], [0, 0])] * 3)
+    for topic, fields, joints in (
+        (None, None, ()),
+        ("/x", None, ()),
+        ("/joint_states", ["x"], ()),
+        ("/joint_states", None, ["p", "x"]),
+        ("/joint_states", None, ["x"]),
+        ("/joint_states", ["[header.frame_id=hand]"], ()),
+    ):
+        with pytest.raises(InputError, match=re.escape(str(tmp_path / "a"))):
+            load_demonstrations(tmp_path, topic, fields, joints)
+
+
+def test_bodies_of_bags_do_not_mix(tmp_path):
+    """Neither within a bag nor between bags."""
+    kind = "geometry_msgs/msg/PoseStamped"
+
+    def write_poses(name, frames):
+        pose = TYPES["geometry_msgs/msg/Pose"](
+            TYPES["geometry_msgs/msg/Point"](1.0, 2.0, 3.0),
+            TYPES["geometry_msgs/msg/Quaternion"](0.0, 0.0, 0.0, 1.0),
+        )
+        with Writer(tmp_path / name, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
+            topic = bag.add_connection("/pose", kind, typestore=STORE)
+            for step, frame in enumerate(frames):
+                message = TYPES[kind](header(time := (1 + step) * 50_000_000), pose)
+                message.header.frame_id = frame
+                bag.write(topic, time, STORE.serialize_cdr(message, kind))
+
+    write_poses("a", ["cube"] * 3)
+    write_poses("b", ["tool"] * 3)
+    with pytest.raises(InputError, match=r"/b: its states are of .*=tool\].*a, of .*=cube\]"):
+        load_demonstrations(tmp_path, "/pose")
+    write_poses("c", ["cube", "tool", "cube", "cube", "cube"])
+    with pytest.raises(InputError, match=r"/b: no message .*It holds .header.frame_id=tool. .3"):
+        load_demonstrations(tmp_path, "/pose", ["[header.frame_id=cube]"])
+    shutil.rmtree(tmp_path / "b")
+    with pytest.raises(InputError, match=r"/c: /pose holds several bodies.*=cube\] \(4\), .*=tool"):
+        load_demonstrations(tmp_path, "/pose")
+    found = load_demonstrations(tmp_path, "/pose", ["[header.frame_id=cube]"])
+    assert found.lengths.tolist() == [3, 4]

@@ -1,0 +1,154 @@
+"""The body that states are of: one that was asked for, or that of the first message."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any
+
+from ..errors import InputError
+from .identity import ANY, SHOWN, PassedOver, Place, keys_of, telling, values
+from .paths import Leaf
+from .schema import Schema
+
+RECENT, MOST = 20, 15  # another body is read when MOST of the RECENT last messages are of it
+_REMEMBERED = 100  # bodies of a stream
+
+
+class Bodies:
+    """Which messages of a topic, and which elements of their arrays, states are made of.
+
+    Parameters
+    ----------
+    schema : Schema
+    wanted : dict
+        Identity of the messages that are asked for, by key.
+    leaves : sequence of Leaf
+        What is read.
+
+    Attributes
+    ----------
+    places : tuple of Place
+        Where messages hold one of several bodies.
+    select : callable or None
+        Reads the keys of `wanted` from a message.
+    watch : Watch or None
+        Of the identity that was not asked for; None if there is none.
+    """
+
+    def __init__(self, schema: Schema, wanted: dict[str, Any], leaves: Sequence[Leaf]) -> None:
+        asked = {leaf.path for leaf in leaves}  # a coordinate is no identity
+        keys = tuple(key for key in keys_of(schema) if key not in asked)
+        root = Place("", "", lambda message: [message], lambda message: message, keys, wanted)
+        inner = {place.path: place for leaf in leaves for place in leaf.places}
+        self.places = (*([root] if keys or wanted else []), *inner.values())
+        compared = {key: value for key, value in wanted.items() if value != ANY}
+        self.select = attrgetter(*compared) if compared else None
+        self._wanted = compared
+        watched = [place for place in self.places if place.watched()]
+        self.watch = Watch(watched) if watched else None
+        self._chosen = [place for place in inner.values() if place.chosen]
+
+    def forget(self) -> None:
+        """Take the body of the next message, as far as none was asked for."""
+        if self.watch is not None:
+            self.watch.forget()
+
+    def told(self) -> str:
+        """The identity of the states, as far as it was not asked for."""
+        return "" if self.watch is None else self.watch.told()
+
+    def check_choice(self, message: Any) -> None:
+        """Raise PassedOver if a message is of another body than the one that is asked for."""
+        assert self.select is not None
+        keys = [*self._wanted]
+        found = values(self.select(message), keys)
+        if found != tuple(self._wanted.values()):
+            own = ", ".join(f"{key}={value}" for key, value in zip(keys, found, strict=True))
+            raise PassedOver(f"a message of {own}", "not asked for")
+
+    def missing(self, message: Any) -> InputError:
+        """Why elements that are asked for are not in a message."""
+        absent = [place.path for place in self._chosen if not place.there(message)]
+        if len(absent) == len(self._chosen):
+            return PassedOver(f"a message without {' and '.join(absent)}", "not asked for")
+        return InputError(
+            f"a message without {' and '.join(absent)}: a state needs all in one message, so read "
+            "one of them, or the other with --with-topic (topic_b)"
+        )
+
+
+class Watch:
+    """The body that states are of, where it was not named: that of the first message.
+
+    Parameters
+    ----------
+    places : sequence of Place
+        With something to watch.
+    """
+
+    def __init__(self, places: Sequence[Place]) -> None:
+        self.places = places
+        parts = [place.watch() for place in places]
+        self.read = parts[0] if len(parts) == 1 else lambda m: tuple(part(m) for part in parts)
+        self.forget()
+
+    def forget(self) -> None:
+        """Take the body of the next message."""
+        self.body: Any = None
+        self._seen: dict[Any, None] = {}  # in the order of their first messages
+        self._turns: deque[Any] = deque(maxlen=RECENT)  # from the second body on
+
+    def takes_over(self, message: Any) -> bool:
+        """Whether a message is the first of a body that most of the last messages are of.
+
+        Raises
+        ------
+        PassedOver
+            It is of another body than the state.
+        """
+        body = self.read(message)
+        if body == self.body:
+            if self._turns:
+                self._turns.append(body)
+            return False
+        if self.body is None:
+            self.body = body
+            self._seen = {body: None}
+            return False
+        self._turns.append(body)
+        if len(self._seen) < _REMEMBERED:
+            self._seen[body] = None
+        if self._turns.count(body) >= MOST:
+            return True
+        raise PassedOver(
+            f"{self.write(body)} is another body than {self.write(self.body)}, which the state is "
+            f"of; name one of {', '.join(self.write(seen) for seen in [*self._seen][:SHOWN])}",
+            "other bodies",
+        )
+
+    def write(self, body: Any) -> str:
+        """How to name a body: by what tells it from those that were seen."""
+        texts = []
+        for i, place in enumerate(self.places):
+            keys = place.watched()
+            seen = Counter(self._part(each, i) for each in self._seen)
+            if len(seen) > 1:
+                own = self._part(body, i)
+                told = {keys[j]: own[j] for j in telling(keys, seen)}
+                texts.append(place.write({**place.wanted, **told}))
+        return " and ".join(texts)
+
+    def told(self) -> str:
+        """The identity that states are of, complete."""
+        texts = []
+        for i, place in enumerate(self.places):
+            own = zip(place.watched(), self._part(self.body, i), strict=True)
+            texts.append(place.write({**place.wanted, **dict(own)}))
+        return " and ".join(texts)
+
+    def _part(self, body: Any, place: int) -> tuple[Any, ...]:
+        """Values of the watched keys of one place."""
+        part = body if len(self.places) == 1 else body[place]
+        return part if isinstance(part, tuple) else (part,)

@@ -1,0 +1,224 @@
+"""Which body a message is about, by the strings and numbers in it that are an identity.
+
+A topic may carry several bodies: transforms of a robot's frames, poses of several objects, markers.
+Their states never mix: one is chosen by its identity, or that of the first message is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from ..errors import InputError
+from .schema import NUMBERS, FieldType, Schema
+
+# Fields that are an identity, the most telling ones first.
+KEYS = (
+    "child_frame_id,name,object_id,id,marker_id,track_id,tracking_id,ns,header.frame_id,frame_id"
+).split(",")
+NAME_LISTS = ("name", "joint_names")  # of the elements of the arrays beside them
+ANY = "*"  # instead of a value: all of them are one body
+SHOWN = 12  # bodies in an error
+
+
+class Missing(Exception):
+    """A message has no element of the identity that is asked for."""
+
+
+class PassedOver(InputError):
+    """A message of another body than that of the state: no step of it, and no fault.
+
+    Attributes
+    ----------
+    fate : str
+        What it counts as.
+    """
+
+    def __init__(self, why: str, fate: str) -> None:
+        super().__init__(why)
+        self.fate = fate
+
+
+def _type_at(schema: Schema, key: str) -> FieldType | None:
+    """Type of a field of a message, given as words with dots; None if there is none."""
+    *parents, last = key.split(".")
+    for word in parents:
+        kind = schema.fields().get(word)
+        if kind is None or kind.length is not None or "/" not in kind.base:
+            return None
+        schema = schema.nested(kind.base)
+    return schema.fields().get(last)
+
+
+def _whole(kind: FieldType) -> bool:
+    return kind.length is None and kind.base in NUMBERS and "int" in kind.base
+
+
+def _text(kind: FieldType) -> bool:
+    return kind.length is None and kind.base.startswith(("string", "wstring"))
+
+
+def keys_of(schema: Schema) -> tuple[str, ...]:
+    """Fields of a type that are an identity."""
+    kinds = {key: _type_at(schema, key) for key in KEYS}
+    return tuple(key for key, kind in kinds.items() if kind and (_text(kind) or _whole(kind)))
+
+
+def parse(field: str, text: str, schema: Schema) -> dict[str, Any]:
+    """Values by key, out of text such as child_frame_id=tool0,header.frame_id=map.
+
+    Raises
+    ------
+    InputError
+        A key that is no string and no whole number of the type.
+    """
+    found: dict[str, Any] = {}
+    for part in re.split(r",(?=\s*[A-Za-z][\w.]*\s*=)", text):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        kind = _type_at(schema, key)
+        if not equals or kind is None or not (_text(kind) or _whole(kind)) or key in found:
+            keys = " or ".join(f"{key}=..." for key in keys_of(schema)) or "a string of it, once"
+            raise InputError(f"field {field!r}: {part!r} chooses nothing: write {keys}. {schema}")
+        found[key] = value
+        if _whole(kind) and value != ANY:
+            try:
+                found[key] = int(value)
+            except ValueError:
+                raise InputError(f"field {field!r}: {key} is {kind}: write {key}=7") from None
+    return found
+
+
+def values(raw: Any, keys: Sequence[str]) -> tuple[Any, ...]:
+    """What attrgetter gives of these keys, always as a tuple."""
+    return (raw,) if len(keys) == 1 else raw
+
+
+def chooser(wanted: dict[str, Any], path: str) -> Callable[[Sequence[Any]], Any]:
+    """What finds the one element of an array that has these values."""
+    compared = {key: value for key, value in wanted.items() if value != ANY}
+    read = attrgetter(*compared) if compared else None
+    aim = next(iter(compared.values())) if len(compared) == 1 else tuple(compared.values())
+
+    def choose(elements: Sequence[Any]) -> Any:
+        found = [element for element in elements if read is None or read(element) == aim]
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise Missing
+        raise InputError(f"{path} is {len(found)} elements of this message: name one of them")
+
+    return choose
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one of several bodies is: the message, or one element of an array in it.
+
+    Attributes
+    ----------
+    path : str
+        As in a field; empty for the message.
+    array : str
+        Path of the array.
+    every : callable
+        From a message to all elements.
+    get : callable
+        From a message to the one that is read; raises Missing if it is not there.
+    keys : tuple of str
+        Identity of an element.
+    wanted : dict
+        Values by which it is chosen.
+    names : str
+        The list of names beside the array; empty if there is none.
+    index : int or None
+        Its number, if it is taken by number.
+    name : str
+        Its name, if it is taken by name.
+    """
+
+    path: str
+    array: str
+    every: Callable[[Any], Sequence[Any]]
+    get: Callable[[Any], Any]
+    keys: tuple[str, ...]
+    wanted: dict[str, Any]
+    names: str = ""
+    index: int | None = None
+    name: str = ""
+
+    @property
+    def chosen(self) -> bool:
+        """Whether a message without it is another body's."""
+        return bool(self.wanted or self.name) and bool(self.array)
+
+    def there(self, message: Any) -> bool:
+        """Whether a message has the element."""
+        try:
+            self.get(message)
+        except Missing:
+            return False
+        return True
+
+    def watched(self) -> tuple[str, ...]:
+        """Keys that could change without being asked for."""
+        own = tuple(key for key in self.keys if key not in self.wanted)
+        return (self.names, *own) if self.names and self.index is not None else own
+
+    def watch(self) -> Callable[[Any], Any]:
+        """What reads the values of `watched` from a message."""
+        own = tuple(key for key in self.keys if key not in self.wanted)
+        if not self.array:
+            return attrgetter(*own)
+        read = attrgetter(*own) if own else None
+        get, names, index = self.get, self.names, self.index
+
+        def values_of(message: Any) -> Any:
+            found = () if read is None else values(read(get(message)), own)
+            if index is None or not names:
+                return found
+            given = getattr(message, names)  # empty where nobody names them
+            return (given[index] if index < len(given) else "", *found)
+
+        return values_of
+
+    def bodies(self, message: Any) -> list[tuple[Any, ...]]:
+        """Identity of each element of a message: its name if it has one, and its keys."""
+        found = [
+            values(attrgetter(*self.keys)(element), self.keys) if self.keys else ()
+            for element in self.every(message)
+        ]
+        if self.names:
+            names = getattr(message, self.names)
+            found = [(name, *body) for name, body in zip(names, found, strict=False)]
+        return found
+
+    def listing(self, bodies: Counter[tuple[Any, ...]]) -> str:
+        """How to name each body, and in how many messages it is."""
+        keys = (self.names, *self.keys) if self.names else self.keys
+        told = telling(keys, bodies)
+        asked = [keys.index(key) for key in self.wanted if key in keys]
+        shown = list(dict.fromkeys([*asked, *told]))
+        texts: Counter[str] = Counter()
+        for body, count in bodies.items():
+            texts[self.write({keys[i]: body[i] for i in shown})] += count
+        some = [f"{text} ({count})" for text, count in texts.most_common(SHOWN)]
+        return ", ".join(some) + (f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else "")
+
+    def write(self, identity: dict[str, Any]) -> str:
+        """The text of a field that chooses this identity."""
+        if self.names in identity:
+            return f"{self.array}[{identity[self.names]}]"
+        return f"{self.array}[{','.join(f'{key}={value}' for key, value in identity.items())}]"
+
+
+def telling(keys: Sequence[str], bodies: Counter[tuple[Any, ...]]) -> list[int]:
+    """The first key that tells all bodies apart; else all that differ."""
+    columns = [{body[i] for body in bodies} for i in range(len(keys))]
+    for i, column in enumerate(columns):
+        if len(column) == len(bodies):
+            return [i]
+    return [i for i, column in enumerate(columns) if len(column) > 1] or [0]

@@ -1,0 +1,71 @@
+"""Topics that several bodies share: the node reads one, and says what else is there."""
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+from harness import feed, seconds, values, walk
+
+from infoatlas_rt import Estimator
+from infoatlas_rt.messages.fields import Extractor
+from infoatlas_rt.messages.schema import Schema
+from player import Player
+
+START = 1_700_000_000_000_000_000
+KIND = "geometry_msgs/msg/PoseStamped"
+
+
+def poses(frame, states, start=START):
+    """Positions, each 10 ms."""
+    messages = []
+    for i, state in enumerate(states):
+        message = PoseStamped()
+        message.header.frame_id = frame
+        time = message.header.stamp
+        time.sec, time.nanosec = divmod(start + i * 10_000_000, 10**9)
+        at = message.pose.position
+        at.x, at.y, at.z = map(float, state)
+        messages.append(message)
+    return messages
+
+
+def mixed(first, second):
+    tool = poses(first, walk(120)[:, :3])
+    cube = poses(second, np.zeros((120, 3)), START + 1_000_000)
+    return tool, [message for pair in zip(tool, cube, strict=True) for message in pair]
+
+
+def agree(bench, tool):
+    """The estimates are those of one body alone."""
+    player = Player(
+        Estimator(k=2, slices=4, threads=1),
+        Extractor(["pose.position"], Schema.of_class(PoseStamped)),
+        lag=2,
+        lag_seconds=0.02,
+        window=48,
+    )
+    found = [output.estimate for message in tool for output in player.push(message)]
+    expected = {each.stamp: each.estimate.mi for each in found}
+    assert bench.estimates
+    for _, message in bench.estimates:
+        assert message.value == expected[seconds(message.header.stamp)]
+
+
+def test_a_body_that_is_asked_for(bench):
+    tool, both = mixed("tool", "cube")
+    bench.up(message_type=KIND, fields=["[header.frame_id=tool].pose.position"])
+    feed(bench.publisher(PoseStamped), both, 600)
+    status = bench.diagnosis(lambda s: values(s).get("messages: not asked for") == "120")
+    assert values(status)["messages: accepted"] == "120"
+    agree(bench, tool)
+    assert not any("another body" in s.message for s in bench.statuses)
+
+
+def test_a_body_that_was_not_named(bench):
+    """That of the first message is read, and a warning names the others."""
+    tool, both = mixed("tool", "cube")
+    bench.up(message_type=KIND, fields=["pose.position"])
+    feed(bench.publisher(PoseStamped), both, 600)
+    status = bench.diagnosis(lambda s: values(s).get("messages: other bodies") == "120")
+    assert values(status)["messages: accepted"] == "120"
+    agree(bench, tool)
+    warning = values(status)["last warning"]
+    assert "[header.frame_id=cube] is another body than [header.frame_id=tool]" in warning
