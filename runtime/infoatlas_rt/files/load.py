@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..inputs.trajectories import Trajectories
 from .kinds import ISAACLAB, LEROBOT, MANISKILL, ROBOMIMIC, TABLE, kind_of
-from .lerobot import STATE, read_lerobot
+from .lerobot import read_lerobot
 from .maniskill import read_maniskill
 from .numbers import read_csv, read_numpy
 from .rates import table_rate
@@ -93,7 +93,7 @@ def load_trajectories(
     if kind in (ROBOMIMIC, ISAACLAB):
         return read_robomimic(path, split)
     if kind == LEROBOT:
-        return read_lerobot(path, (STATE,) if features is None else features)
+        return read_lerobot(path, features)
     return _read_table(path)
 
 
