@@ -236,7 +236,7 @@ def test_flags_never_move_a_key_state(thirty, capsys, tmp_path):
         (["--group", "tool=tool."], "given once"),
         (
             ["--group", "tool=nothing"],
-            "--group 'tool=nothing' names 'nothing', and there is no such column",
+            "names 'nothing', and there is no such column",
         ),
         (["--group", "tool=0:3, typo"], "names 'typo', and there is no such column"),
         (["--group", "tool=0", "--group", "tool=1"], "a name of its own"),
