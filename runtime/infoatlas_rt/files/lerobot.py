@@ -26,6 +26,7 @@ from .numbers import LARGEST
 from .rates import EVEN, stated_rate
 
 NAMED = 3  # episodes that a message describes
+TIMED = 1000  # rows whose time stamps are compared with the rate
 
 
 def is_lerobot(path: str | os.PathLike[str]) -> bool:
@@ -114,12 +115,14 @@ def _read_files(files: list[Path], features: list[str], info: dict[str, Any]) ->
     """Rows of all files; InputError if two have the same frame, or their columns differ."""
     timed = "timestamp" in info["features"]
     shapes = [shape_of(info["features"][feature]) for feature in features]
-    least = sum(math.prod(shape or (1,)) for shape in shapes)
+    widths = [math.prod(shape or (1,)) for shape in shapes]
+    least = sum(width if width <= LARGEST else 1 for width in widths)  # a shape may be junk
     parts: list[Frames] = []
     used: list[Path] = []
     room = LARGEST
     for file in files:
-        part = read_frames(file, features, timed, room // max(least, 1))
+        part = read_frames(file, features, timed, room // least)
+        timed &= sum(len(p.episodes) for p in [*parts, part]) < TIMED
         room -= sum(values.size for values in part.values)
         if room < 0:
             raise InputError(f"{file}: more than {LARGEST} numbers: take a part of the episodes")
@@ -133,7 +136,7 @@ def _read_files(files: list[Path], features: list[str], info: dict[str, Any]) ->
         filled = [(p.values[i], f) for p, f in zip(parts, used, strict=True) if p.values[i].size]
         width = filled[0][0].shape[1] if filled else 1
         for own, file in filled:
-            if own.shape[1] != width or (shape and own.shape[1] != math.prod(shape)):
+            if own.shape[1] != width or (shape and own.shape[1] != widths[i]):
                 other = f"meta/info.json has shape {list(shape)}" if shape else f"{used[0]} {width}"
                 raise InputError(
                     f"{file} has {own.shape[1]} columns of {feature}, and {other}: they should be "
@@ -282,7 +285,7 @@ def read_info(folder: Path) -> dict[str, Any]:
         raise InputError(f"{folder}/meta/info.json is no table of values: load the data set again")
     stored = info.get("storage_format")
     if (isinstance(stored, str) and stored.lower() == "lance") or (
-        tables and not any((folder / "data").rglob("*.parquet"))
+        tables and not any((folder / "data").glob("*/*.parquet"))
     ):
         raise InputError(_lance_text(tables[0] if tables else folder))
     version = str(info.get("codebase_version", "none"))

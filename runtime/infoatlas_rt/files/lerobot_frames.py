@@ -29,11 +29,12 @@ class Frames(NamedTuple):
 
 def data_files(folder: Path) -> list[Path]:
     """Tables of frames that are on this machine; InputError if there are none."""
-    files = sorted(
+    data = folder / "data"
+    files = [
         file
-        for file in (folder / "data").rglob("*.parquet")
-        if file.is_file() and not any(p.startswith(".") for p in file.relative_to(folder).parts)
-    )
+        for file in sorted([*data.glob("*.parquet"), *data.glob("*/*.parquet")])
+        if not any(part.startswith(".") for part in file.relative_to(folder).parts)
+    ]
     if not files:
         raise InputError(f"{folder} has no data/*/*.parquet: load the data set with its data")
     here = [file for file in files if not is_pointer(file)]
