@@ -245,3 +245,14 @@ def test_what_is_not_read_is_named(command, tmp_path, capsys):
     printed = " ".join(capsys.readouterr().out.split())
     assert "Left out: data/demo_7 (it has no attribute num_samples" in printed
     assert "Left out: obs/grasped: bool, no float." in printed
+
+
+def test_features_of_a_lerobot_data_set(folder, capsys):
+    for wanted, text in (
+        ("observation.images.top", "holds pictures: pass --features NAME"),
+        ("force", "has no feature force: pass --features NAME"),
+        ("action", "all coordinates are constant"),  # it was read
+    ):
+        assert main(["annotate", str(folder), "--features", wanted]) == 2
+        assert text in capsys.readouterr().err
+    assert main(["annotate", str(folder), "--count", "2", "--features", "observation.state"]) == 0
