@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from .annotations import Annotations
-from .lerobot import episode_lengths, is_new, read_info
 from .lerobot_frames import counters, data_files, read_parquet, require_pyarrow, scalars
+from .lerobot_meta import episode_lengths, is_new, read_info
 from .lerobot_tables import (
     Columns,
     link_or_copy,

@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from ..errors import InputError, OutputError
 from ..keystates.result import trajectories
 from .annotations import Annotations
-from .lerobot import is_lerobot, read_info
+from .lerobot import is_lerobot
 from .lerobot_features import STATE
+from .lerobot_meta import read_info
 
 APPLICATION = "infoatlas-rt"
 TIME, STEP = "time", "step"
