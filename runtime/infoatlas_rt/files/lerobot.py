@@ -119,10 +119,11 @@ def _read_files(files: list[Path], features: list[str], info: dict[str, Any]) ->
     least = sum(width if width <= LARGEST else 1 for width in widths)  # a shape may be junk
     parts: list[Frames] = []
     used: list[Path] = []
-    room = LARGEST
+    room, rows = LARGEST, 0
     for file in files:
         part = read_frames(file, features, timed, room // least)
-        timed &= sum(len(p.episodes) for p in [*parts, part]) < TIMED
+        rows += len(part.episodes)
+        timed &= rows < TIMED
         room -= sum(values.size for values in part.values)
         if room < 0:
             raise InputError(f"{file}: more than {LARGEST} numbers: take a part of the episodes")
