@@ -19,7 +19,7 @@ from ..inputs.trajectories import Trajectories
 from .aloha import read_aloha
 from .d4rl import read_d4rl
 from .kinds import ALOHA, D4RL, ISAACLAB, LEROBOT, MANISKILL, MINARI, ROBOMIMIC, TABLE, kind_of
-from .lerobot import STATE, read_lerobot
+from .lerobot import read_lerobot
 from .maniskill import read_maniskill
 from .minari import read_minari
 from .numbers import read_csv, read_numpy
@@ -112,7 +112,7 @@ def load_trajectories(
             "files: pass one, or a file"
         )
     if kind == LEROBOT:
-        return read_lerobot(path, (STATE,) if features is None else features)
+        return read_lerobot(path, features)
     return _read_table(path)
 
 
