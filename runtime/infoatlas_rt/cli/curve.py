@@ -26,8 +26,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "data",
         metavar="DEMOS",
-        help=".npz with states [sum, d] and lengths [N], .csv, ManiSkill's .h5, or the folder of a "
-        "LeRobot data set",
+        help=".npz with states [sum, d] and lengths [N], .csv, .parquet, ManiSkill's .h5, or the "
+        "folder of a LeRobot data set",
     )
     add_loading(parser)
     parser.add_argument("--lag", type=int, default=2, help="steps to the past state")
