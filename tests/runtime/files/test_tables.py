@@ -61,16 +61,16 @@ def test_semicolons_with_missing_values_and_large_integers(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x;y\n1,234;5,678\n2,500;12\n", "'1,234' may be a number with three decimals or thousands"),
+        ("x;y\n1,234;5,678\n2,500;12\n", "'1,234' may be a number with three decimals or"),
         ("x;y\n1,25;5\n2.500;12\n", r"with a comma \('1,25'\) and others with a point \('2.500'\)"),
         ("x;y\n1,234;5\n2.5;12\n", r"with a comma \('1,234'\) and others with a point"),
-        ("x;y\n1.234,5;5\n2;12\n", "line 2, column 'x': '1.234,5' is no number: write .* thousands"),
-        ("x;y\n1,234,567;5\n2;12\n", "'1,234,567' is no number: write .* without marks of thousands"),
-        ("x,y\n1,5,2,5\n3,0,4,0\n", r"\(4 cells, separated by commas, instead of 2\): if commas are"),
+        ("x;y\n1.234,5;5\n2;12\n", "line 2, column 'x': '1.234,5' is no number: write "),
+        ("x;y\n1,234,567;5\n2;12\n", "'1,234,567' is no number: .* without marks"),
+        ("x,y\n1,5,2,5\n3,0,4,0\n", r"4 cells, separated by commas, instead of 2\): if commas"),
         ("0,346\n-0,054\n", r"commas look like decimal marks \('0,346'\)"),
         ("x;what;y\n1,5;grasp;2\n", "column 'what': 'grasp' is no number: remove .* by semicolons"),
         ("x,y\n1,2\n3;4,5\n", "line 3, column 'x': '3;4' is no number: .*by commas here"),
-        ("x\ty\n1\t2\n3\n", r"rows of different length \(1 cells, separated by tabs, instead of 2\)"),
+        ("x\ty\n1\t2\n3\n", r"rows of different length \(1 cells, separated by tabs"),
     ],
 )  # fmt: skip
 def test_what_can_be_read_in_two_ways_or_in_none(tmp_path, text, message):
