@@ -43,7 +43,8 @@ def refuse(arguments: list[str], codes: tuple[int, ...] = (2,)) -> str:
 def write(rng: Rng, path: Path, samples: np.ndarray) -> Path:
     """Samples in a file of some kind."""
     kinds = ("npy", "npz", "csv", "csv with header", "csv of integers", "compressed", "parquet")
-    kind = pick(rng, (*kinds, ";", "\t", " "))
+    # One column with decimal commas may be two of integers.
+    kind = pick(rng, (*kinds, ";", "\t", " ") if samples.shape[1] > 1 else kinds)
     _, given = clothes(rng, samples, large=False)
     if kind == "npy":
         np.save(path.with_suffix(".npy"), np.asarray(given, np.float64))

@@ -60,6 +60,15 @@ class _Running(NamedTuple):
     backwards: int  # steps back that are no restarts
 
 
+class _Clock(NamedTuple):
+    """Times [n] of rows: the name of their column for a note, and their unit in seconds."""
+
+    name: str
+    times: Float
+    unit: float | None
+    backwards: int
+
+
 def as_demonstrations(table: Table, chosen: str | None) -> Trajectories:
     """Demonstrations in the rows of a table.
 
@@ -83,7 +92,7 @@ def as_demonstrations(table: Table, chosen: str | None) -> Trajectories:
     running = [*_running(table, starts)]
     if chosen is None:
         _ask(table, running, column is not None)
-    rate, about = _rate(table, running, lengths)
+    rate, about = _rate(_clocks(table, running, None if named else column), lengths)
     notes = [*table.notes, *about]
     if column is not None:
         notes.append(f"Demonstrations by column {column!r}: {len(starts)}.")
@@ -195,7 +204,7 @@ def _running(table: Table, starts: Int) -> Iterator[_Running]:
     for c in range(table.values.shape[1]):
         name = table.names[c] if table.names else "-"
         time = c in table.clocks or is_time(name)
-        index = bool(_INDEX.fullmatch(name))
+        index = not time and bool(_INDEX.fullmatch(name))
         values = table.values[:, c]
         if not (time or index or _COUNTER.fullmatch(_plain(name))) or n < 2:
             continue
@@ -279,14 +288,23 @@ def _refuse(table: Table, column: int, how: str, rows: Int) -> None:
     )
 
 
-def _rate(table: Table, running: list[_Running], lengths: Int) -> tuple[float | None, list[str]]:
+def _clocks(table: Table, running: list[_Running], column: str | None) -> list[_Clock]:
+    """Times in the table, with the column of demonstrations if it is one."""
+    found = []
+    values = None if column is None or not is_time(column) else _numbers(table.labels[column])
+    if column is not None and values is not None:
+        found.append(_Clock(repr(column), values, time_unit(column), 0))
+    for c, what, _, backwards in running:
+        if what == TIME and not is_rest(name := _name(table, c), table.names):
+            unit = table.clocks.get(c) or time_unit(name)
+            found.append(_Clock(_shown(table, c), table.values[:, c], unit, backwards))
+    return found
+
+
+def _rate(clocks: list[_Clock], lengths: Int) -> tuple[float | None, list[str]]:
     """Rate in Hz by the first clock that shows one, and notes."""
     notes = []
-    for c, what, _, backwards in running:
-        if what != TIME or is_rest(_name(table, c), table.names):
-            continue
-        name, times = _shown(table, c), table.values[:, c]
-        unit = table.clocks.get(c) or time_unit(_name(table, c))
+    for name, times, unit, backwards in clocks:
         rate = even_rate(times, lengths, unit)
         if rate is not None:
             return rate, [f"Rate by column {name}: {rate:.6g} Hz."]

@@ -126,6 +126,8 @@ class _Columns:
         """A column of labels."""
         if column.null_count:
             raise InputError(f"{self.path}: {name!r} has {column.null_count} nulls: fill them")
+        if len(column) > LARGEST // 8:  # a string is as long as 8 numbers
+            raise InputError(f"{self.path}: more than {LARGEST // 8} rows: save a part of them")
         values = column.to_pylist()
         return [str(v[0] if isinstance(v, list) and len(v) == 1 else v) for v in values]
 

@@ -24,9 +24,9 @@ from .numbers import LARGEST, check_regular
 SUFFIXES = (".csv", ".tsv", ".txt")
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "?"})  # in lower case
 LONGEST_LINE = 10**7  # characters
-SAMPLE = 32  # lines that show how cells are separated
+SAMPLE = 256  # lines that show how cells are separated
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "spaces"}
-_COMMENT = re.compile(r"\s*[#%]+\s*")  # of NumPy's savetxt, Matlab, rostopic
+_COMMENT = re.compile(r"\s*[#%]+\s*|sep=")  # of NumPy's savetxt, Matlab, rostopic, Excel
 _DECIMAL = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # or a number with three decimals
 
@@ -161,9 +161,9 @@ def _looks_decimal(sample: list[str]) -> bool:
     parts = [cell for _, after in cells for cell in after]
     return (
         all(len(row) % 2 == 0 for row in rows)
-        and all(cell.isdecimal() for cell in parts)
+        and all(re.fullmatch(r"\d+([eE][+-]?\d+)?", cell) for cell in parts)
         and all(cell.removeprefix("-").isdecimal() for cell in wholes)
-        and ("-0" in wholes or any(len(cell) > 1 and cell[0] == "0" for cell in parts))
+        and ("-0" in wholes or any(re.match(r"0\d|\d\d+[eE]", cell) for cell in parts))
     )
 
 
@@ -178,6 +178,7 @@ class _Reader:
         self._names: tuple[str, ...] = ()  # of all columns
         self._width = 0  # of all columns
         self._labels: dict[int, list[str]] = {}
+        self._strings = 0  # of labels, each as long as 8 numbers
         self._values = array("d")
         self._large: dict[int, int] = {}  # integers that floats round, by place
         self._blank: list[int] = []  # lines; at the end of a file they are nothing
@@ -208,9 +209,11 @@ class _Reader:
                     f"{self.path}, line {line}: {self._names[column]!r} is empty: fill it"
                 )
             labels = self._labels[column]
-            labels.append(labels[-1] if labels[-1:] == [label] else label)  # one string for many
+            known = labels[-1:] == [label]  # one string for the rows of a demonstration
+            labels.append(labels[-1] if known else label)
+            self._strings += not known
         self._add_numbers(row, line)
-        if len(self._values) > LARGEST:
+        if len(self._values) + 8 * self._strings > LARGEST:
             raise InputError(f"{self.path}: more than {LARGEST} numbers: save a part of them")
 
     def table(self) -> Table:
@@ -292,6 +295,8 @@ class _Reader:
         how = f"cells are separated by {SEPARATORS[self.separator]} here"
         if re.fullmatch(r"[+-]?\d{1,3}([., ']\d{3})+([.,]\d*)?", cell):
             hint = "write numbers without marks of thousands, as 1234.5"
+        elif re.search(r"\d\d\d\d-\d\d|\d:\d\d", cell):
+            hint = "write dates and times in seconds, or remove that column"
         elif any(mark in cell for mark in ";,\t"):
             hint = f"{how}; separate all by commas, and write numbers with points"
         else:

@@ -1,10 +1,12 @@
 """Columns of tables: labels of demonstrations, counters and times are no coordinates."""
 
+import argparse
 import json
 
 import numpy as np
 import pytest
 
+from infoatlas_rt.cli.loading import add_loading, load_data
 from infoatlas_rt.cli.main import main
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.files.load import load_pairs, load_samples, load_trajectories
@@ -99,6 +101,7 @@ def test_several_demonstrations_that_no_column_names_are_asked_about(
         found = load_trajectories(path, episode_column=way_out)
         np.testing.assert_array_equal(found.lengths, LENGTHS)
         assert {"x", "y"} <= set(found.names) <= {"x", "y", "k"}
+        assert found.rate == (pytest.approx(50) if "time" in column else None)
     one = load_trajectories(path, episode_column="none")
     assert one.lengths.tolist() == [60] and {"x", "y"} <= set(one.names)
 
@@ -194,6 +197,23 @@ def test_samples_keep_all_but_an_index_without_a_name(tmp_path):
     y = write(tmp_path / "y.csv", time=np.arange(60))
     assert load_samples(y)[1] == ()
     assert load_pairs(x, y).notes == notes
+
+
+@pytest.mark.parametrize(
+    ("options", "lengths"),
+    [([], None), (["--episode-column", "session"], LENGTHS), (["--episode-column", "none"], (60,))],
+)
+def test_the_option_of_the_commands(tmp_path, options, lengths):
+    path = write(tmp_path / "a.csv", frame=FRAME, session=LABEL, x=X, y=Y)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("data")
+    add_loading(parser)
+    arguments = parser.parse_args([str(path), *options])
+    if lengths is None:
+        with pytest.raises(InputError, match="--episode-column"):
+            load_data(arguments)
+    else:
+        np.testing.assert_array_equal(load_data(arguments).lengths, lengths)
 
 
 @pytest.mark.parametrize("more", [["estimate"], ["estimate", "--json"], ["test"]])

@@ -18,10 +18,8 @@ LABEL = np.repeat(np.arange(3), LENGTHS)
 X, Y = np.random.default_rng(0).standard_normal((2, 60))
 
 
-def write(path, pandas=None, **columns):
-    metadata = None if pandas is None else {"pandas": json.dumps(pandas)}
-    table = pa.table(columns).replace_schema_metadata(metadata)
-    pq.write_table(table, path, row_group_size=16)
+def write(path, **columns):
+    pq.write_table(pa.table(columns), path, row_group_size=16)
     return path
 
 
@@ -68,6 +66,9 @@ def test_labels_may_be_text_and_times_dates(tmp_path):
 def test_the_index_of_pandas_is_no_coordinate(tmp_path):
     path = write(tmp_path / "a.parquet", x=X, __index_level_0__=np.arange(60)[::-1] + 5)
     assert load_trajectories(path).names == ("x",)
+    stamps = pa.array(8 * np.arange(60), pa.timestamp("ms"))
+    dated = load_trajectories(write(tmp_path / "b.parquet", x=X, __index_level_0__=stamps))
+    assert dated.rate == 125 and dated.names == ("x",)
     values, notes = load_samples(path)
     np.testing.assert_array_equal(values, X[:, None])
     assert notes == (f"{path}: Left out: '__index_level_0__' (index).",)

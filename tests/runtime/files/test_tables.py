@@ -25,6 +25,7 @@ XY = np.array([[1.5, -0.25], [2.0, 1e-3], [-0.346, 12.0]])
         ("#x,y\n1.5,-0.25\n2,0.001\n-0.346,12\n", ("x", "y")),
         ("%x,field.y\n1.5,-0.25\n2,0.001\n-0.346,12\n", ("x", "field.y")),
         ("# made by hand; x is \"free\n# \n\n1.5;-0.25\n2;0.001\n-0.346;12\n", ()),
+        ("sep=;\nx;y\n1,5;-0,25\n2;0,001\n-0,346;12\n", ("x", "y")),
         ("# in metres\nx;y\n1.5;-0.25\n2;0.001\n-0.346;12\n", ("x", "y")),
     ],
 )  # fmt: skip
@@ -68,6 +69,8 @@ def test_semicolons_with_missing_values_and_large_integers(tmp_path):
         ("x;y\n1,234,567;5\n2;12\n", "'1,234,567' is no number: .* without marks"),
         ("x,y\n1,5,2,5\n3,0,4,0\n", r"4 cells, separated by commas, instead of 2\): if commas"),
         ("0,346\n-0,054\n", r"commas look like decimal marks \('0,346'\)"),
+        ("1,25e-01\n2,50e+00\n", r"commas look like decimal marks \('1,25e-01'\)"),
+        ("when,x\n2024-01-02 00:00:01.5,2\n", "write dates and times in seconds"),
         ("x;what;y\n1,5;grasp;2\n", "column 'what': 'grasp' is no number: remove .* by semicolons"),
         ("x,y\n1,2\n3;4,5\n", "line 3, column 'x': '3;4' is no number: .*by commas here"),
         ("x\ty\n1\t2\n3\n", r"rows of different length \(1 cells, separated by tabs"),
