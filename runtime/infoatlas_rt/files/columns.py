@@ -150,40 +150,37 @@ def _starts(table: Table, chosen: str | None) -> tuple[str | None, bool, Int]:
         raise InputError(f"episode_column: there is no column {chosen!r}, and {has}")
     if not table.labels:
         return None, False, whole
-    column = chosen or next(iter(table.labels))
-    labels = table.labels[column]
+    names = [name for name in table.labels if len(_changes(table.labels[name])) > 1]
+    names = [chosen] if chosen else names or list(table.labels)[:1]
+    column, labels = names[0], table.labels[names[0]]
     rows = _changes(labels)
     many = 2 * len(rows) > len(labels)
     if chosen is not None and many and (values := _numbers(labels)) is not None:
         return column, False, np.r_[whole, _restarts(values, whole)]
-    way_out = _way_out(column)
-    for other in table.labels if chosen is None else ():
+    others = (
+        "pass another column as episode_column (--episode-column), or 'none' if all rows are of one"
+    )
+    for other in names[1:]:
         if not np.array_equal(_changes(table.labels[other]), rows):
             raise InputError(
                 f"{column!r} and {other!r} may both say which demonstration a row is of, and they "
-                f"change at different rows: {way_out}, or make one column of both"
+                "change at different rows: pass one as episode_column (--episode-column), or make "
+                "one column of both"
             )
     seen: set[str] = set()
     for row in rows.tolist():
         if labels[row] in seen:
             raise InputError(
                 f"{column!r}: rows of an episode are not together, {labels[row]!r} comes again "
-                f"after {row} rows: sort the table, or {way_out}"
+                f"after {row} rows: sort the table, or {others}"
             )
         seen.add(labels[row])
     if many:
         raise InputError(
             f"{column!r} has {len(rows)} values in {len(labels)} rows, too many for names of "
-            f"demonstrations: {way_out}"
+            f"demonstrations: {others}"
         )
     return column, True, rows
-
-
-def _way_out(column: str) -> str:
-    return (
-        f"pass episode_column={column!r} (--episode-column) or another column, or 'none' if all "
-        "rows are of one demonstration"
-    )
 
 
 def _changes(labels: list[str]) -> Int:

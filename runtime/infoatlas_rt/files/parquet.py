@@ -54,21 +54,23 @@ def read_parquet_table(path: Path, is_label: Callable[[str], bool], missing: boo
             if len(set(names)) < len(names):
                 raise InputError(f"{path}: two columns have one name: rename one")
             # Lists count with their elements, so what the file claims costs no memory.
-            leaves = {n: sum(_count(g, n) for g in groups) for n in names}
-            if sum(leaves.values()) > LARGEST:
+            if sum(_count(group, name) for group in groups for name in names) > LARGEST:
                 raise InputError(f"{path}: more than {LARGEST} numbers: save a part of them")
             read = _Columns(path, pyarrow, missing)
             table = opened.read(names)
-    except (OSError, pyarrow.ArrowException) as error:
-        what = str(error).splitlines()[0]
+            labels = {}
+            for field in wanted:
+                column = table.column(field.name)
+                if is_label(field.name):
+                    labels[field.name] = read.text(field.name, column)
+                else:
+                    read.add(field.name, column)
+    except InputError:
+        raise
+    # Damaged names are no UTF-8, and damaged lists do not fit together.
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        what = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{path} cannot be read ({what}): save it again") from error
-    labels = {}
-    for field in wanted:
-        column = table.column(field.name)
-        if is_label(field.name):
-            labels[field.name] = read.text(field.name, column)
-        else:
-            read.add(field.name, column)
     notes = (f"Left out: {', '.join(other)} (no numbers).",) if other else ()
     return read.table(labels, notes)
 

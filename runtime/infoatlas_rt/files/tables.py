@@ -258,8 +258,11 @@ class _Reader:
         text = "".join(row)
         if not self._point and "." in text:
             self._point = next(cell.strip() for cell in row if "." in cell)
+        plain = row
+        if self._decimal and "." not in text and "," in text:
+            plain = [cell.replace(",", ".") for cell in row]
         try:
-            numbers = [*map(float, row)]
+            numbers = [*map(float, plain)]
         except ValueError:
             numbers = []
         # A sum is NaN if a number is; float() takes 1_000, which is for programs.

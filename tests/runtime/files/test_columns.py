@@ -48,6 +48,8 @@ def test_the_column_can_be_chosen(tmp_path):
     found = load_trajectories(path, episode_column="task")
     assert found.episodes == ("drawer", "door", "plug") and found.names == ("x", "y")
     np.testing.assert_array_equal(found.lengths, LENGTHS)
+    both = load_trajectories(write(tmp_path / "a.csv", run=LABEL * 0, episode=LABEL, x=X, y=Y))
+    assert both.lengths.tolist() == list(LENGTHS) and both.names == ("x", "y")
     with pytest.raises(InputError, match="no column 'ep', and there are 'run', 'x', 'y'"):
         load_trajectories(write(tmp_path / "a.csv", run=LABEL, x=X, y=Y), episode_column="ep")
     one = load_trajectories(tmp_path / "a.csv", episode_column="none")
