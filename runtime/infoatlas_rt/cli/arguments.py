@@ -28,7 +28,9 @@ def described(action: argparse.Action) -> str:
 
 def add_pairs(parser: ArgumentParser) -> None:
     """The two files of paired samples."""
-    parser.add_argument("x", metavar="X", help=".npy or .csv [n, d] (or .npz with one array)")
+    parser.add_argument(
+        "x", metavar="X", help=".npy, .csv or .parquet [n, d] (or .npz with one array)"
+    )
     parser.add_argument("y", metavar="Y", help="the same, row by row")
 
 
@@ -37,8 +39,8 @@ def add_drop_missing(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--drop-missing",
         action="store_true",
-        help="leave out pairs in which a value is missing (NaN; blank row, empty cell or NA in a "
-        ".csv); without it they are errors",
+        help="leave out pairs in which a value is missing (NaN; blank row, empty cell, NA or null "
+        "in a table); without it they are errors",
     )
 
 

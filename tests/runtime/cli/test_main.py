@@ -41,7 +41,7 @@ def test_estimate(samples, capsys, tmp_path):
     expected = Estimator(seed=3).estimate(
         np.load(samples[0]), np.loadtxt(samples[1], delimiter=","), time_series=True
     )
-    assert result == {**expected.to_dict(), "dropped": 0}
+    assert result == {**expected.to_dict(), "dropped": 0, "notes": []}
 
     target = tmp_path / "out.json"
     assert (
