@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..inputs.checks import as_seconds
 from .arguments import (
     add_estimator,
     add_extrema,
@@ -268,6 +267,8 @@ def run(arguments: Namespace) -> None:
 
 def _lag(arguments: Namespace, step: float | None) -> int:
     """Steps of the lag; `step` is the interval of the stamps in seconds."""
+    from ..inputs.checks import as_seconds
+
     if arguments.lag is not None:
         return int(arguments.lag)
     if arguments.lag_seconds is None or step is None:
