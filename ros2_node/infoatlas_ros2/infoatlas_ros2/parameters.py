@@ -86,7 +86,13 @@ class Settings:
     k: int = setting(
         0, "dimensions of a slice; 0: slice only sides that are wider than the model", 0, 1000
     )
-    slices: int = setting(0, "random projections averaged; 0: 40 if anything is sliced", 0, 100_000)
+    slices: int = setting(
+        0,
+        "random projections averaged; 0: 5 to 40 if anything is sliced, chosen from the time that "
+        "the first estimates take",
+        0,
+        100_000,
+    )
     seed: int = setting(0, "seed of projections and shuffle", 0, 2**31 - 1)
     model_file_path: str = setting("edge", "shipped model or .onnx file", live=False)
     provider: str = setting(
@@ -124,7 +130,11 @@ class Settings:
     )  # fmt: skip
 
     rate_limit: float = setting(
-        0.0, "estimates published per second of stamps at most; 0: no limit", 0.0, 1e4
+        0.0,
+        "estimates published per second of stamps at most; 0: no limit, unless `slices` is 0 and "
+        "5 slices are too slow",
+        0.0,
+        1e4,
     )
     queue: int = setting(1000, "messages kept while inference runs", 1, MOST, live=False)
     stall_after: float = setting(
