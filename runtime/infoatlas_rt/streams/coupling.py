@@ -32,15 +32,12 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import InputError
 from ..estimation.estimator import Estimator, as_estimator
 from ..estimation.result import Estimate, WindowEstimate
-from ..inputs.checks import as_resolution
 from .events import COUPLED, DECOUPLED, Event
+from .motions import REST, KnownMotions, LearnedMotions
 from .sliding_window import SlidingWindow
 
 WINDOW = 32
-RESOLUTION = 1e-5
 ENTER, LEAVE, Z = 0.27, 0.06, 1.0
-JITTER = 0.03
-REST = 6
 
 
 class CouplingDetector:
@@ -82,7 +79,7 @@ class CouplingDetector:
         estimator: Estimator | str | os.PathLike[str] | None = None,
         *,
         window: int = WINDOW,
-        resolution: Any = RESOLUTION,
+        resolution: Any = None,
         enter: float = ENTER,
         leave: float = LEAVE,
         z: float = Z,
@@ -96,7 +93,7 @@ class CouplingDetector:
             raise InputError(f"z is {z!r}, but has to be 0 or more ({Z} unless given)")
         self.estimator = as_estimator(estimator)
         self.enter, self.leave, self.z = float(enter), float(leave), float(z)
-        self._motions = _Motions(resolution, self.estimator.seed)
+        self._given = resolution
         self.window = SlidingWindow(
             self.estimator.model_file,
             lag=0,
@@ -105,7 +102,7 @@ class CouplingDetector:
             two_streams=True,
             increments=True,
         )
-        self._resets = 0
+        self._motions: KnownMotions | LearnedMotions
         self._forget()
 
     def reset(self) -> None:
@@ -120,6 +117,9 @@ class CouplingDetector:
         self._changing = False  # the last estimate indicated the other state
         self._since = 0  # no event is dated before the last one
         self._armed = True  # the window is free of the last coupling
+        seed = self.estimator.seed
+        known = self._given is not None
+        self._motions = KnownMotions(self._given, seed) if known else LearnedMotions(seed)
 
     def push(self, a: ArrayLike, b: ArrayLike, stamp: float | None = None) -> list[Event]:
         """Take a state of both groups; return the events detected with it, mostly none.
@@ -155,6 +155,8 @@ class CouplingDetector:
         accepted = self.window.add(a, stamp, b)
         if self.window.counts["resets"] != self._resets:
             self._forget()
+        if isinstance(self._motions, LearnedMotions):
+            self._motions.learn(self.window.newest_pair() if accepted else None)
         return accepted
 
     def detect(self) -> list[Event]:
@@ -163,7 +165,10 @@ class CouplingDetector:
         if samples is None:
             return []
         x, y, steps = samples
-        motions = self._motions.with_noise(x, y)
+        if isinstance(self._motions, LearnedMotions):
+            motions = self._motions.with_noise(x, y, self.coupled)
+        else:
+            motions = self._motions.with_noise(x, y)
         estimate = self.estimator.estimate_checked(*motions, time_series=True)
         found = self.latest = self.window.dated(estimate, steps)
         rest = self._motions.rest
@@ -178,7 +183,7 @@ class CouplingDetector:
         else:
             self._armed |= estimate.mi < self.leave or bool(steps[0] >= self._since)
             high = estimate.mi > max(self.enter, self.z * estimate.noise)
-            changing = high and self._armed and not rest
+            changing = high and self._armed and self._motions.can_begin
         certain, self._changing = changing and self._changing, changing
         return [self._change(found, self._split(estimate, steps))] if certain else []
 
@@ -206,53 +211,3 @@ class CouplingDetector:
             return int(steps[later.argmin()])
         both = self._motions.both
         return int(steps[np.where(both, later, -np.inf).argmax() if both.any() else -1])
-
-
-class _Motions:
-    """Adds seeded noise of the size of the smallest motion to increments, and finds what rests.
-
-    Attributes
-    ----------
-    rest : int
-        Newest pairs in a row in which one side moved and the other did not.
-    active : int
-        Pairs in which anything moved.
-    both : [n] bool
-        Pairs in which both sides moved.
-    """
-
-    def __init__(self, resolution: Any, seed: int) -> None:
-        pair = resolution if isinstance(resolution, tuple) else (resolution, resolution)
-        if len(pair) != 2:
-            raise InputError(f"resolution is {resolution!r}: pass one, or a pair, one for each")
-        for value in pair:
-            as_resolution(value, np.size(value), "resolution")
-        self._resolution, self._seed = pair, seed
-        self.rest = self.active = 0
-        self.both: NDArray[np.bool_] = np.zeros(0, bool)
-
-    def with_noise(
-        self, x: NDArray[np.float64], y: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Increments [n, d] and [n, d'] with noise; a side that rests is constant."""
-        noise = np.random.default_rng(self._seed)
-        entered: list[NDArray[np.float64]] = []
-        moves: list[NDArray[np.bool_]] = []
-        still: list[NDArray[np.bool_]] = []
-        for side, resolution in zip((x, y), self._resolution, strict=True):
-            floor = as_resolution(resolution, side.shape[1], "resolution")
-            size = np.abs(side)
-            assert floor is not None
-            # Of the third largest, so that the single jump of a robot that is put back has no
-            # effect.
-            step = np.maximum(JITTER * np.sort(size.max(axis=1))[-3], floor)
-            still.append(np.asarray((size <= floor).all(axis=1)))
-            moves.append(np.asarray((size > step).any(axis=1)))
-            jitter = step * noise.standard_normal(side.shape)
-            # A side that rests through the window is constant, and the estimate degenerate.
-            entered.append(np.zeros_like(side) if still[-1].all() else side + jitter)
-        self.both = np.logical_not(still[0] | still[1])
-        self.active = int((~(still[0] & still[1])).sum())
-        alone = (still[0] & moves[1]) | (still[1] & moves[0])
-        self.rest = int(np.argmin(alone[::-1])) if not alone.all() else len(alone)
-        return entered[0], entered[1]
