@@ -7,11 +7,13 @@ causal, without demonstrations. Four rules make so short a window usable:
 1. *Rest is not ranked.* An object at rest has increments that are exactly zero, or numerical noise
    of any scale. Both sides get seeded noise of `JITTER` times their third largest increment in
    the window, and at least of `resolution`. So smaller motions have no effect, and the zeros become
-   an independent part of the sample instead of one large tie.
+   an independent part of the sample instead of one large tie. Unless given, the resolution is
+   estimated from the noise of each coordinate at rest; `motions.py` says how it is used.
 2. *Threshold.* A coupling begins when the estimate exceeds `enter` nats, and `z` times its noise
    of samples and slices, at two steps in a row. (`Estimate.stderr`, calibrated over all kinds of
    data, is above 1 nat at 32 samples, too large for a decision within a second. Each event has it.)
-3. *Hysteresis.* A coupling ends when the estimate is below `leave` at two steps in a row, at least
+3. *Hysteresis.* A coupling ends when the estimate is below `leave` at four steps in a row (two with
+   a resolution that is given), at least
    half of the window is newer than the coupling, and at least half of it moves; or
 4. *A side at rest* ends it: for `REST` steps one side has not moved while the other one has. A
    constant side has no information, so no estimate is needed. The next coupling can begin when the
@@ -50,9 +52,10 @@ class CouplingDetector:
     window : int
         Steps; at least the model's n_min (32). A longer window is slower and has fewer false
         events.
-    resolution : float or (float or [d], float or [d'])
+    resolution : float or (float or [d], float or [d']), optional
         Smallest motion within a step that the sensors resolve, in the units of the states; one for
-        both groups, or a pair.
+        both groups, or a pair. Unless given, it is estimated for each coordinate from its noise at
+        rest in the stream so far, from 1e-5 on.
     enter, leave : float
         Nats of the estimate at which a coupling begins and ends.
     z : float
@@ -68,6 +71,8 @@ class CouplingDetector:
         The present state.
     latest : WindowEstimate or None
         The newest estimate of the mutual information of the motions.
+    resolution : ([d] float64, [d'] float64) or None
+        Of both groups: as given, or as estimated so far. None before there is an increment.
 
     Raises
     ------
@@ -105,8 +110,13 @@ class CouplingDetector:
         self._motions: KnownMotions | LearnedMotions
         self._forget()
 
+    @property
+    def resolution(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Smallest motion within a step of both groups, as given or as estimated so far."""
+        return self._motions.resolution
+
     def reset(self) -> None:
-        """Empty the window, for a new episode."""
+        """Empty the window and forget the resolution that was estimated, for a new episode."""
         self.window.reset()
         self._forget()
 
@@ -114,7 +124,7 @@ class CouplingDetector:
         self._resets = self.window.counts["resets"]
         self.coupled = False
         self.latest: WindowEstimate | None = None
-        self._changing = False  # the last estimate indicated the other state
+        self._changing = 0  # estimates in a row that indicate the other state
         self._since = 0  # no event is dated before the last one
         self._armed = True  # the window is free of the last coupling
         seed = self.estimator.seed
@@ -155,8 +165,8 @@ class CouplingDetector:
         accepted = self.window.add(a, stamp, b)
         if self.window.counts["resets"] != self._resets:
             self._forget()
-        if isinstance(self._motions, LearnedMotions):
-            self._motions.learn(self.window.newest_pair() if accepted else None)
+        if accepted:
+            self._motions.learn(self.window.newest_pair())
         return accepted
 
     def detect(self) -> list[Event]:
@@ -165,10 +175,7 @@ class CouplingDetector:
         if samples is None:
             return []
         x, y, steps = samples
-        if isinstance(self._motions, LearnedMotions):
-            motions = self._motions.with_noise(x, y, self.coupled)
-        else:
-            motions = self._motions.with_noise(x, y)
+        motions = self._motions.with_noise(x, y, self.coupled)
         estimate = self.estimator.estimate_checked(*motions, time_series=True)
         found = self.latest = self.window.dated(estimate, steps)
         rest = self._motions.rest
@@ -184,11 +191,12 @@ class CouplingDetector:
             self._armed |= estimate.mi < self.leave or bool(steps[0] >= self._since)
             high = estimate.mi > max(self.enter, self.z * estimate.noise)
             changing = high and self._armed and self._motions.can_begin
-        certain, self._changing = changing and self._changing, changing
+        self._changing = self._changing + 1 if changing else 0
+        certain = self._changing >= (self._motions.until_left if self.coupled else 2)
         return [self._change(found, self._split(estimate, steps))] if certain else []
 
     def _change(self, found: WindowEstimate, step: int) -> Event:
-        self.coupled, self._changing, self._armed = not self.coupled, False, False
+        self.coupled, self._changing, self._armed = not self.coupled, 0, False
         step, newest = max(step, self._since), int(found.steps[-1])
         self._since = newest + 1
         estimate = found.estimate
@@ -199,6 +207,7 @@ class CouplingDetector:
             value=estimate.mi,
             stderr=estimate.stderr,
             z=estimate.mi / estimate.noise if estimate.noise > 0 else 0.0,
+            resolution=tuple(float(side.max()) for side in self.resolution or ()),
             detected_step=newest,
             detected_stamp=found.stamp,
         )

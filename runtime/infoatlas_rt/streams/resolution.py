@@ -1,10 +1,10 @@
 """Resolution of the coordinates of a stream, estimated from the stream: their noise at rest.
 
-Position noise and motion differ in shape. Over a block of steps noise returns to where it was, so
-the range of the positions is about the largest increment. A motion goes on, so its range is many
-increments. A block whose range is below `RETURNS` largest increments is one at rest. The range of a
-random walk or of a turning point is larger; by chance some blocks of them are below. So the
-estimate is used only if most of the blocks with increments as small are at rest.
+Noise and motion differ in shape. Over a block of steps noise returns to where it was, so the range
+of the positions is about the largest increment. A motion goes on, so its range is many increments.
+A block is at rest if its range is below `RETURNS` largest increments, and its ends are at most one
+apart. Blocks of a random walk are so by chance. So the estimate is used only if most of the blocks
+with increments as small are at rest.
 
 A quantised reading may have no noise at rest, or rarely. Its increments are multiples of the
 smallest one, which then counts as noise.
@@ -24,10 +24,9 @@ LEAST = 3  # blocks at rest for an estimate
 RETURNS = 2.0
 SHARE = 0.5  # of the blocks with increments as small that have to be at rest
 UPPER = 0.8  # quantile of the increments of a block, which an outlier does not reach
-MOST = 0.75  # quantile over the blocks at rest
 READINGS = 8  # increments other than 0 that show whether they are multiples of the smallest
 TOLERANCE = 0.01  # of the smallest
-LARGEST = 2.3  # of 1.28 standard deviations, that quantile of normal noise: three of them
+LARGEST = 2.5  # times that quantile, 1.2 standard deviations of normal noise: three of them
 
 
 class RestingNoise:
@@ -36,7 +35,7 @@ class RestingNoise:
     Attributes
     ----------
     resolution : [d] float64 or None
-        Three standard deviations of the increments at rest, at least `FLOOR`; None before the first
+        About three standard deviations of the increments at rest, at least `FLOOR`; None before the first
         state.
     """
 
@@ -80,7 +79,9 @@ class RestingNoise:
         sizes = np.abs(self._steps)
         path = np.vstack([np.zeros_like(self._steps[:1]), self._steps.cumsum(0)])
         slot = self._blocks % BLOCKS
-        self._rests[slot] = np.ptp(path, axis=0) <= RETURNS * sizes.max(0)
+        largest = sizes.max(0)
+        returned = np.abs(path[-1]) <= largest  # not so if a motion ends or begins in the block
+        self._rests[slot] = returned & (np.ptp(path, axis=0) <= RETURNS * largest)
         # Of quantised readings most increments are 0, and the others are one step of the reading.
         ordered = np.sort(sizes, axis=0)
         zeros = (sizes == 0).sum(0)
@@ -97,7 +98,7 @@ class RestingNoise:
             resting = np.sort(sizes[rests[:, i], i])
             if len(resting) < LEAST:
                 continue  # the last estimate is kept
-            size = resting[int(MOST * (len(resting) - 1))]
+            size = resting[len(resting) // 2]
             if quantised[i]:
                 size = max(size, self._smallest[i])
             if rests[sizes[:, i] <= 2 * size, i].mean() >= SHARE:
