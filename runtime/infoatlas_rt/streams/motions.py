@@ -7,7 +7,8 @@ the stream. Noise hides slow motions, so with an estimated resolution four rules
    noise does not, so a slow motion is no rest, and an outlier is no motion.
 2. A rest counts against a coupling only if the other side has meanwhile moved so far that this one
    would have been seen to move. The ratio of the two follows from the steps of this coupling in
-   which both move.
+   which both move. The rest of a side with noise has to fill the window: within a hold an arm may
+   turn its wrist alone, or brake, and the object moves too little to be seen.
 3. A coupling begins only if both sides have moved within the newest `REST` steps.
 4. The noise that is added is a third of the resolution, for the increments have their own.
 """
@@ -25,7 +26,7 @@ from .resolution import FLOOR, RestingNoise
 
 JITTER = 0.03
 REST = 6
-CLEAR = 3.0  # resolutions that the motion of one side has to show on the other one
+CLEAR = 6.0  # resolutions that the motion of one side has to show on the other one
 
 Array = NDArray[np.float64]
 
@@ -151,7 +152,11 @@ class LearnedMotions:
         for still, other in ((0, 1), (1, 0)):
             beyond = paths[still] > 1
             run = int(beyond.argmax()) if beyond.any() else len(beyond)
-            if run and paths[other][:run].max() * share[other] >= CLEAR:
+            noisy = (resolutions[still] > FLOOR).any()
+            if (
+                run >= (len(beyond) if noisy else REST)
+                and paths[other][:run].max() * share[other] >= CLEAR
+            ):
                 self.rest = max(self.rest, run)
         return entered[0], entered[1]
 

@@ -175,7 +175,9 @@ class PairWindow:
         """The pair of the newest step, [d] and [history d']; None if it has none."""
         if not self.step or not self.newest_is_paired:
             return None
-        x, y = (merge(Reals(*(ring[self.step - 1] for ring in side))) for side in (self._x, self._y))
+        x, y = (
+            merge(Reals(*(ring[self.step - 1] for ring in side))) for side in (self._x, self._y)
+        )
         return x, y
 
     def why_no_pair(self) -> str | None:
