@@ -105,7 +105,7 @@ def record(seed: int, sensors: Sensors, begin_held: bool = False) -> Recording:
 
 
 def tool(joints: Array) -> tuple[Array, Array]:
-    """Position [T, 3] of the tool, and its rotation [T, 3, 3]; joints turn about z and y in turn."""
+    """Position [T, 3] and rotation [T, 3, 3] of the tool; joints turn about z and y in turn."""
     place, turn = np.zeros((len(joints), 3)), np.broadcast_to(np.eye(3), (len(joints), 3, 3))
     for i, length in enumerate(LINKS):
         c, s, o = np.cos(joints[:, i]), np.sin(joints[:, i]), np.zeros(len(joints))

@@ -35,8 +35,8 @@ class RestingNoise:
     Attributes
     ----------
     resolution : [d] float64 or None
-        About three standard deviations of the increments at rest, at least `FLOOR`; None before the first
-        state.
+        About three standard deviations of the increments at rest, at least `FLOOR`; None before the
+        first state.
     """
 
     def __init__(self) -> None:
