@@ -1,7 +1,7 @@
 """Increments of two groups, with noise of the size of the smallest motion; what rests, what moves.
 
 `KnownMotions` is for a resolution that is given, `LearnedMotions` for one that is estimated from
-the stream. Noise hides slow motions, so with an estimated resolution four rules differ:
+the stream. Noise hides slow motions, so where there is noise at rest four rules differ:
 
 1. A side rests while its *path* over several steps stays within its resolution. Motion adds up and
    noise does not, so a slow motion is no rest, and an outlier is no motion.
@@ -112,6 +112,7 @@ class LearnedMotions:
         self.both: NDArray[np.bool_] = np.zeros(0, bool)
         self.can_begin = False
         self._powers: tuple[Array, Array] | None = None  # [d], [d'] of steps in which both move
+        self._noiseless = KnownMotions(FLOOR, seed)
 
     @property
     def resolution(self) -> tuple[Array, Array] | None:
@@ -126,9 +127,20 @@ class LearnedMotions:
 
     def with_noise(self, x: Array, y: Array, coupled: bool) -> tuple[Array, Array]:
         """Increments [n, d] and [n, d'] with noise; a side that rests is constant."""
-        noise = np.random.default_rng(self._seed)
         resolutions = self.resolution
         assert resolutions is not None
+        if max(side.max() for side in resolutions) <= FLOOR:
+            known = self._noiseless
+            entered = known.with_noise(x, y, coupled)
+            self.rest, self.active, self.both = known.rest, known.active, known.both
+            self.can_begin, self._powers = known.can_begin, None
+            return entered
+        return self._with_noise(x, y, resolutions, coupled)
+
+    def _with_noise(
+        self, x: Array, y: Array, resolutions: tuple[Array, Array], coupled: bool
+    ) -> tuple[Array, Array]:
+        noise = np.random.default_rng(self._seed)
         entered: list[Array] = []
         sizes: list[Array] = []
         paths: list[Array] = []

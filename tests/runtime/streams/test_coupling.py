@@ -199,6 +199,6 @@ def test_the_resolution_is_that_of_the_noise_at_rest(estimator):
 def test_two_that_move_from_the_start_are_no_noise(estimator):
     tool = hand(0, 60)
     detector = CouplingDetector(estimator)
-    events = run(detector, tool, tool + [0.0, 0.0, 0.02])
+    events = run(detector, tool, carried(tool, 0, 60))
     assert [event.kind for event in events] == ["coupled"]
     assert max(side.max() for side in detector.resolution) == 1e-5
