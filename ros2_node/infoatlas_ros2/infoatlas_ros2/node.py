@@ -326,6 +326,10 @@ class InfoAtlasNode(LifecycleNode):
             about["slices"] = str(estimator.slices or SLICES) if sliced else "unsliced"
             about["provider"] = estimator.backend.provider
             about["model"] = f"{estimator.model_file.name} {estimator.model_file.version}"
+            coupling = worker.stream.coupling if worker else None
+            if coupling is not None and coupling.resolution is not None:
+                largest = (f"{side.max():.2g}" for side in coupling.resolution)
+                about["coupling resolution"] = " and ".join(largest)
         since = None if self._maker is None else self._maker.since
         status = self._health.status(
             self._state,

@@ -116,8 +116,9 @@ class Settings:
         False, "detect when two topics begin and stop to move together", live=False
     )
     coupling_resolution: tuple[float, ...] = setting(
-        (1e-5,),
-        "smallest motion within a step that the sensors resolve, for both topics or for each",
+        (0.0,),
+        "smallest motion within a step that the sensors resolve, for both topics or for each; "
+        "0: estimated for each coordinate from its noise at rest",
     )
     keystates_file: str = setting(
         "",
@@ -151,9 +152,14 @@ class Settings:
                 raise InputError(f"topic_b is topic, {self.topic}: leave it empty, or take another")
         if self.coupling and not self.topic_b:
             raise InputError("coupling is of two topics: set topic_b, or coupling to false")
-        if self.coupling and len(self.coupling_resolution) not in (1, 2):
+        if self.coupling and len(self.coupling_resolution) > 2:
             raise InputError(
                 f"coupling_resolution has {len(self.coupling_resolution)} numbers: pass one, or two"
+            )
+        if self.coupling and any(self.coupling_resolution) and not all(self.coupling_resolution):
+            raise InputError(
+                f"coupling_resolution is {list(self.coupling_resolution)}: pass 0 alone to have it "
+                "estimated, or a number above 0 for each topic"
             )
         self.detector()
         if estimator is not None:
@@ -208,10 +214,10 @@ class Settings:
         """The detector of couplings, if there is one."""
         if not self.coupling:
             return None
-        sizes = self.coupling_resolution
+        sizes = self.coupling_resolution if any(self.coupling_resolution) else ()
         return CouplingDetector(
             estimator,
-            resolution=sizes[0] if len(sizes) == 1 else sizes,
+            resolution=sizes[0] if len(sizes) == 1 else sizes or None,
             reset_after=self.reset_after,
         )
 

@@ -93,9 +93,9 @@ def _add_two_topics(group: Any) -> None:
         "--coupling-resolution",
         type=float,
         nargs="+",
-        default=(1e-5,),
         metavar="R",
-        help="smallest motion within a step that the sensors resolve, for both topics or for each",
+        help="smallest motion within a step that the sensors resolve, for both topics or for each "
+        "(default: estimated for each coordinate from its noise at rest)",
     )
 
 
@@ -197,7 +197,7 @@ def run(arguments: Namespace) -> None:
             sizes = arguments.coupling_resolution
             coupling = CouplingDetector(
                 estimator,
-                resolution=sizes[0] if len(sizes) == 1 else tuple(sizes),
+                resolution=sizes[0] if sizes and len(sizes) == 1 else sizes and tuple(sizes),
                 reset_after=again,
             )
         stream = Stream(
@@ -259,6 +259,11 @@ def run(arguments: Namespace) -> None:
         stamps, mi = curve.motions
         result["motions"] = {"stamp": stamps.tolist(), "mi": mi.tolist()}
         result["events"] = [event.to_dict() for event in curve.events]
+        sides = (coupling.resolution if coupling else None) or ()
+        result["coupling_resolution"] = {
+            "estimated": arguments.coupling_resolution is None,
+            "values": [side.reshape(-1).tolist() for side in sides],
+        }
     if not write_json(arguments.json, result):
         _print(result, arguments.plot)
 
@@ -311,6 +316,13 @@ def _print(result: dict[str, Any], plot: str | None) -> None:
             ],
             empty="none above the noise",
         )
+        resolution = result["coupling_resolution"]
+        spans = (
+            f"{topic['name']} " + " to ".join(f"{v:.2g}" for v in sorted({min(of), max(of)}))
+            for topic, of in zip(result["topics"], resolution["values"], strict=True)
+        )
+        how = "estimated from the noise at rest" if resolution["estimated"] else "as given"
+        print(f"Smallest motion within a step ({how}): {', '.join(spans)}")
     for topic in result["topics"]:
         names = topic["coordinates"]
         shown = names if len(names) < 5 else [*names[:2], "...", names[-1]]

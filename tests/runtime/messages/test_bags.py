@@ -544,6 +544,8 @@ def test_two_topics_report_when_they_begin_to_move_together(
     result = json.loads(capsys.readouterr().out)
     assert result["events"] == [event.to_dict() for event in expected]
     assert result["motions"]["stamp"] == stamps[32:].tolist()
+    found = [side.tolist() for side in detector.resolution]
+    assert result["coupling_resolution"] == {"estimated": True, "values": found}
     picture = bags / "coupling.png"
     assert main.main([*command, "--plot", str(picture)]) == 0
     assert f"{expected[0].stamp - stamps[0]:.2f}" in capsys.readouterr().out
