@@ -150,6 +150,7 @@ def check_data(data: str, command: str) -> None:
         keystates and annotate take demonstrations and folders of bags, curve takes demonstrations,
         bag takes one ROS bag.
     """
+    from ..files.formats import known_way
     from ..files.kinds import TABLE, kind_of
     from ..files.lerobot import is_lerobot
     from ..messages.bags import SUFFIXES, bags_in, is_bag
@@ -159,6 +160,8 @@ def check_data(data: str, command: str) -> None:
         raise InputError("the path of the data is empty: pass a file or a folder")
     if not path.exists():
         raise InputError(f"{data} does not exist: check the path")
+    if way := known_way(path):
+        raise InputError(f"{data} is of a kind that is not read: {way}")
     bags = bags_in(path)
     files = [*path.glob("metadata.yaml"), *(f for end in SUFFIXES for f in path.glob(f"*{end}"))]
     if is_lerobot(path) or not is_bag(path) or (not files and kind_of(path) != TABLE):

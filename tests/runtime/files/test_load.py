@@ -141,7 +141,7 @@ def write(path: Path, kind: str) -> Path:
         ("foreign", "cannot be read"),
         ("pickled", "save plain arrays, not objects"),
         ("folder", "cannot be read"),
-        ("suffix", "is no .csv, .parquet, .npy or .npz file: in Matlab, use writematrix"),
+        ("suffix", "is of a kind that is not read: in Matlab, use writematrix"),
         ("nan", "1 states are NaN, masked or infinite, the first at row 3, column 1"),
         ("no states", "has no array `states`"),
         ("lengths", "sum to 7, but there are 6 states"),
