@@ -181,8 +181,10 @@ def stream_figure(
         axes.set_yticks([])
         axes.set_ylabel(f"${name}$: {topic}" if two else topic, color=INK, fontsize=9)
     below[-1].set_xlabel("seconds since the first message", color=INK, fontsize=10)
+    begin = min(float(stamps[0]) for stamps, _ in curve.states) - curve.start
     end = max(float(stamps[-1]) for stamps, _ in curve.states) - curve.start
-    below[-1].set_xlim(-0.015 * end, 1.015 * end)
+    edge = 0.015 * (end - begin)
+    below[-1].set_xlim(begin - edge, end + edge)
     length = f"{lag} steps" if lag_seconds is None else f"{lag_seconds:g} s"
     what = "information between two topics" if two else "information of a state with its past"
     draw_heading(
