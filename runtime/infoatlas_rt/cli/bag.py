@@ -217,7 +217,7 @@ def run(arguments: Namespace) -> None:
             curve = read(bag, topics, receivers, stream, advance, part=part)
         kinds = [bag.topics[topic].type for topic in topics]
     if arguments.plot:
-        from .curve_plots import stream_figure
+        from .stream_plot import stream_figure
 
         figure = stream_figure(
             curve,
