@@ -97,9 +97,10 @@ def stream_figure(
     below[-1].set_xlim(begin - edge, end + edge)
     length = f"{lag} steps" if lag_seconds is None else f"{lag_seconds:g} s"
     what = "information between two topics" if two else "information of a state with its past"
+    past = past_label(names[-1], lag, history, lag_seconds)
     draw_heading(
         figure,
-        f"{title}:  {what},  $I({names[0]}_t\\,;\\,{past_label(names[-1], lag, history, lag_seconds)})$",
+        f"{title}:  {what},  $I({names[0]}_t\\,;\\,{past})$",
         f"time average over windows of {window} steps · lag {length} · {curve.how} "
         "· band: ± noise (samples and slices)",
     )
