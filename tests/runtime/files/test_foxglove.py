@@ -144,9 +144,10 @@ def test_a_channel_that_cannot_be_decoded_does_not_matter(tmp_path):
         writer = McapWriter(file)
         writer.start(profile="ros2")
         schema = writer.register_schema("std_msgs/msg/Float64", "ros2msg", b"float64 data")
+        other = writer.register_schema("lab.Thing", "jsonschema", b"{}")
         channels = [
             writer.register_channel("/state", "cdr", schema),
-            writer.register_channel("/json", "json", 0),
+            writer.register_channel("/json", "json", other),
         ]
         for step, time in enumerate(clock(0)[: LENGTHS[0]].tolist()):
             for channel in channels[: 1 + (step < 3)]:
