@@ -118,13 +118,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--rate", type=float, default=200.0, help="Hz (200)")
-    parser.add_argument("--slices", type=int, default=40)
+    parser.add_argument("--slices", type=int, default=40, help="0: chosen by the node (40)")
+    parser.add_argument("--provider", default="auto", help="of the node (auto)")
     parser.add_argument("--note", default="", help="what else the machine was doing")
     parser.add_argument("--out", help="JSON file")
     arguments = parser.parse_args()
 
     program = Path(get_package_prefix("infoatlas_ros2"), "lib/infoatlas_ros2/infoatlas_node")
     values = {"lag_seconds": 0.1, "lag": round(0.1 * arguments.rate), "slices": arguments.slices}
+    values["provider"] = arguments.provider
     given = [word for k, v in values.items() for word in ("-p", f"{k}:={v}")]
     node = subprocess.Popen([sys.executable, program, "--ros-args", *given])
     rclpy.init()
@@ -174,13 +176,16 @@ def main() -> int:
         "model": status["model"],
         "window": 100,
         "coordinates": JOINTS,
-        "slices": arguments.slices,
+        "slices": status["slices"],
+        "provider": status["provider"],
+        "warning": status["last warning"],
         "machine": processor(),
         "cores": len(os.sched_getaffinity(0)),
         "python": platform.python_version(),
         "note": arguments.note,
         "command": f"python -m benchmarks.ros2_soak --minutes {arguments.minutes:g} "
-        f"--rate {arguments.rate:g} --slices {arguments.slices}",
+        f"--rate {arguments.rate:g} --slices {arguments.slices} "
+        f"--provider {arguments.provider}",
     }
     text = json.dumps(result, indent=2)
     print(text)

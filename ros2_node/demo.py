@@ -190,7 +190,7 @@ def picture(robot: Robot, played: list[tuple[np.ndarray, np.ndarray, np.ndarray]
             for _, event in robot.events
         ],
     )
-    figure = stream_figure(curve, title="", topics=TOPICS, lag=0, window=WINDOW)
+    figure = stream_figure(curve, title="", topics=TOPICS, lag=0, z=3.5, delay=2.0, window=WINDOW)
     figure.texts[0].set_text("Live: when do the tool and the cube move together?")
     figure.texts[1].set_text(
         f"mutual information of their motions over {WINDOW} steps (band: ± noise), from a ROS 2 "

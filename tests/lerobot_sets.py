@@ -18,7 +18,7 @@ SHAPES = {
 }
 
 
-def write_lerobot(folder, states, version, names, per_file=2):
+def write_lerobot(folder, states, version, names, per_file=2, fps=20):
     """Write episodes (list of [T, d] float32) as a data set of a version; v3: some in each file."""
     d = states[0].shape[1]
     scalar = {"shape": [1], "names": None}
@@ -37,7 +37,7 @@ def write_lerobot(folder, states, version, names, per_file=2):
         "robot_type": "panda",
         "total_episodes": len(states),
         "total_frames": sum(map(len, states)),
-        "fps": 20,
+        "fps": fps,
         "splits": {"train": f"0:{len(states)}"},
         "data_path": SHAPES[version],
         "features": features,
@@ -60,7 +60,7 @@ def write_lerobot(folder, states, version, names, per_file=2):
             if version == "v3.0"
             else pa.array(own.tolist(), pa.list_(pa.float32())),
             "action": pa.array(np.ones((n, 2)).tolist(), pa.list_(pa.float32())),
-            "timestamp": (np.arange(n) / 20).astype(np.float32),
+            "timestamp": (np.arange(n) / fps).astype(np.float32),
             "frame_index": np.arange(n),
             "episode_index": np.full(n, episode),
             "index": first + np.arange(n),

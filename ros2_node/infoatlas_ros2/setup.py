@@ -19,7 +19,7 @@ setup(
     zip_safe=True,
     maintainer="infoatlas-rt",
     maintainer_email="infoatlas-rt@example.org",
-    description="Mutual information and key states of any topic, online.",
+    description="Mutual information, extrema and key states of any topic, online.",
     license="Apache-2.0",
     entry_points={"console_scripts": [f"infoatlas_node = {NAME}.node:main"]},
 )

@@ -9,6 +9,8 @@ import os
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from calls import check, counts, dependent, sliced, unsliced
 from values import NOW, Rng, broken, clothes, pick
 
@@ -40,7 +42,9 @@ def refuse(arguments: list[str], codes: tuple[int, ...] = (2,)) -> str:
 
 def write(rng: Rng, path: Path, samples: np.ndarray) -> Path:
     """Samples in a file of some kind."""
-    kind = pick(rng, ("npy", "npz", "csv", "csv with header", "csv of integers", "compressed"))
+    kinds = ("npy", "npz", "csv", "csv with header", "csv of integers", "compressed", "parquet")
+    # One column with decimal commas may be two of integers.
+    kind = pick(rng, (*kinds, ";", "\t", " ") if samples.shape[1] > 1 else kinds)
     _, given = clothes(rng, samples, large=False)
     if kind == "npy":
         np.save(path.with_suffix(".npy"), np.asarray(given, np.float64))
@@ -50,7 +54,14 @@ def write(rng: Rng, path: Path, samples: np.ndarray) -> Path:
         save(path.with_suffix(".npz"), a=samples.astype(pick(rng, ("f4", "f8", "i8", "u4"))))
         return path.with_suffix(".npz")
     rows = samples.astype(np.int64) + NOW if kind == "csv of integers" else samples
+    if kind == "parquet":
+        columns = {f"c{i}": column for i, column in enumerate(rows.T)}
+        pq.write_table(pa.table(columns), path.with_suffix(".parquet"), row_group_size=17)
+        return path.with_suffix(".parquet")
     lines = [",".join(map(repr, row)) for row in rows.tolist()]
+    if len(kind) == 1:  # a separator, and decimal commas
+        cells = ((f"{v:.17e}".replace(".", ",") for v in row) for row in rows.tolist())
+        lines = [kind.join(row) for row in cells]
     if kind == "csv with header":
         lines.insert(0, ",".join(f"c{i}" for i in range(samples.shape[1])))
     path.with_suffix(".csv").write_text("\n".join(lines) + "\n" * int(rng.integers(0, 4)))

@@ -1,4 +1,4 @@
-"""Fuzz the library: random calls, pushes, command lines and damaged models, all from one seed.
+"""Fuzz the library: random calls, pushes, command lines, models and data sets, from one seed.
 
     python tests/fuzz/run.py --calls 20000 --out benchmarks/results/fuzz.md
 
@@ -36,11 +36,12 @@ import calls
 import commands
 import models
 import pushes
+import readers
 from calls import Wrong
 
 PUSHES = 100  # of a stream
 FAULTS = ("wrong", "raw", "warning")
-KINDS = ("calls", "pushes", "commands", "models")
+KINDS = ("calls", "pushes", "commands", "models", "readers")
 
 
 def one(kind: str, number: int, seed: int, folder: Path) -> tuple[Counter[str], str]:
@@ -56,6 +57,8 @@ def one(kind: str, number: int, seed: int, folder: Path) -> tuple[Counter[str], 
                 outcomes.update(refused=refused, ok=PUSHES - refused)
             elif kind == "models":
                 outcomes[models.flip(rng, folder)] += 1
+            elif kind == "readers":
+                outcomes[readers.read(rng, folder)] += 1
             elif kind == "commands":
                 outcomes[_case(commands.CASES, rng)(rng, folder)] += 1
             else:
@@ -100,6 +103,7 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=500, help="API calls, and as many pushes")
     parser.add_argument("--commands", type=int, help="command lines (a hundredth)")
     parser.add_argument("--models", type=int, help="damaged models (a hundredth)")
+    parser.add_argument("--readers", type=int, help="data sets in files (a quarter)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--only", metavar="KIND:NUMBER", help="one case alone")
@@ -116,6 +120,7 @@ def main() -> int:
         "pushes": arguments.calls,
         "commands": hundredth if arguments.commands is None else arguments.commands,
         "models": hundredth if arguments.models is None else arguments.models,
+        "readers": arguments.calls // 4 if arguments.readers is None else arguments.readers,
     }
     totals = {kind: Counter() for kind in KINDS}
     for kind, count in sizes.items():
@@ -135,6 +140,7 @@ def report(totals: dict[str, Counter[str]], seed: int) -> str:
         "pushes": "pushes",
         "commands": "command lines",
         "models": "damaged models",
+        "readers": "data sets in files",
     }
     columns = ("ok", "refused", *FAULTS)
     rows = [

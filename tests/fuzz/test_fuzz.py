@@ -14,7 +14,8 @@ from calls import Wrong
 
 
 @pytest.mark.parametrize(
-    ("kind", "count"), [("calls", 400), ("pushes", 2000), ("commands", 60), ("models", 12)]
+    ("kind", "count"),
+    [("calls", 400), ("pushes", 2000), ("commands", 60), ("models", 12), ("readers", 60)],
 )
 def test_nothing_is_wrong_raw_or_warned_of(kind, count):
     found = [(number, what) for number, _, what in run.fuzz(kind, count, seed=1) if what]

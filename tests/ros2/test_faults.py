@@ -206,6 +206,7 @@ def test_no_pair_across_what_a_full_queue_dropped():
         stream=lambda s: Stream(s.sliding_window(slow), slow, s.detector()),
         receivers=lambda s: [Receiver(extractor)],
         estimator=slow,
+        measured=True,
         timed=nullcontext,
     )
     health = Health()

@@ -101,3 +101,10 @@ def test_layout_plots_what_is_published():
     for node, topic, field in curves:
         assert node == "infoatlas"
         assert field in kinds[topic].get_fields_and_field_types()
+
+
+def test_the_layout_of_plotjuggler_calls_extrema_extrema():
+    config = Path(__file__).parents[2] / "ros2_node/infoatlas_ros2/config"
+    text = (config / "plotjuggler.xml").read_text()
+    area = text.split("/infoatlas/extrema/value")[0].rpartition("<DockArea name=")[2]
+    assert area.startswith('"extrema: value and prominence')

@@ -31,7 +31,7 @@ from infoatlas_rt.streams.events import COUPLED, DECOUPLED, KEY_STATE
 
 from . import messages, parameters, topics
 from .health import Health
-from .worker import Maker, Published, Worker
+from .worker import SLICES, Maker, Published, Worker
 
 INVALID = (InvalidParameterTypeException, InvalidParameterValueException)
 # Topics and their types; a key-state file and `coupling` add their own.
@@ -97,7 +97,7 @@ class InfoAtlasNode(LifecycleNode):
                 extractor.forget()  # the next messages may be another robot's
             self._told.clear()
             self._worker = Worker(
-                maker, partial(parameters.read, self), self._publish, self._health
+                maker, partial(parameters.read, self), self._publish, self._health, self._warn
             )
         except Exception as error:
             return self._refuse("activate", error)
@@ -243,11 +243,15 @@ class InfoAtlasNode(LifecycleNode):
             self._told.add(side)
             news = sample.fault
         if news:
-            self.get_logger().warning(news)
-            self._health.warn(news)
+            self._warn(news)
         dated = receiver.extractor.dated and not sample.arrived
         own = sample.stamp if dated and not sample.fault else None
         worker.offer(sample, topics.header(message, now, own))
+
+    def _warn(self, why: str) -> None:
+        """Warn in the log and on /diagnostics."""
+        self.get_logger().warning(why)
+        self._health.warn(why)
 
     def _publish(self, batch: Published) -> None:
         """Publish estimates and what was detected (from the worker's thread)."""
@@ -318,8 +322,14 @@ class InfoAtlasNode(LifecycleNode):
             dims = (str(e.dim or "not known yet") for e in self._maker.extractors)
             about["coordinates"] = " and ".join(dims)
             about["names"] = " and ".join(", ".join(e.names) for e in self._maker.extractors)
+            sliced = self._maker.sliced(settings)
+            about["slices"] = str(estimator.slices or SLICES) if sliced else "unsliced"
             about["provider"] = estimator.backend.provider
             about["model"] = f"{estimator.model_file.name} {estimator.model_file.version}"
+            coupling = worker.stream.coupling if worker else None
+            if coupling is not None and coupling.resolution is not None:
+                largest = (f"{side.max():.2g}" for side in coupling.resolution)
+                about["coupling resolution"] = " and ".join(largest)
         since = None if self._maker is None else self._maker.since
         status = self._health.status(
             self._state,

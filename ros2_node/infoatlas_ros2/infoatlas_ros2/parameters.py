@@ -86,7 +86,13 @@ class Settings:
     k: int = setting(
         0, "dimensions of a slice; 0: slice only sides that are wider than the model", 0, 1000
     )
-    slices: int = setting(0, "random projections averaged; 0: 40 if anything is sliced", 0, 100_000)
+    slices: int = setting(
+        0,
+        "random projections averaged; 0: 5 to 40 if anything is sliced, chosen from the time that "
+        "the first estimates take",
+        0,
+        100_000,
+    )
     seed: int = setting(0, "seed of projections and shuffle", 0, 2**31 - 1)
     model_file_path: str = setting("edge", "shipped model or .onnx file", live=False)
     provider: str = setting(
@@ -110,8 +116,9 @@ class Settings:
         False, "detect when two topics begin and stop to move together", live=False
     )
     coupling_resolution: tuple[float, ...] = setting(
-        (1e-5,),
-        "smallest motion within a step that the sensors resolve, for both topics or for each",
+        (0.0,),
+        "smallest motion within a step that the sensors resolve, for both topics or for each; "
+        "0: estimated for each coordinate from its noise at rest",
     )
     keystates_file: str = setting(
         "",
@@ -124,7 +131,11 @@ class Settings:
     )  # fmt: skip
 
     rate_limit: float = setting(
-        0.0, "estimates published per second of stamps at most; 0: no limit", 0.0, 1e4
+        0.0,
+        "estimates published per second of stamps at most; 0: no limit, unless `slices` is 0 and "
+        "5 slices are too slow",
+        0.0,
+        1e4,
     )
     queue: int = setting(1000, "messages kept while inference runs", 1, MOST, live=False)
     stall_after: float = setting(
@@ -141,9 +152,14 @@ class Settings:
                 raise InputError(f"topic_b is topic, {self.topic}: leave it empty, or take another")
         if self.coupling and not self.topic_b:
             raise InputError("coupling is of two topics: set topic_b, or coupling to false")
-        if self.coupling and len(self.coupling_resolution) not in (1, 2):
+        if self.coupling and len(self.coupling_resolution) > 2:
             raise InputError(
                 f"coupling_resolution has {len(self.coupling_resolution)} numbers: pass one, or two"
+            )
+        if self.coupling and any(self.coupling_resolution) and not all(self.coupling_resolution):
+            raise InputError(
+                f"coupling_resolution is {list(self.coupling_resolution)}: pass 0 alone to have it "
+                "estimated, or a number above 0 for each topic"
             )
         self.detector()
         if estimator is not None:
@@ -198,10 +214,10 @@ class Settings:
         """The detector of couplings, if there is one."""
         if not self.coupling:
             return None
-        sizes = self.coupling_resolution
+        sizes = self.coupling_resolution if any(self.coupling_resolution) else ()
         return CouplingDetector(
             estimator,
-            resolution=sizes[0] if len(sizes) == 1 else sizes,
+            resolution=sizes[0] if len(sizes) == 1 else sizes or None,
             reset_after=self.reset_after,
         )
 

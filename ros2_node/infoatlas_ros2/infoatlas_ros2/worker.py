@@ -31,6 +31,11 @@ DETECTOR = {"extremum_kinds", "extremum_z", "extremum_delay"}
 RATE = {"rate_limit"}
 ASIDE = RATE | {"stall_after", "diagnostics_period"}
 JOIN = 0.3  # seconds to wait for a thread, which cannot be stopped within an inference
+SLICES = 40  # at most, where they are chosen
+TRIED = (10, SLICES)  # numbers of slices that are timed
+LEAST = 5
+FAST = 0.02  # seconds: an estimate that waits for another one, and takes as long, is within 0.05 s
+MEASURING = 0.2  # seconds, for each of the numbers that are timed
 HEADERS = 2000  # of states that may still wait for their partner
 
 
@@ -46,6 +51,7 @@ class Maker:
 
     def _load(self, settings: Settings) -> None:
         self.estimator: Estimator = settings.estimator()
+        self.measured = False  # how long estimates take, for the present stream
         self._key = self._relevant(settings)
 
     @staticmethod
@@ -56,6 +62,8 @@ class Maker:
         """A new stream, its window empty."""
         if self._relevant(settings) != self._key:
             self._load(settings)
+        if not settings.slices:
+            self.estimator.slices, self.measured = None, False
         sync = None
         if len(self.extractors) == 2:
             sync = Synchroniser(settings.sync_tolerance, reset_after=settings.reset_after)
@@ -81,6 +89,69 @@ class Maker:
         x, y = (rng.standard_normal((settings.window, d)) for d in (dims[0], dims[-1]))
         with self.timed():
             self.estimator.estimate(x, y, time_series=True)
+
+    def sliced(self, settings: Settings) -> bool:
+        """Whether a side is sliced; False until the first states show how wide they are."""
+        dims = [extractor.dim for extractor in self.extractors]
+        if None in dims:
+            return False
+        widest = max(dims[0] or 0, (dims[-1] or 0) * settings.history)
+        return self.estimator.k is not None or widest > self.estimator.model_file.dim
+
+    def choose_slices(self, settings: Settings) -> tuple[str, bool]:
+        """Time estimates of two numbers of slices, and choose one that the machine can sustain.
+
+        The number stays until the next stream is made, so that no extremum is searched among
+        estimates of different slices.
+
+        Parameters
+        ----------
+        settings : Settings
+            Whose `slices` is 0.
+
+        Returns
+        -------
+        str
+            What was chosen and why, if it is not the usual number; else empty.
+        bool
+            Whether an estimate of these takes too long all the same.
+        """
+        self.measured = True
+        took = {}
+        for slices in TRIED:
+            self.estimator.slices = slices
+            took[slices] = self._longest(settings)
+        (few, quick), (many, slow) = took.items()
+        self.estimator.slices = None  # as many as usual
+        if slow <= FAST:
+            return "", False
+        each = max(slow - quick, 1e-9) / (many - few)
+        chosen = int(min(max(few + (FAST - quick) / each, LEAST), many))
+        self.estimator.slices = chosen
+        warning = (
+            f"an estimate of {many} slices takes {slow * 1e3:.0f} ms beside what else runs here, "
+            f"too long for a latency below 50 ms: slices is {chosen} until the node is activated "
+            "anew, or a parameter restarts the window. Set the parameter slices to decide it"
+        )
+        return warning, quick + (chosen - few) * each > FAST * 1.01
+
+    def _longest(self, settings: Settings) -> float:
+        """Seconds of the longest of some estimates: of the window, and of motions if there are."""
+        rng = np.random.default_rng(0)
+        dims = [extractor.dim or 1 for extractor in self.extractors]
+        past = dims[-1] * settings.history
+        x, y = (rng.standard_normal((settings.window, d)) for d in (dims[0], past))
+        sizes = [settings.window]
+        if settings.coupling:
+            sizes.append(self.estimator.model_file.n_min)
+        took: list[float] = []
+        begin = time.monotonic()
+        while len(took) < 3 or (len(took) < 6 and time.monotonic() < begin + MEASURING):
+            start = time.monotonic()
+            for n in sizes:
+                self.estimator.estimate(x[:n], y[:n], time_series=True)
+            took.append(time.monotonic() - start)
+        return max(took[1:])  # the first one of a new size is slow
 
     @contextmanager
     def timed(self) -> Iterator[None]:
@@ -119,7 +190,9 @@ class Worker:
         settings: Callable[[], Settings],
         publish: Callable[[Published], None],
         health: Health,
+        warn: Callable[[str], None] | None = None,
     ) -> None:
+        self._warn = warn or health.warn
         self._maker, self._read, self._publish, self._health = maker, settings, publish, health
         self.settings = settings()
         self.stream, self.receivers = maker.stream(self.settings), maker.receivers(self.settings)
@@ -211,7 +284,9 @@ class Worker:
         elif changed & DETECTOR:
             self.stream.detector = settings.detector()
         if changed & RATE:
-            self.stream.rate_limit = settings.rate_limit
+            self.stream.rate_limit, self.stream.grid = settings.rate_limit, 0.0
+        if not (settings.slices or self._maker.measured) and self._maker.sliced(settings):
+            self._choose(settings)
         if overflown:
             self.stream.lost()
         self._keep_up([s.stamp for s, _ in batch if s.side == 0 and not s.skip])
@@ -237,6 +312,19 @@ class Worker:
         while len(self._headers) > HEADERS:
             del self._headers[next(iter(self._headers))]
 
+    def _choose(self, settings: Settings) -> None:
+        """Choose the number of slices; if the least one is too slow, the rate as well."""
+        warning, slow = self._maker.choose_slices(settings)
+        if slow and not settings.rate_limit:
+            # Those of the detector alone, so that none waits for another one.
+            period = self.stream.grid = self.stream.detector.period
+            warning += (
+                f". Even so it takes long, so {1 / period:g} estimates a second are published: set "
+                "rate_limit to decide it"
+            )
+        if warning:
+            self._warn(warning)
+
     def _keep_up(self, stamps: list[float]) -> None:
         """Give the detector fewer estimates while they take too long, and more again afterwards.
 
@@ -259,6 +347,8 @@ class Worker:
             )
         elif took < 0.2 * detector.period and behind < detector.period:
             detector.refine()
+        if self.stream.grid:
+            self.stream.grid = detector.period
 
     def _publish_output(self, output: Output, newest: Any, number: int) -> None:
         """Publish, with the headers that the states came with."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ..inputs.trajectories import Trajectories
 
 HELP = "key states and sub-tasks, written into a copy of a data set"
-STATE = "observation.state."  # LeRobot's names of columns begin with it
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -232,6 +231,7 @@ def parse_bodies(option: str, texts: list[str], trajectories: Trajectories) -> d
     InputError
         Text of another form, a name that is given twice, or columns that do not exist.
     """
+    from ..keystates.coordinates.choices import full_name
     from ..keystates.subtasks.poses import Pose, Position
 
     found: dict[str, Any] = {}
@@ -247,15 +247,12 @@ def parse_bodies(option: str, texts: list[str], trajectories: Trajectories) -> d
             where: Any = numbers
             count = len(numbers)
         else:
-            where = columns or name
-            begins = [n for n in trajectories.names if n.startswith(where)]
-            if not begins:
-                begins = [n for n in trajectories.names if n.startswith(STATE + where)]
-                where = STATE + where if begins else where
+            where = full_name(columns or name, trajectories.names)
+            begins = [n for n in trajectories.names if where and n.startswith(where)]
             if not begins:
                 known = ", ".join(trajectories.names[:12]) or "none"
                 raise InputError(
-                    f"{option} {text!r}: no coordinate begins with {where!r}: pass "
+                    f"{option} {text!r}: no coordinate begins with {columns or name!r}: pass "
                     f"{name}=COLUMNS. Coordinates: {known}"
                     f"{', ...' if len(trajectories.names) > 12 else ''}"
                 )

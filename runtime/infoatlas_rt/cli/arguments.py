@@ -28,7 +28,9 @@ def described(action: argparse.Action) -> str:
 
 def add_pairs(parser: ArgumentParser) -> None:
     """The two files of paired samples."""
-    parser.add_argument("x", metavar="X", help=".npy or .csv [n, d] (or .npz with one array)")
+    parser.add_argument(
+        "x", metavar="X", help=".npy, .csv or .parquet [n, d] (or .npz with one array)"
+    )
     parser.add_argument("y", metavar="Y", help="the same, row by row")
 
 
@@ -37,8 +39,8 @@ def add_drop_missing(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--drop-missing",
         action="store_true",
-        help="leave out pairs in which a value is missing (NaN; blank row, empty cell or NA in a "
-        ".csv); without it they are errors",
+        help="leave out pairs in which a value is missing (NaN; blank row, empty cell, NA or null "
+        "in a table); without it they are errors",
     )
 
 
@@ -148,6 +150,7 @@ def check_data(data: str, command: str) -> None:
         keystates and annotate take demonstrations and folders of bags, curve takes demonstrations,
         bag takes one ROS bag.
     """
+    from ..files.formats import known_way
     from ..files.kinds import TABLE, kind_of
     from ..files.lerobot import is_lerobot
     from ..messages.bags import SUFFIXES, bags_in, is_bag
@@ -157,6 +160,8 @@ def check_data(data: str, command: str) -> None:
         raise InputError("the path of the data is empty: pass a file or a folder")
     if not path.exists():
         raise InputError(f"{data} does not exist: check the path")
+    if way := known_way(path):
+        raise InputError(f"{data} is of a kind that is not read: {way}")
     bags = bags_in(path)
     files = [*path.glob("metadata.yaml"), *(f for end in SUFFIXES for f in path.glob(f"*{end}"))]
     if is_lerobot(path) or not is_bag(path) or (not files and kind_of(path) != TABLE):

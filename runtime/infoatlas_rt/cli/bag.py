@@ -29,10 +29,24 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     add_plot(parser)
     add_json(parser)
+    _add_part(parser.add_argument_group("part of the bag"))
     _add_messages(parser.add_argument_group("messages"))
     _add_two_topics(parser.add_argument_group("two topics"))
     _add_window(parser.add_argument_group("window and extrema"))
     add_estimator(parser)
+
+
+def _add_part(group: Any) -> None:
+    group.add_argument(
+        "--start",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="read from so many seconds since the first message, by the stamps (default: 0)",
+    )
+    group.add_argument(
+        "--duration", type=float, metavar="S", help="read so many seconds (default: to the end)"
+    )
 
 
 def _add_messages(group: Any) -> None:
@@ -79,15 +93,18 @@ def _add_two_topics(group: Any) -> None:
         "--coupling-resolution",
         type=float,
         nargs="+",
-        default=(1e-5,),
         metavar="R",
-        help="smallest motion within a step that the sensors resolve, for both topics or for each",
+        help="smallest motion within a step that the sensors resolve, for both topics or for each "
+        "(default: estimated for each coordinate from its noise at rest)",
     )
 
 
 def _add_window(group: Any) -> None:
     group.add_argument(
-        "--lag", type=int, help="steps to the past state (default: 2; of two topics 0)"
+        "--lag",
+        type=int,
+        help="steps to the past state (default: as many as --lag-seconds has, by the first stamps; "
+        "without it 2, of two topics 0)",
     )
     group.add_argument(
         "--lag-seconds",
@@ -104,14 +121,18 @@ def _add_window(group: Any) -> None:
     )
     group.add_argument("--window", type=int, default=100, help="steps of the window")
     group.add_argument(
-        "--every", type=int, default=1, metavar="N", help="an estimate for each Nth pair"
+        "--every",
+        type=int,
+        metavar="N",
+        help="an estimate for each Nth pair; 1: for all (default: all up to 1500 messages, else a "
+        "grid of about 1500 estimates, or 10 within --delay if those are more; --provider native "
+        "is the quickest on a CPU)",
     )
     group.add_argument(
         "--rate-limit",
         type=float,
-        default=0.0,
         metavar="HZ",
-        help="estimates per second of stamps at most; 0: no limit",
+        help="estimates per second of stamps at most, instead of that grid; 0: no limit",
     )
     group.add_argument(
         "--reset-after",
@@ -126,7 +147,7 @@ def _add_window(group: Any) -> None:
 def run(arguments: Namespace) -> None:
     """Run the command."""
     from ..curves.extrema import ExtremumDetector
-    from ..messages.bag_curve import read
+    from ..messages.bag_curve import Part, choose_grid, interval, read
     from ..messages.bags import Bag
     from ..messages.receiver import Receiver
     from ..messages.stream import Stream
@@ -135,6 +156,7 @@ def run(arguments: Namespace) -> None:
     from ..streams.sliding_window import SlidingWindow
 
     check_data(arguments.data, "bag")
+    part = Part(arguments.start, arguments.duration)
     two = arguments.with_topic is not None
     if arguments.with_field is not None and not two:
         raise InputError("--with-field is for the topic of --with-topic: give both")
@@ -148,18 +170,24 @@ def run(arguments: Namespace) -> None:
         extractors = [bag.extractor(topics[0], arguments.field, joints, dated)]
         if two:
             extractors.append(bag.extractor(topics[1], arguments.with_field, (), dated))
+        steps = [interval(bag, t, e) for t, e in zip(topics, extractors, strict=True)]
+        step = None if None in steps else max(filter(None, steps))  # of pairs: the slower topic's
         detector = ExtremumDetector(z=arguments.z, delay=arguments.delay)
+        grid = 0.0
+        if arguments.every is None and arguments.rate_limit is None:
+            messages = min(bag.topics[topic].messages for topic in topics)
+            grid = choose_grid(messages, step, part, detector)
         again = arguments.reset_after
         sync = Synchroniser(arguments.pair_tolerance, reset_after=again) if two else None
         estimator = make_estimator(arguments)
         window = SlidingWindow(
             estimator.model_file,
-            lag=(0 if two else 2) if arguments.lag is None else arguments.lag,
+            lag=_lag(arguments, step),
             lag_seconds=arguments.lag_seconds,
             tolerance=arguments.tolerance,
             history=arguments.history,
             window=arguments.window,
-            every=arguments.every,
+            every=1 if arguments.every is None else arguments.every,
             reset_after=again,
             two_streams=two,
             resolution=arguments.resolution,
@@ -169,7 +197,7 @@ def run(arguments: Namespace) -> None:
             sizes = arguments.coupling_resolution
             coupling = CouplingDetector(
                 estimator,
-                resolution=sizes[0] if len(sizes) == 1 else tuple(sizes),
+                resolution=sizes[0] if sizes and len(sizes) == 1 else sizes and tuple(sizes),
                 reset_after=again,
             )
         stream = Stream(
@@ -177,12 +205,13 @@ def run(arguments: Namespace) -> None:
             estimator,
             detector,
             sync=sync,
-            rate_limit=arguments.rate_limit,
+            rate_limit=0.0 if arguments.rate_limit is None else arguments.rate_limit,
+            grid=grid,
             coupling=coupling,
         )
         receivers = [Receiver(extractor, i, again) for i, extractor in enumerate(extractors)]
         with progress("bag") as advance:
-            curve = read(bag, topics, receivers, stream, advance)
+            curve = read(bag, topics, receivers, stream, advance, part=part)
         kinds = [bag.topics[topic].type for topic in topics]
     if arguments.plot:
         from .curve_plots import stream_figure
@@ -192,6 +221,9 @@ def run(arguments: Namespace) -> None:
             title=Path(arguments.data).stem,
             topics=topics,
             lag=window.lag,
+            lag_seconds=window.lag_seconds,
+            z=detector.z,
+            delay=detector.delay,
             history=window.history,
             window=window.length,
         )
@@ -208,7 +240,10 @@ def run(arguments: Namespace) -> None:
         "window": window.length,
         "every": window.every,
         "z": arguments.z,
-        "rate_limit": arguments.rate_limit,
+        "rate_limit": stream.rate_limit,
+        "grid": grid or None,
+        "extremum_grid": detector.period,
+        "part": asdict(part),
         "delay": arguments.delay,
         "how": curve.how,
         "counts": stream.counts,
@@ -224,8 +259,24 @@ def run(arguments: Namespace) -> None:
         stamps, mi = curve.motions
         result["motions"] = {"stamp": stamps.tolist(), "mi": mi.tolist()}
         result["events"] = [event.to_dict() for event in curve.events]
+        sides = (coupling.resolution if coupling else None) or ()
+        result["coupling_resolution"] = {
+            "estimated": arguments.coupling_resolution is None,
+            "values": [side.reshape(-1).tolist() for side in sides],
+        }
     if not write_json(arguments.json, result):
         _print(result, arguments.plot)
+
+
+def _lag(arguments: Namespace, step: float | None) -> int:
+    """Steps of the lag; `step` is the interval of the stamps in seconds."""
+    from ..inputs.checks import as_seconds
+
+    if arguments.lag is not None:
+        return int(arguments.lag)
+    if arguments.lag_seconds is None or step is None:
+        return 2 if arguments.with_topic is None else 0
+    return max(1, round(min(as_seconds(arguments.lag_seconds, "lag_seconds") / step, 1e9)))
 
 
 def _print(result: dict[str, Any], plot: str | None) -> None:
@@ -246,7 +297,8 @@ def _print(result: dict[str, Any], plot: str | None) -> None:
             )
             for number, extremum in enumerate(result["extrema"], start=1)
         ],
-        empty="none above the noise",
+        empty=f"none above the noise: no rise or fall within {result['delay']:g} s exceeds "
+        f"{result['z']:g} standard errors (--z, --delay)",
     )
     if "events" in result:
         table(
@@ -264,6 +316,13 @@ def _print(result: dict[str, Any], plot: str | None) -> None:
             ],
             empty="none above the noise",
         )
+        resolution = result["coupling_resolution"]
+        spans = (
+            f"{topic['name']} " + " to ".join(f"{v:.2g}" for v in sorted({min(of), max(of)}))
+            for topic, of in zip(result["topics"], resolution["values"], strict=True)
+        )
+        how = "estimated from the noise at rest" if resolution["estimated"] else "as given"
+        print(f"Smallest motion within a step ({how}): {', '.join(spans)}")
     for topic in result["topics"]:
         names = topic["coordinates"]
         shown = names if len(names) < 5 else [*names[:2], "...", names[-1]]
@@ -278,6 +337,13 @@ def _print(result: dict[str, Any], plot: str | None) -> None:
         f"{mi.min():.2f} to {mi.max():.2f} nats (median {np.median(mi):.2f}); each is an average "
         f"over {result['window']} steps"
     )
+    if result["grid"]:
+        half = result["extremum_grid"] > result["delay"] / 20 * 1.01
+        print(
+            f"Grid: the first estimate in each {result['grid']:.3g} s; extrema use one in each "
+            f"{result['extremum_grid']:.3g} s{', half as many as on a robot' if half else ''} "
+            "(--every 1: all estimates)"
+        )
     saturated = sum(result["curve"]["saturated"])
     if saturated:
         print(

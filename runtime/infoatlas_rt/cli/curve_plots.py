@@ -118,6 +118,9 @@ def stream_figure(
     title: str,
     topics: Sequence[str],
     lag: int,
+    lag_seconds: float | None = None,
+    z: float,
+    delay: float,
     history: int = 1,
     window: int,
 ) -> Figure:
@@ -130,6 +133,10 @@ def stream_figure(
     topics : one or two str
     lag, history, window : int
         Of the estimator, in steps.
+    lag_seconds : float, optional
+        Duration of `lag` steps, if past states are found by their stamps.
+    z, delay : float
+        Of the detector of extrema.
 
     Returns
     -------
@@ -143,15 +150,22 @@ def stream_figure(
     two = len(topics) == 2
     figure = new_figure(10, 6.6 if two else 5.8)
     main, *below = _draw_axes(figure, (5, 1.5, 1.5) if two else (5, 1.7), top=0.83)
-    time = curve.stamp - curve.start
+    stamp, mi, noise = _with_extrema(curve)
+    time = stamp - curve.start
     broken = _breaks(time)
-    _draw_curve(main, *(np.insert(v, broken, np.nan) for v in (time, curve.mi, curve.noise)))
+    _draw_curve(main, *(np.insert(v, broken, np.nan) for v in (time, mi, noise)))
     extrema = [replace(found, stamp=found.stamp - curve.start) for found in curve.extrema]
     if extrema or not curve.events:
         _draw_extrema(main, extrema, "{:.1f}")
     _draw_coupling(main, below, curve)
     if extrema or len(curve.motions[0]):
         _draw_legend(figure, 0.872)
+    if extrema:
+        note = (
+            f"marked: changes above {z:g} standard errors within {delay:g} s; "
+            "higher peaks can have larger errors"
+        )
+        figure.text(0.975, 0.872, note, color=QUIET, fontsize=9, ha="right", va="center")
     names = "ab" if two else "s"
     for axes, name, topic, (stamps, values) in zip(below, names, topics, curve.states, strict=True):
         spread = np.ptp(values, axis=0)
@@ -169,11 +183,12 @@ def stream_figure(
     below[-1].set_xlabel("seconds since the first message", color=INK, fontsize=10)
     end = max(float(stamps[-1]) for stamps, _ in curve.states) - curve.start
     below[-1].set_xlim(-0.015 * end, 1.015 * end)
+    length = f"{lag} steps" if lag_seconds is None else f"{lag_seconds:g} s"
     what = "information between two topics" if two else "information of a state with its past"
     draw_heading(
         figure,
-        f"{title}:  {what},  $I({names[0]}_t\\,;\\,{_past(names[-1], lag, history)})$",
-        f"time average over windows of {window} steps · lag {lag} steps · {curve.how} "
+        f"{title}:  {what},  $I({names[0]}_t\\,;\\,{_past(names[-1], lag, history, lag_seconds)})$",
+        f"time average over windows of {window} steps · lag {length} · {curve.how} "
         "· band: ± noise (samples and slices)",
     )
     return figure
@@ -216,9 +231,31 @@ def _draw_coupling(axes: Axes, below: Sequence[Axes], curve: StreamCurve) -> Non
         )
 
 
-def _past(name: str, lag: int, history: int) -> str:
-    first = f"{name}_{{t-{lag}}}" if lag else f"{name}_t"
-    return first if history == 1 else f"{first}, \\ldots, {name}_{{t-{lag + history - 1}}}"
+def _past(name: str, lag: int, history: int, seconds: float | None = None) -> str:
+    def state(steps: int) -> str:
+        if seconds is None:
+            return f"{name}_{{t-{steps}}}" if steps else f"{name}_t"
+        return f"{name}_{{t-{seconds * steps / lag:.3g}\\,\\mathrm{{s}}}}"
+
+    return state(lag) if history == 1 else f"{state(lag)}, \\ldots, {state(lag + history - 1)}"
+
+
+def _with_extrema(curve: StreamCurve) -> tuple[NDArray[np.float64], ...]:
+    """Stamps, estimates and noise [T], those of the extrema among them.
+
+    The detector can have estimates that the curve was not asked for.
+    """
+    stamp, mi, noise = curve.stamp, curve.mi, curve.noise
+    anew = bool((np.diff(stamp) <= 0).any())  # a recording that starts anew
+    for found in curve.extrema:
+        if anew or found.stamp in stamp:
+            continue
+        after = np.flatnonzero(stamp > found.stamp)
+        place = int(after[0]) if after.size else len(stamp)
+        near = noise[max(place - 1, 0) : place + 1].mean()
+        stamp, mi = np.insert(stamp, place, found.stamp), np.insert(mi, place, found.value)
+        noise = np.insert(noise, place, near)
+    return stamp, mi, noise
 
 
 def _breaks(time: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -349,4 +386,11 @@ def _draw_extrema(axes: Axes, extrema: Sequence[Extremum], form: str) -> None:
             zorder=6,
         )
     if not extrema:
-        axes.text(0.5, 0.03, "no extremum", transform=axes.transAxes, color=QUIET, ha="center")
+        axes.text(
+            0.5,
+            0.03,
+            "no extremum above the noise",
+            transform=axes.transAxes,
+            color=QUIET,
+            ha="center",
+        )

@@ -27,9 +27,12 @@ def run(arguments: Namespace) -> None:
     """Run the command."""
     from ..files.load import load_pairs
 
-    x, y, dropped = load_pairs(arguments.x, arguments.y, drop_missing=arguments.drop_missing)
+    x, y, dropped, notes = load_pairs(arguments.x, arguments.y, drop_missing=arguments.drop_missing)
     result = make_estimator(arguments).estimate(x, y, time_series=arguments.time_series)
-    if not write_json(arguments.json, {**result.to_dict(), "dropped": dropped}):
+    content = {**result.to_dict(), "dropped": dropped, "notes": list(notes)}
+    if not write_json(arguments.json, content):
         print(result)
+        for text in notes:
+            print(text)
         if dropped:
             print(f"Dropped: {dropped} pairs with a missing value")

@@ -52,7 +52,7 @@ def run(arguments: Namespace) -> None:
     from ..estimation.independence import independence_test
     from ..files.load import load_pairs
 
-    x, y, dropped = load_pairs(arguments.x, arguments.y, drop_missing=arguments.drop_missing)
+    x, y, dropped, notes = load_pairs(arguments.x, arguments.y, drop_missing=arguments.drop_missing)
     with progress("test") as advance:
         result = independence_test(
             x,
@@ -64,7 +64,8 @@ def run(arguments: Namespace) -> None:
         )
     if arguments.plot:
         null_figure(result).savefig(arguments.plot)
-    content = {"x": arguments.x, "y": arguments.y, **result.to_dict(), "dropped": dropped}
+    content = {"x": arguments.x, "y": arguments.y, **result.to_dict()}
+    content |= {"dropped": dropped, "notes": list(notes)}
     if write_json(arguments.json, content):
         return
     nulls, count = (result.null, result.null_rv), len(result.null)
@@ -79,6 +80,8 @@ def run(arguments: Namespace) -> None:
         ("", "mutual information, nats", "RV coefficient"),
         rows,
     )
+    for text in notes:
+        print(text)
     if dropped:
         print(f"Dropped: {dropped} pairs with a missing value")
     if result.degenerate:

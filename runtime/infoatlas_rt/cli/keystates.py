@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
 from pathlib import Path
@@ -18,7 +17,7 @@ from .arguments import (
     make_estimator,
 )
 from .console import check_json, finite, progress, write_json
-from .discovery import add_discovery, check_discovery, discover
+from .discovery import add_discovery, check_discovery, discover, listed
 from .loading import DEMONSTRATIONS, add_loading, load_data
 
 if TYPE_CHECKING:
@@ -129,25 +128,22 @@ def parse_groups(texts: list[str], trajectories: Trajectories) -> dict[str, list
     InputError
         No "=", nothing that matches, or a single group.
     """
+    from ..keystates.coordinates.choices import columns_of
+
     groups: dict[str, list[int]] = {}
     for text in texts:
         name, _, columns = text.partition("=")
         if not name or name in groups:
             raise InputError(f"--group {text!r}: give each group a name of its own")
         groups[name] = []
-        for part in map(str.strip, columns.split(",")):
-            if match := re.fullmatch(r"(\d+)(?::(\d+))?", part):
-                first = int(match[1])
-                chosen = list(range(first, int(match[2]) if match[2] else first + 1))
-            else:
-                named = enumerate(trajectories.names)
-                chosen = [i for i, column in named if part and column.startswith(part)]
-            if not chosen:
-                raise InputError(
-                    f"--group {text!r}: {part!r} names no columns: pass NAME=18:21 or NAME=tool. "
-                    "(the beginning of coordinate names)"
-                )
-            groups[name] += chosen
+        names, width = trajectories.names, trajectories.states.shape[1]
+        for part in listed(columns):
+            groups[name] += columns_of(part, names, width, f"--group {text!r}")
+        if not groups[name]:
+            raise InputError(
+                f"--group {text!r} names no columns: pass NAME=18:21 or NAME=tool. (the beginning "
+                "of coordinate names)"
+            )
     if len(groups) == 1:
         raise InputError("--group was given once: name two groups that may depend on each other")
     return groups

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 DEMONSTRATIONS = (
     "the folder of a LeRobot data set, an .hdf5 of robomimic, MimicGen, Isaac Lab, ManiSkill, D4RL "
     "or Minari, a folder of ALOHA's .hdf5 files or of ROS bags, one for each demonstration, .npz "
-    "with states [sum, d] and lengths [N], or .csv"
+    "with states [sum, d] and lengths [N], .csv or .parquet"
 )
 
 
@@ -35,7 +35,9 @@ def add_loading(parser: ArgumentParser) -> None:
     group.add_argument(
         "--episode-column",
         metavar="NAME",
-        help="column of a .csv that says which demonstration a row is of",
+        help="column of a table (.csv, .parquet) that says which demonstration a row is of, or a "
+        "counter that begins anew with each; none: all rows are of one (default: recognised by its "
+        "name)",
     )
 
 

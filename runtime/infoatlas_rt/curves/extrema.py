@@ -83,6 +83,14 @@ class Extremum:
     detected_stamp: float
 
 
+def cell(stamp: float, period: float) -> float:
+    """Number of the cell of a grid of time that a stamp is in.
+
+    A stamp on a border belongs to the cell behind it, whatever its rounding.
+    """
+    return math.floor(stamp / period + SLACK) if math.isfinite(stamp) else stamp
+
+
 class ExtremumDetector:
     """Finds extrema in a stream of estimates.
 
@@ -137,11 +145,7 @@ class ExtremumDetector:
 
     def due(self, stamp: float) -> bool:
         """Whether an estimate of a stream with this stamp would count: the first in its period."""
-        return self._cell_of(stamp) != self._cell_of(self._stamp)
-
-    def _cell_of(self, stamp: float) -> float:
-        # Stamps on the border belong to the cell behind it, whatever their rounding.
-        return math.floor(stamp / self.period + SLACK) if math.isfinite(stamp) else stamp
+        return cell(stamp, self.period) != cell(self._stamp, self.period)
 
     def reset(self) -> None:
         """Forget all estimates, for a new episode or stream."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
 from .demo_arrays import SHOWN
+from .formats import known_way
 from .hdf5 import SUFFIXES, files_in, first_names, opened, shown_name
 from .lerobot import is_lerobot
 from .maniskill import maniskill_episodes
@@ -37,12 +37,13 @@ def kind_of(path: str | os.PathLike[str]) -> str:
     ------
     InputError
         h5py is not installed; an HDF5 file is damaged or of none of these layouts; a folder of
-        HDF5 files is none of ALOHA; or the data are stored as zarr, TFRecord or Arrow of Minari.
+        HDF5 files is none of ALOHA; or the data are of a kind that is not read (`formats.py`).
     """
     path = Path(path)
     if is_lerobot(path):
         return LEROBOT
-    _refuse_others(path)
+    if way := known_way(path):
+        raise InputError(f"{path} is of a kind that is not read: {way}")
     if not path.is_dir():
         return _kind_of_file(path) if path.suffix in SUFFIXES else TABLE
     if minari_file(path):
@@ -88,43 +89,3 @@ def _described(file: Any, name: str) -> str:
         return f"{shown_name(name)} {node.shape} {node.dtype}"
     inside = ", ".join(first_names(node)) if hasattr(node, "keys") else "a link"
     return f"{shown_name(name)} ({inside})"
-
-
-def _refuse_others(path: Path) -> None:
-    """Refuse what is stored in a way that is not read, with the way to one that is."""
-    if any((path / name).is_file() for name in (".zgroup", "zarr.json", ".zattrs")) or (
-        path.name.endswith((".zarr", ".zarr.zip")) and path.exists()
-    ):
-        raise InputError(
-            f"{path} is stored as zarr, which is not read: save it as .npz, for a replay buffer as "
-            f"z = zarr.open({str(path)!r}); numpy.savez('demos.npz', states=z['data/state'][:], "
-            "lengths=numpy.diff(z['meta/episode_ends'][:], prepend=0))"
-        )
-    folders = [path, *_folders_in(path)] if path.is_dir() else []
-    if ".tfrecord" in path.name or any(any(f.glob("*.tfrecord*")) for f in folders):
-        raise InputError(
-            f"{path} is stored as TFRecord (RLDS, TFDS), which is not read: convert it to a "
-            "LeRobot data set, or save .npz with states [sum, d] and lengths [N]"
-        )
-    for folder in (path, path / "data"):
-        if _data_format(folder / "metadata.json") == "arrow":
-            raise InputError(
-                f"{path} is a data set of Minari stored as Arrow, which is not read: store it with "
-                "data_format='hdf5', or save .npz with states [sum, d] and lengths [N]"
-            )
-
-
-def _folders_in(path: Path) -> list[Path]:
-    try:
-        return [entry for entry in path.iterdir() if entry.is_dir()]
-    except OSError:
-        return []
-
-
-def _data_format(path: Path) -> Any:
-    """`data_format` in the metadata of Minari; None if there is none."""
-    try:
-        node = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
-    except (OSError, ValueError, RecursionError):
-        return None
-    return node.get("data_format") if isinstance(node, dict) else None

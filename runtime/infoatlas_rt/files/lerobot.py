@@ -8,188 +8,250 @@ Videos are not read. It takes pyarrow alone. `lerobot_annotations.py` writes.
 
 from __future__ import annotations
 
-import json
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.trajectories import Trajectories
+from .lerobot_features import choose_features, column_names, shape_of
+from .lerobot_frames import Frames, Int, data_files, read_frames
+from .lerobot_meta import episode_lengths, info_file, lance_tables, read_info
 from .numbers import LARGEST
-from .rates import stated_rate
+from .rates import EVEN, stated_rate
 
-STATE = "observation.state"
+NAMED = 3  # episodes that a message describes
+TIMED = 1000  # rows whose time stamps are compared with the rate
 
 
 def is_lerobot(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is the folder of a LeRobot data set."""
-    return (Path(path) / "meta" / "info.json").is_file()
+    """Whether a path is the folder of a LeRobot data set, of any version and storage."""
+    folder = Path(path)
+    return folder.is_dir() and (info_file(folder).is_file() or bool(lance_tables(folder)))
 
 
-def read_lerobot(path: str | os.PathLike[str], features: Sequence[str] = (STATE,)) -> Trajectories:
-    """Read features of all episodes of a LeRobot data set, in order of `episode_index`.
+def read_lerobot(
+    path: str | os.PathLike[str], features: Sequence[str] | None = None
+) -> Trajectories:
+    """Read features of the episodes of a LeRobot data set, in order of `episode_index`.
+
+    Episodes that are not on this machine, that lack frames, or that lack a number of a feature
+    are left out, and the notes say which.
 
     Parameters
     ----------
     path : path
         Its folder.
-    features : sequence of str
-        Features of numbers, such as "observation.state" or "action"; side by side if several.
+    features : sequence of str, optional
+        Features of numbers, such as "observation.state" or "action", side by side if several;
+        those of truth values are 0 and 1. The default is `choose_features`'s.
 
     Returns
     -------
     Trajectories
         With the names that `meta/info.json` gives the features, and its `fps` as their rate, Hz
-        (None without a number above 0).
+        (None without a number above 0, or if the time stamps contradict it).
 
     Raises
     ------
     InputError
-        pyarrow is not installed; a file is missing or damaged; there is no such feature; or the
-        episodes are not those of the metadata.
+        pyarrow is not installed; a file is missing or damaged; there is no such feature; files do
+        not belong together; or no episode is complete.
     """
     folder = Path(path)
     info = read_info(folder)
-    known = {
-        name: feature
-        for name, feature in info["features"].items()
-        if str(feature.get("dtype", "")).startswith(("float", "int", "uint"))
-    }
-    missing = [name for name in features if name not in known]
-    if missing or not features:
-        raise InputError(
-            f"{folder} has no feature {', '.join(missing) or 'named'}: pass some of "
-            f"{', '.join(sorted(known))} as read_lerobot(path, features=[...])"
+    chosen, notes = choose_features(info["features"], features, folder)
+    read = _read_files(data_files(folder), chosen, info)
+    names: list[str] = []
+    for feature, values in zip(chosen, read.values, strict=True):
+        found, note = column_names(feature, info["features"][feature], values.shape[1])
+        names += found
+        notes += [note] if note else []
+    states = read.values[0] if len(chosen) == 1 else np.concatenate(read.values, axis=1)
+    episodes, first, lengths = np.unique(read.episodes, return_index=True, return_counts=True)
+    expected = episode_lengths(folder, info)
+    reasons = _incomplete(read, states, chosen, expected, (episodes, first, lengths), folder)
+    complete = np.array([episode not in reasons for episode in episodes.tolist()])
+    left_out = _left_out(reasons, len(set(expected) | set(reasons)))
+    if not complete.any():
+        raise InputError(f"{folder}: no episode is complete. {left_out}")
+    absent = len(set(expected) - set(episodes.tolist()))
+    if absent:
+        notes.append(
+            f"{len(expected) - absent} of {len(expected)} episodes are on this machine "
+            f"({_ranges(sorted(set(expected) & set(episodes.tolist())))}), and the others are left "
+            "out: load the data set again for all."
         )
-    names = tuple(name for f in features for name in _names(f, known[f]))
-    if len(names) * int(info.get("total_frames", 0)) > LARGEST:
-        raise InputError(f"{folder}: more than {LARGEST} numbers: take a part of the episodes")
-    tables = [
-        read_parquet(file, [*features, "episode_index", "frame_index"])
-        for file in data_files(folder)
-    ]
-    states = np.concatenate(
-        [np.concatenate([_matrix(t.column(f), f, folder) for f in features], 1) for t in tables]
+    notes += [left_out] if left_out else []
+    rows: Any = slice(None) if complete.all() else np.repeat(complete, lengths)
+    rate, note = _rate(info, read.times[rows], lengths[complete])
+    notes += [note] if note else []
+    return Trajectories(
+        states[rows],
+        lengths[complete],
+        tuple(names),
+        rate,
+        tuple(map(str, episodes[complete].tolist())),
+        tuple(notes),
     )
-    if states.shape[1] != len(names):
-        raise InputError(
-            f"{folder}: {states.shape[1]} columns, and meta/info.json has {len(names)}: they "
-            "should be of one data set"
-        )
-    episodes, frames = (
-        np.concatenate([t.column(name).to_numpy() for t in tables])
-        for name in ("episode_index", "frame_index")
-    )
-    order = np.lexsort((frames, episodes))
-    found, lengths = np.unique(episodes, return_counts=True)
-    expected = episode_lengths(folder)
-    if dict(zip(found.tolist(), lengths.tolist(), strict=True)) != expected:
-        raise InputError(
-            f"{folder}: data/ has {len(found)} episodes of {lengths.sum()} frames, and meta/ has "
-            f"{len(expected)} of {sum(expected.values())}: finish the recording, or load it again"
-        )
-    rate = stated_rate(info.get("fps"))
-    return Trajectories(states[order], lengths, names, rate, tuple(map(str, found)))
 
 
-def read_info(folder: Path) -> dict[str, Any]:
-    """`meta/info.json` of a data set; InputError if it is none, or of another version."""
-    try:
-        info = json.loads((folder / "meta" / "info.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"{folder} is no LeRobot data set ({error}): pass the folder that holds meta/info.json"
-        ) from error
-    version = str(info.get("codebase_version", "none")) if isinstance(info, dict) else "none"
-    if not version.startswith(("v2.", "v3.")) or not isinstance(info.get("features"), dict):
-        raise InputError(
-            f"{folder} is a LeRobot data set of version {version}: convert it to v2.1 or v3.0 with "
-            "LeRobot's own scripts"
-        )
-    return dict(info)
+class _Read(NamedTuple):
+    """All rows, in order of episode and frame."""
+
+    values: list[NDArray[Any]]  # of each feature [n, d]
+    missing: NDArray[np.bool_]  # [n, features]
+    episodes: Int
+    frames: Int
+    times: NDArray[np.float64]
 
 
-def _names(feature: str, about: dict[str, Any]) -> list[str]:
-    """Names of a feature's columns: its own list, a dictionary of lists, or numbers."""
-    given, width = about.get("names"), int(np.prod(about.get("shape", [1])))
-    if isinstance(given, dict):
-        given = [name for part in given.values() for name in np.atleast_1d(part)]
-    if isinstance(given, list) and len(given) == width and width > 1:
-        return [f"{feature}.{name}" for name in given]
-    return [feature] if width == 1 else [f"{feature}.{column}" for column in range(width)]
-
-
-def data_files(folder: Path) -> list[Path]:
-    """Tables of frames; InputError if there are none."""
-    files = sorted((folder / "data").glob("*/*.parquet"))
-    if not files:
-        raise InputError(f"{folder} has no data/*/*.parquet: load the data set with its data")
-    return files
-
-
-def episode_lengths(folder: Path) -> dict[int, int]:
-    """Frames of each episode, by the metadata."""
-    lines = folder / "meta" / "episodes.jsonl"
-    files = sorted((folder / "meta" / "episodes").glob("*/*.parquet"))
-    try:
-        if lines.is_file():
-            text = lines.read_text(encoding="utf-8").splitlines()
-            rows = [json.loads(line) for line in text if line.strip()]
-            return {int(row["episode_index"]): int(row["length"]) for row in rows}
-        found: dict[int, int] = {}
-        for file in files:
-            table = read_parquet(file, ["episode_index", "length"])
-            columns = (table.column(name).to_pylist() for name in ("episode_index", "length"))
-            found.update(zip(*columns, strict=True))
-        return found
-    except InputError:
-        raise
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"{folder}/meta has damaged episodes ({error}): load the data set again"
-        ) from error
-
-
-def read_parquet(file: Path, columns: Sequence[str] | None = None) -> Any:
-    """A table of some columns, or of all; InputError if it is damaged or lacks one."""
-    pyarrow, parquet = require_pyarrow(file)
-    try:
-        with parquet.ParquetFile(file) as opened:
-            missing = sorted(set(columns or ()) - set(opened.schema_arrow.names))
-            if missing:
+def _read_files(files: list[Path], features: list[str], info: dict[str, Any]) -> _Read:
+    """Rows of all files; InputError if two have the same frame, or their columns differ."""
+    timed = "timestamp" in info["features"]
+    shapes = [shape_of(info["features"][feature]) for feature in features]
+    widths = [math.prod(shape or (1,)) for shape in shapes]
+    least = sum(width if width <= LARGEST else 1 for width in widths)  # a shape may be junk
+    parts: list[Frames] = []
+    used: list[Path] = []
+    room, rows = LARGEST, 0
+    for file in files:
+        part = read_frames(file, features, timed, room // least)
+        rows += len(part.episodes)
+        timed &= rows < TIMED
+        room -= sum(values.size for values in part.values)
+        if room < 0:
+            raise InputError(f"{file}: more than {LARGEST} numbers: take a part of the episodes")
+        if len(part.episodes):
+            parts.append(part)
+            used.append(file)
+    if not parts:
+        raise InputError(f"{files[0]} and {len(files) - 1} others have no rows: load them again")
+    values = []
+    for i, (feature, shape) in enumerate(zip(features, shapes, strict=True)):
+        filled = [(p.values[i], f) for p, f in zip(parts, used, strict=True) if p.values[i].size]
+        width = filled[0][0].shape[1] if filled else 1
+        for own, file in filled:
+            if own.shape[1] != width or (shape and own.shape[1] != widths[i]):
+                other = f"meta/info.json has shape {list(shape)}" if shape else f"{used[0]} {width}"
                 raise InputError(
-                    f"{file} has no column {', '.join(missing)}: load the data set again"
+                    f"{file} has {own.shape[1]} columns of {feature}, and {other}: they should be "
+                    "of one data set"
                 )
-            return opened.read(columns)
-    except (OSError, pyarrow.ArrowException) as error:
-        what = str(error).splitlines()[0]
-        raise InputError(f"{file} cannot be read ({what}): load the data set again") from error
-
-
-def require_pyarrow(path: Path) -> tuple[Any, Any]:
-    """pyarrow and pyarrow.parquet; InputError if they are not installed."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
+        each = [p.values[i] for p in parts]
+        values.append(
+            np.concatenate([v if v.size else np.zeros((len(v), width), v.dtype) for v in each])
+        )
+    missing, episodes, frames, times = (
+        np.concatenate([part[place] for part in parts]) for place in range(1, 5)
+    )
+    which = np.repeat(np.arange(len(parts)), [len(part.episodes) for part in parts])
+    step = np.diff(episodes)
+    if (step < 0).any() or ((step == 0) & (np.diff(frames) <= 0)).any():
+        order = np.lexsort((frames, episodes))
+        values = [own[order] for own in values]
+        missing, episodes, frames, times, which = (
+            own[order] for own in (missing, episodes, frames, times, which)
+        )
+    same = np.flatnonzero((np.diff(episodes) == 0) & (np.diff(frames) == 0))
+    if len(same):
+        row = int(same[0])
+        one, other = used[which[row]], used[which[row + 1]]
+        both = f"{one} has" if one == other else f"{one} and {other} both have"
         raise InputError(
-            f"{path}: pyarrow reads it and is not installed: pip install 'infoatlas-rt[datasets]'"
-        ) from error
-    return pyarrow, pyarrow.parquet
+            f"{both} frame {frames[row]} of episode {episodes[row]}{' twice' * (one == other)}: "
+            "remove the file that is of another recording, or load the data set again"
+        )
+    return _Read(values, missing, episodes, frames, times)
 
 
-def _matrix(column: Any, feature: str, folder: Path) -> NDArray[Any]:
-    """Numbers [n, d] of a column of numbers, or of lists of numbers of one length."""
-    values = column.combine_chunks()
-    if hasattr(values, "flatten") and hasattr(values.type, "value_type"):
-        lengths = values.value_lengths()
-        if values.null_count or len(lengths.unique()) != 1:
-            raise InputError(f"{folder}: {feature} has rows of different lengths: fill them")
-        values = values.flatten()
-    if values.null_count:
-        raise InputError(f"{folder}: {feature} has {values.null_count} missing values: fill them")
-    return np.asarray(values.to_numpy(zero_copy_only=False)).reshape(len(column), -1)
+def _incomplete(
+    read: _Read,
+    states: NDArray[Any],
+    features: list[str],
+    expected: dict[int, int],
+    found: tuple[Int, Int, Int],
+    folder: Path,
+) -> dict[int, str]:
+    """Why episodes cannot be used, by their numbers.
+
+    Raises
+    ------
+    InputError
+        An episode has more frames than the metadata say.
+    """
+    reasons: dict[int, str] = {}
+    gone = read.missing.any(axis=1)
+    if states.dtype.kind == "f":
+        gone |= ~np.isfinite(states).all(axis=1)
+    gone_at = np.flatnonzero(gone)
+    ends = found[1] + found[2]
+    counts = np.searchsorted(gone_at, ends) - np.searchsorted(gone_at, found[1])
+    step = np.diff(read.frames, append=0)
+    for episode, first, length, absent in zip(
+        *(own.tolist() for own in found), counts.tolist(), strict=True
+    ):
+        own = read.frames[first : first + length]
+        known = expected.get(episode)
+        if known is None:
+            reasons[episode] = "is not in meta/"
+        elif length > known:
+            raise InputError(
+                f"{folder}: episode {episode} has {length} frames in data/ and {known} in meta/: "
+                "they are of different recordings; load the data set again"
+            )
+        elif length < known:
+            reasons[episode] = f"has {length} of its {known} frames"
+        elif length > 1 and (steps := step[first : first + length - 1]).min() != steps.max():
+            hole = int((steps != np.median(steps)).argmax())
+            reasons[episode] = f"lacks frames between {own[hole]} and {own[hole + 1]}"
+        elif absent:
+            row = int(gone_at[np.searchsorted(gone_at, first)])
+            lost = [f for f, one in zip(features, read.missing[row], strict=True) if one]
+            what = f"no {lost[0]}" if lost else "a number that is not finite"
+            more = f" ({absent} frames in all)" if absent > 1 else ""
+            reasons[episode] = f"has {what} in frame {read.frames[row]}{more}"
+    return reasons
+
+
+def _left_out(reasons: dict[int, str], count: int) -> str:
+    """A sentence about episodes that are on this machine and cannot be used; empty without any."""
+    if not reasons:
+        return ""
+    listed = [f"episode {episode} {why}" for episode, why in list(reasons.items())[:NAMED]]
+    more = f"; and {len(reasons) - NAMED} others" if len(reasons) > NAMED else ""
+    return (
+        f"{len(reasons)} of {count} episodes are left out: {'; '.join(listed)}{more}. Load the "
+        "data set again, or fill what is missing."
+    )
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Numbers as "0 to 4, 7"; the first few runs of them."""
+    cuts = np.flatnonzero(np.diff(numbers) != 1) + 1
+    runs = [(part[0], part[-1]) for part in np.split(np.array(numbers), cuts)]
+    texts = [str(a) if a == b else f"{a} to {b}" for a, b in runs[:NAMED]]
+    return ", ".join(texts) + (", ..." if len(runs) > NAMED else "")
+
+
+def _rate(
+    info: dict[str, Any], times: NDArray[np.float64], lengths: Int
+) -> tuple[float | None, str]:
+    """Rate by `fps`, Hz, and a sentence if the time stamps [s] contradict it."""
+    rate = stated_rate(info.get("fps"))
+    steps = np.delete(np.diff(times), np.cumsum(lengths)[:-1] - 1)
+    steps = steps[np.isfinite(steps)]
+    if rate is None or not len(steps):
+        return rate, ""
+    step = float(np.median(steps))
+    if abs(step * rate - 1) <= EVEN:
+        return rate, ""
+    return None, (
+        f"meta/info.json has {rate:g} frames a second, and the time stamps are {step:g} s apart: "
+        "the rate is unknown; give it (--rate)."
+    )

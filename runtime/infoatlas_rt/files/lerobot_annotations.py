@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from .annotations import Annotations
-from .lerobot import data_files, episode_lengths, read_info, read_parquet, require_pyarrow
+from .lerobot_frames import counters, data_files, read_parquet, require_pyarrow, scalars
+from .lerobot_meta import episode_lengths, is_new, read_info
 from .lerobot_tables import (
     Columns,
     link_or_copy,
@@ -78,13 +79,14 @@ def write_lerobot(
     """
     if style not in STYLES:
         raise InputError(f"style is {style!r}: use one of {', '.join(STYLES)}")
-    info, lengths = read_info(path), episode_lengths(path)
-    _check(annotations, path, lengths)
+    info = read_info(path)
+    lengths = episode_lengths(path, info)
+    episodes = _check(annotations, path, lengths)
     if path.resolve() in out.resolve().parents:
         raise InputError(f"{out} is inside {path}: choose a folder outside of it")
-    new = str(info["codebase_version"]).startswith("v3.")
+    new = is_new(info)
     files = data_files(path)
-    frames = _Frames(files, sorted(lengths))
+    frames = _Frames(files, episodes, annotations.lengths)
     numbers = _numbers(annotations, quality)
     spoken = new and style != "none"
     language = _language(annotations, frames, style, path) if spoken else None
@@ -99,10 +101,15 @@ def write_lerobot(
     for file in files:
         rewrite_frames(file, out / file.relative_to(path), frames.places(file), numbers, language)
     _write_info(info, out, numbers, language is not None)
-    _write_episodes(annotations, path, out, meta, sorted(lengths), frames, numbers, quality)
+    _write_episodes(annotations, path, out, meta, episodes, frames, numbers, quality)
     _write_names(annotations, out, new)
     _write_progress(annotations, path, out, frames)
     notes = list(frames.notes)
+    if len(episodes) < len(lengths):
+        notes.append(
+            f"{len(lengths) - len(episodes)} of {len(lengths)} episodes are not on this machine "
+            "and not annotated: load the whole data set before files of the copy join the others"
+        )
     if not new:
         notes.append(
             f"LeRobot {info['codebase_version']} has no place for {LANGUAGE}: convert to v3.0 first"
@@ -129,7 +136,7 @@ class _Frames:
     notes : list of str
     """
 
-    def __init__(self, files: list[Path], episodes: list[int]) -> None:
+    def __init__(self, files: list[Path], episodes: list[int], lengths: Int) -> None:
         row_of = {episode: row for row, episode in enumerate(episodes)}
         columns = ["episode_index", "frame_index", "timestamp", "index"]
         own = {file: read_parquet(file, columns) for file in files}
@@ -137,11 +144,14 @@ class _Frames:
         self.notes: list[str] = []
         self._rows: dict[Path, tuple[Int, Int]] = {}
         for file, table in own.items():
-            given, frame, time, index = (table.column(name).to_numpy() for name in columns)
+            given, frame, index = (counters(table, columns[i], file) for i in (0, 1, 3))
+            time = scalars(table, "timestamp", file)
             unknown = set(given.tolist()) - set(row_of)
             if unknown:
                 raise InputError(
-                    f"{file} has episode {min(unknown)}, which meta/ lacks: load it again"
+                    f"{file} has episode {min(unknown)}, which has no annotation (incomplete "
+                    "episodes are left out): delete it with LeRobot's delete_episodes, or load the "
+                    "data set again"
                 )
             rows = np.array([row_of[episode] for episode in given.tolist()], np.int64)
             self._rows[file] = rows, frame
@@ -152,7 +162,13 @@ class _Frames:
         self.times: list[NDArray[np.float32]] = []
         self.index: list[Int] = []
         self._order: list[Int] = []
-        for parts in frames:
+        for episode, parts, length in zip(episodes, frames, lengths.tolist(), strict=True):
+            count = sum(part.shape[1] for part in parts[0::2])
+            if count != length:
+                raise InputError(
+                    f"{files[0].parent.parent} has {count} frames of episode {episode}, and its "
+                    f"annotations {length}: discover them again"
+                )
             frame, index = np.concatenate(parts[0::2], axis=1)
             order = np.argsort(frame, kind="stable")
             self._order.append(frame[order])
@@ -168,20 +184,23 @@ class _Frames:
         return rows, steps
 
 
-def _check(annotations: Annotations, path: Path, lengths: dict[int, int]) -> None:
-    expected = [lengths[episode] for episode in sorted(lengths)]
-    given = annotations.lengths.tolist()
-    if len(given) != len(expected):
+def _check(annotations: Annotations, path: Path, lengths: dict[int, int]) -> list[int]:
+    """Number of the episode of each demonstration."""
+    names = annotations.episodes
+    episodes = [int(name) if name.isdecimal() else -1 for name in names]
+    if len(set(episodes)) < len(episodes) or not set(episodes) <= set(lengths):
         raise InputError(
-            f"{path} has {len(expected)} episodes, and the annotations are of {len(given)}: "
+            f"{path} has {len(lengths)} episodes, and the annotations are of {len(names)}, "
+            f"{sum(episode not in lengths for episode in episodes)} of them not among these: "
             f"discover them with load_trajectories({str(path)!r})"
         )
-    if given != expected:
-        i = next(i for i, pair in enumerate(zip(given, expected, strict=True)) if len({*pair}) > 1)
-        raise InputError(
-            f"{path}: episode {sorted(lengths)[i]} has {expected[i]} frames, and its annotations "
-            f"{given[i]}: discover them with load_trajectories({str(path)!r})"
-        )
+    for episode, given in zip(episodes, annotations.lengths.tolist(), strict=True):
+        if lengths[episode] != given:
+            raise InputError(
+                f"{path}: episode {episode} has {lengths[episode]} frames, and its annotations "
+                f"{given}: discover them with load_trajectories({str(path)!r})"
+            )
+    return episodes
 
 
 def _numbers(annotations: Annotations, quality: bool) -> Columns:
@@ -311,7 +330,12 @@ def _update_lines(file: Path, key: str | None, new: dict[int, dict[str, Any]]) -
     for line in filter(str.strip, file.read_text(encoding="utf-8").splitlines()):
         row = json.loads(line)
         own = row if key is None else row.setdefault(key, {})
-        added = new[int(row["episode_index"])]
+        added = new.get(int(row["episode_index"]))
+        if added is None:  # an episode that is not on this machine
+            for name in next(iter(new.values())):
+                own.pop(name, None)
+            lines.append(json.dumps(row, ensure_ascii=False))
+            continue
         if key == "stats":  # statistics that the data set has
             known = {name for one in own.values() for name in one}
             added = {f: {k: v for k, v in s.items() if k in known} for f, s in added.items()}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .lerobot import require_pyarrow
+from .lerobot_frames import require_pyarrow
 
 Int = NDArray[np.int64]
 Columns = dict[str, list[Int]]  # by name: of each demonstration [T]
@@ -63,8 +63,8 @@ def rewrite_frames(
     with parquet.ParquetFile(file) as opened:
         writer, first = None, 0
         try:
-            for group in range(opened.num_row_groups):
-                table = opened.read_row_group(group)
+            groups = range(opened.num_row_groups)
+            for table in map(opened.read_row_group, groups) if groups else [opened.read()]:
                 own = slice(first, first + len(table))
                 first += len(table)
                 for name, columns in numbers.items():
@@ -91,18 +91,24 @@ def rewrite_frames(
 def with_columns(
     table: Any, about: dict[int, dict[str, Any]], stats: dict[int, dict[str, dict[str, Any]]]
 ) -> Any:
-    """A table of episodes with new columns, and with statistics where it has some."""
+    """A table of episodes with new columns, and with statistics where it has some.
+
+    Episodes that are not in `about`, which are not on this machine, get nulls.
+    """
     import pyarrow
 
     episodes = [int(episode) for episode in table.column("episode_index").to_pylist()]
-    for name in about[episodes[0]] if episodes else ():
-        table = _put(table, name, pyarrow.array([about[episode][name] for episode in episodes]))
+    for name in next(iter(about.values())):
+        kind = pyarrow.array([values[name] for values in about.values()]).type
+        new = [about[episode][name] if episode in about else None for episode in episodes]
+        table = _put(table, name, pyarrow.array(new, kind))
     own = [name for name in table.column_names if name.startswith("stats/frame_index/")]
-    for name in stats[episodes[0]] if own else ():
+    first = next(iter(stats.values()))
+    for name in first if own else ():
         for known in own:
             key = known.rpartition("/")[2]
-            if key in stats[episodes[0]][name]:
-                values = [stats[episode][name][key] for episode in episodes]
+            if key in first[name]:
+                values = [stats[e][name][key] if e in stats else None for e in episodes]
                 kind = table.schema.field(known).type
                 table = _put(table, f"stats/{name}/{key}", pyarrow.array(values).cast(kind))
     metadata = dict(table.schema.metadata or {})

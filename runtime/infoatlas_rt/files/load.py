@@ -7,9 +7,9 @@ key states with them: `Trajectories` has no place for them.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,17 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..inputs.trajectories import Trajectories
 from .aloha import read_aloha
+from .columns import as_demonstrations, as_sample, label_columns
 from .d4rl import read_d4rl
+from .formats import KNOWN, known_way, way_out
 from .kinds import ALOHA, D4RL, ISAACLAB, LEROBOT, MANISKILL, MINARI, ROBOMIMIC, TABLE, kind_of
-from .lerobot import STATE, read_lerobot
+from .lerobot import read_lerobot
 from .maniskill import read_maniskill
 from .minari import read_minari
-from .numbers import read_csv, read_numpy
-from .rates import table_rate
+from .numbers import read_numpy
+from .parquet import SUFFIXES as PARQUET, read_parquet_table
 from .robomimic import read_robomimic
+from .tables import SUFFIXES as TEXT, Table, read_csv
 
 
 def load_trajectories(
@@ -42,9 +45,10 @@ def load_trajectories(
     ----------
     path : path
         .npz: `states` [sum, d] and `lengths` [N] (one trajectory without them), optional `names`
-        [d] and `rate`, samples per second (Hz). .npy: [n, d], one trajectory. .csv: numbers, with
-        an optional header; a column called `episode` separates trajectories, and one such as
-        `time` or `t_ms` with even steps gives the rate (`rates.py`). .h5 or .hdf5, whose
+        [d] and `rate`, samples per second (Hz). .npy: [n, d], one trajectory. .csv, .tsv, .txt,
+        .parquet: a table (`tables.py`, `parquet.py`), with a header or without. Columns such as
+        `episode_index`, `frame` and `time_s` separate trajectories, are left out, and give the rate
+        if steps of time are even (`columns.py`). .h5 or .hdf5, whose
         content decides: what ManiSkill's `RecordEpisode` writes (`maniskill.py`), a file of
         robomimic, MimicGen, Isaac Lab or robosuite (`robomimic.py`), of ALOHA (`aloha.py`), D4RL
         (`d4rl.py`) or Minari (`minari.py`). A folder: a LeRobot data set (`lerobot.py`), a Minari
@@ -64,7 +68,9 @@ def load_trajectories(
         Of a file of robomimic or Isaac Lab: name of a list of demonstrations in `mask`, as
         "train"; all unless given.
     episode_column : str, optional
-        Of a table: name of the column that says which trajectory a row is of.
+        Of a table: name of the column that says which trajectory a row is of; a counter or a time
+        may do, which begins anew with each. "none": all rows are of one. Recognised by its name
+        unless given (`episode`, `traj_id`, `Demo`, `run`, ...).
 
     Returns
     -------
@@ -76,8 +82,9 @@ def load_trajectories(
     ------
     InputError
         The file is missing, damaged, pickled, of another kind, or its arrays do not fit together
-        or hold NaN or infinite values; or an option is for another kind of file. The message names
-        the file and the way out.
+        or hold NaN or infinite values; a counter or clock of a table shows several trajectories
+        that no column names; or an option is for another kind of file. The message names the file
+        and the way out.
     """
     path = Path(path)
     kind = kind_of(path)
@@ -96,7 +103,7 @@ def load_trajectories(
             (ROBOMIMIC, ISAACLAB),
             "a file of robomimic, MimicGen or Isaac Lab (.hdf5)",
         ),
-        ("episode_column", episode_column, (TABLE,), "a table (.csv)"),
+        ("episode_column", episode_column, (TABLE,), "a table (.csv, .parquet)"),
     ):
         if value is not None and kind not in kinds:
             raise InputError(f"{name} is for {what}, and {path} is none: leave it out")
@@ -112,58 +119,73 @@ def load_trajectories(
             "files: pass one, or a file"
         )
     if kind == LEROBOT:
-        return read_lerobot(path, (STATE,) if features is None else features)
-    return _read_table(path)
+        return read_lerobot(path, features)
+    return _read_table(path, episode_column)
 
 
-def _read_table(path: Path) -> Trajectories:
-    """Trajectories in a .npz, .npy or .csv file."""
-    names: tuple[str, ...] = ()
-    lengths: Any = None
-    rate: Any = None
-    if path.suffix == ".csv":
-        states, names, episodes = read_csv(path)
-        if episodes is not None:
-            starts = np.flatnonzero(np.r_[True, episodes[1:] != episodes[:-1]])
-            if len(np.unique(episodes)) != len(starts):
-                raise InputError(f"{path}: rows of an episode are not together: sort them")
-            lengths = np.diff(np.r_[starts, len(episodes)])
-        rate = table_rate(states, names, lengths)
-    else:
-        arrays = read_numpy(path, only=("states", "lengths", "names", "rate"))
-        if "states" not in arrays:
-            raise InputError(f"{path} has no array `states` [sum(lengths), d]: add it")
-        states = arrays["states"]
-        lengths = arrays.get("lengths")
-        names = tuple(str(name) for name in np.atleast_1d(arrays.get("names", ())))
-        if "rate" in arrays:
-            if arrays["rate"].ndim:
-                raise InputError(
-                    f"{path}: rate has shape {arrays['rate'].shape}: store one number, samples per "
-                    "second (Hz), or leave it out"
-                )
-            rate = arrays["rate"].item()
+def _read_table(path: Path, episode_column: str | None) -> Trajectories:
+    """Trajectories in a table, or in an .npz or .npy file."""
+    read = _table_reader(path)
+    if read is not None:
+        table = read(path, label_columns(episode_column))
+        try:
+            return as_demonstrations(table, episode_column)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
+    if episode_column is not None:
+        raise InputError(
+            f"episode_column is for a table (.csv, .parquet), and {path} is none: leave it out"
+        )
+    arrays = read_numpy(path, only=("states", "lengths", "names", "rate"))
+    if "states" not in arrays:
+        raise InputError(f"{path} has no array `states` [sum(lengths), d]: add it")
+    states, rate = arrays["states"], None
+    names = tuple(str(name) for name in np.atleast_1d(arrays.get("names", ())))
+    if "rate" in arrays:
+        if arrays["rate"].ndim:
+            raise InputError(
+                f"{path}: rate has shape {arrays['rate'].shape}: store one number, samples per "
+                "second (Hz), or leave it out"
+            )
+        rate = arrays["rate"].item()
     if states.dtype.kind not in "buif":
         raise InputError(
             f"{path}: states have shape {states.shape}, dtype {states.dtype}: store numbers [n, d]"
         )
     states = states[:, None] if states.ndim == 1 else states
+    lengths = arrays.get("lengths", np.array([len(states)]))
     try:
-        lengths = np.array([len(states)]) if lengths is None else lengths
         return Trajectories(states, lengths, names, rate)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 
 
-def load_samples(path: str | os.PathLike[str], *, missing: bool = False) -> NDArray[Any]:
-    """Samples [n, d] of one variable, from .npy, .csv, or an .npz with a single array.
+def _table_reader(path: Path) -> Callable[..., Table] | None:
+    """What reads a table; None for arrays of NumPy; InputError for other files."""
+    suffix = path.suffix.lower()
+    if suffix in TEXT:
+        return read_csv
+    if suffix in PARQUET:
+        return read_parquet_table
+    if suffix in (".npy", ".npz"):
+        return None
+    raise InputError(f"{path} is no {KNOWN} file: {known_way(path) or way_out(path)}")
+
+
+def load_samples(
+    path: str | os.PathLike[str], *, missing: bool = False
+) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """Samples [n, d] of one variable, from .npy, a table, or an .npz with a single array; notes.
+
+    All columns of a table are coordinates, except for an index that pandas wrote without a name.
+    The notes name it, and columns that look like labels of demonstrations, counters or times.
 
     Parameters
     ----------
     path : path
     missing : bool
-        Read missing values (NaN, and in a .csv blank rows, empty cells, NA and the like) as NaN
-        instead of refusing those of a .csv: for `drop_missing`.
+        Read missing values (NaN; in tables blank rows, empty cells, NA and the like, and nulls) as
+        NaN instead of refusing those of a table: for `drop_missing`.
 
     Raises
     ------
@@ -171,18 +193,42 @@ def load_samples(path: str | os.PathLike[str], *, missing: bool = False) -> NDAr
         As `load_trajectories`. The estimator checks the numbers.
     """
     path = Path(path)
-    if path.suffix == ".csv":
-        return read_csv(path, episodes=False, missing=missing)[0]
+    read = _table_reader(path)
+    if read is not None:
+        table = read(path, lambda name: False, missing)
+        try:
+            values, notes = as_sample(table)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
+        return values, tuple(f"{path}: {note}" for note in notes)
     arrays = read_numpy(path)
     if len(arrays) != 1:
         raise InputError(f"{path} has {sorted(arrays)}: pass a file with one array [n, d]")
-    return next(iter(arrays.values()))
+    return next(iter(arrays.values())), ()
+
+
+class Pairs(NamedTuple):
+    """Samples of two variables.
+
+    Attributes
+    ----------
+    x, y : [n, dx], [n, dy]
+    dropped : int
+        Pairs that were left out because a value is missing.
+    notes : tuple of str
+        What was left out of the files, or is doubtful in them.
+    """
+
+    x: NDArray[Any]
+    y: NDArray[Any]
+    dropped: int
+    notes: tuple[str, ...]
 
 
 def load_pairs(
     x_path: str | os.PathLike[str], y_path: str | os.PathLike[str], *, drop_missing: bool = False
-) -> tuple[NDArray[Any], NDArray[Any], int]:
-    """Samples of two variables, and how many pairs were dropped because a value is missing.
+) -> Pairs:
+    """Samples of two variables.
 
     Parameters
     ----------
@@ -191,24 +237,20 @@ def load_pairs(
     drop_missing : bool
         Leave out pairs in which a value of either side is missing, instead of refusing the files.
 
-    Returns
-    -------
-    x, y : [n, dx], [n, dy]
-    dropped : int
-
     Raises
     ------
     InputError
         As `load_samples`; or values are missing and the sides have different numbers of samples,
         so the pairs are not known.
     """
-    x, y = (load_samples(path, missing=drop_missing) for path in (x_path, y_path))
+    (x, about_x), (y, about_y) = (load_samples(p, missing=drop_missing) for p in (x_path, y_path))
+    notes = (*about_x, *(note for note in about_y if note not in about_x))
     if not drop_missing:
-        return x, y, 0
+        return Pairs(x, y, 0, notes)
     if x.shape[:1] != y.shape[:1] or not x.ndim:
         raise InputError(f"x has shape {x.shape} and y {y.shape}: pass pairs, as many of each")
     complete = np.ones(len(x), bool)
     for side in (x, y):
         if side.dtype.kind == "f":
             complete &= ~np.isnan(side.reshape(len(side), -1)).any(axis=1)
-    return x[complete], y[complete], int((~complete).sum())
+    return Pairs(x[complete], y[complete], int((~complete).sum()), notes)

@@ -13,12 +13,16 @@ from ..errors import InputError
 from ..inputs.checks import as_rate
 
 EVEN = 0.1  # steps of time differ from their median by this part of it at most
-_TIME = re.compile(r"(time|timestamp|t|seconds)(?:\s*[\[(]\s*(\w+)\s*[\])]|_(\w+))?", re.IGNORECASE)
+_UNIT = r"(?:\s*[\[(]\s*(\w+)\s*[\])]|[_.](\w+))?"
+_TIME = re.compile(
+    rf"(?:(?:.*[\W_])?(time_?stamp|time|stamp|seconds)|\W*(t)){_UNIT}", re.IGNORECASE
+)
+_REST = re.compile(r"(.*)n(?:ano)?secs?", re.IGNORECASE)
 _SECONDS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
-    "ms": 1e-3,
-    **dict.fromkeys(("us", "\u03bcs"), 1e-6),
-    "ns": 1e-9,
+    **dict.fromkeys(("ms", "msec", "milliseconds"), 1e-3),
+    **dict.fromkeys(("us", "\u03bcs", "usec", "microseconds"), 1e-6),
+    **dict.fromkeys(("ns", "nsec", "nsecs", "nanosec", "nanosecs", "nanoseconds"), 1e-9),
 }
 
 
@@ -30,54 +34,63 @@ def stated_rate(value: Any) -> float | None:
         return None
 
 
-def table_rate(
-    states: NDArray[np.floating], names: Sequence[str], lengths: NDArray[np.int64] | None
+def is_time(name: str) -> bool:
+    """Whether a column of this name may hold times.
+
+    It is called time, timestamp, stamp, seconds or t in upper or lower case, as in "__time" or
+    "header.stamp"; a unit of time may follow in brackets or after "_", as in "Time [ms]" or "t_s".
+    """
+    found = _TIME.fullmatch(name)
+    if not found:
+        return False
+    unit = found[3] or found[4]
+    return not unit or unit.casefold() in _SECONDS
+
+
+def is_rest(name: str, names: Sequence[str]) -> bool:
+    """Whether a column holds the nanoseconds within the seconds of another, as in ROS stamps."""
+    found = _REST.fullmatch(name)
+    return found is not None and not {f"{found[1]}sec", f"{found[1]}secs"}.isdisjoint(names)
+
+
+def time_unit(name: str) -> float | None:
+    """Unit that the name of a column of times states, in seconds; None if it states none."""
+    found = _TIME.fullmatch(name)
+    if not found:
+        return None
+    unit = found[3] or found[4] or ("s" if (found[1] or "").lower() == "seconds" else "")
+    return _SECONDS.get(unit.casefold())
+
+
+def even_rate(
+    times: NDArray[np.floating], lengths: NDArray[np.int64], unit: float | None
 ) -> float | None:
-    """Rate of a table by the first of its columns of times that shows one, Hz.
+    """Rate in Hz that times of samples show.
 
     Parameters
     ----------
-    states : [n, d]
-    names : sequence of str, d of them, or empty
-        A column of times is called time, timestamp, t or seconds in upper or lower case; a unit
-        may follow in brackets or after "_", as in "Time [ms]" or "t_s".
-    lengths : [N] int64, or None
-        Of the trajectories; one if None. Steps back in time within one are passed over: there the
-        clock began anew.
+    times : [n]
+    lengths : [N] int64
+        Of the trajectories. Steps back in time within one are passed over: there the clock began
+        anew.
+    unit : float or None
+        Of the times, in seconds; None if it is not known.
 
     Returns
     -------
     float or None
-        1 / median step. None without such a column; if a step differs from the median by more than
-        `EVEN` of it; or if the times are whole numbers and no unit is named, for they may be
-        counts, milliseconds or nanoseconds.
+        1 / median step. None if a step differs from the median by more than `EVEN` of it; or if
+        the times are whole numbers of an unknown unit, for they may be counts, milliseconds or
+        nanoseconds.
     """
-    for column, name in enumerate(names):
-        found = _TIME.fullmatch(name)
-        if found:
-            implied = "s" if found[1].lower() == "seconds" else None
-            unit = found[2] or found[3] or implied
-            known = unit is None or unit.casefold() in _SECONDS
-            rate = _even_rate(states[:, column], lengths, unit) if known else None
-            if rate is not None:
-                return rate
-    return None
-
-
-def _even_rate(
-    times: NDArray[np.floating], lengths: NDArray[np.int64] | None, unit: str | None
-) -> float | None:
-    """Rate in Hz of times in a unit; None if their steps are not even."""
     if unit is None and (times == np.rint(times)).all():
         return None
     with np.errstate(all="ignore"):  # of infinite times, which are refused later
-        steps = np.diff(times)
-        if lengths is not None:
-            steps = np.delete(steps, np.cumsum(lengths)[:-1] - 1)
+        steps = np.delete(np.diff(times), np.cumsum(lengths)[:-1] - 1)
         steps = steps[~(steps < 0)]
         if not len(steps):
             return None
         step = np.median(steps)
         if not (np.abs(steps - step) <= EVEN * step).all():
             return None
-        return stated_rate(1 / (step * _SECONDS[(unit or "s").casefold()]))
+        return stated_rate(1 / (step * (1.0 if unit is None else unit)))

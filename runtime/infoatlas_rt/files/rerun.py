@@ -9,7 +9,6 @@ one another. Older releases of rerun-sdk have no lanes: there the number of the 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -24,7 +23,9 @@ from numpy.typing import NDArray
 from ..errors import InputError, OutputError
 from ..keystates.result import trajectories
 from .annotations import Annotations
-from .lerobot import STATE, is_lerobot
+from .lerobot import is_lerobot
+from .lerobot_features import STATE
+from .lerobot_meta import read_info
 
 APPLICATION = "infoatlas-rt"
 TIME, STEP = "time", "step"
@@ -104,7 +105,8 @@ def write_rerun(
         for i in rows:
             found, missing = _clips(Path(path), int(annotations.episodes[i]))
             clips[i] = found
-            notes += [f"{file} is missing: there is no video of episode {i}" for file in missing]
+            name = annotations.episodes[i]
+            notes += [f"{file} is missing: there is no video of episode {name}" for file in missing]
         size = sum(os.path.getsize(clip.file) for own in clips.values() for clip in own)
         if size > LARGEST_VIDEO:
             raise InputError(
@@ -305,8 +307,9 @@ def _blueprint(rerun: Any, annotations: Annotations, clips: Sequence[Clip]) -> A
 
 def _clips(folder: Path, episode: int) -> tuple[list[Clip], list[Path]]:
     """Videos of an episode of a LeRobot data set, and files that are missing."""
-    info = json.loads((folder / "meta" / "info.json").read_text(encoding="utf-8"))
-    cameras = [n for n, f in info["features"].items() if f.get("dtype") == "video"]
+    info = read_info(folder)
+    described = info["features"].items()
+    cameras = [n for n, f in described if isinstance(f, dict) and f.get("dtype") == "video"]
     template = info.get("video_path")
     found: list[Clip] = []
     missing: list[Path] = []
@@ -315,13 +318,13 @@ def _clips(folder: Path, episode: int) -> tuple[list[Clip], list[Path]]:
         places = {
             "video_key": camera,
             "episode_index": episode,
-            "episode_chunk": episode // int(info.get("chunks_size", 1000)),
+            "episode_chunk": episode // (info.get("chunks_size") or 1000),
             "chunk_index": row.get(f"videos/{camera}/chunk_index"),
             "file_index": row.get(f"videos/{camera}/file_index"),
         }
         try:
             file = folder / str(template).format(**places)
-        except (KeyError, ValueError, TypeError) as error:
+        except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
             raise InputError(
                 f"{folder}: meta/info.json has the video_path {template!r}, which has no place for "
                 f"episode {episode} ({error}): load the data set again"

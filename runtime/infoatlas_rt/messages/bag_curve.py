@@ -1,22 +1,27 @@
-"""The curve of a bag: all estimates of a stream that a bag is played into."""
+"""The curve of a bag: the estimates of a stream that a bag is played into."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..curves.extrema import Extremum
+from ..curves.extrema import Extremum, ExtremumDetector
 from ..errors import InputError
 from ..estimation.result import Estimate
+from ..inputs.checks import as_number, as_seconds
 from ..streams.events import Event
 from .bags import Bag
+from .fields import Extractor
 from .receiver import Receiver
 from .stream import Stream
 
-KEPT = 2000  # states of a topic that are kept for a picture
+KEPT = 1000  # states of a topic that are kept for a picture, up to twice as many
+SHOWN = 1500  # estimates of a recording by default: as many as a picture can show
+SURVEYED = 500  # messages from which their interval is taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +72,91 @@ class StreamCurve:
     motions: tuple[NDArray[np.float64], NDArray[np.float64]] = (np.zeros(0), np.zeros(0))
 
 
+@dataclass(frozen=True)
+class Part:
+    """A part of a recording.
+
+    Parameters
+    ----------
+    start : float
+        Seconds since the first message, by the stamps.
+    duration : float, optional
+        Seconds; to the end unless given.
+
+    Raises
+    ------
+    InputError
+    """
+
+    start: float = 0.0
+    duration: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= as_number(self.start, "start", "seconds since the first message") < np.inf:
+            raise InputError(f"start is {self.start}: pass seconds since the first message")
+        if self.duration is not None:
+            as_seconds(self.duration, "duration")
+
+    @property
+    def end(self) -> float:
+        """Seconds since the first message; infinite: the end of the recording."""
+        return np.inf if self.duration is None else self.start + self.duration
+
+
+def interval(bag: Bag, topic: str, extractor: Extractor) -> float | None:
+    """Median seconds between the first messages of a topic; None if their stamps do not say."""
+    stamps = [
+        received if stamp is None else stamp
+        for _, received, message in islice(bag.messages(topic), SURVEYED)
+        for stamp in (extractor.stamp(message),)
+    ]
+    steps = np.diff(stamps)
+    steps = steps[steps > 0]  # neither of bad stamps nor of a recording that starts anew
+    return float(np.median(steps)) if steps.size else None
+
+
+def choose_grid(messages: int, step: float | None, part: Part, detector: ExtremumDetector) -> float:
+    """The grid for the estimates of a recording, so that a long one takes no long time.
+
+    Up to 1,500 messages have an estimate each. Otherwise there are 1,500 estimates, spread evenly,
+    those of the detector among them. If the detector needed more than these, it gets half as many
+    (one in each tenth of its delay), and the curve has the same ones.
+
+    Parameters
+    ----------
+    messages : int
+        Of the recording.
+    step : float or None
+        Seconds between messages, from `interval`.
+    part : Part
+        That is read.
+    detector : ExtremumDetector
+        Coarsened if the recording is long.
+
+    Returns
+    -------
+    float
+        Seconds, for `Stream`; 0: an estimate of each message.
+    """
+    if step is None:
+        return 0.0
+    seconds = min(max(messages * step - part.start, step), part.end - part.start)
+    if seconds / step <= SHOWN:
+        return 0.0
+    parts = int(SHOWN * detector.period / seconds)
+    if parts < 1:
+        detector.coarsen()
+    return detector.period / max(parts, 1)
+
+
 def read(
     bag: Bag,
     topics: Sequence[str],
     receivers: Sequence[Receiver],
     stream: Stream,
     progress: Callable[[float], None] | None = None,
+    *,
+    part: Part | None = None,
 ) -> StreamCurve:
     """Play a bag into a stream, as the node would receive it.
 
@@ -89,6 +173,8 @@ def read(
         Of as many topics.
     progress : callable, optional
         Called with the share that is done, 0 to 1.
+    part : Part, optional
+        Messages outside it are passed over, as if the recording did not have them.
 
     Returns
     -------
@@ -97,10 +183,16 @@ def read(
     Raises
     ------
     InputError
-        The bag is damaged, or has no estimate; the message gives the reason.
+        The bag is damaged, or has no estimate; the message gives the reason. Of a part, the bag is
+        read to its end only, so damage behind it is not found.
     """
+    part = part or Part()
+    newest = [-np.inf] * len(topics)  # stamps, of all messages
+    read = 0
+    if progress is not None:
+        progress(0.0)
     total = sum(bag.topics[topic].messages for topic in topics)
-    strides = [-(-bag.topics[topic].messages // KEPT) for topic in topics]
+    strides = [1] * len(topics)
     seen = [0] * len(topics)
     kept: list[list[tuple[float, NDArray[np.float64]]]] = [[] for _ in topics]
     rows: list[tuple[float, ...]] = []
@@ -113,14 +205,31 @@ def read(
     motions: list[tuple[float, float]] = []
     estimate: Estimate | None = None
     for side, received, message in bag.messages(*topics):
+        time = receivers[side].extractor.stamp(message)
+        time = received if time is None else time
+        if not np.isnan(time):
+            start, newest[side] = min(start, time), max(newest[side], time)
+        read += 1
+        if progress is not None:
+            share = read / total
+            if part.duration is not None and np.isfinite(start):
+                share = max(share, (newest[side] - start) / part.end)
+            progress(min(share, 1.0))
+        # A message a little out of order can still be within the part.
+        if min(newest) - start > part.end + receivers[side].reset_after:
+            break
+        since = (newest[side] if np.isnan(time) else time) - start
+        if since < part.start > 0 or since >= part.end:
+            continue
         sample = receivers[side].receive(message, received)
         assert sample.stamp is not None
-        start = min(start, sample.stamp)
         fault = fault or sample.fault
         if sample.notice:
             notices.append(f"at {sample.stamp - start:.2f} s: {sample.notice}")
         if seen[side] % strides[side] == 0 and not sample.fault:
             kept[side].append((sample.stamp, sample.state))
+            if len(kept[side]) > 2 * KEPT:
+                kept[side], strides[side] = kept[side][::2], 2 * strides[side]
         seen[side] += 1
         for output in stream.take(sample):
             extrema += output.extrema
@@ -132,13 +241,18 @@ def read(
             errors = estimate.stderr, estimate.noise
             rows.append((found.stamp, estimate.mi, *errors, found.local, found.fill))
             saturated.append(estimate.saturated)
-        newest = None if stream.coupling is None else stream.coupling.latest
-        if newest is not None and (not motions or motions[-1][0] != newest.stamp):
-            motions.append((newest.stamp, newest.estimate.mi))
-        if progress is not None:
-            progress(sum(seen) / total)
+        latest = None if stream.coupling is None else stream.coupling.latest
+        if latest is not None and (not motions or motions[-1][0] != latest.stamp):
+            motions.append((latest.stamp, latest.estimate.mi))
+    if not any(seen) and max(newest) - start < part.start:
+        raise InputError(
+            f"start is {part.start:g} s, but {' and '.join(topics)} of {bag.path} ends "
+            f"{max(newest) - start:.2f} s after its first message: start earlier"
+        )
     if estimate is None:
         hint = ": try a shorter window" if stream.reason.startswith("filling") else ""
+        if hint and part.duration is not None:
+            hint += ", or a longer duration"
         fates = ", ".join(f"{n} {kind}" for kind, n in stream.counts.items() if n)
         raise InputError(
             f"{bag.path} gave no estimate of {' and '.join(topics)}: {stream.reason}{hint}. "

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..curves.extrema import Extremum, ExtremumDetector
+from ..curves.extrema import Extremum, ExtremumDetector, cell
 from ..errors import InputError
 from ..estimation.estimator import Estimator
 from ..estimation.result import WindowEstimate
@@ -75,11 +75,15 @@ class Stream:
     rate_limit : float
         Largest number of estimates shown per second of stamps; 0: no limit. Estimates that the
         detector needs are made in any case, so the limit changes no extremum.
+    grid : float
+        Seconds. Estimates are shown for the first state in each cell of this length, on a fixed
+        grid of the stamps' time; 0: for all states. With the detector's `period` divided by an
+        integer, those that the detector needs are among them.
 
     Attributes
     ----------
     limited : int
-        States that the rate limit left without an estimate.
+        States that the rate limit or the grid left without an estimate.
     reason : str
         Why the last sample had no estimate, or "ok"; as `OnlineEstimator.reason`.
 
@@ -99,6 +103,7 @@ class Stream:
         coupling: CouplingDetector | None = None,
         tracker: KeyStateTracker | None = None,
         rate_limit: float = 0.0,
+        grid: float = 0.0,
     ) -> None:
         if (sync is not None) != window.two_streams:
             raise InputError(
@@ -109,12 +114,14 @@ class Stream:
             raise InputError("coupling is of two topics: pass two, or leave it out")
         if not 0 <= rate_limit < np.inf:
             raise InputError(f"rate_limit is {rate_limit!r}: pass estimates per second, or 0")
+        if not 0 <= grid < np.inf:
+            raise InputError(f"grid is {grid!r}: pass seconds between estimates, or 0")
         self.window, self.estimator, self.detector, self.sync = window, estimator, detector, sync
         self.coupling, self.tracker = coupling, tracker
         live = None if tracker is None else tracker.live_subtasks
         self.tools = () if live is None else live.subtasks.tools
         self._reported: list[SubtaskState | None] = [None] * len(self.tools)
-        self.rate_limit, self.limited = rate_limit, 0
+        self.rate_limit, self.grid, self.limited = rate_limit, grid, 0
         self.reason = window.reason
         self._arrived = False  # the last message had no stamp
         self._shown = -np.inf  # stamp of the last estimate that was
@@ -242,8 +249,9 @@ class Stream:
         now = self.window.newest
         if now is None:
             return Output()
-        if self.rate_limit and 0 <= now - self._shown < 1 / self.rate_limit - 1e-6:
-            # Stamps are floats, hence the microsecond; below 0 they jumped back.
+        # Stamps are floats, hence the microsecond; below 0 they jumped back.
+        soon = self.rate_limit and 0 <= now - self._shown < 1 / self.rate_limit - 1e-6
+        if soon or (self.grid and cell(now, self.grid) == cell(self._shown, self.grid)):
             self.limited += asked
             asked = shown = False
         else:

@@ -7,11 +7,13 @@ causal, without demonstrations. Four rules make so short a window usable:
 1. *Rest is not ranked.* An object at rest has increments that are exactly zero, or numerical noise
    of any scale. Both sides get seeded noise of `JITTER` times their third largest increment in
    the window, and at least of `resolution`. So smaller motions have no effect, and the zeros become
-   an independent part of the sample instead of one large tie.
+   an independent part of the sample instead of one large tie. Unless given, the resolution is
+   estimated from the noise of each coordinate at rest; `motions.py` says how it is used.
 2. *Threshold.* A coupling begins when the estimate exceeds `enter` nats, and `z` times its noise
    of samples and slices, at two steps in a row. (`Estimate.stderr`, calibrated over all kinds of
    data, is above 1 nat at 32 samples, too large for a decision within a second. Each event has it.)
-3. *Hysteresis.* A coupling ends when the estimate is below `leave` at two steps in a row, at least
+3. *Hysteresis.* A coupling ends when the estimate is below `leave` at four steps in a row (two with
+   a resolution that is given), at least
    half of the window is newer than the coupling, and at least half of it moves; or
 4. *A side at rest* ends it: for `REST` steps one side has not moved while the other one has. A
    constant side has no information, so no estimate is needed. The next coupling can begin when the
@@ -32,15 +34,12 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import InputError
 from ..estimation.estimator import Estimator, as_estimator
 from ..estimation.result import Estimate, WindowEstimate
-from ..inputs.checks import as_resolution
 from .events import COUPLED, DECOUPLED, Event
+from .motions import REST, KnownMotions, LearnedMotions
 from .sliding_window import SlidingWindow
 
 WINDOW = 32
-RESOLUTION = 1e-5
 ENTER, LEAVE, Z = 0.27, 0.06, 1.0
-JITTER = 0.03
-REST = 6
 
 
 class CouplingDetector:
@@ -53,9 +52,10 @@ class CouplingDetector:
     window : int
         Steps; at least the model's n_min (32). A longer window is slower and has fewer false
         events.
-    resolution : float or (float or [d], float or [d'])
+    resolution : float or (float or [d], float or [d']), optional
         Smallest motion within a step that the sensors resolve, in the units of the states; one for
-        both groups, or a pair.
+        both groups, or a pair. Unless given, it is estimated for each coordinate from its noise at
+        rest in the stream so far, from 1e-5 on.
     enter, leave : float
         Nats of the estimate at which a coupling begins and ends.
     z : float
@@ -71,6 +71,8 @@ class CouplingDetector:
         The present state.
     latest : WindowEstimate or None
         The newest estimate of the mutual information of the motions.
+    resolution : ([d] float64, [d'] float64) or None
+        Of both groups: as given, or as estimated so far. None before there is an increment.
 
     Raises
     ------
@@ -82,7 +84,7 @@ class CouplingDetector:
         estimator: Estimator | str | os.PathLike[str] | None = None,
         *,
         window: int = WINDOW,
-        resolution: Any = RESOLUTION,
+        resolution: Any = None,
         enter: float = ENTER,
         leave: float = LEAVE,
         z: float = Z,
@@ -97,7 +99,7 @@ class CouplingDetector:
             raise InputError(f"z is {z!r}, but has to be finite, 0 or more ({Z} unless given)")
         self.estimator = as_estimator(estimator)
         self.enter, self.leave, self.z = float(enter), float(leave), float(z)
-        self._motions = _Motions(resolution, self.estimator.seed)
+        self._given = resolution
         self.window = SlidingWindow(
             self.estimator.model_file,
             lag=0,
@@ -106,11 +108,16 @@ class CouplingDetector:
             two_streams=True,
             increments=True,
         )
-        self._resets = 0
+        self._motions: KnownMotions | LearnedMotions
         self._forget()
 
+    @property
+    def resolution(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Smallest motion within a step of both groups, as given or as estimated so far."""
+        return self._motions.resolution
+
     def reset(self) -> None:
-        """Empty the window, for a new episode."""
+        """Empty the window and forget the resolution that was estimated, for a new episode."""
         self.window.reset()
         self._forget()
 
@@ -118,9 +125,12 @@ class CouplingDetector:
         self._resets = self.window.counts["resets"]
         self.coupled = False
         self.latest: WindowEstimate | None = None
-        self._changing = False  # the last estimate indicated the other state
+        self._changing = 0  # estimates in a row that indicate the other state
         self._since = 0  # no event is dated before the last one
         self._armed = True  # the window is free of the last coupling
+        seed = self.estimator.seed
+        known = self._given is not None
+        self._motions = KnownMotions(self._given, seed) if known else LearnedMotions(seed)
 
     def push(self, a: ArrayLike, b: ArrayLike, stamp: float | None = None) -> list[Event]:
         """Take a state of both groups; return the events detected with it, mostly none.
@@ -156,6 +166,8 @@ class CouplingDetector:
         accepted = self.window.add(a, stamp, b)
         if self.window.counts["resets"] != self._resets:
             self._forget()
+        if accepted:
+            self._motions.learn(self.window.newest_pair())
         return accepted
 
     def detect(self) -> list[Event]:
@@ -164,7 +176,7 @@ class CouplingDetector:
         if samples is None:
             return []
         x, y, steps = samples
-        motions = self._motions.with_noise(x, y)
+        motions = self._motions.with_noise(x, y, self.coupled)
         estimate = self.estimator.estimate_checked(*motions, time_series=True)
         found = self.latest = self.window.dated(estimate, steps)
         rest = self._motions.rest
@@ -179,12 +191,13 @@ class CouplingDetector:
         else:
             self._armed |= estimate.mi < self.leave or bool(steps[0] >= self._since)
             high = estimate.mi > max(self.enter, self.z * estimate.noise)
-            changing = high and self._armed and not rest
-        certain, self._changing = changing and self._changing, changing
+            changing = high and self._armed and self._motions.can_begin
+        self._changing = self._changing + 1 if changing else 0
+        certain = self._changing >= (self._motions.until_left if self.coupled else 2)
         return [self._change(found, self._split(estimate, steps))] if certain else []
 
     def _change(self, found: WindowEstimate, step: int) -> Event:
-        self.coupled, self._changing, self._armed = not self.coupled, False, False
+        self.coupled, self._changing, self._armed = not self.coupled, 0, False
         step, newest = max(step, self._since), int(found.steps[-1])
         self._since = newest + 1
         estimate = found.estimate
@@ -195,6 +208,7 @@ class CouplingDetector:
             value=estimate.mi,
             stderr=estimate.stderr,
             z=estimate.mi / estimate.noise if estimate.noise > 0 else 0.0,
+            resolution=tuple(float(side.max()) for side in self.resolution or ()),
             detected_step=newest,
             detected_stamp=found.stamp,
         )
@@ -207,53 +221,3 @@ class CouplingDetector:
             return int(steps[later.argmin()])
         both = self._motions.both
         return int(steps[np.where(both, later, -np.inf).argmax() if both.any() else -1])
-
-
-class _Motions:
-    """Adds seeded noise of the size of the smallest motion to increments, and finds what rests.
-
-    Attributes
-    ----------
-    rest : int
-        Newest pairs in a row in which one side moved and the other did not.
-    active : int
-        Pairs in which anything moved.
-    both : [n] bool
-        Pairs in which both sides moved.
-    """
-
-    def __init__(self, resolution: Any, seed: int) -> None:
-        pair = resolution if isinstance(resolution, tuple) else (resolution, resolution)
-        if len(pair) != 2:
-            raise InputError(f"resolution is {resolution!r}: pass one, or a pair, one for each")
-        for value in pair:
-            as_resolution(value, np.size(value), "resolution")
-        self._resolution, self._seed = pair, seed
-        self.rest = self.active = 0
-        self.both: NDArray[np.bool_] = np.zeros(0, bool)
-
-    def with_noise(
-        self, x: NDArray[np.float64], y: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Increments [n, d] and [n, d'] with noise; a side that rests is constant."""
-        noise = np.random.default_rng(self._seed)
-        entered: list[NDArray[np.float64]] = []
-        moves: list[NDArray[np.bool_]] = []
-        still: list[NDArray[np.bool_]] = []
-        for side, resolution in zip((x, y), self._resolution, strict=True):
-            floor = as_resolution(resolution, side.shape[1], "resolution")
-            size = np.abs(side)
-            assert floor is not None
-            # Of the third largest, so that the single jump of a robot that is put back has no
-            # effect.
-            step = np.maximum(JITTER * np.sort(size.max(axis=1))[-3], floor)
-            still.append(np.asarray((size <= floor).all(axis=1)))
-            moves.append(np.asarray((size > step).any(axis=1)))
-            jitter = step * noise.standard_normal(side.shape)
-            # A side that rests through the window is constant, and the estimate degenerate.
-            entered.append(np.zeros_like(side) if still[-1].all() else side + jitter)
-        self.both = np.logical_not(still[0] | still[1])
-        self.active = int((~(still[0] & still[1])).sum())
-        alone = (still[0] & moves[1]) | (still[1] & moves[0])
-        self.rest = int(np.argmin(alone[::-1])) if not alone.all() else len(alone)
-        return entered[0], entered[1]

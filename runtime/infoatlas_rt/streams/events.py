@@ -32,6 +32,9 @@ class Event:
         standard error, nats.
     z : float or None
         Of a coupling: `value` in units of its noise of samples and slices.
+    resolution : (float, float) or None
+        Of a coupling: smallest motion within a step that is resolved, in the units of the states;
+        of each group its coarsest coordinate, as estimated at the detection or as given.
     """
 
     kind: str
@@ -45,7 +48,12 @@ class Event:
     stderr: float | None = None
     z: float | None = None
     subtask: str | None = None
+    resolution: tuple[float, ...] | None = None
 
-    def to_dict(self) -> dict[str, float | str]:
+    def to_dict(self) -> dict[str, float | str | list[float]]:
         """Fields of this kind of event as JSON-safe values."""
-        return {name: value for name, value in vars(self).items() if value is not None}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in vars(self).items()
+            if value is not None
+        }

@@ -171,6 +171,15 @@ class PairWindow:
         x, y = (merge(Reals(*(ring[steps] for ring in side))) for side in (self._x, self._y))
         return x, y, steps
 
+    def newest_pair(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """The pair of the newest step, [d] and [history d']; None if it has none."""
+        if not self.step or not self.newest_is_paired:
+            return None
+        x, y = (
+            merge(Reals(*(ring[self.step - 1] for ring in side))) for side in (self._x, self._y)
+        )
+        return x, y
+
     def why_no_pair(self) -> str | None:
         """Why no state has found its past by stamp, and the way out; None if one still may."""
         if self.lag_seconds is None or self.counted:

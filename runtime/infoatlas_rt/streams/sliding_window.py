@@ -201,6 +201,10 @@ class SlidingWindow:
         """Stamp of a step of the window (counted from the last reset), seconds; NaN of a hole."""
         return self._pairs.stamp(step)
 
+    def newest_pair(self) -> tuple[Array, Array] | None:
+        """The pair of the newest step, [d] and [history d']; None if it has none."""
+        return self._pairs.newest_pair()
+
     def samples(self, *, anyway: bool = False) -> tuple[Array, Array, NDArray[np.int64]] | None:
         """The pairs, if an estimate of them can be made and is due; `reason` says why it is not.
 

@@ -263,8 +263,19 @@ def test_folders_of_hdf5_files_are_demonstrations(tmp_path):
     for folder in (write_aloha_folder(tmp_path / "aloha"), write_minari(tmp_path / "minari")):
         for command in ("keystates", "annotate", "curve"):
             check_data(str(folder), command)
-        with pytest.raises(InputError, match="holds demonstrations and is no ROS bag"):
+        with pytest.raises(InputError, match="is no ROS bag"):
             check_data(str(folder), "bag")
     (tmp_path / "a.zarr").mkdir()
     with pytest.raises(InputError, match="stored as zarr"):
         check_data(str(tmp_path / "a.zarr"), "keystates")
+
+
+def test_features_of_a_lerobot_data_set(folder, capsys):
+    for wanted, text in (
+        ("observation.images.top", "holds pictures: pass --features NAME"),
+        ("force", "has no feature force: pass --features NAME"),
+        ("action", "coordinates are constant"),  # it was read
+    ):
+        assert main(["annotate", str(folder), "--features", wanted]) == 2
+        assert text in capsys.readouterr().err
+    assert main(["annotate", str(folder), "--count", "2", "--features", "observation.state"]) == 0

@@ -41,7 +41,7 @@ def test_estimate(samples, capsys, tmp_path):
     expected = Estimator(seed=3).estimate(
         np.load(samples[0]), np.loadtxt(samples[1], delimiter=","), time_series=True
     )
-    assert result == {**expected.to_dict(), "dropped": 0}
+    assert result == {**expected.to_dict(), "dropped": 0, "notes": []}
 
     target = tmp_path / "out.json"
     assert (
@@ -288,11 +288,14 @@ def test_flags_never_move_a_key_state(thirty, capsys, tmp_path):
         (["--gripper", "claw"], "gripper names 'claw'"),
         (["--rate", "-1"], "rate is -1"),
         (["--group", "tool=tool."], "given once"),
-        (["--group", "tool=nothing"], "'nothing' names no columns"),
-        (["--group", "tool=0:3, typo"], "'typo' names no columns"),
+        (
+            ["--group", "tool=nothing"],
+            "names 'nothing', and there is no such column",
+        ),
+        (["--group", "tool=0:3, typo"], "names 'typo', and there is no such column"),
         (["--group", "tool=0", "--group", "tool=1"], "a name of its own"),
         (["--group", "tool=0:3", "--group", "cube=2:5"], "each column once"),
-        (["--group", "a=1", "--group", "b=99"], "columns from 0 to 40"),
+        (["--group", "a=1", "--group", "b=99"], "columns are 0 to 40"),
         (["--save", "/missing/task.json"], "/missing"),
     ],
 )

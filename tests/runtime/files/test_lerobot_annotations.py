@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -321,3 +322,75 @@ def test_what_does_not_fit_is_refused(states, annotations, tmp_path):
         write_lerobot(annotations, folder, folder / "copy")
     file = next((folder / "meta" / "episodes").glob("*/*.parquet"))
     assert not (tmp_path / "copy").exists() and not (folder / "copy").exists() and file.exists()
+
+
+def part_of(annotations, found, kept):
+    """Annotations of some demonstrations, by their old numbers."""
+    parts = [
+        Subtask(p.tool, p.start[kept], p.end[kept], reference=p.reference, held=p.held)
+        for p in annotations.subtasks.parts
+    ]
+    some = discover_keystates([found.states[i] for i in kept], k=2, rate=20.0)
+    subtasks = Subtasks(tuple(parts), annotations.lengths[kept], 20.0)
+    return Annotations(some, subtasks, tuple(map(str, kept)))
+
+
+def test_a_part_of_the_episodes_is_on_this_machine(folder, found, annotations, tmp_path):
+    part = tmp_path / "part"
+    shutil.copytree(folder, part)
+    kept = [0, 1, 2, 6, 7]
+    for file in sorted((part / "data").glob("*/*.parquet")):
+        if set(pq.read_table(file)["episode_index"].to_pylist()) <= {3, 4, 5}:
+            file.unlink()
+    assert load_trajectories(part).episodes == tuple(map(str, kept))
+    some = part_of(annotations, found, kept)
+    notes = write_lerobot(some, part, tmp_path / "copy")
+    assert "3 of 8 episodes are not on this machine and not annotated" in notes[0]
+    table = frames(tmp_path / "copy")
+    expected = np.concatenate([annotations.active(i) for i in kept])
+    np.testing.assert_array_equal(table["subtask_index"].to_numpy(), expected)
+    stages = [row.get("dense_subtask_names") for row in episodes(tmp_path / "copy")]
+    assert stages == [NAMES] * 3 + [None] * 3 + [NAMES, [NAMES[0], NAMES[2]]]
+    progress = pq.read_table(tmp_path / "copy" / "sarm_progress.parquet")
+    assert sorted(set(progress["episode_index"].to_pylist())) == kept
+    again = write_lerobot(some, tmp_path / "copy", tmp_path / "again")  # nulls are read again
+    assert any("3 of 8 episodes" in note for note in again)
+
+
+def test_rows_of_an_episode_that_is_left_out_are_refused(folder, found, annotations, tmp_path):
+    part = tmp_path / "part"
+    shutil.copytree(folder, part)
+    for file in (part / "data").glob("*/*.parquet"):
+        table = pq.read_table(file)
+        own = np.array(table["episode_index"].to_pylist()) != 5
+        own |= np.array(table["frame_index"].to_pylist()) < 9
+        pq.write_table(table.filter(pa.array(own)), file)
+    kept = [0, 1, 2, 3, 4, 6, 7]
+    found_names = load_trajectories(part)
+    assert found_names.episodes == tuple(map(str, kept))
+    with pytest.raises(InputError, match=r"has episode 5, which has no annotation .* delete it"):
+        write_lerobot(part_of(annotations, found, kept), part, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
+@pytest.mark.parametrize("fps", [0, 50])
+def test_times_are_those_of_the_frames(states, annotations, tmp_path, fps):
+    folder = write_set(tmp_path / "set", states, "v3.0", None)  # at 20 Hz
+    info = json.loads((folder / "meta" / "info.json").read_text())
+    (folder / "meta" / "info.json").write_text(json.dumps({**info, "fps": fps}))
+    write_lerobot(annotations, folder, tmp_path / "copy")
+    row = episodes(tmp_path / "copy")[1]
+    np.testing.assert_allclose(
+        row["dense_subtask_start_times"], np.array(row["dense_subtask_start_frames"]) / 20, 1e-6
+    )
+    assert json.loads((tmp_path / "copy" / "meta" / "info.json").read_text())["fps"] == fps
+
+
+def test_other_features(states, tmp_path):
+    folder = write_set(tmp_path / "set", states, "v2.1", None)
+    trajectories = load_trajectories(folder, features=["timestamp", "observation.state"])
+    keystates = discover_keystates(trajectories, k=2, ignore="timestamp")
+    made = Annotations(keystates, keystates.subtasks(), trajectories.episodes)
+    write_lerobot(made, folder, tmp_path / "copy")
+    expected = np.concatenate([made.newest(i) for i in range(COUNT)])
+    np.testing.assert_array_equal(frames(tmp_path / "copy")["key_state"].to_numpy(), expected)

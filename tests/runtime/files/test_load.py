@@ -76,8 +76,8 @@ def test_npz_npy_and_csv_hold_the_same(tmp_path):
         assert recorded.rate is None
     one = load_trajectories(tmp_path / "a.npy")
     np.testing.assert_array_equal(one.lengths, [7])
-    np.testing.assert_array_equal(load_samples(tmp_path / "a.npy"), states)
-    np.testing.assert_array_equal(load_samples(tmp_path / "plain.csv"), [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(load_samples(tmp_path / "a.npy")[0], states)
+    np.testing.assert_array_equal(load_samples(tmp_path / "plain.csv")[0], [[1, 2], [3, 4]])
     assert load_trajectories(tmp_path / "plain.csv").names == ()
     assert load_flags(tmp_path / "a.csv") == {}
 
@@ -141,7 +141,7 @@ def write(path: Path, kind: str) -> Path:
         ("foreign", "cannot be read"),
         ("pickled", "save plain arrays, not objects"),
         ("folder", "cannot be read"),
-        ("suffix", "is no .npy, .npz or .csv file"),
+        ("suffix", "is of a kind that is not read: in Matlab, use writematrix"),
         ("nan", "1 states are NaN, masked or infinite, the first at row 3, column 1"),
         ("no states", "has no array `states`"),
         ("lengths", "sum to 7, but there are 6 states"),
@@ -190,9 +190,8 @@ def test_a_csv_shows_its_rate_in_a_column_of_times(tmp_path):
     path.write_text("\n".join(["episode,x,time_s", *rows]))
     found = load_trajectories(path)
     assert found.rate == pytest.approx(50.0)
-    assert found.names == ("x", "time_s") and found.states.shape == (12, 2)
-    path.write_text("\n".join(["run,x,time_s", *rows]))  # one trajectory, with a pause
-    assert load_trajectories(path).rate is None
+    assert found.names == ("x",) and found.states.shape == (12, 1)
+    assert load_trajectories(path, episode_column="none").rate is None  # one, with a pause
     path.write_text("\n".join(rows))  # no names
     assert load_trajectories(path).rate is None
     path.write_text("time,x\n0.0,1\n0.5,2\n1.0,3\n")
@@ -262,20 +261,20 @@ def test_missing_values_are_named_by_file_and_line(tmp_path, text, line, what):
             load(path)
         assert f"{path}, line {line}: {what}" in str(caught.value)
         assert "--drop-missing" in str(caught.value)
-    rows = load_samples(path, missing=True)
+    rows, _ = load_samples(path, missing=True)
     assert np.isnan(rows).any(axis=1).sum() == (2 if text.startswith("a\n1") else 1)
 
 
 def test_blank_lines_at_the_end_are_nothing(tmp_path):
     (tmp_path / "a.csv").write_text("1\n2\n3\n\n\n")
-    np.testing.assert_array_equal(load_samples(tmp_path / "a.csv")[:, 0], [1, 2, 3])
+    np.testing.assert_array_equal(load_samples(tmp_path / "a.csv")[0][:, 0], [1, 2, 3])
 
 
 @pytest.mark.parametrize(
     ("text", "names"),
     [
         ("x\n1\n2\n", ("x",)),
-        ("step,0,1\n1,2,3\n4,5,6\n", ("step", "0", "1")),
+        ("a,0,1\n1,2,3\n4,5,6\n", ("a", "0", "1")),
         ("NA,sodium\n1,2\n3,4\n", ("NA", "sodium")),
         ("1,2\n3,4\n", ()),
     ],
@@ -289,7 +288,7 @@ def test_headers(tmp_path, text, names):
 @pytest.mark.parametrize("text", ["1.5,x1.5\n2,3\n", "1_000\n2_000\n3_000\n"])
 def test_what_is_neither_header_nor_number(tmp_path, text):
     (tmp_path / "a.csv").write_text(text)
-    with pytest.raises(InputError, match=r"a\.csv, line [12]: '.*' is no number"):
+    with pytest.raises(InputError, match=r"a\.csv, line [12](, column .*)?: '.*' is no number"):
         load_trajectories(tmp_path / "a.csv")
 
 
@@ -300,7 +299,7 @@ def test_pairs_with_missing_values_are_dropped_on_both_sides(tmp_path):
     cells = [repr(v) if i != 4 else "" for i, v in enumerate(y.tolist())]
     (tmp_path / "y.csv").write_text("y\n" + "\n".join(cells) + "\n")
     paths = [tmp_path / "x.csv", tmp_path / "y.csv"]
-    found_x, found_y, dropped = load_pairs(*paths, drop_missing=True)
+    found_x, found_y, dropped, _ = load_pairs(*paths, drop_missing=True)
     there = np.delete(np.arange(9), [0, 4])
     np.testing.assert_array_equal(found_x[:, 0], x[there])
     np.testing.assert_array_equal(found_y[:, 0], y[there])
@@ -316,11 +315,11 @@ def test_large_integers_survive_every_kind_of_file(tmp_path):
     stamps = 1_763_800_000_123_456_789 + np.array([0, 1, 2, 5])
     np.save(tmp_path / "a.npy", stamps)
     np.savez(tmp_path / "a.npz", states=stamps)
-    (tmp_path / "a.csv").write_text("stamp,x\n" + "".join(f"{s},0.5\n" for s in stamps))
+    (tmp_path / "a.csv").write_text("encoder,x\n" + "".join(f"{s},0.5\n" for s in stamps))
     for name in ("a.npy", "a.npz", "a.csv"):
         states = load_trajectories(tmp_path / name).states
         np.testing.assert_array_equal(np.diff(states[:, 0]), [1, 1, 3])
-    np.testing.assert_array_equal(np.diff(load_samples(tmp_path / "a.csv")[:, 0]), [1, 1, 3])
+    np.testing.assert_array_equal(np.diff(load_samples(tmp_path / "a.csv")[0][:, 0]), [1, 1, 3])
 
 
 # ---- files that claim too much, and files that never end -----------------------------------------
@@ -410,7 +409,7 @@ def test_files_that_claim_too_much_cost_no_memory(tmp_path, kind, message, load)
 def test_an_array_that_ends_like_an_archive_is_an_array(tmp_path):
     end = np.frombuffer(b"PK\x05\x06" + bytes(20), np.uint8)
     np.save(tmp_path / "a.npy", end)
-    np.testing.assert_array_equal(load_samples(tmp_path / "a.npy"), end)
+    np.testing.assert_array_equal(load_samples(tmp_path / "a.npy")[0], end)
 
 
 @pytest.mark.parametrize(
@@ -427,9 +426,9 @@ def test_an_array_that_ends_like_an_archive_is_an_array(tmp_path):
         (np.zeros((6, 2)), [6], None, "names are None"),
         (np.full((6, 2), np.nan), [6], (), "12 states are NaN"),
         (np.ma.array(np.zeros((6, 2)), mask=np.eye(6, 2)), [6], (), "2 states are NaN, masked"),
-        (np.full((6, 2), "a"), [6], (), "real numbers"),
+        (np.full((6, 2), "a"), [6], (), "holds text"),
         (np.zeros(6), [6], (), r"shape \(6,\)"),
-        (None, [6], (), "real numbers"),
+        (None, [6], (), "holds text"),
     ],
 )
 def test_trajectories_that_do_not_fit(states, lengths, names, message):

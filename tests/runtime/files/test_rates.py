@@ -7,16 +7,18 @@ import warnings
 import numpy as np
 import pytest
 
-from infoatlas_rt.files.rates import stated_rate, table_rate
+from infoatlas_rt.files.rates import even_rate, is_time, stated_rate, time_unit
 
 TIMES = 100 + 0.02 * np.arange(50)  # 50 Hz
 
 
 def rate(times, name="time", lengths=None):
-    states = np.stack([np.zeros(len(times)), times], axis=1)
+    if not is_time(name):
+        return None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return table_rate(states, ("x", name), lengths)
+        lengths = np.array([len(times)]) if lengths is None else lengths
+        return even_rate(times, lengths, time_unit(name))
 
 
 @pytest.mark.parametrize(
@@ -90,11 +92,3 @@ def test_steps_between_trajectories_do_not_count():
 )
 def test_times_without_a_rate(times):
     assert rate(np.array(times, float)) is None
-
-
-def test_the_first_column_of_times_with_a_rate_counts():
-    states = np.stack([np.arange(50) * 1e7, TIMES, 2 * TIMES], axis=1)
-    assert table_rate(states, ("x", "t", "time"), None) == pytest.approx(50.0)
-    assert table_rate(states, ("time_left", "x", "time"), None) == pytest.approx(25.0)
-    assert table_rate(states, ("t", "time_left", "time"), None) == pytest.approx(25.0)  # a count
-    assert table_rate(states, (), None) is None

@@ -10,6 +10,7 @@ import pytest
 
 from infoatlas_rt import InputError
 from infoatlas_rt.keystates.coordinates import Coordinates, read_coordinates, tied
+from infoatlas_rt.keystates.coordinates.choices import columns_of
 
 DATA = Path(__file__).parents[3]
 QUATERNION = ("tool.qw", "tool.qx", "tool.qy", "tool.qz")
@@ -487,6 +488,23 @@ def test_ignored_columns():
     np.testing.assert_array_equal(paths[0], states[0][:, :1])
     with pytest.raises(InputError, match="no such column"):
         read_coordinates(states, names, ignore=["arm"])
+
+
+def test_names_without_what_they_begin_with():
+    """The feature of a LeRobot data set, or what all names have, may be left out."""
+    state = ["observation.state.left", "observation.state.left_hand", "observation.state.right.x"]
+    both = [*state, "action.left", "action.up"]
+    for names in (state, both, [name.replace("state", "qpos") for name in state]):
+        assert columns_of("left", names, len(names), "ignore") == [0]
+        assert columns_of("left_", names, len(names), "ignore") == [1]
+        assert columns_of("right", names, len(names), "ignore") == [2]
+        assert columns_of("1", names, len(names), "ignore") == [1]
+    assert columns_of("action.left", both, 5, "ignore") == [3]
+    for names, key in ((both, "up"), (state, "hand"), (state, ""), ([], "left")):
+        with pytest.raises(InputError, match="no such column"):
+            columns_of(key, names, 5, "ignore")
+    numbered = [f"observation.state.{name}" for name in (10, 11, 1)]  # a number is a column
+    assert columns_of("1", numbered, 3, "ignore") == [1]
 
 
 def test_plain_columns_keep_their_bits():

@@ -259,7 +259,7 @@ def test_memory_is_that_of_the_curve(tmp_path, monkeypatch, storage):
             curve = read(bag, ["/array"], receivers, stream)
             peak = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
-    assert len(curve.mi) == 2 and len(curve.states[0][0]) == 10
+    assert len(curve.mi) == 2 and 10 <= len(curve.states[0][0]) <= 20
     assert peak < 5e6
 
 
@@ -362,8 +362,14 @@ def test_command(bags, tmp_path, capsys, recorded, estimator, figures):
     assert result["lag"] == 2 and result["counts"]["accepted"] == len(estimates)
     ((main_axes, below),) = (figure.axes for figure in figures)
     assert main_axes.get_ylabel() == "mutual information (nats)"
-    mi = result["curve"]["mi"]
-    assert series(main_axes, len(mi))[1] == mi
+    # The line goes through the estimates and the extrema, most of which are not shown estimates.
+    points = {
+        **dict(zip(result["curve"]["stamp"], result["curve"]["mi"], strict=True)),
+        **{extremum["stamp"]: extremum["value"] for extremum in result["extrema"]},
+    }
+    assert len(points) > len(result["curve"]["mi"])
+    assert series(main_axes, len(points))[1] == [mi for _, mi in sorted(points.items())]
+    assert "_{t-0.1\\,\\mathrm{s}}" in "".join(words(figures[0]))
     assert below.get_ylabel() == "/joint_states" and below.get_xlabel().startswith("seconds")
     states = [drawn(line)[1] for line in below.lines]
     assert len(states) == 3 and all((min(line), max(line)) == (0, 1) for line in states)
@@ -538,6 +544,8 @@ def test_two_topics_report_when_they_begin_to_move_together(
     result = json.loads(capsys.readouterr().out)
     assert result["events"] == [event.to_dict() for event in expected]
     assert result["motions"]["stamp"] == stamps[32:].tolist()
+    found = [side.tolist() for side in detector.resolution]
+    assert result["coupling_resolution"] == {"estimated": True, "values": found}
     picture = bags / "coupling.png"
     assert main.main([*command, "--plot", str(picture)]) == 0
     assert f"{expected[0].stamp - stamps[0]:.2f}" in capsys.readouterr().out

@@ -92,7 +92,7 @@ def swinging():
 
 
 def play(states, asked, rate_limit=0.0, **options):
-    """Key states, and the estimates that are shown; `asked` says of which states."""
+    """Extrema, and the estimates that are shown; `asked` says of which states."""
     estimator = Estimator(k=2, slices=2, threads=1)
     window = SlidingWindow(estimator.model_file, lag=2, lag_seconds=0.02, window=80, **options)
     stream = Stream(window, estimator, ExtremumDetector(delay=1.0), rate_limit=rate_limit)
@@ -110,12 +110,12 @@ def unhurried(swinging):
 
 
 @pytest.mark.parametrize("rate", [50.0, 10.0, 3.0])
-def test_key_states_are_the_same_at_any_rate_of_readings(swinging, unhurried, rate):
+def test_extrema_are_the_same_at_any_rate_of_estimates(swinging, unhurried, rate):
     """All of them to the last bit; the estimates are fewer, and each is what it was."""
-    keystates, estimates, _ = unhurried
-    assert keystates and len(estimates) > 500
+    extrema, estimates, _ = unhurried
+    assert extrema and len(estimates) > 500
     found, fewer, stream = play(swinging, lambda i: True, rate_limit=rate)
-    assert found == keystates
+    assert found == extrema
     assert fewer.items() <= estimates.items() and stream.limited > 0
     stamps = np.array([*fewer])
     assert np.diff(stamps).min() > 1 / rate - 1e-6
@@ -123,7 +123,7 @@ def test_key_states_are_the_same_at_any_rate_of_readings(swinging, unhurried, ra
 
 
 @pytest.mark.parametrize("every", [1, 7, 40])
-def test_key_states_do_not_depend_on_the_load(swinging, unhurried, every):
+def test_extrema_do_not_depend_on_the_load(swinging, unhurried, every):
     """A busy machine asks for few estimates, at odd moments."""
     busy = np.random.default_rng(every).random(len(swinging)) < 1 / (every + 1)
     found, estimates, _ = play(swinging, busy.__getitem__)

@@ -179,3 +179,28 @@ def test_a_coupling_just_begun_is_not_over(estimator):
         states = np.split(file["states"].astype(float), np.cumsum(file["lengths"])[:-1])[0]
     events = run(CouplingDetector(estimator), states[:, 28:31], states[:, 18:21])
     assert [event.kind for event in events] == ["coupled"]
+
+
+def test_the_resolution_is_that_of_the_noise_at_rest(estimator):
+    """Half a millimetre on the object: one coupling, also through a pause; no false event."""
+    rng = np.random.default_rng(1)
+    tool = np.concatenate([hand(1, 1)[[0] * 60], hand(1, 200)])
+    held = np.clip(np.arange(len(tool)), 120, 200)
+    thing = tool[held] + 5e-4 * rng.standard_normal(tool.shape)
+    detector = CouplingDetector(estimator)
+    events = run(detector, tool, thing)
+    assert [event.kind for event in events] == ["coupled", "decoupled"]
+    assert 120 < events[0].detected_step < 160 and 200 < events[1].detected_step < 250
+    first, second = detector.resolution
+    assert (first == 1e-5).all()
+    np.testing.assert_allclose(second, 3 * np.sqrt(2) * 5e-4, rtol=0.35)
+    coarsest = events[0].to_dict()["resolution"]
+    assert coarsest[0] == 1e-5 and coarsest[1] == pytest.approx(2.1e-3, rel=0.4)
+
+
+def test_two_that_move_from_the_start_are_no_noise(estimator):
+    tool = hand(0, 60)
+    detector = CouplingDetector(estimator)
+    events = run(detector, tool, carried(tool, 0, 60))
+    assert [event.kind for event in events] == ["coupled"]
+    assert max(side.max() for side in detector.resolution) == 1e-5

@@ -26,6 +26,7 @@ from .orientation import (
 )
 from .recognition import allowed, angle_in_degrees
 
+STATE = "observation.state."  # LeRobot's names of coordinates begin with it
 # Kind, order of the columns, and whether it is in degrees (None: values tell).
 KINDS: dict[str, tuple[str, tuple[int, ...] | None, bool | None]] = {
     "quaternion_wxyz": (QUATERNION, (0, 1, 2, 3), None),
@@ -116,8 +117,25 @@ def as_ignored(ignore: Any, names: Sequence[str], d: int) -> Bool:
     return made
 
 
+def full_name(key: str, names: Sequence[str]) -> str:
+    """Beginning of names that a short one stands for; itself if names begin with it, "" if none do.
+
+    What all names begin with, up to a dot, may be left out; so may LeRobot's "observation.state.":
+    "left" stands for "observation.state.left".
+    """
+    shared = ""
+    for parts in zip(*(name.split(".")[:-1] for name in names), strict=False):
+        if len(set(parts)) > 1:
+            break
+        shared += f"{parts[0]}."
+    for beginning in ("", shared, STATE):
+        if key and any(name.startswith(beginning + key) for name in names):
+            return beginning + key
+    return ""
+
+
 def columns_of(key: Any, names: Sequence[str], d: int, what: str) -> list[int]:
-    """Columns by number, name, beginning of a name, range ("3:7"), or a tuple of these.
+    """Columns by number, (short) name, beginning of a name, range ("3:7"), or a tuple of these.
 
     Raises
     ------
@@ -133,6 +151,8 @@ def columns_of(key: Any, names: Sequence[str], d: int, what: str) -> list[int]:
         if not at and (found := re.fullmatch(r"(\d+)(?::(\d+))?", key)):
             low = int(found[1])
             at = list(range(low, int(found[2]) if found[2] else low + 1))
+        elif not at and (full := full_name(key, names)):
+            return columns_of(full, names, d, what)
     else:
         try:
             at = [operator.index(key)]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ..coordinates.choices import KINDS, columns_of
+from ..coordinates.choices import KINDS, columns_of, full_name
 from ..coordinates.orientation import ANGLE, SIZES, Group, quaternions, valid
 
 Float = NDArray[np.float64]
@@ -180,7 +180,7 @@ def _columns(
         kinds = [k for k, about in KINDS.items() if about[0] != ANGLE]
         raise InputError(f"{what}: orientation is {kind!r}: use one of {', '.join(kinds)}")
     if isinstance(where.columns, str) and names:
-        at = _named(names, where.columns, where)
+        at = _named(names, full_name(where.columns, names) or where.columns, where)
         if not at:
             at = columns_of(where.columns, names, d, what)
     else:

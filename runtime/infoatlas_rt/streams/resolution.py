@@ -1,0 +1,105 @@
+"""Resolution of the coordinates of a stream, estimated from the stream: their noise at rest.
+
+Noise and motion differ in shape. Over a block of steps noise returns to where it was, so the range
+of the positions is about the largest increment. A motion goes on, so its range is many increments.
+A block is at rest if its range is below `RETURNS` largest increments, and its ends are at most one
+apart. Blocks of a random walk are so by chance. So the estimate is used only if most of the blocks
+with increments as small are at rest.
+
+A quantised reading may have no noise at rest, or rarely. Its increments are multiples of the
+smallest one, which then counts as noise.
+
+It is causal, and follows the newest `BLOCKS` blocks. A coordinate that never rests has the floor.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+FLOOR = 1e-5  # of states without noise, in their units
+STEPS, STRIDE = 16, 8  # of a block, and from one block to the next
+BLOCKS = 256  # that are remembered
+LEAST = 3  # blocks at rest for an estimate
+RETURNS = 1.8
+SHARE = 0.5  # of the blocks with increments as small that have to be at rest
+UPPER = 0.8  # quantile of the increments of a block, which an outlier does not reach
+READINGS = 8  # increments other than 0 that show whether they are multiples of the smallest
+TOLERANCE = 0.01  # of the smallest
+LARGEST = 2.5  # times that quantile, 1.2 standard deviations of normal noise: three of them
+
+
+class RestingNoise:
+    """Estimates the smallest motion within a step that each coordinate of a stream resolves.
+
+    Attributes
+    ----------
+    resolution : [d] float64 or None
+        About three standard deviations of the increments at rest, at least `FLOOR`; None before the
+        first state.
+    """
+
+    def __init__(self) -> None:
+        self.resolution: NDArray[np.float64] | None = None
+
+    def add(self, change: NDArray[np.float64] | None) -> None:
+        """Take the increments [d] of the next step; None: there are none, as after a hole."""
+        if change is None:
+            self._filled = 0
+            return
+        if self.resolution is None:
+            self.resolution = np.full(change.size, FLOOR)
+            self._steps = np.zeros((STEPS, change.size))
+            self._sizes = np.full((BLOCKS, change.size), np.nan)
+            self._rests = np.zeros((BLOCKS, change.size), bool)
+            self._smallest = np.full(change.size, np.inf)  # of the increments that are not 0
+            self._changes, self._multiples = np.zeros((2, change.size), int)
+            self._filled = self._blocks = 0
+        self._steps[self._filled] = change
+        self._count_multiples(np.abs(change))
+        self._filled += 1
+        if self._filled == STEPS:
+            self._block()
+            self._steps[: STEPS - STRIDE] = self._steps[STRIDE:]
+            self._filled = STEPS - STRIDE
+            self._update()
+
+    def _count_multiples(self, size: NDArray[np.float64]) -> None:
+        """Count increments that are multiples of the smallest one, anew if there is a smaller."""
+        moved = size > 0
+        fewer = moved & (size < (1 - TOLERANCE) * self._smallest)
+        self._smallest[fewer] = size[fewer]
+        self._changes[fewer] = self._multiples[fewer] = 0
+        ratio = size[moved] / self._smallest[moved]
+        self._changes[moved] += 1
+        self._multiples[moved] += np.abs(ratio - np.round(ratio)) < TOLERANCE
+
+    def _block(self) -> None:
+        """Store the size of the block's increments, and whether it is at rest."""
+        sizes = np.abs(self._steps)
+        path = np.vstack([np.zeros_like(self._steps[:1]), self._steps.cumsum(0)])
+        slot = self._blocks % BLOCKS
+        largest = sizes.max(0)
+        returned = np.abs(path[-1]) <= largest  # not so if a motion ends or begins in the block
+        self._rests[slot] = returned & (np.ptp(path, axis=0) <= RETURNS * largest)
+        # Of quantised readings most increments are 0, and the others are one step of the reading.
+        ordered = np.sort(sizes, axis=0)
+        zeros = (sizes == 0).sum(0)
+        rank = np.minimum(zeros + (UPPER * (STEPS - zeros)).astype(int), STEPS - 1)
+        self._sizes[slot] = np.take_along_axis(ordered, rank[None], 0)[0]
+        self._blocks += 1
+
+    def _update(self) -> None:
+        assert self.resolution is not None
+        known = min(self._blocks, BLOCKS)
+        sizes, rests = self._sizes[:known], self._rests[:known]
+        quantised = (self._changes >= READINGS) & (self._multiples >= 0.95 * self._changes)
+        for i in range(self.resolution.size):
+            resting = np.sort(sizes[rests[:, i], i])
+            if len(resting) < LEAST:
+                continue  # the last estimate is kept
+            size = resting[len(resting) // 2]
+            if quantised[i]:
+                size = max(size, self._smallest[i])
+            if rests[sizes[:, i] <= 2 * size, i].mean() >= SHARE:
+                self.resolution[i] = max(LARGEST * size, FLOOR)

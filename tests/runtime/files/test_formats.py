@@ -1,0 +1,39 @@
+"""Files of other programs: one message that says the way to a file that is read."""
+
+import pytest
+
+from infoatlas_rt.cli.main import main
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        ("a.ulg", "ulog2csv"),
+        ("a.mat", "writematrix"),
+        ("a.pkl", "numpy.save"),
+        ("a.json", "pandas.read_json(FILE).to_csv"),
+        ("a.jsonl", "lines=True"),
+        ("a.xlsx", "save the sheet as CSV"),
+        ("a.zarr", "numpy.savez"),
+        ("a.csv.gz", "unpack it"),
+    ],
+)
+@pytest.mark.parametrize("command", ["keystates", "annotate", "curve", "bag", "estimate", "test"])
+def test_every_command_says_the_way(tmp_path, name, way, command, capsys):
+    path = tmp_path / name
+    path.mkdir() if name == "a.zarr" else path.write_bytes(b"anything")
+    files = [str(path)] * (2 if command in ("estimate", "test") else 1)
+    more = ["--out", str(tmp_path / "out.csv")] if command == "annotate" else []
+    assert main([command, *files, *more]) == 2
+    error = capsys.readouterr().err
+    assert str(path) in error and way in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [("a.bag", "infoatlas-rt bag"), ("a.h5", "infoatlas-rt keystates"), ("a.log", "convert it")],
+)
+def test_what_other_commands_read(tmp_path, name, way, capsys):
+    (tmp_path / name).write_bytes(b"anything")
+    assert main(["estimate", str(tmp_path / name), str(tmp_path / name)]) == 2
+    assert way in capsys.readouterr().err

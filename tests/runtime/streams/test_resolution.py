@@ -1,0 +1,74 @@
+"""Resolution of coordinates from their noise at rest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from infoatlas_rt.streams.resolution import FLOOR, RestingNoise
+
+
+def learned(positions: np.ndarray) -> np.ndarray:
+    """Resolutions [T - 1] after each increment of one coordinate [T]."""
+    noise, found = RestingNoise(), []
+    for change in np.diff(positions):
+        noise.add(np.array([change]))
+        found.append(noise.resolution[0])
+    return np.array(found)
+
+
+def moved(rests: int = 60, moves: int = 40, times: int = 6) -> np.ndarray:
+    """Positions that rest, and move by 0.3 to and fro in between."""
+    sign = np.resize([1.0, -1.0], times)
+    speed = 0.6 / moves * np.sin(np.pi * (np.arange(moves) + 0.5) / moves) ** 2
+    steps = [np.r_[np.zeros(rests), way * speed] for way in sign]
+    return np.concatenate(steps).cumsum()
+
+
+@pytest.mark.parametrize("sigma", [1e-4, 5e-4, 2e-3])
+def test_three_deviations_of_the_increments_at_rest(sigma):
+    rng = np.random.default_rng(0)
+    path = moved()
+    noisy = path + sigma * rng.standard_normal(len(path))
+    wrong = rng.random(len(path)) < 0.005
+    noisy[wrong] += 0.05
+    early, late = learned(noisy)[[59, -1]] / (3 * np.sqrt(2) * sigma)
+    assert 0.6 < early < 1.5 and 0.85 < late < 1.15
+
+
+def test_steps_of_a_quantised_reading_that_seldom_change_at_rest():
+    step = 1e-3
+    path = np.round((moved() + 2e-4) / step) * step
+    assert (np.diff(path) == 0).mean() > 0.5
+    assert step < learned(path)[-1] < 3 * step
+
+
+@pytest.mark.parametrize("name", ["sines", "slow", "walk", "smooth walk", "shaken", "no noise"])
+def test_motion_is_no_noise(name):
+    """A coordinate that never rests, or rests without noise, keeps the floor."""
+    rng, time = np.random.default_rng(1), np.arange(3000) / 20
+    walk = rng.standard_normal(3000)
+    smooth = np.convolve(walk, 0.8 ** np.arange(20))[:3000]
+    path = {
+        "sines": np.sin(2 * time) + np.sin(3.7 * time),
+        "slow": np.sin(0.6 * time),
+        "walk": walk.cumsum(),
+        "smooth walk": smooth.cumsum(),
+        "shaken": np.sin(2 * np.pi * 5 * time * 20 / 30),
+        "no noise": moved() + 1e-9 * rng.standard_normal(600),
+    }[name]
+    assert learned(path).max() == FLOOR
+
+
+def test_a_hole_starts_a_block_anew():
+    """And what was learned is kept."""
+    rng = np.random.default_rng(2)
+    noise = RestingNoise()
+    for i in range(200):
+        noise.add(None if i % 12 == 0 else np.array([rng.standard_normal()]))
+    assert noise.resolution[0] == FLOOR  # no block is whole
+    for change in np.diff(rng.standard_normal(100)):
+        noise.add(np.array([change]))
+    before = noise.resolution[0]
+    noise.add(None)
+    assert before > 2 and noise.resolution[0] == before
