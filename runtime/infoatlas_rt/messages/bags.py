@@ -226,6 +226,8 @@ class Bag:
     def messages(self, *topics: str) -> Iterator[tuple[int, float, Any]]:
         """Messages in the order of their arrival, one by one.
 
+        Those of an .mcap file without an index come in the order of the file.
+
         Yields
         ------
         side : int
@@ -259,7 +261,7 @@ def _reading(path: Path) -> Iterator[None]:
         yield
     except InputError:
         raise
-    # rosbags, SQLite, YAML and three decompressors each have errors of their own for bad bytes.
+    # rosbags, mcap, SQLite, YAML and decompressors each have errors of their own for bad bytes.
     except Exception as error:
         raise InputError(
             f"{path} cannot be read as a bag ({type(error).__name__}: {error}): if its recorder "
