@@ -36,8 +36,8 @@ from rclpy.qos import qos_profile_sensor_data
 from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 
-from infoatlas_rt.cli.curve_plots import stream_figure
 from infoatlas_rt.cli.drawing import EVENTS, QUIET, check_file
+from infoatlas_rt.cli.stream_plot import stream_figure
 from infoatlas_rt.messages.bag_curve import StreamCurve
 from infoatlas_rt.streams.events import Event
 

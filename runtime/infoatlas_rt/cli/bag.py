@@ -147,7 +147,7 @@ def _add_window(group: Any) -> None:
 def run(arguments: Namespace) -> None:
     """Run the command."""
     from ..curves.extrema import ExtremumDetector
-    from ..messages.bag_curve import Part, choose_grid, interval, read
+    from ..messages.bag_curve import Part, choose_grid, read, survey
     from ..messages.bags import Bag
     from ..messages.receiver import Receiver
     from ..messages.stream import Stream
@@ -170,13 +170,16 @@ def run(arguments: Namespace) -> None:
         extractors = [bag.extractor(topics[0], arguments.field, joints, dated)]
         if two:
             extractors.append(bag.extractor(topics[1], arguments.with_field, (), dated))
-        steps = [interval(bag, t, e) for t, e in zip(topics, extractors, strict=True)]
+        paces = [survey(bag, t, e) for t, e in zip(topics, extractors, strict=True)]
+        steps = [pace.step for pace in paces]
         step = None if None in steps else max(filter(None, steps))  # of pairs: the slower topic's
         detector = ExtremumDetector(z=arguments.z, delay=arguments.delay)
         grid = 0.0
         if arguments.every is None and arguments.rate_limit is None:
-            messages = min(bag.topics[topic].messages for topic in topics)
-            grid = choose_grid(messages, step, part, detector)
+            states = min(
+                pace.share * bag.topics[t].messages for t, pace in zip(topics, paces, strict=True)
+            )
+            grid = choose_grid(states, step, part, detector)
         again = arguments.reset_after
         sync = Synchroniser(arguments.pair_tolerance, reset_after=again) if two else None
         estimator = make_estimator(arguments)
@@ -214,7 +217,7 @@ def run(arguments: Namespace) -> None:
             curve = read(bag, topics, receivers, stream, advance, part=part)
         kinds = [bag.topics[topic].type for topic in topics]
     if arguments.plot:
-        from .curve_plots import stream_figure
+        from .stream_plot import stream_figure
 
         figure = stream_figure(
             curve,

@@ -91,7 +91,7 @@ def run(arguments: Namespace) -> None:
     )
     events = sorted((e for e in found if e is not None), key=lambda e: e.median)
     if arguments.plot:
-        from .curve_plots import curve_figure
+        from .curve_plot import curve_figure
 
         figure = curve_figure(
             curve,

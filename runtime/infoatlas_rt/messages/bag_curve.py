@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,31 +104,48 @@ class Part:
         return np.inf if self.duration is None else self.start + self.duration
 
 
-def interval(bag: Bag, topic: str, extractor: Extractor) -> float | None:
-    """Median seconds between the first messages of a topic; None if their stamps do not say."""
-    stamps = [
-        received if stamp is None else stamp
+class Pace(NamedTuple):
+    """How often the states of a topic come.
+
+    Attributes
+    ----------
+    step : float or None
+        Median seconds between its first states; None if their stamps do not say.
+    share : float
+        Of the first messages that have a state: others may be another body's.
+    """
+
+    step: float | None
+    share: float
+
+
+def survey(bag: Bag, topic: str, extractor: Extractor) -> Pace:
+    """The pace of a topic, by its first messages."""
+    receiver = Receiver(extractor)
+    samples = [
+        receiver.receive(message, received)
         for _, received, message in islice(bag.messages(topic), SURVEYED)
-        for stamp in (extractor.stamp(message),)
     ]
-    steps = np.diff(stamps)
+    receiver.forget()
+    own = [sample.stamp for sample in samples if not sample.skip and sample.stamp is not None]
+    steps = np.diff(own)
     steps = steps[steps > 0]  # neither of bad stamps nor of a recording that starts anew
-    return float(np.median(steps)) if steps.size else None
+    return Pace(float(np.median(steps)) if steps.size else None, len(own) / max(len(samples), 1))
 
 
-def choose_grid(messages: int, step: float | None, part: Part, detector: ExtremumDetector) -> float:
+def choose_grid(states: float, step: float | None, part: Part, detector: ExtremumDetector) -> float:
     """The grid for the estimates of a recording, so that a long one takes no long time.
 
-    Up to 1,500 messages have an estimate each. Otherwise there are 1,500 estimates, spread evenly,
+    Up to 1,500 states have an estimate each. Otherwise there are 1,500 estimates, spread evenly,
     those of the detector among them. If the detector needed more than these, it gets half as many
     (one in each tenth of its delay), and the curve has the same ones.
 
     Parameters
     ----------
-    messages : int
-        Of the recording.
+    states : float
+        Of the recording, about.
     step : float or None
-        Seconds between messages, from `interval`.
+        Seconds between them, from `survey`.
     part : Part
         That is read.
     detector : ExtremumDetector
@@ -136,11 +154,11 @@ def choose_grid(messages: int, step: float | None, part: Part, detector: Extremu
     Returns
     -------
     float
-        Seconds, for `Stream`; 0: an estimate of each message.
+        Seconds, for `Stream`; 0: an estimate of each state.
     """
     if step is None:
         return 0.0
-    seconds = min(max(messages * step - part.start, step), part.end - part.start)
+    seconds = min(max(states * step - part.start, step), part.end - part.start)
     if seconds / step <= SHOWN:
         return 0.0
     parts = int(SHOWN * detector.period / seconds)
@@ -205,8 +223,7 @@ def read(
     motions: list[tuple[float, float]] = []
     estimate: Estimate | None = None
     for side, received, message in bag.messages(*topics):
-        time = receivers[side].extractor.stamp(message)
-        time = received if time is None else time
+        time = receivers[side].time(message, received)
         if not np.isnan(time):
             start, newest[side] = min(start, time), max(newest[side], time)
         read += 1
@@ -223,7 +240,7 @@ def read(
             continue
         sample = receivers[side].receive(message, received)
         assert sample.stamp is not None
-        fault = fault or sample.fault
+        fault = fault or ("" if sample.skip else sample.fault)
         if sample.notice:
             notices.append(f"at {sample.stamp - start:.2f} s: {sample.notice}")
         if seen[side] % strides[side] == 0 and not sample.fault:

@@ -16,6 +16,7 @@ from .fields import Extractor
 from .identity import Missing, PassedOver
 
 _NOTHING = np.zeros(0)
+_UNDATED = (Missing, InputError, LookupError, AttributeError)  # of a stamp that is not there
 TICK = 1e-6  # seconds between messages that arrive at once
 
 
@@ -73,6 +74,14 @@ class Receiver:
         self.extractor.forget()
         self._newest = -np.inf
 
+    def time(self, message: Any, received: float) -> float:
+        """Seconds: stamp of a message, else its arrival; NaN where it lacks what is dated."""
+        try:
+            stamp = self.extractor.stamp(message)
+        except _UNDATED:
+            return float("nan")
+        return received if stamp is None else stamp
+
     def receive(self, message: Any, received: float | None = None) -> Sample:
         """Take the state out of a message.
 
@@ -88,7 +97,7 @@ class Receiver:
         extractor, side = self.extractor, self.side
         try:
             time = extractor.stamp(message)
-        except (Missing, InputError, LookupError, AttributeError):
+        except _UNDATED:
             return self._without_stamp(message)
         if time is not None and np.isnan(time):
             why = f"stamp_field {extractor.stamp_field}: no time from 0 to 2^31 s; is it the unit?"

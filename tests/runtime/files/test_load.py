@@ -428,7 +428,7 @@ def test_an_array_that_ends_like_an_archive_is_an_array(tmp_path):
         (np.ma.array(np.zeros((6, 2)), mask=np.eye(6, 2)), [6], (), "2 states are NaN, masked"),
         (np.full((6, 2), "a"), [6], (), "holds text"),
         (np.zeros(6), [6], (), r"shape \(6,\)"),
-        (None, [6], (), "holds text"),
+        (None, [6], (), "pass an array of real numbers"),
     ],
 )
 def test_trajectories_that_do_not_fit(states, lengths, names, message):

@@ -15,7 +15,7 @@ from infoatlas_rt.cli import main
 from infoatlas_rt.curves.extrema import ExtremumDetector
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.messages import bag_curve
-from infoatlas_rt.messages.bag_curve import Part, choose_grid, interval, read
+from infoatlas_rt.messages.bag_curve import Part, choose_grid, read, survey
 from infoatlas_rt.messages.bags import Bag
 from infoatlas_rt.messages.fields import Extractor
 from player import Player
@@ -118,7 +118,8 @@ def test_a_part_that_is_none(path):
 
 def test_the_interval_is_that_of_the_stamps(path):
     with Bag(path) as bag:
-        assert interval(bag, "/array", Extractor(None, bag.schema("/array"))) == pytest.approx(STEP)
+        pace = survey(bag, "/array", Extractor(None, bag.schema("/array")))
+        assert pace.step == pytest.approx(STEP) and pace.share == 1.0
 
 
 def test_explicit_settings_win_over_the_grid(path, tmp_path, monkeypatch, capsys):

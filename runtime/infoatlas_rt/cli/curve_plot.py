@@ -1,19 +1,15 @@
-"""Pictures of curves and their extrema: of trajectories, and of a robot's stream."""
+"""Picture of a curve of trajectories with its extrema, and what pictures of curves share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..curves.ensemble_curve import MICurve
 from ..curves.extrema import Extremum
-from ..streams.events import COUPLED
 from .drawing import (
-    COUPLING,
     CURVE,
     EVENTS,
     GRID,
@@ -30,8 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..messages.bag_curve import StreamCurve
-
 # Of each kind: label, face, edge, colour of the number in it, and of the time beside it.
 MARKS = {
     "maximum": ("maximum", RED, "white", "white", RED),
@@ -39,7 +33,6 @@ MARKS = {
     "change": ("steepest change", "#8a95a1", "white", "white", QUIET),
 }
 CROWD = 20  # extrema that can be numbered in one picture
-LABELLED = 24  # couplings that can be labelled in one picture
 
 
 def curve_figure(
@@ -74,14 +67,14 @@ def curve_figure(
         matplotlib is not installed.
     """
     figure = new_figure(10, 5.8)
-    main, below = _draw_axes(figure, (6, 1), top=0.775)
+    main, below = draw_axes(figure, (6, 1), top=0.775)
     # Few trajectories reach late steps, so a curve may end before a flag becomes true.
     events = [event for event in events if event.median <= curve.position[-1]]
     _draw_events(main, events)
-    _draw_curve(main, curve.position, curve.mi, curve.noise)
-    _draw_extrema(main, extrema, "{:.0f}" if curve.mode == "raw" else "{:.2f}")
+    draw_curve(main, curve.position, curve.mi, curve.noise)
+    draw_extrema(main, extrema, "{:.0f}" if curve.mode == "raw" else "{:.2f}")
     if extrema:
-        _draw_legend(figure, 0.872)
+        draw_legend(figure, 0.872)
     if events:
         note = "vertical bands: flags in the file, first time true (median, quartiles)"
         figure.text(0.975, 0.872, note, color=QUIET, fontsize=9, ha="right", va="center")
@@ -105,166 +98,14 @@ def curve_figure(
     draw_heading(
         figure,
         f"{heading}information of a state with its past,  "
-        f"$I(s_t\\,;\\,{_past('s', curve.lag, curve.history)})$",
+        f"$I(s_t\\,;\\,{past_label('s', curve.lag, curve.history)})$",
         f"{int(curve.samples.max())} trajectories · lag {curve.lag} steps · {curve.how} "
         "· band: ± noise (samples and slices) of each point",
     )
     return figure
 
 
-def stream_figure(
-    curve: StreamCurve,
-    *,
-    title: str,
-    topics: Sequence[str],
-    lag: int,
-    lag_seconds: float | None = None,
-    z: float,
-    delay: float,
-    history: int = 1,
-    window: int,
-) -> Figure:
-    """The curve of a robot's stream with its extrema, above the states that it was made from.
-
-    Parameters
-    ----------
-    curve : StreamCurve
-    title : str
-    topics : one or two str
-    lag, history, window : int
-        Of the estimator, in steps.
-    lag_seconds : float, optional
-        Duration of `lag` steps, if past states are found by their stamps.
-    z, delay : float
-        Of the detector of extrema.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Raises
-    ------
-    InputError
-        matplotlib is not installed.
-    """
-    two = len(topics) == 2
-    figure = new_figure(10, 6.6 if two else 5.8)
-    main, *below = _draw_axes(figure, (5, 1.5, 1.5) if two else (5, 1.7), top=0.83)
-    stamp, mi, noise = _with_extrema(curve)
-    time = stamp - curve.start
-    broken = _breaks(time)
-    _draw_curve(main, *(np.insert(v, broken, np.nan) for v in (time, mi, noise)))
-    extrema = [replace(found, stamp=found.stamp - curve.start) for found in curve.extrema]
-    if extrema or not curve.events:
-        _draw_extrema(main, extrema, "{:.1f}")
-    _draw_coupling(main, below, curve)
-    if extrema or len(curve.motions[0]):
-        _draw_legend(figure, 0.872)
-    if extrema:
-        note = (
-            f"marked: changes above {z:g} standard errors within {delay:g} s; "
-            "higher peaks can have larger errors"
-        )
-        figure.text(0.975, 0.872, note, color=QUIET, fontsize=9, ha="right", va="center")
-    names = "ab" if two else "s"
-    for axes, name, topic, (stamps, values) in zip(below, names, topics, curve.states, strict=True):
-        spread = np.ptp(values, axis=0)
-        scaled = (values - values.min(axis=0)) / np.where(spread > 0, spread, 1)
-        pause = _breaks(stamps)
-        axes.plot(
-            np.insert(stamps - curve.start, pause, np.nan),
-            np.insert(scaled[:, spread > 0], pause, np.nan, axis=0),
-            linewidth=0.8,
-            alpha=0.7,
-        )
-        axes.set_ylim(-0.08, 1.08)
-        axes.set_yticks([])
-        axes.set_ylabel(f"${name}$: {topic}" if two else topic, color=INK, fontsize=9)
-    below[-1].set_xlabel("seconds since the first message", color=INK, fontsize=10)
-    end = max(float(stamps[-1]) for stamps, _ in curve.states) - curve.start
-    below[-1].set_xlim(-0.015 * end, 1.015 * end)
-    length = f"{lag} steps" if lag_seconds is None else f"{lag_seconds:g} s"
-    what = "information between two topics" if two else "information of a state with its past"
-    draw_heading(
-        figure,
-        f"{title}:  {what},  $I({names[0]}_t\\,;\\,{_past(names[-1], lag, history, lag_seconds)})$",
-        f"time average over windows of {window} steps · lag {length} · {curve.how} "
-        "· band: ± noise (samples and slices)",
-    )
-    return figure
-
-
-def _draw_coupling(axes: Axes, below: Sequence[Axes], curve: StreamCurve) -> None:
-    """The information of the motions, and lines where a coupling begins (solid) and ends."""
-    stamps, mi = curve.motions
-    if len(stamps):
-        time, pause = stamps - curve.start, _breaks(stamps)
-        values = np.insert(mi, pause, np.nan)
-        axes.plot(
-            np.insert(time, pause, np.nan), values, color=COUPLING, lw=1, label="of the motions"
-        )
-        low, high = axes.get_ylim()
-        room = 0.12 * float(np.ptp(mi))
-        axes.set_ylim(min(low, float(mi.min()) - room), max(high, float(mi.max()) + room))
-    for event in curve.events:
-        assert event.stamp is not None  # those of a bag have one
-        begins, at = event.kind == COUPLED, event.stamp - curve.start
-        for panel in (axes, *below):
-            panel.axvline(
-                at,
-                color=COUPLING,
-                lw=1.2,
-                ls="-" if begins else (0, (2, 2)),
-                zorder=1,
-            )
-        if len(curve.events) > LABELLED:
-            continue  # the labels would cover each other; the table has the times
-        axes.text(
-            at,
-            1.015,
-            f"{event.kind} {at:.1f}",
-            transform=axes.get_xaxis_transform(),
-            color=COUPLING,
-            fontsize=7 if len(curve.events) > 12 else 8,
-            ha="left" if begins else "right",
-            va="bottom" if begins else "top",
-        )
-
-
-def _past(name: str, lag: int, history: int, seconds: float | None = None) -> str:
-    def state(steps: int) -> str:
-        if seconds is None:
-            return f"{name}_{{t-{steps}}}" if steps else f"{name}_t"
-        return f"{name}_{{t-{seconds * steps / lag:.3g}\\,\\mathrm{{s}}}}"
-
-    return state(lag) if history == 1 else f"{state(lag)}, \\ldots, {state(lag + history - 1)}"
-
-
-def _with_extrema(curve: StreamCurve) -> tuple[NDArray[np.float64], ...]:
-    """Stamps, estimates and noise [T], those of the extrema among them.
-
-    The detector can have estimates that the curve was not asked for.
-    """
-    stamp, mi, noise = curve.stamp, curve.mi, curve.noise
-    anew = bool((np.diff(stamp) <= 0).any())  # a recording that starts anew
-    for found in curve.extrema:
-        if anew or found.stamp in stamp:
-            continue
-        after = np.flatnonzero(stamp > found.stamp)
-        place = int(after[0]) if after.size else len(stamp)
-        near = noise[max(place - 1, 0) : place + 1].mean()
-        stamp, mi = np.insert(stamp, place, found.stamp), np.insert(mi, place, found.value)
-        noise = np.insert(noise, place, near)
-    return stamp, mi, noise
-
-
-def _breaks(time: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Where a line has to be interrupted: after a pause, or where a recording starts anew."""
-    step = np.diff(time, prepend=time[0])
-    return np.flatnonzero((step < 0) | (step > 5 * np.median(np.abs(step))))
-
-
-def _draw_axes(figure: Figure, heights: Sequence[float], top: float) -> list[Axes]:
+def draw_axes(figure: Figure, heights: Sequence[float], top: float) -> list[Axes]:
     """Axes below each other, one time for all."""
     grid = figure.add_gridspec(
         len(heights),
@@ -285,7 +126,7 @@ def _draw_axes(figure: Figure, heights: Sequence[float], top: float) -> list[Axe
     return all_axes
 
 
-def _draw_curve(axes: Axes, time: Any, mi: Any, noise: Any) -> None:
+def draw_curve(axes: Axes, time: Any, mi: Any, noise: Any) -> None:
     low, high = mi - noise, mi + noise
     bottom, top = float(np.nanmin(low)), float(np.nanmax(high))
     room = top - bottom or 1.0
@@ -297,7 +138,7 @@ def _draw_curve(axes: Axes, time: Any, mi: Any, noise: Any) -> None:
     axes.set_ylabel("mutual information (nats)", color=INK, fontsize=10)
 
 
-def _draw_legend(figure: Figure, height: float) -> None:
+def draw_legend(figure: Figure, height: float) -> None:
     figure.legend(
         loc="center left",
         bbox_to_anchor=(0.068, height),
@@ -332,7 +173,7 @@ def _draw_events(axes: Axes, events: Sequence[FlagTimes]) -> None:
         )
 
 
-def _draw_extrema(axes: Axes, extrema: Sequence[Extremum], form: str) -> None:
+def draw_extrema(axes: Axes, extrema: Sequence[Extremum], form: str) -> None:
     """Numbered discs with their times, or dots if there are many; labels are for a legend."""
     from matplotlib.patheffects import withStroke
 
@@ -394,3 +235,12 @@ def _draw_extrema(axes: Axes, extrema: Sequence[Extremum], form: str) -> None:
             color=QUIET,
             ha="center",
         )
+
+
+def past_label(name: str, lag: int, history: int, seconds: float | None = None) -> str:
+    def state(steps: int) -> str:
+        if seconds is None:
+            return f"{name}_{{t-{steps}}}" if steps else f"{name}_t"
+        return f"{name}_{{t-{seconds * steps / lag:.3g}\\,\\mathrm{{s}}}}"
+
+    return state(lag) if history == 1 else f"{state(lag)}, \\ldots, {state(lag + history - 1)}"
