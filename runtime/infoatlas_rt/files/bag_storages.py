@@ -293,7 +293,9 @@ class Sqlite3File:
         """Messages of some channels, in the order of their arrival."""
         marks = ", ".join("?" * len(chosen))
         query = f"SELECT timestamp, topic_id, data FROM messages WHERE topic_id IN ({marks})"
-        yield from self._rows(f"{query} ORDER BY timestamp", *chosen)
+        rows = self._rows(f"{query} ORDER BY timestamp", *chosen)
+        # `yield from` would close the cursor of a base that is closed already, which is an error.
+        return ((time, number, data) for time, number, data in rows)
 
 
 class Ros1File:

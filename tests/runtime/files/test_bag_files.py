@@ -190,6 +190,23 @@ def test_messages_that_are_in_the_log_of_sqlite3_only(tmp_path):
     assert not (tmp_path / "a.db3-wal").exists() and read(tmp_path / "a.db3") == [1, 2, 3]
 
 
+@pytest.mark.parametrize("name", ["a.db3", "a.mcap"])
+def test_a_bag_is_closed_before_its_end(tmp_path, name, monkeypatch):
+    """By a command that stops at an error: without a second one."""
+    if name == "a.db3":
+        base(tmp_path / name).close()
+    else:
+        write(tmp_path / name, range(5), use_chunking=False)
+    unraisable = []
+    monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
+    files = BagFiles(tmp_path / name)
+    messages = files.messages(range(len(files.channels)))
+    next(messages)
+    files.close()
+    del messages
+    assert not unraisable
+
+
 def test_the_hash_of_a_type(tmp_path):
     """Of the definition in the file: another one means that the messages are of another type."""
     store = get_typestore(Stores.EMPTY)
