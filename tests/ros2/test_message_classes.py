@@ -15,7 +15,8 @@ from sensor_msgs.msg import JointState, MultiDOFJointState
 from std_msgs.msg import UInt8MultiArray
 
 from infoatlas_rt.messages.bags import Bag
-from infoatlas_rt.messages.fields import Extractor, stamp
+from infoatlas_rt.messages.fields import Extractor
+from infoatlas_rt.messages.paths import stamp
 from infoatlas_rt.messages.schema import Schema
 
 STORE = get_typestore(Stores.ROS2_KILTED)

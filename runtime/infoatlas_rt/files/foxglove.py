@@ -8,7 +8,9 @@ times are those at which the bag received its messages.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError, OutputError
 from .annotations import Annotations
+from .bag_files import BagFiles
 
 TOPIC = "/infoatlas/events"
 EVENT, PAIR = "foxglove_msgs/msg/Event", "foxglove_msgs/msg/KeyValuePair"
@@ -164,15 +167,14 @@ def _bag(path: Path, name: str) -> Path | None:
 
 def _received(bags: Sequence[tuple[Path, int]], topic: str | None) -> list[NDArray[np.int64]]:
     """Times at which each bag received the messages of a topic, ns; their number is checked."""
-    from rosbags.highlevel import AnyReader
-    from rosbags.typesys import Stores, get_typestore
-
-    store = get_typestore(Stores.LATEST)  # recordings of older distributions hold no definitions
     if topic is None:
         every: list[set[str]] = []
         for bag, length in bags:
-            with _Opened(AnyReader, bag, store) as reader:
-                every.append({n for n, own in reader.topics.items() if own.msgcount == length})
+            counts: Counter[str] = Counter()
+            with _opened(bag) as files:
+                for channel in files.channels:
+                    counts[channel.topic] += channel.messages
+            every.append({name for name, count in counts.items() if count == length})
         fitting = sorted(set.intersection(*every))
         if len(fitting) != 1:
             raise InputError(
@@ -182,9 +184,9 @@ def _received(bags: Sequence[tuple[Path, int]], topic: str | None) -> list[NDArr
         topic = fitting[0]
     found = []
     for bag, length in bags:
-        with _Opened(AnyReader, bag, store) as reader:
-            chosen = [c for c in reader.connections if c.topic == topic]
-            times = [time for _, time, _ in reader.messages(chosen)] if chosen else []
+        with _opened(bag) as files:
+            chosen = [i for i, each in enumerate(files.channels) if each.topic == topic]
+            times = [time for time, _, _ in files.messages(chosen)]
         if len(times) != length:
             raise InputError(
                 f"{bag} has {len(times)} messages on {topic}, and its demonstration {length} "
@@ -194,28 +196,17 @@ def _received(bags: Sequence[tuple[Path, int]], topic: str | None) -> list[NDArr
     return found
 
 
-class _Opened:
+@contextmanager
+def _opened(bag: Path) -> Iterator[BagFiles]:
     """An open bag; what goes wrong in reading it is an InputError."""
-
-    def __init__(self, reader: Any, bag: Path, store: Any) -> None:
-        self._make, self._bag, self._store = reader, bag, store
-
-    def __enter__(self) -> Any:
-        try:
-            self._reader = self._make([self._bag], default_typestore=self._store)
-            self._reader.open()
-        except Exception as error:
-            raise self._fault(error) from error
-        return self._reader
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        self._reader.close()
-        # rosbags, SQLite, YAML and decompressors each have errors of their own for bad bytes.
-        if isinstance(error, Exception) and not isinstance(error, InputError):
-            raise self._fault(error) from error
-
-    def _fault(self, error: Exception) -> InputError:
-        return InputError(
-            f"{self._bag} cannot be read as a bag ({type(error).__name__}: {error}): try "
+    try:
+        with closing(BagFiles(bag)) as files:
+            yield files
+    except InputError:
+        raise
+    # mcap, SQLite, YAML and decompressors each have errors of their own for bad bytes.
+    except Exception as error:
+        raise InputError(
+            f"{bag} cannot be read as a bag ({type(error).__name__}: {error}): try "
             "`ros2 bag reindex` or `mcap recover`"
-        )
+        ) from error

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import struct
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,19 +14,14 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from ..errors import InputError
+from ..files.bag_files import copy_intact
 from ..files.numbers import check_regular
-from .bag_reader import open_reader
+from .bag_reader import BagReader
 from .fields import Extractor
 from .identity import ANY, Place
 from .paths import every_place
 from .receiver import Receiver
 from .schema import Schema
-
-MAGIC = b"\x89MCAP0\r\n"
-_DATA = range(0x03, 0x0E)  # opcodes: schemas, channels, messages, chunks and what goes with them
-_BLOCK = 1 << 20
-# A footer without a summary: readers then go through the file.
-_END = b"\x02" + struct.pack("<QQQI", 20, 0, 0, 0) + MAGIC
 
 SUFFIXES = (".mcap", ".db3", ".bag")
 LISTED = 10  # topics in a notice
@@ -85,20 +79,21 @@ class Bag:
         except BaseException:
             self._clean_up()
             raise
-        connections = list(enumerate(self._reader.connections))
-        self._readable = [each for i, each in connections if i not in self._why]
+        reader = self._reader
+        channels = [*enumerate(reader.channels)]
         self.topics = {}
-        for name in sorted({each.topic for _, each in connections}):
-            own = [(i, each) for i, each in connections if each.topic == name]
-            some = [(i, each) for i, each in own if i not in self._why] or own
-            kinds = {each.msgtype for _, each in some}
+        for name in sorted({each.topic for _, each in channels}):
+            own = [(i, each) for i, each in channels if each.topic == name]
+            some = [(i, each) for i, each in own if i not in reader.unreadable] or own
+            kinds = {each.type for _, each in some}
             kind = kinds.pop() if len(kinds) == 1 else "several types"
-            why = self._why.get(some[0][0], "")
-            self.topics[name] = Topic(kind, sum(each.msgcount for _, each in some), why)
+            why = reader.unreadable.get(some[0][0], "")
+            count = sum(each.messages for _, each in some) + reader.missing.get(name, 0)
+            self.topics[name] = Topic(kind, count, why)
         aside = {
-            f"{each.topic} ({each.msgtype}: {self._why[i]})": None
-            for i, each in connections
-            if i in self._why
+            f"{each.topic} ({each.type}: {reader.unreadable[i]})": None
+            for i, each in channels
+            if i in reader.unreadable
         }
         if aside:
             more = f" and {len(aside) - LISTED} more" if len(aside) > LISTED else ""
@@ -115,7 +110,7 @@ class Bag:
                 lost = copy_intact(self.path, source)
             self.notices.append(f"the intact part is read; {lost} bytes at the end are left out")
         with _reading(self.path):
-            self._reader, self._why = open_reader(source)
+            self._reader = BagReader(source)
 
     def _clean_up(self) -> None:
         if self._folder is not None:
@@ -231,6 +226,8 @@ class Bag:
     def messages(self, *topics: str) -> Iterator[tuple[int, float, Any]]:
         """Messages in the order of their arrival, one by one.
 
+        Those of an .mcap file without an index come in the order of the file.
+
         Yields
         ------
         side : int
@@ -245,12 +242,10 @@ class Bag:
             The bag is damaged.
         """
         sides = {topic: side for side, topic in enumerate(topics)}
-        chosen = [c for c in self._readable if c.topic in sides]
         found = 0
         with _reading(self.path):
-            for connection, nanoseconds, raw in self._reader.messages(chosen):
-                message = self._deserialize(raw, connection.msgtype)
-                yield sides[connection.topic], nanoseconds / 1e9, message
+            for topic, nanoseconds, message in self._reader.messages(sides):
+                yield sides[topic], nanoseconds / 1e9, message
                 found += 1
         expected = sum(self.topics[topic].messages for topic in topics)
         if found != expected:  # readers pass over a damaged part
@@ -259,15 +254,6 @@ class Bag:
                 f"{' and '.join(topics)}: try `mcap recover` or `ros2 bag reindex`"
             )
 
-    def _deserialize(self, raw: bytes, kind: str) -> Any:
-        """A message; rclpy's `serialize_message` leaves up to 8 bytes after an empty last array."""
-        for surplus in (0, 4, 8):
-            try:
-                return self._reader.deserialize(raw[: len(raw) - surplus], kind)
-            except Exception:
-                if surplus == 8:
-                    raise
-
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
@@ -275,7 +261,7 @@ def _reading(path: Path) -> Iterator[None]:
         yield
     except InputError:
         raise
-    # rosbags, SQLite, YAML and three decompressors each have errors of their own for bad bytes.
+    # rosbags, mcap, SQLite, YAML and decompressors each have errors of their own for bad bytes.
     except Exception as error:
         raise InputError(
             f"{path} cannot be read as a bag ({type(error).__name__}: {error}): if its recorder "
@@ -294,46 +280,3 @@ def bags_in(path: str | os.PathLike[str]) -> list[Path]:
         if entry.suffix in SUFFIXES or (entry / "metadata.yaml").is_file()
     )
     return found if len(found) > 1 else []
-
-
-def copy_intact(path: Path, target: Path) -> int:
-    """Copy the complete records at the start of an MCAP file, and end the copy with a footer.
-
-    A chunk is a record; messages within the chunk that was cut are left out.
-
-    Parameters
-    ----------
-    path : Path
-    target : Path
-        As large as the file at most.
-
-    Returns
-    -------
-    int
-        Bytes of the file that were left out; those of an index, which is not needed, too.
-
-    Raises
-    ------
-    InputError
-        No MCAP file, or no record in it is complete.
-    """
-    size = os.path.getsize(path)
-    with path.open("rb") as file:
-        intact = 0
-        if file.read(len(MAGIC)) == MAGIC:
-            while len(head := file.read(9)) == 9:
-                opcode, length = struct.unpack("<BQ", head)
-                if opcode not in _DATA and (intact or opcode != 0x01):
-                    break  # the end of the data, or no record
-                if file.tell() + length > size:
-                    break
-                intact = file.seek(length, os.SEEK_CUR)
-        if not intact:
-            raise InputError(f"{path} has no intact part: it is no MCAP file, or cut at its start")
-        file.seek(0)
-        with target.open("wb") as copy:
-            left = intact
-            while left:
-                left -= copy.write(file.read(min(left, _BLOCK)))
-            copy.write(_END)
-    return size - intact

@@ -14,7 +14,7 @@ the first message, or of the joints that are asked for; later messages may have 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,26 +24,13 @@ from ..errors import InputError
 from .bodies import MOST, RECENT, Bodies
 from .defaults import chosen_fields
 from .identity import Missing, PassedOver
-from .paths import Leaf, has_names, resolve, stamp_of, together
-from .schema import HEADER, FieldType, Schema
+from .paths import Leaf, has_names, resolve, stamp, stamp_of, together
+from .schema import Schema
 
 # Layouts of the last RECENT messages are kept. Another layout takes over when WIDER of them have it
 # and it has more coordinates, or when MOST of them have it. So a few odd messages at the start do
 # not matter, and an arm wins against its gripper at the same rate.
 WIDER = 10
-
-
-def stamp(message: Any) -> float | None:
-    """Time in a message's header, in seconds.
-
-    As float64, which resolves 0.24 microseconds at today's epoch: messages closer than that have
-    the same stamp. None if there is no header with a time in it, or if nobody has set it (zero).
-    """
-    try:
-        time = message.header.stamp
-        return (time.sec + 1e-9 * time.nanosec) or None
-    except AttributeError:
-        return None
 
 
 class Extractor:
@@ -100,7 +87,7 @@ class Extractor:
         self._has_names = has_names(schema) and any(leaf.named for leaf in self._leaves)
         self._bodies = Bodies(schema, wanted, self._leaves)
         self.places = self._bodies.places
-        self.stamp = self._stamp_of(schema)
+        self.stamp = stamp_of(stamp_field, schema, self._leaves)
         self.dated = self.stamp is not stamp
         if self.joints:
             self._check_joints()
@@ -114,16 +101,6 @@ class Extractor:
         Joints with names are the same joints whatever frame a driver puts into its header.
         """
         return "" if self._has_names else self._bodies.told()
-
-    def _stamp_of(self, schema: Schema) -> Callable[[Any], float | None]:
-        if self.stamp_field:
-            return stamp_of(self.stamp_field, schema)
-        outer = {leaf.places[0].path: leaf.places[0] for leaf in self._leaves if leaf.places}
-        header = FieldType(HEADER)
-        if schema.fields().get("header") == header or len(outer) != 1:
-            return stamp
-        (place,) = outer.values()
-        return lambda message: stamp(place.get(message))
 
     def _check_joints(self) -> None:
         wanted = ", ".join(self.joints)

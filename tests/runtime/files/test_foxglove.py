@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from mcap.writer import Writer as McapWriter
 from rosbags.highlevel import AnyReader
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
@@ -136,6 +137,26 @@ def test_events_in_the_clock_of_the_bags(tmp_path, read, plugin, monkeypatch):
     assert (carry["held"], carry["start_step"], carry["end_step"]) == ("cubeA", "20", "41")
     (grasp,) = [own for _, _, own in rows if own["name"] == "grasp"]
     assert grasp == {"kind": "key_state", "name": "grasp", "step": "19"}
+
+
+def test_a_channel_that_cannot_be_decoded_does_not_matter(tmp_path):
+    with (tmp_path / "run.mcap").open("wb") as file:
+        writer = McapWriter(file)
+        writer.start(profile="ros2")
+        schema = writer.register_schema("std_msgs/msg/Float64", "ros2msg", b"float64 data")
+        other = writer.register_schema("lab.Thing", "jsonschema", b"{}")
+        channels = [
+            writer.register_channel("/state", "cdr", schema),
+            writer.register_channel("/json", "json", other),
+        ]
+        for step, time in enumerate(clock(0)[: LENGTHS[0]].tolist()):
+            for channel in channels[: 1 + (step < 3)]:
+                writer.add_message(channel, time, b"{}", time)
+        writer.finish()
+    found = annotations(subtasks(cuts=[[10, 25]], lengths=LENGTHS[:1]), ("run",))
+    write_foxglove(found, tmp_path, tmp_path / "events")
+    rows = as_rows(read_rosbags(tmp_path / "events" / "run.events.mcap"))
+    assert {row[:2] for row in rows} == {row[:2] for row in expected(found, 0, clock(0))}
 
 
 def test_other_data_sets_begin_at_zero(tmp_path, read):

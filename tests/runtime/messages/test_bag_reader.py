@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mcap.writer import IndexType, Writer as McapWriter
 from rosbags.rosbag2 import StoragePlugin, Writer
 
 from infoatlas_rt.errors import InputError
@@ -41,10 +42,9 @@ def points():
 
 
 def write_mcap(path, **options):
-    mcap = pytest.importorskip("mcap.writer")
     text, _ = STORE.generate_msgdef(KIND, ros_version=2)
     with path.open("wb") as file:
-        writer = mcap.Writer(file, **options)
+        writer = McapWriter(file, **options)
         writer.start(profile="ros2")
         schema = writer.register_schema(KIND, "ros2msg", text.encode())
         channels = [writer.register_channel("/point", "cdr", schema)]
@@ -78,14 +78,11 @@ def check(bag):
         {},
         {"use_chunking": False},
         {"use_statistics": False, "repeat_schemas": False, "repeat_channels": False},
-        {"index_types": 0},
+        {"index_types": IndexType.NONE},
     ],
     ids=["indexed", "without chunks", "chunks alone in the index", "without an index"],
 )
 def test_one_channel_blocks_no_other(tmp_path, options):
-    if "index_types" in options:
-        mcap = pytest.importorskip("mcap.writer")
-        options = {"index_types": mcap.IndexType.NONE}
     with Bag(write_mcap(tmp_path / "a.mcap", **options)) as bag:
         left_out = check(bag)
     assert left_out.keys() == OTHERS.keys()
@@ -135,9 +132,8 @@ def test_the_sqlite3_twin(tmp_path, folder):
 
 def test_two_definitions_of_a_type(tmp_path):
     """The second one is set aside: its messages would be read as the first ones."""
-    mcap = pytest.importorskip("mcap.writer")
     with (tmp_path / "a.mcap").open("wb") as file:
-        writer = mcap.Writer(file)
+        writer = McapWriter(file)
         writer.start(profile="ros2")
         for topic, text in {"/a": b"float64 x", "/b": b"float32 y\nfloat64 x"}.items():
             schema = writer.register_schema("lab_msgs/msg/Value", "ros2msg", text)

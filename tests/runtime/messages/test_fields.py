@@ -12,8 +12,9 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.messages.defaults import default_fields
-from infoatlas_rt.messages.fields import Extractor, stamp
+from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.identity import PassedOver
+from infoatlas_rt.messages.paths import stamp
 from infoatlas_rt.messages.schema import FieldType, Schema, _from_rclpy
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
