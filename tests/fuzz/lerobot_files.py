@@ -317,6 +317,8 @@ def lerobot(rng: Rng, folder: Path) -> Written:
         case.names, case.rate = None, ...
         case.options["features"] = [data.feature]
         case.what.append(junk_in_info(data))
+    if case.outcome == EITHER:
+        case.left_out = None  # any of them
     data.write(folder)
     if case.outcome == ANY:
         case.what.append(damage(rng, folder))

@@ -58,7 +58,7 @@ def one(kind: str, number: int, seed: int, folder: Path) -> tuple[Counter[str], 
             elif kind == "models":
                 outcomes[models.flip(rng, folder)] += 1
             elif kind == "readers":
-                outcomes[readers.read(rng, folder)] += 1
+                outcomes[readers.read(number, rng, folder)] += 1
             elif kind == "commands":
                 outcomes[_case(commands.CASES, rng)(rng, folder)] += 1
             else:
@@ -122,13 +122,17 @@ def main() -> int:
         "models": hundredth if arguments.models is None else arguments.models,
         "readers": arguments.calls // 4 if arguments.readers is None else arguments.readers,
     }
-    totals = {kind: Counter() for kind in KINDS}
+    totals: dict[str, Counter[str]] = {}
     for kind, count in sizes.items():
+        own: dict[str, Counter[str]] = {}
         for number, outcomes, what in fuzz(kind, count, arguments.seed, arguments.processes):
-            totals[kind].update(outcomes)
+            row = f"files: {readers.writer_of(number).__name__}" if kind == "readers" else kind
+            own.setdefault(row, Counter()).update(outcomes)
             if what:
                 print(f"{kind}:{number}: {what}", flush=True)
-        print(f"{kind}: {dict(totals[kind])}", flush=True)
+        for row in sorted(own):
+            print(f"{row}: {dict(own[row])}", flush=True)
+            totals[row] = own[row]
     if arguments.out:
         arguments.out.write_text(report(totals, arguments.seed), encoding="utf-8")
     return int(any(total[fault] for total in totals.values() for fault in FAULTS))
@@ -140,7 +144,10 @@ def report(totals: dict[str, Counter[str]], seed: int) -> str:
         "pushes": "pushes",
         "commands": "command lines",
         "models": "damaged models",
-        "readers": "data sets in files",
+        "files: lerobot": "LeRobot data sets",
+        "files: hdf5": "HDF5 files",
+        "files: table": "tables (text, parquet)",
+        "files: bags": "ROS bags",
     }
     columns = ("ok", "refused", *FAULTS)
     rows = [

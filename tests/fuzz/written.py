@@ -3,14 +3,39 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from values import Rng, pick
 
+from infoatlas_rt import load_trajectories
+from infoatlas_rt.inputs.trajectories import Trajectories
+
 READ, REFUSED, EITHER, ANY = "read", "refused", "either", "any"
+
+
+class Found(NamedTuple):
+    """What was read: arrays [T, d] by name, the names of coordinates, the rate in Hz, notes."""
+
+    episodes: dict[str, np.ndarray]
+    names: tuple[str, ...]
+    rate: float | None
+    notes: tuple[str, ...]
+
+
+def found(own: Trajectories) -> Found:
+    """Trajectories by episode; those without names are numbered."""
+    parts = np.split(np.asarray(own.states), np.cumsum(own.lengths)[:-1])
+    names = own.episodes or tuple(map(str, range(len(parts))))
+    assert len(set(names)) == len(names) == len(parts), names
+    return Found(dict(zip(names, parts, strict=True)), own.names, own.rate, own.notes)
+
+
+def load(path: Path, **options: Any) -> Found:
+    return found(load_trajectories(path, **options))
 
 
 @dataclass
@@ -21,16 +46,22 @@ class Written:
     ----------
     path : path
     recorded : dict of str to [T, d]
-        Trajectories by name. What is read is some of these, as they are.
+        Trajectories by name. What is read is some of these, as they are, in their order.
     outcome : str
-        READ: all but `left_out` come out. REFUSED: an `InputError`. EITHER: one of both, with
-        any episodes left out. ANY: damage that changes numbers unseen; no other exception.
-    left_out : set of str
-        Episodes that have to be left out, with a note.
+        READ: all but `left_out` come out. REFUSED: an `InputError`. EITHER: one of both. ANY:
+        damage that changes numbers unseen; no other exception.
+    left_out : set of str, or None
+        Episodes that have to be left out, with a note. None: any may be, with a note.
     options : dict
-        For `load_trajectories`.
+        For `load`.
+    load : function of `path` and `options`
     names : tuple of str, or None
         Of the coordinates; None: not known.
+    in_order : bool
+        The coordinates come in the order of `names`.
+    holes : bool
+        What is read are rows of one trajectory, whatever its name, in their order; some are
+        missing.
     rate : float, or None
         Hz; `...` if not known.
     """
@@ -38,9 +69,12 @@ class Written:
     path: Path
     recorded: dict[str, np.ndarray]
     outcome: str = READ
-    left_out: set[str] = field(default_factory=set)
+    left_out: set[str] | None = field(default_factory=set)
     options: dict[str, Any] = field(default_factory=dict)
+    load: Callable[..., Found] = load
     names: tuple[str, ...] | None = None
+    in_order: bool = True
+    holes: bool = False
     rate: Any = ...
     what: list[str] = field(default_factory=list)  # the damage, for messages
 

@@ -136,21 +136,22 @@ def _separator(sample: list[str]) -> str:
     """What separates the cells of the first rows.
 
     It is what makes all cells below the first row numbers, in rows of one length. If nothing does,
-    it is what cuts the first two rows into as many cells.
+    as there are labels, it is what cuts the first two rows into as many cells, most of them
+    numbers.
     """
-    shapes = {}
+    shares: dict[str, float] = {}
     for separator in SEPARATORS:
         rows = [row for _, row in _rows(sample, separator) if row]
         widths = {len(row) for row in rows}
         cells = [cell.strip() for row in rows[1:] or rows for cell in row]
         cut = separator == "," or widths != {1}
-        if cut and len(widths) == 1 and all(map(_may_be_number, cells)):
+        numbers = sum(map(_may_be_number, cells))
+        if cut and len(widths) == 1 and numbers == len(cells):
             return separator
-        shapes[separator] = [len(row) for row in rows[:2]]
-    for separator, shape in shapes.items():
-        if len(shape) == 2 and shape[0] == shape[1] > 1:
-            return separator
-    return ","
+        if len(rows) > 1 and len(rows[0]) == len(rows[1]) > 1:
+            shares[separator] = numbers / len(cells)
+    # Commas and spaces may be within cells.
+    return max(shares, key=lambda mark: (shares[mark], mark not in ", "), default=",")
 
 
 def _looks_decimal(sample: list[str]) -> bool:
@@ -246,12 +247,25 @@ class _Reader:
         self._labels = {i: [] for i in found}
 
     def _commented(self, comments: list[str]) -> Sequence[str]:
-        """Names in the last comment above the numbers, however they are separated; or none."""
+        """Names in the last comment above the numbers, however they are separated; or none.
+
+        Words that are separated as the numbers are, and are not as many, show that the numbers are
+        cut at other places: by commas that are decimal marks.
+        """
         for separator in (self.separator, *SEPARATORS) if comments else ():
             rows = [row for _, row in _rows(comments[-1:], separator)]
             names = [cell.strip().strip(",;") for row in rows for cell in row]
-            if len(names) == self._width and all(names) and _is_header(names):
+            if not all(names) or not _is_header(names):
+                continue
+            if len(names) == self._width:
                 return names
+            words = len(names) > 1 and not any(" " in name for name in names)
+            if separator == self.separator != " " and words:
+                raise InputError(
+                    f"{self.path}: the comment {comments[-1][:40]!r} names {len(names)} columns, "
+                    f"and rows have {self._width} cells, separated by {SEPARATORS[separator]}: "
+                    "name all columns; where commas are decimal marks, separate by semicolons"
+                )
         return ()
 
     def _add_numbers(self, row: list[str], line: int) -> None:

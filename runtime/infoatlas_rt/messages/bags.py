@@ -263,20 +263,26 @@ def _reading(path: Path) -> Iterator[None]:
         raise
     # rosbags, mcap, SQLite, YAML and decompressors each have errors of their own for bad bytes.
     except Exception as error:
+        what = " ".join(f"{type(error).__name__}: {error}".split())  # some span lines
         raise InputError(
-            f"{path} cannot be read as a bag ({type(error).__name__}: {error}): if its recorder "
-            "was killed, try `ros2 bag reindex`, `mcap recover`, or --partial for an .mcap file"
+            f"{path} cannot be read as a bag ({what}): if its recorder was killed, try "
+            "`ros2 bag reindex`, `mcap recover`, or --partial for an .mcap file"
         ) from error
 
 
 def bags_in(path: str | os.PathLike[str]) -> list[Path]:
-    """Two or more bags of a folder that is none itself, by name; empty for anything else."""
+    """Two or more bags of a folder that is none itself, by name; empty for anything else.
+
+    A folder of a bag that lacks its metadata.yaml is among them, so that `Bag` refuses it.
+    """
     folder = Path(path)
     if not folder.is_dir() or (folder / "metadata.yaml").exists():
         return []
     found = sorted(
         entry
         for entry in folder.iterdir()
-        if entry.suffix in SUFFIXES or (entry / "metadata.yaml").is_file()
+        if entry.suffix in SUFFIXES
+        or (entry / "metadata.yaml").is_file()
+        or any(inside.suffix in SUFFIXES for inside in entry.glob("*"))
     )
     return found if len(found) > 1 else []

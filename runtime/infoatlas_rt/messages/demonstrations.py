@@ -46,7 +46,7 @@ def load_demonstrations(
     Parameters
     ----------
     path : path
-        A folder of bags (folders, .mcap, .db3 or .bag files).
+        A folder of two or more bags (folders, .mcap, .db3 or .bag files).
     topic : str
     fields, joints : sequence of str
         As in `Extractor`.
@@ -61,13 +61,17 @@ def load_demonstrations(
     Raises
     ------
     InputError
-        No topic, a bag without it, several bodies of which none is chosen, a message that cannot
-        be used, other coordinates or another body than in the first bag, or a bag whose own median
-        rate differs from that of all by more than 20%. The message names the bag.
+        No bags, no topic, a bag without it, several bodies of which none is chosen, a message that
+        cannot be used, other coordinates or another body than in the first bag or later in the same
+        one, or a bag whose own median rate differs from that of all by more than 20%. The message
+        names the bag.
     """
     found: dict[str, _Demonstration] = {}
     left_out: dict[str, list[str]] = {}
-    for bag_path in bags_in(path):
+    paths = bags_in(path)
+    if not paths:
+        raise InputError(f"{path} is no folder of two or more bags: pass one")
+    for bag_path in paths:
         with _of(bag_path), Bag(bag_path) as bag:
             if topic is None:
                 raise InputError(f"name the topic to read, with --topic. {bag.listing()}")
@@ -127,6 +131,13 @@ def _read(
         if sample.skip:
             passed[sample.skip] += 1
             continue
+        if sample.notice:
+            raise InputError(
+                f"from message {number} on, most messages on {topic} have other coordinates than "
+                f"the first ({_some(extractor.names)} now), and a trajectory has the same ones "
+                "throughout: choose some with --joints, or fields that all messages have with "
+                "--field"
+            )
         why = sample.fault
         if not why and not np.isfinite(sample.state).all():
             bad = np.flatnonzero(~np.isfinite(sample.state))

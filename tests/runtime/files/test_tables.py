@@ -73,6 +73,7 @@ def test_semicolons_with_missing_values_and_large_integers(tmp_path):
         ("when,x\n2024-01-02 00:00:01.5,2\n", "write dates and times in seconds"),
         ("x;what;y\n1,5;grasp;2\n", "column 'what': 'grasp' is no number: remove .* by semicolons"),
         ("x,y\n1,2\n3;4,5\n", "line 3, column 'x': '3;4' is no number: .*by commas here"),
+        ("# x,y,z\n1,5,2,3\n3,7,4,6\n", "'x,y,z' names 3 columns, and rows have 4 .*semicolons"),
         ("x\ty\n1\t2\n3\n", r"rows of different length \(1 cells, separated by tabs"),
     ],
 )  # fmt: skip
@@ -87,3 +88,12 @@ def test_what_can_be_read_in_two_ways_or_in_none(tmp_path, text, message):
 def test_integers_that_a_comma_separates_stay(tmp_path):
     (tmp_path / "a.csv").write_text("1,5\n2,5\n10,0\n")
     np.testing.assert_array_equal(load_samples(tmp_path / "a.csv")[0], [[1, 5], [2, 5], [10, 0]])
+
+
+def test_labels_beside_decimal_commas(tmp_path):
+    """Commas cut these rows into as many cells as tabs do; fewer of them are numbers."""
+    path = tmp_path / "a.csv"
+    path.write_text("# x\tepisode\ty\n" + "1,5\tdemo_0\t2,25\n" * 3 + "0,5\tdemo_1\t3,75\n" * 3)
+    found = load_trajectories(path)
+    assert found.names == ("x", "y") and found.episodes == ("demo_0", "demo_1")
+    np.testing.assert_array_equal(found.states, [[1.5, 2.25]] * 3 + [[0.5, 3.75]] * 3)

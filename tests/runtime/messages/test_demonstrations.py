@@ -14,7 +14,7 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 
 from infoatlas_rt import InputError, discover_keystates
 from infoatlas_rt.cli import main
-from infoatlas_rt.messages.bags import bags_in
+from infoatlas_rt.messages.bags import Bag, bags_in
 from infoatlas_rt.messages.demonstrations import load_demonstrations
 
 ROOT = Path(__file__).parents[3]
@@ -212,6 +212,41 @@ def test_a_message_that_cannot_be_used_is_named(tmp_path, message, why):
     write_joints(tmp_path / "b", [*usual, message])
     with pytest.raises(InputError, match=f"/b: message 5 on /joint_states cannot be used.*{why}"):
         load_demonstrations(tmp_path, "/joint_states")
+
+
+@pytest.mark.parametrize("joints", ["fg", "fgh"])  # as many as the arm has, or more
+def test_an_arm_that_takes_over_from_its_gripper_is_refused(tmp_path, joints):
+    """A stream starts anew there; a trajectory would be of both."""
+    usual = [(joints, [*range(len(joints))], [0] * len(joints)) for _ in range(5)]
+    arm = [("pq", [step, 1], [0, 0]) for step in range(30)]
+    for name in "ab":
+        write_joints(tmp_path / name, usual + arm)
+    with pytest.raises(
+        InputError, match=r"/a: from message \d+ on, .* other coordinates .*position\[p\].*--joints"
+    ):
+        load_demonstrations(tmp_path, "/joint_states")
+    found = load_demonstrations(tmp_path, "/joint_states", joints=("p", "q"))
+    assert found.lengths.tolist() == [30, 30]
+
+
+def test_a_bag_without_its_metadata_is_not_left_out(tmp_path):
+    for name in "abc":
+        write_array(tmp_path / name, [1.0, 2.0], [0.0, 0.25, 0.5])
+    (tmp_path / "b" / "metadata.yaml").unlink()
+    with pytest.raises(InputError, match=r"/b has no metadata.yaml: .*reindex"):
+        load_demonstrations(tmp_path, "/array")
+    with pytest.raises(InputError, match=r"/a is no folder of two or more bags"):
+        load_demonstrations(tmp_path / "a", "/array")
+
+
+def test_an_error_is_one_line(tmp_path):
+    """That of YAML has several."""
+    write_array(tmp_path / "a", [1.0, 2.0])
+    path = tmp_path / "a" / "metadata.yaml"
+    path.write_text(path.read_text().replace("path: ", 'path: "'))
+    with pytest.raises(InputError, match=r"cannot be read as a bag .*YAML") as error:
+        Bag(tmp_path / "a")
+    assert "\n" not in str(error.value)
 
 
 def test_each_error_names_its_bag(tmp_path):
