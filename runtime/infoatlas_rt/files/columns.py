@@ -155,7 +155,7 @@ def _starts(table: Table, chosen: str | None) -> tuple[str | None, bool, Int]:
     column, labels = names[0], table.labels[names[0]]
     rows = _changes(labels)
     many = 2 * len(rows) > len(labels)
-    if chosen is not None and many and (values := _numbers(labels)) is not None:
+    if chosen is not None and many and (values := _numbers(labels)) is not None and _runs(values):
         return column, False, np.r_[whole, _restarts(values, whole)]
     others = (
         "pass another column as episode_column (--episode-column), or 'none' if all rows are of one"
@@ -193,6 +193,16 @@ def _numbers(labels: list[str]) -> Float | None:
         return np.array(labels, np.float64)
     except ValueError:
         return None
+
+
+def _runs(values: Float) -> bool:
+    """Whether numbers are those of a counter or a time, not labels of rows in any order."""
+    steps = np.diff(values)
+    up = steps[steps > 0]
+    if SHORTEST * np.count_nonzero(steps < 0) <= len(up):
+        return True
+    anew = bool((values[1:][steps < 0] == values[0]).all())
+    return len(up) > 0 and np.ptp(up) == 0 and anew and bool(steps.all())
 
 
 def _running(table: Table, starts: Int) -> Iterator[_Running]:

@@ -193,6 +193,8 @@ class _Reader:
             self._width = len(row)
             cells = [cell.strip() for cell in row]
             header = not self._blank and _is_header(cells)
+            if header and any(map(_may_be_number, cells)) and self._commented(comments):
+                header = False  # a row with a fault, below its names
             self._set_names(cells if header else self._commented(comments))
             if header:
                 return

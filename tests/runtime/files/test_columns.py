@@ -62,6 +62,17 @@ def test_the_column_can_be_chosen(tmp_path):
         load_trajectories(tmp_path / "a.npy", episode_column="ep")
 
 
+def test_chosen_labels_in_any_order_are_no_counter(tmp_path):
+    """Each step back would begin a demonstration anew."""
+    mixed = np.random.default_rng(0).permutation(np.repeat([0, 1, 2, 3], 15))
+    path = write(tmp_path / "a.csv", who=mixed, x=X, y=Y)
+    with pytest.raises(InputError, match=r"'who': rows of an episode are not together"):
+        load_trajectories(path, episode_column="who")
+    counter = np.tile([5, 6], 30)  # of the shortest demonstrations
+    path = write(tmp_path / "b.csv", who=counter, x=X, y=Y)
+    assert load_trajectories(path, episode_column="who").lengths.tolist() == [2] * 30
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [

@@ -26,6 +26,7 @@ XY = np.array([[1.5, -0.25], [2.0, 1e-3], [-0.346, 12.0]])
         ("%x,field.y\n1.5,-0.25\n2,0.001\n-0.346,12\n", ("x", "field.y")),
         ("# made by hand; x is \"free\n# \n\n1.5;-0.25\n2;0.001\n-0.346;12\n", ()),
         ("sep=;\nx;y\n1,5;-0,25\n2;0,001\n-0,346;12\n", ("x", "y")),
+        ("# in metres\nx y\n1.5 -0.25\n2 0.001\n-0.346 12\n", ("x", "y")),
         ("# in metres\nx;y\n1.5;-0.25\n2;0.001\n-0.346;12\n", ("x", "y")),
     ],
 )  # fmt: skip
@@ -74,6 +75,7 @@ def test_semicolons_with_missing_values_and_large_integers(tmp_path):
         ("x;what;y\n1,5;grasp;2\n", "column 'what': 'grasp' is no number: remove .* by semicolons"),
         ("x,y\n1,2\n3;4,5\n", "line 3, column 'x': '3;4' is no number: .*by commas here"),
         ("# x,y,z\n1,5,2,3\n3,7,4,6\n", "'x,y,z' names 3 columns, and rows have 4 .*semicolons"),
+        ("# x y\n12:30:01 0\n1 2\n", "line 2, column 'x': '12:30:01' is no number: write dates"),
         ("x\ty\n1\t2\n3\n", r"rows of different length \(1 cells, separated by tabs"),
     ],
 )  # fmt: skip
