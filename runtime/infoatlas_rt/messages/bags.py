@@ -283,6 +283,6 @@ def bags_in(path: str | os.PathLike[str]) -> list[Path]:
         for entry in folder.iterdir()
         if entry.suffix in SUFFIXES
         or (entry / "metadata.yaml").is_file()
-        or any(inside.suffix in SUFFIXES for inside in entry.glob("*"))
+        or any({*inside.suffixes} & {*SUFFIXES} for inside in entry.glob("*"))  # or .db3.zstd
     )
     return found if len(found) > 1 else []

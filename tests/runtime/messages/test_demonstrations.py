@@ -229,10 +229,12 @@ def test_an_arm_that_takes_over_from_its_gripper_is_refused(tmp_path, joints):
     assert found.lengths.tolist() == [30, 30]
 
 
-def test_a_bag_without_its_metadata_is_not_left_out(tmp_path):
+@pytest.mark.parametrize("end", ["", ".zstd"])
+def test_a_bag_without_its_metadata_is_not_left_out(tmp_path, end):
     for name in "abc":
         write_array(tmp_path / name, [1.0, 2.0], [0.0, 0.25, 0.5])
     (tmp_path / "b" / "metadata.yaml").unlink()
+    (tmp_path / "b" / "b.mcap").rename(tmp_path / "b" / f"b.mcap{end}")
     with pytest.raises(InputError, match=r"/b has no metadata.yaml: .*reindex"):
         load_demonstrations(tmp_path, "/array")
     with pytest.raises(InputError, match=r"/a is no folder of two or more bags"):
