@@ -56,7 +56,7 @@ class InfoAtlasNode(LifecycleNode):
         super().__init__("infoatlas", **options)
         self._maker: Maker | None = None
         self._worker: Worker | None = None
-        self._told: set[int] = set()  # topics of which another body was said
+        self._named: set[int] = set()  # topics whose other bodies were named
         self._inputs: list[Any] = []
         self._outputs: dict[str, Any] = {}  # publishers by topic
         self._counts: dict[str, int] = {}  # fates of messages, when last active
@@ -95,7 +95,7 @@ class InfoAtlasNode(LifecycleNode):
             settings.check(maker.estimator)
             for extractor in maker.extractors:
                 extractor.forget()  # the next messages may be another robot's
-            self._told.clear()
+            self._named.clear()
             self._worker = Worker(
                 maker, partial(parameters.read, self), self._publish, self._health, self._warn
             )
@@ -239,8 +239,8 @@ class InfoAtlasNode(LifecycleNode):
             self._health.fail(f"{type(error).__name__}: {error}")
             return
         news = sample.notice
-        if sample.skip == "other bodies" and side not in self._told:  # nobody chose between them
-            self._told.add(side)
+        if sample.skip == "other bodies" and side not in self._named:  # nobody chose between them
+            self._named.add(side)
             news = sample.fault
         if news:
             self._warn(news)

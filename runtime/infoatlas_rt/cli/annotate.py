@@ -17,7 +17,7 @@ from .discovery import add_discovery, check_discovery, discover, listed
 from .loading import DEMONSTRATIONS, add_loading, load_data
 
 if TYPE_CHECKING:
-    from ..files.annotations import Annotations
+    from ..files.annotations.annotations import Annotations
     from ..inputs.trajectories import Trajectories
 
 HELP = "key states and sub-tasks, written into a copy of a data set"
@@ -94,7 +94,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Run the command."""
-    from ..files.annotation_tables import as_tree
+    from ..files.annotations.tables import as_tree
     from .annotate_text import print_annotations
 
     check_data(arguments.data, "annotate")
@@ -181,7 +181,7 @@ def annotate(
     arguments: Namespace, trajectories: Trajectories, tools: dict[str, Any], objects: dict[str, Any]
 ) -> Annotations:
     """Key states and sub-tasks of the data."""
-    from ..files.annotations import Annotations
+    from ..files.annotations.annotations import Annotations
 
     estimator = make_estimator(arguments)
     with progress("annotations") as advance:
@@ -202,7 +202,7 @@ def annotate(
 
 def write(annotations: Annotations, arguments: Namespace, name: str) -> tuple[str, list[str]]:
     """Write annotations as the options ask for; where, and what has no place there."""
-    from ..files.replacing import replacing
+    from ..files.annotations.replacing import replacing
 
     writer = writers()[name]
     if FORMATS[name].quality:
@@ -268,8 +268,8 @@ def parse_bodies(option: str, texts: list[str], trajectories: Trajectories) -> d
 
 def known_bodies(data: str, trajectories: Trajectories) -> tuple[dict[str, Any], dict[str, Any]]:
     """Tools and objects whose poses were read of a file of MimicGen or Isaac Lab; else empty."""
+    from ..files.hdf5.robomimic import EEF_POSE, pose_names
     from ..files.kinds import kind_of
-    from ..files.robomimic import EEF_POSE, pose_names
     from ..keystates.subtasks.poses import Pose
 
     if kind_of(data) not in HDF5:

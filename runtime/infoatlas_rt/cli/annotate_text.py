@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from ..files.annotations import Annotations
-from ..files.quality_flags import RESTING, quality_table
+from ..files.annotations.annotations import Annotations
+from ..files.annotations.quality_flags import RESTING, quality_table
 from .console import table
 
 

@@ -60,26 +60,26 @@ DEFAULT = {
 
 def writers() -> dict[str, Callable[..., tuple[str, ...]]]:
     """The function that writes each format."""
-    from ..files import (
-        annotation_tables,
+    from ..files.annotations import (
         foxglove,
-        lerobot_annotations,
-        maniskill_annotations,
+        lerobot,
+        maniskill,
         mimicgen,
         rerun,
         subtask_configs,
+        tables,
     )
 
     return {
-        "lerobot": lerobot_annotations.write_lerobot,
+        "lerobot": lerobot.write_lerobot,
         "mimicgen": mimicgen.write_mimicgen,
         "isaaclab": mimicgen.write_isaaclab,
-        "maniskill": maniskill_annotations.write_maniskill,
+        "maniskill": maniskill.write_maniskill,
         "mimicgen-config": subtask_configs.write_mimicgen_config,
         "isaaclab-config": subtask_configs.write_isaaclab_config,
         "autodata": subtask_configs.write_autodata,
         "rerun": rerun.write_rerun,
         "mcap": foxglove.write_foxglove,
-        "csv": annotation_tables.write_csv,
-        "json": annotation_tables.write_json,
+        "csv": tables.write_csv,
+        "json": tables.write_json,
     }

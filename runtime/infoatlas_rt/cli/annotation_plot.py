@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..files.annotations import Annotations
+from ..files.annotations.annotations import Annotations
 from ..keystates.result import trajectories
 from .drawing import INK, QUIET, draw_heading, new_figure, style_axes
 from .keystate_plots import COLOURS

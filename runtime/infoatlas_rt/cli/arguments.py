@@ -152,7 +152,7 @@ def check_data(data: str, command: str) -> None:
     """
     from ..files.formats import known_way
     from ..files.kinds import TABLE, kind_of
-    from ..files.lerobot import is_lerobot
+    from ..files.lerobot.reader import is_lerobot
     from ..messages.bags import SUFFIXES, bags_in, is_bag
 
     path = Path(data)

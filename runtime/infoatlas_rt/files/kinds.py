@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .demo_arrays import SHOWN
 from .formats import known_way
-from .hdf5 import SUFFIXES, files_in, first_names, opened, shown_name
-from .lerobot import is_lerobot
-from .maniskill import maniskill_episodes
-from .minari import minari_episodes, minari_file
-from .robomimic import demo_names
+from .hdf5.demonstrations import SHOWN
+from .hdf5.maniskill import maniskill_episodes
+from .hdf5.minari import minari_episodes, minari_file
+from .hdf5.opening import SUFFIXES, files_in, first_names, opened, shown_name
+from .hdf5.robomimic import demo_names
+from .lerobot.reader import is_lerobot
 
 LEROBOT, ROBOMIMIC, ISAACLAB = "LeRobot", "robomimic", "Isaac Lab"
 MANISKILL, ALOHA, D4RL, MINARI, TABLE = "ManiSkill", "ALOHA", "D4RL", "Minari", "table"

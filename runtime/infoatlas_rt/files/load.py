@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.trajectories import Trajectories
-from .aloha import read_aloha
-from .columns import as_demonstrations, as_sample, label_columns
-from .d4rl import read_d4rl
 from .formats import KNOWN, known_way, way_out
+from .hdf5.aloha import read_aloha
+from .hdf5.d4rl import read_d4rl
+from .hdf5.maniskill import read_maniskill
+from .hdf5.minari import read_minari
+from .hdf5.robomimic import read_robomimic
 from .kinds import ALOHA, D4RL, ISAACLAB, LEROBOT, MANISKILL, MINARI, ROBOMIMIC, TABLE, kind_of
-from .lerobot import read_lerobot
-from .maniskill import read_maniskill
-from .minari import read_minari
+from .lerobot.reader import read_lerobot
 from .numbers import read_numpy
-from .parquet import SUFFIXES as PARQUET, read_parquet_table
-from .robomimic import read_robomimic
-from .tables import SUFFIXES as TEXT, Table, read_csv
+from .tables.columns import as_demonstrations, as_sample, label_columns
+from .tables.parquet import SUFFIXES as PARQUET, read_parquet_table
+from .tables.text import SUFFIXES as TEXT, Table, read_csv
 
 
 def load_trajectories(
@@ -45,14 +45,17 @@ def load_trajectories(
     ----------
     path : path
         .npz: `states` [sum, d] and `lengths` [N] (one trajectory without them), optional `names`
-        [d] and `rate`, samples per second (Hz). .npy: [n, d], one trajectory. .csv, .tsv, .txt,
-        .parquet: a table (`tables.py`, `parquet.py`), with a header or without. Columns such as
+        [d] and `rate`, samples per second (Hz). .npy: [n, d], one trajectory.
+
+        .csv, .tsv, .txt, .parquet: a table, with a header or without. Columns such as
         `episode_index`, `frame` and `time_s` separate trajectories, are left out, and give the rate
-        if steps of time are even (`columns.py`). .h5 or .hdf5, whose
-        content decides: what ManiSkill's `RecordEpisode` writes (`maniskill.py`), a file of
-        robomimic, MimicGen, Isaac Lab or robosuite (`robomimic.py`), of ALOHA (`aloha.py`), D4RL
-        (`d4rl.py`) or Minari (`minari.py`). A folder: a LeRobot data set (`lerobot.py`), a Minari
-        data set, or files of ALOHA, an episode each.
+        if steps of time are even (`tables/`).
+
+        .h5, .hdf5: what robomimic, MimicGen, Isaac Lab, robosuite, ManiSkill, ALOHA, D4RL or
+        Minari write; the content decides which it is (`hdf5/`).
+
+        A folder: a LeRobot data set (`lerobot/`), a Minari data set, or files of ALOHA, an episode
+        each.
     features : sequence of str, optional
         Of a LeRobot data set: features of numbers, side by side, as in ["observation.state",
         "action"]; `observation.state` unless given. Of an HDF5 file: names of arrays, as

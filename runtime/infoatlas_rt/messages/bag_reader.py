@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..files.bag_files import BagFiles
-from ..files.bag_storages import Channel
+from ..files.bags.bag_files import BagFiles
+from ..files.bags.storages import Channel
 from .schema import Schema
 
 IDL_RULE = "=" * 80 + "\n"  # before each definition, in MCAP

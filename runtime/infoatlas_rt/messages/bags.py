@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from ..errors import InputError
-from ..files.bag_files import copy_intact
+from ..files.bags.bag_files import copy_intact
 from ..files.numbers import check_regular
 from .bag_reader import BagReader
 from .fields import Extractor

@@ -55,9 +55,9 @@ class Bodies:
         if self.watch is not None:
             self.watch.forget()
 
-    def told(self) -> str:
+    def shown(self) -> str:
         """The identity of the states, as far as it was not asked for."""
-        return "" if self.watch is None else self.watch.told()
+        return "" if self.watch is None else self.watch.shown()
 
     def check_choice(self, message: Any) -> None:
         """Raise PassedOver if a message is of another body than the one that is asked for."""
@@ -140,7 +140,7 @@ class Watch:
                 texts.append(place.write({**place.wanted, **told}))
         return " and ".join(texts)
 
-    def told(self) -> str:
+    def shown(self) -> str:
         """The identity that states are of, complete."""
         texts = []
         for i, place in enumerate(self.places):

@@ -100,7 +100,7 @@ class Extractor:
 
         Joints with names are the same joints whatever frame a driver puts into its header.
         """
-        return "" if self._has_names else self._bodies.told()
+        return "" if self._has_names else self._bodies.shown()
 
     def _check_joints(self) -> None:
         wanted = ", ".join(self.joints)

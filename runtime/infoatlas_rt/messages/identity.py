@@ -199,9 +199,9 @@ class Place:
     def listing(self, bodies: Counter[tuple[Any, ...]]) -> str:
         """How to name each body, and in how many messages it is."""
         keys = (self.names, *self.keys) if self.names else self.keys
-        told = telling(keys, bodies)
+        own = telling(keys, bodies)
         asked = [keys.index(key) for key in self.wanted if key in keys]
-        shown = list(dict.fromkeys([*asked, *told]))
+        shown = list(dict.fromkeys([*asked, *own]))
         texts: Counter[str] = Counter()
         for body, count in bodies.items():
             texts[self.write({keys[i]: body[i] for i in shown})] += count

@@ -1,0 +1,1 @@
+"""Writers of key states and sub-tasks."""

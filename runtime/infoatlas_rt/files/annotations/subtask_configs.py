@@ -1,0 +1,253 @@
+"""Reference objects of sub-tasks as the task configurations of data generation.
+
+MimicGen reads JSON, Isaac Lab Mimic has the fields of `SubTaskConfig` in Python, and AutoData (0.1)
+reads YAML. The signals that they name are in the HDF5 file (`mimicgen.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ...errors import InputError
+from ...keystates.subtasks import WORLD, Subtask
+from ..hdf5.robomimic import OBJECT_POSES, datagen_info, opened_demos
+from ..kinds import ISAACLAB, ROBOMIMIC, kind_of
+from .annotations import Annotations
+from .mimicgen import MASK, eef_names, incomplete, signal_names
+
+# Of the configurations that these programs ship for stacking cubes.
+NEAREST = ("nearest_neighbor_object", {"nn_k": 3})
+ANY: tuple[str, dict[str, Any]] = ("random", {})  # the one strategy without a reference object
+NOISE, INTERPOLATION = 0.03, 5
+
+
+def write_mimicgen_config(
+    annotations: Annotations,
+    path: Path,
+    out: Path,
+    *,
+    offsets: tuple[int, int] = (0, 0),
+    objects: Mapping[str, str] | None = None,
+) -> tuple[str, ...]:
+    """Write the part of a MimicGen configuration that is about sub-tasks, as JSON.
+
+    Merge it into a configuration of the task: `task.task_spec` has the sub-tasks with `object_ref`,
+    `experiment.source.filter_key` the list of complete demonstrations.
+
+    Parameters
+    ----------
+    annotations : Annotations
+    path : path
+        The HDF5 file, which knows the names of objects and end effectors; or another data set.
+    out : path
+        A .json file.
+    offsets : (int, int)
+        Steps, the least and the most, that MimicGen moves the end of a part by at each attempt.
+    objects : dict of str to str, optional
+        Name in the file by reference object, where they differ; "" for no reference.
+
+    Returns
+    -------
+    tuple of str
+        Empty.
+
+    Raises
+    ------
+    InputError
+        A reference object is not in the file; offsets empty a part; or the file cannot be read.
+    """
+    fields, _ = _fields(annotations, path, offsets, objects)
+    spec = {}
+    for number, own in enumerate(next(iter(fields.values())), start=1):
+        last = own["subtask_term_signal"] is None
+        spec[f"subtask_{number}"] = {
+            **own,
+            "subtask_term_offset_range": None if last else own["subtask_term_offset_range"],
+            "selection_strategy_kwargs": own["selection_strategy_kwargs"] or None,
+        }
+    source = {"dataset_path": str(path), "filter_key": MASK}
+    generation = {"select_src_per_subtask": True}
+    config = {
+        "experiment": {"source": source, "generation": generation},
+        "task": {"task_spec": spec},
+    }
+    return _write(out, json.dumps(config, indent=4))
+
+
+def write_isaaclab_config(
+    annotations: Annotations,
+    path: Path,
+    out: Path,
+    *,
+    offsets: tuple[int, int] = (0, 0),
+    objects: Mapping[str, str] | None = None,
+    skillgen: bool = False,
+) -> tuple[str, ...]:
+    """Write the fields of `SubTaskConfig` of each part, by end effector, as JSON.
+
+    In an environment: `self.subtask_configs = {eef: [SubTaskConfig(**part) for part in parts] for
+    eef, parts in json.load(file)["subtask_configs"].items()}`.
+
+    Parameters
+    ----------
+    annotations, path, out, offsets, objects
+        As in `write_mimicgen_config`.
+    skillgen : bool
+        Name the signal of the last part too, whose start SkillGen reads.
+
+    Returns
+    -------
+    tuple of str
+        Empty.
+
+    Raises
+    ------
+    InputError
+        As `write_mimicgen_config`; or a tool is no end effector of the file.
+    """
+    fields, names = _fields(annotations, path, offsets, objects, skillgen)
+    for eef, parts in fields.items():
+        for own, name, after in zip(parts, names[eef], [*names[eef][1:], ""], strict=True):
+            own.update(description=name, next_subtask_description=after)
+    return _write(out, json.dumps({"subtask_configs": fields}, indent=4))
+
+
+def write_autodata(
+    annotations: Annotations,
+    path: Path,
+    out: Path,
+    *,
+    offsets: tuple[int, int] = (0, 0),
+    objects: Mapping[str, str] | None = None,
+    skillgen: bool = False,
+) -> tuple[str, ...]:
+    """Write a task descriptor of AutoData (0.1), YAML.
+
+    Parameters
+    ----------
+    annotations, path, out, offsets, objects, skillgen
+        As in `write_isaaclab_config`. The algorithm is "mimicgen", "dexmimicgen" with several end
+        effectors, or "skillgen".
+
+    Returns
+    -------
+    tuple of str
+        Empty.
+
+    Raises
+    ------
+    InputError
+        As `write_isaaclab_config`.
+    """
+    fields, names = _fields(annotations, path, offsets, objects, skillgen)
+    algorithm = "skillgen" if skillgen else "mimicgen" if len(fields) == 1 else "dexmimicgen"
+    # A text in JSON is one in YAML: this takes no package.
+    lines = [f"name: {json.dumps(path.stem)}", f"algo: {algorithm}", "subtasks:"]
+    for eef, parts in fields.items():
+        lines.append(f"  {json.dumps(eef)}:")
+        for own, name in zip(parts, names[eef], strict=True):
+            signal = own["subtask_term_signal"] or ""
+            row = {"object_ref": own["object_ref"] or "", "description": name}
+            if skillgen:
+                row["subtask_start_signal"] = signal
+            row["subtask_term_signal"] = signal
+            row.update({key: value for key, value in own.items() if key not in row})
+            row["subtask_term_offset_range"] = list(own["subtask_term_offset_range"])
+            texts = [f"{key}: {json.dumps(value)}" for key, value in row.items()]
+            lines += [f"    - {texts[0]}", *(f"      {text}" for text in texts[1:])]
+    lines += ["generation_policy:", "  select_src_per_subtask: true"]
+    return _write(out, "\n".join(lines))
+
+
+def _fields(
+    annotations: Annotations,
+    path: Path,
+    offsets: tuple[int, int],
+    objects: Mapping[str, str] | None,
+    skillgen: bool = False,
+) -> tuple[dict[str, list[dict[str, Any]]], dict[str, list[str]]]:
+    """Fields that the three programs share, and names of the parts, by end effector."""
+    subtasks = annotations.subtasks
+    eefs = {tool: tool for tool in subtasks.tools}
+    known: list[str] = []
+    if path.exists() and kind_of(path) in (
+        ROBOMIMIC,
+        ISAACLAB,
+    ):  # else the configuration is for a file that is still to be recorded
+        with opened_demos(path) as file:
+            demo = file["data"].get(annotations.episodes[0])
+            info = None if demo is None else datagen_info(demo)
+            eefs = eef_names(subtasks, path, info)
+            if info is not None:
+                known = [name for group in OBJECT_POSES for name in info.get(group, ())]
+    _check_offsets(annotations, offsets)
+    fields: dict[str, list[dict[str, Any]]] = {}
+    names: dict[str, list[str]] = {}
+    signals = signal_names(subtasks)
+    for tool in subtasks.tools:
+        indices = subtasks.indices(tool)
+        for which in indices:
+            part, last = subtasks.parts[which], which == indices[-1]
+            reference = _reference(part, path, known, objects or {})
+            strategy, kwargs = ANY if reference is None else NEAREST
+            fields.setdefault(eefs[tool], []).append(
+                {
+                    "object_ref": reference,
+                    "subtask_term_signal": None if last and not skillgen else signals[which],
+                    "subtask_term_offset_range": (0, 0) if last else tuple(offsets),
+                    "selection_strategy": strategy,
+                    "selection_strategy_kwargs": dict(kwargs),
+                    "action_noise": NOISE,
+                    "num_interpolation_steps": INTERPOLATION,
+                    "num_fixed_steps": 0,
+                    "apply_noise_during_interpolation": False,
+                }
+            )
+            names.setdefault(eefs[tool], []).append(subtasks.names[which])
+    return fields, names
+
+
+def _reference(
+    part: Subtask, path: Path, known: list[str], objects: Mapping[str, str]
+) -> str | None:
+    """Name in the file of a part's reference object; None without one.
+
+    Raises
+    ------
+    InputError
+        The file has poses of objects, and none of this name.
+    """
+    name = "" if part.reference == WORLD else objects.get(part.reference, part.reference)
+    if name and known and name not in known:
+        raise InputError(
+            f"{path} has poses of {', '.join(known)} and none of {name!r}, a reference object: "
+            f"pass its name there, as objects={{{name!r}: {known[0]!r}}}, or call it so"
+        )
+    return name or None
+
+
+def _check_offsets(annotations: Annotations, offsets: tuple[int, int]) -> None:
+    """Refuse offsets that can empty a part, as the programs do."""
+    low, high = offsets
+    if low > high:
+        raise InputError(f"offsets are {offsets}: pass the least first, as (5, 10)")
+    missing = incomplete(annotations)
+    for tool in annotations.subtasks.tools:
+        parts = annotations.subtasks.of(tool)
+        for k in range(1, len(parts)):
+            for i, demo in enumerate(annotations.episodes):
+                end = int(parts[k].end[i]) + (low if k < len(parts) - 1 else 0)
+                if demo not in missing and int(parts[k - 1].end[i]) + high >= end:
+                    steps = int(parts[k].end[i] - parts[k].start[i])
+                    raise InputError(
+                        f"offsets are {offsets}, and part {k + 1} of {tool} has {steps} steps in "
+                        f"{demo}: pass offsets that cannot empty it"
+                    )
+
+
+def _write(out: Path, text: str) -> tuple[str, ...]:
+    out.write_text(f"{text}\n", encoding="utf-8")
+    return ()

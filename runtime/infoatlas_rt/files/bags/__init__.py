@@ -1,0 +1,1 @@
+"""Files of ROS bags."""

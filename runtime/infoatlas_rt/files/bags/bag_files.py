@@ -1,0 +1,200 @@
+"""The files of a ROS bag, read as one: channels, and messages as they were sent.
+
+Messages are not decoded here, so a channel that cannot be decoded does not matter: `messages`
+decodes them.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+import struct
+from collections import Counter
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, closing
+from operator import itemgetter
+from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ...errors import InputError
+from ..numbers import check_regular
+from .storages import HEAD, MAGIC, BagFile, Channel, Received, open_file
+
+_DATA = range(0x03, 0x0E)  # opcodes: schemas, channels, messages, chunks and what goes with them
+_BLOCK = 1 << 20
+# A footer without a summary: readers then go through the file.
+_END = b"\x02" + struct.pack("<QQQI", 20, 0, 0, 0) + MAGIC
+
+
+class BagFiles:
+    """A bag, open for reading.
+
+    Parameters
+    ----------
+    source : Path
+        A folder with metadata.yaml, or a .mcap, .db3 or .bag file.
+
+    Attributes
+    ----------
+    channels : list of Channel
+        Of all files, one after the other.
+    missing : dict of int
+        By topic: how many messages more than the files hold there are by metadata.yaml.
+
+    Raises
+    ------
+    InputError
+        A package or a file is missing, or files are of another kind.
+    Exception
+        Of many kinds, from the readers: the bag is damaged.
+    """
+
+    def __init__(self, source: Path) -> None:
+        self.channels: list[Channel] = []
+        self.missing: dict[str, int] = {}
+        self._packed = False
+        with ExitStack() as stack:
+            paths = [source]
+            topics: list[dict[str, Any]] = []
+            if source.is_dir():
+                paths, topics = self._read_metadata(source, stack)
+            self._files = [stack.enter_context(closing(open_file(path))) for path in paths]
+            for file in self._files:
+                self.channels += file.channels.values()
+            self._compare(topics)
+            self._stack = stack.pop_all()
+
+    def close(self) -> None:
+        """Close the files."""
+        self._stack.close()
+
+    def _read_metadata(
+        self, folder: Path, stack: ExitStack
+    ) -> tuple[list[Path], list[dict[str, Any]]]:
+        """Files of a folder, unpacked, and the topics that they should have."""
+        try:
+            from ruamel.yaml import YAML
+        except ImportError as error:
+            raise InputError(
+                f"{folder} needs ruamel.yaml: pip install 'infoatlas-rt[bags]'"
+            ) from error
+        text = (folder / "metadata.yaml").read_text("utf-8")
+        stated = YAML(typ="safe").load(text)["rosbag2_bagfile_information"]
+        kind = stated.get("compression_format")
+        self._packed = str(stated.get("compression_mode")).lower() == "message"
+        if self._packed and kind != "zstd":
+            raise InputError(
+                f"{folder}: its messages are compressed by {kind}: convert it with "
+                "`ros2 bag convert`; zstd can be read"
+            )
+        paths = [folder / PurePath(name).name for name in stated["relative_file_paths"]]
+        for path in paths:
+            check_regular(path)
+        if any(path.suffix == ".zstd" for path in paths):
+            room = stack.enter_context(TemporaryDirectory(prefix="infoatlas-"))
+            paths = [_unpacked(p, Path(room)) if p.suffix == ".zstd" else p for p in paths]
+        return paths, stated["topics_with_message_count"]
+
+    def _compare(self, topics: list[dict[str, Any]]) -> None:
+        """Take over from the metadata what the files lack: topics, hashes of types, counts."""
+        digests, stated, held = {}, Counter[str](), Counter[str]()
+        for topic in topics:
+            own = topic["topic_metadata"]
+            name, kind = own["name"], own["type"]
+            digests[name, kind] = own.get("type_description_hash") or ""
+            stated[name] += topic["message_count"]
+            if not any(each.topic == name for each in self.channels):
+                self.channels.append(
+                    Channel(name, kind, own["serialization_format"], "", "", "", 0)
+                )
+        for i, channel in enumerate(self.channels):
+            held[channel.topic] += channel.messages
+            digest = channel.digest or digests.get((channel.topic, channel.type), "")
+            self.channels[i] = channel._replace(digest=digest)
+        self.missing = {
+            name: stated[name] - held[name] for name in stated if stated[name] != held[name]
+        }
+
+    def messages(self, chosen: Collection[int]) -> Iterator[Received]:
+        """Messages of some channels, in the order of their arrival.
+
+        Parameters
+        ----------
+        chosen : collection of int
+            Places in `channels`.
+
+        Yields
+        ------
+        Received
+        """
+        parts, start = [], 0
+        for file in self._files:
+            places = {number: start + i for i, number in enumerate(file.channels)}
+            start += len(places)
+            wanted = {number: place for number, place in places.items() if place in chosen}
+            if wanted:
+                parts.append(self._part(file, wanted))
+        yield from parts[0] if len(parts) == 1 else heapq.merge(*parts, key=itemgetter(0))
+
+    def _part(self, file: BagFile, wanted: dict[int, int]) -> Iterator[Received]:
+        unpack = None
+        if self._packed:
+            from zstandard import ZstdDecompressor
+
+            unpack = ZstdDecompressor().decompress
+        for time, number, data in file.messages(wanted.keys()):
+            yield time, wanted[number], data if unpack is None else unpack(data)
+
+
+def _unpacked(path: Path, room: Path) -> Path:
+    """The content of a compressed file, in a folder for it."""
+    from zstandard import ZstdDecompressor
+
+    target = room / path.stem
+    with path.open("rb") as file, target.open("wb") as out:
+        ZstdDecompressor().copy_stream(file, out)
+    return target
+
+
+def copy_intact(path: Path, target: Path) -> int:
+    """Copy the complete records at the start of an MCAP file, and end the copy with a footer.
+
+    A chunk is a record; messages within the chunk that was cut are left out.
+
+    Parameters
+    ----------
+    path : Path
+    target : Path
+        As large as the file at most.
+
+    Returns
+    -------
+    int
+        Bytes of the file that were left out; those of an index, which is not needed, too.
+
+    Raises
+    ------
+    InputError
+        No MCAP file, or no record in it is complete.
+    """
+    size = os.path.getsize(path)
+    with path.open("rb") as file:
+        intact = 0
+        if file.read(len(MAGIC)) == MAGIC:
+            while len(head := file.read(HEAD.size)) == HEAD.size:
+                opcode, length = HEAD.unpack(head)
+                if opcode not in _DATA and (intact or opcode != 0x01):
+                    break  # the end of the data, or no record
+                if file.tell() + length > size:
+                    break
+                intact = file.seek(length, os.SEEK_CUR)
+        if not intact:
+            raise InputError(f"{path} has no intact part: it is no MCAP file, or cut at its start")
+        file.seek(0)
+        with target.open("wb") as copy:
+            left = intact
+            while left:
+                left -= copy.write(file.read(min(left, _BLOCK)))
+            copy.write(_END)
+    return size - intact

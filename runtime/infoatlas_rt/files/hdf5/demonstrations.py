@@ -1,0 +1,318 @@
+"""Arrays of demonstrations in HDF5 files: chosen, checked, and put side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError
+from ...inputs.arrays import as_reals, merge
+from ...inputs.trajectories import Trajectories
+from ..numbers import LARGEST
+from .arrays import Source, unstored
+from .poses import POSE, pose_columns
+
+WIDEST = 256  # columns of an observation: more are features of images, or an image itself
+SHOWN = 30  # arrays that an error lists
+FLOATS, NUMBERS = "f", "iuf"  # kinds of dtypes
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A demonstration.
+
+    Attributes
+    ----------
+    name : str
+    arrays : dict of Source
+        All arrays by the names that `features` has for them.
+    default : tuple of str
+        Names of those that are read without `features`, as far as they are numbers.
+    length : int, optional
+        Rows that the arrays have to have; those of the first one that is read unless given.
+    poses : frozenset of str
+        Names of arrays [T, 4, 4] that are poses.
+    """
+
+    name: str
+    arrays: dict[str, Source]
+    default: tuple[str, ...]
+    length: int | None = None
+    poses: frozenset[str] = frozenset()
+
+
+class DemoReader:
+    """Demonstrations that are read one after another.
+
+    Parameters
+    ----------
+    path : path
+        Of the data set, for errors.
+    features : sequence of str, optional
+        Names of arrays to read; the default ones of the demonstrations unless given.
+    kinds : str
+        Kinds of dtypes (`FLOATS` or `NUMBERS`) that are read without `features`.
+    hint : str
+        Way out where there is nothing to read.
+
+    Raises
+    ------
+    InputError
+        Features are no list of names, or one is given twice.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        features: Sequence[str] | None,
+        kinds: str = NUMBERS,
+        hint: str = "choose arrays with features=[...]",
+    ) -> None:
+        if features is not None:
+            names = [] if isinstance(features, str) else list(features)
+            if not names or not all(isinstance(name, str) for name in names):
+                raise InputError(f"features is {features!r}: pass a list of names, as ['states']")
+            if len(set(names)) < len(names):
+                raise InputError(f"features are {names}: name each of them once")
+            features = names
+        self.path, self.kinds, self.hint = path, kinds, hint
+        self.keys: list[str] = [] if features is None else list(features)
+        self.chosen = features is not None
+        self.left_out: dict[str, str] = {}
+        self.episodes: list[str] = []
+        self.lengths: list[int] = []
+        self._parts: list[list[NDArray[Any]]] = []
+        self._first: Demo | None = None
+        self._shapes: dict[str, tuple[int, ...]] = {}
+        self._numbers = 0
+
+    def add(self, demo: Demo, path: Path | None = None) -> None:
+        """Read a demonstration, from a file of its own if its path is given.
+
+        Raises
+        ------
+        InputError
+            It has no such arrays, or others than the first one; they are no numbers, have
+            different lengths or missing values; or there are too many of them.
+        """
+        path = path or self.path
+        if self._first is None:
+            if not self.chosen:
+                self._choose(path, demo)
+            self._first = demo
+        self._compare(path, demo)
+        sources = {key: demo.arrays[key] for key in self.keys}
+        rows = demo.length
+        for key, (node, inside) in sources.items():
+            fault = _fault(node, f"{NUMBERS}b", None, key in demo.poses)
+            if fault:
+                raise InputError(
+                    f"{path}: {inside} of {demo.name} is {fault}: {self._without(key)}"
+                )
+            shape, before = node.shape[1:], self._shapes.setdefault(key, node.shape[1:])
+            if shape != before and demo.name != self._first.name:
+                raise InputError(
+                    f"{path}: {inside} of {demo.name} has rows of shape {shape}, and that of "
+                    f"{self._first.name} {before}: {self._without(key)}"
+                )
+            if rows is None:
+                rows = len(node)
+            if len(node) != rows:
+                other = "its steps are" if demo.length is not None else f"{self.keys[0]} has"
+                raise InputError(
+                    f"{path}: {inside} of {demo.name} is {node.dtype} of {node.shape}, and {other} "
+                    f"{rows}: {self._without(key)}"
+                )
+            self._numbers += node.size
+        if self._numbers > LARGEST:
+            raise InputError(
+                f"{path}: more than {LARGEST} numbers: read fewer features, or a part of the file"
+            )
+        if not rows:
+            self.left_out[demo.name] = "it has no steps"
+            return
+        self._parts.append(
+            [self._values(path, demo, key, source) for key, source in sources.items()]
+        )
+        self.episodes.append(demo.name)
+        self.lengths.append(rows)
+
+    def columns(self) -> tuple[NDArray[np.floating], list[str]]:
+        """States [sum(lengths), d] of all demonstrations, and names of the columns.
+
+        Raises
+        ------
+        InputError
+            There are no demonstrations with steps, or two columns of one name.
+        """
+        if not self._parts or self._first is None:
+            raise InputError(f"{self.path} has no demonstration with steps: record some")
+        states, names = [], list[str]()
+        for i, key in enumerate(self.keys):
+            values = np.concatenate([part[i] for part in self._parts])
+            if values.dtype.kind != "f" or values.dtype.itemsize > 8:
+                values = merge(as_reals(values, key))
+            names += _column_names(key, values.shape[1], self._pose_of(key))
+            states.append(values)
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise InputError(
+                f"{self.path}: two columns are called {twice[0]}: choose with features=[...]"
+            )
+        return np.concatenate(states, axis=1), names
+
+    @property
+    def notes(self) -> list[str]:
+        """What was left out, in sentences."""
+        return [f"Left out: {where} ({why})." for where, why in self.left_out.items()]
+
+    def trajectories(self, rate: float | None = None, notes: Sequence[str] = ()) -> Trajectories:
+        """All of them; `notes` go before those of what was left out.
+
+        Raises
+        ------
+        InputError
+            As `columns`.
+        """
+        states, names = self.columns()
+        return made(self, states, names, rate, notes)
+
+    def _pose_of(self, key: str) -> bool:
+        first = self._first
+        return first is not None and key in first.poses and self._shapes[key] == (4, 4)
+
+    def _choose(self, path: Path, demo: Demo) -> None:
+        """Names of the arrays that are read, by the first demonstration."""
+        for key in demo.default:
+            fault = self._default_fault(demo, key)
+            if fault is None:
+                self.keys.append(key)
+            else:
+                self.left_out[demo.arrays[key].path] = fault
+        if not self.keys:
+            kinds = "floats" if self.kinds == FLOATS else "numbers"
+            raise InputError(
+                f"{path}: {demo.name} has no observations that are {kinds} of one or two "
+                f"dimensions. It has {_listing(demo)}: {self.hint}"
+            )
+
+    def _default_fault(self, demo: Demo, key: str) -> str | None:
+        node = demo.arrays[key].node
+        if key in demo.poses:
+            return None  # and a refusal if it cannot be read
+        fault = _fault(node, self.kinds, WIDEST)
+        if fault is None and demo.length is not None and len(node) != demo.length:
+            return f"{len(node)} rows for {demo.length} samples"
+        return fault
+
+    def _compare(self, path: Path, demo: Demo) -> None:
+        """Refuse a demonstration that has other arrays than the first one."""
+        absent = [key for key in self.keys if key not in demo.arrays]
+        if self.chosen and absent:
+            raise InputError(
+                f"{path}: {demo.name} has no {', '.join(absent)} but {_listing(demo)}: pass some "
+                "of them"
+            )
+        double = [key for key in self.keys if f"/{key}" in demo.arrays]
+        if self.chosen and double:
+            paths = demo.arrays[double[0]].path, f"/{double[0]}"
+            raise InputError(
+                f"{path}: {demo.name} has two arrays {double[0]}: pass {' or '.join(paths)}"
+            )
+        first = self._first
+        if first is None or self.chosen:
+            return
+        known = {source.path for source in first.arrays.values()}
+        more = [
+            key
+            for key in demo.default
+            if key not in self.keys
+            and demo.arrays[key].path not in known
+            and self._default_fault(demo, key) is None
+        ]
+        if absent or more:
+            raise InputError(
+                f"{path}: {demo.name} and {first.name} do not both have "
+                f"{', '.join(absent + more)}: read what they share with features=[...] (--features)"
+            )
+
+    def _without(self, key: str) -> str:
+        if self.chosen:
+            return f"leave {key} out of the features, or record it again"
+        return "choose others with features=[...] (--features), or record it again"
+
+    def _values(self, path: Path, demo: Demo, key: str, source: Source) -> NDArray[Any]:
+        """Values [T, d] of an array."""
+        node, inside = source
+        where = f"{path}: {inside} of {demo.name}"
+        gone = unstored(node)
+        if gone:
+            raise InputError(f"{where} {gone}: {self._without(key)}")
+        values = np.asarray(node[()])
+        if not values.dtype.isnative:
+            values = values.astype(values.dtype.newbyteorder("="))
+        bad = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))
+        if len(bad):
+            raise InputError(
+                f"{where} is NaN or infinite at {len(bad)} of {len(values)} steps, the first of "
+                f"them {bad[0]}: fill the gaps, or {self._without(key)}"
+            )
+        if self._pose_of(key):
+            return pose_columns(np.asarray(values, np.float64))
+        return values.reshape(len(values), -1)
+
+
+def made(
+    reader: DemoReader,
+    states: NDArray[np.floating],
+    names: Sequence[str],
+    rate: float | None,
+    notes: Sequence[str],
+    lengths: NDArray[np.int64] | None = None,
+    episodes: Sequence[str] | None = None,
+) -> Trajectories:
+    """Trajectories of what was read; those of one file may be cut into `episodes`."""
+    try:
+        return Trajectories(
+            states,
+            np.array(reader.lengths) if lengths is None else lengths,
+            tuple(names),
+            rate,
+            tuple(reader.episodes if episodes is None else episodes),
+            (*notes, *reader.notes),
+        )
+    except InputError as error:
+        raise InputError(f"{reader.path}: {error}") from error
+
+
+def _listing(demo: Demo) -> str:
+    texts = [f"{name} {source.text}" for name, source in demo.arrays.items()]
+    more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
+    return ", ".join(texts[:SHOWN]) + more if texts else "no arrays"
+
+
+def _fault(node: Any, kinds: str, widest: int | None, pose: bool = False) -> str | None:
+    """Reason why an array cannot be columns, or None."""
+    if node.shape is None:
+        return "empty"
+    if node.dtype.kind not in kinds:
+        what = "text or lists" if node.dtype.kind == "O" else node.dtype
+        return f"{what}, no {'float' if kinds == FLOATS else 'number'}"
+    if pose:
+        return None if node.shape[1:] in ((4, 4), (7,)) else f"of shape {node.shape}, no [T, 4, 4]"
+    if node.ndim not in (1, 2):
+        return f"of shape {node.shape}" if widest is None else f"shape {node.shape}"
+    if node.ndim == 2 and not 0 < node.shape[1] <= (widest or LARGEST):
+        return f"shape {node.shape}"
+    return None
+
+
+def _column_names(key: str, width: int, pose: bool) -> list[str]:
+    if pose:
+        return [f"{key}.{axis}" for axis in POSE]
+    return [key] if width == 1 else [f"{key}.{i}" for i in range(width)]

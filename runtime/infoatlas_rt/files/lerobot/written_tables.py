@@ -1,0 +1,179 @@
+"""Tables of LeRobot data sets: columns that are added, names, statistics, links to videos."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .frames import require_pyarrow
+
+Int = NDArray[np.int64]
+Columns = dict[str, list[Int]]  # by name: of each demonstration [T]
+
+LANGUAGE = "language_persistent"
+LINKED = 1 << 20  # bytes: larger files are linked
+QUANTILES = {"q01": 0.01, "q10": 0.1, "q50": 0.5, "q90": 0.9, "q99": 0.99}
+FIELDS = ("role", "content", "style", "timestamp", "camera", "tool_calls")
+
+
+def link_or_copy(source: str, target: str) -> str:
+    """Link a video, an image or another large file; copy what is small or cannot be linked."""
+    real = os.path.realpath(source)
+    parts = Path(target).parts
+    if "meta" not in parts and (
+        {"videos", "images"} & set(parts) or os.path.getsize(real) > LINKED
+    ):
+        try:
+            os.link(real, target)
+            return target
+        except OSError:  # another disk, or one without links
+            pass
+    return str(shutil.copy2(real, target))
+
+
+def rewrite_frames(
+    file: Path,
+    target: Path,
+    places: tuple[Int, Int],
+    numbers: Columns,
+    language: list[Any] | None,
+) -> None:
+    """Copy a table of frames with new columns, one group of rows at a time.
+
+    Parameters
+    ----------
+    file, target : Path
+    places : [n] int64, [n] int64
+        Demonstration and step of each row.
+    numbers : dict of str to sequence of [T] int64
+        Columns, by demonstration.
+    language : sequence of list of dict, or None
+        Rows of `language_persistent` of each demonstration.
+    """
+    pyarrow, parquet = require_pyarrow(file)
+    rows, steps = places
+    lists = None if language is None else pyarrow.array(language, _language_type(pyarrow))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with parquet.ParquetFile(file) as opened:
+        writer, first = None, 0
+        try:
+            groups = range(opened.num_row_groups)
+            for table in map(opened.read_row_group, groups) if groups else [opened.read()]:
+                own = slice(first, first + len(table))
+                first += len(table)
+                for name, columns in numbers.items():
+                    values = np.zeros(len(table), np.int64)
+                    for i in np.unique(rows[own]).tolist():
+                        here = rows[own] == i
+                        values[here] = columns[i][steps[own][here]]
+                    table = _put(table, name, pyarrow.array(values))
+                described: dict[str, Any] = {
+                    name: {"dtype": "int64", "_type": "Value"} for name in numbers
+                }
+                if lists is not None:
+                    table = _put(table, LANGUAGE, lists.take(pyarrow.array(rows[own])))
+                    described[LANGUAGE] = _language_feature()
+                table = table.replace_schema_metadata(_described(table.schema.metadata, described))
+                if writer is None:
+                    writer = parquet.ParquetWriter(target, table.schema)
+                writer.write_table(table)
+        finally:
+            if writer is not None:
+                writer.close()
+
+
+def with_columns(
+    table: Any, about: dict[int, dict[str, Any]], stats: dict[int, dict[str, dict[str, Any]]]
+) -> Any:
+    """A table of episodes with new columns, and with statistics where it has some.
+
+    Episodes that are not in `about`, which are not on this machine, get nulls.
+    """
+    import pyarrow
+
+    episodes = [int(episode) for episode in table.column("episode_index").to_pylist()]
+    for name in next(iter(about.values())):
+        kind = pyarrow.array([values[name] for values in about.values()]).type
+        new = [about[episode][name] if episode in about else None for episode in episodes]
+        table = _put(table, name, pyarrow.array(new, kind))
+    own = [name for name in table.column_names if name.startswith("stats/frame_index/")]
+    first = next(iter(stats.values()))
+    for name in first if own else ():
+        for known in own:
+            key = known.rpartition("/")[2]
+            if key in first[name]:
+                values = [stats[e][name][key] if e in stats else None for e in episodes]
+                kind = table.schema.field(known).type
+                table = _put(table, f"stats/{name}/{key}", pyarrow.array(values).cast(kind))
+    metadata = dict(table.schema.metadata or {})
+    metadata.pop(b"huggingface", None)  # it would have to list the new columns; they have types
+    return table.replace_schema_metadata(metadata)
+
+
+def summary(values: Int) -> dict[str, list[float]]:
+    """Statistics of a column, as LeRobot has them."""
+    return {
+        "min": [int(values.min())],
+        "max": [int(values.max())],
+        "mean": [float(values.mean())],
+        "std": [float(values.std())],
+        "count": [len(values)],
+        **{name: [float(np.quantile(values, q))] for name, q in QUANTILES.items()},
+    }
+
+
+def names_table(labels: tuple[str, ...]) -> Any:
+    """Names of sub-tasks as pandas writes them, with the names as index."""
+    import pyarrow
+
+    table = pyarrow.table(
+        {"subtask_index": pyarrow.array(range(len(labels)), pyarrow.int64()), "subtask": labels}
+    )
+    column = {"field_name": "subtask_index", "name": "subtask_index", "pandas_type": "int64"}
+    index = {"field_name": "subtask", "name": "subtask", "pandas_type": "unicode"}
+    about = {
+        "index_columns": ["subtask"],
+        "column_indexes": [],
+        "columns": [
+            {**column, "numpy_type": "int64", "metadata": None},
+            {**index, "numpy_type": "object", "metadata": None},
+        ],
+        "creator": {"library": "pyarrow", "version": pyarrow.__version__},
+        "pandas_version": "2.0.0",
+    }
+    return table.replace_schema_metadata({"pandas": json.dumps(about)})
+
+
+def _put(table: Any, name: str, column: Any) -> Any:
+    """The table with a column, in the place of one of the same name if there is one."""
+    if name in table.column_names:
+        return table.set_column(table.column_names.index(name), name, column)
+    return table.append_column(name, column)
+
+
+def _language_type(pyarrow: Any) -> Any:
+    text, number = pyarrow.string(), pyarrow.float32()
+    kinds = (text, text, text, number, text, pyarrow.list_(text))
+    return pyarrow.list_(pyarrow.struct(list(zip(FIELDS, kinds, strict=True))))
+
+
+def _language_feature() -> list[Any]:
+    """`language_persistent` as Hugging Face's library describes it: a list of rows."""
+    text, time = ({"dtype": kind, "_type": "Value"} for kind in ("string", "float32"))
+    return [dict(zip(FIELDS, (text, text, text, time, text, [text]), strict=True))]
+
+
+def _described(metadata: dict[bytes, bytes] | None, new: dict[str, Any]) -> dict[bytes, bytes]:
+    """Metadata of a table, with the new columns where Hugging Face's library lists the columns."""
+    found = dict(metadata or {})
+    if b"huggingface" in found:
+        listed = json.loads(found[b"huggingface"])
+        listed.get("info", {}).get("features", {}).update(new)
+        found[b"huggingface"] = json.dumps(listed).encode()
+    return found

@@ -1,0 +1,1 @@
+"""Tables: text and .parquet."""

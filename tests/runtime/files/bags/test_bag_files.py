@@ -1,0 +1,234 @@
+"""Files of bags, by the writers of the formats; the messages are bytes that nobody decodes."""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+import sys
+import tracemalloc
+from random import Random
+
+import pytest
+from mcap.writer import CompressionType, IndexType, Writer
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.files.bags.bag_files import BagFiles, copy_intact
+from infoatlas_rt.messages.bags import Bag
+
+KIND, TEXT = "lab_msgs/msg/Value", b"uint64 x"
+
+
+def message(time):
+    return b"\x00\x01\x00\x00" + struct.pack("<Q", time)
+
+
+def write(path, times, *, size=8, topic="/value", metadata=None, **options):
+    """An .mcap file with a message at each time, which holds its time, beside a large one."""
+    with path.open("wb") as file:
+        writer = Writer(file, **options)
+        writer.start(profile="ros2")
+        schema = writer.register_schema(KIND, "ros2msg", TEXT)
+        large = writer.register_channel("/large", "cdr", schema)
+        small = writer.register_channel(topic, "cdr", schema, metadata or {})
+        for time in times:
+            writer.add_message(small, time, message(time), time)
+            writer.add_message(large, time, Random(time).randbytes(size), time)
+        writer.finish()
+    return path
+
+
+def describe(folder, count, **more):
+    """A metadata.yaml for the files of a folder."""
+    files = ", ".join(sorted(path.name for path in folder.glob("bag*")))
+    rest = "".join(f"  {key}: {value}\n" for key, value in more.items())
+    folder.joinpath("metadata.yaml").write_text(
+        f"rosbag2_bagfile_information:\n  relative_file_paths: [{files}]\n{rest}"
+        "  topics_with_message_count:\n"
+        + "".join(
+            f"  - topic_metadata: {{name: {name}, type: {KIND}, serialization_format: cdr}}\n"
+            f"    message_count: {n}\n"
+            for name, n in (("/value", count), ("/large", count), ("/silent", 0))
+        )
+    )
+    return folder
+
+
+def read(source, topic="/value"):
+    """Times of a topic's messages; those on /value hold their own time."""
+    files = BagFiles(source)
+    chosen = {i for i, channel in enumerate(files.channels) if channel.topic == topic}
+    found = [*files.messages(chosen)]
+    files.close()
+    assert topic != "/value" or all(message(time) == data for time, _, data in found)
+    return [time for time, _, _ in found]
+
+
+FORMS = {
+    "zstd": {"compression": CompressionType.ZSTD},
+    "lz4": {"compression": CompressionType.LZ4},
+    "plain": {"compression": CompressionType.NONE},
+    "no chunks": {"use_chunking": False, "enable_data_crcs": True},
+    "no index": {"index_types": IndexType.NONE, "use_statistics": False},
+    "no message index": {"index_types": IndexType.CHUNK},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_messages_come_as_they_arrived(tmp_path, form):
+    """Chunks overlap in time; a file without an index cannot be sorted within bounded memory."""
+    times = [*range(100, 0, -1), *range(200, 100, -1)]
+    path = write(tmp_path / "a.mcap", times, chunk_size=500, **FORMS[form])
+    found = read(path)
+    assert sorted(found) == [*range(1, 201)]
+    if form == "no chunks":
+        assert found == times
+    elif form != "no index":
+        assert found == sorted(times)
+
+
+def test_files_of_a_split_bag_are_merged(tmp_path):
+    for i in range(3):
+        write(tmp_path / f"bag_{i}.mcap", range(i, 30, 3))
+    bag = describe(tmp_path, 30)
+    assert read(bag) == [*range(30)]
+    files = BagFiles(bag)
+    assert {channel.topic for channel in files.channels} == {"/value", "/large", "/silent"}
+    assert files.missing == {}
+    files.close()
+    (tmp_path / "bag_1.mcap").unlink()
+    with pytest.raises(InputError, match=r"bag_1.mcap does not exist"):
+        BagFiles(bag)
+
+
+def test_what_the_metadata_say_and_the_files_lack(tmp_path):
+    write(tmp_path / "bag.mcap", range(5))
+    files = BagFiles(describe(tmp_path, 7))
+    assert files.missing == {"/value": 2, "/large": 2}
+    files.close()
+    with Bag(tmp_path) as bag, pytest.raises(InputError, match="holds 5 of 7 messages on /value"):
+        [*bag.messages("/value")]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_damage_is_noticed(tmp_path, form):
+    """A wrong byte in the data, or a part that is missing; the errors are of many kinds."""
+    path = write(tmp_path / "a.mcap", range(100), size=100, chunk_size=2_000, **FORMS[form])
+    assert read(path) == [*range(100)]
+    content = path.read_bytes()
+    for place in (400, 900):
+        other = bytes([content[place] ^ 1])
+        path.write_bytes(content[:place] + other + content[place + 1 :])
+        with pytest.raises(Exception):  # noqa: B017
+            read(path)
+            read(path, "/large")
+    for rest in (len(content) - 1, len(content) // 2, 9, 0):
+        path.write_bytes(content[:rest])
+        with pytest.raises(Exception):  # noqa: B017
+            read(path)
+
+
+@pytest.mark.parametrize("form", ["zstd", "plain", "no chunks", "no index"])
+def test_memory_is_that_of_a_chunk(tmp_path, form):
+    """Large messages beside those that are read are not kept, with or without an index."""
+    path = write(tmp_path / "a.mcap", range(200), size=100_000, chunk_size=500_000, **FORMS[form])
+    read(path)  # imports
+    tracemalloc.start()
+    assert len(read(path)) == 200
+    assert tracemalloc.get_traced_memory()[1] < 3e6  # of 20 MB
+    tracemalloc.stop()
+
+
+def test_chunks_without_a_chosen_message_are_not_read(tmp_path):
+    """Where the index says which chunks have some: damage in others does not matter."""
+    with (tmp_path / "a.mcap").open("wb") as file:
+        writer = Writer(file, chunk_size=1_000)
+        writer.start(profile="ros2")
+        schema = writer.register_schema(KIND, "ros2msg", TEXT)
+        large, small = (writer.register_channel(n, "cdr", schema) for n in ("/large", "/value"))
+        for time in range(20):
+            writer.add_message(large, time, bytes(2_000), time)
+        for time in range(20, 30):
+            writer.add_message(small, time, message(time), time)
+        writer.finish()
+    content = bytearray((tmp_path / "a.mcap").read_bytes())
+    content[150:170] = bytes(20)
+    (tmp_path / "a.mcap").write_bytes(content)
+    assert read(tmp_path / "a.mcap") == [*range(20, 30)]
+    with pytest.raises(Exception):  # noqa: B017
+        read(tmp_path / "a.mcap", "/large")
+
+
+def test_the_intact_part(tmp_path):
+    path = write(tmp_path / "a.mcap", range(100), chunk_size=500)
+    path.write_bytes(path.read_bytes()[:4_000])
+    lost = copy_intact(path, tmp_path / "b.mcap")
+    found = read(tmp_path / "b.mcap")
+    assert 0 < lost < 1_000 and found == [*range(len(found))] and len(found) > 30
+
+
+def base(path):
+    """A .db3 file of three messages, as a recorder writes it; open."""
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("CREATE TABLE topics (id INTEGER, name, type, serialization_format)")
+    connection.execute("CREATE TABLE messages (id INTEGER, topic_id, timestamp, data BLOB)")
+    connection.execute(f"INSERT INTO topics VALUES (1, '/value', '{KIND}', 'cdr')")
+    for i, time in enumerate((3, 1, 2)):
+        row = i, 1, time, message(time)
+        connection.execute("INSERT INTO messages VALUES (?, ?, ?, ?)", row)
+    connection.commit()
+    return connection
+
+
+def test_messages_that_are_in_the_log_of_sqlite3_only(tmp_path):
+    """A recorder that was killed leaves them there."""
+    connection = base(tmp_path / "a.db3")
+    assert (tmp_path / "a.db3-wal").stat().st_size
+    assert read(tmp_path / "a.db3") == [1, 2, 3]
+    connection.close()
+    assert not (tmp_path / "a.db3-wal").exists() and read(tmp_path / "a.db3") == [1, 2, 3]
+
+
+@pytest.mark.parametrize("name", ["a.db3", "a.mcap"])
+def test_a_bag_is_closed_before_its_end(tmp_path, name, monkeypatch):
+    """By a command that stops at an error: without a second one."""
+    if name == "a.db3":
+        base(tmp_path / name).close()
+    else:
+        write(tmp_path / name, range(5), use_chunking=False)
+    unraisable = []
+    monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
+    files = BagFiles(tmp_path / name)
+    messages = files.messages(range(len(files.channels)))
+    next(messages)
+    files.close()
+    del messages
+    assert not unraisable
+
+
+def test_the_hash_of_a_type(tmp_path):
+    """Of the definition in the file: another one means that the messages are of another type."""
+    store = get_typestore(Stores.EMPTY)
+    store.register(get_types_from_msg(TEXT.decode(), KIND))
+    own, other = store.hash_rihs01(KIND), f"RIHS01_{'0' * 64}"
+    for digest, why in ((own, ""), (other, f"its definition of {KIND} is not the one of its hash")):
+        path = write(tmp_path / "a.mcap", range(5), metadata={"topic_type_hash": digest})
+        with Bag(path) as bag:
+            assert bag.topics["/value"].unreadable == why
+
+
+def test_files_of_another_kind(tmp_path):
+    with pytest.raises(InputError, match=r"a.txt is no bag: bags are .mcap, .db3, .bag files"):
+        BagFiles(tmp_path / "a.txt")
+    write(tmp_path / "bag.mcap", range(5))
+    packed = {"compression_mode": "MESSAGE", "compression_format": "lz4"}
+    with pytest.raises(InputError, match="messages are compressed by lz4: convert it"):
+        BagFiles(describe(tmp_path, 5, **packed))
+
+
+def test_mcap_missing(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.mcap", range(5))
+    monkeypatch.setitem(sys.modules, "mcap.reader", None)
+    with pytest.raises(InputError, match=r"needs mcap: pip install 'infoatlas-rt\[bags\]'"):
+        BagFiles(path)
