@@ -313,7 +313,7 @@ def score_holds(detect: Detect, name: str, seed: int, joints: bool) -> dict[str,
     for kind, step in events:
         stamp = pairs[step].stamp
         number = int(np.searchsorted(recording.holds[:, 0], stamp, side="right")) - 1
-        held = number >= 0 and stamp <= recording.holds[number, 1]
+        held = number >= 0 and bool(stamp <= recording.holds[number, 1])
         if kind == "coupled" and held and number not in found:
             found.add(number)
         elif kind == "decoupled" and not held and number in found - released:
