@@ -15,7 +15,7 @@
 # make generation   from ten demonstrations to a policy: hours on two cores; QUICK=1: minutes
 # make keystates-data   the demonstrations of the key-state benchmark, collected anew
 # make summary   the figures and the chart of the README, from the results of the benchmarks
-# make fuzz   20,000 random calls and as many pushes, command lines, damaged models
+# make fuzz   20,000 random calls and as many pushes; 5,000 data sets in files; command lines, damaged models
 # make gpu    what needs a GPU: engines, CUDA graphs, samples on it, torch beside, times (docs/tensorrt.md)
 # make docs   the documentation as a site, in build/docs/site; any warning is an error
 # make dist   wheel and sdist in dist/, checked, and installed into a fresh environment
