@@ -20,14 +20,21 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...inputs.arrays import EXACT, Reals, merge
 from ..numbers import LARGEST, check_regular
+from .dialects import (
+    DECIMAL,
+    LONGEST_LINE,
+    MISSING,
+    SEPARATORS,
+    beginning,
+    is_header,
+    is_number,
+    looks_decimal,
+    may_be_number,
+    rows_of,
+    separator_of,
+)
 
 SUFFIXES = (".csv", ".tsv", ".txt")
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "?"})  # in lower case
-LONGEST_LINE = 10**7  # characters
-SAMPLE = 256  # lines that show how cells are separated
-SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "spaces"}
-_COMMENT = re.compile(r"\s*[#%]+\s*|sep=")  # of NumPy's savetxt, Matlab, rostopic, Excel
-_DECIMAL = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # or a number with three decimals
 
 
@@ -80,14 +87,14 @@ def read_csv(path: Path, is_label: Callable[[str], bool], missing: bool = False)
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             lines = _lines(file, path)
-            comments, sample, skipped = _beginning(lines)
-            reader = _Reader(path, _separator(sample), is_label, missing)
-            if reader.separator == "," and _looks_decimal(sample):
+            comments, sample, skipped = beginning(lines)
+            reader = _Reader(path, separator_of(sample), is_label, missing)
+            if reader.separator == "," and looks_decimal(sample):
                 raise InputError(
                     f"{path}: the commas look like decimal marks ({sample[0].strip()[:40]!r}), and "
                     "they separate cells: write numbers with points, and without leading zeros"
                 )
-            for line, row in _rows(chain(sample, lines), reader.separator):
+            for line, row in rows_of(chain(sample, lines), reader.separator):
                 reader.add(row, line + skipped, comments)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path} cannot be read ({error}): save it as UTF-8 text") from error
@@ -100,72 +107,6 @@ def _lines(file: IO[str], path: Path) -> Iterator[str]:
         if len(line) == LONGEST_LINE:
             raise InputError(f"{path} has a line of {LONGEST_LINE} characters: is it a CSV file?")
         yield line
-
-
-def _beginning(lines: Iterator[str]) -> tuple[list[str], list[str], int]:
-    """Comments at the top without their marks, the lines behind them, and how many are before."""
-    comments: list[str] = []
-    sample: list[str] = []
-    skipped = size = 0
-    for line in lines:
-        size += len(line)
-        sample.append(line)
-        found = _COMMENT.match(line)
-        if not "".join(sample[:-1]).strip() and (found or (comments and not line.strip())):
-            comments += [line[found.end() :].strip()] if found else []
-            skipped += len(sample)
-            sample.clear()
-        if len(sample) == SAMPLE or size > LONGEST_LINE:
-            break
-    return comments, sample, skipped
-
-
-def _rows(lines: Iterator[str] | Sequence[str], separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Number of the last line, and cells, of each row; none of a blank one."""
-    if separator == " ":
-        for number, line in enumerate(lines, start=1):
-            yield number, line.split()
-    else:
-        reader = csv.reader(lines, delimiter=separator)
-        for row in reader:
-            # A line of spaces is a missing value, and a line of nothing is a blank row.
-            yield reader.line_num, row
-
-
-def _separator(sample: list[str]) -> str:
-    """What separates the cells of the first rows.
-
-    It is what makes all cells below the first row numbers, in rows of one length. If nothing does,
-    as there are labels, it is what cuts the first two rows into as many cells, most of them
-    numbers.
-    """
-    shares: dict[str, float] = {}
-    for separator in SEPARATORS:
-        rows = [row for _, row in _rows(sample, separator) if row]
-        widths = {len(row) for row in rows}
-        cells = [cell.strip() for row in rows[1:] or rows for cell in row]
-        cut = separator == "," or widths != {1}
-        numbers = sum(map(_may_be_number, cells))
-        if cut and len(widths) == 1 and numbers == len(cells):
-            return separator
-        if len(rows) > 1 and len(rows[0]) == len(rows[1]) > 1:
-            shares[separator] = numbers / len(cells)
-    # Commas and spaces may be within cells.
-    return max(shares, key=lambda mark: (shares[mark], mark not in ", "), default=",")
-
-
-def _looks_decimal(sample: list[str]) -> bool:
-    """Whether rows such as 0,346 and -0,054 are numbers with a decimal comma, not two integers."""
-    rows = [line.strip().split(",") for line in sample if line.strip()]
-    cells = [(row[0::2], row[1::2]) for row in rows]
-    wholes = [cell for before, _ in cells for cell in before]
-    parts = [cell for _, after in cells for cell in after]
-    return (
-        all(len(row) % 2 == 0 for row in rows)
-        and all(re.fullmatch(r"\d+([eE][+-]?\d+)?", cell) for cell in parts)
-        and all(cell.removeprefix("-").isdecimal() for cell in wholes)
-        and ("-0" in wholes or any(re.match(r"0\d|\d\d+[eE]", cell) for cell in parts))
-    )
 
 
 class _Reader:
@@ -192,8 +133,8 @@ class _Reader:
         if not self._width:
             self._width = len(row)
             cells = [cell.strip() for cell in row]
-            header = not self._blank and _is_header(cells)
-            if header and any(map(_may_be_number, cells)) and self._commented(comments):
+            header = not self._blank and is_header(cells)
+            if header and any(map(may_be_number, cells)) and self._commented(comments):
                 header = False  # a row with a fault, below its names
             self._set_names(cells if header else self._commented(comments))
             if header:
@@ -255,9 +196,9 @@ class _Reader:
         cut at other places: by commas that are decimal marks.
         """
         for separator in (self.separator, *SEPARATORS) if comments else ():
-            rows = [row for _, row in _rows(comments[-1:], separator)]
+            rows = [row for _, row in rows_of(comments[-1:], separator)]
             names = [cell.strip().strip(",;") for row in rows for cell in row]
-            if not all(names) or not _is_header(names):
+            if not all(names) or not is_header(names):
                 continue
             if len(names) == self._width:
                 return names
@@ -295,9 +236,9 @@ class _Reader:
                 raise self._fault(f"{cell!r} is a missing value", line)
             self._values.append(np.nan)
             return
-        if _is_number(cell):
+        if is_number(cell):
             self._values.append(float(cell))
-        elif _DECIMAL.fullmatch(cell):
+        elif DECIMAL.fullmatch(cell):
             self._values.append(float(cell.replace(",", ".")))
             if _THOUSANDS.fullmatch(cell):
                 self._unclear = self._unclear or cell
@@ -336,26 +277,3 @@ class _Reader:
             f"{self.path}, line {line}: {what}: fill it, or remove the row (and its partner in the "
             "other file, which --drop-missing of `estimate` and `test` does)"
         )
-
-
-def _is_header(cells: list[str]) -> bool:
-    """Whether a first row is of names; numbers of columns may be among them, but no other ones."""
-    words = [
-        cell
-        for cell in cells
-        if not _is_number(cell) and not _DECIMAL.fullmatch(cell) and cell.lower() not in MISSING
-    ]
-    others = [cell for cell in cells if _is_number(cell) or _DECIMAL.fullmatch(cell)]
-    return bool(words) and all(cell.isdecimal() for cell in others)
-
-
-def _may_be_number(cell: str) -> bool:
-    return cell.lower() in MISSING or _is_number(cell) or bool(_DECIMAL.fullmatch(cell))
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return "_" not in cell  # 1_000 is for programs
