@@ -7,9 +7,13 @@ object, and pauses within the holds, which are known. Everything follows from th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+
+from infoatlas_rt.messages.sync import Synchroniser
 
 from . import Array
 
@@ -189,3 +193,58 @@ def _object(path: list[Segment], holds: Array, stamps: Array) -> Array:
 
 def _round(values: Array, step: float) -> Array:
     return np.round(values / step) * step if step else values
+
+
+def score(
+    detect: Callable[[Array, Array, str], list[tuple[str, int]]],
+    name: str,
+    seed: int,
+    joints: bool = False,
+) -> dict[str, Any]:
+    """Events in a recording of twenty holds: found once each, and all others, which are false.
+
+    Parameters
+    ----------
+    detect : function
+        From the states of arm and object [n, d], [n, 3], and the word "holds", to kinds and steps.
+    name : str
+        Key of `SENSORS`.
+    seed : int
+    joints : bool
+        The arm's joints, not the position of its tool.
+    """
+    recording = record(seed, SENSORS[name])
+    arm = recording.joints if joints else tool(recording.joints)[0]
+    messages = [(t, 0, state) for t, state in zip(recording.joint_stamps, arm, strict=True)]
+    messages += [
+        (t, 1, state) for t, state in zip(recording.camera_stamps, recording.object_, strict=True)
+    ]
+    sync = Synchroniser(0.02)
+    pairs = [
+        pair
+        for message in sorted(messages, key=lambda message: message[:2])
+        for pair in sync.add(message[1], message[0], message[2])
+    ]
+    events = detect(np.array([p.a for p in pairs]), np.array([p.b for p in pairs]), "holds")
+    found: set[int] = set()
+    released: set[int] = set()
+    outside = inside = 0
+    for kind, step in events:
+        stamp = pairs[step].stamp
+        number = int(np.searchsorted(recording.holds[:, 0], stamp, side="right")) - 1
+        held = number >= 0 and bool(stamp <= recording.holds[number, 1])
+        if kind == "coupled" and held and number not in found:
+            found.add(number)
+        elif kind == "decoupled" and not held and number in found - released:
+            released.add(number)
+        else:
+            inside, outside = inside + held, outside + (not held)
+    return {
+        "sensors": name,
+        "seed": seed,
+        "arm": "joints" if joints else "tool",
+        "found": len(found),
+        "released": len(released),
+        "false_outside": outside,
+        "false_inside": inside,
+    }

@@ -21,6 +21,8 @@ ALLOWED |= {
     ("infoatlas_rt.keystates.progress.live_subtasks", "LiveSubtasks"),
     ("infoatlas_rt.keystates.progress.live_subtasks", "STALLED"),
 }
+# A recording of two topics at different rates is paired as a bag of them is.
+ALLOWED |= {("infoatlas_rt.messages.sync", "Synchroniser")}
 MODULES = sorted(FOLDER.rglob("*.py"))
 
 
