@@ -267,11 +267,11 @@ def choose(name: str, most: int | None) -> tuple[Any, ...]:
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(__spec__.name, __doc__, "4 episodes of each of 3 tasks", several=False)
+    parser = report.Options(__spec__.name, __doc__, "3 episodes of each of 2 tasks", several=False)
     parser.add_argument("--task", nargs="+", help="these alone (all)")
     chosen = parser.parse_args(arguments)
     estimator = Estimator(chosen.model, threads=1, provider="auto")
-    few = 4 if chosen.quick else FEW
+    few = 3 if chosen.quick else FEW
     settings = {name: choose(name, few) for name in PEERS}
     given = dict.fromkeys((*KINDS, "holds"), 1e-5)
     given["sensor noise"] = (NOISE["tool"], NOISE["object"])
@@ -279,7 +279,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
         "infoatlas-rt": ours(estimator, {}),
         "infoatlas-rt, resolution given": ours(estimator, given),
     } | {name: PEERS[name][0](*setting) for name, setting in settings.items()}
-    wanted = chosen.task or (["pick", "push", "stack"] if chosen.quick else list(TASKS))
+    wanted = chosen.task or (["pick", "stack"] if chosen.quick else list(TASKS))
     jobs = [(pair, kind) for kind in KINDS for pair in PAIRS if pair.task in wanted]
     rows = []
     with progress("coupling") as advance:

@@ -331,7 +331,7 @@ def test_coupling(tmp_path):
     report, page = call("coupling", tmp_path)
     ours = [row for row in report["rows"] if row["detector"] == "infoatlas-rt"]
     true = [row for row in ours if row["kind"] != "another's motion"]  # where it raises alarms
-    assert len(true) == 9 and len(ours) == 12
+    assert len(true) == 6 and len(ours) == 8
     assert sum(row["false_alarms"] + row["missed"] for row in true) == 0
     assert "## another's motion" in page and "| velocity correlation |" in page
 
