@@ -32,7 +32,7 @@ for weight in (0.0, 0.5):
     head = torch.nn.Linear(3, 1)
     optimiser = torch.optim.Adam([*encoder.parameters(), *head.parameters()], lr=0.01)
     traces[weight] = []
-    for step in range(8 if options.quick else 150):
+    for step in range(4 if options.quick else 150):
         batch = torch.randint(4000, (256,))
         code = encoder(readings[batch])
         error = (head(code) - target[batch]).square().mean()

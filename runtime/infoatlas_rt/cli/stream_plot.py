@@ -71,10 +71,7 @@ def stream_figure(
     if extrema or len(curve.motions[0]):
         draw_legend(figure, 0.872)
     if extrema:
-        note = (
-            f"marked: changes above {z:g} standard errors within {delay:g} s; "
-            "higher peaks can have larger errors"
-        )
+        note = f"marked: changes above {z:g} standard errors within {delay:g} s"
         figure.text(0.975, 0.872, note, color=QUIET, fontsize=9, ha="right", va="center")
     names = "ab" if two else "s"
     for axes, name, topic, (stamps, values) in zip(below, names, topics, curve.states, strict=True):

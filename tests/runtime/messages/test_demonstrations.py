@@ -246,7 +246,9 @@ def test_an_error_is_one_line(tmp_path):
     write_array(tmp_path / "a", [1.0, 2.0])
     path = tmp_path / "a" / "metadata.yaml"
     path.write_text(path.read_text().replace("path: ", 'path: "'))
-    with pytest.raises(InputError, match=r"cannot be read as a bag .*Error: while scanning") as error:
+    with pytest.raises(
+        InputError, match=r"cannot be read as a bag .*Error: while scanning"
+    ) as error:
         Bag(tmp_path / "a")
     assert "\n" not in str(error.value)
 
