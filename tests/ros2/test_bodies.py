@@ -1,12 +1,20 @@
 """Topics that several bodies share: the node reads one, and says what else is there."""
 
+from contextlib import nullcontext
+from types import SimpleNamespace
+
 import numpy as np
 from geometry_msgs.msg import PoseStamped
 from harness import feed, seconds, values, walk
 
+from infoatlas_ros2.health import Health
+from infoatlas_ros2.parameters import Settings
+from infoatlas_ros2.worker import Worker
 from infoatlas_rt import Estimator
 from infoatlas_rt.messages.fields import Extractor
+from infoatlas_rt.messages.receiver import Receiver, Sample
 from infoatlas_rt.messages.schema import Schema
+from infoatlas_rt.messages.stream import Stream
 from player import Player
 
 START = 1_700_000_000_000_000_000
@@ -69,3 +77,24 @@ def test_a_body_that_was_not_named(bench):
     agree(bench, tool)
     warning = values(status)["last warning"]
     assert "[header.frame_id=cube] is another body than [header.frame_id=tool]" in warning
+
+
+def test_the_newest_state_has_its_estimate_although_another_body_came_last():
+    real = Estimator(k=2, slices=2, threads=1)
+    settings = Settings(lag=2, lag_seconds=0.0, window=40, slices=2, extremum_delay=3600.0)
+    extractor = Extractor(["pose.position"], Schema.of_class(PoseStamped))
+    maker = SimpleNamespace(
+        stream=lambda s: Stream(s.sliding_window(real), real, s.detector()),
+        receivers=lambda s: [Receiver(extractor)],
+        estimator=real,
+        timed=nullcontext,
+    )
+    published = []
+    worker = Worker(maker, lambda: settings, published.append, Health())
+    states = walk(60)[:, :3]
+    batch = [(Sample(0, t / 100, state, ""), t) for t, state in enumerate(states)]
+    other = Sample(0, float("nan"), np.zeros(0), "another body", skip="other bodies")
+    worker._turn([*batch, (other, "other"), (other, "other")], False, 0)
+    worker.stop()
+    assert [each.header for each in published if each.estimate is not None][-1] == 59
+    assert worker.counts["other bodies"] == 2

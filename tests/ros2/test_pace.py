@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 from harness import TOPIC, feed, joint_states, values, walk
 
+from infoatlas_ros2.maker import LEAST, SLICES, Maker
 from infoatlas_ros2.parameters import Settings
-from infoatlas_ros2.worker import LEAST, SLICES, Maker
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,8 @@ from infoatlas_rt.streams.events import COUPLED, DECOUPLED, KEY_STATE
 
 from . import messages, parameters, topics
 from .health import Health
-from .worker import SLICES, Maker, Published, Worker
+from .maker import SLICES, Maker
+from .worker import Published, Worker
 
 INVALID = (InvalidParameterTypeException, InvalidParameterValueException)
 # Topics and their types; a key-state file and `coupling` add their own.

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from infoatlas_rt import Estimator
 from infoatlas_rt.curves.extrema import Extremum
 from infoatlas_rt.errors import InfoAtlasError
 from infoatlas_rt.estimation.result import WindowEstimate
 from infoatlas_rt.keystates.progress.live_subtasks import SubtaskState
-from infoatlas_rt.messages.fields import Extractor
-from infoatlas_rt.messages.receiver import Receiver
-from infoatlas_rt.messages.stream import Output, Stream
-from infoatlas_rt.messages.sync import Synchroniser
+from infoatlas_rt.messages.stream import Output
 from infoatlas_rt.streams.events import Event
 
 from .health import Health
+from .maker import Maker
 from .parameters import Settings, differ
 
 # Parameters whose change keeps the window.
@@ -31,137 +26,7 @@ DETECTOR = {"extremum_kinds", "extremum_z", "extremum_delay"}
 RATE = {"rate_limit"}
 ASIDE = RATE | {"stall_after", "diagnostics_period"}
 JOIN = 0.3  # seconds to wait for a thread, which cannot be stopped within an inference
-SLICES = 40  # at most, where they are chosen
-TRIED = (10, SLICES)  # numbers of slices that are timed
-LEAST = 5
-FAST = 0.02  # seconds: an estimate that waits for another one, and takes as long, is within 0.05 s
-MEASURING = 0.2  # seconds, for each of the numbers that are timed
 HEADERS = 2000  # of states that may still wait for their partner
-
-
-class Maker:
-    """Makes streams from settings; keeps the model loaded while its settings stay the same."""
-
-    def __init__(self, settings: Settings, extractors: list[Extractor]) -> None:
-        self.extractors = extractors
-        # One worker estimates at a time: a stopped one finishes its inference, and the next waits.
-        self.turn = threading.Lock()
-        self.since: float | None = None  # time.monotonic() at which the present turn began
-        self._load(settings)
-
-    def _load(self, settings: Settings) -> None:
-        self.estimator: Estimator = settings.estimator()
-        self.measured = False  # how long estimates take, for the present stream
-        self._key = self._relevant(settings)
-
-    @staticmethod
-    def _relevant(settings: Settings) -> tuple[int, int, int]:
-        return settings.k, settings.slices, settings.seed
-
-    def stream(self, settings: Settings) -> Stream:
-        """A new stream, its window empty."""
-        if self._relevant(settings) != self._key:
-            self._load(settings)
-        if not settings.slices:
-            self.estimator.slices, self.measured = None, False
-        sync = None
-        if len(self.extractors) == 2:
-            sync = Synchroniser(settings.sync_tolerance, reset_after=settings.reset_after)
-        return Stream(
-            settings.sliding_window(self.estimator),
-            self.estimator,
-            settings.detector(),
-            sync=sync,
-            rate_limit=settings.rate_limit,
-            coupling=settings.couplings(self.estimator),
-            tracker=settings.tracker(),
-        )
-
-    def receivers(self, settings: Settings) -> list[Receiver]:
-        """A receiver for each topic."""
-        again = settings.reset_after
-        return [Receiver(extractor, i, again) for i, extractor in enumerate(self.extractors)]
-
-    def warm_up(self, settings: Settings) -> None:
-        """Estimate once on noise of the right size: the first call of an engine is slow."""
-        rng = np.random.default_rng(0)
-        dims = [e.dim or max(settings.k, self.estimator.model_file.dim) for e in self.extractors]
-        x, y = (rng.standard_normal((settings.window, d)) for d in (dims[0], dims[-1]))
-        with self.timed():
-            self.estimator.estimate(x, y, time_series=True)
-
-    def sliced(self, settings: Settings) -> bool:
-        """Whether a side is sliced; False until the first states show how wide they are."""
-        dims = [extractor.dim for extractor in self.extractors]
-        if None in dims:
-            return False
-        widest = max(dims[0] or 0, (dims[-1] or 0) * settings.history)
-        return self.estimator.k is not None or widest > self.estimator.model_file.dim
-
-    def choose_slices(self, settings: Settings) -> tuple[str, bool]:
-        """Time estimates of two numbers of slices, and choose one that the machine can sustain.
-
-        The number stays until the next stream is made, so that no extremum is searched among
-        estimates of different slices.
-
-        Parameters
-        ----------
-        settings : Settings
-            Whose `slices` is 0.
-
-        Returns
-        -------
-        str
-            What was chosen and why, if it is not the usual number; else empty.
-        bool
-            Whether an estimate of these takes too long all the same.
-        """
-        self.measured = True
-        took = {}
-        for slices in TRIED:
-            self.estimator.slices = slices
-            took[slices] = self._longest(settings)
-        (few, quick), (many, slow) = took.items()
-        self.estimator.slices = None  # as many as usual
-        if slow <= FAST:
-            return "", False
-        each = max(slow - quick, 1e-9) / (many - few)
-        chosen = int(min(max(few + (FAST - quick) / each, LEAST), many))
-        self.estimator.slices = chosen
-        warning = (
-            f"an estimate of {many} slices takes {slow * 1e3:.0f} ms beside what else runs here, "
-            f"too long for a latency below 50 ms: slices is {chosen} until the node is activated "
-            "anew, or a parameter restarts the window. Set the parameter slices to decide it"
-        )
-        return warning, quick + (chosen - few) * each > FAST * 1.01
-
-    def _longest(self, settings: Settings) -> float:
-        """Seconds of the longest of some estimates: of the window, and of motions if there are."""
-        rng = np.random.default_rng(0)
-        dims = [extractor.dim or 1 for extractor in self.extractors]
-        past = dims[-1] * settings.history
-        x, y = (rng.standard_normal((settings.window, d)) for d in (dims[0], past))
-        sizes = [settings.window]
-        if settings.coupling:
-            sizes.append(self.estimator.model_file.n_min)
-        took: list[float] = []
-        begin = time.monotonic()
-        while len(took) < 3 or (len(took) < 6 and time.monotonic() < begin + MEASURING):
-            start = time.monotonic()
-            for n in sizes:
-                self.estimator.estimate(x[:n], y[:n], time_series=True)
-            took.append(time.monotonic() - start)
-        return max(took[1:])  # the first one of a new size is slow
-
-    @contextmanager
-    def timed(self) -> Iterator[None]:
-        """Take a turn, which `since` dates."""
-        with self.turn:
-            self.since = time.monotonic()
-            try:
-                yield
-            finally:
-                self.since = None
 
 
 @dataclass
@@ -289,24 +154,28 @@ class Worker:
             self._choose(settings)
         if overflown:
             self.stream.lost()
-        self._keep_up([s.stamp for s, _ in batch if s.side == 0 and not s.skip])
+        own = [(sample, header) for sample, header in batch if not sample.skip]
+        for sample, _ in batch:
+            if sample.skip:
+                self.stream.take(sample)  # counts it
+        self._keep_up([sample.stamp for sample, _ in own if sample.side == 0])
         limited, count = self.stream.limited, 0
-        for place, (sample, header) in enumerate(batch, start=1):
+        for place, (sample, header) in enumerate(own, start=1):
             if sample.side == 0:
                 self._headers.pop(sample.stamp, None)  # of an earlier round of a bag
                 self._headers[sample.stamp] = header
             # For the newest, unless the detector has just had an estimate of its own.
-            newest = place == len(batch) and not count
+            newest = place == len(own) and not count
             for output in self.stream.take(sample, estimate=newest):
                 count += output.estimate is not None
                 self._publish_output(output, header, number)
             self._publish_motions(number)
         self.reason = self.stream.reason
-        self._health.superseded += len(batch) - max(count, 1)
+        self._health.superseded += max(len(own) - max(count, 1), 0)
         if count and not self._ring:  # no newer state has arrived
             for output in self.stream.estimate():
                 self._health.superseded -= output.estimate is not None
-                self._publish_output(output, batch[-1][1], number)
+                self._publish_output(output, own[-1][1], number)
             self._publish_motions(number)
         self._health.limited += self.stream.limited - limited
         while len(self._headers) > HEADERS:

@@ -80,12 +80,12 @@ def load_demonstrations(
             for notice in bag.notices:
                 left_out.setdefault(notice, []).append(bag_path.name)
     passed = {fate: None for own in found.values() for fate in own.passed}
-    notes = [f"{_some(bags)}: {notice}" for notice, bags in left_out.items()]
+    notes = [f"{_some(bags)}: {notice}." for notice, bags in left_out.items()]
     for fate in passed:
         counts = [
             f"{own.passed[fate]} in {name}" for name, own in found.items() if own.passed[fate]
         ]
-        notes.append(f"messages on {topic} passed over ({fate}): {_some(counts)}")
+        notes.append(f"Messages on {topic} passed over ({fate}): {_some(counts)}.")
     try:
         rate = _common_rate({name: np.diff(own.times) for name, own in found.items()})
     except InputError as error:

@@ -184,7 +184,7 @@ def test_messages_of_other_joints_are_passed_over(tmp_path):
         np.testing.assert_array_equal(found.states[:10], np.arange(10)[:, None] + [1, 2])
         np.testing.assert_array_equal(found.states[10:], found.states[:10])
         assert found.rate == pytest.approx(10.0)
-        assert found.notes == (f"messages on /joint_states passed over ({fate}): 10 in a, 10 in b",)
+        assert found.notes == (f"Messages on /joint_states passed over ({fate}): 10 in a, 10 in b.",)
 
 
 def test_empty_velocities_with_and_without_joints(tmp_path):

@@ -1,0 +1,149 @@
+"""Streams made from settings, and how many slices this machine can sustain."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from infoatlas_rt import Estimator
+from infoatlas_rt.messages.fields import Extractor
+from infoatlas_rt.messages.receiver import Receiver
+from infoatlas_rt.messages.stream import Stream
+from infoatlas_rt.messages.sync import Synchroniser
+
+from .parameters import Settings
+
+SLICES = 40  # at most, where they are chosen
+TRIED = (10, SLICES)  # numbers of slices that are timed
+LEAST = 5
+FAST = 0.02  # seconds: an estimate that waits for another one, and takes as long, is within 0.05 s
+MEASURING = 0.2  # seconds, for each of the numbers that are timed
+
+
+class Maker:
+    """Makes streams from settings; keeps the model loaded while its settings stay the same."""
+
+    def __init__(self, settings: Settings, extractors: list[Extractor]) -> None:
+        self.extractors = extractors
+        # One worker estimates at a time: a stopped one finishes its inference, and the next waits.
+        self.turn = threading.Lock()
+        self.since: float | None = None  # time.monotonic() at which the present turn began
+        self._load(settings)
+
+    def _load(self, settings: Settings) -> None:
+        self.estimator: Estimator = settings.estimator()
+        self.measured = False  # how long estimates take, for the present stream
+        self._key = self._relevant(settings)
+
+    @staticmethod
+    def _relevant(settings: Settings) -> tuple[int, int, int]:
+        return settings.k, settings.slices, settings.seed
+
+    def stream(self, settings: Settings) -> Stream:
+        """A new stream, its window empty."""
+        if self._relevant(settings) != self._key:
+            self._load(settings)
+        if not settings.slices:
+            self.estimator.slices, self.measured = None, False
+        sync = None
+        if len(self.extractors) == 2:
+            sync = Synchroniser(settings.sync_tolerance, reset_after=settings.reset_after)
+        return Stream(
+            settings.sliding_window(self.estimator),
+            self.estimator,
+            settings.detector(),
+            sync=sync,
+            rate_limit=settings.rate_limit,
+            coupling=settings.couplings(self.estimator),
+            tracker=settings.tracker(),
+        )
+
+    def receivers(self, settings: Settings) -> list[Receiver]:
+        """A receiver for each topic."""
+        again = settings.reset_after
+        return [Receiver(extractor, i, again) for i, extractor in enumerate(self.extractors)]
+
+    def warm_up(self, settings: Settings) -> None:
+        """Estimate once on noise of the right size: the first call of an engine is slow."""
+        rng = np.random.default_rng(0)
+        dims = [e.dim or max(settings.k, self.estimator.model_file.dim) for e in self.extractors]
+        x, y = (rng.standard_normal((settings.window, d)) for d in (dims[0], dims[-1]))
+        with self.timed():
+            self.estimator.estimate(x, y, time_series=True)
+
+    def sliced(self, settings: Settings) -> bool:
+        """Whether a side is sliced; False until the first states show how wide they are."""
+        dims = [extractor.dim for extractor in self.extractors]
+        if None in dims:
+            return False
+        widest = max(dims[0] or 0, (dims[-1] or 0) * settings.history)
+        return self.estimator.k is not None or widest > self.estimator.model_file.dim
+
+    def choose_slices(self, settings: Settings) -> tuple[str, bool]:
+        """Time estimates of two numbers of slices, and choose one that the machine can sustain.
+
+        The number stays until the next stream is made, so that no extremum is searched among
+        estimates of different slices.
+
+        Parameters
+        ----------
+        settings : Settings
+            Whose `slices` is 0.
+
+        Returns
+        -------
+        str
+            What was chosen and why, if it is not the usual number; else empty.
+        bool
+            Whether an estimate of these takes too long all the same.
+        """
+        self.measured = True
+        took = {}
+        for slices in TRIED:
+            self.estimator.slices = slices
+            took[slices] = self._longest(settings)
+        (few, quick), (many, slow) = took.items()
+        self.estimator.slices = None  # as many as usual
+        if slow <= FAST:
+            return "", False
+        each = max(slow - quick, 1e-9) / (many - few)
+        chosen = int(min(max(few + (FAST - quick) / each, LEAST), many))
+        self.estimator.slices = chosen
+        warning = (
+            f"an estimate of {many} slices takes {slow * 1e3:.0f} ms beside what else runs here, "
+            f"too long for a latency below 50 ms: slices is {chosen} until the node is activated "
+            "anew, or a parameter restarts the window. Set the parameter slices to decide it"
+        )
+        return warning, quick + (chosen - few) * each > FAST * 1.01
+
+    def _longest(self, settings: Settings) -> float:
+        """Seconds of the longest of some estimates: of the window, and of motions if there are."""
+        rng = np.random.default_rng(0)
+        dims = [extractor.dim or 1 for extractor in self.extractors]
+        past = dims[-1] * settings.history
+        x, y = (rng.standard_normal((settings.window, d)) for d in (dims[0], past))
+        sizes = [settings.window]
+        if settings.coupling:
+            sizes.append(self.estimator.model_file.n_min)
+        took: list[float] = []
+        begin = time.monotonic()
+        while len(took) < 3 or (len(took) < 6 and time.monotonic() < begin + MEASURING):
+            start = time.monotonic()
+            for n in sizes:
+                self.estimator.estimate(x[:n], y[:n], time_series=True)
+            took.append(time.monotonic() - start)
+        return max(took[1:])  # the first one of a new size is slow
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Take a turn, which `since` dates."""
+        with self.turn:
+            self.since = time.monotonic()
+            try:
+                yield
+            finally:
+                self.since = None
