@@ -178,6 +178,11 @@ def check_data(data: str, command: str) -> None:
             )
     elif command != "bag":
         if path.is_dir() and not files:
+            if any(file.suffix in (".csv", ".parquet", ".npz") for file in path.iterdir()):
+                raise InputError(
+                    f"{data} is a folder of tables, which is not read: join them into one with a "
+                    "column `episode`, as pandas.concat does"
+                )
             raise InputError(
                 f"{data} is neither the folder of a data set (LeRobot, Minari, ALOHA's .hdf5) nor "
                 "one of ROS bags: check the path"

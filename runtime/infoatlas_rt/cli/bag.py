@@ -42,7 +42,7 @@ def _add_part(group: Any) -> None:
         type=float,
         default=0.0,
         metavar="S",
-        help="read from so many seconds since the first message, by the stamps (default: 0)",
+        help="read from so many seconds since the first message, by the stamps",
     )
     group.add_argument(
         "--duration", type=float, metavar="S", help="read so many seconds (default: to the end)"
@@ -164,8 +164,11 @@ def run(arguments: Namespace) -> None:
         if arguments.topic is None:
             raise InputError(f"name the topic to read, with --topic. {bag.listing()}")
         topics = [arguments.topic, arguments.with_topic] if two else [arguments.topic]
-        if two and topics[0] == topics[1]:
-            raise InputError(f"--with-topic is --topic, {topics[0]}: leave it out, or take another")
+        if two and topics[0] == topics[1] and arguments.field == arguments.with_field:
+            raise InputError(
+                f"--with-topic is --topic, {topics[0]}, with the same fields: leave it out, take "
+                "another, or choose two bodies with --field and --with-field"
+            )
         joints, dated = arguments.joints or (), arguments.stamp_field
         extractors = [bag.extractor(topics[0], arguments.field, joints, dated)]
         if two:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +88,7 @@ def discover(arguments: Namespace, trajectories: Trajectories, estimator: Estima
         arguments.method,
         rate=arguments.rate,
         stride=arguments.stride,
-        labels=parse_labels(arguments.label or []) or None,
+        labels=placed_labels(parse_labels(arguments.label or []), trajectories.episodes) or None,
         gripper=listed(arguments.gripper),
         ignore=listed(arguments.ignore),
         orientation=parse_orientation(arguments.orientation or []),
@@ -126,6 +127,26 @@ def parse_labels(texts: list[str]) -> dict[int, Any]:
             else [int(step) for *_, step in pairs]
         )
     return labels
+
+
+def placed_labels(labels: dict[int, Any], episodes: Sequence[str]) -> dict[int, Any]:
+    """Labels by place in the data, for labels by number of the episode.
+
+    Episodes may be numbered otherwise than from 0 on, or some may be absent.
+
+    Raises
+    ------
+    InputError
+        There is no such episode.
+    """
+    if not episodes or not all(name.isdecimal() for name in episodes):
+        return labels
+    places = {int(name): i for i, name in enumerate(episodes)}
+    absent = [number for number in labels if number not in places]
+    if absent:
+        shown = ", ".join(episodes[:8]) + (", ..." if len(episodes) > 8 else "")
+        raise InputError(f"--label: there is no demonstration {absent[0]}, but {shown}")
+    return {places[number]: steps for number, steps in labels.items()}
 
 
 def parse_orientation(texts: list[str]) -> Any:

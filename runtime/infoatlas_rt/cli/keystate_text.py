@@ -61,7 +61,8 @@ def print_keystates(found: KeyStates, result: dict[str, Any], arguments: Namespa
     for i, q in enumerate(found.quality):
         unusual = _unusual(q)
         if unusual:
-            print(f"Demonstration {i}: {unusual}.")
+            name = result["episodes"][i] if result["episodes"] else i
+            print(f"Demonstration {name}: {unusual}.")
     for name, columns in result["groups"].items():
         print(
             f"Group {name}: {', '.join(found.names[c] if found.names else str(c) for c in columns)}"

@@ -103,6 +103,7 @@ def run(arguments: Namespace) -> None:
         "stride": found.stride,
         "rate": found.rate,
         "trajectories": len(found.steps),
+        "episodes": list(trajectories.episodes),
         **finite({"reproduced": found.reproduced}),
         "evident": found.evident,
         "notes": list(found.notes),

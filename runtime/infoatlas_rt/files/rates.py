@@ -14,9 +14,8 @@ from ..inputs.checks import as_rate
 
 EVEN = 0.1  # steps of time differ from their median by this part of it at most
 _UNIT = r"(?:\s*[\[(]\s*(\w+)\s*[\])]|[_.](\w+))?"
-_TIME = re.compile(
-    rf"(?:(?:.*[\W_])?(time_?stamp|time|stamp|seconds)|\W*(t)){_UNIT}", re.IGNORECASE
-)
+_WORDS = "time_?stamp|time|stamp|seconds|elapsed|clock"
+_TIME = re.compile(rf"(?:(?:.*[\W_])?({_WORDS})|\W*(t)(?:_rel)?){_UNIT}", re.IGNORECASE)
 _REST = re.compile(r"(.*)n(?:ano)?secs?", re.IGNORECASE)
 _SECONDS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
@@ -37,7 +36,7 @@ def stated_rate(value: Any) -> float | None:
 def is_time(name: str) -> bool:
     """Whether a column of this name may hold times.
 
-    It is called time, timestamp, stamp, seconds or t in upper or lower case, as in "__time" or
+    It is called time, timestamp, stamp, seconds, elapsed, clock or t in any case, as in "__time" or
     "header.stamp"; a unit of time may follow in brackets or after "_", as in "Time [ms]" or "t_s".
     """
     found = _TIME.fullmatch(name)

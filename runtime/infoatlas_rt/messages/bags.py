@@ -231,7 +231,8 @@ class Bag:
         Yields
         ------
         side : int
-            Which of `topics` a message is from.
+            Which of `topics` a message is from. One that is there twice, as for two bodies on it,
+            has each message for both.
         received : float
             When it arrived, seconds.
         message
@@ -241,12 +242,15 @@ class Bag:
         InputError
             The bag is damaged.
         """
-        sides = {topic: side for side, topic in enumerate(topics)}
+        sides: dict[str, list[int]] = {}
+        for side, topic in enumerate(topics):
+            sides.setdefault(topic, []).append(side)
         found = 0
         with _reading(self.path):
             for topic, nanoseconds, message in self._reader.messages(sides):
-                yield sides[topic], nanoseconds / 1e9, message
-                found += 1
+                for side in sides[topic]:
+                    yield side, nanoseconds / 1e9, message
+                    found += 1
         expected = sum(self.topics[topic].messages for topic in topics)
         if found != expected:  # readers pass over a damaged part
             raise InputError(

@@ -129,7 +129,8 @@ def _read(
         if sample.skip == "other bodies":
             raise bag.several(topic, extractor)
         if sample.skip:
-            passed[sample.skip] += 1
+            others = getattr(message, "name", ()) if sample.skip == "other joints" else ()
+            passed[f"{sample.skip}: {_some(others)}" if len(others) else sample.skip] += 1
             continue
         if sample.notice:
             raise InputError(

@@ -14,6 +14,8 @@ import pytest
 
 from infoatlas_rt import KeyStates
 from infoatlas_rt.cli import main
+from infoatlas_rt.cli.discovery import placed_labels
+from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
 from pictures import series, words
 
@@ -233,6 +235,14 @@ def test_count_auto(thirty, capsys):
     result = json.loads(capsys.readouterr().out)
     top = max(state["strength"] for state in result["keystates"])
     assert all(s["shared"] and s["strength"] >= 0.4 * top for s in result["keystates"])
+
+
+def test_labels_name_episodes_by_their_numbers():
+    labels = {7: [3], 5: [4]}
+    assert placed_labels(labels, ()) == placed_labels(labels, ("a", "b")) == labels
+    assert placed_labels(labels, ("4", "5", "7")) == {2: [3], 1: [4]}
+    with pytest.raises(InputError, match="no demonstration 7, but 4, 5, 6"):
+        placed_labels(labels, ("4", "5", "6"))
 
 
 def test_labels_of_two_demonstrations(thirty, capsys, tmp_path):

@@ -177,14 +177,16 @@ def test_messages_of_other_joints_are_passed_over(tmp_path):
         arm = [(order, [step + at[joint] for joint in order], [0, 0]) for step in range(10)]
         gripper = [(["finger"], [step], [0]) for step in range(10)]
         write_joints(tmp_path / name, [m for pair in zip(arm, gripper, strict=True) for m in pair])
-    for joints, fate in (((), "other joints"), (("p", "q"), "not asked for")):
+    for joints, fate in (((), "other joints: finger"), (("p", "q"), "not asked for")):
         found = load_demonstrations(tmp_path, "/joint_states", ["position"], joints)
         assert found.lengths.tolist() == [10, 10] and found.episodes == ("a", "b")
         assert found.names == ("position[p]", "position[q]")
         np.testing.assert_array_equal(found.states[:10], np.arange(10)[:, None] + [1, 2])
         np.testing.assert_array_equal(found.states[10:], found.states[:10])
         assert found.rate == pytest.approx(10.0)
-        assert found.notes == (f"Messages on /joint_states passed over ({fate}): 10 in a, 10 in b.",)
+        assert found.notes == (
+            f"Messages on /joint_states passed over ({fate}): 10 in a, 10 in b.",
+        )
 
 
 def test_empty_velocities_with_and_without_joints(tmp_path):

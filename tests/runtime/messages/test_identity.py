@@ -251,6 +251,24 @@ def test_a_bag_of_several_bodies_is_refused_with_what_it_holds(tmp_path, capsys)
     assert code == 0 and counts["accepted"] == 60 and counts["not asked for"] == 120
 
 
+def test_two_bodies_of_one_topic_are_a_pair(tmp_path, capsys):
+    """Each message is for both, so frames of one /tf can be coupled."""
+    path = write(tmp_path / "tf", TF, alternating(60, ("cube", "tool0", "map")))
+    fields = [X, X.replace("tool0", "cube")]
+    few = "--window 40 --every 9 --slices 1 --json".split()
+    code, (out, error) = run(
+        capsys, path, "--field", fields[0], "--with-topic", "/t", "--with-field", fields[1], *few
+    )
+    assert code == 0, error
+    found = json.loads(out)
+    assert [topic["coordinates"] for topic in found["topics"]] == [[field] for field in fields]
+    assert found["counts"]["paired"] == 60
+    code, (_, error) = run(
+        capsys, path, "--field", X, "--with-topic", "/t", "--with-field", X, *few
+    )
+    assert code == 2 and "with the same fields" in error
+
+
 def test_a_bag_of_several_messages_bodies(tmp_path, capsys):
     """Also where the second one comes late."""
     path = write(tmp_path / "pose", POSE, [pose("a" if i < 90 else "b", i) for i in range(100)])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...inputs.trajectories import Trajectories
-from ..rates import even_rate, is_rest, is_time, time_unit
+from ..rates import EVEN, even_rate, is_rest, is_time, time_unit
 from .text import Table
 
 Float = NDArray[np.float64]
@@ -259,10 +259,10 @@ def _ask(table: Table, running: list[_Running], labelled: bool) -> None:
             middle = np.median(steps)
             rows = np.flatnonzero(steps > GAP * middle if middle > 0 else steps < 0) + 1
             how = "has gaps"
-        else:  # a counter without a name that says so
-            rows = np.flatnonzero(steps != 1) + 1
+        else:  # a counter or a clock without a name that says so: it rises but where it restarts
+            rows = np.flatnonzero(steps <= 0) + 1
             how = "begins anew"
-            if not (values[rows] == values[0]).all():
+            if len(rows) != len(_restarts(values, np.zeros(1, np.int64))):
                 continue
         if len(rows) and SHORTEST * len(rows) <= n and _labels_at(table, rows):
             _refuse(table, c, how, rows)
@@ -310,11 +310,12 @@ def _clocks(table: Table, running: list[_Running], column: str | None) -> list[_
 
 def _rate(clocks: list[_Clock], lengths: Int) -> tuple[float | None, list[str]]:
     """Rate in Hz by the first clock that shows one, and notes."""
-    notes = []
+    notes, found = [], list[tuple[str, float]]()
     for name, times, unit, backwards in clocks:
         rate = even_rate(times, lengths, unit)
         if rate is not None:
-            return rate, [f"Rate by column {name}: {rate:.6g} Hz."]
+            found.append((name, rate))
+            continue
         steps = np.delete(np.diff(times), np.cumsum(lengths)[:-1] - 1)
         steps = steps[steps >= 0]
         if not len(steps):
@@ -329,7 +330,12 @@ def _rate(clocks: list[_Clock], lengths: Int) -> tuple[float | None, list[str]]:
         if backwards:
             why += f"; it goes back at {backwards} rows"
         notes.append(f"No rate by column {name}: {why}.")
-    return None, notes
+    if not found:
+        return None, notes
+    name, rate = found[0]
+    others = [f"{each} {own:.6g} Hz" for each, own in found[1:] if abs(own / rate - 1) > EVEN]
+    doubt = f", but {', '.join(others)}: pass the rate if that is right" if others else ""
+    return rate, [f"Rate by column {name}: {rate:.6g} Hz{doubt}."]
 
 
 def _name(table: Table, column: int) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 LONGEST_LINE = 10**7  # characters
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "?"})  # in lower case
+TRUTHS = {"true": True, "false": False}  # in lower case
 SAMPLE = 256  # lines that show how cells are separated
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "spaces"}
 _COMMENT = re.compile(r"\s*[#%]+\s*|sep=")  # of NumPy's savetxt, Matlab, rostopic, Excel
@@ -84,17 +85,14 @@ def looks_decimal(sample: list[str]) -> bool:
 
 def is_header(cells: list[str]) -> bool:
     """Whether a first row is of names; numbers of columns may be among them, but no other ones."""
-    words = [
-        cell
-        for cell in cells
-        if not is_number(cell) and not DECIMAL.fullmatch(cell) and cell.lower() not in MISSING
-    ]
+    words = [cell for cell in cells if not may_be_number(cell)]
     others = [cell for cell in cells if is_number(cell) or DECIMAL.fullmatch(cell)]
     return bool(words) and all(cell.isdecimal() for cell in others)
 
 
 def may_be_number(cell: str) -> bool:
-    return cell.lower() in MISSING or is_number(cell) or bool(DECIMAL.fullmatch(cell))
+    known = cell.lower() in MISSING or cell.lower() in TRUTHS
+    return known or is_number(cell) or bool(DECIMAL.fullmatch(cell))
 
 
 def is_number(cell: str) -> bool:

@@ -25,6 +25,7 @@ from .dialects import (
     LONGEST_LINE,
     MISSING,
     SEPARATORS,
+    TRUTHS,
     beginning,
     is_header,
     is_number,
@@ -125,6 +126,7 @@ class _Reader:
         self._large: dict[int, int] = {}  # integers that floats round, by place
         self._blank: list[int] = []  # lines; at the end of a file they are nothing
         self._decimal = self._unclear = self._point = ""  # first cells of their kind
+        self._truths: dict[int, int] = {}  # cells of true or false, by column of numbers
 
     def add(self, row: list[str], line: int, comments: list[str]) -> None:
         if not row:
@@ -180,7 +182,14 @@ class _Reader:
             low.flat[at] = float(number - int(high.flat[at]))  # type: ignore[union-attr]
         names = tuple(n for i, n in enumerate(self._names) if i not in self._labels)
         labels = {self._names[i]: labels for i, labels in self._labels.items()}
-        return Table(merge(Reals(high, low)), names, labels)
+        for column, count in self._truths.items():
+            if count < len(high):
+                raise InputError(
+                    f"{self.path}: column {names[column] if names else column} has {count} cells "
+                    f"of true or false, and {len(high) - count} others: write one kind"
+                )
+        flags = tuple(sorted(self._truths))
+        return Table(merge(Reals(high, low)), names, labels, flags=flags)
 
     def _set_names(self, names: Sequence[str]) -> None:
         self._names = tuple(names)
@@ -244,6 +253,9 @@ class _Reader:
                 self._unclear = self._unclear or cell
             else:
                 self._decimal = self._decimal or cell
+        elif cell.lower() in TRUTHS:
+            self._truths[column] = self._truths.get(column, 0) + 1
+            self._values.append(float(TRUTHS[cell.lower()]))
         else:
             raise self._no_number(cell, line, column)
         if abs(self._values[-1]) > EXACT and cell.lstrip("+-").isdecimal():

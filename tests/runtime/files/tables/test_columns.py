@@ -97,6 +97,9 @@ def test_labels_that_do_not_fit(tmp_path, columns, message):
         ({"timestamp_ns": FRAME * 20_000_000 + 10**18}, "timestamp_ns", "timestamp_ns"),
         ({"frame": FRAME, "session": LABEL + 7}, "frame", "session"),
         ({"k": FRAME, "session": LABEL}, "k", "session"),
+        ({"k": 50 * FRAME, "take": LABEL}, "k", "take"),
+        ({"k": FRAME / 20 + 0.002 * np.sin(FRAME), "take": LABEL + 3}, "k", "take"),
+        ({"elapsed_ms": 50 * FRAME, "take": LABEL}, "elapsed_ms", "take"),
         ({"time": np.arange(60) / 50 + 9 * LABEL, "session": LABEL}, "time", "session"),
         ({"episode": LABEL * 0, "frame": FRAME}, "frame", "frame"),
     ],
@@ -114,7 +117,9 @@ def test_several_demonstrations_that_no_column_names_are_asked_about(
         found = load_trajectories(path, episode_column=way_out)
         np.testing.assert_array_equal(found.lengths, LENGTHS)
         assert {"x", "y"} <= set(found.names) <= {"x", "y", "k"}
-        assert found.rate == (pytest.approx(50) if "time" in column else None)
+        assert found.rate == (
+            pytest.approx(50) if "time" in column else pytest.approx(20) if "ms" in column else None
+        )
     one = load_trajectories(path, episode_column="none")
     assert one.lengths.tolist() == [60] and {"x", "y"} <= set(one.names)
 
@@ -129,7 +134,7 @@ HONEST = {
     "encoder counts that wrap": {"encoder": np.arange(60) % 16},
     "a force along t": {"t_x": REACH, "t_y": X},
     "counts down": {"step": -FRAME, "time_left": -REACH},
-    "a gripper beside a time": {"gripper": np.repeat([0, 1, 2], 20), "clock": np.arange(60)},
+    "a gripper beside a time": {"gripper": np.repeat([0, 1, 2], 20), "load": np.arange(60)},
 }
 
 
@@ -176,6 +181,11 @@ JITTER = np.arange(60) / 50 + np.where(np.arange(60) % 2, 0.008, 0)
         ),
         ({"time": np.arange(60) * 20}, None, "whole numbers without a unit: call it time_ms"),
         ({"t": np.arange(60) / 50, "stamp_s": JITTER}, 50, "Rate by column 't': 50 Hz."),
+        (
+            {"stamp": np.arange(60) / 10 + 5, "time": np.arange(60) / 50, "t": np.arange(60) / 50},
+            10,
+            "Rate by column 'stamp': 10 Hz, but 'time' 50 Hz, 't' 50 Hz: pass the rate if",
+        ),
         (
             {"stamp.sec": np.arange(60) // 50, "stamp.nanosec": np.arange(60) % 50 * 20_000_000},
             None,

@@ -99,3 +99,17 @@ def test_labels_beside_decimal_commas(tmp_path):
     found = load_trajectories(path)
     assert found.names == ("x", "y") and found.episodes == ("demo_0", "demo_1")
     np.testing.assert_array_equal(found.states, [[1.5, 2.25]] * 3 + [[0.5, 3.75]] * 3)
+
+
+def test_truth_values_are_flags_and_no_names(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x,grasped,y\n1.5,False,-0.25\n2,True,0.001\n-0.346,TRUE,12\n")
+    found = load_trajectories(path)
+    np.testing.assert_array_equal(found.states, XY)
+    assert found.names == ("x", "y") and "'grasped' (flag)" in found.notes[-1]
+    np.testing.assert_array_equal(load_samples(path)[0][:, 1], [0, 1, 1])
+    path.write_text("1,True\n2,False\n4,True\n")  # without a header
+    np.testing.assert_array_equal(load_trajectories(path).states, [[1], [2], [4]])
+    path.write_text("x,y\n1,True\n2,0.5\n")
+    with pytest.raises(InputError, match=r"'?y'? has 1 cells of true or false, and 1 others"):
+        load_trajectories(path)
