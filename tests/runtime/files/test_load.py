@@ -193,7 +193,9 @@ def test_a_csv_shows_its_rate_in_a_column_of_times(tmp_path):
     assert found.names == ("x",) and found.states.shape == (12, 1)
     assert load_trajectories(path, episode_column="none").rate is None  # one, with a pause
     path.write_text("\n".join(rows))  # no names
-    assert load_trajectories(path).rate is None
+    with pytest.raises(InputError, match="if these are 2 demonstrations"):
+        load_trajectories(path)
+    assert load_trajectories(path, episode_column="none").rate is None
     path.write_text("time,x\n0.0,1\n0.5,2\n1.0,3\n")
     assert load_trajectories(path).rate == 2.0
     path.write_text("time,x\n0.0,1\ninf,2\ninf,3\n")
