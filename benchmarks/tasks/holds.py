@@ -32,9 +32,9 @@ class Sensors:
     Attributes
     ----------
     joint, camera : float
-        Standard deviation of a reading.
+        Standard deviation of a measured value.
     joint_step, camera_step : float
-        A reading is a multiple of it; 0: of nothing.
+        Measured values are multiples of it; 0: of nothing.
     memory : float
         Correlation of the camera's noise from one frame to the next.
     drift : float

@@ -39,7 +39,8 @@ def add_discovery(parser: ArgumentParser) -> None:
         metavar="DEMO:STEPS",
         help="known steps of a demonstration, as 0:75,150 or 0:grasp=75,release=150; give it for "
         "one to three demonstrations, or once with a .json file of {demo: {name: step}}, and the "
-        "others get the same kinds",
+        "others get the same kinds. DEMO is the number of the episode in the file; the place, from "
+        "0 on, where episodes have no numbers",
     )
     parser.add_argument(
         "--gripper", metavar="COLUMNS", help="coordinates of the gripper: only their changes count"
@@ -142,6 +143,8 @@ def placed_labels(labels: dict[int, Any], episodes: Sequence[str]) -> dict[int, 
     if not episodes or not all(name.isdecimal() for name in episodes):
         return labels
     places = {int(name): i for i, name in enumerate(episodes)}
+    if len(places) < len(episodes):  # "1" and "01": no numbers, but names
+        return labels
     absent = [number for number in labels if number not in places]
     if absent:
         shown = ", ".join(episodes[:8]) + (", ..." if len(episodes) > 8 else "")

@@ -129,15 +129,15 @@ class Watch:
         )
 
     def write(self, body: Any) -> str:
-        """How to name a body: by what tells it from those that were seen."""
+        """How to name a body: by what distinguishes it from those that were seen."""
         texts = []
         for i, place in enumerate(self.places):
             keys = place.watched()
             seen = Counter(self._part(each, i) for each in self._seen)
             if len(seen) > 1:
                 own = self._part(body, i)
-                told = {keys[j]: own[j] for j in telling(keys, seen)}
-                texts.append(place.write({**place.wanted, **told}))
+                differs = {keys[j]: own[j] for j in telling(keys, seen)}
+                texts.append(place.write({**place.wanted, **differs}))
         return " and ".join(texts)
 
     def shown(self) -> str:

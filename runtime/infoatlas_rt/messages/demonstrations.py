@@ -130,7 +130,7 @@ def _read(
             raise bag.several(topic, extractor)
         if sample.skip:
             others = getattr(message, "name", ()) if sample.skip == "other joints" else ()
-            passed[f"{sample.skip}: {_some(others)}" if len(others) else sample.skip] += 1
+            passed[f"{sample.skip}: {_some(sorted(others))}" if len(others) else sample.skip] += 1
             continue
         if sample.notice:
             raise InputError(

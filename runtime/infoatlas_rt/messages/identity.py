@@ -216,7 +216,7 @@ class Place:
 
 
 def telling(keys: Sequence[str], bodies: Counter[tuple[Any, ...]]) -> list[int]:
-    """The first key that tells all bodies apart; else all that differ."""
+    """The first key that distinguishes all bodies; else all that differ."""
     columns = [{body[i] for body in bodies} for i in range(len(keys))]
     for i, column in enumerate(columns):
         if len(column) == len(bodies):

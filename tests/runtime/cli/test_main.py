@@ -241,6 +241,7 @@ def test_labels_name_episodes_by_their_numbers():
     labels = {7: [3], 5: [4]}
     assert placed_labels(labels, ()) == placed_labels(labels, ("a", "b")) == labels
     assert placed_labels(labels, ("4", "5", "7")) == {2: [3], 1: [4]}
+    assert placed_labels(labels, ("4", "5", "05", "7")) == labels  # names, no numbers
     with pytest.raises(InputError, match="no demonstration 7, but 4, 5, 6"):
         placed_labels(labels, ("4", "5", "6"))
 

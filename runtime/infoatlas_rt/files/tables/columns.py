@@ -262,9 +262,11 @@ def _ask(table: Table, running: list[_Running], labelled: bool) -> None:
         else:  # a counter or a clock without a name that says so: it rises but where it restarts
             rows = np.flatnonzero(steps <= 0) + 1
             how = "begins anew"
-            if len(rows) != len(_restarts(values, np.zeros(1, np.int64))):
-                continue
-        if len(rows) and SHORTEST * len(rows) <= n and _labels_at(table, rows):
+        if not len(rows) or SHORTEST * len(rows) > n:
+            continue
+        if how == "begins anew" and len(rows) != len(_restarts(values, np.zeros(1, np.int64))):
+            continue
+        if _labels_at(table, rows):
             _refuse(table, c, how, rows)
 
 
