@@ -13,6 +13,7 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from fakes import RecordingEstimator
 from infoatlas_rt.cli import main
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.messages.bag_curve import survey
 from infoatlas_rt.messages.bags import Bag
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.identity import PassedOver
@@ -267,6 +268,20 @@ def test_two_bodies_of_one_topic_are_a_pair(tmp_path, capsys):
         capsys, path, "--field", X, "--with-topic", "/t", "--with-field", X, *few
     )
     assert code == 2 and "with the same fields" in error
+
+
+def test_the_pace_is_that_of_the_body_that_is_read(tmp_path):
+    path = write(tmp_path / "tf", TF, alternating(60, ("cube", "tool0", "map")))
+    with Bag(path) as bag:
+        pace = survey(bag, "/t", bag.extractor("/t", [X]))
+        assert pace.share == pytest.approx(1 / 3)
+        assert pace.step == pytest.approx(0.01, rel=1e-4)
+    path = write(tmp_path / "pose", POSE, [pose("ab"[i % 2], i, i / 100) for i in range(100)])
+    with Bag(path) as bag:
+        every = survey(bag, "/t", bag.extractor("/t", ["[header.frame_id=*]"]))
+        one = survey(bag, "/t", bag.extractor("/t", ["[header.frame_id=a]"]))
+        assert (every.share, one.share) == (1.0, 0.5)
+        assert one.step == pytest.approx(2 * every.step, rel=1e-4)
 
 
 def test_a_bag_of_several_messages_bodies(tmp_path, capsys):
