@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs.arrays import Reals, merge
+from ..inputs.copies import Stateful
 from ..inputs.ring import Ring
 
 RECENT = 50  # newest steps that count
@@ -21,7 +22,7 @@ SLOWER = 1.25  # times longer than the lag's step is another rate, not jitter
 WIDE = 0.75  # of such a step: the nearest state is within it, with uneven steps too
 
 
-class PairWindow:
+class PairWindow(Stateful):
     """Pairs (s_t, s_<t-Δt) of the last steps of one stream, or of two.
 
     Parameters

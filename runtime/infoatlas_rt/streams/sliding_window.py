@@ -24,6 +24,7 @@ from ..inputs.checks import (
     as_resolution,
     as_seconds,
 )
+from ..inputs.copies import Stateful
 from ..models.model_file import ModelFile
 from .pair_window import PairWindow
 
@@ -32,7 +33,7 @@ FATES = "accepted,NaN,dtype,dimension,repeated stamp,older stamp,bad stamp,reset
 Array = NDArray[np.float64]
 
 
-class SlidingWindow:
+class SlidingWindow(Stateful):
     """The last steps of one stream, or of two, as pairs (s_t, s_<t-Δt).
 
     States are added one by one; the window says when an estimate of it can be made, and is due.
