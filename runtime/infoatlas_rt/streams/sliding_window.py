@@ -229,10 +229,12 @@ class SlidingWindow(Stateful):
             return None
         if not self._pending and pairs.newest_is_paired:
             return None
+        why = None
         if pairs.first is None:
-            self.reason = pairs.why_no_pair() or f"filling: 0 of {self.length} pairs"
-        elif not pairs.full or count < self._least:
-            self.reason = f"filling: {count} of {self.length} pairs"
+            why = pairs.why_no_pair()
+        if count < self._least or not pairs.full:
+            why = why or pairs.why_few_pairs(self._least)
+            self.reason = why or f"filling: {count} of {self.length} pairs"
         elif not pairs.newest_is_paired:
             self.reason = "hole: no past state to pair with"
         elif not self.due and not anyway:
