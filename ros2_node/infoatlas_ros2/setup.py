@@ -21,7 +21,7 @@ setup(
     maintainer_email="infoatlas-rt@example.org",
     description="Mutual information, extrema and key states of any topic, online.",
     license="Apache-2.0",
-    # No console_scripts: their wrapper looks up the package for 0.1 s, in which a signal would leave
-    # a traceback.
+    # The wrapper of console_scripts looks up the package for 0.1 s, and a signal then would leave a
+    # traceback.
     scripts=["scripts/infoatlas_node"],
 )
