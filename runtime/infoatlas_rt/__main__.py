@@ -49,7 +49,7 @@ def main() -> int:
         sys.unraisablehook = unraisable
         from .cli.main import main as run
 
-        code = run()
+        code = run(interrupted=lambda: interrupted > 0)
     except KeyboardInterrupt:
         pass
     except Exception:

@@ -79,12 +79,16 @@ class Bag:
         self._folder = TemporaryDirectory(prefix="infoatlas-") if partial else None
         try:
             self._open()
+            self._list()
         except BaseException:
             self._clean_up()
             raise
+
+    def _list(self) -> None:
+        """The topics of the bag, and those that are left out."""
         reader = self._reader
         channels = [*enumerate(reader.channels)]
-        self.topics = {}
+        self.topics: dict[str, Topic] = {}
         for name in sorted({each.topic for _, each in channels}):
             own = [(i, each) for i, each in channels if each.topic == name]
             some = [(i, each) for i, each in own if i not in reader.unreadable] or own
@@ -129,8 +133,10 @@ class Bag:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._reader.close()
-        self._clean_up()
+        try:
+            self._reader.close()
+        finally:
+            self._clean_up()
 
     def schema(self, topic: str) -> Schema:
         """The definition of a topic's messages.

@@ -161,6 +161,16 @@ class Lose(abc.MetaPathFinder):
             Interrupting()
 sys.meta_path.insert(0, Lose())
 """
+MADE_AN_ERROR = """
+from infoatlas_rt.cli import estimate
+from infoatlas_rt.errors import ProviderError
+def run(arguments):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        raise ProviderError("its import has failed") from None
+estimate.run = run
+"""
 LATER = "threading.Timer(moment, os.kill, (os.getpid(), signal.SIGINT)).start()"
 
 
@@ -181,6 +191,15 @@ LATER = "threading.Timer(moment, os.kill, (os.getpid(), signal.SIGINT)).start()"
 )
 def test_an_interrupt_during_imports(samples, name):
     code = WAIT.format(when=AT_IMPORT.format(name=name))
+    done = subprocess.run(
+        [sys.executable, "-c", code, "0", "estimate", *samples], capture_output=True, timeout=120
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"interrupted\n")
+
+
+def test_an_interrupt_that_an_engine_makes_an_error_of(samples):
+    """As ONNX Runtime does within its import: the error is a consequence, and not printed."""
+    code = WAIT.format(when=MADE_AN_ERROR)
     done = subprocess.run(
         [sys.executable, "-c", code, "0", "estimate", *samples], capture_output=True, timeout=120
     )
