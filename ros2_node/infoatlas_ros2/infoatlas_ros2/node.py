@@ -64,6 +64,7 @@ class InfoAtlasNode(LifecycleNode):
         self._state = "unconfigured"
         self._health = Health()
         parameters.declare(self)
+        self._settings = parameters.Present(self)
         self.add_on_set_parameters_callback(self._on_parameters)
         for topic, kind in ALWAYS.items():
             self._outputs[topic] = self.create_lifecycle_publisher(kind, f"~/{topic}", 10)
@@ -71,7 +72,7 @@ class InfoAtlasNode(LifecycleNode):
         self.create_service(Trigger, "~/reset", self._on_reset)
         # Steady, because a simulation that stands still has to be reported too.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        period = parameters.read(self).diagnostics_period
+        period = self._settings().diagnostics_period
         self._timer = self.create_timer(period, self._report, clock=steady)
 
     # Transitions
@@ -80,7 +81,7 @@ class InfoAtlasNode(LifecycleNode):
         self._health = Health()
         self._counts = {}
         try:
-            self._configure(parameters.read(self))
+            self._configure(self._settings.refresh())
         except Exception as error:  # a parameter that cannot work must not end the node
             self._release()
             return self._refuse("configure", error)
@@ -92,13 +93,13 @@ class InfoAtlasNode(LifecycleNode):
         maker = self._maker
         assert maker is not None  # made by on_configure
         try:
-            settings = parameters.read(self)
+            settings = self._settings.refresh()
             settings.check(maker.estimator)
             for extractor in maker.extractors:
                 extractor.forget()  # the next messages may be another robot's
             self._named.clear()
             self._worker = Worker(
-                maker, partial(parameters.read, self), self._publish, self._health, self._warn
+                maker, self._settings, self._publish, self._health, self._warn
             )
         except Exception as error:
             return self._refuse("activate", error)
@@ -303,10 +304,11 @@ class InfoAtlasNode(LifecycleNode):
                 new.check(self._maker.estimator, [e.dim for e in self._maker.extractors])
         except (InfoAtlasError, TypeError) as error:
             return SetParametersResult(successful=False, reason=str(error))
+        self._settings.accepted()
         return SetParametersResult(successful=True)
 
     def _report(self) -> None:
-        settings, worker = parameters.read(self), self._worker
+        settings, worker = self._settings.refresh(), self._worker
         self._timer.timer_period_ns = int(settings.diagnostics_period * 1e9)
         names = [name for name in (settings.topic, settings.topic_b) if name]
         about, misfits = {}, {}
