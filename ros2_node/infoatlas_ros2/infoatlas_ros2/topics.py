@@ -47,7 +47,7 @@ def extractor(
 
 
 def misfit(subscription: Any, publishers: list[Any]) -> str:
-    """Why publishers of a topic do not match a subscription, by type or quality of service; else ""."""
+    """Why publishers do not match a subscription, by type or quality of service; else ""."""
     wanted = (
         f"{subscription.msg_type.__module__.split('.')[0]}/msg/{subscription.msg_type.__name__}"
     )
