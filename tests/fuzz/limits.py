@@ -28,7 +28,7 @@ from infoatlas_rt.backends.native import NativeBackend
 given = json.loads(sys.argv[1])
 logging.disable()
 x, y = np.random.default_rng(0).standard_normal((2, given["samples"], 7))
-estimator = Estimator(provider="native", threads=1)
+estimator = Estimator(provider="native", threads=1, slices=8)
 wanted = estimator.estimate(x, y).mi
 if given["memory"] is not None:
     size = re.search(r"VmSize:\\s+(\\d+)", open("/proc/self/status").read())

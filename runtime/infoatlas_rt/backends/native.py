@@ -154,7 +154,8 @@ class NativeBackend:
         try:
             return function(*inputs)
         except (MemoryError, RuntimeError) as error:
+            reason = "memory is short" if isinstance(error, MemoryError) else error
             raise ModelError(
-                f"the native engine cannot {what} for {n} samples in {slices} slices: "
-                f"{str(error) or 'memory is short'}; pass fewer samples, slices or shifts"
+                f"the native engine cannot {what} for {n} samples in {slices} slices: {reason}; "
+                "pass fewer samples, slices or shifts"
             ) from error

@@ -144,7 +144,7 @@ def test_native_does_not_take_the_model(model, package, monkeypatch):
 
 def test_native_runs_out_of_memory(model, package, monkeypatch):
     estimator = Estimator(provider="native")
-    monkeypatch.setattr(Engine, "refuses", MemoryError())
+    monkeypatch.setattr(Engine, "refuses", MemoryError("std::bad_alloc"))
     with pytest.raises(RuntimeError, match=r"50 samples in 1 slices: memory is short"):
         estimator.estimate(*np.random.default_rng(0).random((2, 50)))
 
