@@ -60,6 +60,13 @@ def test_other_weights_are_the_same_graph():
     assert (changed[0] != Engine(inputs.content("edge")).run(*GIVEN)[0]).any()
 
 
+def test_a_second_graph_is_refused():
+    """A reader of protocol buffers merges the two; weights would come from both."""
+    twice = inputs.content("edge") + b"\x3a\x00"  # field 7, empty
+    with pytest.raises(RuntimeError, match="no export has: two graphs"):
+        Engine(twice)
+
+
 def test_auto_takes_onnxruntime_for_another_graph(tmp_path, caplog):
     """The estimate is that of the file's graph."""
     proto = onnx.load_from_string(inputs.content("edge"))

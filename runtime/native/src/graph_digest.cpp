@@ -230,6 +230,7 @@ std::string structure(std::string_view content, const std::string& config) {
   Bytes graph{nullptr, nullptr};
   std::vector<std::string> opsets;
   for (Reader field(Bytes{at, at + content.size()}); field.next();) {
+    if (field.number == GRAPH && graph.at) refuse("two graphs");
     if (field.number == GRAPH) graph = field.content;
     if (field.number == OPSET) opsets.push_back(opset(field.content));
     if (field.number == FUNCTION) refuse("functions");
