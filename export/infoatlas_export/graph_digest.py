@@ -1,7 +1,5 @@
 """Which graph a model file has: a digest of its structure, and one of the code that was traced.
 
-    python -m infoatlas_export.graph_digest FILE.onnx CHECKPOINT.pt
-
 The C++ engine computes what the model's code computes, and reads from a file no more than weights
 and configuration. So a file states its graph, in two entries of its metadata:
 
@@ -13,9 +11,6 @@ and configuration. So a file states its graph, in two entries of its metadata:
 The structure depends on the configuration and on the version of torch, so the engine cannot know it
 in advance. The code depends on neither, nor on the version of Python; comments, docstrings,
 annotations and layout are left out of it. Both guard against mistakes, not against forgery.
-
-As a command: adds both entries to a file of the same graph as today's export of its checkpoint, and
-changes nothing else.
 """
 
 from __future__ import annotations
@@ -23,7 +18,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import struct
-import sys
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -194,26 +188,3 @@ def is_text(node: Any) -> bool:
 def stated(proto: onnx.ModelProto) -> dict[str, str]:
     """Entries of the metadata of a graph that was traced just now."""
     return {GRAPH: structure(proto), CODE: code()}
-
-
-def main(file: str, checkpoint: str) -> None:
-    """Add both entries to a file, if today's export of its checkpoint has the same graph."""
-    # Imported here: they need torch, and the digests do not.
-    from infoatlas_export.onnx import sealed, to_onnx
-    from infoatlas_train.pretrain import load
-
-    proto = onnx.load(file)
-    kept = {p.key: p.value for p in proto.metadata_props}
-    model, _ = load(checkpoint)
-    traced = to_onnx(model, {CONFIG: kept[CONFIG]})
-    if structure(proto) != structure(traced):
-        raise SystemExit(
-            f"{file} has another graph than today's export of {checkpoint}: export it again"
-        )
-    onnx.helper.set_model_props(proto, kept | stated(proto))
-    Path(file).write_bytes(sealed(proto))
-    print(f"{file}: {GRAPH} {structure(proto)}, {CODE} {code()}")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -8,8 +8,7 @@ import onnx
 import pytest
 
 import infoatlas_export.onnx as export
-import infoatlas_train.pretrain
-from infoatlas_export import graph_digest
+from infoatlas_export import graph_digest, state_graph
 from infoatlas_rt.models import model_file
 
 SOURCE = '''
@@ -96,12 +95,12 @@ def test_a_file_is_told_its_graph(monkeypatch, tmp_path, capsys):
     onnx.helper.set_model_props(proto, kept)
     path = tmp_path / "older.onnx"
     path.write_bytes(export.sealed(proto))
-    monkeypatch.setattr(infoatlas_train.pretrain, "load", lambda checkpoint: (checkpoint, {}))
-    monkeypatch.setattr(export, "to_onnx", lambda model, metadata: traced)
-    graph_digest.main(str(path), "edge.pt")
+    monkeypatch.setattr(state_graph, "load", lambda checkpoint: (checkpoint, {}))
+    monkeypatch.setattr(state_graph, "to_onnx", lambda model, metadata: traced)
+    state_graph.main(str(path), "edge.pt")
     assert "infoatlas.graph" in capsys.readouterr().out
     assert path.read_bytes() == shipped
     traced.graph.node[9].op_type = "Sub"
     with pytest.raises(SystemExit, match="another graph than today's export of edge"):
-        graph_digest.main(str(path), "edge.pt")
+        state_graph.main(str(path), "edge.pt")
     assert path.read_bytes() == shipped
