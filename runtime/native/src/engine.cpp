@@ -126,7 +126,10 @@ const char* Engine::target() const { return parts_->target.name; }
 
 int Engine::threads() { return parts_->own_team().pool.threads(); }
 
-std::string Engine::missing_threads() { return parts_->own_team().pool.missing(); }
+std::string Engine::missing_threads() {
+  const std::error_code missing = parts_->own_team().pool.missing();
+  return missing ? missing.message() : "";
+}
 
 void Engine::run(const float* x, const float* y, int64_t batch, int64_t n, const int64_t* shifts,
                  int64_t m, const int64_t* sequence, const Outputs& out) {

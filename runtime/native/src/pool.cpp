@@ -4,7 +4,6 @@
 #include <condition_variable>
 #include <exception>
 #include <new>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -13,14 +12,15 @@ namespace infoatlas {
 
 struct Pool::Workers {
   // As many threads as can be made, up to `count`. `missing` is why there are no more.
-  Workers(int count, std::string& missing) {
+  // Nothing else may throw once there is a thread, because the destructor alone ends them.
+  Workers(int count, std::error_code& missing) {
     try {
       threads.reserve(size_t(count));
       for (int i = 0; i < count; ++i) threads.emplace_back([this] { loop(); });
     } catch (const std::system_error& error) {  // a limit of processes, or of memory for stacks
-      missing = error.code().message();
+      missing = error.code();
     } catch (const std::bad_alloc&) {
-      missing = "memory is short";
+      missing = std::make_error_code(std::errc::not_enough_memory);
     }
   }
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <string>
+#include <system_error>
 
 namespace infoatlas {
 
@@ -25,14 +25,14 @@ class Pool {
   // of a task reaches the caller, and tasks not yet begun are left out.
   void run(int64_t tasks, const std::function<void(int64_t)>& task);
 
-  int threads() const { return threads_; }              // that there are, the caller's included
-  const std::string& missing() const { return missing_; }  // why there are no more; empty: there are
+  int threads() const { return threads_; }  // that there are, the caller's included
+  std::error_code missing() const { return missing_; }  // why there are no more; 0: there are
 
  private:
   struct Workers;
 
   std::mutex busy_;
-  std::string missing_;  // before the workers, which write it
+  std::error_code missing_;  // before the workers, which write it
   std::unique_ptr<Workers> workers_;
   int threads_;
 };
