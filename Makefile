@@ -15,7 +15,8 @@
 # make generation   from ten demonstrations to a policy: hours on two cores; QUICK=1: minutes
 # make keystates-data   the demonstrations of the key-state benchmark, collected anew
 # make summary   the figures and the chart of the README, from the results of the benchmarks
-# make fuzz   20,000 random calls and as many pushes; 5,000 data sets in files; command lines, damaged models
+# make fuzz   20,000 random calls and as many pushes; 5,000 data sets in files; command lines, damaged
+#             and crafted models, limits of threads and memory (a C++20 compiler)
 # make gpu    what needs a GPU: engines, CUDA graphs, samples on it, torch beside, times (docs/tensorrt.md)
 # make docs   the documentation as a site, in build/docs/site; any warning is an error
 # make dist   wheel and sdist in dist/, checked, and installed into a fresh environment
@@ -165,8 +166,8 @@ keystates-data: .venv-maniskill/ready .venv-metaworld/ready
 	$(SIM)/python -m benchmarks.tasks.collect_people build/robosuite
 	$(META)/python -m benchmarks.tasks.collect_scripted
 
-fuzz: .venv-dev/ready
-	$(DEV)/python tests/fuzz/run.py --calls 20000 --processes 2 --out benchmarks/results/fuzz.md
+fuzz: .venv-dev/ready build/native/package/ready
+	PYTHONPATH=build/native/package $(DEV)/python tests/fuzz/run.py --calls 20000 --processes 2 --out benchmarks/results/fuzz.md
 
 # glibc keeps its pages: to fetch and zero them anew for each large tensor takes a fifth of the time.
 MODEL ?= tiny

@@ -37,16 +37,20 @@ JOINTS = 7
 
 
 class Soak:
-    """A robot that publishes, and a listener that notes what the node publishes, and when."""
+    """A robot that publishes, and a listener that notes what the node publishes, and when.
 
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
+    `share` is the processor time of the node beside the time that passed, set by `feed`.
+    """
+
+    def __init__(self, pid: int, velocities: bool) -> None:
+        self.pid, self.velocities = pid, velocities
         self.node = rclpy.create_node("soak")
         self.publisher = self.node.create_publisher(
             JointState, "/joint_states", qos_profile_sensor_data
         )
         self.latencies: list[float] = []
         self.memory: list[tuple[float, float]] = []  # seconds, MB
+        self.share = float("nan")
         self.status: dict[str, str] = {}
         self.node.create_subscription(
             MutualInformation, "/infoatlas/mutual_information", self._read, 100
@@ -83,28 +87,40 @@ class Soak:
         """Publish; returns the seconds that it took."""
         rng = np.random.default_rng(0)
         state = np.zeros(JOINTS)
+        used = processor_seconds(self.pid)
         total, start, begin = int(minutes * 60 * rate), time.time_ns(), time.monotonic()
         noted = -np.inf
         for i in range(total):
             pause = begin + i / rate - time.monotonic()
             if pause > 0:
                 time.sleep(pause)
+            before = state
             state = 0.95 * state + 0.1 * np.sin(0.01 * i) + 0.2 * rng.standard_normal(JOINTS)
             stamp = start + int(i * 1e9 / rate)
             header = Header(stamp=Time(sec=stamp // 10**9, nanosec=stamp % 10**9))
-            self.publisher.publish(JointState(header=header, position=state.tolist()))
+            velocity = (state - before).tolist() if self.velocities else []
+            message = JointState(header=header, position=state.tolist(), velocity=velocity)
+            self.publisher.publish(message)
             now = time.monotonic() - begin
             if now - noted > 5:
                 noted = now
                 self.memory.append((now, resident(self.pid)))
                 advance(i / total)
-        return time.monotonic() - begin
+        took = time.monotonic() - begin
+        self.share = (processor_seconds(self.pid) - used) / took
+        return took
 
 
 def resident(pid: int) -> float:
     """Resident memory of a process, MB."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def processor_seconds(pid: int) -> float:
+    """Processor time of a process so far, of all of its threads."""
+    values = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(values[11]) + int(values[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def processor() -> str:
@@ -119,6 +135,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--rate", type=float, default=200.0, help="Hz (200)")
     parser.add_argument("--slices", type=int, default=40, help="0: chosen by the node (40)")
+    parser.add_argument("--velocities", action="store_true", help="7 coordinates more")
     parser.add_argument("--provider", default="auto", help="of the node (auto)")
     parser.add_argument("--note", default="", help="what else the machine was doing")
     parser.add_argument("--out", help="JSON file")
@@ -131,7 +148,7 @@ def main() -> int:
     node = subprocess.Popen([sys.executable, program, "--ros-args", *given])
     rclpy.init()
     try:
-        soak = Soak(node.pid)
+        soak = Soak(node.pid, arguments.velocities)
         soak.change(Transition.TRANSITION_CONFIGURE)
         soak.change(Transition.TRANSITION_ACTIVATE)
         with progress("soak") as advance:
@@ -158,6 +175,7 @@ def main() -> int:
         "overtaken": int(status["dropped: newer came"]),
         "queue_full": int(status["dropped: queue full"]),
         "extrema": int(status["extrema"]),
+        "processor": round(soak.share, 3),  # share of one core
         "memory_mb": {
             "after_a_minute": round(float(memory[settled][0]), 1),
             "end": round(float(memory[-1]), 1),
@@ -175,7 +193,7 @@ def main() -> int:
         "exit_code": code,
         "model": status["model"],
         "window": 100,
-        "coordinates": JOINTS,
+        "coordinates": JOINTS * (1 + arguments.velocities),
         "slices": status["slices"],
         "provider": status["provider"],
         "warning": status["last warning"],
@@ -185,7 +203,7 @@ def main() -> int:
         "note": arguments.note,
         "command": f"python -m benchmarks.ros2_soak --minutes {arguments.minutes:g} "
         f"--rate {arguments.rate:g} --slices {arguments.slices} "
-        f"--provider {arguments.provider}",
+        f"--provider {arguments.provider}" + " --velocities" * arguments.velocities,
     }
     text = json.dumps(result, indent=2)
     print(text)

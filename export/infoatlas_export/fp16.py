@@ -23,6 +23,7 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 from infoatlas_export import limits
+from infoatlas_export.graph_digest import CODE, GRAPH
 from infoatlas_export.onnx import differences, sealed
 from infoatlas_rt.errors import ModelError
 from infoatlas_rt.models.model_file import OUTPUTS
@@ -230,7 +231,8 @@ def halved(content: bytes, scopes: Iterable[str] = SCOPES) -> tuple[bytes, list[
     worst = max(row["mi"] for row in rows)
     if not worst <= TOLERANCE or not np.isfinite([[*row.values()] for row in rows]).all():
         raise ModelError(f"FP16 and FP32 differ by {worst:.2g} nats, more than {TOLERANCE}: {rows}")
-    kept = {p.key: p.value for p in proto.metadata_props}
+    own = GRAPH, CODE  # which graph the FP32 file has
+    kept = {p.key: p.value for p in proto.metadata_props if p.key not in own}
     helper.set_model_props(half, kept | {"infoatlas.precision": "fp16"})
     return sealed(half), rows
 

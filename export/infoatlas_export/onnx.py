@@ -19,7 +19,7 @@ import onnxruntime
 import torch
 from numpy.typing import NDArray
 
-from infoatlas_export import limits
+from infoatlas_export import graph_digest, limits
 from infoatlas_export.scopes import name_nodes, recorded
 from infoatlas_export.weights import name_weights
 from infoatlas_rt.errors import InputError, ModelError
@@ -74,12 +74,17 @@ def example(
 
 
 def to_onnx(model: InfoAtlas, metadata: dict[str, str]) -> onnx.ModelProto:
-    """Trace the model. At one slice the tracer would fix that axis, so it is traced at three."""
+    """Trace the model; the metadata states which graph it is.
+
+    At one slice the tracer would fix that axis, so it is traced at three.
+    """
     inputs = {name: torch.from_numpy(a) for name, a in example(3, 17, model.config.dim).items()}
     slices, samples, m = (torch.export.Dim(name, min=1) for name in ("slices", "samples", "shifts"))
     dynamic = {"x": {0: slices, 1: samples}, "y": {0: slices, 1: samples}}
     dynamic |= {"shifts": {0: m}, "sequence": {0: samples}}
-    return clean(traced(Graph(model), inputs, OUTPUTS, dynamic), metadata)
+    proto = clean(traced(Graph(model), inputs, OUTPUTS, dynamic), metadata)
+    onnx.helper.set_model_props(proto, metadata | graph_digest.stated(proto))
+    return proto
 
 
 def traced(

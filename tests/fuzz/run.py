@@ -1,4 +1,4 @@
-"""Fuzz the library: random calls, pushes, command lines, models and data sets, from one seed.
+"""Fuzz the library: random calls, pushes, commands, models, limits and data sets, from one seed.
 
     python tests/fuzz/run.py --calls 20000 --out benchmarks/results/fuzz.md
 
@@ -10,6 +10,9 @@ repeated alone: `python tests/fuzz/run.py --only calls:1234`. Outcomes:
 - refused: an error of the library, where there has to be one.
 - wrong, raw, warning: a wrong result or an error where there should be none or another; any other
   exception; any warning. There have to be none.
+
+Crafted graphs and limits of threads and memory try the native engine: they need
+infoatlas-rt-native.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -34,6 +38,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import calls
 import commands
+import crafted
+import limits
 import models
 import pushes
 import readers
@@ -41,7 +47,8 @@ from calls import Wrong
 
 PUSHES = 100  # of a stream
 FAULTS = ("wrong", "raw", "warning")
-KINDS = ("calls", "pushes", "commands", "models", "readers")
+KINDS = ("calls", "pushes", "commands", "models", "readers", "graphs", "limits")
+NATIVE = ("graphs", "limits")
 
 
 def one(kind: str, number: int, seed: int, folder: Path) -> tuple[Counter[str], str]:
@@ -57,6 +64,10 @@ def one(kind: str, number: int, seed: int, folder: Path) -> tuple[Counter[str], 
                 outcomes.update(refused=refused, ok=PUSHES - refused)
             elif kind == "models":
                 outcomes[models.flip(rng, folder)] += 1
+            elif kind == "graphs":
+                outcomes[crafted.craft(rng, folder)] += 1
+            elif kind == "limits":
+                outcomes[limits.limited(rng, folder)] += 1
             elif kind == "readers":
                 outcomes[readers.read(number, rng, folder)] += 1
             elif kind == "commands":
@@ -104,6 +115,8 @@ def main() -> int:
     parser.add_argument("--commands", type=int, help="command lines (a hundredth)")
     parser.add_argument("--models", type=int, help="damaged models (a hundredth)")
     parser.add_argument("--readers", type=int, help="data sets in files (a quarter)")
+    parser.add_argument("--graphs", type=int, help="model files with another graph (a hundredth)")
+    parser.add_argument("--limits", type=int, help="processes with limits (a two-hundredth)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--only", metavar="KIND:NUMBER", help="one case alone")
@@ -121,7 +134,12 @@ def main() -> int:
         "commands": hundredth if arguments.commands is None else arguments.commands,
         "models": hundredth if arguments.models is None else arguments.models,
         "readers": arguments.calls // 4 if arguments.readers is None else arguments.readers,
+        "graphs": hundredth if arguments.graphs is None else arguments.graphs,
+        "limits": -(-hundredth // 2) if arguments.limits is None else arguments.limits,
     }
+    if find_spec("infoatlas_native") is None:
+        print(f"infoatlas-rt-native is not installed: {', '.join(NATIVE)} are left out")
+        sizes |= dict.fromkeys(NATIVE, 0)
     totals: dict[str, Counter[str]] = {}
     for kind, count in sizes.items():
         own: dict[str, Counter[str]] = {}
@@ -144,6 +162,8 @@ def report(totals: dict[str, Counter[str]], seed: int) -> str:
         "pushes": "pushes",
         "commands": "command lines",
         "models": "damaged models",
+        "graphs": "crafted graphs, native engine",
+        "limits": "limits of threads and memory, native engine",
         "files: lerobot": "LeRobot data sets",
         "files: hdf5": "HDF5 files",
         "files: table": "tables (text, parquet)",

@@ -328,12 +328,12 @@ def test_rounds_of_refinement_take_turns():
         shipped = b'"refine_turns": 5'
         assert content("base").count(shipped) == 1
         changed = content("base").replace(shipped, b'"refine_turns": %d' % turns)
-        return Engine(changed).diagnose(*GIVEN)[0]
+        return Engine(inputs.stated(changed)).diagnose(*GIVEN)[0]
 
     np.testing.assert_array_equal(critic(2), critic(0))
     assert np.isfinite(critic(5)).all() and abs(critic(5)[0] - critic(2)[0]) > 1e-4
 
 
 def test_version():
-    assert infoatlas_native.__version__ and infoatlas_native.INTERFACE == 4
+    assert infoatlas_native.__version__ and infoatlas_native.INTERFACE == 5
     assert _engine().target in ("avx512", "avx2", "neon", "baseline")

@@ -55,7 +55,7 @@ def test_the_package_has_the_interface_that_the_runtime_calls():
 
 def test_versions_of_the_interface_are_compared(monkeypatch):
     monkeypatch.setattr(native, "INTERFACE", 99)
-    with pytest.raises(ProviderError, match=r"interface 4.*calls 99"):
+    with pytest.raises(ProviderError, match=r"interface 5.*calls 99"):
         Estimator(provider="native")
 
 

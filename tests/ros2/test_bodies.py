@@ -72,8 +72,8 @@ def test_a_body_that_was_not_named(bench):
     tool, both = mixed("tool", "cube")
     bench.up(message_type=KIND, fields=["pose.position"])
     feed(bench.publisher(PoseStamped), both, 600)
-    status = bench.diagnosis(lambda s: values(s).get("messages: other bodies") == "120")
-    assert values(status)["messages: accepted"] == "120"
+    counts = {"messages: other bodies": "120", "messages: accepted": "120"}
+    status = bench.diagnosis(lambda s: counts.items() <= values(s).items())
     agree(bench, tool)
     warning = values(status)["last warning"]
     assert "[header.frame_id=cube] is another body than [header.frame_id=tool]" in warning

@@ -268,7 +268,7 @@ def test_nobody_publishes(bench):
     assert status.level == status.WARN and values(status)["publishers"] == "0"
 
 
-def test_publisher_that_does_not_fit(bench):
+def test_publisher_that_does_not_fit(bench, process):
     """TOPIC is subscribed to as reliable: a best-effort publisher is seen, and not heard."""
     bench.up()
     publisher = bench.node.create_publisher(JointState, TOPIC, qos_profile_sensor_data)
@@ -276,6 +276,8 @@ def test_publisher_that_does_not_fit(bench):
     feed(publisher, joint_states(walk(60)), 250)
     status = bench.diagnosis(lambda s: s.message.startswith(f"no message yet on {TOPIC}; a pub"))
     assert status.level == status.WARN and int(before) > 0 and not bench.estimates
+    why = "a publisher does not fit this subscription: best effort publisher and reliable"
+    assert why in status.message and process.log.read_text().count(f"{TOPIC}: {why}") == 1
 
 
 def test_publisher_of_another_type(bench):

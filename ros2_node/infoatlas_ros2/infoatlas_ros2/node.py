@@ -6,7 +6,6 @@ import threading
 import time
 import traceback
 from copy import copy
-from functools import partial
 from typing import Any
 
 import rclpy
@@ -27,6 +26,7 @@ from infoatlas_rt.streams.events import COUPLED, DECOUPLED, KEY_STATE
 
 from . import messages, parameters, topics
 from .health import Health
+from .listener import ASIDE, Listener
 from .maker import SLICES, Maker
 from .worker import Published, Worker
 
@@ -53,13 +53,17 @@ class InfoAtlasNode(LifecycleNode):
         super().__init__("infoatlas", **options)
         self._maker: Maker | None = None
         self._worker: Worker | None = None
+        self._misfits: dict[str, str] = {}  # by topic, of the last report
         self._named: set[int] = set()  # topics whose other bodies were named
+        self._taking = threading.Lock()  # a message is handled, or what handles it is changed
         self._inputs: list[Any] = []
+        self._listener: Listener | None = None
         self._outputs: dict[str, Any] = {}  # publishers by topic
         self._counts: dict[str, int] = {}  # fates of messages, when last active
         self._state = "unconfigured"
         self._health = Health()
         parameters.declare(self)
+        self._settings = parameters.Present(self)
         self.add_on_set_parameters_callback(self._on_parameters)
         for topic, kind in ALWAYS.items():
             self._outputs[topic] = self.create_lifecycle_publisher(kind, f"~/{topic}", 10)
@@ -67,7 +71,7 @@ class InfoAtlasNode(LifecycleNode):
         self.create_service(Trigger, "~/reset", self._on_reset)
         # Steady, because a simulation that stands still has to be reported too.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        period = parameters.read(self).diagnostics_period
+        period = self._settings().diagnostics_period
         self._timer = self.create_timer(period, self._report, clock=steady)
 
     # Transitions
@@ -76,7 +80,7 @@ class InfoAtlasNode(LifecycleNode):
         self._health = Health()
         self._counts = {}
         try:
-            self._configure(parameters.read(self))
+            self._configure(self._settings.refresh())
         except Exception as error:  # a parameter that cannot work must not end the node
             self._release()
             return self._refuse("configure", error)
@@ -88,14 +92,15 @@ class InfoAtlasNode(LifecycleNode):
         maker = self._maker
         assert maker is not None  # made by on_configure
         try:
-            settings = parameters.read(self)
+            settings = self._settings.refresh()
             settings.check(maker.estimator)
-            for extractor in maker.extractors:
-                extractor.forget()  # the next messages may be another robot's
-            self._named.clear()
-            self._worker = Worker(
-                maker, partial(parameters.read, self), self._publish, self._health, self._warn
-            )
+            with self._taking:
+                for extractor in maker.extractors:
+                    extractor.forget()  # the next messages may be another robot's
+                self._named.clear()
+                self._worker = Worker(
+                    maker, self._settings, self._publish, self._health, self._warn
+                )
         except Exception as error:
             return self._refuse("activate", error)
         self._state = "active"
@@ -151,12 +156,15 @@ class InfoAtlasNode(LifecycleNode):
             self.create_subscription(
                 kind,
                 topic,
-                partial(self._on_message, side),
+                _ignored,  # the listener takes its messages
                 copy(qos_profile_sensor_data),  # rclpy writes the overrides into it
                 qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+                callback_group=ASIDE,
             )
-            for side, (kind, (topic, *_)) in enumerate(zip(kinds, sides, strict=True))
+            for kind, (topic, *_) in zip(kinds, sides, strict=True)
         ]
+        self._names = [subscription.topic_name for subscription in self._inputs]
+        self._listener = Listener(self, self._inputs, self._on_message)
         if tracker is not None:
             self.get_logger().info(tracker.describe())
         model_file = self._maker.estimator.model_file
@@ -200,9 +208,13 @@ class InfoAtlasNode(LifecycleNode):
         if self._worker is not None:
             self._worker.stop()
             self._counts = self._worker.counts
-            self._worker = None
+            with self._taking:
+                self._worker = None
 
     def _release(self) -> None:
+        if self._listener is not None:
+            self._listener.stop()
+            self._listener = None
         self._stop()
         for subscription in self._inputs:
             self.destroy_subscription(subscription)
@@ -215,19 +227,22 @@ class InfoAtlasNode(LifecycleNode):
         if self._worker is None:
             response.message = f"{self._state}: there is no window to empty; activate makes one"
             return response
-        self._worker.reset()
+        with self._taking:
+            self._worker.reset()
         response.success = True
         return response
 
     # Messages
 
-    def _on_message(self, side: int, message: Any) -> None:
-        """Copy the state out of a message and hand it to the worker; all else is the worker's."""
-        worker = self._worker
-        if worker is None:
-            return
+    def _on_message(self, side: int, message: Any, info: Any) -> None:
+        """Copy the state out of a message and hand it to the worker (the listener's thread)."""
+        with self._taking:
+            if self._worker is not None:
+                self._hand_over(self._worker, side, message)
+
+    def _hand_over(self, worker: Worker, side: int, message: Any) -> None:
         now = self.get_clock().now()
-        self._health.heard[self._inputs[side].topic_name] = time.monotonic()
+        self._health.heard[self._names[side]] = time.monotonic()
         self._health.received += 1
         try:
             receiver = worker.receivers[side]
@@ -299,10 +314,11 @@ class InfoAtlasNode(LifecycleNode):
                 new.check(self._maker.estimator, [e.dim for e in self._maker.extractors])
         except (InfoAtlasError, TypeError) as error:
             return SetParametersResult(successful=False, reason=str(error))
+        self._settings.accepted()
         return SetParametersResult(successful=True)
 
     def _report(self) -> None:
-        settings, worker = parameters.read(self), self._worker
+        settings, worker = self._settings.refresh(), self._worker
         self._timer.timer_period_ns = int(settings.diagnostics_period * 1e9)
         names = [name for name in (settings.topic, settings.topic_b) if name]
         about, misfits = {}, {}
@@ -314,6 +330,7 @@ class InfoAtlasNode(LifecycleNode):
                 subscription.topic_name: topics.misfit(subscription, infos)
                 for subscription, infos in zip(self._inputs, publishers, strict=True)
             }
+            self._log_misfits(misfits)
         if self._maker is not None:
             estimator = self._maker.estimator
             dims = (str(e.dim or "not known yet") for e in self._maker.extractors)
@@ -344,6 +361,17 @@ class InfoAtlasNode(LifecycleNode):
         array.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(array)
 
+    def _log_misfits(self, misfits: dict[str, str]) -> None:
+        """Log each once, which rclpy would do if its executor had the subscriptions."""
+        for topic, why in misfits.items():
+            if why and why != self._misfits.get(topic):
+                self.get_logger().warning(f"{topic}: {why}")
+        self._misfits = misfits
+
     def destroy_node(self) -> None:
         self._release()
         super().destroy_node()
+
+
+def _ignored(message: Any) -> None:
+    """Be the callback of a subscription whose messages a listener takes."""

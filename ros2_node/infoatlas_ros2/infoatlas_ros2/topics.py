@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from rclpy.qos import ReliabilityPolicy
+from rclpy.qos import QoSCompatibility, qos_check_compatible
 from rclpy.time import Time
 from std_msgs.msg import Header
 
@@ -47,18 +47,18 @@ def extractor(
 
 
 def misfit(subscription: Any, publishers: list[Any]) -> str:
-    """Why publishers of a topic do not match a subscription, by type or reliability; else ""."""
+    """Why publishers do not match a subscription, by type or quality of service; else ""."""
     wanted = (
         f"{subscription.msg_type.__module__.split('.')[0]}/msg/{subscription.msg_type.__name__}"
     )
     others = {info.topic_type for info in publishers} - {wanted}
     if others:
         return f"published there: {', '.join(sorted(others))}, not {wanted}"
-    reliable, best_effort = ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT
-    if subscription.qos_profile.reliability == reliable and any(
-        info.qos_profile.reliability == best_effort for info in publishers
-    ):
-        return "a publisher is best effort, and this subscription reliable"
+    for info in publishers:
+        fits, why = qos_check_compatible(info.qos_profile, subscription.qos_profile)
+        if fits == QoSCompatibility.ERROR:
+            why = why.replace("ERROR: ", " ").strip("; ").lower()
+            return f"a publisher does not fit this subscription: {why}"
     return ""
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
-
-import numpy as np
 
 from infoatlas_rt.curves.extrema import Extremum
 from infoatlas_rt.errors import InfoAtlasError
@@ -26,6 +27,8 @@ DETECTOR = {"extremum_kinds", "extremum_z", "extremum_delay"}
 RATE = {"rate_limit"}
 ASIDE = RATE | {"stall_after", "diagnostics_period"}
 JOIN = 0.3  # seconds to wait for a thread, which cannot be stopped within an inference
+SLOW = 0.9  # of the detector's period: estimates take too long
+RECOVERED = 0.8  # of half the period: there is time for twice as many
 HEADERS = 2000  # of states that may still wait for their partner
 
 
@@ -73,7 +76,8 @@ class Worker:
         self._headers: dict[float, Any] = {}
         self._sent: deque[tuple[float, Any]] = deque()  # headers that extrema and events may need
         self._motions: Any = None  # the last estimate of motions that was published
-        self._behind = 0.0  # seconds of stamps, of the last batch
+        self._behind = 0.0  # seconds of stamps that the last batch held
+        self._slow_at = -math.inf  # time.monotonic() when the detector last got fewer estimates
         self._took: deque[float] = deque(maxlen=5)  # seconds of the last estimates
         self._thread = threading.Thread(target=self._run, name="infoatlas", daemon=True)
         self._thread.start()
@@ -140,16 +144,8 @@ class Worker:
 
     def _turn(self, batch: list[tuple[Any, Any]], overflown: bool, number: int) -> None:
         settings = self._read()
-        changed = differ(self.settings, settings)
-        self.settings = settings
-        if changed - DETECTOR - ASIDE:
-            self._before.update(self.stream.counts)
-            self.stream = self._maker.stream(settings)
-            self.receivers = self._maker.receivers(settings)
-        elif changed & DETECTOR:
-            self.stream.detector = settings.detector()
-        if changed & RATE:
-            self.stream.rate_limit, self.stream.grid = settings.rate_limit, 0.0
+        if settings is not self.settings:
+            self._change(settings)
         if not (settings.slices or self._maker.measured) and self._maker.sliced(settings):
             self._choose(settings)
         if overflown:
@@ -158,7 +154,8 @@ class Worker:
         for sample, _ in batch:
             if sample.skip:
                 self.stream.take(sample)  # counts it
-        self._keep_up([sample.stamp for sample, _ in own if sample.side == 0])
+        self._keep_up([it.stamp for it, _ in own if it.side == 0 and not it.fault])
+        accepted = self.stream.window.counts["accepted"]
         limited, count = self.stream.limited, 0
         for place, (sample, header) in enumerate(own, start=1):
             if sample.side == 0:
@@ -171,7 +168,8 @@ class Worker:
                 self._publish_output(output, header, number)
             self._publish_motions(number)
         self.reason = self.stream.reason
-        self._health.superseded += max(len(own) - max(count, 1), 0)
+        accepted = self.stream.window.counts["accepted"] - accepted  # pairs, of two topics
+        self._health.superseded += max(accepted - max(count, 1), 0)
         if count and not self._ring:  # no newer state has arrived
             for output in self.stream.estimate():
                 self._health.superseded -= output.estimate is not None
@@ -180,6 +178,19 @@ class Worker:
         self._health.limited += self.stream.limited - limited
         while len(self._headers) > HEADERS:
             del self._headers[next(iter(self._headers))]
+
+    def _change(self, settings: Settings) -> None:
+        """Follow parameters that have changed; most of them begin an empty window."""
+        changed = differ(self.settings, settings)
+        self.settings = settings
+        if changed - DETECTOR - ASIDE:
+            self._before.update(self.stream.counts)
+            self.stream = self._maker.stream(settings)
+            self.receivers = self._maker.receivers(settings)
+        elif changed & DETECTOR:
+            self.stream.detector = settings.detector()
+        if changed & RATE:
+            self.stream.rate_limit, self.stream.grid = settings.rate_limit, 0.0
 
     def _choose(self, settings: Settings) -> None:
         """Choose the number of slices; if the least one is too slow, the rate as well."""
@@ -198,23 +209,34 @@ class Worker:
         """Give the detector fewer estimates while they take too long, and more again afterwards.
 
         The detector gets all estimates that it is due, in order, so it catches up after a stall. A
-        machine that is too slow for that would fall behind more and more: a batch holds the states
-        that arrived during the last one.
+        machine that is too slow for that falls behind more and more: a batch holds the states that
+        arrived during the last one. One long batch is no sign of it: the network may have held the
+        states back. Nor is a jump of the stamps, as where a bag begins again.
         """
-        behind = max(stamps) - min(stamps) if stamps else 0.0
-        detector, took = self.stream.detector, float(np.median(self._took)) if self._took else 0.0
-        growing = behind > detector.delay and behind >= self._behind
-        self._behind = behind
-        if growing or took > 0.8 * detector.period:
-            while growing or took > 0.8 * detector.period:
-                growing = False
+        detector, before = self.stream.detector, self._behind
+        self._behind = 0.0
+        for earlier, later in pairwise(stamps):
+            jump = not 0 <= later - earlier <= detector.delay
+            before = 0.0 if jump else before
+            self._behind = 0.0 if jump else self._behind + later - earlier
+        took = sorted(self._took)[len(self._took) // 2] if self._took else 0.0
+        growing = self._behind >= before > detector.delay
+        now = time.monotonic()
+        if growing or took > SLOW * detector.period:
+            why = f"states arrive faster than they are processed (by {self._behind:.1f} s now)"
+            if took > SLOW * detector.period:
+                why = f"inference ({took:.3f} s) is too slow"
+            self._slow_at = now
+            detector.coarsen()
+            while took > SLOW * detector.period:
                 detector.coarsen()
             self._health.warn(
-                f"inference ({took:.3f} s) is too slow for extrema with extremum_delay "
-                f"{detector.delay:g} s: they use an estimate every {detector.period:g} s, and may "
-                "differ from those of a faster machine: raise the delay, or use fewer slices"
+                f"{why} for extrema with extremum_delay {detector.delay:g} s: they use an estimate "
+                f"every {detector.period:g} s, and may differ from those of a faster machine: "
+                "raise the delay, or use fewer slices"
             )
-        elif took < 0.2 * detector.period and behind < detector.period:
+        elif took <= RECOVERED * detector.period / 2 and now > self._slow_at + detector.delay:
+            self._slow_at = now  # the next step back waits as long
             detector.refine()
         if self.stream.grid:
             self.stream.grid = detector.period

@@ -16,7 +16,7 @@ from .threads import cpu_threads
 
 log = logging.getLogger(__name__)
 
-INTERFACE = 4  # of infoatlas_native, as it is called here; the package has the same number
+INTERFACE = 5  # of infoatlas_native, as it is called here; the package has the same number
 INSTALL = "pip install ./runtime/native from a checkout of infoatlas-rt (a C++20 compiler)"
 
 
@@ -65,6 +65,8 @@ class NativeBackend:
     provider : str
         "native".
     threads : int
+        Number of threads that the engine has. If a limit of processes or of memory allows fewer
+        than were asked for, a warning is logged.
     milliseconds : dict of float
         Empty.
 
@@ -72,24 +74,38 @@ class NativeBackend:
     ------
     ProviderError
         The package is not installed or has another interface, or the engine does not take this
-        model.
+        model: its graph is none that the engine computes.
     InputError
         `threads` is not a positive integer.
+    ModelError
+        Memory is short.
     """
 
     provider = "native"
 
     def __init__(self, model: ModelFile, threads: int | None = None) -> None:
-        self.threads = cpu_threads(threads)
+        asked = cpu_threads(threads)
         self.milliseconds: dict[str, float] = {}
         native = load_native()
         try:
-            self._engine = native.Engine(model.bytes, threads=self.threads, interface=INTERFACE)
+            self._engine = native.Engine(model.bytes, threads=asked, interface=INTERFACE)
+            self.threads: int = self._engine.threads
         except RuntimeError as error:
             raise ProviderError(
                 f"provider 'native' does not take {model.path}: {error}; use provider='cpu'"
             ) from error
+        except MemoryError as error:
+            raise ModelError(
+                f"{model.path} does not fit into memory: free some, or use a smaller model"
+            ) from error
         log.info("infoatlas-rt-native %s for %s", native.__version__, self._engine.target)
+        if self.threads < asked:
+            log.warning(
+                "the native engine runs with %d of %d threads, because no more can be made (%s): "
+                "raise the limit of processes (ulimit -u, pids of a container) or of memory "
+                "(ulimit -v), or pass threads=%d",
+                *(self.threads, asked, self._engine.missing_threads, self.threads),
+            )
 
     def run(
         self, x: Floats, y: Floats, shifts: Indices, sequence: Indices
@@ -138,7 +154,8 @@ class NativeBackend:
         try:
             return function(*inputs)
         except (MemoryError, RuntimeError) as error:
+            reason = "memory is short" if isinstance(error, MemoryError) else error
             raise ModelError(
-                f"the native engine cannot {what} for {n} samples in {slices} slices: "
-                f"{str(error) or 'memory is short'}; pass fewer samples, slices or shifts"
+                f"the native engine cannot {what} for {n} samples in {slices} slices: {reason}; "
+                "pass fewer samples, slices or shifts"
             ) from error

@@ -209,9 +209,7 @@ def prepare(
     rows = beside(order, x)
     equal = repeats(x[rows], y[rows])
     # An unsliced side enters by its ranks alone, which no scale and no outlier changes.
-    with np.errstate(over="ignore"):  # an infinite deviation clips nothing
-        x = x if plan.x is None else standardise(clip_outliers(x))
-        y = y if plan.y is None else standardise(clip_outliers(y))
+    x, y = _scaled(x, y, plan)
     if groups is not None:
         streams = np.random.SeedSequence(seed).spawn(5)[3:]
         x, y = (
@@ -343,6 +341,21 @@ def _untied(samples: Array, groups: NDArray[np.int64], rng: np.random.Generator)
         order = order[xp.argsort(samples[order, column], stable=True)]
         found[order, column] = beside(np.arange(len(samples), dtype=np.float64), samples)
     return found
+
+
+def _scaled(x: Array, y: Array, plan: slicing.Slicing) -> tuple[Array, Array]:
+    """Both sides with those that are projected standardised, and their outliers clipped."""
+    with np.errstate(over="ignore"):  # an infinite deviation clips nothing
+        # NumPy's calls, not its sums, take the time of a small sample. (It adds up the values of a
+        # single coordinate in another order, so it has to be alone.)
+        dx, dy = x.shape[1], y.shape[1]
+        if plan.x is not None and plan.y is not None and min(dx, dy) > 1:
+            both = array_namespace(x).concat([x, y], axis=1)
+            both = standardise(clip_outliers(both))
+            return both[:, :dx], both[:, dx:]
+        x = x if plan.x is None else standardise(clip_outliers(x))
+        y = y if plan.y is None else standardise(clip_outliers(y))
+    return x, y
 
 
 def _varying(samples: Array) -> tuple[Array, tuple[int, ...]]:

@@ -2,25 +2,67 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <pthread.h>
 
+#include <chrono>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <type_traits>
 
 #include "engine.h"
+#include "graph_digest.h"
 
 namespace nb = nanobind;
 
 namespace {
 
-constexpr int kInterface = 4;  // of this module, as infoatlas_native/__init__.py calls it
+constexpr int kInterface = 5;  // of this module, as infoatlas_native/__init__.py calls it
 constexpr int64_t kLargest = int64_t{1} << 40;  // values in an array: far from any overflow
 
 using Input = nb::ndarray<nb::ro, nb::device::cpu>;
 using Output = nb::ndarray<nb::device::cpu>;
+
+// A thread that takes the GIL after Python has ended is ended itself, by unwinding (up to Python
+// 3.13), and C++ ends the process for it. So Python's end waits for the calls that run without the
+// GIL, at most one estimate; those that begin later keep it. All of this is read and written with the
+// GIL.
+struct Calls {
+  int64_t running = 0;  // without the GIL
+  bool closing = false;
+} calls;
+
+class Released {
+ public:
+  Released() {
+    if (calls.closing) return;
+    ++calls.running;
+    state_ = PyEval_SaveThread();
+  }
+  ~Released() {
+    if (!state_) return;
+    PyEval_RestoreThread(state_);
+    --calls.running;
+  }
+  Released(const Released&) = delete;
+  Released& operator=(const Released&) = delete;
+
+ private:
+  PyThreadState* state_ = nullptr;
+};
+
+// Called by Python's module atexit.
+void finish_calls() {
+  calls.closing = true;
+  while (calls.running) {
+    const nb::gil_scoped_release released;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
 
 std::string text(const int64_t* sizes, size_t count) {
   std::string found = "[";
@@ -107,7 +149,7 @@ void run(infoatlas::Engine& engine, const Input& x, const Input& y, const Input&
   check_indices(steps, m, 1, n - 1, "shifts");
   check_indices(positions, n, 0, n - 1, "sequence");
   if (batch == 0) return;
-  const nb::gil_scoped_release released;
+  const Released released;
   engine.run(xs, ys, batch, n, steps, m, positions, out);
 }
 
@@ -156,7 +198,7 @@ void canonicalise(infoatlas::Engine& engine, const Input& x, const Input& y,
       values<int64_t>(rank_y, "rank_y", {slices}),
       values<bool>(saturated, "saturated", {slices}),
   };
-  const nb::gil_scoped_release released;
+  const Released released;
   engine.canonicalise(pairs, out);
 }
 
@@ -164,6 +206,16 @@ void canonicalise(infoatlas::Engine& engine, const Input& x, const Input& y,
 
 NB_MODULE(_engine, module) {
   module.attr("INTERFACE") = kInterface;
+  nb::list code;
+  for (const std::string_view digest : infoatlas::implemented())
+    code.append(nb::str(digest.data(), digest.size()));
+  module.attr("CODE") = nb::tuple(code);
+  // A daemon thread keeps its engine to the end of the process, and that is no leak.
+  nb::set_leak_warnings(false);
+  module.def("finish_calls", &finish_calls);
+  nb::module_::import_("atexit").attr("register")(module.attr("finish_calls"));
+  // A child of fork() has none of the parent's threads, so there are no calls to wait for.
+  pthread_atfork(nullptr, nullptr, [] { calls.running = 0; });
   nb::class_<infoatlas::Engine>(module, "Engine")
       .def(
           "__init__",
@@ -181,5 +233,7 @@ NB_MODULE(_engine, module) {
            nb::arg("correlations"), nb::arg("rank_x"), nb::arg("rank_y"), nb::arg("saturated"))
       .def_prop_ro("dim", &infoatlas::Engine::dim)
       .def_prop_ro("diagnostics", &infoatlas::Engine::diagnostics)
-      .def_prop_ro("target", &infoatlas::Engine::target);
+      .def_prop_ro("target", &infoatlas::Engine::target)
+      .def_prop_ro("threads", &infoatlas::Engine::threads)
+      .def_prop_ro("missing_threads", &infoatlas::Engine::missing_threads);
 }

@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from . import _engine
 
-__all__ = ["INTERFACE", "Engine", "__version__"]
+__all__ = ["CODE", "INTERFACE", "Engine", "__version__"]
 
 __version__ = version("infoatlas-rt-native")
 INTERFACE: int = _engine.INTERFACE  # of this module; infoatlas_rt/backends/native.py has the same
+# Digests of the model's code that the engine computes (infoatlas_export/graph_digest.py).
+CODE: tuple[str, ...] = _engine.CODE
 
 
 Array = NDArray[np.float32]
@@ -39,7 +41,8 @@ class Engine:
     model : bytes, str or path
         Content or path of an .onnx model file.
     threads : int
-        Among which a call is shared out; they sleep between calls.
+        Among which a call is shared out; they sleep between calls. Where the machine gives fewer,
+        the engine runs with those.
     interface : int
         The interface that the caller expects.
 
@@ -49,11 +52,16 @@ class Engine:
         D, inputs of a side.
     target : str
         Instructions in use: "avx512", "avx2", "neon" or "baseline".
+    threads : int
+        That a call in this process is shared out among.
+    missing_threads : str
+        Why they are fewer than were asked for; empty if they are not.
 
     Raises
     ------
     RuntimeError
-        The interface is another one, or the model is damaged or not one that the engine takes.
+        The interface is another one, or the model is damaged or not one that the engine takes: its
+        graph was changed after its export, or traced from code that is not in `CODE`.
     """
 
     def __init__(
@@ -74,6 +82,14 @@ class Engine:
         self._engine = _engine.Engine(model, threads)
         self.dim: int = self._engine.dim
         self.target: str = self._engine.target
+
+    @property
+    def threads(self) -> int:
+        return self._engine.threads
+
+    @property
+    def missing_threads(self) -> str:
+        return self._engine.missing_threads
 
     def run(
         self,

@@ -1,12 +1,17 @@
 import numpy as np
 from numpy.typing import NDArray
 
+CODE: tuple[str, ...]
 INTERFACE: int
+
+def finish_calls() -> None: ...
 
 class Engine:
     dim: int
     diagnostics: int
+    missing_threads: str
     target: str
+    threads: int
     def __init__(self, content: bytes, threads: int) -> None: ...
     def run(
         self,

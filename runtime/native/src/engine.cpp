@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 #include <stdexcept>
+#include <thread>
 
 #include "denormals.h"
 #include "model.h"
@@ -86,9 +87,18 @@ struct Engine::Parts {
   Team& own_team() {
     const int64_t here = getpid();
     for (int64_t found = process.load(); found != here; found = process.load()) {
-      if (found == -here || !process.compare_exchange_strong(found, -here)) continue;
-      (void)team.release();  // null, or the parent's
-      team = std::make_unique<Team>(threads);
+      if (found == -here || !process.compare_exchange_strong(found, -here)) {
+        std::this_thread::yield();
+        continue;
+      }
+      try {
+        auto made = std::make_unique<Team>(threads);
+        (void)team.release();  // null, or the parent's
+        team = std::move(made);
+      } catch (...) {  // memory is short: the next call tries again, and no other one waits
+        process.store(found);
+        throw;
+      }
       process.store(here);
     }
     return *team;
@@ -113,6 +123,13 @@ int64_t Engine::diagnostics() const {
 int64_t Engine::least_shifts() const { return 1; }
 
 const char* Engine::target() const { return parts_->target.name; }
+
+int Engine::threads() { return parts_->own_team().pool.threads(); }
+
+std::string Engine::missing_threads() {
+  const std::error_code missing = parts_->own_team().pool.missing();
+  return missing ? missing.message() : "";
+}
 
 void Engine::run(const float* x, const float* y, int64_t batch, int64_t n, const int64_t* shifts,
                  int64_t m, const int64_t* sequence, const Outputs& out) {

@@ -22,7 +22,7 @@ struct Outputs {
 class Engine {
  public:
   // Reads weights and configuration from a model file, or from the content of one. `threads`
-  // includes the caller's.
+  // includes the caller's; where the machine gives fewer, the engine runs with those.
   // Throws std::runtime_error with one sentence: what is wrong with the file.
   Engine(const std::string& path, int threads);
   Engine(const void* content, std::size_t size, int threads);
@@ -44,6 +44,9 @@ class Engine {
   int64_t diagnostics() const;   // diagnostic features of a dataset; 0: no correction
   int64_t least_shifts() const;  // fewer cannot be solved
   const char* target() const;    // instructions in use: "avx512", "avx2", "neon", "baseline"
+
+  int threads();                  // that this process runs with, the caller's included
+  std::string missing_threads();  // why they are fewer than asked for; empty: they are not
 
  private:
   struct Parts;

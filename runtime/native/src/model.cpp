@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "factors.h"
+#include "graph_digest.h"
 #include "onnx_file.h"
 
 namespace infoatlas {
@@ -47,7 +48,7 @@ std::map<std::string, std::string> flat_json(const std::string& text) {
 class Loader {
  public:
   Loader(std::string_view content, const std::string& name, Model& model)
-      : name_(name), file_(read_onnx(content, name)), model_(model) {}
+      : content_(content), name_(name), file_(read_onnx(content, name)), model_(model) {}
 
   void load() {
     read_config();
@@ -88,6 +89,7 @@ class Loader {
       model_.missing = heads("gap.missing");
       model_.doubt = heads("gap.doubt");
     }
+    check_graph(content_, file_.metadata, name_);
   }
 
  private:
@@ -327,6 +329,7 @@ class Loader {
     }
   }
 
+  std::string_view content_;
   std::string name_;
   OnnxFile file_;
   Model& model_;

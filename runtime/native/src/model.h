@@ -106,7 +106,7 @@ struct Model {
 };
 
 // Throws std::runtime_error: not a file of this project, a weight is missing or has another shape,
-// or a configuration that the engine does not compute.
+// or a configuration or a graph that the engine does not compute.
 // `name` is what the message calls the file.
 std::unique_ptr<Model> load_model(std::string_view content, const std::string& name);
 

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "wire.h"
+
 namespace infoatlas {
 
 namespace {
@@ -15,55 +17,6 @@ enum { INITIALIZER = 5 };                                              // of a g
 enum { DIMS = 1, DATA_TYPE = 2, FLOAT_DATA = 4, NAME = 8, RAW_DATA = 9 };  // of a tensor
 enum { KEY = 1, VALUE = 2 };                                           // of an entry
 constexpr uint64_t FLOAT = 1;
-
-struct Bytes {
-  const unsigned char* at;
-  const unsigned char* end;
-  std::string text() const { return std::string(at, end); }
-};
-
-struct Broken {};
-
-// The wire format of protocol buffers: a message is a sequence of numbered fields.
-struct Reader {
-  explicit Reader(Bytes message) : rest(message) {}
-
-  bool next() {
-    if (rest.at == rest.end) return false;
-    const uint64_t key = integer();
-    number = int(key >> 3);
-    switch (key & 7) {
-      case 0: value = integer(); content = {nullptr, nullptr}; break;
-      case 1: content = take(8); break;
-      case 2: content = take(integer()); break;
-      case 5: content = take(4); break;
-      default: throw Broken();
-    }
-    return true;
-  }
-
-  uint64_t integer() {
-    uint64_t found = 0;
-    for (int shift = 0; shift < 64 && rest.at != rest.end; shift += 7) {
-      const uint64_t byte = *rest.at++;
-      found |= (byte & 0x7f) << shift;
-      if (byte < 0x80) return found;
-    }
-    throw Broken();
-  }
-
-  Bytes take(uint64_t size) {
-    if (size > uint64_t(rest.end - rest.at)) throw Broken();
-    const Bytes found{rest.at, rest.at + size};
-    rest.at += size;
-    return found;
-  }
-
-  Bytes rest;
-  int number = 0;
-  uint64_t value = 0;          // of an integer
-  Bytes content{nullptr, nullptr};  // of anything else
-};
 
 void append(std::vector<float>& values, Bytes raw) {
   const size_t size = size_t(raw.end - raw.at), before = values.size();

@@ -1,4 +1,4 @@
-// A reader of .onnx files: constants by name, and metadata. Nothing of the graph is read.
+// A reader of .onnx files: constants by name, and metadata. graph_digest reads the graph.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,9 @@
 #include "pool.h"
 
-#include <unistd.h>
-
 #include <atomic>
 #include <condition_variable>
 #include <exception>
+#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -12,8 +11,17 @@
 namespace infoatlas {
 
 struct Pool::Workers {
-  explicit Workers(int count) {
-    for (int i = 0; i < count; ++i) threads.emplace_back([this] { loop(); });
+  // As many threads as can be made, up to `count`. `missing` is why there are no more.
+  // Nothing else may throw once there is a thread, because the destructor alone ends them.
+  Workers(int count, std::error_code& missing) {
+    try {
+      threads.reserve(size_t(count));
+      for (int i = 0; i < count; ++i) threads.emplace_back([this] { loop(); });
+    } catch (const std::system_error& error) {  // a limit of processes, or of memory for stacks
+      missing = error.code();
+    } catch (const std::bad_alloc&) {
+      missing = std::make_error_code(std::errc::not_enough_memory);
+    }
   }
 
   ~Workers() {
@@ -66,20 +74,11 @@ struct Pool::Workers {
   std::exception_ptr error;
 };
 
-Pool::Pool(int threads) : threads_(threads < 1 ? 1 : threads) {}
+Pool::Pool(int threads)
+    : workers_(std::make_unique<Workers>(threads < 1 ? 0 : threads - 1, missing_)),
+      threads_(1 + int(workers_->threads.size())) {}
 
-Pool::~Pool() {
-  if (process_ != getpid()) (void)workers_.release();  // threads of the parent: none to join
-}
-
-Pool::Workers& Pool::workers() {
-  if (!workers_ || process_ != getpid()) {
-    (void)workers_.release();  // null, or the parent's
-    workers_ = std::make_unique<Workers>(threads_ - 1);
-    process_ = getpid();
-  }
-  return *workers_;
-}
+Pool::~Pool() = default;
 
 void Pool::run(int64_t tasks, const std::function<void(int64_t)>& task) {
   std::unique_lock<std::mutex> mine(busy_, std::defer_lock);
@@ -87,7 +86,7 @@ void Pool::run(int64_t tasks, const std::function<void(int64_t)>& task) {
     for (int64_t i = 0; i < tasks; ++i) task(i);
     return;
   }
-  Workers& team = workers();
+  Workers& team = *workers_;
   {
     std::lock_guard<std::mutex> lock(team.mutex);
     team.task = &task;

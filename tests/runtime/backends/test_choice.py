@@ -11,7 +11,7 @@ import pytest
 
 from infoatlas_rt import Estimator, backends
 from infoatlas_rt.backends import make_backend, native
-from infoatlas_rt.errors import InputError, ProviderError
+from infoatlas_rt.errors import InputError, ModelError, ProviderError
 from infoatlas_rt.models import model_file
 
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -27,6 +27,7 @@ class Engine:
 
     refuses: Exception | None = None
     target = "avx9"
+    missing_threads = ""
 
     def __init__(self, content, threads, interface):
         if self.refuses is not None:
@@ -97,6 +98,26 @@ def test_native_gets_the_bytes_that_were_checked(model, package, caplog):
     assert estimate.provider == "native" and estimate.mi == 0 and estimate.rank_x == 1
 
 
+def test_native_has_fewer_threads_than_asked_for(model, package, monkeypatch, caplog):
+    class Fewer(Engine):
+        missing_threads = "Resource temporarily unavailable"
+
+        def __init__(self, content, threads, interface):
+            super().__init__(content, 3, interface)
+
+    monkeypatch.setattr(package, "Engine", Fewer)
+    assert make_backend(model, "native", 8).threads == 3
+    (warning,) = (r.getMessage() for r in caplog.records if r.levelname == "WARNING")
+    for part in ("3 of 8 threads", "temporarily unavailable", "ulimit -u", "threads=3"):
+        assert part in warning
+
+
+def test_native_does_not_fit_into_memory(model, package, monkeypatch):
+    monkeypatch.setattr(Engine, "refuses", MemoryError())
+    with pytest.raises(ModelError, match=r"edge\.onnx does not fit into memory"):
+        make_backend(model, "native")
+
+
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "2", True])
 def test_bad_thread_counts(model, package, threads):
     with pytest.raises(InputError, match="threads"):
@@ -123,7 +144,7 @@ def test_native_does_not_take_the_model(model, package, monkeypatch):
 
 def test_native_runs_out_of_memory(model, package, monkeypatch):
     estimator = Estimator(provider="native")
-    monkeypatch.setattr(Engine, "refuses", MemoryError())
+    monkeypatch.setattr(Engine, "refuses", MemoryError("std::bad_alloc"))
     with pytest.raises(RuntimeError, match=r"50 samples in 1 slices: memory is short"):
         estimator.estimate(*np.random.default_rng(0).random((2, 50)))
 

@@ -1,0 +1,177 @@
+"""The worker's thread alone, without DDS: what a batch of states that have waited does to it."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from harness import joint_states, walk
+from sensor_msgs.msg import JointState
+
+from infoatlas_ros2.health import Health
+from infoatlas_ros2.maker import Maker
+from infoatlas_ros2.parameters import Settings
+from infoatlas_ros2.topics import extractor
+from infoatlas_ros2.worker import Worker
+
+SETTINGS = Settings(
+    topic="/a",
+    fields=("position[:]",),
+    lag=2,
+    lag_seconds=0.0,
+    window=32,
+    threads=1,
+    provider="cpu",
+)
+
+
+LATER = 1_700_000_010 * 10**9
+
+
+class Work:
+    """A worker, and what it published."""
+
+    def __init__(self, settings=SETTINGS, sides=1):
+        self.maker = Maker(settings, [extractor(JointState, ["position[:]"])] * sides)
+        self.published, self.health = [], Health()
+        self.worker = Worker(self.maker, lambda: settings, self.published.append, self.health)
+        self.offered, self.done, self.sides = 0, 0, sides
+        self.turn = self.worker._turn
+        self.worker._turn = self._turn
+
+    def _turn(self, batch, *rest):
+        self.turn(batch, *rest)
+        self.done += len(batch)
+
+    def offer(self, messages, side=0):
+        for message in messages:
+            sample = self.worker.receivers[side].receive(message)
+            self.offered += 1
+            self.worker.offer(sample, message.header)
+
+    def at_once(self, *batches):
+        """Offer batches of one side each while the worker waits, so that it takes them as one."""
+        with self.maker.turn:
+            self.offer(batches[0][:1])
+            self.until(lambda: not self.worker._ring)  # it has taken that one, and waits
+            self.offer(batches[0][1:])
+            for side, batch in enumerate(batches[1:], start=1):
+                self.offer(batch, side if self.sides == 2 else 0)
+        self.settle()
+
+    def until(self, condition):
+        end = time.monotonic() + 20
+        while not condition() and time.monotonic() < end:
+            time.sleep(0.001)
+        assert condition()
+
+    def settle(self):
+        self.until(lambda: self.done == self.offered)
+
+    def extrema(self):
+        return [
+            (found.kind, found.stamp, found.value)
+            for batch in self.published
+            for found, _ in batch.extrema
+        ]
+
+    @property
+    def period(self):
+        return self.worker.stream.detector.period
+
+
+@pytest.fixture
+def work():
+    made = []
+
+    def make(*args, **kwargs):
+        made.append(Work(*args, **kwargs))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.worker.stop()
+
+
+def moving(steps):
+    """Smooth motion and noise in turns: the past of a state is informative, and is not."""
+    rng = np.random.default_rng(3)
+    state, out = np.zeros(2), []
+    for t in range(steps):
+        state = (0.97 if t // 130 % 2 else 0.0) * state + 0.3 * rng.standard_normal(2)
+        out.append(state)
+    return np.array(out)
+
+
+def test_a_bag_in_a_loop_has_the_extrema_of_each_round(work):
+    messages = joint_states(moving(800))
+    once = work()
+    for first in range(0, 800, 20):
+        once.at_once(messages[first : first + 20])
+    expected = once.extrema()
+    assert len(expected) > 2
+    looped = work()
+    for first in range(0, 700, 20):
+        looped.at_once(messages[first : first + 20])
+    before = looped.period
+    # A stall at the end of the round: the batch has both sides of the jump, 8 s apart.
+    looped.at_once(messages[700:] + messages[:100])
+    for first in range(100, 800, 20):
+        looped.at_once(messages[first : first + 20])
+    assert looped.period == before and not looped.health.warning
+    assert looped.extrema() == 2 * expected
+
+
+@pytest.mark.parametrize("jump", [-1000.0, 1000.0])
+def test_a_jump_of_the_clock_is_no_backlog(work, jump):
+    it = work()
+    now = 1_700_000_000
+    first = joint_states(walk(60), start=now * 10**9)
+    for turn in range(3):
+        start = now + (turn + 1) * jump
+        it.at_once(first + joint_states(walk(60), start=int(start * 10**9)))
+        assert it.period == SETTINGS.extremum_delay / 20 and not it.health.warning
+
+
+def test_what_was_coarsened_recovers(work, monkeypatch):
+    it = work()
+    delay = SETTINGS.extremum_delay
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr("infoatlas_ros2.worker.time.monotonic", lambda: clock.now)
+    keep_up, base = it.worker._keep_up, it.period
+    it.worker._took.extend([0.24] * 5)  # 12% of the delay
+    keep_up([0.0])
+    assert it.period == 4 * base and "inference (0.240 s) is too slow" in it.health.warning
+    it.worker._took.extend([0.08] * 5)  # 4%
+    keep_up([0.1])
+    assert it.period == 4 * base  # not at once
+    for _ in range(2):
+        clock.now += 1.01 * delay
+        keep_up([0.2])
+    assert it.period == base
+    # States that arrive faster than they are processed: two long batches in a row.
+    keep_up([1.0, 2.5, 4.0])
+    assert it.period == base
+    keep_up([4.5, 6.0, 7.9])
+    assert it.period == 2 * base and "faster than they are processed" in it.health.warning
+
+
+def test_what_newer_states_have_overtaken_is_counted_in_pairs(work):
+    settings = Settings(
+        **vars(SETTINGS) | {"topic_b": "/b", "fields_b": ("position[:]",), "sync_tolerance": 0.001}
+    )
+    it = work(settings, sides=2)
+    a, b = joint_states(walk(60)), joint_states(walk(60, seed=1))
+    it.at_once(a, b)
+    # Four have estimates: the newest, and three for the detector, one in 0.1 s.
+    assert it.worker.counts["accepted"] == 60 and it.health.superseded == 56
+    for one, other in zip(joint_states(walk(9), LATER), joint_states(walk(9), LATER), strict=True):
+        it.offer([one])
+        it.offer([other], side=1)
+        it.settle()
+    assert it.worker.counts["accepted"] == 69 and it.health.superseded == 56
+    refused = joint_states(np.full((5, 4), np.nan), LATER + 10**9)
+    it.at_once(refused, refused)
+    assert it.worker.counts["NaN"] == 5 and it.health.superseded == 56
