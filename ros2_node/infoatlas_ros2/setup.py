@@ -21,5 +21,7 @@ setup(
     maintainer_email="infoatlas-rt@example.org",
     description="Mutual information, extrema and key states of any topic, online.",
     license="Apache-2.0",
-    entry_points={"console_scripts": [f"infoatlas_node = {NAME}.node:main"]},
+    # The wrapper of console_scripts looks up the package for 0.1 s, and a signal then would leave a
+    # traceback.
+    scripts=["scripts/infoatlas_node"],
 )

@@ -32,7 +32,7 @@ def bags(rng: Rng, folder: Path) -> Written:
         kind, _, file = case.what[-1].partition(": ")
         case.outcome = EITHER if kind == "cut" and case.outcome != REFUSED else ANY
         case.names, case.holes = None, True
-        if kind == "cut" and case.path.is_file() and case.path.suffix == ".mcap":
+        if kind in ("cut", "flip") and case.path.suffix == ".mcap" and case.path.is_file():
             case.options["partial"] = bool(rng.integers(2))
         if file == "metadata.yaml" and kind in ("gone", "folder", "empty", "text", "pointer"):
             case.outcome = REFUSED

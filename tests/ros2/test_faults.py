@@ -68,6 +68,19 @@ def test_nan(bench):
     assert min(r.fill for r in expected.values()) < 1  # holes, and no pair across them
 
 
+def test_nan_in_two_of_ten(bench):
+    """The window has too few pairs for ever: the status says which window would have enough."""
+    messages = joint_states(walk(200))
+    for t, message in enumerate(messages):
+        if t % 10 in (3, 6):
+            message.position[1] = math.nan
+    bench.up(window=50)
+    feed(bench.publisher(), messages)
+    status = bench.diagnosis(lambda s: "a window of 59 or more fills" in s.message, past=True)
+    assert status.level == status.WARN and not bench.estimates
+    assert "20% were refused and 20% have no past state" in status.message
+
+
 def test_wrong_dimension(bench):
     messages = joint_states(walk(150))
     for i in range(60, 70):

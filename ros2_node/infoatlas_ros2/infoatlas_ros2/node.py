@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
 import threading
 import time
 import traceback
@@ -17,7 +14,6 @@ from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation, 
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
-from rclpy.executors import ExternalShutdownException
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from rclpy.qos_overriding_options import QoSOverridingOptions
@@ -25,7 +21,7 @@ from rclpy.time import Time
 from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 
-from infoatlas_rt.errors import InfoAtlasError, InputError
+from infoatlas_rt.errors import InfoAtlasError
 from infoatlas_rt.streams.events import COUPLED, DECOUPLED, KEY_STATE
 
 from . import messages, parameters, topics
@@ -379,33 +375,3 @@ class InfoAtlasNode(LifecycleNode):
 
 def _ignored(message: Any) -> None:
     """Be the callback of a subscription whose messages a listener takes."""
-
-
-def main(args: list[str] | None = None) -> int:
-    """Run the node until a signal stops it."""
-    # rclpy closes the context at a signal, which ends `spin`. KeyboardInterrupt could come in the
-    # middle of the clean-up, because launch sends the signal twice.
-    signal.signal(signal.SIGINT, lambda *_: None)
-    rclpy.init(args=args)
-    node = None
-    try:
-        node = InfoAtlasNode()
-        rclpy.spin(node)
-    except ExternalShutdownException:
-        pass
-    except Exception as error:
-        if node is None and isinstance(error, (InputError, *INVALID)):
-            print(f"infoatlas_node: {error}", file=sys.stderr)
-            return 2
-        if rclpy.ok():  # else a signal has closed the context under a publisher
-            raise
-    finally:
-        if node is not None:
-            node.destroy_node()
-        rclpy.try_shutdown()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if any(thread.name in ("infoatlas", "warm-up") for thread in threading.enumerate()):
-        # It is within an inference, which only the end of the process can stop.
-        sys.stdout.flush()
-        os._exit(0)
-    return 0

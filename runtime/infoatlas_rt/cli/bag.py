@@ -61,7 +61,7 @@ def _add_messages(group: Any) -> None:
     group.add_argument(
         "--partial",
         action="store_true",
-        help="read the intact part of an .mcap file that was cut off",
+        help="read the intact parts of a damaged .mcap file; what is missing is listed",
     )
     group.add_argument(
         "--resolution",
@@ -254,6 +254,7 @@ def run(arguments: Namespace) -> None:
         "how": curve.how,
         "counts": stream.counts,
         "notices": curve.notices,
+        "damage": None if bag.damage is None else bag.damage.to_dict(),
         "start": curve.start,
         "curve": {
             name: getattr(curve, name).tolist()

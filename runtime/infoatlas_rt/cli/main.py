@@ -8,7 +8,7 @@ Results go to stdout, progress to stderr. Exit codes:
 - 2 for wrong usage or input. This includes all that is known before anything is computed: a place
   where nothing can be written, or a package that is not installed;
 - 3 for a model or a provider that cannot be used;
-- 130 after Ctrl-C.
+- 130 after Ctrl-C, and 143 after SIGTERM (`__main__.py`).
 
 A command is a module with HELP (one line), `add_arguments(parser)` and `run(arguments)`, which
 raises errors of `infoatlas_rt.errors`. Packages add commands as entry points of the group
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -43,14 +43,20 @@ COMMANDS = {
 GROUP = "infoatlas_rt.commands"  # of entry points
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, interrupted: Callable[[], bool] = lambda: False) -> int:
     """Run the command; returns its exit code.
 
     Parameters
     ----------
     argv : sequence of str, optional
         Arguments; those of the process unless given.
+    interrupted : callable
+        Whether a signal has come: an error after it is a consequence, and is not printed.
     """
+
+    def fail(error: Exception | str, code: int) -> int:
+        return code if interrupted() else _fail(error, code)
+
     argv = list(sys.argv[1:] if argv is None else argv)
     try:
         open_output()
@@ -59,21 +65,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         finally:
             sys.stdout.flush()
     except InputError as error:
-        return _fail(error, 2)
+        return fail(error, 2)
     except OutputError as error:
-        return _fail(error, 1)
+        return fail(error, 1)
     except InfoAtlasError as error:
-        return _fail(error, 3)
+        return fail(error, 3)
     except ModuleNotFoundError as error:  # those that are known name their extra
         if (error.name or "").partition(".")[0] == __package__.partition(".")[0]:
             raise  # a fault of this package
-        return _fail(f"{error}: install that package in this environment ({sys.prefix})", 2)
+        return fail(f"{error}: install that package in this environment ({sys.prefix})", 2)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
     except OSError as error:  # what is read has errors of its own
         drop_output()
-        return _fail(f"the result cannot be written ({error})", 1)
+        return fail(f"the result cannot be written ({error})", 1)
 
 
 def _run(argv: list[str]) -> int:

@@ -39,6 +39,7 @@ from numpy.typing import ArrayLike
 from ..errors import InputError
 from ..estimation.result import WindowEstimate
 from ..inputs.checks import as_number
+from ..inputs.copies import Stateful
 from .extremum_search import LEAST_ERROR, SLACK, CurvePoint, ExtremumSearch, curve_point
 
 KINDS = ("maximum", "minimum", "change")
@@ -91,7 +92,7 @@ def cell(stamp: float, period: float) -> float:
     return math.floor(stamp / period + SLACK) if math.isfinite(stamp) else stamp
 
 
-class ExtremumDetector:
+class ExtremumDetector(Stateful):
     """Finds extrema in a stream of estimates.
 
     Parameters

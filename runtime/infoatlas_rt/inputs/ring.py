@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .copies import Stateful
 
-class Ring:
+
+class Ring(Stateful):
     """Values of the newest steps; step t is stored in slot t % length.
 
     Indexed by a step, or by an array of steps, and then along the other axes: `ring[steps, rows]`.

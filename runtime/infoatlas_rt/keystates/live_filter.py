@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.checks import as_rate
+from ..inputs.copies import Stateful
 from ..inputs.ring import Ring
 from ..streams.events import KEY_STATE, Event
 from .live import LiveModel
@@ -23,7 +24,7 @@ Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 
-class LiveFilter:
+class LiveFilter(Stateful):
     """Follows episodes, one a row.
 
     Parameters

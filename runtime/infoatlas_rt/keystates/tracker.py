@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..inputs.arrays import state_names
 from ..inputs.checks import as_flag, as_samples
+from ..inputs.copies import Stateful
 from ..streams.events import Event
 from .live import LiveModel
 from .live_filter import LiveFilter
@@ -29,7 +30,7 @@ REMEMBERED = 2000  # stamps of an episode's newest states
 TIMED = 10  # states from whose stamps the rate is taken
 
 
-class KeyStateTracker:
+class KeyStateTracker(Stateful):
     """Follows the key states of one episode at a time.
 
     Parameters

@@ -14,7 +14,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from ..errors import InputError
-from ..files.bags.bag_files import copy_intact
+from ..files.bags.damage import Damage
+from ..files.bags.intact import copy_intact
 from ..files.numbers import check_regular
 from .bag_reader import BagReader
 from .fields import Extractor
@@ -47,8 +48,7 @@ class Bag:
     ----------
     path : path
     partial : bool
-        Read the intact part of an .mcap file that was cut off; takes a copy of it in the folder
-        for temporary files.
+        Read the intact parts of a damaged .mcap file, by a copy in the folder for temporary files.
 
     Attributes
     ----------
@@ -56,6 +56,8 @@ class Bag:
     topics : dict of Topic
     notices : list of str
         What was left out.
+    damage : Damage or None
+        With `partial`: what is missing of the file.
 
     Raises
     ------
@@ -73,15 +75,20 @@ class Bag:
         for file in files:
             check_regular(file)
         self.notices: list[str] = []
+        self.damage: Damage | None = None
         self._folder = TemporaryDirectory(prefix="infoatlas-") if partial else None
         try:
             self._open()
+            self._list()
         except BaseException:
             self._clean_up()
             raise
+
+    def _list(self) -> None:
+        """The topics of the bag, and those that are left out."""
         reader = self._reader
         channels = [*enumerate(reader.channels)]
-        self.topics = {}
+        self.topics: dict[str, Topic] = {}
         for name in sorted({each.topic for _, each in channels}):
             own = [(i, each) for i, each in channels if each.topic == name]
             some = [(i, each) for i, each in own if i not in reader.unreadable] or own
@@ -104,11 +111,17 @@ class Bag:
         source = self.path
         if self._folder is not None:
             if self.path.suffix != ".mcap" or self.path.is_dir():
-                raise InputError(f"{self.path}: the intact part can be read of an .mcap file only")
+                mcaps = sorted(self.path.glob("*.mcap"))
+                way = (
+                    f": pass {mcaps[0]}" if mcaps else ", `sqlite3 FILE .recover` mends a .db3 file"
+                )
+                raise InputError(
+                    f"{self.path}: the intact parts can be read of an .mcap file only{way}"
+                )
             source = Path(self._folder.name, "intact.mcap")
             with _reading(self.path):
-                lost = copy_intact(self.path, source)
-            self.notices.append(f"the intact part is read; {lost} bytes at the end are left out")
+                self.damage = copy_intact(self.path, source)
+            self.notices += self.damage.notices()
         with _reading(self.path):
             self._reader = BagReader(source)
 
@@ -120,8 +133,10 @@ class Bag:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._reader.close()
-        self._clean_up()
+        try:
+            self._reader.close()
+        finally:
+            self._clean_up()
 
     def schema(self, topic: str) -> Schema:
         """The definition of a topic's messages.

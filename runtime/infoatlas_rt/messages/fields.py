@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..inputs.copies import Stateful
 from .bodies import MOST, RECENT, Bodies
 from .defaults import chosen_fields
 from .identity import Missing, PassedOver
@@ -33,7 +34,7 @@ from .schema import Schema
 WIDER = 10
 
 
-class Extractor:
+class Extractor(Stateful):
     """Turns messages of one type into states.
 
     Parameters

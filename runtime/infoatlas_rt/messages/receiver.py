@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..inputs.copies import Stateful
 from .fields import Extractor
 from .identity import Missing, PassedOver
 
@@ -51,7 +52,7 @@ class Sample(NamedTuple):
     arrived: bool = False
 
 
-class Receiver:
+class Receiver(Stateful):
     """Takes states out of the messages of one topic.
 
     Parameters

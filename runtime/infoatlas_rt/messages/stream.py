@@ -16,6 +16,7 @@ from ..curves.extrema import Extremum, ExtremumDetector, cell
 from ..errors import InputError
 from ..estimation.estimator import Estimator
 from ..estimation.result import WindowEstimate
+from ..inputs.copies import Stateful
 from ..keystates.progress.live_subtasks import SubtaskState
 from ..keystates.tracker import KeyStateTracker
 from ..streams.coupling import CouplingDetector
@@ -57,7 +58,7 @@ class Output:
         return self.estimate is not None or bool(self.events) or bool(self.subtasks)
 
 
-class Stream:
+class Stream(Stateful):
     """One topic, or two that are paired by time, sample by sample.
 
     Parameters

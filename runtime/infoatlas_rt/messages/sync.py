@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs.checks import as_count, as_seconds
+from ..inputs.copies import Stateful
 
 
 class Pair(NamedTuple):
@@ -39,7 +40,7 @@ class _Waiting(NamedTuple):
     shortest: float  # step of its stream up to here, seconds; 0 before there is one
 
 
-class Synchroniser:
+class Synchroniser(Stateful):
     """Pairs the states of two streams; each is used at most once.
 
     Parameters

@@ -34,6 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import InputError
 from ..estimation.estimator import Estimator, as_estimator
 from ..estimation.result import Estimate, WindowEstimate
+from ..inputs.copies import Stateful
 from .events import COUPLED, DECOUPLED, Event
 from .motions import REST, KnownMotions, LearnedMotions
 from .sliding_window import SlidingWindow
@@ -42,7 +43,7 @@ WINDOW = 32
 ENTER, LEAVE, Z = 0.27, 0.06, 1.0
 
 
-class CouplingDetector:
+class CouplingDetector(Stateful):
     """Detects when two groups of coordinates begin and stop to move together.
 
     Parameters

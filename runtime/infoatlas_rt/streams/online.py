@@ -17,10 +17,11 @@ from numpy.typing import ArrayLike
 
 from ..estimation.estimator import Estimator, as_estimator
 from ..estimation.result import WindowEstimate
+from ..inputs.copies import Stateful
 from .sliding_window import SlidingWindow
 
 
-class OnlineEstimator:
+class OnlineEstimator(Stateful):
     """Estimates I(s_t; s_<t-Δt) over the last steps of one robot, state by state.
 
     The estimate is a time average over the window; the module's docstring says what that assumes.

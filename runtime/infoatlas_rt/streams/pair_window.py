@@ -13,15 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs.arrays import Reals, merge
+from ..inputs.copies import Stateful
 from ..inputs.ring import Ring
 
 RECENT = 50  # newest steps that count
 LEAST = 10  # fewest steps for an estimate
 SLOWER = 1.25  # times longer than the lag's step is another rate, not jitter
+MARGIN = 1.1  # of a window in which holes are as frequent as now
 WIDE = 0.75  # of such a step: the nearest state is within it, with uneven steps too
 
 
-class PairWindow:
+class PairWindow(Stateful):
     """Pairs (s_t, s_<t-Δt) of the last steps of one stream, or of two.
 
     Parameters
@@ -187,6 +189,30 @@ class PairWindow:
         furthest = float(self._ages()[-1])
         memory = len(self._stamps)
         return self._pace.why_no_past(self.lag_seconds, self.tolerance, furthest, memory)
+
+    def why_few_pairs(self, least: int) -> str | None:
+        """Why a window of steps has fewer pairs than are needed, and what to do; None if not yet.
+
+        Each refused state leaves two holes: its own step, and the one a lag later.
+        """
+        first = self.first
+        if first is None and (self.lag_seconds is None or self.counted):
+            first = self.lag + self.history - 1
+        if first is None or self._states is None or self.step < first + self.window:
+            return None
+        steps = np.arange(self.step - self.window, self.step)
+        refused, count = int(np.isnan(self._stamps[steps]).sum()), self.pairs
+        alone = self.window - refused - count
+        way = "no window fills at this rate, so check their source, or choose another lag"
+        if count:
+            longer = int(np.ceil(MARGIN * least * self.window / count))
+            way = f"a window of {longer} or more fills"
+        what = "have no increment" if self.increments else "were refused"
+        return (
+            f"hole: {count} of the {least} pairs needed; of the last {self.window} steps "
+            f"{refused / self.window:.0%} {what} and {alone / self.window:.0%} have no past state: "
+            f"{way}"
+        )
 
     def _allocate(self, d: int, past: int) -> tuple[Ring, Ring]:
         """Make the rings over steps, and return those of the states."""

@@ -24,6 +24,7 @@ from ..inputs.checks import (
     as_resolution,
     as_seconds,
 )
+from ..inputs.copies import Stateful
 from ..models.model_file import ModelFile
 from .pair_window import PairWindow
 
@@ -32,7 +33,7 @@ FATES = "accepted,NaN,dtype,dimension,repeated stamp,older stamp,bad stamp,reset
 Array = NDArray[np.float64]
 
 
-class SlidingWindow:
+class SlidingWindow(Stateful):
     """The last steps of one stream, or of two, as pairs (s_t, s_<t-Δt).
 
     States are added one by one; the window says when an estimate of it can be made, and is due.
@@ -228,10 +229,12 @@ class SlidingWindow:
             return None
         if not self._pending and pairs.newest_is_paired:
             return None
+        why = None
         if pairs.first is None:
-            self.reason = pairs.why_no_pair() or f"filling: 0 of {self.length} pairs"
-        elif not pairs.full or count < self._least:
-            self.reason = f"filling: {count} of {self.length} pairs"
+            why = pairs.why_no_pair()
+        if count < self._least or not pairs.full:
+            why = why or pairs.why_few_pairs(self._least)
+            self.reason = why or f"filling: {count} of {self.length} pairs"
         elif not pairs.newest_is_paired:
             self.reason = "hole: no past state to pair with"
         elif not self.due and not anyway:

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.checks import LARGEST_STATE, as_count
+from ..inputs.copies import Stateful
 
 
-class VectorEpisodes(ABC):
+class VectorEpisodes(Stateful, ABC):
     """One running episode for each of E environments.
 
     Parameters

@@ -12,12 +12,13 @@ from ..curves.ensemble_curve import Pairs
 from ..errors import InputError
 from ..inputs.arrays import Reals, as_reals, merge
 from ..inputs.checks import as_count
+from ..inputs.copies import Stateful
 from ..inputs.ring import Ring
 
 LARGEST = 10**7  # states of a pool
 
 
-class PooledPairs:
+class PooledPairs(Stateful):
     """Pairs from the last steps of parallel environments, never across a reset.
 
     Parameters

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..inputs.copies import Stateful
 from .episodes import VectorEpisodes, like, to_numpy
 
 FINAL = ("final_observation", "final_obs")  # ManiSkill's name, and that of Gymnasium from 1.0 on
 
 
-class KeyStateWrapper:
+class KeyStateWrapper(Stateful):
     """Adds `info["key_state"]` and `info["mutual_information"]` to a vector environment.
 
     `info` is about the observation that comes with it. Where an episode has ended and the

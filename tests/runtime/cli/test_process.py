@@ -14,6 +14,7 @@ import pytest
 
 from infoatlas_rt.cli import main
 from infoatlas_rt.estimation.estimator import Estimator
+from mcap_files import write
 
 
 @pytest.fixture
@@ -160,6 +161,16 @@ class Lose(abc.MetaPathFinder):
             Interrupting()
 sys.meta_path.insert(0, Lose())
 """
+MADE_AN_ERROR = """
+from infoatlas_rt.cli import estimate
+from infoatlas_rt.errors import ProviderError
+def run(arguments):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        raise ProviderError("its import has failed") from None
+estimate.run = run
+"""
 LATER = "threading.Timer(moment, os.kill, (os.getpid(), signal.SIGINT)).start()"
 
 
@@ -186,6 +197,15 @@ def test_an_interrupt_during_imports(samples, name):
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"interrupted\n")
 
 
+def test_an_interrupt_that_an_engine_makes_an_error_of(samples):
+    """As ONNX Runtime does within its import: the error is a consequence, and not printed."""
+    code = WAIT.format(when=MADE_AN_ERROR)
+    done = subprocess.run(
+        [sys.executable, "-c", code, "0", "estimate", *samples], capture_output=True, timeout=120
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"interrupted\n")
+
+
 def test_an_interrupt_that_python_drops(samples):
     code = WAIT.format(when=IN_A_DESTRUCTOR)
     command = ["test", *samples, "--permutations", "100000"]
@@ -203,3 +223,26 @@ def test_an_interrupt_at_any_time(samples, moment):
         [sys.executable, "-c", code, str(moment), *command], capture_output=True, timeout=120
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"interrupted\n")
+
+
+def test_sigterm_removes_temporary_files(tmp_path):
+    """A cluster or a shell ends a command by it; the copy of a bag is then gone as after Ctrl-C."""
+    at_copy = f"""
+from infoatlas_rt.messages import bags
+copy = bags.copy_intact
+def terminated(*paths):
+    copy(*paths)
+    os.kill(os.getpid(), signal.SIGTERM)
+bags.copy_intact = terminated
+import tempfile
+tempfile.tempdir = {str(tmp_path)!r}
+"""
+    code = WAIT.format(when=at_copy)
+    path = tmp_path / "a.mcap"
+    write(path, range(50))
+    command = ["bag", str(path), "--topic", "/value", "--partial"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, "0", *command], capture_output=True, timeout=120
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (143, b"", b"interrupted\n")
+    assert [*tmp_path.iterdir()] == [path]

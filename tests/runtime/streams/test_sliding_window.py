@@ -445,3 +445,34 @@ def test_no_increment_reaches_across_a_hole(fake, how):
     assert set(range(12, 24)) - set(found.steps) == ({20, 21} | ({22} if how == "NaN" else set()))
     np.testing.assert_array_equal(fake.calls[-1].x, 1.0)
     np.testing.assert_array_equal(fake.calls[-1].y, 1.0)
+
+
+@pytest.mark.parametrize("options", [{}, {"lag_seconds": 0.2}])
+def test_refused_states_that_keep_a_window_from_filling(options):
+    """Two of ten: each leaves its own step without a pair, and the one a lag later."""
+    fake = RecordingEstimator(n_min=32)
+
+    def follow(window):
+        online = OnlineEstimator(fake, window=window, lag=2, **options)
+        found = [online.push(state(np.nan if t % 10 in (3, 6) else t), t / 10) for t in range(300)]
+        return online, found[-100:]
+
+    online, found = follow(50)
+    assert not any(found)
+    assert online.reason == (
+        "hole: 30 of the 32 pairs needed; of the last 50 steps 20% were refused and 20% have no "
+        "past state: a window of 59 or more fills"
+    )
+    _, found = follow(59)
+    assert sum(each is not None for each in found) == 60  # all that have a pair
+
+
+def test_refused_states_that_no_window_fills_with(fake):
+    online = OnlineEstimator(fake, window=10, lag=1)
+    for t in range(10):
+        online.push(state(t if t % 2 else np.nan))
+    assert online.reason == "filling: 0 of 10 pairs"
+    for t in range(10, 12):
+        online.push(state(t if t % 2 else np.nan))
+    assert online.reason.startswith("hole: 0 of the 8 pairs needed; of the last 10 steps 50% were")
+    assert "choose another lag" in online.reason

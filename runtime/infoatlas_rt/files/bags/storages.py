@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 MAGIC = b"\x89MCAP0\r\n"
 HEAD = struct.Struct("<BQ")  # of a record: opcode, length
-_OF_MESSAGE = struct.Struct("<HIQQ")  # channel, sequence, time of its arrival, time of its sending
-_MESSAGE = 0x05  # opcode
+OF_MESSAGE = struct.Struct("<HIQQ")  # channel, sequence, time of its arrival, time of its sending
+MESSAGE = 0x05  # opcode
 
 Received: TypeAlias = tuple[int, int, bytes]  # time of arrival (ns), channel, the message
 
@@ -213,7 +213,7 @@ def _channel(record: Record, schema: Schema | None, messages: int) -> Channel:
 
 def _messages(chunk: Chunk, chosen: Collection[int]) -> list[tuple[int, int, int, bytes]]:
     """Time, place, channel and data of messages in a chunk, in order of time."""
-    data = _unpack(chunk)
+    data = unpack(chunk.data, chunk.compression, chunk.uncompressed_size, chunk.uncompressed_crc)
     found, place, size = [], 0, len(data)
     while place < size:
         opcode, length = HEAD.unpack_from(data, place)
@@ -221,29 +221,45 @@ def _messages(chunk: Chunk, chosen: Collection[int]) -> list[tuple[int, int, int
         place = start + length
         if place > size:
             raise ValueError("a record is longer than its chunk")
-        if opcode == _MESSAGE:
-            channel, _, time, _ = _OF_MESSAGE.unpack_from(data, start)
+        if opcode == MESSAGE:
+            channel, _, time, _ = OF_MESSAGE.unpack_from(data, start)
             if channel in chosen:
-                found.append((time, start, channel, data[start + _OF_MESSAGE.size : place]))
+                found.append((time, start, channel, data[start + OF_MESSAGE.size : place]))
     return sorted(found)
 
 
-def _unpack(chunk: Chunk) -> bytes:
-    """The records of a chunk; its checksum is checked where it has one."""
-    data = chunk.data
-    if chunk.compression == "zstd":
+def unpack(data: bytes, compression: str, size: int, checksum: int) -> bytes:
+    """The records of a chunk.
+
+    Parameters
+    ----------
+    data : bytes
+        As they are in the file.
+    compression : str
+        zstd, lz4, or empty.
+    size, checksum : int
+        Of the records; a checksum of 0 is none.
+
+    Raises
+    ------
+    ValueError
+        Another compression, size or checksum.
+    Exception
+        Of the decompressors.
+    """
+    if compression == "zstd":
         import zstandard
 
-        data = zstandard.decompress(data, chunk.uncompressed_size)
-    elif chunk.compression == "lz4":
+        data = zstandard.decompress(data, size)
+    elif compression == "lz4":
         import lz4.frame  # type: ignore[import-untyped]
 
         data = lz4.frame.decompress(data)
-    elif chunk.compression:
-        raise ValueError(f"compression {chunk.compression!r} is unknown")
-    if len(data) != chunk.uncompressed_size:
-        raise ValueError(f"a chunk has {len(data)} of {chunk.uncompressed_size} bytes")
-    if chunk.uncompressed_crc and zlib.crc32(data) != chunk.uncompressed_crc:
+    elif compression:
+        raise ValueError(f"compression {compression!r} is unknown")
+    if len(data) != size:
+        raise ValueError(f"a chunk has {len(data)} of {size} bytes")
+    if checksum and zlib.crc32(data) != checksum:
         raise ValueError("a chunk has another checksum than its data")
     return data
 

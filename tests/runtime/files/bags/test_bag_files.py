@@ -3,39 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
-import struct
 import sys
 import tracemalloc
-from random import Random
 
 import pytest
-from mcap.writer import CompressionType, IndexType, Writer
+from mcap.writer import Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.files.bags.bag_files import BagFiles, copy_intact
+from infoatlas_rt.files.bags.bag_files import BagFiles
 from infoatlas_rt.messages.bags import Bag
-
-KIND, TEXT = "lab_msgs/msg/Value", b"uint64 x"
-
-
-def message(time):
-    return b"\x00\x01\x00\x00" + struct.pack("<Q", time)
-
-
-def write(path, times, *, size=8, topic="/value", metadata=None, **options):
-    """An .mcap file with a message at each time, which holds its time, beside a large one."""
-    with path.open("wb") as file:
-        writer = Writer(file, **options)
-        writer.start(profile="ros2")
-        schema = writer.register_schema(KIND, "ros2msg", TEXT)
-        large = writer.register_channel("/large", "cdr", schema)
-        small = writer.register_channel(topic, "cdr", schema, metadata or {})
-        for time in times:
-            writer.add_message(small, time, message(time), time)
-            writer.add_message(large, time, Random(time).randbytes(size), time)
-        writer.finish()
-    return path
+from mcap_files import FORMS, KIND, TEXT, message, read, write
 
 
 def describe(folder, count, **more):
@@ -52,26 +30,6 @@ def describe(folder, count, **more):
         )
     )
     return folder
-
-
-def read(source, topic="/value"):
-    """Times of a topic's messages; those on /value hold their own time."""
-    files = BagFiles(source)
-    chosen = {i for i, channel in enumerate(files.channels) if channel.topic == topic}
-    found = [*files.messages(chosen)]
-    files.close()
-    assert topic != "/value" or all(message(time) == data for time, _, data in found)
-    return [time for time, _, _ in found]
-
-
-FORMS = {
-    "zstd": {"compression": CompressionType.ZSTD},
-    "lz4": {"compression": CompressionType.LZ4},
-    "plain": {"compression": CompressionType.NONE},
-    "no chunks": {"use_chunking": False, "enable_data_crcs": True},
-    "no index": {"index_types": IndexType.NONE, "use_statistics": False},
-    "no message index": {"index_types": IndexType.CHUNK},
-}
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -157,14 +115,6 @@ def test_chunks_without_a_chosen_message_are_not_read(tmp_path):
     assert read(tmp_path / "a.mcap") == [*range(20, 30)]
     with pytest.raises(Exception):  # noqa: B017
         read(tmp_path / "a.mcap", "/large")
-
-
-def test_the_intact_part(tmp_path):
-    path = write(tmp_path / "a.mcap", range(100), chunk_size=500)
-    path.write_bytes(path.read_bytes()[:4_000])
-    lost = copy_intact(path, tmp_path / "b.mcap")
-    found = read(tmp_path / "b.mcap")
-    assert 0 < lost < 1_000 and found == [*range(len(found))] and len(found) > 30
 
 
 def base(path):

@@ -1,0 +1,86 @@
+"""The process of the node: SIGINT and SIGTERM end it with 0 and one line, at any moment.
+
+The signals are blocked before anything is imported, and a thread waits for them. So they interrupt
+neither an import nor a transition, and further ones change nothing (launch sends some).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+CLEAN_UP = 5.0  # seconds; launch kills a process 10 s after its first signal
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until a signal stops it; returns the exit code of the process.
+
+    Parameters
+    ----------
+    args : list of str, optional
+        Arguments of ROS; those of the process unless given.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    for number in SIGNALS:  # a job in the background may inherit ignored ones
+        signal.signal(number, signal.SIG_DFL)
+    stops: list[Callable[[], None]] = []
+    threading.Thread(target=_watch, args=(stops,), name="signals", daemon=True).start()
+    return _run(stops, args)
+
+
+def _watch(stops: list[Callable[[], None]]) -> None:
+    """Stop the node at the first signal; end the process if there is none, or if it takes long."""
+    number = signal.sigwait(SIGNALS)
+    os.write(2, f"infoatlas_node: stopped by {signal.Signals(number).name}\n".encode())
+    if stops:
+        stops[0]()
+        time.sleep(CLEAN_UP)
+    os._exit(0)
+
+
+def _run(stops: list[Callable[[], None]], args: list[str] | None) -> int:
+    """Run the node until it is stopped; adds to `stops` what stops it, from any thread."""
+    import rclpy
+    from rclpy.executors import ExternalShutdownException
+    from rclpy.signals import SignalHandlerOptions
+    from rclpy.task import Future
+
+    from infoatlas_rt.errors import InputError
+
+    from .node import INVALID, InfoAtlasNode
+
+    # It ends `spin` between two callbacks. A signal handler of rclpy would close the context at
+    # once, under a transition or a publisher.
+    stop = Future()
+    stops.append(partial(stop.set_result, None))
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    node = None
+    try:
+        node = InfoAtlasNode()
+        rclpy.spin_until_future_complete(node, stop)
+    except ExternalShutdownException:
+        pass
+    except (InputError, *INVALID) as error:
+        if node is not None:
+            raise
+        print(f"infoatlas_node: {error}", file=sys.stderr)
+        return 2
+    finally:
+        if node is not None:
+            node.destroy_node()
+        rclpy.try_shutdown()
+    if any(thread.name in ("infoatlas", "warm-up") for thread in threading.enumerate()):
+        # It is within an inference, which only the end of the process can stop.
+        sys.stdout.flush()
+        os._exit(0)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
