@@ -6,12 +6,11 @@ relay have one publisher for two robots.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 BLOCK = 32  # messages that are looked at together: fewer than the smallest window
+WIDEST = 100  # coordinates that are looked at, of wide states
 BACK = 12  # stamps of a block that are older than the one before, at least
 SWITCHES = 12  # between two places, at least: robots, too, come and go now and then
 JUMPING = 1.2  # times the squared deviations from the mean: squared steps of such a coordinate
@@ -36,7 +35,8 @@ class Sources:
     Attributes
     ----------
     fault : str
-        Why states are refused; empty while they are of one source.
+        Why states are refused; empty while they are of one source. Once there were two, it stays
+        until a block is of one robot in motion.
     """
 
     def __init__(self) -> None:
@@ -66,7 +66,9 @@ class Sources:
         stamps, before = np.array(self._stamps), self.fault
         self._stamps, self._states = [], []
         if len({len(each) for each in states}) == 1:
-            self.fault = self._judge(stamps, np.array(states))
+            every = 1 + len(state) // WIDEST
+            found = self._judge(stamps, np.array([each[::every] for each in states]))
+            self.fault = found and (before or found)  # one reason, however often it is found
         return bool(self.fault) != bool(before)
 
     def _judge(self, stamps: NDArray[np.float64], states: NDArray[np.float64]) -> str:
@@ -78,16 +80,18 @@ class Sources:
         usable = (np.abs(states) <= LARGEST).all(1)
         if not usable.all():
             stamps, states = stamps[usable], states[usable]
+        if len(states) < 2 * FEWEST:
+            return self.fault
         places = Places.of(states)
-        if places is None:
-            return ""
+        if places is None:  # two that are close to each other are no single one
+            return "" if self.fault and moves_alone(states) else self.fault
         if places.uneven(stamps) or places.move():
             return (
                 "messages of two sources alternate on this topic: states jump to and fro between "
                 f"two places, {places.switches} times in {BLOCK} messages, much farther than each "
                 f"source moves; {_WAYS_OUT}"
             )
-        return self.fault  # they stand still: as before
+        return self.fault
 
 
 def turns_back(stamps: NDArray[np.float64]) -> bool:
@@ -96,6 +100,14 @@ def turns_back(stamps: NDArray[np.float64]) -> bool:
         return False
     older = stamps[stamps < np.maximum.accumulate(stamps)]
     return bool(np.count_nonzero(older[1:] > older[:-1]) >= MOST * (len(older) - 1))
+
+
+def moves_alone(states: NDArray[np.float64]) -> bool:
+    """Whether states [n, d] are of one robot in motion: two steps are longer than one."""
+    one, two = states[1:] - states[:-1], states[2:] - states[:-2]
+    one, two = np.einsum("ij,ij->j", one, one), np.einsum("ij,ij->j", two, two)
+    moving = one > 0
+    return bool(2 * np.count_nonzero(two > 2 * one) > np.count_nonzero(moving))
 
 
 class Places:
