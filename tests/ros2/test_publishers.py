@@ -1,6 +1,8 @@
 """Publishers that share a topic: the node reads one, and says which others there are."""
 
 from contextlib import contextmanager
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -8,8 +10,12 @@ import rclpy
 from harness import RELIABLE, TOPIC, feed, joint_states, seconds, values, walk
 from sensor_msgs.msg import JointState
 
-from infoatlas_rt import Estimator
+from infoatlas_ros2 import publishers
+from infoatlas_ros2.parameters import Settings
+from infoatlas_ros2.publishers import Publishers
+from infoatlas_rt import Estimator, InputError
 from infoatlas_rt.messages.fields import Extractor
+from infoatlas_rt.messages.receiver import Receiver
 from infoatlas_rt.messages.schema import Schema
 from player import Player
 
@@ -154,3 +160,75 @@ def test_joints_that_take_over_bring_their_publisher(bench):
     status = values(bench.diagnosis())
     assert int(status["messages: other joints"]) > 130
     assert status.get("messages: other publishers", "0") == "0"
+
+
+def test_a_relay_of_two_robots_is_refused(bench):
+    """One publisher, so states alone show that there are two."""
+    steps = np.arange(80)[:, None] / 20
+    poses = np.sin(steps + np.arange(4)), 3 + 0.5 * np.cos(1.3 * steps + 2.0 * np.arange(4))
+    robots = [joint_states(states, START + i * STEP // 2) for i, states in enumerate(poses)]
+    bench.up()
+    feed(bench.publisher(), [message for pair in zip(*robots, strict=True) for message in pair])
+    status = bench.diagnosis(lambda s: values(s).get("messages: two sources") == "128", past=True)
+    assert status.level == status.WARN and "(two sources)" in status.message
+    assert "two sources alternate on this topic" in values(status)["last warning"]
+    assert not bench.estimates
+
+
+class Heard:
+    """Messages of publishers, without DDS; ids are bytes, and their nodes are called by them."""
+
+    def __init__(self, wanted="", stall=60.0):
+        self.present, self.stamp = {}, 0
+        self.receiver = Receiver(Extractor(["position[:]"], Schema.of_class(JointState)))
+        self.publishers = Publishers(self.infos, wanted, "publisher", lambda: stall)
+
+    def infos(self):
+        return [
+            SimpleNamespace(endpoint_gid=list(gid), node_namespace="/", node_name=gid.decode())
+            for gid in self.present
+        ]
+
+    def __call__(self, gid):
+        """A sample; of no publisher if `gid` is None."""
+        self.present.setdefault(gid)
+        self.stamp += STEP
+        (message,) = joint_states(np.ones((1, 3)), START + self.stamp)
+        given = None if gid is None else {"data": gid}
+        info = {"publisher_gid": given}
+        return self.publishers.receive(self.receiver, message, 0.0, info)
+
+
+def test_a_publisher_that_leaves_among_several():
+    heard = Heard()
+    skips = [heard(gid).skip for gid in (b"a", b"b", b"a", b"b")]
+    assert skips == ["", "other publishers"] * 2
+    del heard.present[b"a"]
+    found = [heard(b"b") for _ in range(3)]
+    assert [bool(sample.skip) for sample in found] == [True, False, False]
+    assert "before it was of /a, which is gone; the window starts anew" in found[1].notice
+    assert not found[2].notice
+
+
+def test_a_publisher_that_only_seemed_to_have_stopped():
+    heard = Heard(stall=0.0)
+    assert not heard(b"a").skip
+    assert heard(b"b")[3:6] == ("", "", "")  # as if it were started again
+    found = heard(b"a")
+    assert found.skip and "/a publishes on this topic beside /b" in found.notice
+    assert not heard(b"b").notice and not heard(b"a").notice
+
+
+def test_without_ids():
+    heard = Heard()
+    assert not any(heard(None).skip for _ in range(9))
+    heard = Heard("b")
+    assert [heard(gid).skip for gid in (b"a", b"b", b"a")] == ["not asked for", "", "not asked for"]
+    assert "a message of /a; publisher is /b" in heard(b"a").fault
+
+
+def test_an_older_rclpy(monkeypatch):
+    monkeypatch.setattr(publishers, "GIVEN", False)
+    assert len(publishers.of_topics(Mock(), Settings())) == 1
+    with pytest.raises(InputError, match=r"publisher_b is /x, but this rclpy does not say"):
+        publishers.of_topics(Mock(), Settings(topic_b="b", publisher_b="/x"))
