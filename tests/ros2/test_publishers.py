@@ -85,10 +85,10 @@ def test_two_robots_without_names(bench, estimator, asked):
     bench.up(**({"publisher": "/arms/right"} if asked else {}))
     with robot("left") as left, robot("right") as right:
         feed(Turns(left, right), both, 600)
-        aside = "not asked for" if asked else "other publishers"
-        status = bench.diagnosis(lambda s: values(s).get(f"messages: {aside}") == "120", past=True)
-    assert values(status)["messages: accepted"] == "120"
-    agree(bench, estimator, robots[asked])
+        agree(bench, estimator, robots[asked])
+    aside = "not asked for" if asked else "other publishers"
+    counts = {"messages: accepted": "120", f"messages: {aside}": "120"}
+    bench.diagnosis(lambda s: counts.items() <= values(s).items(), past=True)
     warned = [s for s in bench.statuses if "publish" in values(s)["last warning"]]
     assert bool(warned) != bool(asked)
     for status in warned[:1]:
@@ -105,8 +105,8 @@ def test_an_arm_and_its_gripper_have_a_publisher_each(bench, estimator):
     bench.up(joints=["a", "b", "c", "d"])
     with robot("arm") as left, robot("gripper") as right:
         feed(Turns(left, right), both, 600)
-        bench.diagnosis(lambda s: values(s).get("messages: not asked for") == "120", past=True)
-    agree(bench, estimator, arm)
+        agree(bench, estimator, arm)
+    bench.diagnosis(lambda s: values(s).get("messages: not asked for") == "120", past=True)
     assert not any("refused" in s.message for s in bench.statuses)
 
 
@@ -120,7 +120,7 @@ def test_a_driver_that_is_started_again(bench, estimator):
     with robot("arm") as second:
         feed(second, messages[60:])
         agree(bench, estimator, messages)
-    assert values(bench.diagnosis())["messages: accepted"] == "120"
+    bench.diagnosis(lambda s: values(s).get("messages: accepted") == "120", past=True)
 
 
 def test_a_publisher_that_falls_silent(bench):
@@ -134,9 +134,8 @@ def test_a_publisher_that_falls_silent(bench):
         feed(first, left[30:])
         bench.diagnosis(lambda s: values(s)["received"] == "61", past=True)
         feed(second, right[60:])
-        status = bench.diagnosis(lambda s: values(s)["received"] == "121", past=True)
+        status = bench.diagnosis(lambda s: values(s).get("messages: accepted") == "106", past=True)
     counts = values(status)
-    assert counts["messages: accepted"] == "106"
     assert counts["messages: other publishers"] == "15" and counts["messages: resets"] != "0"
     assert (
         "a state is of publisher /arms/right now, before it was of /arms/left, of which none of "
