@@ -100,8 +100,10 @@ class InfoAtlasNode(LifecycleNode):
             settings = self._settings.refresh()
             settings.check(maker.estimator)
             with self._taking:
-                for part in (*maker.extractors, *self._sources):
-                    part.forget()  # the next messages may be another robot's
+                for extractor in maker.extractors:
+                    extractor.forget()  # the next messages may be another robot's
+                for source in self._sources:
+                    source.forget()
                 self._named.clear()
                 self._worker = Worker(
                     maker, self._settings, self._publish, self._health, self._warn
