@@ -11,7 +11,7 @@ from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
 FAULTS = (
     "NaN,dtype,dimension,repeated stamp,older stamp,bad stamp,out of order,other joints,"
-    "other bodies,queue full"
+    "other bodies,other publishers,two sources,queue full"
 )
 LONG = 1.0  # seconds of an inference that are worth a warning
 LATENCIES = 1000  # estimates over which the percentiles are taken

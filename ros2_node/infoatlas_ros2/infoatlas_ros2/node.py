@@ -24,7 +24,7 @@ from std_srvs.srv import Trigger
 from infoatlas_rt.errors import InfoAtlasError
 from infoatlas_rt.streams.events import COUPLED, DECOUPLED, KEY_STATE
 
-from . import messages, parameters, topics
+from . import messages, parameters, publishers, topics
 from .health import Health
 from .listener import ASIDE, Listener
 from .maker import SLICES, Maker
@@ -54,7 +54,8 @@ class InfoAtlasNode(LifecycleNode):
         self._maker: Maker | None = None
         self._worker: Worker | None = None
         self._misfits: dict[str, str] = {}  # by topic, of the last report
-        self._named: set[int] = set()  # topics whose other bodies were named
+        self._named: set[tuple[int, str]] = set()  # topics whose other bodies, ... were named
+        self._sources: list[publishers.Publishers] = []  # by topic
         self._taking = threading.Lock()  # a message is handled, or what handles it is changed
         self._inputs: list[Any] = []
         self._listener: Listener | None = None
@@ -97,6 +98,8 @@ class InfoAtlasNode(LifecycleNode):
             with self._taking:
                 for extractor in maker.extractors:
                     extractor.forget()  # the next messages may be another robot's
+                for source in self._sources:
+                    source.forget()
                 self._named.clear()
                 self._worker = Worker(
                     maker, self._settings, self._publish, self._health, self._warn
@@ -152,6 +155,7 @@ class InfoAtlasNode(LifecycleNode):
             self._outputs["subtask"] = self.create_lifecycle_publisher(
                 Subtask, "~/subtask", QoSProfile(depth=len(tools), durability=LATCHED)
             )
+        self._sources = publishers.of_topics(self, settings)
         self._inputs = [
             self.create_subscription(
                 kind,
@@ -228,6 +232,8 @@ class InfoAtlasNode(LifecycleNode):
             response.message = f"{self._state}: there is no window to empty; activate makes one"
             return response
         with self._taking:
+            for source in self._sources:
+                source.forget()
             self._worker.reset()
         response.success = True
         return response
@@ -238,22 +244,23 @@ class InfoAtlasNode(LifecycleNode):
         """Copy the state out of a message and hand it to the worker (the listener's thread)."""
         with self._taking:
             if self._worker is not None:
-                self._hand_over(self._worker, side, message)
+                self._hand_over(self._worker, side, message, info)
 
-    def _hand_over(self, worker: Worker, side: int, message: Any) -> None:
+    def _hand_over(self, worker: Worker, side: int, message: Any, info: Any) -> None:
         now = self.get_clock().now()
         self._health.heard[self._names[side]] = time.monotonic()
         self._health.received += 1
         try:
             receiver = worker.receivers[side]
-            sample = receiver.receive(message, now.nanoseconds * 1e-9)
+            seconds = now.nanoseconds * 1e-9
+            sample = self._sources[side].receive(receiver, message, seconds, info)
         except Exception as error:  # no message may end the node
             self._health.fail(f"{type(error).__name__}: {error}")
             return
-        news = sample.notice
-        if sample.skip == "other bodies" and side not in self._named:  # nobody chose between them
-            self._named.add(side)
-            news = sample.fault
+        news, aside = sample.notice, (side, sample.skip)
+        if sample.skip in ("other bodies", publishers.OTHERS) and aside not in self._named:
+            self._named.add(aside)  # nobody chose between them
+            news = news or sample.fault
         if news:
             self._warn(news)
         dated = receiver.extractor.dated and not sample.arrived

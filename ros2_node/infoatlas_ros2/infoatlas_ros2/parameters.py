@@ -51,11 +51,18 @@ class Settings:
     stamp_field: str = setting(
         "", "time of a message, and its unit, as `timestamp us`; the header's if empty", live=False
     )
+    publisher: str = setting(
+        "", "node whose messages on `topic` are read, as `/arm/driver`; the first one's if empty",
+        live=False,
+    )  # fmt: skip
     topic_b: str = setting(
         "", "second topic; if given, the estimate is I(A; B) of the two", live=False
     )
     message_type_b: str = setting("", "message type of `topic_b`", live=False)
     fields_b: tuple[str, ...] = setting(("",), "coordinates of `topic_b`", live=False)
+    publisher_b: str = setting(
+        "", "node whose messages on `topic_b` are read; the first one's if empty", live=False
+    )
     sync_tolerance: float = setting(
         0.02, "seconds by which stamps of the two topics may differ", 1e-6, 10.0
     )

@@ -153,7 +153,7 @@ class Worker:
         own = [(sample, header) for sample, header in batch if not sample.skip]
         for sample, _ in batch:
             if sample.skip:
-                self.stream.take(sample)  # counts it
+                self.stream.take(sample, estimate=False)  # counts it
         self._keep_up([it.stamp for it, _ in own if it.side == 0 and not it.fault])
         accepted = self.stream.window.counts["accepted"]
         limited, count = self.stream.limited, 0

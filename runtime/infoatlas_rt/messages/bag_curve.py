@@ -202,8 +202,9 @@ def read(
     Raises
     ------
     InputError
-        The bag is damaged, or has no estimate; the message gives the reason. Of a part, the bag is
-        read to its end only, so damage behind it is not found.
+        The bag is damaged, has no estimate, or a topic has states of two sources in turn; the
+        message gives the reason. Of a part, the bag is read to its end only, so damage behind it
+        is not found.
     """
     part = part or Part()
     newest = [-np.inf] * len(topics)  # stamps, of all messages
@@ -247,6 +248,11 @@ def read(
             continue
         sample = receivers[side].receive(message, received)
         assert sample.stamp is not None
+        if sample.notice and sample.fault:
+            raise InputError(
+                f"{bag.path}, {topics[side]}, {sample.stamp - start:.2f} s after its first "
+                f"message: {sample.fault}; --start and --duration read a part of a recording"
+            )
         fault = fault or ("" if sample.skip else sample.fault)
         if sample.notice:
             notices.append(f"at {sample.stamp - start:.2f} s: {sample.notice}")

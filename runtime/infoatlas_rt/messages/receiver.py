@@ -15,10 +15,13 @@ from ..errors import InputError
 from ..inputs.copies import Stateful
 from .fields import Extractor
 from .identity import Missing, PassedOver
+from .sources import Sources
 
 _NOTHING = np.zeros(0)
 _UNDATED = (Missing, InputError, LookupError, AttributeError)  # of a stamp that is not there
 TICK = 1e-6  # seconds between messages that arrive at once
+MIXED = "two sources"  # what states of two sources count as
+_SINGLE = "the states on this topic are of one source again: the window starts anew"
 
 
 class Sample(NamedTuple):
@@ -36,9 +39,10 @@ class Sample(NamedTuple):
         Why the message could not be used; empty if it could.
     skip : str
         Another robot's or body's message, and no step of this one: what it counts as ("other
-        joints", "other bodies", "not asked for"). Empty for all others.
+        joints", "other bodies", "not asked for"), or states of two sources that cannot be told
+        apart ("two sources"). Empty for all others.
     notice : str
-        Why the coordinates change with this message; mostly empty.
+        Why the coordinates, or the source of the states, change with this message; mostly empty.
     arrived : bool
         The message has no stamp of its own, and `stamp` is the time of its arrival.
     """
@@ -69,11 +73,13 @@ class Receiver(Stateful):
     def __init__(self, extractor: Extractor, side: int = 0, reset_after: float = 1.0) -> None:
         self.extractor, self.side, self.reset_after = extractor, side, reset_after
         self._newest = -np.inf  # stamp
+        self._sources = Sources()
 
     def forget(self) -> None:
         """Forget the newest stamp and the layout of the messages."""
         self.extractor.forget()
         self._newest = -np.inf
+        self._sources.forget()
 
     def time(self, message: Any, received: float) -> float:
         """Seconds: stamp of a message, else its arrival; NaN where it lacks what is dated."""
@@ -87,7 +93,7 @@ class Receiver(Stateful):
         """Take the state out of a message.
 
         A message that cannot be used makes a sample with a fault, which leaves a hole in the
-        stream.
+        stream. So do all while states of two sources alternate (`sources.py`).
 
         Parameters
         ----------
@@ -119,6 +125,14 @@ class Receiver(Stateful):
         except InputError as error:
             return Sample(side, time, _NOTHING, str(error))
         notice, extractor.notice = extractor.notice, ""
+        sources = self._sources
+        if notice:
+            sources.forget()
+        if sources.add(time, state):
+            notice = sources.fault or _SINGLE
+        if sources.fault:  # the first one is no skip, so that it ends the window in its turn
+            skip = "" if notice else MIXED
+            return Sample(side, time, _NOTHING, sources.fault, skip, notice, arrived)
         return Sample(side, time, state, "", notice=notice, arrived=arrived)
 
     def _without_stamp(self, message: Any) -> Sample:

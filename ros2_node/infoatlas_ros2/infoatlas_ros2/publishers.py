@@ -1,0 +1,200 @@
+"""The publisher that the states of a topic are of, where messages come with their publisher's id.
+
+Names of joints and of bodies come first: publishers of other joints and bodies share a topic as
+before. Only a publisher whose messages would be states, too, is another source of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from rclpy import subscription
+
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.messages.identity import PassedOver
+from infoatlas_rt.messages.receiver import Receiver, Sample
+
+from .parameters import Settings
+
+# Since Kilted (rclpy 9.1.1).
+GIVEN = "publisher_gid" in getattr(
+    getattr(subscription, "MessageInfo", None), "__annotations__", ()
+)
+MOST = 15  # messages of others in a row, until another publisher is read
+SOON = 3  # of them, until the publisher is looked up among those of the topic
+OTHERS = "other publishers"  # what messages of others count as
+
+
+def of_topics(node: Any, settings: Settings) -> list[Publishers]:
+    """What chooses the publisher of each topic of a node.
+
+    Raises
+    ------
+    InputError
+        One is asked for, and this rclpy tells none apart.
+    """
+    sides = [(settings.topic, settings.publisher, "publisher")]
+    if settings.topic_b:
+        sides.append((settings.topic_b, settings.publisher_b, "publisher_b"))
+    return [
+        Publishers(
+            partial(node.get_publishers_info_by_topic, node.resolve_topic_name(topic)),
+            wanted,
+            parameter,
+            lambda: float(node.get_parameter("stall_after").value),
+        )
+        for topic, wanted, parameter in sides
+    ]
+
+
+class Publishers:
+    """Reads one publisher of a topic: the one that was asked for, else the first one.
+
+    Parameters
+    ----------
+    infos : callable
+        Gives the present publishers of the topic, as `Node.get_publishers_info_by_topic`.
+    wanted : str
+        Name of the node whose publisher is read; the first publisher's if empty.
+    parameter : str
+        Name of the parameter for that, for messages.
+    stall : callable
+        Seconds of silence after which a new publisher takes the place of the one before.
+
+    Raises
+    ------
+    InputError
+        One is asked for, and this rclpy tells none apart.
+    """
+
+    def __init__(
+        self,
+        infos: Callable[[], list[Any]],
+        wanted: str,
+        parameter: str,
+        stall: Callable[[], float],
+    ) -> None:
+        if wanted and not GIVEN:
+            raise InputError(
+                f"{parameter} is {wanted}, but this rclpy does not say which publisher a message "
+                f"is of (Kilted's does): leave {parameter} empty, and remap one of the publishers "
+                "to a topic of its own"
+            )
+        self._wanted = f"/{wanted.lstrip('/')}" if wanted else ""
+        self._infos, self._parameter, self._stall = infos, parameter, stall
+        self._names: dict[bytes, str] = {}  # nodes of publishers, by id
+        self.forget()
+
+    def forget(self) -> None:
+        """Read the publisher of the next state."""
+        self._own: bytes | None = None
+        self._replaced: bytes | None = None  # the one before, if it seemed to have stopped
+        self._seen: set[bytes] = set()
+        self._row = 0  # messages of others since the last one of its own
+        self._heard = 0.0  # time.monotonic() of the last one of its own
+
+    def receive(self, receiver: Receiver, message: Any, received: float, info: Any) -> Sample:
+        """Take the state out of a message, as `Receiver.receive`.
+
+        Parameters
+        ----------
+        receiver : Receiver
+            Of the topic.
+        message : a message of the topic's type
+        received : float
+            Seconds.
+        info : dict
+            What rclpy hands over beside a message.
+        """
+        known = info.get("publisher_gid")
+        if known is None:
+            return receiver.receive(message, received)
+        publisher = known["data"]
+        if publisher == self._own:
+            self._row, self._heard = 0, time.monotonic()
+            return receiver.receive(message, received)
+        if self._wanted and self._name(publisher) != self._wanted:
+            why = f"a message of {self._name(publisher)}; {self._parameter} is {self._wanted}"
+            return self._pass(receiver, message, received, why, "not asked for")
+        if self._own is not None:
+            return self._of_another(receiver, message, received, publisher)
+        sample = receiver.receive(message, received)
+        if not sample.fault:
+            self._read(publisher)
+        return sample
+
+    def _of_another(
+        self, receiver: Receiver, message: Any, received: float, publisher: bytes
+    ) -> Sample:
+        """Of a message of another publisher than the one that is read."""
+        extractor, own = receiver.extractor, self._own
+        assert own is not None
+        if extractor.dim is not None:  # else its layout would become that of the states
+            try:
+                extractor(message)
+            except PassedOver as error:
+                return self._pass(receiver, message, received, str(error), error.fate)
+            except InputError:
+                pass  # another robot's
+            if extractor.notice:  # joints or a body that most messages are of
+                self._read(publisher)
+                return receiver.receive(message, received)
+        self._row += 1
+        new = publisher not in self._seen
+        self._seen.add(publisher)
+        gone = (new or self._row == SOON) and self._is_gone(own)
+        if new and (gone or time.monotonic() - self._heard > self._stall()):
+            self._read(publisher)  # a driver that was started again: the window goes on
+            self._replaced = None if gone else own
+            return receiver.receive(message, received)
+        name, usual = self._name(publisher), self._name(own)
+        if gone or self._row >= MOST:
+            self._read(publisher)
+            receiver.forget()
+            left = "which is gone" if gone else f"of which none of the last {MOST} messages is"
+            return receiver.receive(message, received)._replace(
+                notice=f"a state is of publisher {name} now, before it was of {usual}, {left}; "
+                "the window starts anew"
+            )
+        why = (
+            f"{name} publishes on this topic beside {usual}, which the state is of: choose one "
+            f"with the parameter {self._parameter}, or remap one to a topic of its own"
+        )
+        sample = self._pass(receiver, message, received, why, OTHERS)
+        if publisher == self._replaced:  # it had not stopped, and the window holds states of both
+            self._replaced = None
+            return sample._replace(notice=f"{why}; the window starts anew")
+        return sample
+
+    def _read(self, publisher: bytes) -> None:
+        """Make states of this publisher's messages from now on."""
+        self._own, self._replaced, self._row = publisher, None, 0
+        self._seen.add(publisher)
+        self._heard = time.monotonic()
+        self._name(publisher)  # while it is there
+
+    def _pass(
+        self, receiver: Receiver, message: Any, received: float, why: str, fate: str
+    ) -> Sample:
+        return Sample(receiver.side, receiver.time(message, received), np.zeros(0), why, fate)
+
+    def _nodes(self) -> dict[bytes, str]:
+        """Nodes of the present publishers, by id."""
+        return {
+            bytes(info.endpoint_gid): f"{info.node_namespace.rstrip('/')}/{info.node_name}"
+            for info in self._infos()
+        }
+
+    def _name(self, publisher: bytes) -> str:
+        """The node of a publisher."""
+        if publisher not in self._names:
+            self._names |= self._nodes()
+        return self._names.get(publisher, "a publisher of unknown name")
+
+    def _is_gone(self, publisher: bytes) -> bool:
+        """Whether a publisher has left; False where ids of messages are no ids of publishers."""
+        return publisher in self._names and publisher not in self._nodes()

@@ -1,0 +1,234 @@
+"""Publishers that share a topic: the node reads one, and says which others there are."""
+
+from contextlib import contextmanager
+from types import SimpleNamespace
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+import rclpy
+from harness import RELIABLE, TOPIC, feed, joint_states, seconds, values, walk
+from sensor_msgs.msg import JointState
+
+from infoatlas_ros2 import publishers
+from infoatlas_ros2.parameters import Settings
+from infoatlas_ros2.publishers import Publishers
+from infoatlas_rt import Estimator, InputError
+from infoatlas_rt.messages.fields import Extractor
+from infoatlas_rt.messages.receiver import Receiver
+from infoatlas_rt.messages.schema import Schema
+from player import Player
+
+STEP = 10_000_000
+START = 1_700_000_000 * 10**9
+
+
+@contextmanager
+def robot(name):
+    """A publisher of a node of its own, known to the node under test."""
+    node = rclpy.create_node(name, namespace="/arms")
+    try:
+        publisher = node.create_publisher(JointState, TOPIC, RELIABLE)
+        while not publisher.get_subscription_count():
+            pass
+        yield publisher
+    finally:
+        node.destroy_node()
+
+
+class Turns:
+    """Publishes messages in turn."""
+
+    def __init__(self, *publishers):
+        self.publishers = publishers
+
+    def publish(self, message):
+        self.publishers[message.header.stamp.nanosec // (STEP // 2) % 2].publish(message)
+
+
+def mixed(n=120, names=((), ())):
+    """Messages of two robots in turn, half a step apart."""
+    both = []
+    for seed, joints in enumerate(names):
+        messages = joint_states(walk(n, seed=seed), start=START + seed * STEP // 2)
+        for message in messages:
+            message.name = list(joints)
+        both.append(messages)
+    return *both, [message for pair in zip(*both, strict=True) for message in pair]
+
+
+@pytest.fixture(scope="module")
+def estimator():
+    return Estimator(k=2, slices=4, threads=1)
+
+
+def agree(bench, estimator, own):
+    """The estimates are those of one robot alone."""
+    player = Player(
+        estimator,
+        Extractor(["position[:]"], Schema.of_class(JointState)),
+        lag=2,
+        lag_seconds=0.02,
+        window=48,
+    )
+    found = [output.estimate for message in own for output in player.push(message)]
+    expected = {each.stamp: each.estimate.mi for each in found}
+    bench.read(own[-1])
+    for _, message in bench.estimates:
+        assert message.value == expected[seconds(message.header.stamp)]
+
+
+@pytest.mark.parametrize("asked", [0, 1])
+def test_two_robots_without_names(bench, estimator, asked):
+    """The first one is read, or the one that is asked for."""
+    *robots, both = mixed()
+    bench.up(**({"publisher": "/arms/right"} if asked else {}))
+    with robot("left") as left, robot("right") as right:
+        feed(Turns(left, right), both if asked else both[:-1], 600)  # the last one is read
+        agree(bench, estimator, robots[asked])
+    aside = "not asked for" if asked else "other publishers"
+    counts = {"messages: accepted": "120", f"messages: {aside}": str(120 - (not asked))}
+    bench.diagnosis(lambda s: counts.items() <= values(s).items(), past=True)
+    active = [s for s in bench.statuses if values(s)["state"] == "active"]
+    warned = [s for s in active if "publish" in values(s)["last warning"]]
+    assert bool(warned) != bool(asked)
+    for status in warned[:1]:
+        assert status.level == status.WARN
+        assert (
+            "/arms/right publishes on this topic beside /arms/left, which the state is of: choose "
+            "one with the parameter publisher" in values(status)["last warning"]
+        )
+
+
+def test_an_arm_and_its_gripper_have_a_publisher_each(bench, estimator):
+    """Other joints are no other robot, whoever publishes them, and leave no trace."""
+    arm, _, both = mixed(names=(("a", "b", "c", "d"), ("e", "f", "g", "h")))
+    bench.up(joints=["a", "b", "c", "d"])
+    with robot("arm") as left, robot("gripper") as right:
+        feed(Turns(left, right), both[:-1], 600)
+        agree(bench, estimator, arm)
+    bench.diagnosis(lambda s: values(s).get("messages: not asked for") == "119", past=True)
+    assert not any("refused" in s.message for s in bench.statuses)
+
+
+def test_a_driver_that_is_started_again(bench, estimator):
+    """Its new publisher takes the place of the old one at once, and the window goes on."""
+    messages = joint_states(walk(120))
+    bench.up()
+    with robot("arm") as first:
+        feed(first, messages[:60])
+        bench.read(messages[59])
+    with robot("arm") as second:
+        feed(second, messages[60:])
+        agree(bench, estimator, messages)
+    bench.diagnosis(lambda s: values(s).get("messages: accepted") == "120", past=True)
+
+
+def test_a_publisher_that_falls_silent(bench):
+    """Another one is read after 15 messages, with an empty window."""
+    left, right = joint_states(walk(60)), joint_states(walk(120, seed=1), start=START + STEP // 2)
+    bench.up()
+    with robot("left") as first, robot("right") as second:
+        feed(first, left[:30])
+        bench.diagnosis(lambda s: values(s)["received"] == "30", past=True)
+        feed(second, right[30:31])
+        feed(first, left[30:])
+        bench.diagnosis(lambda s: values(s)["received"] == "61", past=True)
+        feed(second, right[60:])
+        status = bench.diagnosis(lambda s: values(s).get("messages: accepted") == "106", past=True)
+    counts = values(status)
+    assert counts["messages: other publishers"] == "15" and counts["messages: resets"] != "0"
+    assert (
+        "a state is of publisher /arms/right now, before it was of /arms/left, of which none of "
+        "the last 15 messages is; the window starts anew" in counts["last warning"]
+    )
+
+
+def test_joints_that_take_over_bring_their_publisher(bench):
+    """A gripper comes first; then the arm has most coordinates, and its publisher is read."""
+    arm = joint_states(walk(150))
+    for message in arm:
+        message.name = ["a", "b", "c", "d"]
+    gripper = joint_states(np.zeros((150, 1)), start=START - STEP // 2)
+    for message in gripper:
+        message.name = ["finger"]
+    both = [message for pair in zip(gripper, arm, strict=True) for message in pair]
+    bench.up()
+    with robot("gripper") as one, robot("arm") as other:
+        feed(Turns(other, one), both, 600)
+        bench.read(arm[-1])
+    status = values(bench.diagnosis())
+    assert int(status["messages: other joints"]) > 130
+    assert status.get("messages: other publishers", "0") == "0"
+
+
+def test_a_relay_of_two_robots_is_refused(bench):
+    """One publisher, so states alone show that there are two."""
+    steps = np.arange(80)[:, None] / 20
+    poses = np.sin(steps + np.arange(4)), 3 + 0.5 * np.cos(1.3 * steps + 2.0 * np.arange(4))
+    robots = [joint_states(states, START + i * STEP // 2) for i, states in enumerate(poses)]
+    bench.up()
+    feed(bench.publisher(), [message for pair in zip(*robots, strict=True) for message in pair])
+    status = bench.diagnosis(lambda s: values(s).get("messages: two sources") == "128", past=True)
+    assert status.level == status.WARN and "(two sources)" in status.message
+    assert "two sources alternate on this topic" in values(status)["last warning"]
+    assert not bench.estimates
+
+
+class Heard:
+    """Messages of publishers, without DDS; ids are bytes, and their nodes are called by them."""
+
+    def __init__(self, wanted="", stall=60.0):
+        self.present, self.stamp = {}, 0
+        self.receiver = Receiver(Extractor(["position[:]"], Schema.of_class(JointState)))
+        self.publishers = Publishers(self.infos, wanted, "publisher", lambda: stall)
+
+    def infos(self):
+        return [
+            SimpleNamespace(endpoint_gid=list(gid), node_namespace="/", node_name=gid.decode())
+            for gid in self.present
+        ]
+
+    def __call__(self, gid):
+        """A sample; of no publisher if `gid` is None."""
+        self.present.setdefault(gid)
+        self.stamp += STEP
+        (message,) = joint_states(np.ones((1, 3)), START + self.stamp)
+        given = None if gid is None else {"data": gid}
+        info = {"publisher_gid": given}
+        return self.publishers.receive(self.receiver, message, 0.0, info)
+
+
+def test_a_publisher_that_leaves_among_several():
+    heard = Heard()
+    skips = [heard(gid).skip for gid in (b"a", b"b", b"a", b"b")]
+    assert skips == ["", "other publishers"] * 2
+    del heard.present[b"a"]
+    found = [heard(b"b") for _ in range(3)]
+    assert [bool(sample.skip) for sample in found] == [True, False, False]
+    assert "before it was of /a, which is gone; the window starts anew" in found[1].notice
+    assert not found[2].notice
+
+
+def test_a_publisher_that_only_seemed_to_have_stopped():
+    heard = Heard(stall=0.0)
+    assert not heard(b"a").skip
+    assert heard(b"b")[3:6] == ("", "", "")  # as if it were started again
+    found = heard(b"a")
+    assert found.skip and "/a publishes on this topic beside /b" in found.notice
+    assert not heard(b"b").notice and not heard(b"a").notice
+
+
+def test_without_ids():
+    heard = Heard()
+    assert not any(heard(None).skip for _ in range(9))
+    heard = Heard("b")
+    assert [heard(gid).skip for gid in (b"a", b"b", b"a")] == ["not asked for", "", "not asked for"]
+    assert "a message of /a; publisher is /b" in heard(b"a").fault
+
+
+def test_an_older_rclpy(monkeypatch):
+    monkeypatch.setattr(publishers, "GIVEN", False)
+    assert len(publishers.of_topics(Mock(), Settings())) == 1
+    with pytest.raises(InputError, match=r"publisher_b is /x, but this rclpy does not say"):
+        publishers.of_topics(Mock(), Settings(topic_b="b", publisher_b="/x"))
