@@ -81,7 +81,7 @@ def test_a_body_that_was_not_named(bench):
 
 def test_the_newest_state_has_its_estimate_although_another_body_came_last():
     real = Estimator(k=2, slices=2, threads=1)
-    settings = Settings(lag=2, lag_seconds=0.0, window=40, slices=2, extremum_delay=3600.0)
+    settings = Settings(lag=2, lag_seconds=0.0, window=40, slices=2, extremum_delay=1.0)
     extractor = Extractor(["pose.position"], Schema.of_class(PoseStamped))
     maker = SimpleNamespace(
         stream=lambda s: Stream(s.sliding_window(real), real, s.detector()),
@@ -94,7 +94,18 @@ def test_the_newest_state_has_its_estimate_although_another_body_came_last():
     states = walk(60)[:, :3]
     batch = [(Sample(0, t / 100, state, ""), t) for t, state in enumerate(states)]
     other = Sample(0, float("nan"), np.zeros(0), "another body", skip="other bodies")
-    worker._turn([*batch, (other, "other"), (other, "other")], False, 0)
+
+    def newest():
+        return [each.header for each in published if each.estimate is not None][-1]
+
+    worker._turn([*batch[:50], (other, "other"), (other, "other")], False, 0)
+    assert newest() == 49 and worker.reason == "ok"
+    # While that batch is estimated, the other body's message comes, and no state.
+    worker._ring.append((other, "other"))
+    worker._turn(batch[50:], False, 0)
+    assert newest() < 59
+    worker._ring.clear()
+    worker._turn([(other, "other")], False, 0)
     worker.stop()
-    assert [each.header for each in published if each.estimate is not None][-1] == 59
-    assert worker.counts["other bodies"] == 2
+    assert newest() == 59
+    assert worker.counts["other bodies"] == 3

@@ -73,6 +73,8 @@ class Worker:
         self._stopping = False
         self._resetting = False  # before the next batch
         self._round = 0  # of messages between two resets; the thread publishes of its own alone
+        self._owed = False  # the newest state has no estimate yet, and is to get one
+        self._newest: Any = None  # header of the newest state
         self._headers: dict[float, Any] = {}
         self._sent: deque[tuple[float, Any]] = deque()  # headers that extrema and events may need
         self._motions: Any = None  # the last estimate of motions that was published
@@ -150,30 +152,34 @@ class Worker:
             self._choose(settings)
         if overflown:
             self.stream.lost()
-        own = [(sample, header) for sample, header in batch if not sample.skip]
-        for sample, _ in batch:
-            if sample.skip:
-                self.stream.take(sample, estimate=False)  # counts it
-        self._keep_up([it.stamp for it, _ in own if it.side == 0 and not it.fault])
+        own = [sample for sample, _ in batch if not sample.skip]
+        self._keep_up([it.stamp for it in own if it.side == 0 and not it.fault])
         accepted = self.stream.window.counts["accepted"]
-        limited, count = self.stream.limited, 0
-        for place, (sample, header) in enumerate(own, start=1):
-            if sample.side == 0:
-                self._headers.pop(sample.stamp, None)  # of an earlier round of a bag
-                self._headers[sample.stamp] = header
+        limited, count, left = self.stream.limited, 0, len(own)
+        for sample, header in batch:
+            if not sample.skip:
+                left -= 1
+                self._newest = header
+                if sample.side == 0:
+                    self._headers.pop(sample.stamp, None)  # of an earlier round of a bag
+                    self._headers[sample.stamp] = header
             # For the newest, unless the detector has just had an estimate of its own.
-            newest = place == len(own) and not count
+            newest = not (sample.skip or left or count)
             for output in self.stream.take(sample, estimate=newest):
                 count += output.estimate is not None
-                self._publish_output(output, header, number)
+                self._publish_output(output, number)
             self._publish_motions(number)
-        self.reason = self.stream.reason
+            if not (sample.skip and own):  # another robot's message is no reason of this one
+                self.reason = self.stream.reason
         accepted = self.stream.window.counts["accepted"] - accepted  # pairs, of two topics
         self._health.superseded += max(accepted - max(count, 1), 0)
-        if count and not self._ring:  # no newer state has arrived
+        self._owed = count > 0 if own else self._owed
+        if self._owed and not self._ring:  # no newer state has arrived
+            self._owed = False
             for output in self.stream.estimate():
                 self._health.superseded -= output.estimate is not None
-                self._publish_output(output, own[-1][1], number)
+                self._publish_output(output, number)
+                self.reason = self.stream.reason
             self._publish_motions(number)
         self._health.limited += self.stream.limited - limited
         while len(self._headers) > HEADERS:
@@ -241,9 +247,9 @@ class Worker:
         if self.stream.grid:
             self.stream.grid = detector.period
 
-    def _publish_output(self, output: Output, newest: Any, number: int) -> None:
+    def _publish_output(self, output: Output, number: int) -> None:
         """Publish, with the headers that the states came with."""
-        found = output.estimate
+        found, newest = output.estimate, self._newest
         if found is not None:
             self._took.append(self._maker.estimator.seconds["total"])
             newest = self._headers[found.stamp]

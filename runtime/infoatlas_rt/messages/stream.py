@@ -202,6 +202,8 @@ class Stream(Stateful):
     def estimate(self) -> list[Output]:
         """Estimate from the window, unless there is an estimate of its newest state."""
         output = self._catch_up(True)
+        if output.estimate is not None:
+            self.reason = self.window.reason
         return [output] if output else []
 
     def _add(
