@@ -83,6 +83,18 @@ class Maker:
         widest = max(dims[0] or 0, (dims[-1] or 0) * settings.history)
         return self.estimator.k is not None or widest > self.estimator.model_file.dim
 
+    def about(self, settings: Settings) -> dict[str, str]:
+        """States, slices and model, for a report."""
+        estimator, extractors = self.estimator, self.extractors
+        slices = str(estimator.slices or SLICES) if self.sliced(settings) else "unsliced"
+        return {
+            "coordinates": " and ".join(str(e.dim or "not known yet") for e in extractors),
+            "names": " and ".join(", ".join(e.names) for e in extractors),
+            "slices": slices,
+            "provider": estimator.backend.provider,
+            "model": f"{estimator.model_file.name} {estimator.model_file.version}",
+        }
+
     def choose_slices(self, settings: Settings) -> tuple[str, bool]:
         """Time estimates of two numbers of slices, and choose one that the machine can sustain.
 

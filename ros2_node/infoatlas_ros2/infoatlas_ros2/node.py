@@ -10,35 +10,25 @@ from typing import Any
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
-from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation, Subtask
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
-from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from rclpy.qos import qos_profile_sensor_data
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.time import Time
-from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 
 from infoatlas_rt.errors import InfoAtlasError
-from infoatlas_rt.streams.events import COUPLED, DECOUPLED, KEY_STATE
 
-from . import messages, parameters, publishers, topics
+from . import parameters, publishers, topics
 from .health import Health
 from .listener import ASIDE, Listener
-from .maker import SLICES, Maker
+from .maker import Maker
+from .outputs import Outputs
 from .worker import Published, Worker
 
 INVALID = (InvalidParameterTypeException, InvalidParameterValueException)
-# Topics and their types; a key-state file and `coupling` add their own.
-ALWAYS = {"mutual_information": MutualInformation, "extrema": Extremum}
-EVENTS = {  # topic of each kind, and what makes its message
-    KEY_STATE: ("key_states", messages.keystate),
-    COUPLED: ("couplings", messages.coupling),
-    DECOUPLED: ("couplings", messages.coupling),
-}
-LATCHED = DurabilityPolicy.TRANSIENT_LOCAL  # who subscribes later gets the newest message
 DONE, REFUSED = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
 
@@ -59,15 +49,13 @@ class InfoAtlasNode(LifecycleNode):
         self._taking = threading.Lock()  # a message is handled, or what handles it is changed
         self._inputs: list[Any] = []
         self._listener: Listener | None = None
-        self._outputs: dict[str, Any] = {}  # publishers by topic
         self._counts: dict[str, int] = {}  # fates of messages, when last active
         self._state = "unconfigured"
         self._health = Health()
         parameters.declare(self)
         self._settings = parameters.Present(self)
         self.add_on_set_parameters_callback(self._on_parameters)
-        for topic, kind in ALWAYS.items():
-            self._outputs[topic] = self.create_lifecycle_publisher(kind, f"~/{topic}", 10)
+        self._outputs = Outputs(self)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.create_service(Trigger, "~/reset", self._on_reset)
         # Steady, because a simulation that stands still has to be reported too.
@@ -112,7 +100,7 @@ class InfoAtlasNode(LifecycleNode):
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         unknown = [] if self._worker is None else self._worker.unknown()
         self._stop()
-        self._publish_subtasks(unknown, None)  # what is latched would be out of date
+        self._outputs.publish_subtasks(unknown, None)  # what is latched would be out of date
         self._state = "inactive"
         return super().on_deactivate(state)
 
@@ -144,17 +132,8 @@ class InfoAtlasNode(LifecycleNode):
         self._maker = Maker(settings, extractors)
         settings.check(self._maker.estimator)
         self._warm_up(self._maker, settings)
-        outputs = {"key_states": KeyState} if settings.keystates_file else {}
-        if settings.coupling:
-            outputs |= {"couplings": Coupling, "motion_information": MutualInformation}
-        for topic, kind in outputs.items():
-            self._outputs[topic] = self.create_lifecycle_publisher(kind, f"~/{topic}", 10)
         tracker = settings.tracker()
-        if tracker is not None and tracker.live_subtasks is not None:
-            tools = tracker.live_subtasks.subtasks.tools
-            self._outputs["subtask"] = self.create_lifecycle_publisher(
-                Subtask, "~/subtask", QoSProfile(depth=len(tools), durability=LATCHED)
-            )
+        self._outputs.open(settings, tracker)
         self._sources = publishers.of_topics(self, settings)
         self._inputs = [
             self.create_subscription(
@@ -223,8 +202,7 @@ class InfoAtlasNode(LifecycleNode):
         for subscription in self._inputs:
             self.destroy_subscription(subscription)
         self._inputs = []
-        for topic in self._outputs.keys() - ALWAYS.keys():
-            self.destroy_lifecycle_publisher(self._outputs.pop(topic))
+        self._outputs.close()
         self._maker = None
 
     def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
@@ -275,35 +253,18 @@ class InfoAtlasNode(LifecycleNode):
     def _publish(self, batch: Published) -> None:
         """Publish estimates and what was detected (from the worker's thread)."""
         header = batch.header
-        self._publish_subtasks(batch.subtasks, header)
+        self._outputs.publish_subtasks(batch.subtasks, header)
         if header is None:
             return
-        latency = self.get_clock().now() - Time.from_msg(header.stamp)
-        maker, worker, publishers = self._maker, self._worker, self._outputs
+        maker, worker = self._maker, self._worker
         assert maker is not None and worker is not None  # only a worker calls this
+        latency = self.get_clock().now() - Time.from_msg(header.stamp)
+        self._outputs.publish(batch, worker.stream.window.lag_seconds or 0.0)
         if batch.estimate is not None:
-            timed = worker.stream.window.lag_seconds or 0.0
-            message = messages.estimate(batch.estimate, header, timed)
-            publishers["mutual_information"].publish(message)
             seconds = maker.estimator.seconds["total"]
             self._health.took(latency.nanoseconds * 1e-9, seconds, batch.estimate.fill)
-        if batch.motions is not None:
-            message = messages.estimate(batch.motions, header)
-            publishers["motion_information"].publish(message)
-        for extremum, its in batch.extrema:
-            publishers["extrema"].publish(messages.extremum(extremum, its, header.stamp))
-        for event, its in batch.events:
-            topic, make = EVENTS[event.kind]
-            publishers[topic].publish(make(event, its, header.stamp))
         self._health.extrema += len(batch.extrema)
         self._health.events += len(batch.events)
-
-    def _publish_subtasks(self, subtasks: list[tuple[str, Any]], header: Any) -> None:
-        """Publish where the episode is; without a header, now."""
-        if header is None:
-            header = Header(stamp=self.get_clock().now().to_msg())
-        for tool, state in subtasks:
-            self._outputs["subtask"].publish(messages.subtask(tool, state, header))
 
     # Parameters and diagnostics
 
@@ -330,23 +291,16 @@ class InfoAtlasNode(LifecycleNode):
         names = [name for name in (settings.topic, settings.topic_b) if name]
         about, misfits = {}, {}
         if self._inputs:
-            names = [subscription.topic_name for subscription in self._inputs]
-            publishers = [self.get_publishers_info_by_topic(name) for name in names]
-            about["publishers"] = " and ".join(str(len(infos)) for infos in publishers)
+            names = self._names
+            present = [self.get_publishers_info_by_topic(name) for name in names]
+            about["publishers"] = " and ".join(str(len(infos)) for infos in present)
             misfits = {
                 subscription.topic_name: topics.misfit(subscription, infos)
-                for subscription, infos in zip(self._inputs, publishers, strict=True)
+                for subscription, infos in zip(self._inputs, present, strict=True)
             }
             self._log_misfits(misfits)
         if self._maker is not None:
-            estimator = self._maker.estimator
-            dims = (str(e.dim or "not known yet") for e in self._maker.extractors)
-            about["coordinates"] = " and ".join(dims)
-            about["names"] = " and ".join(", ".join(e.names) for e in self._maker.extractors)
-            sliced = self._maker.sliced(settings)
-            about["slices"] = str(estimator.slices or SLICES) if sliced else "unsliced"
-            about["provider"] = estimator.backend.provider
-            about["model"] = f"{estimator.model_file.name} {estimator.model_file.version}"
+            about |= self._maker.about(settings)
             coupling = worker.stream.coupling if worker else None
             if coupling is not None and coupling.resolution is not None:
                 largest = (f"{side.max():.2g}" for side in coupling.resolution)

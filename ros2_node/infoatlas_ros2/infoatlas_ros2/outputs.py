@@ -1,0 +1,81 @@
+"""The topics that the node publishes, besides /diagnostics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation, Subtask
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import Header
+
+from infoatlas_rt.keystates.tracker import KeyStateTracker
+from infoatlas_rt.streams.events import COUPLED, DECOUPLED, KEY_STATE
+
+from . import messages
+from .parameters import Settings
+from .worker import Published
+
+# Topics and their types; a key-state file and `coupling` add their own.
+ALWAYS = {"mutual_information": MutualInformation, "extrema": Extremum}
+EVENTS = {  # topic of each kind, and what makes its message
+    KEY_STATE: ("key_states", messages.keystate),
+    COUPLED: ("couplings", messages.coupling),
+    DECOUPLED: ("couplings", messages.coupling),
+}
+LATCHED = DurabilityPolicy.TRANSIENT_LOCAL  # who subscribes later gets the newest message
+
+
+class Outputs:
+    """Publishers by topic; those of a configuration are there between `open` and `close`.
+
+    Parameters
+    ----------
+    node : rclpy.lifecycle.LifecycleNode
+    """
+
+    def __init__(self, node: Any) -> None:
+        self._node = node
+        self._publishers: dict[str, Any] = {}
+        for topic, kind in ALWAYS.items():
+            self._add(topic, kind, 10)
+
+    def _add(self, topic: str, kind: Any, qos: Any) -> None:
+        self._publishers[topic] = self._node.create_lifecycle_publisher(kind, f"~/{topic}", qos)
+
+    def open(self, settings: Settings, tracker: KeyStateTracker | None) -> None:
+        """Add the topics of a configuration."""
+        if settings.keystates_file:
+            self._add("key_states", KeyState, 10)
+        if settings.coupling:
+            self._add("couplings", Coupling, 10)
+            self._add("motion_information", MutualInformation, 10)
+        if tracker is not None and tracker.live_subtasks is not None:
+            tools = tracker.live_subtasks.subtasks.tools
+            self._add("subtask", Subtask, QoSProfile(depth=len(tools), durability=LATCHED))
+
+    def close(self) -> None:
+        """Remove the topics of a configuration."""
+        for topic in self._publishers.keys() - ALWAYS.keys():
+            self._node.destroy_lifecycle_publisher(self._publishers.pop(topic))
+
+    def publish(self, batch: Published, lag_seconds: float) -> None:
+        """Publish what there is after a state; `batch` has a header."""
+        publishers, header = self._publishers, batch.header
+        if batch.estimate is not None:
+            message = messages.estimate(batch.estimate, header, lag_seconds)
+            publishers["mutual_information"].publish(message)
+        if batch.motions is not None:
+            message = messages.estimate(batch.motions, header)
+            publishers["motion_information"].publish(message)
+        for extremum, its in batch.extrema:
+            publishers["extrema"].publish(messages.extremum(extremum, its, header.stamp))
+        for event, its in batch.events:
+            topic, make = EVENTS[event.kind]
+            publishers[topic].publish(make(event, its, header.stamp))
+
+    def publish_subtasks(self, subtasks: list[tuple[str, Any]], header: Any) -> None:
+        """Publish where the episode is; without a header, now."""
+        if header is None:
+            header = Header(stamp=self._node.get_clock().now().to_msg())
+        for tool, state in subtasks:
+            self._publishers["subtask"].publish(messages.subtask(tool, state, header))
