@@ -52,10 +52,10 @@ class InfoAtlasNode(LifecycleNode):
         self._counts: dict[str, int] = {}  # fates of messages, when last active
         self._state = "unconfigured"
         self._health = Health()
-        parameters.declare(self)
+        self._outputs = Outputs(self)
+        parameters.declare(self)  # may raise: what `destroy_node` needs is there
         self._settings = parameters.Present(self)
         self.add_on_set_parameters_callback(self._on_parameters)
-        self._outputs = Outputs(self)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.create_service(Trigger, "~/reset", self._on_reset)
         # Steady, because a simulation that stands still has to be reported too.
