@@ -167,7 +167,7 @@ keystates-data: .venv-maniskill/ready .venv-metaworld/ready
 	$(META)/python -m benchmarks.tasks.collect_scripted
 
 fuzz: .venv-dev/ready build/native/package/ready
-	PYTHONPATH=build/native/package $(DEV)/python tests/fuzz/run.py --calls 20000 --processes 2 --out benchmarks/results/fuzz.md
+	PYTHONPATH=build/native/package $(DEV)/python tests/fuzz/run.py --calls 20000 --processes 2 --out build/fuzz.md
 
 # glibc keeps its pages: to fetch and zero them anew for each large tensor takes a fifth of the time.
 MODEL ?= tiny

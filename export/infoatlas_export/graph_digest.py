@@ -8,7 +8,7 @@ and configuration. So a file states its graph, in two entries of its metadata:
                       the same of the file, and refuses one that was changed after its export
     infoatlas.code    the code that was traced; the engine has a list of those that it implements
 
-The structure depends on the configuration and on the version of torch, so the engine cannot know it
+The structure depends on the configuration and on the version of torch, so the engine cannot have it
 in advance. The code depends on neither, nor on the version of Python; comments, docstrings,
 annotations and layout are left out of it. Both guard against mistakes, not against forgery.
 """
@@ -141,12 +141,40 @@ def code() -> str:
             continue
         tree = syntax(name)
         found[name] = computed(tree)
-        imports = (node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
-        waiting += [other for other in imports if other and other.startswith(PACKAGE + ".")]
+        waiting += imported(tree, name)
     module, traced = TRACED
     classes = (node for node in syntax(module).body if isinstance(node, ast.ClassDef))
     found[module] = [computed(node) for node in classes if node.name == traced]
     return digest(repr(sorted(found.items())).encode()).hex()
+
+
+def imported(tree: ast.Module, name: str) -> list[str]:
+    """Modules of the package that one of them imports.
+
+    Raises
+    ------
+    ValueError
+        It does not name them as `from infoatlas_train.model.MODULE import NAME`, which alone is
+        followed.
+    """
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            if module.startswith(PACKAGE + ".") and not node.level:
+                found.append(module)
+                continue
+            other = bool(node.level) or module == PACKAGE
+        elif isinstance(node, ast.Import):
+            other = any(alias.name.startswith(PACKAGE) for alias in node.names)
+        else:
+            continue
+        if other:
+            raise ValueError(
+                f"{name} has `{ast.unparse(node)}` in line {node.lineno}: write `from "
+                f"{PACKAGE}.MODULE import NAME`, so that the digest of the code covers it"
+            )
+    return found
 
 
 def syntax(module: str) -> ast.Module:

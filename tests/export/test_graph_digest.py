@@ -85,7 +85,7 @@ def test_graphs_that_no_export_has():
         graph_digest.structure(proto)
 
 
-def test_a_file_is_told_its_graph(monkeypatch, tmp_path, capsys):
+def test_a_file_gets_its_graph(monkeypatch, tmp_path, capsys):
     """Where today's export of its checkpoint has the same; nothing else changes."""
     shipped = model_file.load("edge").bytes
     proto = onnx.load_from_string(shipped)
@@ -104,3 +104,16 @@ def test_a_file_is_told_its_graph(monkeypatch, tmp_path, capsys):
     with pytest.raises(SystemExit, match="another graph than today's export of edge"):
         state_graph.main(str(path), "edge.pt")
     assert path.read_bytes() == shipped
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["import infoatlas_train.model.critic", "from infoatlas_train.model import critic",
+     "from . import critic", "from .critic import Critic"],
+)  # fmt: skip
+def test_imports_that_would_not_be_followed_are_refused(line):
+    tree = ast.parse("import torch\nfrom infoatlas_train.model.critic import Critic\n" + line)
+    with pytest.raises(ValueError, match="in line 3: write"):
+        graph_digest.imported(tree, "infoatlas")
+    followed = graph_digest.imported(ast.Module(tree.body[:2], []), "infoatlas")
+    assert followed == ["infoatlas_train.model.critic"]

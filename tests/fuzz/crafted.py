@@ -1,6 +1,6 @@
 """Model files with another graph, sealed: the native engine refuses them, and names why.
 
-It computes what it knows and reads no graph, so it would give the estimate of another one.
+Its operators are compiled: it would give the estimate of another graph.
 """
 
 from __future__ import annotations

@@ -54,6 +54,7 @@ def _run(stops: list[Callable[[], None]], args: list[str] | None) -> int:
     from infoatlas_rt.errors import InputError
 
     from .node import INVALID, InfoAtlasNode
+    from .worker import ESTIMATES, WARM_UP
 
     # It ends `spin` between two callbacks. A signal handler of rclpy would close the context at
     # once, under a transition or a publisher.
@@ -75,7 +76,7 @@ def _run(stops: list[Callable[[], None]], args: list[str] | None) -> int:
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()
-    if any(thread.name in ("infoatlas", "warm-up") for thread in threading.enumerate()):
+    if any(thread.name in (ESTIMATES, WARM_UP) for thread in threading.enumerate()):
         # It is within an inference, which only the end of the process can stop.
         sys.stdout.flush()
         os._exit(0)

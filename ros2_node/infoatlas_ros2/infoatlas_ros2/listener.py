@@ -9,6 +9,7 @@ once. The executor runs the rest of the node.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,9 +19,12 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 STOP = 0.5  # seconds within which a listener ends if nothing wakes it
 
 
-class Aside(CallbackGroup):
-    """What an executor leaves alone. It would wake at each message for the events of a subscription
-    alone: they have one condition in the middleware."""
+class Unexecuted(CallbackGroup):
+    """Group of entities that no executor runs.
+
+    A subscription's events belong to it too. They share its condition in the middleware, so an
+    executor that waited for them would wake at each message.
+    """
 
     def can_execute(self, entity: Any) -> bool:
         return False
@@ -32,7 +36,7 @@ class Aside(CallbackGroup):
         pass
 
 
-ASIDE = Aside()
+UNEXECUTED = Unexecuted()
 
 
 class Listener:
@@ -42,10 +46,12 @@ class Listener:
     ----------
     node : rclpy.node.Node
     subscriptions : sequence of rclpy.subscription.Subscription
-        Of this node, made in the group `ASIDE`. Their own callbacks are not called.
+        Of this node, made in the group `UNEXECUTED`. Their own callbacks are not called.
     handle : callable
         Gets the number of the subscription, the message, and the middleware's information on it;
         may not raise.
+    fail : callable
+        Gets the reason when messages cannot be taken. The listener goes on.
     """
 
     def __init__(
@@ -53,9 +59,11 @@ class Listener:
         node: Any,
         subscriptions: Sequence[Any],
         handle: Callable[[int, Any, Any], None],
+        fail: Callable[[str], None],
     ) -> None:
-        self._node, self._subscriptions, self._handle = node, subscriptions, handle
-        self._wake = node.create_guard_condition(lambda: None, ASIDE)
+        self._node, self._subscriptions = node, subscriptions
+        self._handle, self._fail = handle, fail
+        self._wake = node.create_guard_condition(lambda: None, UNEXECUTED)
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="listener", daemon=True)
         self._thread.start()
@@ -68,18 +76,26 @@ class Listener:
         self._node.destroy_guard_condition(self._wake)
 
     def _run(self) -> None:
-        handles = [subscription.handle for subscription in self._subscriptions]
+        while not self._stopping:
+            try:
+                self._listen()
+            except Exception as error:  # no message may end the node
+                if not self._stopping:
+                    self._fail(f"messages cannot be taken: {type(error).__name__}: {error}")
+                    time.sleep(STOP / 10)
+
+    def _listen(self) -> None:
         context = self._node.context.handle
-        waiting = rclpy_implementation.WaitSet(len(handles), 1, 0, 0, 0, 0, context)
+        waiting = rclpy_implementation.WaitSet(len(self._subscriptions), 1, 0, 0, 0, 0, context)
         while not self._stopping:
             waiting.clear_entities()
-            for handle in handles:
-                waiting.add_subscription(handle)
+            for subscription in self._subscriptions:
+                waiting.add_subscription(subscription.handle)
             waiting.add_guard_condition(self._wake.handle)
             waiting.wait(int(STOP * 1e9))
             for number, subscription in enumerate(self._subscriptions):
                 while not self._stopping:
-                    taken = handles[number].take_message(subscription.msg_type, False)
+                    taken = subscription.handle.take_message(subscription.msg_type, False)
                     if taken is None:
                         break
                     self._handle(number, *taken)

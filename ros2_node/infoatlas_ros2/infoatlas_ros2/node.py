@@ -23,10 +23,11 @@ from infoatlas_rt.errors import InfoAtlasError
 
 from . import parameters, publishers, topics
 from .health import Health
-from .listener import ASIDE, Listener
+from .listener import UNEXECUTED, Listener
 from .maker import Maker
 from .outputs import Outputs
-from .worker import Published, Worker
+from .present import Present
+from .worker import WARM_UP, Published, Worker
 
 INVALID = (InvalidParameterTypeException, InvalidParameterValueException)
 DONE, REFUSED = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
@@ -54,7 +55,7 @@ class InfoAtlasNode(LifecycleNode):
         self._health = Health()
         self._outputs = Outputs(self)
         parameters.declare(self)  # may raise: what `destroy_node` needs is there
-        self._settings = parameters.Present(self)
+        self._settings = Present(self)
         self.add_on_set_parameters_callback(self._on_parameters)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.create_service(Trigger, "~/reset", self._on_reset)
@@ -92,10 +93,11 @@ class InfoAtlasNode(LifecycleNode):
                 self._worker = Worker(
                     maker, self._settings, self._publish, self._health, self._warn
                 )
+                self._state = "active"
+                # Before the lock is released: it enables the publishers that a message may need.
+                return super().on_activate(state)
         except Exception as error:
             return self._refuse("activate", error)
-        self._state = "active"
-        return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         unknown = [] if self._worker is None else self._worker.unknown()
@@ -142,12 +144,12 @@ class InfoAtlasNode(LifecycleNode):
                 _ignored,  # the listener takes its messages
                 copy(qos_profile_sensor_data),  # rclpy writes the overrides into it
                 qos_overriding_options=QoSOverridingOptions.with_default_policies(),
-                callback_group=ASIDE,
+                callback_group=UNEXECUTED,
             )
             for kind, (topic, *_) in zip(kinds, sides, strict=True)
         ]
         self._names = [subscription.topic_name for subscription in self._inputs]
-        self._listener = Listener(self, self._inputs, self._on_message)
+        self._listener = Listener(self, self._inputs, self._on_message, self._fail)
         if tracker is not None:
             self.get_logger().info(tracker.describe())
         model_file = self._maker.estimator.model_file
@@ -176,7 +178,7 @@ class InfoAtlasNode(LifecycleNode):
                 if rclpy.ok():
                     self.get_logger().warning(health.warning)
 
-        thread = threading.Thread(target=run, name="warm-up", daemon=True)
+        thread = threading.Thread(target=run, name=WARM_UP, daemon=True)
         thread.start()
         thread.join(1.0)
 
@@ -244,6 +246,10 @@ class InfoAtlasNode(LifecycleNode):
         dated = receiver.extractor.dated and not sample.arrived
         own = sample.stamp if dated and not sample.fault else None
         worker.offer(sample, topics.header(message, now, own))
+
+    def _fail(self, why: str) -> None:
+        """Report an error on /diagnostics."""
+        self._health.fail(why)
 
     def _warn(self, why: str) -> None:
         """Warn in the log and on /diagnostics."""

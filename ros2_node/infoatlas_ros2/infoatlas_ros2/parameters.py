@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -24,7 +22,6 @@ from infoatlas_rt.inputs.checks import as_resolution
 from infoatlas_rt.streams.sliding_window import SlidingWindow
 
 MOST = 1_000_000
-SETTLED = 1.0  # seconds after which an accepted change has been made
 
 
 def setting(default: Any, text: str, low: Any = None, high: Any = MOST, live: bool = True) -> Any:
@@ -277,33 +274,6 @@ def read(node: Any) -> Settings:
     """The present values of a node's parameters."""
     names = [f.name for f in fields(Settings)]
     return Settings(**{name: _plain(name, node.get_parameter(name).value) for name in names})
-
-
-class Present:
-    """The present settings, for a caller at every message: to read all takes 70 us.
-
-    They are read anew within `SETTLED` after a change was accepted, and with `refresh`. (ROS asks
-    whether a change is acceptable before it makes it, and older distributions do not say when.)
-    """
-
-    def __init__(self, node: Any) -> None:
-        self._node, self._settings = node, read(node)
-        self._until = -math.inf  # time.monotonic()
-
-    def __call__(self) -> Settings:
-        """The same object as before unless a value has changed."""
-        return self.refresh() if time.monotonic() < self._until else self._settings
-
-    def accepted(self) -> None:
-        """Note that a change is about to be made."""
-        self._until = time.monotonic() + SETTLED
-
-    def refresh(self) -> Settings:
-        """Read all values."""
-        settings = read(self._node)
-        if settings != self._settings:
-            self._settings = settings
-        return self._settings
 
 
 def changed(settings: Settings, parameters: list[Any]) -> Settings:

@@ -22,6 +22,7 @@ from .health import Health
 from .maker import Maker
 from .parameters import Settings, differ
 
+ESTIMATES, WARM_UP = "estimates", "warm-up"  # names of the threads that may be within an inference
 # Parameters whose change keeps the window.
 DETECTOR = {"extremum_kinds", "extremum_z", "extremum_delay"}
 RATE = {"rate_limit"}
@@ -73,7 +74,7 @@ class Worker:
         self._stopping = False
         self._resetting = False  # before the next batch
         self._round = 0  # of messages between two resets; the thread publishes of its own alone
-        self._owed = False  # the newest state has no estimate yet, and is to get one
+        self._owed = False  # an estimate of the newest state, when no newer one waits
         self._newest: Any = None  # header of the newest state
         self._headers: dict[float, Any] = {}
         self._sent: deque[tuple[float, Any]] = deque()  # headers that extrema and events may need
@@ -81,7 +82,7 @@ class Worker:
         self._behind = 0.0  # seconds of stamps that the last batch held
         self._slow_at = -math.inf  # time.monotonic() when the detector last got fewer estimates
         self._took: deque[float] = deque(maxlen=5)  # seconds of the last estimates
-        self._thread = threading.Thread(target=self._run, name="infoatlas", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=ESTIMATES, daemon=True)
         self._thread.start()
 
     @property
@@ -173,7 +174,8 @@ class Worker:
                 self.reason = self.stream.reason
         accepted = self.stream.window.counts["accepted"] - accepted  # pairs, of two topics
         self._health.superseded += max(accepted - max(count, 1), 0)
-        self._owed = count > 0 if own else self._owed
+        if own:
+            self._owed = count > 0 and self.stream.window.pending
         if self._owed and not self._ring:  # no newer state has arrived
             self._owed = False
             for output in self.stream.estimate():

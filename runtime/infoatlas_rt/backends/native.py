@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from importlib.util import find_spec
 from typing import Any
 
@@ -84,12 +85,12 @@ class NativeBackend:
     provider = "native"
 
     def __init__(self, model: ModelFile, threads: int | None = None) -> None:
-        asked = cpu_threads(threads)
+        self._asked = asked = cpu_threads(threads)
         self.milliseconds: dict[str, float] = {}
         native = load_native()
         try:
             self._engine = native.Engine(model.bytes, threads=asked, interface=INTERFACE)
-            self.threads: int = self._engine.threads
+            self._check_threads()
         except RuntimeError as error:
             raise ProviderError(
                 f"provider 'native' does not take {model.path}: {error}; use provider='cpu'"
@@ -99,12 +100,16 @@ class NativeBackend:
                 f"{model.path} does not fit into memory: free some, or use a smaller model"
             ) from error
         log.info("infoatlas-rt-native %s for %s", native.__version__, self._engine.target)
-        if self.threads < asked:
+
+    def _check_threads(self) -> None:
+        """Count the threads of this process (a child makes its own); warn if some are missing."""
+        self._process, self.threads = os.getpid(), int(self._engine.threads)
+        if self.threads < self._asked:
             log.warning(
                 "the native engine runs with %d of %d threads, because no more can be made (%s): "
                 "raise the limit of processes (ulimit -u, pids of a container) or of memory "
                 "(ulimit -v), or pass threads=%d",
-                *(self.threads, asked, self._engine.missing_threads, self.threads),
+                *(self.threads, self._asked, self._engine.missing_threads, self.threads),
             )
 
     def run(
@@ -152,6 +157,8 @@ class NativeBackend:
     def _call(self, what: str, n: int, slices: int, function: Any, *inputs: Any) -> Any:
         """What a function of the engine returns; ModelError if memory is short."""
         try:
+            if os.getpid() != self._process:
+                self._check_threads()
             return function(*inputs)
         except (MemoryError, RuntimeError) as error:
             reason = "memory is short" if isinstance(error, MemoryError) else error

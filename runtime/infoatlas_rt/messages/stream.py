@@ -255,7 +255,7 @@ class Stream(Stateful):
         # Stamps are floats, hence the microsecond; below 0 they jumped back.
         soon = self.rate_limit and 0 <= now - self._shown < 1 / self.rate_limit - 1e-6
         if soon or (self.grid and cell(now, self.grid) == cell(self._shown, self.grid)):
-            self.limited += asked
+            self.limited += asked and self.window.pending
             asked = shown = False
         else:
             shown = self.window.due or not asked

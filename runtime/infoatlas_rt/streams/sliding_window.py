@@ -194,6 +194,11 @@ class SlidingWindow(Stateful):
         return self._pairs.tolerance
 
     @property
+    def pending(self) -> bool:
+        """Whether there is a pair since the last estimate."""
+        return self._pending
+
+    @property
     def due(self) -> bool:
         """Whether `every` lets an estimate pass."""
         return self._fresh >= self.every

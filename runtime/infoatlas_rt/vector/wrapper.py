@@ -8,19 +8,18 @@ environments on a CPU. It needs neither to be installed: it reads what `step` re
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..inputs.copies import Stateful
 from .episodes import VectorEpisodes, like, to_numpy
 
 FINAL = ("final_observation", "final_obs")  # ManiSkill's name, and that of Gymnasium from 1.0 on
 
 
-class KeyStateWrapper(Stateful):
+class KeyStateWrapper:
     """Adds `info["key_state"]` and `info["mutual_information"]` to a vector environment.
 
     `info` is about the observation that comes with it. Where an episode has ended and the
@@ -66,6 +65,12 @@ class KeyStateWrapper(Stateful):
                 )
         self.envs, self.streams, self._state = envs, streams, state
         self._ended = np.zeros(envs.num_envs, bool)  # and not reset yet
+
+    def __copy__(self) -> NoReturn:
+        raise InputError(
+            "a KeyStateWrapper cannot be copied, because both would step the same environments: "
+            "copy its streams, or wrap other environments"
+        )
 
     def __getattr__(self, name: str) -> Any:
         if name == "envs":  # not set yet, in a copy

@@ -58,6 +58,8 @@ class Released {
 // Called by Python's module atexit.
 void finish_calls() {
   calls.closing = true;
+  // A daemon thread keeps its engine to the end of the process, and that is no leak.
+  nb::set_leak_warnings(false);
   while (calls.running) {
     const nb::gil_scoped_release released;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -210,8 +212,6 @@ NB_MODULE(_engine, module) {
   for (const std::string_view digest : infoatlas::implemented())
     code.append(nb::str(digest.data(), digest.size()));
   module.attr("CODE") = nb::tuple(code);
-  // A daemon thread keeps its engine to the end of the process, and that is no leak.
-  nb::set_leak_warnings(false);
   module.def("finish_calls", &finish_calls);
   nb::module_::import_("atexit").attr("register")(module.attr("finish_calls"));
   // A child of fork() has none of the parent's threads, so there are no calls to wait for.
