@@ -37,7 +37,7 @@ from infoatlas_rt.estimation.canonical import (
     standardise,
     whiten,
 )
-from infoatlas_rt.estimation.prepare import shuffle
+from infoatlas_rt.estimation.shuffling import shuffle
 from infoatlas_rt.estimation.slicing import GRID, Slicing, plan, without_constants
 from infoatlas_rt.inputs.checks import as_count
 from infoatlas_train.config import PAIRS, SHIFTS

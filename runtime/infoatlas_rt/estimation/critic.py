@@ -27,7 +27,7 @@ from ..models import onnx_content
 from ..models.model_file import MODELS, ModelFile
 from . import slicing
 from .canonical import rotate, score_table, standardise, whiten
-from .prepare import shuffle
+from .shuffling import shuffle
 
 Floats = NDArray[np.float64]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from ..models.model_file import LEAST_SHIFTS, ModelFile
 from . import slicing
 from .bounds import Repeats, repeats
 from .canonical import clip_outliers, rounded, standardise
+from .shuffling import shuffle
 
 MAX_SAMPLES = 1_000_000
 # Pairs of samples (slices x samples x shifts) in one call of the backend, which bounds its memory.
@@ -231,78 +231,6 @@ def prepare(
         degenerate=degenerate,
         repeats=equal,
     )
-
-
-def shuffle(
-    n: int, shifts: int, seed: int, groups: NDArray[np.int64] | None = None
-) -> tuple[NDArray[np.int64], ...]:
-    """Draw the order in which pairs enter the graph, and the cyclic shifts.
-
-    Neighbours in time are similar. After a shuffle, a cyclic shift pairs any two samples.
-
-    Parameters
-    ----------
-    n, shifts, seed : int
-    groups : [n] int64, optional
-        0..G-1. No shift pairs two samples of one group then.
-
-    Returns
-    -------
-    order : [n] int64
-        Position i contains sample order[i].
-    place : [n] int64
-        Sample j is at position place[j].
-    offsets : [M] int64
-        Shifts; with groups, M may be smaller than `shifts`.
-
-    Raises
-    ------
-    InputError
-        The largest group leaves fewer than `LEAST_SHIFTS` such shifts.
-    """
-    if groups is None:
-        return _shuffle(n, shifts, seed)
-    return _shuffle_groups(groups, shifts, seed)
-
-
-@lru_cache(maxsize=8)
-def _shuffle(n: int, shifts: int, seed: int) -> tuple[NDArray[np.int64], ...]:
-    """`shuffle` without groups."""
-    rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(3)[2])
-    order = rng.permutation(n)
-    offsets = rng.choice(n - 1, shifts, replace=False) + 1
-    place = np.argsort(order)
-    order.flags.writeable = place.flags.writeable = offsets.flags.writeable = False
-    return order, place, offsets
-
-
-def largest_group(n: int) -> int:
-    """Samples that a group of n samples may have, so that `LEAST_SHIFTS` shifts are left."""
-    return (n + 1 - LEAST_SHIFTS) // 2
-
-
-def _shuffle_groups(
-    groups: NDArray[np.int64], shifts: int, seed: int
-) -> tuple[NDArray[np.int64], ...]:
-    """`shuffle` with groups.
-
-    The groups follow each other in random order. A cyclic shift by at least the size of the largest
-    group, forwards and backwards, pairs samples of different groups only.
-    """
-    n, largest = len(groups), int(np.bincount(groups).max())
-    allowed = n - 2 * largest + 1
-    if largest > largest_group(n):
-        raise InputError(
-            f"the largest group has {largest} of {n} samples, and samples of different groups can "
-            f"be paired up to {largest_group(n)}: leave some of its samples out, "
-            "collect more groups, or leave out groups if the samples are independent"
-        )
-    rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(3)[2])
-    order = rng.permutation(n)
-    rank = rng.permutation(groups.max() + 1)
-    order = order[np.argsort(rank[groups[order]], kind="stable")]
-    offsets = rng.choice(allowed, min(shifts, allowed), replace=False) + largest
-    return order, np.argsort(order), offsets
 
 
 def _round_to(step: NDArray[np.float64] | None, samples: Array, name: str) -> Array:

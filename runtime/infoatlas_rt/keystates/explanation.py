@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..estimation.estimator import Estimator
 from ..estimation.parallel import run_jobs
-from ..estimation.prepare import largest_group
+from ..estimation.shuffling import largest_group
 from .pointwise import local_information
 from .segmentation import SHRINKAGE, increments, rest_limits
 from .small_samples import gaussian_information

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import Estimator, InputError, ModelError
-from infoatlas_rt.estimation import canonical, critic as critic_module, prepare
+from infoatlas_rt.estimation import canonical, critic as critic_module, shuffling
 from infoatlas_rt.estimation.critic import FOLDER, Critic, Side, _gelu, start_session
 
 
@@ -85,7 +85,7 @@ def test_no_product_pair_within_a_group(estimator, monkeypatch):
     seen = {}
 
     def shuffle(n, shifts, seed, labels):
-        order, place, offsets = prepare.shuffle(n, shifts, seed, labels)
+        order, place, offsets = shuffling.shuffle(n, shifts, seed, labels)
         seen.update(owner=labels[order], shifts=offsets)
         return order, place, offsets
 

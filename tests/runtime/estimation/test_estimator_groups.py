@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import Estimator, InputError
-from infoatlas_rt.estimation import prepare
+from infoatlas_rt.estimation import shuffling
 from infoatlas_rt.estimation.uncertainty import clustered_variance
 
 
@@ -66,7 +66,7 @@ def test_nothing_changes_without_groups(estimator):
     rng = np.random.default_rng(1)
     x, y = rng.standard_normal((2, 100, 2))
     entered = estimator.prepare(x, y)
-    order, _, shifts = prepare._shuffle(100, len(entered.shifts), estimator.seed)
+    order, _, shifts = shuffling._shuffle(100, len(entered.shifts), estimator.seed)
     assert entered.groups is None
     np.testing.assert_array_equal(entered.order, order)
     np.testing.assert_array_equal(entered.shifts, shifts)
