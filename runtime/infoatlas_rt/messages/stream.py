@@ -126,6 +126,7 @@ class Stream(Stateful):
         self.reason = window.reason
         self._arrived = False  # the last message had no stamp
         self._shown = -np.inf  # stamp of the last estimate that was
+        self._left_out = np.nan  # stamp of the last state that counted as limited
         self._resets = window.counts["resets"]
         self._skipped = Counter[str]()
 
@@ -255,7 +256,8 @@ class Stream(Stateful):
         # Stamps are floats, hence the microsecond; below 0 they jumped back.
         soon = self.rate_limit and 0 <= now - self._shown < 1 / self.rate_limit - 1e-6
         if soon or (self.grid and cell(now, self.grid) == cell(self._shown, self.grid)):
-            self.limited += asked and self.window.pending
+            if asked and self.window.pending and now != self._left_out:
+                self.limited, self._left_out = self.limited + 1, now
             asked = shown = False
         else:
             shown = self.window.due or not asked

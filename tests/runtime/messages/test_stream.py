@@ -122,6 +122,17 @@ def test_extrema_are_the_same_at_any_rate_of_estimates(swinging, unhurried, rate
     assert len(fewer) == pytest.approx(5.18 * rate, abs=2)
 
 
+def test_a_state_that_the_limit_leaves_out_counts_once(swinging):
+    fake = RecordingEstimator(n_min=8)
+    window = SlidingWindow(fake.model_file, window=20)
+    stream = Stream(window, fake, ExtremumDetector(delay=1.0), rate_limit=5)
+    shown = 0
+    for i in range(200):
+        sample = Sample(0, i / 100, swinging[i], "")
+        shown += sum(output.shown for output in stream.take(sample) + stream.estimate())
+    assert shown == 9 and stream.limited == 200 - 21 - shown  # the window is full with the 22nd
+
+
 @pytest.mark.parametrize("every", [1, 7, 40])
 def test_extrema_do_not_depend_on_the_load(swinging, unhurried, every):
     """A busy machine asks for few estimates, at odd moments."""

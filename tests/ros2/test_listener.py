@@ -1,0 +1,73 @@
+"""The thread that takes messages, and the lock under which they are handled."""
+
+from __future__ import annotations
+
+import time
+
+import rclpy
+from harness import RELIABLE, SMALL
+from rclpy.lifecycle import LifecycleNode
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import JointState
+
+from infoatlas_ros2.listener import UNEXECUTED, Listener
+from infoatlas_ros2.node import InfoAtlasNode
+
+
+def until(condition, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert condition()
+
+
+class Broken:
+    """A subscription of which one message cannot be taken."""
+
+    def __init__(self, subscription):
+        self.handle, self.errors = subscription.handle, 1
+
+    @property
+    def msg_type(self):
+        if self.errors:
+            self.errors -= 1
+            raise RuntimeError("no message")
+        return JointState
+
+
+def test_an_error_does_not_end_the_listener(session):
+    node = rclpy.create_node("listening")
+    subscription = node.create_subscription(
+        JointState, "/listened", print, RELIABLE, callback_group=UNEXECUTED
+    )
+    publisher = node.create_publisher(JointState, "/listened", RELIABLE)
+    taken, faults = [], []
+    listener = Listener(
+        node, [Broken(subscription)], lambda _, message, info: taken.append(message), faults.append
+    )
+    until(publisher.get_subscription_count)
+    for number in range(30):
+        publisher.publish(JointState(position=[float(number)]))
+    until(lambda: taken and taken[-1].position[0] == 29)
+    listener.stop()
+    assert faults == ["messages cannot be taken: RuntimeError: no message"]
+    node.destroy_node()
+
+
+def test_no_message_is_handled_before_the_publishers_are_active(session, monkeypatch):
+    node = InfoAtlasNode(
+        cli_args=["--ros-args", "-r", "__node:=activated"],
+        parameter_overrides=[Parameter(name, value=value) for name, value in SMALL.items()],
+    )
+    node.trigger_configure()
+    seen = []
+    enable = LifecycleNode.on_activate
+
+    def enabled(own, state):
+        seen.append(node._taking.locked())  # a message would wait
+        return enable(own, state)
+
+    monkeypatch.setattr(LifecycleNode, "on_activate", enabled)
+    node.trigger_activate()
+    assert seen == [True] and not node._taking.locked()
+    node.destroy_node()
