@@ -53,7 +53,7 @@ def copy_intact(path: Path, target: Path) -> Damage:
     ----------
     path : Path
     target : Path
-        An MCAP file, hardly larger than the other at most.
+        An MCAP file, at most a few bytes larger than the damaged one.
 
     Raises
     ------
