@@ -39,7 +39,7 @@ node.InfoAtlasNode.__init__, node.InfoAtlasNode._configure = started, configured
 START = "import sys; from infoatlas_ros2.__main__ import main; sys.exit(main())"
 
 
-def stopped(code, number):
+def stopped(code, number, hangup=signal.SIG_DFL):
     """What the node prints, apart from lines of its log; it was stopped by a signal."""
     words = ["--ros-args", "-r", "__node:=signalled", "-p", "topic:=/signalled/value"]
     words += ["-p", "message_type:=sensor_msgs/msg/JointState", "-p", "slices:=2"]
@@ -49,6 +49,7 @@ def stopped(code, number):
         text=True,
         timeout=60,
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, hangup),
     )
     assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
     lines = [line for line in done.stderr.splitlines() if not line.startswith(("[INFO]", "[WARN]"))]
@@ -62,11 +63,19 @@ def stopped(code, number):
     [
         ("rclpy", signal.SIGINT),
         ("numpy", signal.SIGTERM),
-        ("infoatlas_ros2.worker", signal.SIGINT),
+        ("infoatlas_ros2.worker", signal.SIGHUP),
     ],
 )
 def test_during_imports(name, number):
     stopped(AT_IMPORT.format(name=name, number=int(number)), number)
+
+
+def test_nohup():
+    """A SIGHUP that is ignored stays so."""
+    code = "".join(
+        AT_IMPORT.format(name="rclpy", number=n) for n in (signal.SIGHUP, signal.SIGTERM)
+    )
+    stopped(code, signal.SIGTERM, signal.SIG_IGN)
 
 
 def test_within_a_transition():

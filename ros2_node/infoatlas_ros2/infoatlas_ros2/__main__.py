@@ -1,4 +1,4 @@
-"""The process of the node: SIGINT and SIGTERM end it with 0 and one line, at any moment.
+"""The process of the node: SIGINT, SIGTERM and SIGHUP end it with 0 and one line, at any moment.
 
 The signals are blocked before anything is imported, and a thread waits for them. So they interrupt
 neither an import nor a transition, and further ones change nothing (launch sends some).
@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CLEAN_UP = 5.0  # seconds; launch kills a process 10 s after its first signal
 
 
@@ -26,18 +26,24 @@ def main(args: list[str] | None = None) -> int:
     args : list of str, optional
         Arguments of ROS; those of the process unless given.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    for number in SIGNALS:  # a job in the background may inherit ignored ones
+    awaited = set(SIGNALS)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # by nohup, which has to stay so
+        awaited.remove(signal.SIGHUP)
+    signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
+    for number in awaited:  # a job in the background may inherit ignored ones
         signal.signal(number, signal.SIG_DFL)
     stops: list[Callable[[], None]] = []
-    threading.Thread(target=_watch, args=(stops,), name="signals", daemon=True).start()
+    threading.Thread(target=_watch, args=(stops, awaited), name="signals", daemon=True).start()
     return _run(stops, args)
 
 
-def _watch(stops: list[Callable[[], None]]) -> None:
-    """Stop the node at the first signal; end the process if there is none, or if it takes long."""
-    number = signal.sigwait(SIGNALS)
-    os.write(2, f"infoatlas_node: stopped by {signal.Signals(number).name}\n".encode())
+def _watch(stops: list[Callable[[], None]], awaited: set[signal.Signals]) -> None:
+    """Stop the node at the first signal; end the process if `stops` is empty or takes long."""
+    number = signal.sigwait(awaited)
+    try:
+        os.write(2, f"infoatlas_node: stopped by {signal.Signals(number).name}\n".encode())
+    except OSError:  # the terminal is closed
+        pass
     if stops:
         stops[0]()
         time.sleep(CLEAN_UP)

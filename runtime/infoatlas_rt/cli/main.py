@@ -8,7 +8,7 @@ Results go to stdout, progress to stderr. Exit codes:
 - 2 for wrong usage or input. This includes all that is known before anything is computed: a place
   where nothing can be written, or a package that is not installed;
 - 3 for a model or a provider that cannot be used;
-- 130 after Ctrl-C, and 143 after SIGTERM (`__main__.py`).
+- 130 after Ctrl-C, 143 after SIGTERM and 129 after SIGHUP (`__main__.py`).
 
 A command is a module with HELP (one line), `add_arguments(parser)` and `run(arguments)`, which
 raises errors of `infoatlas_rt.errors`. Packages add commands as entry points of the group

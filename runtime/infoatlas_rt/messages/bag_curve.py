@@ -203,8 +203,8 @@ def read(
     ------
     InputError
         The bag is damaged, has no estimate, or a topic has states of two sources in turn; the
-        message gives the reason. Of a part, the bag is read to its end only, so damage behind it
-        is not found.
+        message gives the reason. With `part`, reading stops at the end of the part, so damage
+        behind it is not found.
     """
     part = part or Part()
     newest = [-np.inf] * len(topics)  # stamps, of all messages

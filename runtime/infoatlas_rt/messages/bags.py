@@ -112,9 +112,9 @@ class Bag:
         if self._folder is not None:
             if self.path.suffix != ".mcap" or self.path.is_dir():
                 mcaps = sorted(self.path.glob("*.mcap"))
-                way = (
-                    f": pass {mcaps[0]}" if mcaps else ", `sqlite3 FILE .recover` mends a .db3 file"
-                )
+                way = f": pass {mcaps[0]}" if mcaps else ""
+                if self.path.suffix == ".db3" and not self.path.is_dir():
+                    way = ": mend a .db3 file by `sqlite3 FILE .recover | sqlite3 NEW.db3`"
                 raise InputError(
                     f"{self.path}: the intact parts can be read of an .mcap file only{way}"
                 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -225,24 +226,70 @@ def test_an_interrupt_at_any_time(samples, moment):
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"interrupted\n")
 
 
-def test_sigterm_removes_temporary_files(tmp_path):
-    """A cluster or a shell ends a command by it; the copy of a bag is then gone as after Ctrl-C."""
-    at_copy = f"""
+AT_COPY = """
+import fcntl, tempfile, termios
 from infoatlas_rt.messages import bags
-copy = bags.copy_intact
-def terminated(*paths):
+copy, remove = bags.copy_intact, tempfile.TemporaryDirectory.cleanup
+def copied(*paths):
     copy(*paths)
-    os.kill(os.getpid(), signal.SIGTERM)
-bags.copy_intact = terminated
-import tempfile
-tempfile.tempdir = {str(tmp_path)!r}
+    {action}
+def cleaned(folder):
+    {again}
+    remove(folder)
+bags.copy_intact, tempfile.TemporaryDirectory.cleanup = copied, cleaned
+tempfile.tempdir = {folder!r}
 """
-    code = WAIT.format(when=at_copy)
+SIGNAL = "os.kill(os.getpid(), signal.{})"
+
+
+def partial(tmp_path, action, again="pass"):
+    """A command that reads the intact parts of a bag, and does something with their copy there."""
     path = tmp_path / "a.mcap"
     write(path, range(50))
+    code = WAIT.format(when=AT_COPY.format(action=action, again=again, folder=str(tmp_path)))
     command = ["bag", str(path), "--topic", "/value", "--partial"]
+    return [sys.executable, "-c", code, "0", *command]
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129)])
+def test_signals_remove_temporary_files(tmp_path, name, code):
+    """As after Ctrl-C, and a second one changes nothing: `timeout` and a shell send two."""
+    command = partial(tmp_path, SIGNAL.format(name), SIGNAL.format(name))
     done = subprocess.run(
-        [sys.executable, "-c", code, "0", *command], capture_output=True, timeout=120
+        command,
+        capture_output=True,
+        timeout=120,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
-    assert (done.returncode, done.stdout, done.stderr) == (143, b"", b"interrupted\n")
-    assert [*tmp_path.iterdir()] == [path]
+    assert (done.returncode, done.stdout, done.stderr) == (code, b"", b"interrupted\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.mcap"]
+
+
+def test_a_closed_terminal(tmp_path):
+    """It sends SIGHUP, and nothing can be written any more."""
+    begin, tick = "fcntl.ioctl(0, termios.TIOCSCTTY, 0); ", "import time; time.sleep(60)"
+    master, terminal = os.openpty()
+    process = subprocess.Popen(
+        partial(tmp_path, f"{begin}os.write(1, b'ready'); {tick}"),
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+    )
+    os.close(terminal)
+    assert os.read(master, 5) == b"ready"
+    os.close(master)
+    assert process.wait(timeout=30) == 129
+    assert [path.name for path in tmp_path.iterdir()] == ["a.mcap"]
+
+
+def test_nohup(tmp_path):
+    """A SIGHUP that is ignored stays so."""
+    done = subprocess.run(
+        partial(tmp_path, SIGNAL.format("SIGHUP") + "; " + SIGNAL.format("SIGTERM")),
+        capture_output=True,
+        timeout=120,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+    )
+    assert done.returncode == 143

@@ -492,7 +492,11 @@ def test_the_intact_part_of_a_truncated_mcap(bags, tmp_path, capsys, monkeypatch
     assert run(cut, "--topic", "/array", "--partial", *QUICK) == 2
     assert "has no intact part" in capsys.readouterr().err
     assert run(bags / "db3", "--topic", "/array", "--partial", *QUICK) == 2
-    assert "of an .mcap file only" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "of an .mcap file only" in error and "sqlite3" not in error
+    [base] = (bags / "db3").glob("*.db3")
+    assert run(base, "--topic", "/array", "--partial", *QUICK) == 2
+    assert "`sqlite3 FILE .recover | sqlite3 NEW.db3`" in capsys.readouterr().err
     assert not [*(tmp_path / "temporary").iterdir()]
 
 

@@ -17,7 +17,7 @@ class Hole:
     ----------
     bytes : int
     chunks : int or None
-        None where the file has no index that says so.
+        By the index of the file; None without one.
     start, end : int or None
         Times of arrival (ns) between which messages are missing: by the index of the file if it
         has one, else those of the messages around the hole. None where there is no such message.
@@ -74,7 +74,7 @@ class Damage:
 
     def notices(self) -> list[str]:
         """Holes and missing messages, in a line each."""
-        if not self.holes and not self.unchecked:
+        if not (self.holes or self.missing or self.undefined or self.unchecked):
             return ["the data of the file is intact: nothing is left out"]
         more = len(self.holes) - LISTED
         lines = [f"damaged and left out: {self._text(hole)}" for hole in self.holes[:LISTED]]

@@ -15,13 +15,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 from ...errors import InputError
 from .damage import Damage, Hole
 from .storages import HEAD, MAGIC, MESSAGE, OF_MESSAGE, unpack
 
 _HEADER, _FOOTER, _SCHEMA, _CHANNEL, _CHUNK, _DATA_END = 0x01, 0x02, 0x03, 0x04, 0x06, 0x0F
+_PRIVATE = 0x80  # first opcode of applications; readers skip their records
 # Fields of records: bytes of a number, or "s" and "q" for a length in 4 and in 8 bytes and as many.
 _LAYOUTS = {
     _HEADER: "ss",
@@ -38,6 +39,7 @@ _NEXT_CHUNK = re.compile(rb"(?=\x06.{36}(?:\x04\0\0\0zstd|\x03\0\0\0lz4|\0\0\0\0
 _NEXT_MESSAGE = re.compile(rb"(?=\x05.{3}\0{5})", re.DOTALL)
 _BLOCK = 1 << 20
 _NO_HEADER = HEAD.pack(_HEADER, 8) + bytes(8)
+_DATA_ENDS = HEAD.pack(_DATA_END, 4) + bytes(4)
 # A footer without a summary: readers then go through the file.
 _END = HEAD.pack(_FOOTER, 20) + bytes(20) + MAGIC
 
@@ -51,7 +53,7 @@ def copy_intact(path: Path, target: Path) -> Damage:
     ----------
     path : Path
     target : Path
-        As large as the file at most.
+        An MCAP file, at most a few bytes larger than the damaged one.
 
     Raises
     ------
@@ -63,15 +65,15 @@ def copy_intact(path: Path, target: Path) -> Damage:
             raise InputError(f"{path} has no intact part: it is no MCAP file, or cut at its start")
         with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
             scan = _Scan(file, data)
-            if not scan.parts:
+            if not (scan.header or scan.parts):
                 raise InputError(f"{path} has no intact part: none of its records can be read")
             with target.open("wb") as copy:
                 copy.write(MAGIC)
-                copy.write(b"" if scan.parts[0][0] == len(MAGIC) else _NO_HEADER)
+                copy.write(scan.header or _NO_HEADER)
                 for start, stop in scan.definitions + scan.parts:
                     for place in range(start, stop, _BLOCK):
                         copy.write(data[place : min(place + _BLOCK, stop)])
-                copy.write(_END)
+                copy.write(_DATA_ENDS + _END)
             return scan.damage()
 
 
@@ -107,6 +109,9 @@ class _Content:
         self.first, self.last = (min(times), max(times)) if times else (None, None)
 
 
+_Record: TypeAlias = tuple[int, int, _Content]  # opcode, end, messages
+
+
 @dataclass
 class _Found:
     """A hole: its bounds in the file, and the times of the messages around it."""
@@ -122,14 +127,17 @@ class _Scan:
 
     Attributes
     ----------
+    header : bytes
+        The first record; empty if it is damaged.
     parts : list of (int, int)
-        Start and end of what is intact.
+        Start and end of what is intact behind the header.
     definitions : list of (int, int)
         Channels and schemas that are repeated after the data: the first ones may be damaged.
     """
 
     def __init__(self, file: BinaryIO, data: mmap) -> None:
         self._data, self._size = data, len(data)
+        self.header = b""
         self.parts: list[tuple[int, int]] = []
         self.definitions: list[tuple[int, int]] = []
         self._content = _Content()
@@ -137,18 +145,23 @@ class _Scan:
         self._chunked = False
         self._altered = False  # the data has another checksum than it should
         self._summary, end = self._summarise(file)
-        place, ended = len(MAGIC), False
+        place, ended, record = len(MAGIC), False, None
         while place < end and not ended:
-            record = self._record(place)
+            record = record or self._record(place)
             if record is None:
-                after = self._intact_after(place, end)
+                after, record = self._intact_after(place, end)
                 self._holes.append(_Found(place, after, self._content.last))
                 place = after
                 continue
-            opcode, stop, content = record
+            (opcode, stop, content), record = record, None
             ended = opcode in (_DATA_END, _FOOTER)
             if ended:
                 self._altered = not self._holes and self._checksum_differs(opcode, place)
+                self._end(stop, end)
+                continue
+            if opcode == _HEADER and place == len(MAGIC):
+                self.header = data[place:stop]
+                place = stop
                 continue
             if content.first is not None:
                 for hole in self._holes:
@@ -161,6 +174,14 @@ class _Scan:
             place = stop
         if not (ended or self._summary or (self._holes and self._holes[-1].stop == end)):
             self._holes.append(_Found(end, end, self._content.last))  # cut between two records
+
+    def _end(self, place: int, end: int) -> None:
+        """Take what follows the data, at `place`: anything but the summary is a hole."""
+        if self._summary is None:  # damaged or absent; the first magic is behind it
+            found = self._data.find(MAGIC, place)
+            place = end if found < 0 else found + len(MAGIC)
+        if place < end:
+            self._holes.append(_Found(place, end, self._content.last))
 
     def _summarise(self, file: BinaryIO) -> tuple[Any, int]:
         """The summary of the file, None if it is damaged or absent; and where the data ends."""
@@ -182,17 +203,20 @@ class _Scan:
             return None, size
         if summary is None or summary.statistics is None:
             return None, size
-        place = start
+        place, definitions = start, []
         while place < foot:
             opcode, length = HEAD.unpack_from(data, place)
             stop = place + HEAD.size + length
             if opcode in (_SCHEMA, _CHANNEL):
-                self.definitions.append((place, stop))
+                definitions.append((place, stop))
             place = stop
+        if place != foot:  # two files, one behind the other
+            return None, size
+        self.definitions = definitions
         self._content.channels |= summary.channels.keys()
         return summary, start
 
-    def _record(self, place: int) -> tuple[int, int, _Content] | None:
+    def _record(self, place: int) -> _Record | None:
         """Opcode, end and messages of the record at a place; None if it is damaged."""
         data = self._data
         if place + HEAD.size > self._size:
@@ -202,8 +226,12 @@ class _Scan:
         stop, content = start + length, _Content()
         if opcode == _FOOTER and length == 20:
             return opcode, stop, content
-        if stop > self._size or (opcode not in _LAYOUTS and opcode != MESSAGE):
+        if stop > self._size or not (opcode in _LAYOUTS or opcode == MESSAGE or opcode >= _PRIVATE):
             return None
+        if opcode >= _PRIVATE:
+            # One with the fields of a chunk is a chunk whose opcode is damaged.
+            chunk = _end_of_fields(data, start, stop, _LAYOUTS[_CHUNK]) == stop
+            return (opcode, stop, content) if self._may_begin(stop) and not chunk else None
         if opcode == MESSAGE:
             if length < OF_MESSAGE.size or not self._may_begin(stop):
                 return None
@@ -221,7 +249,7 @@ class _Scan:
         return opcode, stop, content
 
     def _checksum_differs(self, opcode: int, place: int) -> bool:
-        """Whether the data before a record has another checksum than the record says."""
+        """Whether the checksum in a record differs from that of the data before the record."""
         expected = int.from_bytes(self._data[place + HEAD.size : place + HEAD.size + 4], "little")
         if opcode != _DATA_END or not expected:
             return False
@@ -235,6 +263,8 @@ class _Scan:
         if place + HEAD.size > self._size:
             return True
         opcode, length = HEAD.unpack_from(self._data, place)
+        if opcode >= _PRIVATE:  # every other byte is such an opcode
+            return bool(place + HEAD.size + length <= self._size)
         return (opcode in _LAYOUTS or opcode in (MESSAGE, _FOOTER)) and length < 1 << 40
 
     def _inside(self, opcode: int, start: int, stop: int) -> Iterator[tuple[int, Any, int]]:
@@ -256,14 +286,15 @@ class _Scan:
             yield inner, records, at
             at += length
 
-    def _intact_after(self, place: int, end: int) -> int:
-        """Place of the next intact chunk (message, in a file without chunks), or the end."""
+    def _intact_after(self, place: int, end: int) -> tuple[int, _Record | None]:
+        """The next intact chunk (message, in a file without chunks) with its place, or the end."""
         kinds = [_NEXT_CHUNK] if self._chunked else [_NEXT_CHUNK, _NEXT_MESSAGE]
         for kind in kinds:
             for found in kind.finditer(self._data, place + 1, end):
-                if self._record(found.start()) is not None:
-                    return found.start()
-        return end
+                record = self._record(found.start())
+                if record is not None:
+                    return found.start(), record
+        return end, None
 
     def damage(self) -> Damage:
         """What is missing."""
@@ -288,7 +319,7 @@ class _Scan:
         )
 
     def _hole(self, found: _Found) -> Hole:
-        """A hole, with what the index says of it."""
+        """A hole, with its chunks and times by the index of the file."""
         size = found.stop - found.place
         indexes = [] if self._summary is None else self._summary.chunk_indexes
         own = [each for each in indexes if found.place <= each.chunk_start_offset < found.stop]

@@ -7,11 +7,15 @@ from random import Random
 
 import pytest
 from mcap.reader import make_reader
+from mcap.stream_reader import StreamReader
 
 from fakes import RecordingEstimator
 from infoatlas_rt.cli.main import main
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.files.bags import intact
+from infoatlas_rt.files.bags.damage import Damage
 from infoatlas_rt.files.bags.intact import copy_intact
+from infoatlas_rt.files.bags.storages import HEAD, unpack
 from infoatlas_rt.messages.bag_curve import read as play
 from infoatlas_rt.messages.bags import Bag
 from infoatlas_rt.messages.fields import Extractor
@@ -142,13 +146,13 @@ def test_damage_between_chunks_hides_no_message(tmp_path):
 
 def test_any_damage(tmp_path):
     """Whatever is broken: all that is read is true, and all that is missing lies in a gap."""
-    random, whole = Random(0), {}
+    random, contents = Random(0), {}
     for form in ("zstd", "plain"):
         path, _ = recorded(tmp_path / f"{form}.mcap", form)
-        whole[form] = path.read_bytes()
+        contents[form] = path.read_bytes()
     path = tmp_path / "a.mcap"
     for _ in range(60):
-        content = whole[random.choice(["zstd", "plain"])]
+        content = contents[random.choice(["zstd", "plain"])]
         path.write_bytes(content)
         place = random.randrange(40, len(content))
         put(path, place, random.randbytes(random.choice([1, 8, 700, 4000]))[: len(content) - place])
@@ -157,6 +161,99 @@ def test_any_damage(tmp_path):
         assert found == sorted(set(found)) and set(found) <= {*TIMES}
         for time in {*TIMES} - {*found} if not damage.undefined else ():
             assert any(start <= time / 1e9 <= end for start, end in gaps), (time, gaps)
+
+
+@pytest.mark.parametrize("form", ["zstd", "no chunks"])
+@pytest.mark.parametrize("index", [True, False], ids=["index", "no index"])
+def test_a_file_behind_another(tmp_path, form, index):
+    """Files by `cat`: readers end at the first, and say that more follows."""
+    path, _ = recorded(tmp_path / "a.mcap", form)
+    content = path.read_bytes()
+    if not index:  # without a checksum, the index of the second is that of the first
+        content = content[:-12] + bytes(4) + content[-8:]
+    path.write_bytes(content * 2)
+    found, damage = salvage(path)
+    [hole] = damage.holes
+    assert found == TIMES and hole.bytes == len(content) and hole.start == TIMES[-1]
+    assert damage.notices()[0].startswith(f"damaged and left out: {len(content)} bytes")
+
+
+def test_what_is_between_the_data_and_the_index(tmp_path):
+    path, _ = recorded(tmp_path / "a.mcap")
+    content = path.read_bytes()
+    start = int.from_bytes(content[-28:-20], "little")
+    footer = content[-37:-28] + (start + 500).to_bytes(8, "little") + bytes(12) + content[-8:]
+    path.write_bytes(content[:start] + bytes(500) + content[start:-37] + footer)
+    assert [hole.bytes for hole in salvage(path)[1].holes] == [500]
+
+
+@pytest.mark.parametrize(
+    ("damage", "line"),
+    [
+        (
+            Damage((), 1, {"/a": 5}, 0, 0),
+            "missing messages, by the statistics of the file: 5 on /a",
+        ),
+        (Damage((), 1, None, 7, 0), "left out: 7 messages whose definition is damaged"),
+        (Damage((), 1, {}, 0, 0), "the data of the file is intact: nothing is left out"),
+    ],
+)
+def test_what_is_missing_without_a_hole(damage, line):
+    assert damage.notices() == [line]
+
+
+def private(path, chunks):
+    """Records of an application between chunks, one and two."""
+    content = path.read_bytes()
+    record = HEAD.pack(0x80, 5) + b"hello"
+    one, two = chunks[3].chunk_start_offset, chunks[6].chunk_start_offset
+    path.write_bytes(content[:one] + record + content[one:two] + record * 2 + content[two:])
+
+
+def test_records_of_applications_are_no_damage(tmp_path):
+    path, chunks = recorded(tmp_path / "a.mcap")
+    without_index(path)
+    private(path, chunks)
+    found, damage = salvage(path)
+    assert found == TIMES and damage.holes == () and damage.undefined == damage.unchecked == 0
+
+
+@pytest.mark.parametrize("form", ["zstd", "plain"])
+def test_a_chunk_is_no_record_of_an_application(tmp_path, form):
+    """Its opcode has one wrong bit."""
+    path, chunks = recorded(tmp_path / "a.mcap", form)
+    without_index(path)
+    put(path, chunks[5].chunk_start_offset, b"\x86")
+    found, damage = salvage(path)
+    [hole] = damage.holes
+    lost = {*TIMES} - {*found}
+    assert lost and all(hole.start < time < hole.end for time in lost)
+
+
+@pytest.mark.parametrize("kind", ["intact", "no header", "first"])
+def test_the_copy_is_a_valid_file(tmp_path, kind):
+    """Header, definitions, data, its end and the footer, in the order of the specification."""
+    path, chunks = recorded(tmp_path / "a.mcap")
+    if kind != "intact":
+        flip(path, 12 if kind == "no header" else chunks[0].chunk_start_offset + 60)
+    copy_intact(path, tmp_path / "b.mcap")
+    with (tmp_path / "b.mcap").open("rb") as file:
+        assert make_reader(file).get_header().profile == ("" if kind == "no header" else "ros2")
+        file.seek(0)
+        records = [*StreamReader(file, validate_crcs=True).records]
+    names = [type(record).__name__ for record in records]
+    assert names[:4] == ["Header", "Schema", "Channel", "Channel"]
+    assert names.count("Header") == 1 and names[-2:] == ["DataEnd", "Footer"]
+
+
+def test_a_chunk_is_decompressed_once(tmp_path, monkeypatch):
+    path, _ = damaged(tmp_path)
+    seen = []
+    monkeypatch.setattr(
+        intact, "unpack", lambda data, *more: (seen.append(data), unpack(data, *more))[1]
+    )
+    copy_intact(path, tmp_path / "b.mcap")
+    assert len(seen) == len({*seen}) > 3
 
 
 def test_nothing_that_is_intact(tmp_path):
