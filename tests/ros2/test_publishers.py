@@ -1,6 +1,8 @@
 """Publishers that share a topic: the node reads one, and says which others there are."""
 
+import time
 from contextlib import contextmanager
+from functools import partial
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -11,6 +13,7 @@ from harness import RELIABLE, TOPIC, feed, joint_states, seconds, values, walk
 from sensor_msgs.msg import JointState
 
 from infoatlas_ros2 import publishers
+from infoatlas_ros2.node import InfoAtlasNode
 from infoatlas_ros2.parameters import Settings
 from infoatlas_ros2.publishers import Publishers
 from infoatlas_rt import Estimator, InputError
@@ -21,6 +24,9 @@ from player import Player
 
 STEP = 10_000_000
 START = 1_700_000_000 * 10**9
+NEEDS_IDS = pytest.mark.skipif(
+    not publishers.GIVEN, reason="this rclpy gives no ids of publishers with messages"
+)
 
 
 @contextmanager
@@ -29,8 +35,10 @@ def robot(name):
     node = rclpy.create_node(name, namespace="/arms")
     try:
         publisher = node.create_publisher(JointState, TOPIC, RELIABLE)
+        limit = time.monotonic() + 10
         while not publisher.get_subscription_count():
-            pass
+            assert time.monotonic() < limit, "the node under test has no subscription"
+            time.sleep(0.005)
         yield publisher
     finally:
         node.destroy_node()
@@ -78,6 +86,7 @@ def agree(bench, estimator, own):
         assert message.value == expected[seconds(message.header.stamp)]
 
 
+@NEEDS_IDS
 @pytest.mark.parametrize("asked", [0, 1])
 def test_two_robots_without_names(bench, estimator, asked):
     """The first one is read, or the one that is asked for."""
@@ -95,8 +104,8 @@ def test_two_robots_without_names(bench, estimator, asked):
     for status in warned[:1]:
         assert status.level == status.WARN
         assert (
-            "/arms/right publishes on this topic beside /arms/left, which the state is of: choose "
-            "one with the parameter publisher" in values(status)["last warning"]
+            "/arms/right publishes on this topic beside /arms/left, whose messages are read: "
+            "choose one with the parameter publisher" in values(status)["last warning"]
         )
 
 
@@ -124,6 +133,7 @@ def test_a_driver_that_is_started_again(bench, estimator):
     bench.diagnosis(lambda s: values(s).get("messages: accepted") == "120", past=True)
 
 
+@NEEDS_IDS
 def test_a_publisher_that_falls_silent(bench):
     """Another one is read after 15 messages, with an empty window."""
     left, right = joint_states(walk(60)), joint_states(walk(120, seed=1), start=START + STEP // 2)
@@ -176,24 +186,28 @@ def test_a_relay_of_two_robots_is_refused(bench):
 
 
 class Heard:
-    """Messages of publishers, without DDS; ids are bytes, and their nodes are called by them."""
+    """Messages of publishers, without DDS; ids are bytes, and their nodes are called by them.
 
-    def __init__(self, wanted="", stall=60.0):
-        self.present, self.stamp = {}, 0
+    Publishers in `hidden` have no id in the graph.
+    """
+
+    def __init__(self, wanted="", stall=60.0, hidden=()):
+        self.present, self.hidden, self.asked, self.stamp = {}, set(hidden), 0, 0
         self.receiver = Receiver(Extractor(["position[:]"], Schema.of_class(JointState)))
         self.publishers = Publishers(self.infos, wanted, "publisher", lambda: stall)
 
     def infos(self):
+        self.asked += 1
         return [
             SimpleNamespace(endpoint_gid=list(gid), node_namespace="/", node_name=gid.decode())
-            for gid in self.present
+            for gid in self.present.keys() - self.hidden
         ]
 
-    def __call__(self, gid):
+    def __call__(self, gid, dim=3):
         """A sample; of no publisher if `gid` is None."""
         self.present.setdefault(gid)
         self.stamp += STEP
-        (message,) = joint_states(np.ones((1, 3)), START + self.stamp)
+        (message,) = joint_states(np.ones((1, dim)), START + self.stamp)
         given = None if gid is None else {"data": gid}
         info = {"publisher_gid": given}
         return self.publishers.receive(self.receiver, message, 0.0, info)
@@ -219,9 +233,71 @@ def test_a_publisher_that_only_seemed_to_have_stopped():
     assert not heard(b"b").notice and not heard(b"a").notice
 
 
+@pytest.mark.parametrize("stall", [0.0, 60.0])
+def test_messages_that_are_no_states_do_not_take_over(stall):
+    """Neither after a silence, nor after many, nor where the one that is read has left."""
+    heard = Heard(stall=stall)
+    assert not heard(b"a").fault
+    others = [heard(b"b", dim=0) for _ in range(40)]
+    assert {sample.skip for sample in others} == {"other publishers"}
+    assert not heard(b"a").fault and not heard(b"a").notice
+    del heard.present[b"a"]
+    assert {heard(b"b", dim=0).skip for _ in range(40)} == {"other publishers"}
+    assert not heard(b"a").fault  # still the one that is read
+
+
+def test_another_robot_after_a_silence():
+    """One message of other coordinates does not end the window; those before are read on."""
+    heard = Heard(stall=0.0)
+    assert not heard(b"a").fault
+    assert heard(b"b", dim=4).skip == "other publishers"
+    assert [heard(b"a")[3:6] for _ in range(3)] == [("", "", "")] * 3
+
+
+@pytest.mark.parametrize("wanted", ["", pytest.param("c", marks=NEEDS_IDS)])
+def test_ids_that_the_graph_lacks(monkeypatch, wanted):
+    """The graph is asked at intervals, and a name that comes late is taken."""
+    heard, clock = Heard(wanted, hidden=(b"a", b"b")), SimpleNamespace(now=0.0)
+    monkeypatch.setattr(publishers, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    for i in range(1000):
+        clock.now = i * 0.01
+        sample = heard(b"b" if i % 2 else b"a")
+    assert "a publisher of unknown name" in sample.fault
+    assert heard.asked < 40
+    heard.hidden.clear()
+    clock.now += 1.0
+    assert "message of /b;" if wanted else "/b publishes" in heard(b"b").fault
+
+
+@pytest.mark.usefixtures("session")
+def test_remapped_topics():
+    """Names are remapped once: where two topics swap their names, each has its own publishers."""
+    words = "-r __node:=swapped -r /first:=/second -r /second:=/first -p topic:=first".split()
+    node, other = InfoAtlasNode(cli_args=["--ros-args", *words]), rclpy.create_node("driver")
+    try:
+        node.trigger_configure()
+        publisher = other.create_publisher(JointState, "/second", 10)
+        (chosen,), limit = publishers.of_topics(node, node._settings), time.monotonic() + 5
+        while not (publisher.get_subscription_count() and chosen.present()):
+            assert time.monotonic() < limit, "the publisher is not listed"
+            time.sleep(0.005)
+        node._diagnostics = Mock()
+        node._report()
+        (array,), _ = node._diagnostics.publish.call_args
+        assert array.status[0].hardware_id == "/second"
+        assert values(array.status[0])["publishers"] == "1"
+    finally:
+        node.destroy_node()
+        other.destroy_node()
+
+
 def test_without_ids():
     heard = Heard()
     assert not any(heard(None).skip for _ in range(9))
+
+
+@NEEDS_IDS
+def test_the_publisher_that_is_asked_for():
     heard = Heard("b")
     assert [heard(gid).skip for gid in (b"a", b"b", b"a")] == ["not asked for", "", "not asked for"]
     assert "a message of /a; publisher is /b" in heard(b"a").fault
@@ -229,6 +305,6 @@ def test_without_ids():
 
 def test_an_older_rclpy(monkeypatch):
     monkeypatch.setattr(publishers, "GIVEN", False)
-    assert len(publishers.of_topics(Mock(), Settings())) == 1
-    with pytest.raises(InputError, match=r"publisher_b is /x, but this rclpy does not say"):
-        publishers.of_topics(Mock(), Settings(topic_b="b", publisher_b="/x"))
+    assert len(publishers.of_topics(Mock(), Settings)) == 1
+    with pytest.raises(InputError, match=r"publisher_b is /x, but this rclpy gives no id"):
+        publishers.of_topics(Mock(), partial(Settings, topic_b="b", publisher_b="/x"))

@@ -46,7 +46,7 @@ class InfoAtlasNode(LifecycleNode):
         self._worker: Worker | None = None
         self._misfits: dict[str, str] = {}  # by topic, of the last report
         self._named: set[tuple[int, str]] = set()  # topics whose other bodies, ... were named
-        self._sources: list[publishers.Publishers] = []  # by topic
+        self._chosen: list[publishers.Publishers] = []  # by topic
         self._taking = threading.Lock()  # a message is handled, or what handles it is changed
         self._inputs: list[Any] = []
         self._listener: Listener | None = None
@@ -87,8 +87,8 @@ class InfoAtlasNode(LifecycleNode):
             with self._taking:
                 for extractor in maker.extractors:
                     extractor.forget()  # the next messages may be another robot's
-                for source in self._sources:
-                    source.forget()
+                for chosen in self._chosen:
+                    chosen.forget()
                 self._named.clear()
                 self._worker = Worker(
                     maker, self._settings, self._publish, self._health, self._warn
@@ -136,7 +136,7 @@ class InfoAtlasNode(LifecycleNode):
         self._warm_up(self._maker, settings)
         tracker = settings.tracker()
         self._outputs.open(settings, tracker)
-        self._sources = publishers.of_topics(self, settings)
+        self._chosen = publishers.of_topics(self, self._settings)
         self._inputs = [
             self.create_subscription(
                 kind,
@@ -212,8 +212,8 @@ class InfoAtlasNode(LifecycleNode):
             response.message = f"{self._state}: there is no window to empty; activate makes one"
             return response
         with self._taking:
-            for source in self._sources:
-                source.forget()
+            for chosen in self._chosen:
+                chosen.forget()
             self._worker.reset()
         response.success = True
         return response
@@ -233,7 +233,7 @@ class InfoAtlasNode(LifecycleNode):
         try:
             receiver = worker.receivers[side]
             seconds = now.nanoseconds * 1e-9
-            sample = self._sources[side].receive(receiver, message, seconds, info)
+            sample = self._chosen[side].receive(receiver, message, seconds, info)
         except Exception as error:  # no message may end the node
             self._health.fail(f"{type(error).__name__}: {error}")
             return
@@ -297,8 +297,9 @@ class InfoAtlasNode(LifecycleNode):
         names = [name for name in (settings.topic, settings.topic_b) if name]
         about, misfits = {}, {}
         if self._inputs:
-            names = self._names
+            # It remaps: a name that is remapped already could become another topic's.
             present = [self.get_publishers_info_by_topic(name) for name in names]
+            names = self._names
             about["publishers"] = " and ".join(str(len(infos)) for infos in present)
             misfits = {
                 subscription.topic_name: topics.misfit(subscription, infos)

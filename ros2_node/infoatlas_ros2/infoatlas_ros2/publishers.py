@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -24,28 +25,36 @@ from .parameters import Settings
 GIVEN = "publisher_gid" in getattr(
     getattr(subscription, "MessageInfo", None), "__annotations__", ()
 )
-MOST = 15  # messages of others in a row, until another publisher is read
-SOON = 3  # of them, until the publisher is looked up among those of the topic
+IN_A_ROW = 15  # messages of others, after which one of them is read
+SOON = 3  # messages of others in a row, after which the graph is asked for the one that is read
+AGAIN = 1.0  # seconds after which the graph is asked again for a publisher that it lacks
 OTHERS = "other publishers"  # what messages of others count as
 
 
-def of_topics(node: Any, settings: Settings) -> list[Publishers]:
+def of_topics(node: Any, present: Callable[[], Settings]) -> list[Publishers]:
     """What chooses the publisher of each topic of a node.
+
+    Parameters
+    ----------
+    node : rclpy.node.Node
+    present : callable
+        Gives the present settings.
 
     Raises
     ------
     InputError
-        One is asked for, and this rclpy tells none apart.
+        A publisher is asked for, and this rclpy gives no ids of publishers.
     """
+    settings = present()
     sides = [(settings.topic, settings.publisher, "publisher")]
     if settings.topic_b:
         sides.append((settings.topic_b, settings.publisher_b, "publisher_b"))
     return [
         Publishers(
-            partial(node.get_publishers_info_by_topic, node.resolve_topic_name(topic)),
+            partial(node.get_publishers_info_by_topic, topic),  # remaps the name itself
             wanted,
             parameter,
-            lambda: float(node.get_parameter("stall_after").value),
+            lambda: present().stall_after,
         )
         for topic, wanted, parameter in sides
     ]
@@ -68,7 +77,7 @@ class Publishers:
     Raises
     ------
     InputError
-        One is asked for, and this rclpy tells none apart.
+        A publisher is asked for, and this rclpy gives no ids of publishers.
     """
 
     def __init__(
@@ -80,13 +89,15 @@ class Publishers:
     ) -> None:
         if wanted and not GIVEN:
             raise InputError(
-                f"{parameter} is {wanted}, but this rclpy does not say which publisher a message "
-                f"is of (Kilted's does): leave {parameter} empty, and remap one of the publishers "
-                "to a topic of its own"
+                f"{parameter} is {wanted}, but this rclpy gives no id of the publisher with a "
+                f"message (Kilted's does): leave {parameter} empty, and remap one of the "
+                "publishers to a topic of its own"
             )
         self._wanted = f"/{wanted.lstrip('/')}" if wanted else ""
         self._infos, self._parameter, self._stall = infos, parameter, stall
         self._names: dict[bytes, str] = {}  # nodes of publishers, by id
+        # Publishers that the graph lacks: since when, and when it is asked again.
+        self._unnamed: dict[bytes, tuple[float, float]] = {}
         self.forget()
 
     def forget(self) -> None:
@@ -121,47 +132,50 @@ class Publishers:
             why = f"a message of {self._name(publisher)}; {self._parameter} is {self._wanted}"
             return self._pass(receiver, message, received, why, "not asked for")
         if self._own is not None:
-            return self._of_another(receiver, message, received, publisher)
+            return self._receive_other(receiver, message, received, publisher)
         sample = receiver.receive(message, received)
         if not sample.fault:
-            self._read(publisher)
+            self._follow(publisher)
         return sample
 
-    def _of_another(
+    def _receive_other(
         self, receiver: Receiver, message: Any, received: float, publisher: bytes
     ) -> Sample:
-        """Of a message of another publisher than the one that is read."""
+        """Pass over a message of a publisher that is not read, or read that one from now on."""
         extractor, own = receiver.extractor, self._own
         assert own is not None
+        fits = True
         if extractor.dim is not None:  # else its layout would become that of the states
             try:
                 extractor(message)
             except PassedOver as error:
                 return self._pass(receiver, message, received, str(error), error.fate)
             except InputError:
-                pass  # another robot's
+                fits = False  # another robot's
             if extractor.notice:  # joints or a body that most messages are of
-                self._read(publisher)
+                self._follow(publisher)
                 return receiver.receive(message, received)
         self._row += 1
         new = publisher not in self._seen
         self._seen.add(publisher)
         gone = (new or self._row == SOON) and self._is_gone(own)
-        if new and (gone or time.monotonic() - self._heard > self._stall()):
-            self._read(publisher)  # a driver that was started again: the window goes on
-            self._replaced = None if gone else own
-            return receiver.receive(message, received)
+        if new and fits and (gone or time.monotonic() - self._heard > self._stall()):
+            sample = receiver.receive(message, received)
+            if not sample.fault:
+                self._follow(publisher)  # a driver that was started again: the window goes on
+                self._replaced = None if gone else own
+                return sample
         name, usual = self._name(publisher), self._name(own)
-        if gone or self._row >= MOST:
-            self._read(publisher)
+        if (gone or self._row % IN_A_ROW == 0) and _is_state(receiver, message, received):
+            self._follow(publisher)
             receiver.forget()
-            left = "which is gone" if gone else f"of which none of the last {MOST} messages is"
+            left = "which is gone" if gone else f"of which none of the last {IN_A_ROW} messages is"
             return receiver.receive(message, received)._replace(
                 notice=f"a state is of publisher {name} now, before it was of {usual}, {left}; "
                 "the window starts anew"
             )
         why = (
-            f"{name} publishes on this topic beside {usual}, which the state is of: choose one "
+            f"{name} publishes on this topic beside {usual}, whose messages are read: choose one "
             f"with the parameter {self._parameter}, or remap one to a topic of its own"
         )
         sample = self._pass(receiver, message, received, why, OTHERS)
@@ -170,7 +184,7 @@ class Publishers:
             return sample._replace(notice=f"{why}; the window starts anew")
         return sample
 
-    def _read(self, publisher: bytes) -> None:
+    def _follow(self, publisher: bytes) -> None:
         """Make states of this publisher's messages from now on."""
         self._own, self._replaced, self._row = publisher, None, 0
         self._seen.add(publisher)
@@ -182,7 +196,7 @@ class Publishers:
     ) -> Sample:
         return Sample(receiver.side, receiver.time(message, received), np.zeros(0), why, fate)
 
-    def _nodes(self) -> dict[bytes, str]:
+    def present(self) -> dict[bytes, str]:
         """Nodes of the present publishers, by id."""
         return {
             bytes(info.endpoint_gid): f"{info.node_namespace.rstrip('/')}/{info.node_name}"
@@ -190,11 +204,26 @@ class Publishers:
         }
 
     def _name(self, publisher: bytes) -> str:
-        """The node of a publisher."""
+        """The node of a publisher.
+
+        Its name may come later than its messages, and never where ids of messages are not those of
+        the graph. So the graph is asked again at intervals that double, up to `AGAIN`.
+        """
         if publisher not in self._names:
-            self._names |= self._nodes()
+            now = time.monotonic()
+            since, again = self._unnamed.get(publisher, (now, now))
+            if now >= again:
+                self._unnamed[publisher] = since, now + min(now - since, AGAIN)
+                self._names |= self.present()
         return self._names.get(publisher, "a publisher of unknown name")
 
     def _is_gone(self, publisher: bytes) -> bool:
         """Whether a publisher has left; False where ids of messages are no ids of publishers."""
-        return publisher in self._names and publisher not in self._nodes()
+        return publisher in self._names and publisher not in self.present()
+
+
+def _is_state(receiver: Receiver, message: Any, received: float) -> bool:
+    """Whether a message would be a state after `receiver.forget()`, which is not done."""
+    trial = copy(receiver)
+    trial.forget()
+    return not trial.receive(message, received).fault

@@ -39,8 +39,8 @@ class Sample(NamedTuple):
         Why the message could not be used; empty if it could.
     skip : str
         Another robot's or body's message, and no step of this one: what it counts as ("other
-        joints", "other bodies", "not asked for"), or states of two sources that cannot be told
-        apart ("two sources"). Empty for all others.
+        joints", "other bodies", "not asked for"), or a state of two sources that alternate ("two
+        sources"). Empty for all others.
     notice : str
         Why the coordinates, or the source of the states, change with this message; mostly empty.
     arrived : bool
@@ -93,7 +93,8 @@ class Receiver(Stateful):
         """Take the state out of a message.
 
         A message that cannot be used makes a sample with a fault, which leaves a hole in the
-        stream. So do all while states of two sources alternate (`sources.py`).
+        stream. While states of two sources alternate (`sources.py`), all samples have a fault. The
+        first of them leaves a hole; the others have a `skip`, so they add no step.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 """Whether the states of one topic come from two sources in turn, by stamps and states alone.
 
-Publishers are told apart by their ids where the middleware gives any. A recording, a bridge and a
-relay have one publisher for two robots.
+The ROS 2 node separates publishers by their ids where the middleware gives any. A recording, a
+bridge and a relay have one publisher for two robots.
 """
 
 from __future__ import annotations
@@ -77,7 +77,10 @@ class Sources:
                 "messages of two sources alternate on this topic: their stamps go to and fro, and "
                 f"those of each ascend; {_WAYS_OUT}"
             )
-        usable = (np.abs(states) <= LARGEST).all(1)
+        # A driver may alternate with zeros (1: w of an orientation that nobody set): no source.
+        constant = (states == states[0]).all(0)
+        unset = ((states == 0) | (states == 1) | constant).all(1)
+        usable = (np.abs(states) <= LARGEST).all(1) & ~unset
         if not usable.all():
             stamps, states = stamps[usable], states[usable]
         if len(states) < 2 * FEWEST:

@@ -71,7 +71,7 @@ def test_a_relay_of_two_robots(late, why):
     fake = RecordingEstimator(n_min=8)
     player = Player(fake, Extractor(None, Schema.of_typestore(STORE, KIND)), window=40, lag=1)
     found = relayed(late)
-    # The demonstrations begin with one pose, so they are told apart a little later.
+    # The demonstrations begin with one pose, so the two are examined a little later.
     outputs = [output for message in found[100:] for output in player.push(message)]
     assert not outputs and not fake.calls
     assert why in player.stream.reason and "give each source a topic" in player.stream.reason
@@ -88,7 +88,7 @@ def test_one_of_them_leaves():
     assert not any(sample.fault or sample.skip for sample in found[64 + BLOCK - 1 :])
 
 
-def test_robots_that_stand_still_are_told_apart_by_uneven_stamps():
+def test_robots_that_stand_still_are_found_by_uneven_stamps():
     rng = np.random.default_rng(0)
     poses = np.tile([[0.1, 0.5, -0.3], [1.0, 0.2, 0.4]], (BLOCK, 1))
     states = poses + 1e-4 * rng.standard_normal(poses.shape)
@@ -118,6 +118,7 @@ ORDER = np.arange(640)[:, None]
 SIGN = (-1.0) ** ORDER
 RNG = np.random.default_rng(0)
 POSE = np.array([1.0, -2.0, 0.5, 0.1, 0.7, -0.1, 0.7])
+ARM = np.arange(7) < 6
 
 
 @pytest.mark.parametrize(
@@ -136,12 +137,22 @@ POSE = np.array([1.0, -2.0, 0.5, 0.1, 0.7, -0.1, 0.7])
         np.full((640, 7), np.nan),
         1e300 * RNG.standard_normal((640, 7)),
         np.zeros((640, 3)),
+        np.where(ORDER % 2, POSE + 0.1 * np.sin(ORDER / 20 + np.arange(7)), 0),
+        np.where(ORDER % 2, POSE + 0.1 * np.sin(ORDER / 20 + np.arange(7)), np.arange(7) == 6),
+        np.where(ORDER % 2, 1 + 0.3 * np.sin(ORDER / 9 + np.arange(6)), 0) * (np.arange(6) % 5 < 2),
+        np.where(ORDER % 2, POSE + 0.1 * np.sin(ORDER / 20 + np.arange(7)), 0) * ARM + 0.04 * ~ARM,
     ],
     ids="noise ticks two-levels oscillation noisy modulated near-nyquist period-3 quaternion "
-    "there-and-back NaN huge still".split(),
+    "there-and-back NaN huge still zeros unset-pose commands gripper".split(),
 )
 def test_no_false_alarm(states):
     assert not judged(states)
+
+
+def test_a_robot_at_rest_without_noise_is_a_source():
+    """As in a simulator, unless it rests at zero in all coordinates."""
+    moving = POSE + 0.1 * np.sin(ORDER / 20 + np.arange(7))
+    assert judged(np.where(ORDER % 2, moving, [0, -1.57, 0, -1.57, 0, 0, 0.04]))
 
 
 def write(path, found):
