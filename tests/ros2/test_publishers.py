@@ -15,7 +15,7 @@ from sensor_msgs.msg import JointState
 from infoatlas_ros2 import publishers
 from infoatlas_ros2.node import InfoAtlasNode
 from infoatlas_ros2.parameters import Settings
-from infoatlas_ros2.publishers import Publishers
+from infoatlas_ros2.publishers import UNKNOWN, Publishers
 from infoatlas_rt import Estimator, InputError
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.receiver import Receiver
@@ -188,18 +188,23 @@ def test_a_relay_of_two_robots_is_refused(bench):
 class Heard:
     """Messages of publishers, without DDS; ids are bytes, and their nodes are called by them.
 
-    Publishers in `hidden` have no id in the graph.
+    Publishers in `hidden` have no id in the graph; `names` gives nodes other names.
     """
 
     def __init__(self, wanted="", stall=60.0, hidden=()):
         self.present, self.hidden, self.asked, self.stamp = {}, set(hidden), 0, 0
+        self.names = {}
         self.receiver = Receiver(Extractor(["position[:]"], Schema.of_class(JointState)))
         self.publishers = Publishers(self.infos, wanted, "publisher", lambda: stall)
 
     def infos(self):
         self.asked += 1
         return [
-            SimpleNamespace(endpoint_gid=list(gid), node_namespace="/", node_name=gid.decode())
+            SimpleNamespace(
+                endpoint_gid=list(gid),
+                node_namespace="/",
+                node_name=self.names.get(gid, gid.decode()),
+            )
             for gid in self.present.keys() - self.hidden
         ]
 
@@ -222,6 +227,57 @@ def test_a_publisher_that_leaves_among_several():
     assert [bool(sample.skip) for sample in found] == [True, False, False]
     assert "before it was of /a, which is gone; the window starts anew" in found[1].notice
     assert not found[2].notice
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr("infoatlas_ros2.publishers.time.monotonic", lambda: clock.now)
+    return clock
+
+
+def test_a_node_whose_name_comes_after_its_messages(clock):
+    heard = Heard(wanted="a")
+    heard.names[b"a"] = UNKNOWN
+    for _ in range(20):
+        clock.now += 0.01
+        found = heard(b"a")
+        assert found.skip == "not asked for" and UNKNOWN not in found.fault
+    assert heard.publishers.absent() == "publisher is /a, which does not publish on this topic"
+    del heard.names[b"a"]
+    clock.now += 0.3
+    assert not heard(b"a").skip and not heard.publishers.absent()
+
+
+def test_a_warning_waits_for_the_names(clock):
+    heard = Heard()
+    heard.names[b"b"] = UNKNOWN
+    assert not heard(b"a").skip and heard(b"b").skip and not heard.publishers.named
+    clock.now += 2.0
+    heard(b"a")
+    assert heard(b"b").skip and heard.publishers.named  # it will have none
+
+
+def test_a_node_that_does_not_publish(clock):
+    heard = Heard(wanted="/rihgt")
+    assert heard(b"left").skip and heard(b"right").skip
+    assert heard.publishers.absent() == (
+        "publisher is /rihgt, which does not publish on this topic: publishers there are /left, "
+        "/right"
+    )
+
+
+@pytest.mark.parametrize("silence", [0.01, 0.3])
+def test_a_driver_that_is_started_again_at_once(clock, silence):
+    """The graph still has the old publisher. Two robots may have one name, but no silence."""
+    heard = Heard()
+    heard.names |= {b"a": "arm", b"b": "arm"}
+    assert not heard(b"a").skip
+    clock.now += silence
+    found = heard(b"b")
+    assert bool(found.skip) == (silence < 0.2) and not found.notice
+    if found.skip:
+        assert not heard(b"a").skip and heard(b"b").skip
 
 
 def test_a_publisher_that_only_seemed_to_have_stopped():

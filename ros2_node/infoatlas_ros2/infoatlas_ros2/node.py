@@ -239,8 +239,9 @@ class InfoAtlasNode(LifecycleNode):
             return
         news, aside = sample.notice, (side, sample.skip)
         if sample.skip in ("other bodies", publishers.OTHERS) and aside not in self._named:
-            self._named.add(aside)  # nobody chose between them
-            news = news or sample.fault
+            if sample.skip == "other bodies" or self._chosen[side].named:
+                self._named.add(aside)  # none of them was chosen by a parameter
+                news = news or sample.fault
         if news:
             self._warn(news)
         dated = receiver.extractor.dated and not sample.arrived
@@ -305,6 +306,12 @@ class InfoAtlasNode(LifecycleNode):
                 subscription.topic_name: topics.misfit(subscription, infos)
                 for subscription, infos in zip(self._inputs, present, strict=True)
             }
+            with self._taking:
+                absent = [chosen.absent() for chosen in self._chosen]
+            for name, why in zip(names, absent, strict=True):
+                if why:
+                    misfits[name] = misfits[name] or why
+                    self._health.warn(why)
             self._log_misfits(misfits)
         if self._maker is not None:
             about |= self._maker.about(settings)

@@ -157,6 +157,9 @@ class Settings:
             check_topic(self.topic_b, "topic_b")
             if self.topic_b == self.topic:
                 raise InputError(f"topic_b is topic, {self.topic}: leave it empty, or take another")
+        for name, parameter in ((self.publisher, "publisher"), (self.publisher_b, "publisher_b")):
+            if name:
+                check_topic(name, parameter, "node")
         if self.coupling and not self.topic_b:
             raise InputError("coupling is of two topics: set topic_b, or coupling to false")
         if self.coupling and len(self.coupling_resolution) > 2:
@@ -235,13 +238,13 @@ class Settings:
         return KeyStateTracker(self.keystates_file, every=self.keystates_all)
 
 
-def check_topic(name: str, parameter: str) -> None:
-    """Raise InputError if a topic cannot be called this."""
+def check_topic(name: str, parameter: str, what: str = "topic") -> None:
+    """Raise InputError if a topic, or a node in its namespace, cannot be called this."""
     try:
         validate_full_topic_name(expand_topic_name(name, "node", "/"))
     except (ValueError, InvalidTopicNameException) as error:
         why = str(error).split("\n")[0].split(", at /")[0].rpartition("invalid: ")[2]
-        raise InputError(f"{parameter} is {name!r}, no name of a topic: {why}") from None
+        raise InputError(f"{parameter} is {name!r}, no name of a {what}: {why}") from None
 
 
 def declare(node: Any) -> None:

@@ -28,6 +28,9 @@ GIVEN = "publisher_gid" in getattr(
 IN_A_ROW = 15  # messages of others, after which one of them is read
 SOON = 3  # messages of others in a row, after which the graph is asked for the one that is read
 AGAIN = 1.0  # seconds after which the graph is asked again for a publisher that it lacks
+RESTARTED = 0.2  # seconds of silence of a publisher whose node seems to have been started again
+NAMED = 1.0  # seconds within which the graph has the name of a node
+UNKNOWN = "_NODE_NAME_UNKNOWN_"  # of a publisher whose node the middleware has not found yet
 OTHERS = "other publishers"  # what messages of others count as
 
 
@@ -96,6 +99,7 @@ class Publishers:
         self._wanted = f"/{wanted.lstrip('/')}" if wanted else ""
         self._infos, self._parameter, self._stall = infos, parameter, stall
         self._names: dict[bytes, str] = {}  # nodes of publishers, by id
+        self._met: set[bytes] = set()  # publishers that the graph has had
         # Publishers that the graph lacks: since when, and when it is asked again.
         self._unnamed: dict[bytes, tuple[float, float]] = {}
         self.forget()
@@ -156,10 +160,10 @@ class Publishers:
                 self._follow(publisher)
                 return receiver.receive(message, received)
         self._row += 1
-        new = publisher not in self._seen
+        first, unnamed = publisher not in self._seen, publisher not in self._names
         self._seen.add(publisher)
-        gone = (new or self._row == SOON) and self._is_gone(own)
-        if new and fits and (gone or time.monotonic() - self._heard > self._stall()):
+        gone = (first or self._row == SOON) and self._is_gone(own)
+        if (first or unnamed) and fits and (gone or self._has_stopped(own, publisher)):
             sample = receiver.receive(message, received)
             if not sample.fault:
                 self._follow(publisher)  # a driver that was started again: the window goes on
@@ -196,12 +200,32 @@ class Publishers:
     ) -> Sample:
         return Sample(receiver.side, receiver.time(message, received), np.zeros(0), why, fate)
 
-    def present(self) -> dict[bytes, str]:
-        """Nodes of the present publishers, by id."""
-        return {
-            bytes(info.endpoint_gid): f"{info.node_namespace.rstrip('/')}/{info.node_name}"
-            for info in self._infos()
+    @property
+    def named(self) -> bool:
+        """Whether the publishers that were heard have names, as far as the graph will have them."""
+        late = time.monotonic() - NAMED
+        return all(self._unnamed.get(it, (late,))[0] <= late for it in self._seen - {*self._names})
+
+    def absent(self) -> str:
+        """Why nothing is read, where no node publishes that was asked for; else empty."""
+        if not self._wanted:
+            return ""
+        here = sorted({self._names[it] for it in self.present() if it in self._names})
+        if self._wanted in here:
+            return ""
+        others = f": publishers there are {', '.join(here)}" if here else ""
+        return f"{self._parameter} is {self._wanted}, which does not publish on this topic{others}"
+
+    def present(self) -> set[bytes]:
+        """Ids of the present publishers; their names are kept as far as they are known yet."""
+        infos = {bytes(info.endpoint_gid): info for info in self._infos()}
+        self._met |= infos.keys()
+        self._names |= {
+            it: f"{info.node_namespace.rstrip('/')}/{info.node_name}"
+            for it, info in infos.items()
+            if info.node_name != UNKNOWN
         }
+        return {*infos}
 
     def _name(self, publisher: bytes) -> str:
         """The node of a publisher.
@@ -214,12 +238,18 @@ class Publishers:
             since, again = self._unnamed.get(publisher, (now, now))
             if now >= again:
                 self._unnamed[publisher] = since, now + min(now - since, AGAIN)
-                self._names |= self.present()
+                self.present()
         return self._names.get(publisher, "a publisher of unknown name")
 
     def _is_gone(self, publisher: bytes) -> bool:
         """Whether a publisher has left; False where ids of messages are no ids of publishers."""
-        return publisher in self._names and publisher not in self.present()
+        return publisher in self._met and publisher not in self.present()
+
+    def _has_stopped(self, own: bytes, other: bytes) -> bool:
+        """Whether a publisher has been silent for long; not so long if the other has its name."""
+        name, silent = self._name(other), time.monotonic() - self._heard
+        same = other in self._names and name == self._names.get(own)
+        return silent > (RESTARTED if same else self._stall())
 
 
 def _is_state(receiver: Receiver, message: Any, received: float) -> bool:
