@@ -116,13 +116,13 @@ def run(arguments: Namespace) -> None:
         from .annotation_plot import annotation_figure
 
         picture = annotation_figure(annotations, which, title=Path(arguments.data).name)
+    if arguments.save:  # first, because it may be refused
+        annotations.keystates.save(arguments.save, annotations.subtasks)
     written, notes = None, list[str]()
     if arguments.out or arguments.in_place:
         written, notes = write(annotations, arguments, name)
     if arguments.qa and not FORMATS[name].quality and written:
         notes.append(f"{name} has no place for the result of --qa")
-    if arguments.save:
-        annotations.keystates.save(arguments.save, annotations.subtasks)
     if picture is not None:
         picture.savefig(arguments.plot)
     result = {

@@ -310,6 +310,36 @@ def test_one_demonstration_is_followed_and_not_judged():
     assert follow(tracker, states[0])[-1].index == 2
 
 
+def changed(parts, i, bounds):
+    """Sub-tasks with other bounds in demonstration i; an empty part lies anywhere."""
+    out = []
+    for part, (start, end) in zip(parts, bounds, strict=True):
+        starts, ends = part.start.copy(), part.end.copy()
+        starts[i], ends[i] = start, end
+        out.append(replace(part, start=starts, end=ends))
+    return tuple(out)
+
+
+def test_a_part_that_is_lacking_or_in_another_order(pick):
+    found, live, _, _ = pick
+    own = live.subtasks
+    bounds = [[(int(p.start[i]), int(p.end[i])) for p in own.parts] for i in range(2)]
+    first, second, *rest = bounds[0]
+    lacking = changed(own.parts, 0, [(first[0], second[1]), (0, 0), *rest])
+    assert found.follow(replace(own, parts=lacking)).subtasks.tools == own.tools
+    first, second, *rest = bounds[1]
+    longer = second[1] - second[0]
+    swapped = changed(lacking, 1, [(longer, second[1]), (0, longer), *rest])
+    assert found.follow(replace(own, parts=swapped)).subtasks.tools == own.tools
+    every = own.parts
+    for i in range(len(own.lengths)):
+        first, second, *rest = [(int(p.start[i]), int(p.end[i])) for p in own.parts]
+        longer = second[1] - second[0]
+        every = changed(every, i, [(longer, second[1]), (0, longer), *rest])
+    with pytest.raises(InputError, match="in this order, so they cannot be followed: leave"):
+        found.follow(replace(own, parts=every))
+
+
 def test_what_cannot_be_fitted(pick, tmp_path):
     found, live, _, _ = pick
     own = live.subtasks

@@ -238,29 +238,47 @@ def fit_subtasks(
     for tool in subtasks.tools:
         which = subtasks.indices(tool)
         pairs = pairs_of(subtasks.of(tool), bodies)
-        examples = [
-            Example(
-                recordings.states[i],
-                relative(mean, pairs),
-                _cuts(subtasks, which, i, recordings.timing.stride, len(recordings.states[i])),
+        examples = []
+        for i, mean in zip(some, averages, strict=True):
+            own = recordings.states[i]
+            cuts = _cuts(subtasks, which, i, recordings.timing.stride, len(own))
+            if cuts is not None:
+                examples.append(Example(own, relative(mean, pairs), cuts))
+        if not examples:
+            raise InputError(
+                f"no demonstration has the sub-tasks {[subtasks.names[p] for p in which]} in this "
+                "order, so they cannot be followed: leave them out, or find them by a tool and its "
+                "objects"
             )
-            for i, mean in zip(some, averages, strict=True)
-        ]
         tools.append(_fit_tool(examples, np.array(which, np.int64), pairs, recordings))
     return LiveSubtasks(subtasks, tuple(tools))
 
 
-def _cuts(subtasks: Subtasks, which: Sequence[int], i: int, stride: int, length: int) -> Float:
-    """Working steps [P + 1] at which the parts of a tool begin in a demonstration, and the end."""
+def _cuts(
+    subtasks: Subtasks, which: Sequence[int], i: int, stride: int, length: int
+) -> Float | None:
+    """Working steps [P + 1] at which the parts of a tool begin in a demonstration, and the end.
+
+    None if they have another order there. A part that the demonstration lacks begins and ends where
+    the one before it ends.
+    """
     starts = [int(subtasks.parts[p].start[i]) for p in which]
     ends = [int(subtasks.parts[p].end[i]) for p in which]
-    if starts[0] != 0 or ends[-1] != subtasks.lengths[i] or starts[1:] != ends[:-1]:
+    steps = int(subtasks.lengths[i])
+    there = [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
+    bounds = [0, *(place for part in sorted(there) for place in part), steps]
+    if bounds[::2] != bounds[1::2]:
         raise InputError(
             f"the sub-tasks {[subtasks.names[p] for p in which]} do not cover demonstration {i} "
-            f"without gaps: they start at {starts}, end at {ends}, and it has "
-            f"{int(subtasks.lengths[i])} steps"
+            f"without gaps: they start at {starts}, end at {ends}, and it has {steps} steps"
         )
-    cuts = np.minimum(np.array([*starts, ends[-1]]) / stride, length)
+    if there != sorted(there):
+        return None
+    begins, place = [], 0
+    for start, end in zip(starts, ends, strict=True):
+        begins.append(place)
+        place = end if start < end else place
+    cuts = np.minimum(np.array([*begins, steps]) / stride, length)
     cuts[-1] = length
     return np.asarray(cuts, np.float64)
 
