@@ -123,6 +123,7 @@ class Health:
         if failed:
             level, text = DiagnosticStatus.ERROR, self.error
         elif warnings and level != DiagnosticStatus.ERROR:
+            warnings = [warning for warning in warnings if warning not in text]
             level, text = DiagnosticStatus.WARN, "; ".join([*warnings, text])
         late = np.array(self.latencies) * 1e3
         p50, p99 = np.percentile(late, (50, 99)) if late.size else (np.nan, np.nan)

@@ -135,7 +135,7 @@ class Worker:
             try:
                 if resetting:
                     self.stream.reset()
-                    self.reason = self.stream.reason
+                    self.reason, self._health.fill = self.stream.reason, 0.0
                     self._publish_once(Published(None, subtasks=self.unknown()), number)
                 if batch:
                     with self._maker.timed():
@@ -173,7 +173,8 @@ class Worker:
             if not (sample.skip and own):  # another robot's message is no reason of this one
                 self.reason = self.stream.reason
         accepted = self.stream.window.counts["accepted"] - accepted  # pairs, of two topics
-        self._health.superseded += max(accepted - max(count, 1), 0)
+        if count or self.stream.limited > limited:  # else no state could be estimated
+            self._health.superseded += max(accepted - max(count, 1), 0)
         if own:
             self._owed = count > 0 and self.stream.window.pending
         if self._owed and not self._ring:  # no newer state has arrived

@@ -261,7 +261,9 @@ def _rearranged(side: Side, orders: Iterable[Any]) -> Side:
 def _check_finite(estimator: Evaluator, *outputs: NDArray[np.float64]) -> None:
     """Raise ModelError unless all outputs are finite."""
     if not all(np.isfinite(values).all() for values in outputs):
+        own = estimator.backend.provider
+        other = "" if own == "cpu" else "provider='cpu' or "
         raise ModelError(
-            f"model {estimator.model_file.name} gave values that are not finite on "
-            f"{estimator.backend.provider}: use provider='cpu' or another model, and please report"
+            f"model {estimator.model_file.name} gave values that are not finite on {own}: use "
+            f"{other}another model, and please report"
         )

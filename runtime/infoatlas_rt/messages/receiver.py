@@ -131,9 +131,8 @@ class Receiver(Stateful):
             sources.forget()
         if sources.add(time, state):
             notice = sources.fault or _SINGLE
-        if sources.fault:  # the first one is no skip, so that it ends the window in its turn
-            skip = "" if notice else MIXED
-            return Sample(side, time, _NOTHING, sources.fault, skip, notice, arrived)
+        if sources.fault:
+            return Sample(side, time, _NOTHING, sources.fault, MIXED, notice, arrived)
         return Sample(side, time, state, "", notice=notice, arrived=arrived)
 
     def _without_stamp(self, message: Any) -> Sample:

@@ -19,8 +19,11 @@ from ..inputs.ring import Ring
 RECENT = 50  # newest steps that count
 LEAST = 10  # fewest steps for an estimate
 SLOWER = 1.25  # times longer than the lag's step is another rate, not jitter
-MARGIN = 1.1  # of a window in which holes are as frequent as now
+REMEMBERED = 500  # steps from which the share of holes is known
 WIDE = 0.75  # of such a step: the nearest state is within it, with uneven steps too
+
+
+_PAIRED, _REFUSED, _ALONE = range(3)  # fates of steps
 
 
 class PairWindow(Stateful):
@@ -68,6 +71,7 @@ class PairWindow(Stateful):
         self._tolerance = tolerance
         self._pace = Pace()
         self._since = 0  # no pair reaches back beyond this step
+        self._fates: deque[int] = deque(maxlen=max(window, REMEMBERED))  # of the last steps
         self._states: tuple[Ring, Ring] | None = None  # [reach, d'] high and low, as `Reals`
         self._before: tuple[int, Reals, Reals] | None = None  # newest accepted step and its states
 
@@ -114,6 +118,7 @@ class PairWindow(Stateful):
             return
         self._stamps[self.step] = np.nan
         self._paired[self.step] = False
+        self._fates.append(_REFUSED)
         self.step += 1
         # The step has had its message: another message with this stamp is no new step.
         self.newest = stamp if np.isfinite(stamp) else self.newest
@@ -150,6 +155,7 @@ class PairWindow(Stateful):
         self._stamps[self.step] = stamp if known else np.nan
         past = self._past(stamp) if known else None
         self._paired[self.step] = past is not None
+        self._fates.append(_PAIRED if past is not None else _ALONE if known else _REFUSED)
         if past is not None:
             _store(self._x, self.step, now)
             _store(self._y, self.step, Reals(*(ring[past].reshape(-1) for ring in self._states)))
@@ -200,18 +206,19 @@ class PairWindow(Stateful):
             first = self.lag + self.history - 1
         if first is None or self._states is None or self.step < first + self.window:
             return None
-        steps = np.arange(self.step - self.window, self.step)
-        refused, count = int(np.isnan(self._stamps[steps]).sum()), self.pairs
-        alone = self.window - refused - count
+        paired, refused, alone = (
+            self._fates.count(fate) / len(self._fates) for fate in (_PAIRED, _REFUSED, _ALONE)
+        )
         way = "no window fills at this rate, so check their source, or choose another lag"
-        if count:
-            longer = int(np.ceil(MARGIN * least * self.window / count))
-            way = f"a window of {longer} or more fills"
+        if paired:
+            # So that two standard deviations fewer pairs than usual are enough.
+            spread = np.sqrt(paired * (1 - paired))
+            longer = ((spread + np.sqrt(spread**2 + paired * least)) / paired) ** 2
+            way = f"a window of {int(np.ceil(longer))} or more fills"
         what = "have no increment" if self.increments else "were refused"
         return (
-            f"hole: {count} of the {least} pairs needed; of the last {self.window} steps "
-            f"{refused / self.window:.0%} {what} and {alone / self.window:.0%} have no past state: "
-            f"{way}"
+            f"hole: {self.pairs} of the {least} pairs needed; of the last {len(self._fates)} steps "
+            f"{refused:.0%} {what} and {alone:.0%} have no past state: {way}"
         )
 
     def _allocate(self, d: int, past: int) -> tuple[Ring, Ring]:
@@ -319,6 +326,8 @@ class Pace:
         if step is None or (not far and self.span <= furthest + max(step, tolerance)):
             return None
         way = f"a tolerance of {WIDE * step:.3g} s finds the nearest"
+        if WIDE * step <= tolerance:
+            way = "those of that time were lost, so raise queue, or depth of the subscription"
         if far:
             way = "let lag be the steps that lag_seconds lasts"
         elif step > lag_seconds:

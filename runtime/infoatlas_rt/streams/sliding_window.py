@@ -284,8 +284,10 @@ class SlidingWindow(Stateful):
         if not np.isfinite(time):
             return "bad stamp", f"bad stamp {time}"
         if newest is not None and time <= newest:
-            kind = "repeated stamp" if time == newest else "older stamp"
-            return kind, kind
+            if time == newest:
+                return "repeated stamp", "repeated stamp"
+            by, least = newest - time, self.reset_after
+            return "older stamp", f"older stamp (by {by:.3g} s; a restart is {least:g} s or more)"
         if now is None or then is None:
             return "dtype", "not real numbers"
         for (state, _), size in zip((now, then), self._pairs.sizes, strict=True):
@@ -306,7 +308,11 @@ class SlidingWindow(Stateful):
         if kind == "older stamp":
             self._pairs.lost()  # the step that it belonged to
         elif kind != "repeated stamp":
-            self._pairs.hole(time)
+            pairs = self._pairs
+            pairs.hole(time)
+            few = pairs.why_few_pairs(self._least) if pairs.pairs < self._least else None
+            if few:
+                self.reason += f"; {few}"
 
 
 def _reals(state: ArrayLike) -> Reals | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tracemalloc
 
 import numpy as np
@@ -85,7 +86,7 @@ def test_nan_leaves_a_hole(fake):
     ("bad", "stamp", "kind", "reason"),
     [
         (state(0), 1.9, "repeated stamp", "refused: repeated stamp"),
-        (state(0), 1.7, "older stamp", "refused: older stamp"),
+        (state(0), 1.7, "older stamp", "refused: older stamp (by 0.2 s; a restart is 1 s or more)"),
         (np.full(3, np.nan), 2.0, "NaN", "refused: NaN, masked, infinite or beyond 1e100"),
         ([0, 1e200, 0], 2.0, "NaN", "refused: NaN, masked, infinite or beyond 1e100"),
         (state(0, 5), 2.0, "dimension", "refused: dimension 5, expected 3"),
@@ -460,11 +461,24 @@ def test_refused_states_that_keep_a_window_from_filling(options):
     online, found = follow(50)
     assert not any(found)
     assert online.reason == (
-        "hole: 30 of the 32 pairs needed; of the last 50 steps 20% were refused and 20% have no "
-        "past state: a window of 59 or more fills"
+        "hole: 30 of the 32 pairs needed; of the last 300 steps 20% were refused and 21% have no "
+        "past state: a window of 68 or more fills"
     )
-    _, found = follow(59)
+    _, found = follow(68)
     assert sum(each is not None for each in found) == 60  # all that have a pair
+
+
+def test_the_advice_is_steady_and_comes_with_refused_states():
+    """The share of holes is that of the last 500 steps, whatever the present window holds."""
+    fake, rng = RecordingEstimator(n_min=32), np.random.default_rng(0)
+    online = OnlineEstimator(fake, window=34, lag=2)
+    advice = []
+    for t in range(2000):
+        online.push(state(np.nan if rng.random() < 0.2 else t), t / 10)
+        if t > 500 and (found := re.search(r"a window of (\d+)", online.reason)):
+            advice.append(int(found[1]))
+            assert online.reason.startswith(("hole: ", "refused: NaN"))
+    assert len(advice) > 1200 and min(advice) > 55 and max(advice) < 75
 
 
 def test_refused_states_that_no_window_fills_with(fake):
@@ -474,5 +488,5 @@ def test_refused_states_that_no_window_fills_with(fake):
     assert online.reason == "filling: 0 of 10 pairs"
     for t in range(10, 12):
         online.push(state(t if t % 2 else np.nan))
-    assert online.reason.startswith("hole: 0 of the 8 pairs needed; of the last 10 steps 50% were")
+    assert online.reason.startswith("hole: 0 of the 8 pairs needed; of the last 11 steps 45% were")
     assert "choose another lag" in online.reason

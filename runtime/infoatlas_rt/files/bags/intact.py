@@ -13,9 +13,10 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from io import BytesIO
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, TypeAlias
 
 from ...errors import InputError
 from .damage import Damage, Hole
@@ -61,12 +62,15 @@ def copy_intact(path: Path, target: Path) -> Damage:
         No MCAP file, or no record in it is intact.
     """
     with path.open("rb") as file:
-        if file.read(len(MAGIC)) != MAGIC:
-            raise InputError(f"{path} has no intact part: it is no MCAP file, or cut at its start")
+        if path.stat().st_size <= len(MAGIC):  # nothing can be mapped of an empty file
+            raise InputError(f"{path} has no intact part: it has no records")
         with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-            scan = _Scan(file, data)
+            scan = _Scan(data)
             if not (scan.header or scan.parts):
-                raise InputError(f"{path} has no intact part: none of its records can be read")
+                raise InputError(
+                    f"{path} has no intact part: it is no MCAP file, or none of its records can be "
+                    "read"
+                )
             with target.open("wb") as copy:
                 copy.write(MAGIC)
                 copy.write(scan.header or _NO_HEADER)
@@ -135,7 +139,7 @@ class _Scan:
         Channels and schemas that are repeated after the data: the first ones may be damaged.
     """
 
-    def __init__(self, file: BinaryIO, data: mmap) -> None:
+    def __init__(self, data: mmap) -> None:
         self._data, self._size = data, len(data)
         self.header = b""
         self.parts: list[tuple[int, int]] = []
@@ -144,8 +148,10 @@ class _Scan:
         self._holes: list[_Found] = []
         self._chunked = False
         self._altered = False  # the data has another checksum than it should
-        self._summary, end = self._summarise(file)
+        self._summary, end = self._summarise()
         place, ended, record = len(MAGIC), False, None
+        if data[:place] != MAGIC:
+            self._holes.append(_Found(0, place, None))
         while place < end and not ended:
             record = record or self._record(place)
             if record is None:
@@ -183,9 +189,11 @@ class _Scan:
         if place < end:
             self._holes.append(_Found(place, end, self._content.last))
 
-    def _summarise(self, file: BinaryIO) -> tuple[Any, int]:
+    def _summarise(self) -> tuple[Any, int]:
         """The summary of the file, None if it is damaged or absent; and where the data ends."""
-        from mcap.reader import make_reader
+        from mcap.records import Channel, ChunkIndex, Statistics
+        from mcap.stream_reader import StreamReader
+        from mcap.summary import Summary
 
         data, size = self._data, self._size
         foot = size - len(_END)
@@ -196,12 +204,18 @@ class _Scan:
             return None, size
         if checksum and zlib.crc32(data[start : size - len(MAGIC) - 4]) != checksum:
             return None, size
+        summary = Summary()
         try:
-            file.seek(0)
-            summary = make_reader(file).get_summary()
+            for record in StreamReader(BytesIO(data[start:]), skip_magic=True).records:
+                if isinstance(record, Statistics):
+                    summary.statistics = record
+                elif isinstance(record, Channel):
+                    summary.channels[record.id] = record
+                elif isinstance(record, ChunkIndex):
+                    summary.chunk_indexes.append(record)
         except Exception:  # of the package, which has many
             return None, size
-        if summary is None or summary.statistics is None:
+        if summary.statistics is None:
             return None, size
         place, definitions = start, []
         while place < foot:

@@ -246,6 +246,18 @@ def test_the_copy_is_a_valid_file(tmp_path, kind):
     assert names.count("Header") == 1 and names[-2:] == ["DataEnd", "Footer"]
 
 
+def test_a_head_that_is_damaged(tmp_path):
+    """Without the first bytes, which say that it is an MCAP file, its records are found."""
+    path, _ = recorded(tmp_path / "a.mcap")
+    flip(path, 0)
+    found, damage = salvage(path)
+    assert [*found] == [*TIMES] and [hole.bytes for hole in damage.holes] == [8]
+    put(path, 0, bytes(200))
+    found, damage = salvage(path)
+    assert 100 < len(found) < len(TIMES) and damage.missing
+    assert all(time >= damage.holes[-1].end for time in found)
+
+
 def test_a_chunk_is_decompressed_once(tmp_path, monkeypatch):
     path, _ = damaged(tmp_path)
     seen = []
