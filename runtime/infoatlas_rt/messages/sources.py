@@ -77,7 +77,7 @@ class Sources:
                 "messages of two sources alternate on this topic: their stamps go to and fro, and "
                 f"those of each ascend; {_WAYS_OUT}"
             )
-        # A driver may alternate with zeros (1: w of an orientation that nobody set): no source.
+        # A driver may alternate with zeros (1: w of an unset orientation): no source.
         constant = (states == states[0]).all(0)
         unset = ((states == 0) | (states == 1) | constant).all(1)
         usable = (np.abs(states) <= LARGEST).all(1) & ~unset

@@ -48,10 +48,10 @@ std::array<unsigned char, 32> sha256(std::string_view message) {
   uint32_t state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                        0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   const auto* at = reinterpret_cast<const unsigned char*>(message.data());
-  const size_t whole = message.size() / 64 * 64, rest = message.size() - whole;
-  for (size_t i = 0; i < whole; i += 64) block(state, at + i);
+  const size_t complete = message.size() / 64 * 64, rest = message.size() - complete;
+  for (size_t i = 0; i < complete; i += 64) block(state, at + i);
   unsigned char last[128] = {};
-  if (rest) std::memcpy(last, at + whole, rest);
+  if (rest) std::memcpy(last, at + complete, rest);
   last[rest] = 0x80;
   const size_t end = rest < 56 ? 64 : 128;
   const uint64_t bits = uint64_t(message.size()) * 8;
