@@ -254,6 +254,14 @@ def test_a_lag_that_no_state_meets_is_reported_with_the_way_out(fake, step, tole
     assert online.reason.startswith("hole: no state 0.1 ± 0.0") and online.reason.endswith(way)
 
 
+def test_states_that_a_full_queue_has_dropped_are_no_reason_for_a_tolerance(fake):
+    """States come each millisecond, 20 of them each 0.15 s: those of 0.1 s before were dropped."""
+    online = OnlineEstimator(fake, window=10, lag=100, lag_seconds=0.1, tolerance=0.005)
+    for t in range(200):
+        assert online.push(state(t), t // 20 * 0.15 + t % 20 / 1000) is None
+    assert "states come every 0.001 s: those of that time were lost, so raise" in online.reason
+
+
 def test_every(fake):
     online = OnlineEstimator(fake, window=10, lag=2, every=4)
     told = [t for t in range(40) if online.push(state(t)) is not None]
