@@ -159,6 +159,6 @@ def test_what_cannot_be_wrapped(found, episodes):
     with pytest.raises(InputError, match="follows 3 environments, and there are 2"):
         KeyStateWrapper(env, VectorTracker(found, 3))
     wrapped = KeyStateWrapper(env, VectorTracker(found, 2))
-    assert copy.copy(wrapped).num_envs == 2
+    assert copy.deepcopy(wrapped).num_envs == 2
     with pytest.raises(AttributeError, match="nothing"):
         _ = wrapped.nothing
