@@ -179,7 +179,7 @@ def test_a_relay_of_two_robots_is_refused(bench):
     robots = [joint_states(states, START + i * STEP // 2) for i, states in enumerate(poses)]
     bench.up()
     feed(bench.publisher(), [message for pair in zip(*robots, strict=True) for message in pair])
-    status = bench.diagnosis(lambda s: values(s).get("messages: two sources") == "128", past=True)
+    status = bench.diagnosis(lambda s: values(s).get("messages: two sources") == "129", past=True)
     assert status.level == status.WARN and "(two sources)" in status.message
     assert "two sources alternate on this topic" in values(status)["last warning"]
     assert not bench.estimates

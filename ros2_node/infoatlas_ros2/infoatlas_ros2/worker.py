@@ -173,7 +173,7 @@ class Worker:
             if not (sample.skip and own):  # another robot's message is no reason of this one
                 self.reason = self.stream.reason
         accepted = self.stream.window.counts["accepted"] - accepted  # pairs, of two topics
-        if count or self.stream.limited > limited:  # else no state could be estimated
+        if self.stream.window.full:  # else no state could be estimated
             self._health.superseded += max(accepted - max(count, 1), 0)
         if own:
             self._owed = count > 0 and self.stream.window.pending

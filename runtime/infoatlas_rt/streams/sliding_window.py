@@ -194,6 +194,11 @@ class SlidingWindow(Stateful):
         return self._pairs.tolerance
 
     @property
+    def full(self) -> bool:
+        """Whether as many steps as the window has have passed since the first pair."""
+        return self._pairs.full
+
+    @property
     def pending(self) -> bool:
         """Whether there is a pair since the last estimate."""
         return self._pending
