@@ -1,17 +1,21 @@
-"""The thread that takes messages, and the lock under which they are handled."""
+"""The thread that takes messages, the lock under which they are handled, and the warm-up."""
 
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
+import pytest
 import rclpy
 from harness import RELIABLE, SMALL
 from rclpy.lifecycle import LifecycleNode
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
+from infoatlas_ros2.health import Health
 from infoatlas_ros2.listener import UNEXECUTED, Listener
 from infoatlas_ros2.node import InfoAtlasNode
+from infoatlas_ros2.parameters import Settings
 
 
 def until(condition, seconds=20.0):
@@ -71,3 +75,12 @@ def test_no_message_is_handled_before_the_publishers_are_active(session, monkeyp
     node.trigger_activate()
     assert seen == [True] and not node._taking.locked()
     node.destroy_node()
+
+
+@pytest.mark.parametrize(("second", "warned"), [(0.0, False), (0.15, True)])
+def test_a_cold_start_is_no_slow_inference(second, warned):
+    took = [0.15, second]
+    maker = SimpleNamespace(warm_up=lambda settings: time.sleep(took.pop(0)))
+    node = SimpleNamespace(_health=Health(), get_logger=lambda: SimpleNamespace(warning=print))
+    InfoAtlasNode._warm_up(node, maker, Settings(extremum_delay=2.0))
+    assert ("an estimate took 0.15 s" in node._health.warning) is warned

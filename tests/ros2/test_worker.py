@@ -150,6 +150,13 @@ def test_a_jump_of_the_clock_is_no_backlog(work, jump):
         assert it.period == SETTINGS.extremum_delay / 20 and not it.health.warning
 
 
+def test_jumps_in_batches_that_follow_each_other_are_no_backlog(work):
+    it = work()
+    it.worker._keep_up([5.0, 5.1, 1005.0, 1005.1])
+    it.worker._keep_up([1005.2, 5.2, 2005.2])
+    assert it.period == SETTINGS.extremum_delay / 20 and not it.health.warning
+
+
 def test_what_was_coarsened_recovers(work, monkeypatch):
     it = work()
     delay = SETTINGS.extremum_delay

@@ -226,7 +226,6 @@ class Worker:
         self._behind = 0.0
         for earlier, later in pairwise(stamps):
             jump = not 0 <= later - earlier <= detector.delay
-            before = 0.0 if jump else before
             self._behind = 0.0 if jump else self._behind + later - earlier
         took = sorted(self._took)[len(self._took) // 2] if self._took else 0.0
         growing = self._behind >= before > detector.delay
