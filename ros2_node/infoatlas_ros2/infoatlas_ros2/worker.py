@@ -156,7 +156,7 @@ class Worker:
         own = [sample for sample, _ in batch if not sample.skip]
         self._keep_up([it.stamp for it in own if it.side == 0 and not it.fault])
         accepted = self.stream.window.counts["accepted"]
-        limited, count, left = self.stream.limited, 0, len(own)
+        limited, count, left, reason = self.stream.limited, 0, len(own), self.reason
         for sample, header in batch:
             if not sample.skip:
                 left -= 1
@@ -171,7 +171,7 @@ class Worker:
                 self._publish_output(output, number)
             self._publish_motions(number)
             if not (sample.skip and own):  # another robot's message is no reason of this one
-                self.reason = self.stream.reason
+                reason = self.stream.reason
         accepted = self.stream.window.counts["accepted"] - accepted  # pairs, of two topics
         if self.stream.window.full:  # else no state could be estimated
             self._health.superseded += max(accepted - max(count, 1), 0)
@@ -182,8 +182,10 @@ class Worker:
             for output in self.stream.estimate():
                 self._health.superseded -= output.estimate is not None
                 self._publish_output(output, number)
-                self.reason = self.stream.reason
+                reason = self.stream.reason
             self._publish_motions(number)
+        if not self._owed:  # once a batch, because a report may come in the middle of it
+            self.reason = reason
         self._health.limited += self.stream.limited - limited
         while len(self._headers) > HEADERS:
             del self._headers[next(iter(self._headers))]
