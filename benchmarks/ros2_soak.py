@@ -200,6 +200,7 @@ def main() -> int:
         "machine": processor(),
         "cores": len(os.sched_getaffinity(0)),
         "python": platform.python_version(),
+        "date": time.strftime("%Y-%m-%d"),
         "note": arguments.note,
         "command": f"python -m benchmarks.ros2_soak --minutes {arguments.minutes:g} "
         f"--rate {arguments.rate:g} --slices {arguments.slices} "

@@ -243,10 +243,13 @@ def test_a_node_whose_name_comes_after_its_messages(clock):
         clock.now += 0.01
         found = heard(b"a")
         assert found.skip == "not asked for" and UNKNOWN not in found.fault
-    assert heard.publishers.absent() == "publisher is /a, which does not publish on this topic"
+    assert (
+        heard.publishers.absent(heard.infos())
+        == "publisher is /a, which does not publish on this topic"
+    )
     del heard.names[b"a"]
     clock.now += 0.3
-    assert not heard(b"a").skip and not heard.publishers.absent()
+    assert not heard(b"a").skip and not heard.publishers.absent(heard.infos())
 
 
 def test_a_warning_waits_for_the_names(clock):
@@ -261,7 +264,7 @@ def test_a_warning_waits_for_the_names(clock):
 def test_a_node_that_does_not_publish(clock):
     heard = Heard(wanted="/rihgt")
     assert heard(b"left").skip and heard(b"right").skip
-    assert heard.publishers.absent() == (
+    assert heard.publishers.absent(heard.infos()) == (
         "publisher is /rihgt, which does not publish on this topic: publishers there are /left, "
         "/right"
     )

@@ -311,7 +311,8 @@ class InfoAtlasNode(LifecycleNode):
                 for subscription, infos in zip(self._inputs, present, strict=True)
             }
             with self._taking:
-                absent = [chosen.absent() for chosen in self._chosen]
+                sides = zip(self._chosen, present, strict=True)
+                absent = [chosen.absent(infos) for chosen, infos in sides]
             for name, why in zip(names, absent, strict=True):
                 if why:
                     misfits[name] = misfits[name] or why

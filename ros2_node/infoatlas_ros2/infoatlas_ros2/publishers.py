@@ -206,26 +206,30 @@ class Publishers:
         late = time.monotonic() - NAMED
         return all(self._unnamed.get(it, (late,))[0] <= late for it in self._seen - {*self._names})
 
-    def absent(self) -> str:
-        """Why nothing is read, where no node publishes that was asked for; else empty."""
+    def absent(self, infos: list[Any]) -> str:
+        """Why nothing is read, if the node that was asked for is not among `infos`; else empty."""
         if not self._wanted:
             return ""
-        here = sorted({self._names[it] for it in self.present() if it in self._names})
+        here = sorted({self._names[it] for it in self._keep(infos) if it in self._names})
         if self._wanted in here:
             return ""
         others = f": publishers there are {', '.join(here)}" if here else ""
         return f"{self._parameter} is {self._wanted}, which does not publish on this topic{others}"
 
     def present(self) -> set[bytes]:
-        """Ids of the present publishers; their names are kept as far as they are known yet."""
-        infos = {bytes(info.endpoint_gid): info for info in self._infos()}
-        self._met |= infos.keys()
+        """Ids of the present publishers."""
+        return self._keep(self._infos())
+
+    def _keep(self, infos: list[Any]) -> set[bytes]:
+        """Ids of publishers; their names are kept as far as they are known yet."""
+        found = {bytes(info.endpoint_gid): info for info in infos}
+        self._met |= found.keys()
         self._names |= {
             it: f"{info.node_namespace.rstrip('/')}/{info.node_name}"
-            for it, info in infos.items()
+            for it, info in found.items()
             if info.node_name != UNKNOWN
         }
-        return {*infos}
+        return {*found}
 
     def _name(self, publisher: bytes) -> str:
         """The node of a publisher.

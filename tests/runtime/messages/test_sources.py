@@ -35,7 +35,7 @@ def demonstrations(path, columns=slice(None)):
 
 
 def robots(count=2):
-    """Joints of demonstrations of one task, which begin alike, one after the other: [T, 18]."""
+    """Joints of demonstrations of one task in a row: [T, 18]. They begin in one pose."""
     found = demonstrations(ROOT / "examples/data/pickcube.npz", slice(18))
     each = len(found) // count
     return [np.concatenate(found[i * each : (i + 1) * each])[:200] for i in range(count)]

@@ -79,7 +79,8 @@ class Damage:
         more = len(self.holes) - LISTED
         lines = [f"damaged and left out: {self._text(hole)}" for hole in self.holes[:LISTED]]
         if more > 0:
-            lines.append(f"damaged and left out: {more} more parts, {self.bytes} bytes in all")
+            parts = f"{more} more part{'s' * (more > 1)}"
+            lines.append(f"damaged and left out: {parts}, {self.bytes} bytes in all")
         if self.holes and self.missing is None:
             lines.append(
                 "how many messages are missing is not known: the file has no intact statistics"
