@@ -93,8 +93,8 @@ class Receiver(Stateful):
         """Take the state out of a message.
 
         A message that cannot be used makes a sample with a fault, which leaves a hole in the
-        stream. While states of two sources alternate (`sources.py`), all samples have a fault. The
-        first of them leaves a hole; the others have a `skip`, so they add no step.
+        stream. While states of two sources alternate (`sources.py`), all samples have a fault and
+        the `skip` "two sources", so they add no step.
 
         Parameters
         ----------
