@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from infoatlas_rt.backends.cuda_device import Device
-from infoatlas_rt.backends.tensorrt import Messages, check_tensors, load_tensorrt
+from infoatlas_rt.backends.tensorrt import check_tensors
+from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, Messages, load, messages
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
 from infoatlas_rt.models import engine_file, model_file
 from infoatlas_rt.models.engine_file import NAMED, EngineFile, Profile
@@ -27,7 +28,6 @@ from infoatlas_rt.models.model_file import ModelFile
 
 log = logging.getLogger(__name__)
 
-OLDEST = (10, 3)  # TensorRT of JetPack 6.1 and 6.2, the oldest that is checked
 WORKSPACE = 2**30  # bytes
 
 
@@ -133,8 +133,7 @@ def build(
     if path.suffix != engine_file.SUFFIX:
         raise InputError(f"{path} has to end in {engine_file.SUFFIX}, by which it is recognised")
     chosen = make_profiles(profiles, source)
-    trt = load_tensorrt()
-    refuse_old(trt.__version__)
+    trt = load(LIBRARIES["tensorrt"])
     refuse_large(source, [profile for profile in chosen if profile.name not in NAMED])
     device = Device()
     shipped = source.path.parent == model_file.MODELS
@@ -150,12 +149,12 @@ def build(
     reason = stale(path, wanted)
     if not reason:
         return path, ""
-    messages = Messages(trt)
+    reported = messages(trt)
     with device.current():
         content, precision = _compile(
-            trt, messages, source, chosen, workspace, timing_cache, progress
+            trt, reported, source, chosen, workspace, timing_cache, progress
         )
-        tensors = _inspect(trt, messages, content, path, precision, len(chosen))
+        tensors = _inspect(trt, reported, content, path, precision, len(chosen))
     found = EngineFile(
         model=source.path.stem if shipped else str(source.path.absolute()),
         precision=precision,
@@ -175,15 +174,6 @@ def build(
     finally:
         temporary.unlink(missing_ok=True)
     return path, reason
-
-
-def refuse_old(version: str) -> None:
-    """Raise ProviderError for a TensorRT that is older than `OLDEST`."""
-    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
-        raise ProviderError(
-            f"TensorRT {version} is too old: {'.'.join(map(str, OLDEST))} or later is needed, "
-            "which JetPack 6.1 has"
-        )
 
 
 def refuse_large(source: ModelFile, profiles: Sequence[Profile]) -> None:

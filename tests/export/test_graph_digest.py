@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import hashlib
+import json
+import types
 
+import numpy as np
 import onnx
 import pytest
 
-import infoatlas_export.onnx as export
-from infoatlas_export import graph_digest, state_graph
+from infoatlas_export import graph_digest, regraph
 from infoatlas_rt.models import model_file
 
 SOURCE = '''
@@ -85,24 +88,63 @@ def test_graphs_that_no_export_has():
         graph_digest.structure(proto)
 
 
-def test_a_file_gets_its_graph(monkeypatch, tmp_path, capsys):
-    """Where today's export of its checkpoint has the same; nothing else changes."""
-    shipped = model_file.load("edge").bytes
-    proto = onnx.load_from_string(shipped)
-    traced = onnx.load_from_string(shipped)
-    own = graph_digest.GRAPH, graph_digest.CODE
-    kept = {p.key: p.value for p in proto.metadata_props if p.key not in own}
-    onnx.helper.set_model_props(proto, kept)
-    path = tmp_path / "older.onnx"
-    path.write_bytes(export.sealed(proto))
-    monkeypatch.setattr(state_graph, "load", lambda checkpoint: (checkpoint, {}))
-    monkeypatch.setattr(state_graph, "to_onnx", lambda model, metadata: traced)
-    state_graph.main(str(path), "edge.pt")
-    assert "infoatlas.graph" in capsys.readouterr().out
-    assert path.read_bytes() == shipped
-    traced.graph.node[9].op_type = "Sub"
-    with pytest.raises(SystemExit, match="another graph than today's export of edge"):
-        state_graph.main(str(path), "edge.pt")
+@pytest.fixture
+def other_graph(monkeypatch):
+    """Today's export of edge, with a node more and with weights that another machine rounded."""
+    traced = onnx.load_from_string(model_file.load("edge").bytes)
+    node = next(n for n in traced.graph.node if "mi" in n.output)
+    node.output[list(node.output).index("mi")] = "before"
+    traced.graph.node.append(onnx.helper.make_node("Identity", ["before"], ["mi"], name="same"))
+    bias = next(w for w in traced.graph.initializer if w.name.endswith("merged_out_bias"))
+    values = onnx.numpy_helper.to_array(bias) + np.float32(1e-3)
+    bias.CopyFrom(onnx.numpy_helper.from_array(values, bias.name))
+    config = types.SimpleNamespace(config=types.SimpleNamespace(dim=5))
+    monkeypatch.setattr(regraph, "load", lambda checkpoint: (config, {}))
+    monkeypatch.setattr(regraph, "to_onnx", lambda model, metadata: traced)
+    return traced
+
+
+def manifest(path, made):
+    text = json.dumps({"stages": {"calibrate": {"outputs": {"model.onnx": made}}}})
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_file_gets_todays_graph_with_its_own_weights(other_graph, tmp_path, capsys):
+    path, shipped = tmp_path / "older.onnx", model_file.load("edge").bytes
+    path.write_bytes(shipped)
+    record = manifest(tmp_path / "manifest.json", regraph.as_made(shipped))
+    regraph.main(str(path), "edge.pt", str(record))
+    made = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert made in capsys.readouterr().out
+    assert json.loads(record.read_text())["regraphed"] == {
+        "from": regraph.as_made(shipped),
+        "to": made,
+    }
+    found = onnx.load_from_string(path.read_bytes())
+    assert found.graph.node[-1].op_type == "Identity"
+    entries = {p.key: p.value for p in found.metadata_props}
+    assert entries[graph_digest.GRAPH] == graph_digest.structure(found)
+    had = {w.name: w for w in onnx.load_from_string(shipped).graph.initializer}
+    assert all(w == had[w.name] for w in found.graph.initializer)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [("value", "values differ by up to"), ("weight", "other weights"), ("file", "is not the file")],
+)
+def test_a_graph_that_is_not_the_same_is_refused(other_graph, tmp_path, change, message):
+    path, shipped = tmp_path / "older.onnx", model_file.load("edge").bytes
+    path.write_bytes(shipped)
+    made = "0" * 64 if change == "file" else regraph.as_made(shipped)
+    record = manifest(tmp_path / "manifest.json", made)
+    if change == "value":
+        other_graph.graph.node[-1].op_type = "Neg"
+    if change == "weight":
+        weights = (w for w in other_graph.graph.initializer if w.name.startswith("gap."))
+        next(weights).name = "gap.another"
+    with pytest.raises(SystemExit, match=message):
+        regraph.main(str(path), "edge.pt", str(record))
     assert path.read_bytes() == shipped
 
 

@@ -19,10 +19,10 @@ import pytest
 import tensorrt_bindings as bindings
 from fake_gpu import World, make_driver, make_pycuda, make_tensorrt
 from infoatlas_export import tensorrt as builder
-from infoatlas_rt.backends import cuda_device, tensorrt
+from infoatlas_rt.backends import cuda_device, tensorrt, tensorrt_libraries
 
 RECORD = json.loads(bindings.RECORD.read_text())
-MODULES = [Path(module.__file__) for module in (builder, tensorrt, cuda_device)]
+MODULES = [Path(module.__file__) for module in (builder, tensorrt, cuda_device, tensorrt_libraries)]
 
 # What the variables and attributes of these modules hold.
 CLASS_OF = {
@@ -136,10 +136,10 @@ import tensorrt_bindings as trt
 sys.modules["tensorrt"] = trt
 from infoatlas_export.tensorrt import _compile, _monitor, make_profiles
 from infoatlas_rt.models import model_file
-from infoatlas_rt.backends.tensorrt import Messages, load_tensorrt
+from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, Messages, load
 from infoatlas_rt.errors import ProviderError
 
-assert load_tensorrt() is trt
+assert load(LIBRARIES["tensorrt"]) is trt
 messages = Messages(trt)
 messages.logger.log(trt.ILogger.ERROR, "too large")
 messages.logger.log(trt.ILogger.Severity.INTERNAL_ERROR, "and broken")

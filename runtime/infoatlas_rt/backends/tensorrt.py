@@ -22,8 +22,9 @@ from ..errors import InputError, ModelError, ProviderError
 from ..inputs.gpu_arrays import Array, device_pointer
 from ..models.engine_file import REBUILD, EngineFile, Profile
 from ..models.model_file import INPUTS, OUTPUTS, ModelFile
-from .cuda_device import INSTALL, CaptureError, Device, Graph
+from .cuda_device import CaptureError, Device, Graph
 from .protocol import Floats, Indices
+from .tensorrt_libraries import LIBRARIES, load, messages
 
 log = logging.getLogger(__name__)
 
@@ -33,57 +34,6 @@ TYPES = {"x": "FLOAT", "y": "FLOAT", "shifts": "INT64", "sequence": "INT64"} | d
 )  # trt.DataType of what goes in and out, whatever the precision within
 
 Shape: TypeAlias = tuple[int, int, int]  # S, n, M
-
-
-def load_tensorrt() -> Any:
-    """The module tensorrt.
-
-    Raises
-    ------
-    ProviderError
-        It is not installed, or its libraries are missing.
-    """
-    try:
-        import tensorrt
-    except (ImportError, OSError) as error:
-        raise ProviderError(
-            f"TensorRT cannot be imported ({error}): {INSTALL}; on a Jetson it comes with JetPack, "
-            "and the environment has to be made with --system-site-packages"
-        ) from error
-    return tensorrt
-
-
-class Messages:
-    """What TensorRT reports: errors are kept for exceptions, the rest goes to Python's logging."""
-
-    def __init__(self, trt: Any) -> None:
-        self.errors: list[str] = []
-        levels = {
-            trt.ILogger.INTERNAL_ERROR: logging.ERROR,
-            trt.ILogger.ERROR: logging.ERROR,
-            trt.ILogger.WARNING: logging.WARNING,
-            trt.ILogger.INFO: logging.DEBUG,
-        }
-        messages = self
-
-        class Logger(trt.ILogger):  # type: ignore[misc]
-            def __init__(self) -> None:
-                trt.ILogger.__init__(self)
-
-            def log(self, severity: Any, msg: str) -> None:
-                level = levels.get(severity)
-                if level == logging.ERROR:
-                    messages.errors.append(msg)
-                elif level is not None:
-                    log.log(level, "TensorRT: %s", msg)
-
-        self.logger = Logger()
-
-    def take(self) -> str:
-        """The errors so far, most recent last; they are forgotten."""
-        text = "; ".join(self.errors[-3:]) or "TensorRT gave no reason"
-        self.errors.clear()
-        return text
 
 
 @dataclass
@@ -142,9 +92,9 @@ class TensorRTBackend:
                 f"{model.path} is no TensorRT engine: build one with 'infoatlas-rt build "
                 f"{model.path}' and pass the .engine file"
             )
-        trt = load_tensorrt()
+        trt = load(LIBRARIES["tensorrt"])
         self._device = Device()
-        self._trt, self._messages = trt, Messages(trt)
+        self._trt, self._messages = trt, messages(trt)
         self._profiles = model.engine.profiles
         self._dim = model.dim
         refuse_foreign(model, model.engine, trt.__version__, self._device)

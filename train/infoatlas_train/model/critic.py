@@ -213,7 +213,8 @@ def solve_readout(
     others = others / others.sum()
     mean_joint, mean = (torch.stack([joint, others]) @ psi).split(1, 1)  # [B, 1, F]
     psi, mean_joint = psi - mean, mean_joint - mean
-    scale = (others @ (psi * psi) + 1e-6).rsqrt()  # [B, F]
+    # (a row, not a vector: TensorRT's parser drops the batch of a vector times a batch of matrices)
+    scale = ((others[None] @ (psi * psi))[:, 0] + 1e-6).rsqrt()  # [B, F]
     if natural:
         scale = torch.cat([scale[:, :-natural], torch.ones_like(scale[:, -natural:])], 1)
     scales, damping = (

@@ -1,0 +1,169 @@
+"""TensorRT and TensorRT-RTX: two libraries with nearly one API, and what differs between them.
+
+TensorRT builds on the GPU that will run the engine. TensorRT-RTX, for GeForce and RTX boards,
+builds for a named compute capability on any machine, without a GPU, and compiles the kernels when
+an engine is loaded.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from ..errors import ProviderError
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Library:
+    """One of the two.
+
+    Attributes
+    ----------
+    name : {"tensorrt", "tensorrt-rtx"}
+        As providers are named.
+    title : str
+        As its maker writes it.
+    modules : tuple of str
+        Import names; the first that is there is used.
+    oldest : tuple of int
+        The oldest version that is checked.
+    oldest_has : str
+        Where that version comes from.
+    install : str
+    builds_for : tuple of str
+        Compute capabilities that it builds for without a GPU, as in "8.9"; empty if it builds for
+        the GPU of the machine alone.
+    refused : dict of str
+        Capabilities that it offers and that cannot run the models, and why.
+    """
+
+    name: str
+    title: str
+    modules: tuple[str, ...]
+    oldest: tuple[int, int]
+    oldest_has: str
+    install: str
+    builds_for: tuple[str, ...] = ()
+    refused: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def anywhere(self) -> bool:
+        """Whether it builds without the GPU that will run the engine."""
+        return bool(self.builds_for)
+
+
+LIBRARIES = {
+    library.name: library
+    for library in (
+        Library(
+            name="tensorrt",
+            title="TensorRT",
+            modules=("tensorrt",),
+            oldest=(10, 3),
+            oldest_has="JetPack 6.1",
+            install="pip install 'infoatlas-rt[tensorrt]' (pycuda is compiled: it needs the CUDA "
+            "toolkit); on a Jetson it comes with JetPack, and the environment has to be made with "
+            "--system-site-packages",
+        ),
+        Library(
+            name="tensorrt-rtx",
+            title="TensorRT-RTX",
+            modules=("tensorrt_rtx", "tensorrt_rtx_bindings"),
+            oldest=(1, 7),
+            oldest_has="the package index",
+            install="pip install 'infoatlas-rt[tensorrt-rtx]' (x86-64, Linux or Windows)",
+            builds_for=("8.0", "8.6", "8.9", "12.0", "12.1"),
+            refused={"7.5": "it has no FP32 matrix products on Turing, which the solve needs"},
+        ),
+    )
+}
+
+
+def load(library: Library) -> Any:
+    """The library's module.
+
+    Raises
+    ------
+    ProviderError
+        It is not installed, its libraries are missing, or it is too old.
+    """
+    reasons = []
+    for name in library.modules:
+        try:
+            trt = importlib.import_module(name)
+            break
+        except (ImportError, OSError) as error:
+            reasons.append(str(error))
+    else:
+        raise ProviderError(
+            f"{library.title} cannot be imported ({'; '.join(reasons)}): {library.install}"
+        )
+    version: str = trt.__version__
+    if tuple(int(part) for part in version.split(".")[:2]) < library.oldest:
+        raise ProviderError(
+            f"{library.title} {version} is too old: "
+            f"{'.'.join(map(str, library.oldest))} or later is needed, which "
+            f"{library.oldest_has} has"
+        )
+    return trt
+
+
+# What the builder says of an engine that it has made, and what it says of nothing: inputs of
+# 64-bit integers get buffers of 64-bit integers, which `check_tensors` sees to.
+REPORTS = "Layers:", "Max Scratch Memory:"
+EXPECTED = "has Int64 binding"
+
+
+class Messages:
+    """What a library reports: errors for exceptions, the rest for Python's logging.
+
+    Attributes
+    ----------
+    logger : trt.ILogger
+    reports : list of str
+        Of builds: the layers of the engine, and the memory of each profile.
+    """
+
+    def __init__(self, trt: Any) -> None:
+        self.errors: list[str] = []
+        self.reports: list[str] = []
+        levels = {
+            trt.ILogger.INTERNAL_ERROR: logging.ERROR,
+            trt.ILogger.ERROR: logging.ERROR,
+            trt.ILogger.WARNING: logging.WARNING,
+            trt.ILogger.INFO: logging.DEBUG,
+        }
+        messages = self
+
+        class Logger(trt.ILogger):  # type: ignore[misc]
+            def __init__(self) -> None:
+                trt.ILogger.__init__(self)
+
+            def log(self, severity: Any, msg: str) -> None:
+                level = levels.get(severity)
+                if level == logging.ERROR:
+                    messages.errors.append(msg)
+                    return
+                if msg.startswith(REPORTS):
+                    messages.reports.append(msg)
+                if level is not None:
+                    log.log(logging.DEBUG if EXPECTED in msg else level, "TensorRT: %s", msg)
+
+        self.logger = Logger()
+
+    def take(self) -> str:
+        """The errors so far, most recent last; they are forgotten."""
+        text = "; ".join(self.errors[-3:]) or "TensorRT gave no reason"
+        self.errors.clear()
+        return text
+
+
+@cache
+def messages(trt: Any) -> Messages:
+    """The messages of a library: all its builders and runtimes report to the first one's logger."""
+    return Messages(trt)
