@@ -23,18 +23,26 @@ SUFFIX = ".engine"
 FORMAT = "1"  # of the description
 REBUILD = "build it again with 'infoatlas-rt build'"
 
-# Slices and samples: (smallest, optimal, largest). One window of a robot is `control`. TensorRT
-# refuses a profile in which any tensor has 2^31 elements or more; with shifts and neighbours a
-# corner of 1,024 slices of 5,000 samples would have 10^11, so `batch` is several profiles. The
-# backend chooses among them, and divides slices that are too many for one call.
-CONTROL = ((1, 40, 64), (32, 100, 512))
+# Slices and samples: (smallest, optimal, largest). One window of a robot is `control`.
+#
+# A profile needs memory for its largest sizes while it is built, most of it for one tensor of
+# slices x samples x shifts x samples, and few slices of few samples have many shifts: one profile
+# of 1 to 64 slices and 32 to 512 samples would need 7.4 GB. These need 3.2 GB (`control`) and
+# 9 GB (`batch`) for edge. The backend takes the profile that does a call in fewest parts, and
+# divides slices that are too many: 40 slices of 512 samples are ten calls under `control`.
+CONTROL = ((1, 40, 64), (32, 100, 512))  # in one range, for ONNX Runtime, which takes one
 NAMED: dict[str, tuple[tuple[tuple[int, int, int], tuple[int, int, int]], ...]] = {
-    "control": (CONTROL,),
+    "control": (
+        ((1, 1, 4), (32, 100, 512)),
+        ((5, 40, 64), (32, 100, 256)),
+    ),
     "batch": (
-        CONTROL,
+        ((1, 1, 4), (32, 100, 512)),
+        ((5, 40, 64), (32, 100, 256)),
+        ((5, 40, 64), (257, 400, 512)),
         ((65, 256, 1024), (32, 100, 256)),
-        ((1, 1, 8), (513, 1000, 5000)),
-        ((9, 16, 48), (513, 1000, 5000)),
+        ((1, 1, 4), (513, 1000, 5000)),
+        ((5, 16, 16), (513, 1000, 5000)),
     ),
 }
 
