@@ -75,6 +75,12 @@ def tensor_types(model: bytes) -> list[list[int]]:
     return [[known[name] for name in node.output if name in known] for node in graph.node]
 
 
+def working_memory(shapes: dict[str, list[list[int]]]) -> int:
+    """Bytes that the kernels of a profile need at its largest sizes."""
+    slices, n = shapes["x"][2][:2]
+    return slices * n * shapes["shifts"][2][0] * 16
+
+
 def install(monkeypatch: Any, **settings: Any) -> World:
     """Make `import tensorrt`, `pycuda.driver` and `cuda.bindings.driver` import the models."""
     world = World(**settings)
@@ -469,6 +475,9 @@ def make_tensorrt(world: World) -> types.ModuleType:
             if world.build_error:
                 self.logger.log(ILogger.ERROR, world.build_error)
                 return None
+            for i, shapes in enumerate(config.profiles):
+                self.logger.log(ILogger.VERBOSE, f"Max Scratch Memory: {working_memory(shapes)} "
+                                f"bytes for profile {i}")  # fmt: skip
             world.settings = {
                 "profiles": config.profiles, "cleared": config.flags_cleared, "pools": config.pools,
                 "verbosity": config.profiling_verbosity,

@@ -13,6 +13,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -83,7 +84,8 @@ def build(
     shipped = source.path.parent == model_file.MODELS
     wanted = {
         "model_sha256": source.sha256,
-        "tensorrt": trt.__version__,
+        "library": "tensorrt",
+        "version": trt.__version__,
         "gpu": device.name,
         "compute_capability": device.compute_capability,
         "tf32": False,
@@ -94,14 +96,17 @@ def build(
     if not reason:
         return path, ""
     reported = messages(trt)
+    reported.reports.clear()
     with device.current():
         content, precision = _compile(
             trt, reported, source, chosen, workspace, timing_cache, progress
         )
+        memory = _memory(reported)
         tensors = _inspect(trt, reported, content, path, precision, len(chosen))
     found = EngineFile(
         model=source.path.stem if shipped else str(source.path.absolute()),
         precision=precision,
+        memory=memory,
         metadata=dict(source.metadata),
         tensors=tensors,
         engine_sha256=hashlib.sha256(content).hexdigest(),
@@ -184,6 +189,12 @@ def _compile(
         )
     _write_timing_cache(config, timing_cache)
     return bytes(memoryview(serialised)), _precision(network)
+
+
+def _memory(messages: Messages) -> tuple[int, ...]:
+    """Bytes of working memory that each profile needs, as the builder reports them."""
+    text = "\n".join(messages.reports)
+    return tuple(int(size) for size in re.findall(r"Max Scratch Memory: (\d+)", text))
 
 
 def _precision(network: Any) -> str:

@@ -57,7 +57,11 @@ def test_the_description(world):
     found, source = read(path, path.read_bytes()), model_file.load("edge")
     assert reason == "there is none yet"
     assert (found.model, found.model_sha256) == ("edge", source.sha256)
-    assert (found.tensorrt, found.gpu, found.compute_capability) == ("10.3.0", "Orin", "8.7")
+    assert (found.library, found.version) == ("tensorrt", "10.3.0")
+    assert (found.gpu, found.compute_capability) == ("Orin", "8.7")
+    assert found.memory == tuple(
+        16 * p.slices[2] * p.samples[2] * p.shifts[2] for p in found.profiles
+    )
     assert (found.precision, found.tf32, found.workspace) == ("fp32", False, 2**30)
     assert found.metadata == source.metadata
     assert found.tensors == {"fp32": 1, "int64": 1}
@@ -80,8 +84,8 @@ def test_an_engine_that_fits_is_kept_and_another_one_is_built_anew(world, monkey
         reasons.append(build("edge", profiles=[RANGES])[1])
     assert "profiles is slices=1:2:3" in reasons[0] and "wanted" in reasons[0]
     assert "profiles" in reasons[1] and "SHA-256" in reasons[2]
-    assert "tensorrt is '10.3.0', and '11.4.0.106'" in reasons[3]
-    assert "tensorrt" in reasons[4] and "gpu is 'H800'" in reasons[5]
+    assert "version is '10.3.0', and '11.4.0.106'" in reasons[3]
+    assert "version" in reasons[4] and "gpu is 'H800'" in reasons[5]
     assert json.loads((tmp_path / "edge.engine.json").read_text())["compute_capability"] == "9.0"
 
 

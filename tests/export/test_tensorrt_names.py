@@ -32,7 +32,9 @@ CLASS_OF = {
     "network": "INetworkDefinition", "optimization": "IOptimizationProfile",
     "parser": "OnnxParser", "_runtime": "Runtime",
 }  # fmt: skip
-NOT_TENSORRT = {"engine": {"tensorrt", "gpu", "compute_capability", "difference", "profiles"}}
+NOT_TENSORRT = {
+    "engine": {"library", "version", "gpu", "compute_capability", "difference", "profiles"}
+}
 
 
 def used_names(source: str) -> set[tuple[str, str]]:

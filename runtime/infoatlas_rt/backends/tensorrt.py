@@ -280,7 +280,7 @@ class TensorRTBackend:
 def refuse_foreign(model: ModelFile, engine: EngineFile, version: str, device: Device) -> None:
     """Raise ModelError where an engine was built for something else, and say for what."""
     difference = engine.difference(
-        tensorrt=version, gpu=device.name, compute_capability=device.compute_capability
+        version=version, gpu=device.name, compute_capability=device.compute_capability
     )
     if difference is not None:
         raise ModelError(f"{model.path} does not fit this machine: its {difference}; {REBUILD}")

@@ -1,8 +1,9 @@
 """The JSON file that describes a TensorRT engine: its model, and the machine it was built for.
 
-An engine has no metadata of its own, and runs only with the TensorRT version and on the GPU that it
-was built with. So `infoatlas-rt build` writes two files: `edge.engine`, the engine, and
-`edge.engine.json`, the description. An engine without a description that fits is refused.
+An engine has no metadata of its own. It runs only with the version that it was built with, and on
+the GPU that it was built on; an engine of TensorRT-RTX, on any GPU of one compute capability. So
+`infoatlas-rt build` writes two files: `edge.engine`, the engine, and `edge.engine.json`, the
+description. An engine without a description that fits is refused.
 
 An engine is executable code: a checksum detects damage, not malice. Never load an engine that you
 did not build.
@@ -20,7 +21,8 @@ from typing import Any
 from ..errors import ModelError
 
 SUFFIX = ".engine"
-FORMAT = "1"  # of the description
+FORMAT = "2"  # of the description
+BUILDERS = "tensorrt", "tensorrt-rtx"
 REBUILD = "build it again with 'infoatlas-rt build'"
 
 # Slices and samples: (smallest, optimal, largest). One window of a robot is `control`.
@@ -95,16 +97,25 @@ class EngineFile:
         Name of the shipped model, or absolute path of the .onnx file.
     model_sha256 : str
         Of that file.
-    tensorrt, gpu, compute_capability : str
-        Version, name of the GPU, and capability as in "8.7".
+    library : {"tensorrt", "tensorrt-rtx"}
+        What built it, and what runs it.
+    version : str
+        Of the library.
+    gpu : str
+        Name of the GPU; "" for TensorRT-RTX, whose engines run on any GPU of the capability.
+    compute_capability : str
+        As in "8.7".
     precision : {"fp32", "fp16", "bf16"}
         The smallest type of floating-point tensors in the network.
     tf32 : bool
         Whether FP32 products may be rounded to TF32.
     profiles : tuple of Profile
         In the order of the engine's optimization profiles.
-    workspace : int
-        Bytes that a kernel may use while it runs.
+    memory : tuple of int
+        Bytes of working memory that each profile needs at its largest sizes, in the order of
+        `profiles`.
+    workspace : int or None
+        Limit of that memory in bytes that the builder was given; None if it was given none.
     metadata : dict of str
         The model's own metadata, which the estimator needs.
     tensors : dict of int
@@ -115,13 +126,15 @@ class EngineFile:
 
     model: str
     model_sha256: str
-    tensorrt: str
+    library: str
+    version: str
     gpu: str
     compute_capability: str
     precision: str
     tf32: bool
     profiles: tuple[Profile, ...]
-    workspace: int
+    memory: tuple[int, ...]
+    workspace: int | None
     metadata: dict[str, str]
     tensors: dict[str, int]
     engine_sha256: str
@@ -170,7 +183,8 @@ def read(path: Path, content: bytes | None = None) -> EngineFile:
         values = json.loads(file.read_text(encoding="utf-8"))
         if values.pop("format") != FORMAT:
             raise ValueError("written by another version of infoatlas-rt")
-        found = EngineFile(**{**values, "profiles": tuple(map(_profile, values["profiles"]))})
+        values["profiles"] = tuple(map(_profile, values["profiles"]))
+        found = EngineFile(**{**values, "memory": tuple(values["memory"])})
         _check(found)
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -197,12 +211,18 @@ def _profile(values: Mapping[str, Any]) -> Profile:
 
 def _check(found: EngineFile) -> None:
     """Raise ValueError or TypeError where a field has another type."""
+    kinds = {"tf32": bool, "profiles": tuple, "memory": tuple, "metadata": dict, "tensors": dict}
     for name, value in vars(found).items():
-        kind = {"tf32": bool, "workspace": int, "metadata": dict, "tensors": dict}.get(name, str)
-        if name != "profiles" and type(value) is not kind:
+        if name != "workspace" and type(value) is not kinds.get(name, str):
             raise TypeError(f"{name} is {value!r}")
+    if found.library not in BUILDERS:
+        raise ValueError(f"library is {found.library!r}")
+    if type(found.workspace) not in (int, type(None)):
+        raise TypeError(f"workspace is {found.workspace!r}")
     if not found.profiles:
         raise ValueError("no profiles")
+    if len(found.memory) != len(found.profiles) or {type(size) for size in found.memory} != {int}:
+        raise ValueError(f"memory is {list(found.memory)} for {len(found.profiles)} profiles")
     if not all(isinstance(value, str) for value in found.metadata.values()):
         raise TypeError("metadata that is no text")
 

@@ -239,7 +239,7 @@ def test_short_memory_is_an_error_with_a_way_out_and_not_the_end(world, engine):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": "10.7.0"}, r"tensorrt is '10.3.0', and '10.7.0' is wanted.*build it again"),
+        ({"version": "10.7.0"}, r"version is '10.3.0', and '10.7.0' is wanted.*build it again"),
         ({"gpu": "H800"}, r"gpu is 'Orin', and 'H800' is wanted"),
         ({"capability": (9, 0)}, r"compute capability is '8.7', and '9.0' is wanted"),
     ],

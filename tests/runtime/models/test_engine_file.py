@@ -63,8 +63,15 @@ def change(**values):
     [
         (lambda text: text[:100], "no usable description"),
         (lambda text: "[]", "no usable description"),
-        (change(format="2"), "another version"),
+        (change(format="1"), "another version.*build it again.*both files"),
+        (change(format="3"), "another version"),
         (change(gpu=3), "gpu is 3"),
+        (change(library="tensorrt-lite"), "library is 'tensorrt-lite'"),
+        (change(workspace="1GiB"), "workspace is '1GiB'"),
+        (change(workspace=True), "workspace is True"),
+        (change(memory=3), "not iterable"),
+        (change(memory=[]), r"memory is \[\] for 1 profiles"),
+        (change(memory=[1.5]), r"memory is \[1.5\] for 1 profiles"),
         (change(profiles=[]), "no profiles"),
         (change(profiles=[{"name": "a", "slices": [3, 2, 1]}]), "profile with slices"),
         (change(metadata={"dim": 5}), "no text"),
@@ -94,6 +101,12 @@ def test_differences_are_named(engine):
     found = read(engine)
     assert found.difference(gpu="Orin", tf32=False, profiles=found.profiles) is None
     assert found.difference(gpu="Orin", workspace=5) == ("workspace is 1073741824, and 5 is wanted")
+
+
+def test_no_limit_of_the_workspace_is_fine(engine):
+    file = description(engine)
+    file.write_text(change(workspace=None)(file.read_text()))
+    assert read(engine).workspace is None
 
 
 def test_shapes_of_a_profile():
