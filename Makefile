@@ -18,6 +18,7 @@
 # make fuzz   20,000 random calls and as many pushes; 5,000 data sets in files; command lines, damaged
 #             and crafted models, limits of threads and memory (a C++20 compiler)
 # make gpu    what needs a GPU: engines, CUDA graphs, samples on it, torch beside, times (docs/tensorrt.md)
+# make engines   engines of all models by TensorRT-RTX, without a GPU: sizes, times, refusals (an hour)
 # make docs   the documentation as a site, in build/docs/site; any warning is an error
 # make dist   wheel and sdist in dist/, checked, and installed into a fresh environment
 # make remake MODEL=edge   a model from its recipe (recipes/), resumable (a C++20 compiler)
@@ -41,7 +42,7 @@ META = .venv-metaworld/bin
 NATIVE = .venv-native/bin
 ROS  = .venv-ros/bin
 
-.PHONY: environments generation policies keystates summary keystates-data demo test test-core test-fast test-rest test-ros2 test-native test-maniskill native native-sanitize native-aarch64 ros-demo bench gpu fuzz accuracy applications pretrain remake ship lint docs dist clean
+.PHONY: environments engines generation policies keystates summary keystates-data demo test test-core test-fast test-rest test-ros2 test-native test-maniskill native native-sanitize native-aarch64 ros-demo bench gpu fuzz accuracy applications pretrain remake ship lint docs dist clean
 
 demo: .venv/ready
 	$(RUN)/infoatlas-rt keystates examples/data/pickcube.npz \
@@ -165,6 +166,9 @@ keystates-data: .venv-maniskill/ready .venv-metaworld/ready
 	$(foreach version,0.3.0 1.0.1 1.4.1,$(SIM)/pip download --quiet --no-deps --dest build/robosuite robosuite==$(version) &&) true
 	$(SIM)/python -m benchmarks.tasks.collect_people build/robosuite
 	$(META)/python -m benchmarks.tasks.collect_scripted
+
+engines: .venv-dev/ready
+	$(DEV)/python -m benchmarks.engines $(PAGES)
 
 fuzz: .venv-dev/ready build/native/package/ready
 	PYTHONPATH=build/native/package $(DEV)/python tests/fuzz/run.py --calls 20000 --processes 2 --out build/fuzz.md

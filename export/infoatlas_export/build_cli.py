@@ -1,18 +1,25 @@
-"""The command build: model file -> TensorRT engine, on the machine that will run it."""
+"""The command build: model file -> engine of TensorRT or TensorRT-RTX."""
 
 from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from dataclasses import asdict
 from pathlib import Path
 
-from infoatlas_rt.cli.console import check_target, progress
+from infoatlas_rt.cli.arguments import add_json
+from infoatlas_rt.cli.console import check_target, progress, write_json
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.models.engine_file import NAMED, read
 
-HELP = "build a TensorRT engine on the machine that will run it; one that is there and fits is kept"
+HELP = (
+    "build an engine: with TensorRT on the machine that will run it, with TensorRT-RTX anywhere; "
+    "one that is there and fits is kept"
+)
 REQUIRES = ()  # neither torch nor onnx; TensorRT for `run`, which says how to install it
 UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+BACKENDS = {"tensorrt": "tensorrt", "rtx": "tensorrt-rtx"}
+PRECISIONS = "fp32", "fp16"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -20,7 +27,27 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "model", metavar="MODEL", help="shipped model or .onnx file (FP16 if the file is)"
     )
+    parser.add_argument(
+        "--backend",
+        choices=BACKENDS,
+        default="tensorrt",
+        help="tensorrt: for this machine's GPU (Jetson, servers); rtx: TensorRT-RTX, for GeForce "
+        "and RTX boards, built without one (default: tensorrt)",
+    )
+    parser.add_argument(
+        "--compute-capability",
+        action="append",
+        metavar="X.Y",
+        help="with --backend rtx: of the GPU that will run the engine, as in 8.9; may be given "
+        "several times (default: all that TensorRT-RTX builds for)",
+    )
     parser.add_argument("--out", metavar="FILE", help="the .engine file (default: MODEL.engine)")
+    parser.add_argument(
+        "--precision",
+        choices=PRECISIONS,
+        help="fp16: make the FP16 graph of an FP32 file first, which takes a minute and needs "
+        "infoatlas-rt[export] (default: the file's own)",
+    )
     parser.add_argument(
         "--profile",
         action="append",
@@ -30,15 +57,17 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--workspace",
-        default="1GiB",
         metavar="SIZE",
-        help="memory that a kernel may use while it runs, as in 512MiB",
+        help="limit of the engine's working memory, as in 4GiB; the build fails if a profile needs "
+        "more (default: no limit)",
     )
     parser.add_argument(
         "--timing-cache",
         metavar="FILE",
-        help="times of kernels, kept between builds: read if it is there, and written",
+        help="with --backend tensorrt: times of kernels, kept between builds; read if it is there, "
+        "and written",
     )
+    add_json(parser, "the engine's description")
 
 
 def run(arguments: Namespace) -> None:
@@ -48,22 +77,34 @@ def run(arguments: Namespace) -> None:
     if arguments.out is not None:
         check_target(Path(arguments.out))
     with progress("build") as advance:
-        path, reason = build(
+        built = build(
             arguments.model,
             arguments.out,
+            library=BACKENDS[arguments.backend],
+            compute_capabilities=arguments.compute_capability or (),
             profiles=arguments.profile or ["control"],
-            workspace=as_bytes(arguments.workspace),
+            workspace=None if arguments.workspace is None else as_bytes(arguments.workspace),
             timing_cache=arguments.timing_cache,
+            precision=arguments.precision,
             progress=advance,
         )
-    if not reason:
-        print(f"{path} fits already: nothing to do")
+    engine, size = read(built.path), built.path.stat().st_size
+    values = {"path": str(built.path), "bytes": size, "seconds": round(built.seconds, 2)}
+    values |= {"built": bool(built.reason), "reason": built.reason, "layers": built.layers}
+    if write_json(arguments.json, {**values, "engine": asdict(engine)}):
         return
-    print(f"built anew: {reason}", file=sys.stderr)
-    engine = read(path)
-    print(f"wrote {path} and {path}.json: {engine.model}, {engine.precision}, {engine.gpu}")
-    for profile in engine.profiles:
-        print(f"  profile {profile}")
+    if not built.reason:
+        print(f"{built.path} fits already: nothing to do")
+        return
+    print(f"built anew: {built.reason}", file=sys.stderr)
+    where = engine.gpu or f"compute capability {', '.join(engine.compute_capabilities)}"
+    print(f"wrote {built.path} and {built.path}.json: {engine.model}, {engine.precision}, {where}")
+    print(
+        f"  {built.layers} layers in {built.seconds:.1f} s, {size / 1e6:.0f} MB; tensors: "
+        + ", ".join(f"{count} {kind}" for kind, count in engine.tensors.items())
+    )
+    for profile, memory in zip(engine.profiles, engine.memory, strict=True):
+        print(f"  profile {profile}: up to {memory / 1e9:.1f} GB of working memory")
 
 
 def as_bytes(text: str) -> int:

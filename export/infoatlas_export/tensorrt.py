@@ -1,46 +1,81 @@
-"""ONNX -> TensorRT engine, on the machine that will run it.
+"""ONNX -> engine, with TensorRT or TensorRT-RTX.
 
     infoatlas-rt build edge --profile control
+    infoatlas-rt build edge --backend rtx --compute-capability 8.9 --profile control
 
-It needs TensorRT and pycuda, and neither torch nor onnx: a robot has none of them. The precision
-is the graph's own: the network is strongly typed, which is what TensorRT 10 and 11 have in common
-(11 has no flag for FP16), so an FP16 engine is built from an FP16 .onnx file.
+TensorRT builds on the machine that will run the engine; TensorRT-RTX builds anywhere, without a
+GPU. Neither torch nor onnx is needed: a robot has none of them. The precision is the graph's own:
+the network is strongly typed, which is what all versions have in common (TensorRT 11 has no flag
+for FP16), so an FP16 engine is built from an FP16 .onnx file.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import os
 import re
-from collections import Counter
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from infoatlas_export import engine_layers
+from infoatlas_export.build_progress import monitor
+from infoatlas_export.targets import (
+    choose_capabilities,
+    file_precision,
+    halved,
+    make_profiles,
+    refuse_large,
+)
 from infoatlas_rt.backends.cuda_device import Device
 from infoatlas_rt.backends.tensorrt import check_tensors
-from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, Messages, load, messages
+from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, Library, load, messages
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
 from infoatlas_rt.models import engine_file, model_file
-from infoatlas_rt.models.engine_file import NAMED, EngineFile, Profile
+from infoatlas_rt.models.engine_file import NAMED, EngineFile, Profile, output_dimensions
 from infoatlas_rt.models.model_file import ModelFile
 
 log = logging.getLogger(__name__)
 
-WORKSPACE = 2**30  # bytes
+
+@dataclass(frozen=True)
+class Built:
+    """What a build did.
+
+    Attributes
+    ----------
+    path : Path
+        The engine; its description is beside it.
+    reason : str
+        Why it was built; "" if the one that was there fits.
+    seconds : float
+        That the build took; 0.0 if there was none.
+    layers : int
+        Of the network that the parser made of the graph; 0 if there was no build.
+    """
+
+    path: Path
+    reason: str
+    seconds: float = 0.0
+    layers: int = 0
 
 
 def build(
     model: str | os.PathLike[str],
     out: str | os.PathLike[str] | None = None,
     *,
+    library: str = "tensorrt",
+    compute_capabilities: Sequence[str] = (),
     profiles: Sequence[str] = ("control",),
-    workspace: int = WORKSPACE,
+    workspace: int | None = None,
     timing_cache: str | os.PathLike[str] | None = None,
+    precision: str | None = None,
     progress: Callable[[float], None] | None = None,
-) -> tuple[Path, str]:
+) -> Built:
     """Build an engine and its description, unless they are there and fit.
 
     Parameters
@@ -49,21 +84,27 @@ def build(
         Name of a shipped model, or an .onnx file.
     out : path, optional
         The .engine file; NAME.engine in the current folder unless given.
+    library : {"tensorrt", "tensorrt-rtx"}
+        TensorRT builds for the GPU of this machine, TensorRT-RTX for named capabilities.
+    compute_capabilities : sequence of str
+        For TensorRT-RTX, as in "8.9"; all that it offers unless given. An engine for several is
+        neither larger nor slower to build than one for one of them.
     profiles : sequence of str
         As in `make_profiles`.
-    workspace : int
-        Bytes that a kernel may use while it runs.
+    workspace : int, optional
+        Limit of the engine's working memory in bytes; none unless given. A build fails if a
+        profile needs more.
     timing_cache : path, optional
-        Times of kernels, kept between builds: read if it is there, and written.
+        For TensorRT: times of kernels, kept between builds: read if it is there, and written.
+    precision : {"fp32", "fp16"}, optional
+        The file's own unless given. "fp16" makes an FP16 graph of an FP32 file first, as
+        `infoatlas-rt export --precision fp16` does, and needs what that needs.
     progress : callable, optional
         Called with the share done, 0 to 1.
 
     Returns
     -------
-    path : Path
-        The engine.
-    reason : str
-        Why it was built, or "" if the one that was there fits.
+    Built
 
     Raises
     ------
@@ -72,57 +113,61 @@ def build(
     source = model_file.load(model)
     if source.engine is not None:
         raise InputError(f"{model} is an engine already: pass the model that it was built from")
-    if workspace < 1:
+    if workspace is not None and workspace < 1:
         raise InputError(f"workspace is {workspace} bytes, but has to be at least 1")
     path = Path(out if out is not None else f"{source.path.stem}{engine_file.SUFFIX}")
     if path.suffix != engine_file.SUFFIX:
         raise InputError(f"{path} has to end in {engine_file.SUFFIX}, by which it is recognised")
     chosen = make_profiles(profiles, source)
-    trt = load(LIBRARIES["tensorrt"])
+    kind = LIBRARIES[library]
+    capabilities = choose_capabilities(kind, compute_capabilities)
+    if kind.anywhere and timing_cache is not None:
+        raise InputError(f"{kind.title} times no kernels when it builds: leave out the timing cache")
+    trt = load(kind)
     refuse_large(source, [profile for profile in chosen if profile.name not in NAMED])
-    device = Device()
+    own = file_precision(source.bytes)
+    if (precision, own) == ("fp32", "fp16"):
+        raise InputError(f"{source.path} is FP16: pass the FP32 file that it was made from")
+    device = None if kind.anywhere else Device()
     shipped = source.path.parent == model_file.MODELS
     wanted = {
         "model_sha256": source.sha256,
-        "library": "tensorrt",
+        "library": kind.name,
         "version": trt.__version__,
-        "gpu": device.name,
-        "compute_capability": device.compute_capability,
+        "gpu": device.name if device else "",
+        "compute_capabilities": (device.compute_capability,) if device else capabilities,
+        "precision": precision or own,
         "tf32": False,
         "profiles": chosen,
         "workspace": workspace,
     }
     reason = stale(path, wanted)
     if not reason:
-        return path, ""
-    reported = messages(trt)
-    reported.reports.clear()
-    with device.current():
-        content, precision = _compile(
-            trt, reported, source, chosen, workspace, timing_cache, progress
-        )
-        memory = _memory(reported)
-        tensors = _inspect(trt, reported, content, path, precision, len(chosen))
+        return Built(path, "")
+    started = time.monotonic()
+    graph = source.bytes if wanted["precision"] == own else halved(source)
+    with device.current() if device else nullcontext():
+        made = _compile(kind, trt, source, graph, wanted, timing_cache, progress)
+        memory, tensors = _inspect(kind, trt, made, path, chosen)
     found = EngineFile(
         model=source.path.stem if shipped else str(source.path.absolute()),
-        precision=precision,
         memory=memory,
         metadata=dict(source.metadata),
         tensors=tensors,
-        engine_sha256=hashlib.sha256(content).hexdigest(),
+        engine_sha256=hashlib.sha256(made.content).hexdigest(),
         **wanted,
     )
     # The description goes last: an engine without one, or with an old one, is refused.
     temporary = path.with_name(path.name + ".part")
     try:
-        temporary.write_bytes(content)
+        temporary.write_bytes(made.content)
         temporary.replace(path)
         found.write(path)
     except OSError as error:
         raise InputError(f"{path} cannot be written ({error}): check the path") from error
     finally:
         temporary.unlink(missing_ok=True)
-    return path, reason
+    return Built(path, reason, time.monotonic() - started, made.layers)
 
 
 def stale(path: Path, wanted: Mapping[str, Any]) -> str:
@@ -135,128 +180,152 @@ def stale(path: Path, wanted: Mapping[str, Any]) -> str:
         return str(error)
 
 
+@dataclass(frozen=True)
+class _Made:
+    """A serialised engine, and what was seen while it was made."""
+
+    content: bytes
+    layers: int
+    types: dict[str, set[str]]
+    reports: tuple[str, ...]
+
+
 def _compile(
+    library: Library,
     trt: Any,
-    messages: Messages,
     source: ModelFile,
-    profiles: Sequence[Profile],
-    workspace: int,
+    graph: bytes,
+    wanted: Mapping[str, Any],
     timing_cache: str | os.PathLike[str] | None,
     progress: Callable[[float], None] | None,
-) -> tuple[bytes, str]:
-    """The serialised engine, and the precision of its network."""
+) -> _Made:
+    reported, name = messages(trt), f"{library.title} {trt.__version__}"
+    reported.errors.clear()
+    reported.reports.clear()
     try:
-        builder = trt.Builder(messages.logger)
+        builder = trt.Builder(reported.logger)
     except (TypeError, RuntimeError) as error:  # pybind11: the factory returned nullptr
         raise ProviderError(
-            f"TensorRT {trt.__version__} does not start ({error}; {messages.take()}): check the "
-            "driver and the CUDA libraries"
+            f"{name} does not start ({error}; {reported.take()}): check the driver and the CUDA "
+            "libraries"
         ) from error
     network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
-    parser = trt.OnnxParser(network, messages.logger)
-    if not parser.parse(source.bytes):
+    parser = trt.OnnxParser(network, reported.logger)
+    if not parser.parse(graph):
         faults = [parser.get_error(i) for i in range(parser.num_errors)]
         shown = "; ".join(
             f"{fault.node_operator()} {fault.node_name()!r}: {fault.desc()}" for fault in faults[:3]
         )
         raise ModelError(
-            f"TensorRT {trt.__version__} cannot read {source.path}: {shown or messages.take()}; "
-            "export the checkpoint again, and please report"
+            f"{name} cannot read {source.path}: {shown or reported.take()}; export the checkpoint "
+            "again, and please report"
         )
     config = builder.create_builder_config()
-    config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, workspace)
+    if wanted["workspace"] is not None:
+        config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, wanted["workspace"])
     config.clear_flag(trt.BuilderFlag.TF32)  # costs accuracy in covariances and the solve
     config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED  # types, for `_inspect`
-    for i, profile in enumerate(profiles):
-        optimization = builder.create_optimization_profile()
-        for name, (smallest, optimal, largest) in profile.shapes(source.dim).items():
-            optimization.set_shape(name, smallest, optimal, largest)
-        if config.add_optimization_profile(optimization) != i:
-            raise ModelError(
-                f"TensorRT refuses the profile {profile} ({messages.take()}): pass narrower ranges"
-            )
+    if library.anywhere:
+        capabilities = wanted["compute_capabilities"]
+        config.num_compute_capabilities = len(capabilities)
+        for i, capability in enumerate(capabilities):
+            target = trt.ComputeCapability.__members__["SM" + capability.replace(".", "")]
+            config.set_compute_capability(target, i)
+    _add_profiles(library, builder, config, wanted["profiles"], source.dim)
     _read_timing_cache(config, timing_cache)
-    monitor = None if progress is None else _monitor(trt, progress)
-    if monitor is not None:
-        config.progress_monitor = monitor
+    watch = None if progress is None else monitor(trt, progress)
+    if watch is not None:
+        config.progress_monitor = watch
     serialised = builder.build_serialized_network(network, config)
-    if monitor is not None and monitor.stopped:
+    if watch is not None and watch.stopped:
         raise KeyboardInterrupt
     if serialised is None:
-        raise ModelError(
-            f"TensorRT {trt.__version__} cannot build {source.path}: {messages.take()}; if memory "
-            "is short, close other programs, or pass a narrower --profile or a smaller --workspace"
-        )
+        raise ModelError(_failure(name, source, wanted["workspace"], reported.take()))
     _write_timing_cache(config, timing_cache)
-    return bytes(memoryview(serialised)), _precision(network)
+    return _Made(
+        bytes(memoryview(serialised)),
+        network.num_layers,
+        engine_layers.network_types(network),
+        tuple(reported.reports),
+    )
 
 
-def _memory(messages: Messages) -> tuple[int, ...]:
-    """Bytes of working memory that each profile needs, as the builder reports them."""
-    text = "\n".join(messages.reports)
-    return tuple(int(size) for size in re.findall(r"Max Scratch Memory: (\d+)", text))
+def _add_profiles(
+    library: Library, builder: Any, config: Any, profiles: Sequence[Profile], dim: int
+) -> None:
+    for i, profile in enumerate(profiles):
+        optimization = builder.create_optimization_profile()
+        for name, (smallest, optimal, largest) in profile.shapes(dim).items():
+            optimization.set_shape(name, smallest, optimal, largest)
+        if config.add_optimization_profile(optimization) != i:
+            raise ModelError(f"{library.title} refuses the profile {profile}: pass narrower ranges")
 
 
-def _precision(network: Any) -> str:
-    """The smallest type of the floating-point tensors of a strongly typed network."""
-    types = set()
-    for i in range(network.num_layers):
-        layer = network.get_layer(i)
-        types |= {layer.get_output_type(j).name for j in range(layer.num_outputs)}
-    return "fp16" if "HALF" in types else "bf16" if "BF16" in types else "fp32"
+def _failure(name: str, source: ModelFile, workspace: int | None, reason: str) -> str:
+    """What to do where no engine came out of a build."""
+    if workspace is not None and re.search("OutOfMemory|workspace limit", reason):
+        return (
+            f"{name} cannot build {source.path} in a workspace of {workspace} bytes ({reason}): "
+            "leave out --workspace, or pass a narrower --profile"
+        )
+    return (
+        f"{name} cannot build {source.path}: {reason}; if memory is short, close other programs, "
+        "or pass a narrower --profile"
+    )
 
 
 def _inspect(
-    trt: Any, messages: Messages, content: bytes, path: Path, precision: str, profiles: int
-) -> dict[str, int]:
-    """Check an engine: inputs, outputs, profiles, types. Returns how many tensors have which type.
+    library: Library, trt: Any, made: _Made, path: Path, profiles: Sequence[Profile]
+) -> tuple[tuple[int, ...], dict[str, int]]:
+    """Check an engine: inputs, outputs, profiles, types.
+
+    Returns
+    -------
+    memory : tuple of int
+        Bytes that each profile needs.
+    tensors : dict of int
+        How many tensors have which type.
 
     Raises
     ------
     ModelError
-        Also if the network has FP16 tensors, and the engine none.
+        The engine is not what the network was: the size of an axis is fixed, or a layer has another
+        precision.
     """
-    engine = trt.Runtime(messages.logger).deserialize_cuda_engine(content)
-    if engine is None:
-        raise ModelError(f"TensorRT cannot load what it built: {messages.take()}; please report")
-    check_tensors(trt, engine, path)
-    if engine.num_optimization_profiles != profiles:
-        raise ModelError(
-            f"the engine has {engine.num_optimization_profiles} profiles instead of {profiles}: "
-            "please report"
+    if library.anywhere:  # without a GPU the engine is seen through the builder's messages
+        text = "\n".join(made.reports)
+        memory = engine_layers.scratch(made.reports)
+        found = engine_layers.dimensions(text)
+        changed = [
+            f"{name} has dimensions {list(found.get(name, ()))} instead of {list(expected)}"
+            for name, expected in output_dimensions(profiles).items()
+            if found.get(name) != expected
+        ]
+    else:
+        reported = messages(trt)
+        engine = trt.Runtime(reported.logger).deserialize_cuda_engine(made.content)
+        if engine is None:
+            raise ModelError(
+                f"{library.title} cannot load what it built: {reported.take()}; please report"
+            )
+        check_tensors(trt, engine, path)
+        inspector = engine.create_engine_inspector()
+        text = inspector.get_engine_information(trt.LayerInformationFormat.JSON)
+        memory = tuple(
+            int(engine.get_device_memory_size_for_profile_v2(i))
+            for i in range(engine.num_optimization_profiles)
         )
-    inspector = engine.create_engine_inspector()
-    text = inspector.get_engine_information(trt.LayerInformationFormat.JSON)
-    tensors = tensor_types(text)
-    if tensors and precision == "fp16" and "fp16" not in tensors:
+        changed = []
+    layers = engine_layers.parse(text)
+    changed += engine_layers.changed_types(made.types, layers)
+    if len(memory) != len(profiles):
+        changed.append(f"{len(memory)} profiles instead of {len(profiles)}")
+    if changed:
         raise ModelError(
-            f"the network has FP16 tensors, and the engine has none ({tensors}): please report"
+            f"the engine that {library.title} {trt.__version__} built is not the model: "
+            f"{'; '.join(changed[:3])} ({len(changed)} faults); please report"
         )
-    return tensors
-
-
-def tensor_types(text: str) -> dict[str, int]:
-    """How many tensors have which type, from the engine inspector's JSON.
-
-    Words differ between versions ("Half", "Row major linear FP16 format"); empty if there are none.
-    """
-    words = {"BFLOAT16": "bf16", "BF16": "bf16", "HALF": "fp16", "FP16": "fp16", "FLOAT": "fp32",
-             "FP32": "fp32", "INT64": "int64", "INT32": "int32", "BOOL": "bool"}  # fmt: skip
-    found: Counter[str] = Counter()
-
-    def visit(value: Any) -> None:
-        if isinstance(value, dict):
-            kind = str(value.get("Format/Datatype", value.get("Datatype", ""))).upper()
-            found.update([next((short for word, short in words.items() if word in kind), "")])
-        if isinstance(value, dict | list):
-            for part in value.values() if isinstance(value, dict) else value:
-                visit(part)
-
-    try:
-        visit(json.loads(text))
-    except (ValueError, RecursionError):
-        return {}
-    return {kind: found[kind] for kind in sorted(found) if kind}
+    return memory, engine_layers.counts(layers)
 
 
 def _read_timing_cache(config: Any, file: str | os.PathLike[str] | None) -> None:
@@ -280,38 +349,3 @@ def _write_timing_cache(config: Any, file: str | os.PathLike[str] | None) -> Non
         Path(file).write_bytes(bytes(memoryview(config.get_timing_cache().serialize())))
     except OSError as error:  # the engine is worth more than its times
         log.warning("timing cache %s cannot be written: %s", file, error)
-
-
-def _monitor(trt: Any, progress: Callable[[float], None]) -> Any:
-    """A progress monitor that reports one share for nested phases; Ctrl-C cancels the build."""
-
-    class Monitor(trt.IProgressMonitor):  # type: ignore[misc]
-        def __init__(self) -> None:
-            trt.IProgressMonitor.__init__(self)
-            self.phases: dict[str, list[int]] = {}  # name -> [steps done, steps], outermost first
-            self.stopped = False
-
-        def phase_start(self, phase_name: str, parent_phase: str | None, num_steps: int) -> None:
-            self.phases[phase_name] = [0, max(num_steps, 1)]
-            self.report()
-
-        def phase_finish(self, phase_name: str) -> None:
-            self.phases.pop(phase_name, None)
-
-        def step_complete(self, phase_name: str, step: int) -> bool:
-            if phase_name in self.phases:
-                self.phases[phase_name][0] = step + 1
-            self.report()
-            return not self.stopped  # False cancels the build
-
-        def report(self) -> None:
-            try:
-                share, unit = 0.0, 1.0
-                for done, steps in self.phases.values():
-                    share += unit * min(done, steps) / steps
-                    unit /= steps
-                progress(min(share, 1.0))
-            except KeyboardInterrupt:  # TensorRT would print and drop it
-                self.stopped = True
-
-    return Monitor()

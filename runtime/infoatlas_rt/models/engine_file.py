@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -87,6 +87,17 @@ class Profile:
         return f"{self.name} (slices {s[0]}..{s[2]}, samples {n[0]}..{n[2]}, shifts {m[0]}..{m[2]})"
 
 
+def output_dimensions(profiles: Sequence[Profile]) -> dict[str, tuple[int, ...]]:
+    """Dimensions of the outputs of an engine; -1 for an axis whose size the profiles leave open."""
+    sizes = []
+    for ranges in ([p.slices for p in profiles], [p.samples for p in profiles]):
+        values = {size for axis in ranges for size in axis}
+        sizes.append(values.pop() if len(values) == 1 else -1)
+    slices, samples = sizes
+    return {"mi": (slices,), "pointwise": (slices, samples), "influence": (slices, samples),
+            "spread": (slices,)}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class EngineFile:
     """The model, the machine and the settings that an engine was built for.
@@ -103,8 +114,8 @@ class EngineFile:
         Of the library.
     gpu : str
         Name of the GPU; "" for TensorRT-RTX, whose engines run on any GPU of the capability.
-    compute_capability : str
-        As in "8.7".
+    compute_capabilities : tuple of str
+        That it was built for, as in "8.7"; one for TensorRT.
     precision : {"fp32", "fp16", "bf16"}
         The smallest type of floating-point tensors in the network.
     tf32 : bool
@@ -129,7 +140,7 @@ class EngineFile:
     library: str
     version: str
     gpu: str
-    compute_capability: str
+    compute_capabilities: tuple[str, ...]
     precision: str
     tf32: bool
     profiles: tuple[Profile, ...]
@@ -140,8 +151,16 @@ class EngineFile:
     engine_sha256: str
 
     def difference(self, **wanted: Any) -> str | None:
-        """The first field that differs from `wanted`, in words; None if all are equal."""
+        """The first field that differs from `wanted`, in words; None if all are equal.
+
+        `compute_capability` is that of a GPU: one of the engine's.
+        """
         for name, value in wanted.items():
+            if name == "compute_capability":
+                if value not in self.compute_capabilities:
+                    built = ", ".join(self.compute_capabilities)
+                    return f"compute capability is {built}, and {value} is wanted"
+                continue
             found = getattr(self, name)
             if found != value:
                 words = name.replace("_", " ").replace("sha256", "SHA-256")
@@ -184,7 +203,9 @@ def read(path: Path, content: bytes | None = None) -> EngineFile:
         if values.pop("format") != FORMAT:
             raise ValueError("written by another version of infoatlas-rt")
         values["profiles"] = tuple(map(_profile, values["profiles"]))
-        found = EngineFile(**{**values, "memory": tuple(values["memory"])})
+        for name in ("compute_capabilities", "memory"):
+            values[name] = tuple(values[name])
+        found = EngineFile(**values)
         _check(found)
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -211,7 +232,8 @@ def _profile(values: Mapping[str, Any]) -> Profile:
 
 def _check(found: EngineFile) -> None:
     """Raise ValueError or TypeError where a field has another type."""
-    kinds = {"tf32": bool, "profiles": tuple, "memory": tuple, "metadata": dict, "tensors": dict}
+    kinds = {"tf32": bool, "metadata": dict, "tensors": dict}
+    kinds |= dict.fromkeys(("compute_capabilities", "profiles", "memory"), tuple)
     for name, value in vars(found).items():
         if name != "workspace" and type(value) is not kinds.get(name, str):
             raise TypeError(f"{name} is {value!r}")
@@ -219,8 +241,8 @@ def _check(found: EngineFile) -> None:
         raise ValueError(f"library is {found.library!r}")
     if type(found.workspace) not in (int, type(None)):
         raise TypeError(f"workspace is {found.workspace!r}")
-    if not found.profiles:
-        raise ValueError("no profiles")
+    if not found.profiles or not found.compute_capabilities:
+        raise ValueError("no profiles, or no compute capabilities")
     if len(found.memory) != len(found.profiles) or {type(size) for size in found.memory} != {int}:
         raise ValueError(f"memory is {list(found.memory)} for {len(found.profiles)} profiles")
     if not all(isinstance(value, str) for value in found.metadata.values()):

@@ -1,0 +1,146 @@
+"""Engines that TensorRT-RTX builds from the shipped models: time, size, memory, refusals.
+
+    python -m benchmarks.engines                                  # -> results/engines.*
+    python -m benchmarks.engines --quick --out build/results      # edge and a fixed shape alone
+
+It needs the extra tensorrt-rtx and no GPU. Engines are built, inspected as `infoatlas-rt build`
+does it, and removed; none is run. What is done already is in engines.json, so a call that was
+stopped goes on where it was; --anew begins again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from infoatlas_export import fp16
+from infoatlas_export.tensorrt import build
+from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, load
+from infoatlas_rt.errors import InfoAtlasError
+from infoatlas_rt.models import engine_file, model_file
+
+RESULTS = Path(__file__).parent / "results"
+RTX = LIBRARIES["tensorrt-rtx"]
+FIXED = "slices=40,samples=100"
+PROFILES = "control", "batch", FIXED
+CAPABILITIES = ("7.5",), ("8.0",), ("8.9",), ("12.0",), RTX.builds_for
+
+
+def cases(quick: bool) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
+    """Model, precision, profile, compute capabilities."""
+    for model in ("edge",) if quick else model_file.available():
+        for precision in ("fp32", "fp16"):
+            for profile in (FIXED,) if quick else PROFILES:
+                for capabilities in CAPABILITIES:
+                    yield model, precision, profile, capabilities
+
+
+def measure(
+    file: Path, precision: str, profile: str, capabilities: tuple[str, ...]
+) -> dict[str, Any]:
+    """One build: layers, seconds, MB, memory and tensors by type; or why there is none."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            built = build(
+                file,
+                Path(folder) / "x.engine",
+                library=RTX.name,
+                compute_capabilities=capabilities,
+                profiles=[profile],
+            )
+        except InfoAtlasError as error:
+            return {"refused": str(error)}
+        engine = engine_file.read(built.path)
+        if engine.precision != precision:
+            raise SystemExit(f"{file} became {engine.precision} instead of {precision}")
+        return {
+            "layers": built.layers,
+            "seconds": round(built.seconds, 1),
+            "megabytes": round(built.path.stat().st_size / 1e6, 1),
+            "gigabytes_needed": [round(size / 1e9, 2) for size in engine.memory],
+            "tensors": engine.tensors,
+        }
+
+
+def half(model: str, folder: Path) -> Path:
+    """The FP16 file of a shipped model, made once."""
+    path = folder / f"{model}-fp16.onnx"
+    if not path.exists():
+        path.write_bytes(fp16.halved(model_file.load(model).bytes)[0])
+    return path
+
+
+def page(found: dict[str, Any]) -> str:
+    """The page, in Markdown."""
+    about, rows = found["about"], found["rows"]
+    lines = [
+        "# Engines of TensorRT-RTX",
+        "",
+        f"`{about['command']}`, {about['date']}, {about['machine']}, TensorRT-RTX "
+        f"{about['version']}. Built without a GPU, one after the other, on a machine with other "
+        "work; none was run. Layers are those of the parsed network; memory is what a profile "
+        "needs at its largest sizes, in the order of the profiles; at run time an engine takes "
+        "what the sizes at hand need. Tensors are those between the engine's kernels.",
+        "",
+        "| model | precision | profile | compute capability | layers | seconds | MB | memory (GB) "
+        "| FP32 / FP16 tensors | refused |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        head = f"| {row['model']} | {row['precision']} | {row['profile']} | {row['capability']} "
+        if "refused" in row:
+            lines.append(f"{head}| | | | | | {row['refused']} |")
+            continue
+        tensors = row["tensors"]
+        lines.append(
+            f"{head}| {row['layers']:,} | {row['seconds']:.1f} | {row['megabytes']:.1f} | "
+            f"{', '.join(map(str, row['gigabytes_needed']))} | "
+            f"{tensors.get('fp32', 0)} / {tensors.get('fp16', 0)} | |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    p.add_argument("--out", type=Path, default=RESULTS, help="folder (%(default)s)")
+    p.add_argument("--quick", action="store_true", help="edge and a fixed shape alone")
+    p.add_argument("--anew", action="store_true", help="forget what engines.json has")
+    arguments = p.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    keep = arguments.out / "engines.json"
+    found: dict[str, Any] = {"rows": []}
+    if keep.exists() and not arguments.anew:
+        found = json.loads(keep.read_text(encoding="utf-8"))
+    found["about"] = {
+        "command": shlex.join(["python", "-m", "benchmarks.engines", *sys.argv[1:]]),
+        "date": datetime.now(timezone.utc).date().isoformat(),
+        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
+        "version": load(RTX).__version__,
+    }
+    keys = "model", "precision", "profile", "capability"
+    done = {tuple(row[key] for key in keys) for row in found["rows"]}
+    with tempfile.TemporaryDirectory() as folder:
+        for model, precision, profile, capabilities in cases(arguments.quick):
+            names = model, precision, profile, ", ".join(capabilities)
+            if names in done:
+                continue
+            print(*names, file=sys.stderr)
+            file = half(model, Path(folder)) if precision == "fp16" else Path(model)
+            row = dict(zip(keys, names, strict=True))
+            found["rows"].append(row | measure(file, precision, profile, capabilities))
+            keep.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    (arguments.out / "engines.md").write_text(page(found), encoding="utf-8")
+    print(arguments.out / "engines.md")
+
+
+if __name__ == "__main__":
+    main()
