@@ -10,14 +10,13 @@ is the graph's own: the network is strongly typed, which is what TensorRT 10 and
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import os
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from infoatlas_export import engine_layers
 from infoatlas_rt.backends.cuda_device import Device
 from infoatlas_rt.backends.tensorrt import check_tensors
 from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, Messages, load, messages
@@ -292,36 +291,12 @@ def _inspect(
         )
     inspector = engine.create_engine_inspector()
     text = inspector.get_engine_information(trt.LayerInformationFormat.JSON)
-    tensors = tensor_types(text)
+    tensors = engine_layers.counts(engine_layers.parse(text))
     if tensors and precision == "fp16" and "fp16" not in tensors:
         raise ModelError(
             f"the network has FP16 tensors, and the engine has none ({tensors}): please report"
         )
     return tensors
-
-
-def tensor_types(text: str) -> dict[str, int]:
-    """How many tensors have which type, from the engine inspector's JSON.
-
-    Words differ between versions ("Half", "Row major linear FP16 format"); empty if there are none.
-    """
-    words = {"BFLOAT16": "bf16", "BF16": "bf16", "HALF": "fp16", "FP16": "fp16", "FLOAT": "fp32",
-             "FP32": "fp32", "INT64": "int64", "INT32": "int32", "BOOL": "bool"}  # fmt: skip
-    found: Counter[str] = Counter()
-
-    def visit(value: Any) -> None:
-        if isinstance(value, dict):
-            kind = str(value.get("Format/Datatype", value.get("Datatype", ""))).upper()
-            found.update([next((short for word, short in words.items() if word in kind), "")])
-        if isinstance(value, dict | list):
-            for part in value.values() if isinstance(value, dict) else value:
-                visit(part)
-
-    try:
-        visit(json.loads(text))
-    except (ValueError, RecursionError):
-        return {}
-    return {kind: found[kind] for kind in sorted(found) if kind}
 
 
 def _read_timing_cache(config: Any, file: str | os.PathLike[str] | None) -> None:
