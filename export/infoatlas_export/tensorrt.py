@@ -295,11 +295,12 @@ def _inspect(
     if library.anywhere:  # without a GPU the engine is seen through the builder's messages
         text = "\n".join(made.reports)
         memory = engine_layers.scratch(made.reports)
-        found = engine_layers.dimensions(text)
+        ends = engine_layers.dimensions(text)
+        # An engine of several profiles shows the sizes of the first one.
         changed = [
-            f"{name} has dimensions {list(found.get(name, ()))} instead of {list(expected)}"
-            for name, expected in output_dimensions(profiles).items()
-            if found.get(name) != expected
+            f"{name} has dimensions {list(ends[name])} instead of {list(expected)}"
+            for name, expected in output_dimensions(profiles[:1]).items()
+            if name in ends and ends[name] != expected
         ]
     else:
         reported = messages(trt)
@@ -317,6 +318,9 @@ def _inspect(
         )
         changed = []
     layers = engine_layers.parse(text)
+    if not layers:
+        log.warning("%s %s does not describe the layers that it built: their types are not checked",
+                    library.title, trt.__version__)  # fmt: skip
     changed += engine_layers.changed_types(made.types, layers)
     if len(memory) != len(profiles):
         changed.append(f"{len(memory)} profiles instead of {len(profiles)}")

@@ -10,7 +10,7 @@ import pytest
 
 from fake_gpu import install
 from infoatlas_export.onnx import sealed
-from infoatlas_export.tensorrt import build, make_profiles, tensor_types
+from infoatlas_export.tensorrt import build, make_profiles
 from infoatlas_rt.cli.main import main
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
 from infoatlas_rt.models import model_file
@@ -196,15 +196,6 @@ def test_a_profile_that_tensorrt_would_refuse_after_minutes_is_refused_at_once(w
     with pytest.raises(InputError, match=r"tensor .* of \d+ elements.*2147483647.*divided"):
         build("edge", profiles=["slices=1:40:1024,samples=32:100:5000"])
     assert world.counts["build"] == 0
-
-
-@pytest.mark.parametrize("text", ["Half", "Row major linear FP16 format", "Float16"])
-def test_words_for_types_in_the_inspectors_answer(text):
-    layers = [{"Outputs": [{"Format/Datatype": text}, {"Datatype": "Int64"}]}, {"Name": "no type"}]
-    expected = {"fp32" if text == "Float16" else "fp16": 1, "int64": 1}
-    if text != "Float16":
-        assert tensor_types(json.dumps({"Layers": layers})) == expected
-    assert tensor_types('{"Layers": ["conv1"]}') == tensor_types("no JSON") == {}
 
 
 def test_the_command(world, capsys, tmp_path):

@@ -1,0 +1,233 @@
+"""What an engine's layers are: recorded texts of the builder, and engines that it builds here."""
+
+import json
+import subprocess
+import sys
+
+import onnx
+import pytest
+
+from infoatlas_export import fp16
+from infoatlas_export.engine_layers import (
+    changed_types,
+    counts,
+    dimensions,
+    network_types,
+    parse,
+    scratch,
+)
+from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, load, messages
+from infoatlas_rt.models import model_file
+from infoatlas_rt.models.engine_file import Profile
+
+
+def tensor(name: str, kind: str, dims: str = "40,64") -> str:
+    return (
+        f"{{ Name: {name}, Dimensions: [{dims}], Strides: [64,1], StrideOrder: [1,0], "
+        f"Datatype: {kind}, Format: (Linear) Row major linear format }}"
+    )
+
+
+def line(name: str, kind: str, inputs: str, constants: str, outputs: str, *nodes: str) -> str:
+    """A layer as TensorRT-RTX 1.7 writes it."""
+    return (
+        f"Name: {name}, LayerType: {kind}, Inputs: [{inputs}], Constants: [{constants}], "
+        f"Outputs: [{outputs}], TacticName: __myelin_CASK_STUB, StreamId: 0, Metadata: "
+        + "\x1f".join(f"[ONNX Layer: {node}]" for node in nodes)
+    )
+
+
+X = (
+    " Name: x, IOMode: Input, DataType: Float, Dimensions: [{}], Location: Device, "
+    "IsShapeInferenceIO: false, ProfileInfo: [ {}]\n"
+)
+MI = (
+    " Name: mi, IOMode: Output, DataType: Float, Dimensions: [{}], Location: Device, "
+    "IsShapeInferenceIO: false, ProfileInfo: [ {{ Format: Row major linear FP32 format }}]\n"
+)
+
+
+def shapes(smallest: str, largest: str) -> str:
+    return (
+        f"{{ MinShape: [{smallest}], OptShape: [{smallest}], MaxShape: [{largest}], "
+        "Format: Row major linear FP32 format (kLINEAR) }"
+    )
+
+
+# Names and order as in the engine of `edge` in FP16.
+HALF = [
+    f" {tensor(name, 'Half')}{',' * (name == 'weight')}" for name in ("in", "weight", "bias", "out")
+]
+SCALES = f" {tensor('alpha', 'Float', '1')}, {tensor('beta', 'Float', '1')}"
+LAYERS = [
+    line("__mye149061_myl0_18", "wait", "", "", ""),
+    line("f_x/0/MatMul_myl0_28", "gemm", f"{HALF[0]}", f"{HALF[1]}{SCALES}", HALF[3],
+         "f_x/0/MatMul"),
+    line("__myl_FcAddDivCastErfCastAddMulMul_myl0_13", "runtime_fusion", HALF[0],
+         HALF[1] + HALF[2], HALF[3], "f_x/1/Gelu", "f_x/0/Gemm"),
+    line("__myl_SubExpSum_myl0_23", "kgen", f" {tensor('logits', 'Float')}", "",
+         f" {tensor('sum', 'Float', '40')}", "f_x/Cast:logits_fp32", "f_x/Softmax"),
+    line("__myl_Resh_myl0_35", "kgen", HALF[0], "", HALF[3]),
+    line("[ShapeHostToDeviceCopy 0]", "ShapeHostToDevice", "", "",
+         f" {tensor('shape', 'Int64', '1')}"),
+]  # fmt: skip
+NODES = {
+    "f_x/0/MatMul": {"fp16"}, "f_x/1/Gelu": {"fp16"}, "f_x/0/Gemm": {"fp16"},
+    "f_x/Cast:logits_fp32": {"fp16", "fp32"}, "f_x/Softmax": {"fp32"},
+}  # fmt: skip
+
+
+def message(layers: list[str], ends: str = "") -> str:
+    return "Layers:\n" + "\n".join(layers) + f"\n\nI/O Tensors:\n{ends}\nEngine Metadata:\n"
+
+
+def test_the_builders_message():
+    found = parse(message(LAYERS))
+    assert [layer.kind for layer in found] == [
+        "wait", "gemm", "runtime_fusion", "kgen", "kgen", "ShapeHostToDevice",
+    ]  # fmt: skip
+    product, fused = found[1:3]
+    assert product.name == "f_x/0/MatMul_myl0_28" and product.nodes == ("f_x/0/MatMul",)
+    assert (product.inputs, product.outputs) == (("fp16",), ("fp16",))
+    assert product.constants == ("fp16", "fp32", "fp32")  # factors of a product stay FP32
+    assert fused.nodes == ("f_x/1/Gelu", "f_x/0/Gemm") and fused.types == {"fp16"}
+    assert [layer.is_product for layer in found] == [False, True, True, False, False, False]
+    assert counts(found) == {"fp16": 9, "fp32": 4, "int64": 1}
+    assert changed_types(NODES, found) == []
+
+
+def test_the_inspectors_json():
+    """As TensorRT 10 and 11 answer; one of them has a type and a format in one text."""
+    layers = [
+        {"Name": "a_myl0_1", "LayerType": "gemm", "Inputs": [{"Name": "x", "Datatype": "Half"}],
+         "Outputs": [{"Name": "y", "Datatype": "Half"}], "Metadata": "[ONNX Layer: f_x/0/MatMul]"},
+        {"Name": "b [profile 1]", "LayerType": "MatrixMultiply", "Constants": [],
+         "Inputs": [{"Format/Datatype": "Row major linear FP16 format"}], "Outputs": [{}],
+         "Metadata": "[ONNX Layer: f_x/0/Gemm]\x1f[ONNX Layer: f_x/1/Gelu]"},
+    ]  # fmt: skip
+    found = parse(json.dumps({"Layers": layers, "Bindings": ["x"]}))
+    assert [(layer.name, layer.profile) for layer in found] == [("a_myl0_1", 0), ("b", 1)]
+    assert found[1].nodes == ("f_x/0/Gemm", "f_x/1/Gelu") and found[1].is_product
+    assert counts(found) == {"fp16": 3} and changed_types(NODES, found) == []
+    assert parse('{"Layers": ["conv1"]}') == parse("no JSON") == parse("{") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("Half", "fp16"), ("Row major linear FP16 format", "fp16"), ("Float16", "fp16"),
+     ("BFloat16", "bf16"), ("Float", "fp32"), ("Int64", "int64"), ("FP8", ""), ("", "")],
+)  # fmt: skip
+def test_words_for_types(text, expected):
+    layer = {"Name": "a", "Outputs": [{"Format/Datatype": text}]}
+    assert counts(parse(json.dumps({"Layers": [layer]}))) == ({expected: 1} if expected else {})
+
+
+def test_layers_belong_to_the_profile_that_any_of_their_graph_names():
+    text = message(
+        [
+            *LAYERS,
+            line("c_myl2_0", "kgen", f" {tensor('x [profile 1]', 'Float')}", "", ""),
+            line("d_myl2_1", "kgen", f" {tensor('t', 'Float')}", "", ""),
+            line("[Copy] [profile 1]", "ShapeHostToDevice", "", "", ""),
+        ]
+    )
+    found = parse(text)
+    assert [layer.profile for layer in found] == [0] * 6 + [1] * 3
+    assert found[-1].name == "[Copy]"
+
+
+def test_fp32_that_became_fp16():
+    changed = LAYERS.copy()
+    changed[3] = changed[3].replace("Datatype: Float", "Datatype: Half")
+    assert changed_types(NODES, parse(message(changed))) == []  # a cast may be in this kernel ...
+    nodes = NODES | {"f_x/Cast:logits_fp32": {"fp32"}}
+    (fault,) = changed_types(nodes, parse(message(changed)))  # ... or not
+    assert "SubExpSum" in fault and "f_x/Softmax" in fault and "profile 0" in fault
+    moved = LAYERS[4].replace("Datatype: Half", "Datatype: Float", 1)
+    (fault,) = changed_types(NODES, parse(message([moved])))
+    assert "no node of the network is named" in fault
+
+
+@pytest.mark.parametrize("index", [1, 2])
+def test_a_product_that_became_fp32(index):
+    changed = LAYERS.copy()
+    changed[index] = changed[index].replace("Datatype: Half", "Datatype: Float")
+    (fault,) = changed_types(NODES, parse(message(changed)))
+    assert "has no FP16 tensor" in fault and "f_x/0/" in fault
+
+
+def test_workspace_of_each_profile():
+    reports = ["Max Scratch Memory: 69041152 bytes", "Layers:\n", "Max Scratch Memory: 12 bytes"]
+    assert scratch(reports) == (69041152, 12) and scratch([]) == ()
+
+
+def test_dimensions_of_inputs_and_outputs():
+    ends = X.format("-1,-1,5", shapes("1,64,5", "64,512,5")) + MI.format("-1")
+    assert dimensions(message(LAYERS, ends)) == {"x": (-1, -1, 5), "mi": (-1,)}
+    assert dimensions(MI.format("1")) == {"mi": (1,)} and dimensions("") == {}
+
+
+def test_it_needs_neither_torch_nor_onnx_nor_tensorrt():
+    code = (
+        "import sys; names = ('torch', 'onnx', 'onnxruntime', 'tensorrt', 'tensorrt_rtx');"
+        "sys.modules.update(dict.fromkeys(names)); import infoatlas_export.engine_layers"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def built(content: bytes, profiles: list[Profile]):
+    """An engine for compute capability 8.9: the builder's messages, and the network's types."""
+    trt = load(LIBRARIES["tensorrt-rtx"])
+    reported = messages(trt)
+    reported.reports.clear()
+    builder = trt.Builder(reported.logger)
+    network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
+    parser = trt.OnnxParser(network, reported.logger)
+    assert parser.parse(content), reported.take()
+    config = builder.create_builder_config()
+    config.clear_flag(trt.BuilderFlag.TF32)
+    config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
+    config.num_compute_capabilities = 1
+    config.set_compute_capability(trt.ComputeCapability.SM89, 0)
+    for profile in profiles:
+        optimization = builder.create_optimization_profile()
+        for name, sizes in profile.shapes(network.get_input(0).shape[2]).items():
+            optimization.set_shape(name, *sizes)
+        config.add_optimization_profile(optimization)
+    assert builder.build_serialized_network(network, config) is not None, reported.take()
+    return list(reported.reports), network_types(network)
+
+
+@pytest.fixture(scope="module")
+def engines(exported):
+    """The small model in FP32 and in FP16, with two profiles of one shape each."""
+    pytest.importorskip("tensorrt_rtx_bindings", reason="there is no TensorRT-RTX")
+    content = model_file.load(exported / "tiny.onnx").bytes
+    proto = onnx.load_from_string(content)
+    half = fp16.mixed(proto, fp16.chosen(proto.graph)).SerializeToString()
+    sizes = [Profile(str(s), (s,) * 3, (40,) * 3, (5,) * 3) for s in (3, 2)]
+    return {"fp32": built(content, sizes[:1]), "fp16": built(half, sizes)}
+
+
+def test_engines_have_the_types_of_their_networks(engines):
+    for precision, (reports, types) in engines.items():
+        layers = parse("\n".join(reports))
+        assert changed_types(types, layers) == []
+        assert ("fp16" in counts(layers)) == (precision == "fp16")
+        assert {node for layer in layers for node in layer.nodes} <= set(types)
+        profiles = {layer.profile for layer in layers}
+        assert len(scratch(reports)) == len(profiles) == (2 if precision == "fp16" else 1)
+        assert dimensions("\n".join(reports))["mi"] == (3,)
+
+
+def test_an_engine_with_the_types_of_another_network_is_found(engines):
+    (half, half_types), (single, single_types) = engines["fp16"], engines["fp32"]
+    faults = changed_types(single_types, parse("\n".join(half)))
+    assert any("f_x/0/MatMul" in fault and "FP16 tensors" in fault for fault in faults)
+    faults = changed_types(half_types, parse("\n".join(single)))
+    products = {node for node, types in half_types.items()
+                if "MatMul" in node and types == {"fp16"}}  # fmt: skip
+    assert len(products) > 20
+    named = [node for node in products if any(node in fault for fault in faults)]
+    assert sorted(named) == sorted(products)
+    assert all("has no FP16 tensor" in fault for fault in faults)
