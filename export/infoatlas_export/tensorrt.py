@@ -122,7 +122,9 @@ def build(
     kind = LIBRARIES[library]
     capabilities = choose_capabilities(kind, compute_capabilities)
     if kind.anywhere and timing_cache is not None:
-        raise InputError(f"{kind.title} times no kernels when it builds: leave out the timing cache")
+        raise InputError(
+            f"{kind.title} times no kernels when it builds: leave out the timing cache"
+        )
     trt = load(kind)
     refuse_large(source, [profile for profile in chosen if profile.name not in NAMED])
     own = file_precision(source.bytes)

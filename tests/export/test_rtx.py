@@ -45,7 +45,7 @@ def half(tmp_path_factory):
         ("wide", "fp16", FIXED, ("8.9",)),
     ],
 )
-def test_shipped_models_build(half, tmp_path, model, precision, profile, capabilities):
+def test_shipped_models_build(half, tmp_path, caplog, model, precision, profile, capabilities):
     """Axes stay dynamic, and types are those of the network: `build` refuses all else."""
     file = half(model) if precision == "fp16" else model
     built = build(
@@ -62,6 +62,7 @@ def test_shipped_models_build(half, tmp_path, model, precision, profile, capabil
     limit = {"control": 3.5e9, "batch": 9.1e9}.get(profile, 2e8)  # docs/tensorrt.md
     assert 1e6 < max(found.memory) < limit
     assert built.layers > 3000 and built.seconds > 0
+    assert [record.message for record in caplog.records] == []  # no warnings
 
 
 def with_vector(content):
@@ -165,6 +166,9 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert "working memory" in out.out and "fp32" in out.out
     assert main(["info", "--model", "edge.engine", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["engine"]["library"] == "tensorrt-rtx"
+    assert main(["info", "--model", "edge.engine"]) == 0
+    shown = capsys.readouterr().out
+    assert "any GPU, compute capability 8.0, 8.6, 8.9" in shown and "tensorrt-rtx 1." in shown
 
 
 def test_precision_is_asked_for(tmp_path, monkeypatch):

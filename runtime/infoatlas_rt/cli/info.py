@@ -6,6 +6,7 @@ import json
 from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
 
+from ..models.engine_file import EngineFile
 from .arguments import add_json, add_model
 from .console import table, write_json
 
@@ -35,7 +36,24 @@ def run(arguments: Namespace) -> None:
         rows = [
             (key, json.dumps(value) if isinstance(value, dict | tuple) else str(value))
             for key, value in values.items()
-            if key != "providers"
+            if key not in ("providers", "engine")
         ]
+        if model_file.engine is not None:
+            rows += _engine_rows(model_file.engine)
         rows += [(f"provider {name}", text) for name, text in values["providers"].items()]
         table(f"Model {model_file.name}", ("", ""), rows)
+
+
+def _engine_rows(engine: EngineFile) -> list[tuple[str, str]]:
+    """What an engine was built for."""
+    return [
+        ("built from", f"{engine.model} ({engine.model_sha256[:12]}), {engine.precision}"),
+        ("built by", f"{engine.library} {engine.version}"),
+        ("built for", f"{engine.gpu or 'any GPU'}, compute capability "
+         + ", ".join(engine.compute_capabilities)),
+        *(
+            ("profile", f"{profile}: up to {memory / 1e9:.1f} GB")
+            for profile, memory in zip(engine.profiles, engine.memory, strict=True)
+        ),
+        ("tensors", ", ".join(f"{count} {kind}" for kind, count in engine.tensors.items())),
+    ]  # fmt: skip
