@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from infoatlas_export.parser_check import parse
 from infoatlas_rt.backends.cuda_device import Device
 from infoatlas_rt.backends.tensorrt import check_tensors
 from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, Messages, load, messages
@@ -224,16 +225,7 @@ def _compile(
             "driver and the CUDA libraries"
         ) from error
     network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
-    parser = trt.OnnxParser(network, messages.logger)
-    if not parser.parse(source.bytes):
-        faults = [parser.get_error(i) for i in range(parser.num_errors)]
-        shown = "; ".join(
-            f"{fault.node_operator()} {fault.node_name()!r}: {fault.desc()}" for fault in faults[:3]
-        )
-        raise ModelError(
-            f"TensorRT {trt.__version__} cannot read {source.path}: {shown or messages.take()}; "
-            "export the checkpoint again, and please report"
-        )
+    parse(LIBRARIES["tensorrt"], trt, network, source.bytes, str(source.path))
     config = builder.create_builder_config()
     config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, workspace)
     config.clear_flag(trt.BuilderFlag.TF32)  # costs accuracy in covariances and the solve
