@@ -150,7 +150,11 @@ def _node_problems(
     ]
     if any(name not in stored for name in inputs[STORED.get(operator, len(inputs)) :][:1] if name):
         found.append(f"input {STORED[operator]} has to be a constant")
-    elif operator == "TopK" and onnx.numpy_helper.to_array(stored[inputs[1]]).max() > LARGEST_K:
+    elif (
+        operator == "TopK"
+        and inputs[1:]
+        and onnx.numpy_helper.to_array(stored[inputs[1]]).max() > LARGEST_K
+    ):
         found.append(f"K is above {LARGEST_K}")
     if operator == "MatMul" and ranks[inputs[0]] == 1 and ranks[inputs[1]] > 2:
         found.append("a vector times matrices: write it as a matrix of one row")

@@ -229,6 +229,13 @@ def test_a_vector_times_matrices_loses_its_batch_in_the_parser(rtx):
     refuse(graph(row, constants=[*VECTOR["constants"], *ends], y=VECTOR["y"]))
 
 
+def test_nodes_of_one_name_are_not_compared(rtx):
+    """The parser would give the first one's tensor for both."""
+    proto = graph([("Transpose", ["x"], ["t"], {"perm": [2, 1, 0]}), ("Exp", ["x"], ["y"], {})])
+    proto.graph.node[1].name = proto.graph.node[0].name
+    parser_check.check(proto)
+
+
 def test_an_attribute_that_the_parser_takes_by_mistake_is_found(rtx):
     """Two axes for a transpose of three."""
     with pytest.raises(ModelError, match=r"Transpose 'n0' has \[-1, -1, 2\] instead"):

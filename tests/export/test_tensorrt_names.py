@@ -24,7 +24,7 @@ from infoatlas_rt.backends import cuda_device, tensorrt, tensorrt_libraries
 RECORD = json.loads(bindings.RECORD.read_text())
 MODULES = [
     Path(module.__file__)
-    for module in (builder, parser_check, tensorrt, cuda_device, tensorrt_libraries)
+    for module in (builder, tensorrt, cuda_device, tensorrt_libraries, parser_check)
 ]
 
 # What the variables and attributes of these modules hold.
@@ -82,7 +82,7 @@ def test_names_that_the_code_uses_exist(names, version):
         ("add_optimization_profile(", "add_optimisation_profile("),
         ("BuilderFlag.TF32", "BuilderFlag.TF23"),
         ("BuilderFlag.TF32", "BuilderFlag.FP16"),  # removed in 11
-        ("trt.Builder", "trt.EngineBuilder"),
+        ("trt.Builder(", "trt.EngineBuilder("),
     ],
 )
 def test_a_name_that_does_not_exist_is_found(right, wrong):
