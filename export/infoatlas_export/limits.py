@@ -1,14 +1,19 @@
-"""What TensorRT takes: operators, types, attributes and sizes, checked before it is asked.
+"""What TensorRT takes: a graph is checked before it is written, minutes before a robot builds.
 
-TensorRT cannot be installed where models are made, and says at a robot, after minutes, what it does
-not take. So its limits are a table here, and every graph that is exported is held against it.
+The ONNX parser of TensorRT-RTX is asked where it is installed (`parser_check`). The table here has
+what that parser does not decide, with sources:
 
-Sources, for 10.3 (the oldest that is supported; later ones take more):
-
-- the support matrix of its ONNX parser, github.com/onnx/onnx-tensorrt, docs/operators.md;
-- the parser itself, onnxOpImporters.cpp of the same repository, where the two differ: Clip takes
-  integers, and Range takes FP32 and integers alone;
-- NvInferRuntimeBase.h: eight dimensions; TensorRT's messages: fewer than 2^31 elements a tensor.
+- what TensorRT 10.3, the oldest that is supported, lacks and the parser of TensorRT-RTX 1.7.1
+  takes: the support matrix of the parser of 10.0 and 10.1, github.com/onnx/onnx-tensorrt,
+  docs/operators.md;
+- what the parser of 1.7.1 takes and the builder refuses: K of TopK (asked for compute capability
+  8.9);
+- what the parser of 1.7.1 takes and reads as something else: FP64, which becomes FP32; operators of
+  other domains, whose domain it ignores; a vector times matrices (its cause is in the source of
+  10.1 too, MatMul in onnxOpImporters.cpp);
+- the types of inputs and outputs that the runtime has buffers for;
+- TensorRT's messages: fewer than 2^31 elements a tensor (the builder of TensorRT-RTX 1.7.1 took
+  12.5 * 10^9; whether such an engine runs was not seen).
 """
 
 from __future__ import annotations
@@ -16,78 +21,53 @@ from __future__ import annotations
 import math
 import re
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import onnx
 import onnxruntime
 from onnx import TensorProto
 
+from infoatlas_export import parser_check
 from infoatlas_rt.errors import ModelError
 
-OPSETS = range(9, 21)  # 10.3; 11 reads to 25
-RANK = 8
+OPSETS = range(9, 21)  # 10.3; TensorRT-RTX 1.7.1 reads 7 to 26
 ELEMENTS = 2**31 - 1
 LARGEST_K = 3840  # of TopK
 
-# f: FP32; h: FP16, BF16; i: INT32, INT64; b: BOOL.
-LETTERS: dict[int, str] = {
-    TensorProto.FLOAT: "f", TensorProto.FLOAT16: "h", TensorProto.BFLOAT16: "h",
-    TensorProto.INT32: "i", TensorProto.INT64: "i", TensorProto.BOOL: "b",
-}  # fmt: skip
+FLOATS = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16}
+INTEGERS = {TensorProto.INT32, TensorProto.INT64}
+TYPES = FLOATS | INTEGERS | {TensorProto.BOOL}
+INPUTS, OUTPUTS = INTEGERS | {TensorProto.FLOAT}, {TensorProto.FLOAT}
 
-# Types of the inputs of each operator; the last entry stands for all that follow.
-TYPES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("And", "Not", "Or", "Xor"), ("b",)),
-    **dict.fromkeys(("Add", "Div", "Max", "Min", "Mul", "Sub", "Sum"), ("fhi",)),
-    **dict.fromkeys(("Abs", "Neg", "Relu", "Sign"), ("fhi",)),
-    **dict.fromkeys(("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"), ("fhi",)),
-    **dict.fromkeys(
-        ("Asinh", "Ceil", "Cos", "Einsum", "Erf", "Exp", "Floor", "Gelu", "Gemm",
-         "LayerNormalization", "Log", "LogSoftmax", "MatMul", "Pow", "Reciprocal", "Sigmoid",
-         "Sin", "Softmax", "Softplus", "Sqrt", "Tanh"),
-        ("fh",),
-    ),
-    **dict.fromkeys(
-        ("ReduceL2", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum",
-         "ReduceSumSquare"),
-        ("fhi", "i"),
-    ),
-    **dict.fromkeys(("Concat", "EyeLike", "Flatten", "Identity", "Shape", "Transpose"), ("fhib",)),
-    **dict.fromkeys(
-        ("Expand", "Gather", "GatherElements", "GatherND", "Reshape", "Slice", "Split", "Squeeze",
-         "Tile", "Trilu", "Unsqueeze"),
-        ("fhib", "i"),
-    ),
-    "ArgMax": ("fhi",),
-    "Cast": ("fhib",),
-    "Clip": ("fhi",),
-    "Constant": (),
-    "ConstantOfShape": ("i",),
-    "CumSum": ("fh", "i"),
-    "Range": ("fi",),
-    "TopK": ("fhi", "i"),
-    "Where": ("b", "fhib"),
-}  # fmt: skip
+# Of the matrix, those that a model may use.
+OPERATORS = frozenset(
+    """
+    Abs Add And ArgMax Asinh Cast Ceil Clip Concat Constant ConstantOfShape Cos CumSum Div Einsum
+    Equal Erf Exp Expand EyeLike Flatten Floor Gather GatherElements GatherND Gelu Gemm Greater
+    GreaterOrEqual Identity LayerNormalization Less LessOrEqual Log LogSoftmax MatMul Max Min Mul
+    Neg Not Or Pow Range Reciprocal ReduceL2 ReduceLogSumExp ReduceMax ReduceMean ReduceMin
+    ReduceSum ReduceSumSquare Relu Reshape Shape Sigmoid Sign Sin Slice Softmax Softplus Split Sqrt
+    Squeeze Sub Sum Tanh Tile TopK Transpose Trilu Unsqueeze Where Xor
+    """.split()
+)
 
-# Inputs that have to be constants, by position.
-CONSTANTS = {"CumSum": (1,), "Slice": (3,), "Squeeze": (1,), "TopK": (1,), "Unsqueeze": (1,)} | {
-    operator: (1,) for operator in TYPES if operator.startswith("Reduce")
+# Types of an input, by operator and position, where ONNX and TensorRT-RTX take more.
+NARROWER = {
+    ("CumSum", 0): FLOATS,
+    ("Equal", 0): FLOATS | INTEGERS,
+    ("Pow", 0): FLOATS,
+    ("Pow", 1): FLOATS,
 }
 
-# Attributes that take these values alone.
-ATTRIBUTES: dict[tuple[str, str], tuple[object, ...]] = {
-    ("ArgMax", "select_last_index"): (0,),
-    ("Cast", "to"): tuple(LETTERS),
-    ("EyeLike", "dtype"): tuple(LETTERS),
-    ("Gelu", "approximate"): (b"none", b"tanh"),
-    ("LayerNormalization", "stash_type"): (1,),
-    ("TopK", "sorted"): (1,),
+# Input that has to be stored in the graph; TensorRT-RTX evaluates constant expressions too.
+STORED = {"CumSum": 1, "Slice": 3, "Squeeze": 1, "TopK": 1, "Unsqueeze": 1} | {
+    operator: 1 for operator in OPERATORS if operator.startswith("Reduce")
 }
 
 
 def problems(proto: onnx.ModelProto) -> list[str]:
-    """What TensorRT would refuse in a graph, one line for each fault; empty if nothing.
+    """What the table has against a graph, one line for each fault; empty if nothing.
 
     Parameters
     ----------
@@ -102,120 +82,88 @@ def problems(proto: onnx.ModelProto) -> list[str]:
     found += [
         f"{node.op_type} {node.name!r}: the operator is not in the table of what TensorRT takes"
         for node in proto.graph.node
-        if node.domain or node.op_type not in TYPES
+        if node.domain or node.op_type not in OPERATORS
     ]
-    if found:  # of which types cannot be inferred
+    if found:  # types of other operators cannot be inferred
         return found
-    inferred = onnx.shape_inference.infer_shapes(proto, check_type=True, strict_mode=True).graph
-    graph = proto.graph
-    values = (*inferred.input, *inferred.output, *inferred.value_info)
-    tensors = {value.name: value.type.tensor_type for value in values}
-    types = {name: tensor.elem_type for name, tensor in tensors.items()}
-    constants = {constant.name: constant for constant in graph.initializer}
-    types |= {name: constant.data_type for name, constant in constants.items()}
-    for name, tensor in tensors.items():
-        if len(tensor.shape.dim) > RANK:
-            found.append(f"tensor {name!r} has {len(tensor.shape.dim)} dimensions: {RANK} at most")
-    for value in (*graph.input, *graph.output):
-        wanted = "fi" if value in graph.input else "f"
-        if LETTERS.get(types[value.name], "?") not in wanted:
-            found.append(f"{value.name!r} goes in or out as {_word(types[value.name])}")
+    try:
+        graph = onnx.shape_inference.infer_shapes(proto, check_type=True, strict_mode=True).graph
+    except onnx.shape_inference.InferenceError as error:
+        return [f"it is no valid ONNX ({str(error).strip()})"]
+    values = (*graph.input, *graph.output, *graph.value_info)
+    types = {value.name: value.type.tensor_type.elem_type for value in values}
+    ranks = {value.name: len(value.type.tensor_type.shape.dim) for value in values}
+    stored = {weight.name: weight for weight in graph.initializer}
+    stored |= {
+        node.output[0]: attribute.t
+        for node in graph.node
+        for attribute in node.attribute
+        if node.op_type == "Constant" and attribute.name == "value"
+    }
+    types |= {name: weight.data_type for name, weight in stored.items()}
+    ranks |= {name: len(weight.dims) for name, weight in stored.items()}
+    found += [
+        f"tensor {name!r} is {_word(kind)}" for name, kind in types.items() if kind not in TYPES
+    ]
+    for values, wanted in ((graph.input, INPUTS), (graph.output, OUTPUTS)):
+        found += [
+            f"{value.name!r} goes in or out as {_word(types[value.name])}"
+            for value in values
+            if types[value.name] not in wanted
+        ]
     for node in graph.node:
-        faults = _node_problems(node, types, constants, tensors)
-        found += [f"{node.op_type} {node.name!r}: {fault}" for fault in faults]
+        found += [
+            f"{node.op_type} {node.name!r}: {fault}"
+            for fault in _node_problems(node, types, ranks, stored)
+        ]
     return found
 
 
 def refuse(proto: onnx.ModelProto) -> None:
-    """Raise ModelError for a graph that TensorRT would refuse, with what it would refuse."""
+    """Check a graph against the table, and with the parser of TensorRT-RTX if it is installed.
+
+    Raises
+    ------
+    ModelError
+        With what TensorRT would refuse, or would read as another graph.
+    """
     found = problems(proto)
     if found:
         raise ModelError(
             f"TensorRT takes no such graph ({len(found)} faults): {'; '.join(found[:5])}; change "
             "the model, or the table in infoatlas_export/limits.py if it is wrong"
         )
+    parser_check.check(proto)
 
 
 def _node_problems(
     node: onnx.NodeProto,
     types: Mapping[str, int],
-    constants: Mapping[str, TensorProto],
-    tensors: Mapping[str, onnx.TypeProto.Tensor],
+    ranks: Mapping[str, int],
+    stored: Mapping[str, TensorProto],
 ) -> list[str]:
     """Faults of one node."""
-    found = []
-    accepted = TYPES[node.op_type]
-    for i, name in enumerate(node.input):
-        kind = types.get(name, 0)
-        if name and LETTERS.get(kind, "?") not in accepted[min(i, len(accepted) - 1)]:
-            found.append(f"input {i} is {_word(kind)}")
-    for i in CONSTANTS.get(node.op_type, ()):
-        if i < len(node.input) and node.input[i] and node.input[i] not in constants:
-            found.append(f"input {i} has to be a constant")
-    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
-    for name, value in attributes.items():
-        allowed = ATTRIBUTES.get((node.op_type, name))
-        if allowed is not None and value not in allowed:
-            found.append(f"{name} is {value!r}")
-    special = SPECIAL.get(node.op_type)
-    return found + (special(node, attributes, constants, tensors) if special else [])
-
-
-def _one_output(node: onnx.NodeProto, *_: object) -> list[str]:
-    return ["outputs after the first"] if any(node.output[1:]) else []
-
-
-def _small_k(
-    node: onnx.NodeProto,
-    attributes: Mapping[str, object],
-    constants: Mapping[str, TensorProto],
-    tensors: Mapping[str, onnx.TypeProto.Tensor],
-) -> list[str]:
-    k = constants.get(node.input[1])
-    if k is not None and int(onnx.numpy_helper.to_array(k).max()) > LARGEST_K:
-        return [f"K is above {LARGEST_K}"]
-    return []
-
-
-def _plain_equation(
-    node: onnx.NodeProto, attributes: Mapping[str, object], *_: object
-) -> list[str]:
-    equation = attributes["equation"]
-    assert isinstance(equation, bytes)
-    terms = re.split(r",|->", equation.decode().replace(" ", ""))
-    if "..." in equation.decode() or any(len(set(term)) < len(term) for term in terms):
-        return [f"equation {equation.decode()!r} has an ellipsis or a diagonal"]
-    return []
-
-
-def _static_input(
-    node: onnx.NodeProto,
-    attributes: Mapping[str, object],
-    constants: Mapping[str, TensorProto],
-    tensors: Mapping[str, onnx.TypeProto.Tensor],
-) -> list[str]:
-    name = node.input[0]
-    if name in constants:
-        return []
-    dims = tensors[name].shape.dim if name in tensors else ()
-    known = bool(dims) and all(dim.HasField("dim_value") for dim in dims)
-    return [] if known else ["the input has to have static dimensions"]
-
-
-def _one_way_to_split(
-    node: onnx.NodeProto, attributes: Mapping[str, object], *_: object
-) -> list[str]:
-    both = len(node.input) > 1 and node.input[1] and "num_outputs" in attributes
-    return ["sizes and num_outputs are both given"] if both else []
-
-
-SPECIAL: dict[str, Callable[..., list[str]]] = {
-    "Einsum": _plain_equation,
-    "EyeLike": _static_input,
-    "LayerNormalization": _one_output,
-    "Split": _one_way_to_split,
-    "TopK": _small_k,
-}
+    operator, inputs = node.op_type, list(node.input)
+    found = [
+        f"input {i} is {_word(types[name])}"
+        for i, name in enumerate(inputs)
+        if (operator, i) in NARROWER and types[name] not in NARROWER[operator, i]
+    ]
+    if any(name not in stored for name in inputs[STORED.get(operator, len(inputs)) :][:1] if name):
+        found.append(f"input {STORED[operator]} has to be a constant")
+    elif (
+        operator == "TopK"
+        and inputs[1:]
+        and onnx.numpy_helper.to_array(stored[inputs[1]]).max() > LARGEST_K
+    ):
+        found.append(f"K is above {LARGEST_K}")
+    if operator == "MatMul" and ranks[inputs[0]] == 1 and ranks[inputs[1]] > 2:
+        found.append("a vector times matrices: write it as a matrix of one row")
+    if operator == "Einsum":
+        equation = node.attribute[0].s.decode()
+        if any(len(set(term)) < len(term) for term in re.findall(r"\w+", equation)):
+            found.append(f"equation {equation!r} has a diagonal")
+    return found
 
 
 def largest_tensor(model: bytes, slices: int, samples: int, shifts: int) -> tuple[int, str]:

@@ -24,6 +24,7 @@ from typing import Any
 
 from infoatlas_export import engine_layers
 from infoatlas_export.build_progress import monitor
+from infoatlas_export.parser_check import parse
 from infoatlas_export.targets import (
     choose_capabilities,
     file_precision,
@@ -212,16 +213,8 @@ def _compile(
             "libraries"
         ) from error
     network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
-    parser = trt.OnnxParser(network, reported.logger)
-    if not parser.parse(graph):
-        faults = [parser.get_error(i) for i in range(parser.num_errors)]
-        shown = "; ".join(
-            f"{fault.node_operator()} {fault.node_name()!r}: {fault.desc()}" for fault in faults[:3]
-        )
-        raise ModelError(
-            f"{name} cannot read {source.path}: {shown or reported.take()}; export the checkpoint "
-            "again, and please report"
-        )
+    # The parser owns the network's weights, and lives as long as the build does.
+    _parser = parse(library, trt, network, graph, str(source.path))
     config = builder.create_builder_config()
     if wanted["workspace"] is not None:
         config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, wanted["workspace"])

@@ -18,11 +18,14 @@ import pytest
 
 import tensorrt_bindings as bindings
 from fake_gpu import World, make_driver, make_pycuda, make_tensorrt
-from infoatlas_export import tensorrt as builder
+from infoatlas_export import parser_check, tensorrt as builder
 from infoatlas_rt.backends import cuda_device, tensorrt, tensorrt_libraries
 
 RECORD = json.loads(bindings.RECORD.read_text())
-MODULES = [Path(module.__file__) for module in (builder, tensorrt, cuda_device, tensorrt_libraries)]
+MODULES = [
+    Path(module.__file__)
+    for module in (builder, tensorrt, cuda_device, tensorrt_libraries, parser_check)
+]
 
 # What the variables and attributes of these modules hold.
 CLASS_OF = {
@@ -81,7 +84,7 @@ def test_names_that_the_code_uses_exist(names, version):
         ("add_optimization_profile(", "add_optimisation_profile("),
         ("BuilderFlag.TF32", "BuilderFlag.TF23"),
         ("BuilderFlag.TF32", "BuilderFlag.FP16"),  # removed in 11
-        ("trt.OnnxParser", "trt.ONNXParser"),
+        ("trt.Builder(", "trt.EngineBuilder("),
     ],
 )
 def test_a_name_that_does_not_exist_is_found(right, wrong):
