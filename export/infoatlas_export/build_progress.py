@@ -13,6 +13,7 @@ def monitor(trt: Any, progress: Callable[[float], None]) -> Any:
         def __init__(self) -> None:
             trt.IProgressMonitor.__init__(self)
             self.phases: dict[str, list[int]] = {}  # name -> [steps done, steps], outermost first
+            self.share = 0.0  # the largest so far: phases that end together would take it back
             self.stopped = False
 
         def phase_start(self, phase_name: str, parent_phase: str | None, num_steps: int) -> None:
@@ -34,7 +35,8 @@ def monitor(trt: Any, progress: Callable[[float], None]) -> Any:
                 for done, steps in self.phases.values():
                     share += unit * min(done, steps) / steps
                     unit /= steps
-                progress(min(share, 1.0))
+                self.share = min(max(self.share, share), 1.0)
+                progress(self.share)
             except KeyboardInterrupt:  # TensorRT would print and drop it
                 self.stopped = True
 
