@@ -126,7 +126,11 @@ def build(
         raise InputError(
             f"{kind.title} times no kernels when it builds: leave out the timing cache"
         )
-    trt = load(kind)
+    try:
+        trt = load(kind)
+    except ProviderError as error:
+        other = "" if kind.anywhere else "; for a GeForce or RTX board, pass --backend rtx"
+        raise ProviderError(f"{error}{other}") from error
     refuse_large(source, [profile for profile in chosen if profile.name not in NAMED])
     own = file_precision(source.bytes)
     if (precision, own) == ("fp32", "fp16"):
