@@ -274,7 +274,7 @@ build/bmi/ready: benchmarks/tasks/bmi_samples.py
 # The export of FP16 graphs brings the CPU's ONNX Runtime, which shares the import name of the GPU's.
 .venv-gpu/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-gpu
-	$(GPU)/pip install --quiet --disable-pip-version-check --no-compile -e '.[export,gpu,tensorrt,dev]'
+	$(GPU)/pip install --quiet --disable-pip-version-check --no-compile -e '.[export,gpu,tensorrt,dev]' 'onnxruntime-ep-nv-tensorrt-rtx-cu12; platform_machine == "x86_64"'
 	$(GPU)/pip uninstall --quiet --yes onnxruntime
 	$(GPU)/pip install --quiet --disable-pip-version-check --no-compile --no-deps --force-reinstall onnxruntime-gpu
 	touch $@

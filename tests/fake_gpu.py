@@ -1,4 +1,4 @@
-"""A GPU that is none: models of TensorRT, pycuda and cuda-python with the rules that theirs have.
+"""A GPU that is none: models of TensorRT, TensorRT-RTX, pycuda and cuda-python with their rules.
 
 TensorRT's libraries cannot be installed without a GPU's driver, so builder and backend are driven
 against these. They are strict where the real ones are silent: device memory is looked up by address
@@ -11,14 +11,17 @@ the recorded bindings (test_tensorrt_names.py compares).
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import sys
 import types
+import weakref
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,14 +36,17 @@ class World:
     """The machine: what it is, what fails, and what was called."""
 
     version: str = "10.3.0"
+    rtx: str = "1.7.1.116"  # version of TensorRT-RTX
     gpu: str = "Orin"
     capability: tuple[int, int] = (8, 7)
     gpus: int = 1
     memory: int = 2**34  # bytes
     parse_errors: list[str] = field(default_factory=list)
     build_error: str = ""
-    inspector: str = "Half"  # word for FP16 in the inspector's answer; "" for none
+    inspector: str = "Half"  # word for FP16 in the inspector's answer; "": it shows FP32
     capturable: bool = True
+    captures: int = 10**9  # samples up to which TensorRT-RTX allocates nothing within a call
+    lost: dict[str, tuple[int, ...]] = field(default_factory=dict)  # shapes that became numbers
     calls: list[str] = field(default_factory=list)
     counts: Counter = field(default_factory=Counter)
     settings: dict[str, Any] = field(default_factory=dict)  # of the last build
@@ -66,13 +72,27 @@ def session(model: bytes) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
 
 
+@dataclass(frozen=True)
+class Node:
+    """A node of a graph, and the types of its inputs and outputs."""
+
+    name: str
+    operator: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
 @functools.cache
-def tensor_types(model: bytes) -> list[list[int]]:
-    """Types of the outputs of each node."""
+def nodes(model: bytes) -> list[Node]:
     graph = onnx.shape_inference.infer_shapes(onnx.load_from_string(model)).graph
-    values = (*graph.value_info, *graph.output)
+    values = (*graph.value_info, *graph.input, *graph.output)
     known = {value.name: value.type.tensor_type.elem_type for value in values}
-    return [[known[name] for name in node.output if name in known] for node in graph.node]
+    known |= {weight.name: weight.data_type for weight in graph.initializer}
+
+    def types(names: Any) -> tuple[str, ...]:
+        return tuple(DTYPES[known[name]] for name in names if name in known)
+
+    return [Node(n.name, n.op_type, types(n.input), types(n.output)) for n in graph.node]
 
 
 def working_memory(shapes: dict[str, list[list[int]]]) -> int:
@@ -82,19 +102,33 @@ def working_memory(shapes: dict[str, list[list[int]]]) -> int:
 
 
 def install(monkeypatch: Any, **settings: Any) -> World:
-    """Make `import tensorrt`, `pycuda.driver` and `cuda.bindings.driver` import the models."""
+    """Make `import tensorrt`, `tensorrt_rtx`, `pycuda.driver` and `cuda.bindings.driver` do so."""
     world = World(**settings)
     pycuda, cuda, bindings = (types.ModuleType(n) for n in ("pycuda", "cuda", "cuda.bindings"))
     pycuda.driver, driver = make_pycuda(world), make_driver(world)
     cuda.bindings, bindings.driver = bindings, driver
     modules = {
-        "tensorrt": make_tensorrt(world), "pycuda": pycuda, "pycuda.driver": pycuda.driver,
+        "tensorrt": make_tensorrt(world), "tensorrt_rtx": make_tensorrt(world, world.rtx),
+        "pycuda": pycuda, "pycuda.driver": pycuda.driver,
         "cuda": cuda, "cuda.bindings": bindings, "cuda.bindings.driver": driver,
     }  # fmt: skip
     for name, module in modules.items():
         module.__spec__ = ModuleSpec(name, None)  # torch looks for it
         monkeypatch.setitem(sys.modules, name, module)
     return world
+
+
+def as_rtx(path: Path, version: str = "1.7.1.116") -> Path:
+    """Make an engine of TensorRT, as the models build it, one of TensorRT-RTX."""
+    header, _, model = path.read_bytes().removeprefix(MAGIC).partition(b"\n")
+    content = json.dumps({**json.loads(header), "version": version}).encode()
+    path.write_bytes(MAGIC + content + b"\n" + model)
+    file = path.with_name(path.name + ".json")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    values = json.loads(file.read_text())
+    values |= {"library": "tensorrt-rtx", "version": version, "gpu": "", "engine_sha256": digest}
+    file.write_text(json.dumps(values))
+    return path
 
 
 # ---------------------------------------------------------------------------------- pycuda.driver
@@ -313,15 +347,20 @@ def make_driver(world: World) -> types.ModuleType:
 DTYPES = {1: "FLOAT", 10: "HALF", 16: "BF16", 6: "INT32", 7: "INT64", 9: "BOOL"}
 
 
-def make_tensorrt(world: World) -> types.ModuleType:
-    """tensorrt of one version: enumerations as recorded, classes with the real ones' rules."""
+def make_tensorrt(world: World, version: str | None = None) -> types.ModuleType:
+    """tensorrt of one version: enumerations as recorded, classes with the real ones' rules.
+
+    Versions before 10 are those of TensorRT-RTX.
+    """
     from tensorrt_bindings import RECORD
 
     record = json.loads(RECORD.read_text())
     versions = {key.split(".")[0]: value for key, value in record.items()}
-    api = versions[world.version.split(".")[0]]
-    module = types.ModuleType("tensorrt")
-    module.__version__ = world.version
+    version = version or world.version
+    api = versions[version.split(".")[0]]
+    rtx = int(version.split(".")[0]) < 10
+    module = types.ModuleType("tensorrt_rtx" if rtx else "tensorrt")
+    module.__version__ = version
     for name, members in api["enums"].items():
         setattr(module, name, IntEnum(name, {member: i for i, member in enumerate(members)}))
     trt: Any = module
@@ -357,12 +396,16 @@ def make_tensorrt(world: World) -> types.ModuleType:
             return "TopK"
 
     class ILayer:
-        def __init__(self, types: list[int]) -> None:
-            self.types = types
-            self.num_outputs = len(types)
+        def __init__(self, node: Node) -> None:
+            self.node, self.name = node, node.name
+            self.metadata = f"[ONNX Layer: {node.name}]"
+            self.num_inputs, self.num_outputs = len(node.inputs), len(node.outputs)
 
-        def get_output_type(self, index: int) -> Any:
-            return trt.DataType[DTYPES[self.types[index]]]
+        def get_input(self, index: int) -> Any:
+            return types.SimpleNamespace(dtype=trt.DataType[self.node.inputs[index]])
+
+        def get_output(self, index: int) -> Any:
+            return types.SimpleNamespace(dtype=trt.DataType[self.node.outputs[index]])
 
     class INetworkDefinition:
         def __init__(self, flags: int) -> None:
@@ -372,7 +415,7 @@ def make_tensorrt(world: World) -> types.ModuleType:
 
         def load(self, content: bytes) -> None:
             self.model = content
-            self.layers = [ILayer(types) for types in tensor_types(content)]
+            self.layers = [ILayer(node) for node in nodes(content)]
             self.num_layers = len(self.layers)
 
         def get_layer(self, index: int) -> ILayer:
@@ -445,9 +488,18 @@ def make_tensorrt(world: World) -> types.ModuleType:
             assert self.cache is not None
             return self.cache
 
+        if rtx:
+            num_compute_capabilities = 0
+
+            def set_compute_capability(self, compute_capability: Any, index: int) -> bool:
+                assert index < self.num_compute_capabilities
+                return bool(compute_capability in trt.ComputeCapability)
+
     class Builder:
         def __init__(self, logger: ILogger) -> None:
-            assert logger.ready and world.stack, "the builder would take a context of its own"
+            assert logger.ready and (rtx or world.stack), (
+                "the builder would take a context of its own"
+            )
             self.logger = logger
 
         def create_network(self, flags: int = 0) -> INetworkDefinition:
@@ -475,27 +527,32 @@ def make_tensorrt(world: World) -> types.ModuleType:
             if world.build_error:
                 self.logger.log(ILogger.ERROR, world.build_error)
                 return None
-            for i, shapes in enumerate(config.profiles):
-                self.logger.log(ILogger.VERBOSE, f"Max Scratch Memory: {working_memory(shapes)} "
-                                f"bytes for profile {i}")  # fmt: skip
             world.settings = {
                 "profiles": config.profiles, "cleared": config.flags_cleared, "pools": config.pools,
                 "verbosity": config.profiling_verbosity,
                 "cache": None if config.cache is None else config.cache.content,
             }  # fmt: skip
-            header = {"version": world.version, "gpu": world.gpu, "profiles": config.profiles}
-            if "HALF" in {DTYPES[t] for layer in network.layers for t in layer.types}:
-                header["half"] = True
+            header = {"version": version, "gpu": world.gpu, "profiles": config.profiles}
             return host_memory(MAGIC + json.dumps(header).encode() + b"\n" + network.model)
 
     class EngineInspector:
-        def __init__(self, header: dict) -> None:
-            self.header = header
+        def __init__(self, model: bytes) -> None:
+            self.model = model
 
         def get_engine_information(self, format: Any) -> str:
-            words = ["Float", "Int64"] + [world.inspector] * bool(self.header.get("half"))
-            layers = [{"Name": f"layer {i}", "Outputs": [{"Name": "t", "Format/Datatype": word}]}
-                      for i, word in enumerate(words)]  # fmt: skip
+            words = {"FLOAT": "Float", "HALF": world.inspector or "Float", "INT64": "Int64"}
+
+            def tensors(types: tuple[str, ...]) -> list[dict]:
+                return [{"Name": "t", "Format/Datatype": words.get(t, t)} for t in types]
+
+            layers = [
+                {
+                    "Name": node.operator, "LayerType": "kernel",
+                    "Inputs": tensors(node.inputs), "Outputs": tensors(node.outputs),
+                    "Metadata": f"[ONNX Layer: {node.name}]",
+                }
+                for node in nodes(self.model)
+            ]  # fmt: skip
             return json.dumps({"Layers": layers, "Bindings": []})
 
     class IExecutionContext:
@@ -551,11 +608,21 @@ def make_tensorrt(world: World) -> types.ModuleType:
             if self.scratch[1] < self.update_device_memory_size_for_shapes():
                 self.engine.logger.log(ILogger.ERROR, "too little device memory")
                 return False
-            if stream.capturing is not None and (not world.capturable or self.warm != self.state):
+            captured = stream.capturing is not None
+            if captured and (self.warm != self.state or not self._capturable()):
                 self.engine.logger.log(ILogger.ERROR, "operation not permitted in a capture")
                 return False
-            stream.put(self._work(stream.capturing is not None))
+            stream.put(self._work(captured))
             return True
+
+        def _capturable(self) -> bool:
+            return world.capturable and (not rtx or self.shapes["x"][1] <= world.captures)
+
+        if rtx:
+
+            def is_stream_capturable(self, stream: int) -> bool:
+                assert stream in world.streams and self.warm == self.state, "not run yet"
+                return self._capturable()
 
         def _work(self, captured: bool) -> Callable[[], None]:
             state, shapes, addresses = self.state, dict(self.shapes), dict(self.addresses)
@@ -579,12 +646,15 @@ def make_tensorrt(world: World) -> types.ModuleType:
 
     class ICudaEngine:
         def __init__(self, header: dict, model: bytes, logger: ILogger) -> None:
-            self.header, self.logger = header, logger
+            self.header, self.model, self.logger = header, model, logger
             self.session = session(model)
             self.inputs = [v.name for v in self.session.get_inputs()]
             self.names = self.inputs + [v.name for v in self.session.get_outputs()]
             self.num_io_tensors = len(self.names)
             self.num_optimization_profiles = len(header["profiles"])
+
+        def get_device_memory_size_for_profile_v2(self, profile_index: int) -> int:
+            return working_memory(self.header["profiles"][profile_index])
 
         def get_tensor_name(self, index: int) -> str:
             return self.names[index]
@@ -595,6 +665,18 @@ def make_tensorrt(world: World) -> types.ModuleType:
         def get_tensor_location(self, name: str) -> Any:
             return trt.TensorLocation.DEVICE
 
+        def get_tensor_shape(self, name: str) -> tuple[int, ...]:
+            """-1 for what is open: neither a number in the graph, nor fixed by all profiles."""
+            profiles = self.header["profiles"]
+            sizes = [[size for p in profiles for size in (shape[i] for shape in p["x"])]
+                     for i in range(2)]  # fmt: skip
+            sizes.append([shape[0] for p in profiles for shape in p["shifts"]])
+            s, n, m = (found[0] if len(set(found)) == 1 else -1 for found in sizes)
+            shapes = {"shifts": (m,), "sequence": (n,), "mi": (s,), "spread": (s,)}
+            dim = profiles[0]["x"][0][2]
+            shape = (s, n, dim) if name in ("x", "y") else shapes.get(name, (s, n))
+            return world.lost.get(name, shape)
+
         def get_tensor_dtype(self, name: str) -> Any:
             kinds = {v.name: v.type for v in
                      (*self.session.get_inputs(), *self.session.get_outputs())}  # fmt: skip
@@ -602,12 +684,44 @@ def make_tensorrt(world: World) -> types.ModuleType:
             return trt.DataType[words[kinds[name]]]
 
         def create_engine_inspector(self) -> EngineInspector:
-            return EngineInspector(self.header)
+            return EngineInspector(self.model)
 
         def create_execution_context(self, strategy: Any = None) -> IExecutionContext:
+            if rtx:
+                assert isinstance(strategy, IRuntimeConfig)
+                assert strategy.cache() is not None, "the cache is gone"
+                kernels = strategy.dynamic_shapes_kernel_specialization_strategy
+                assert kernels == trt.DynamicShapesKernelSpecializationStrategy.EAGER
+                assert strategy.cuda_graph_strategy == trt.CudaGraphStrategy.DISABLED
+                strategy = strategy.allocation
             assert strategy == trt.ExecutionContextAllocationStrategy.USER_MANAGED
             world.note("context")
             return IExecutionContext(self)
+
+        if rtx:
+
+            def create_runtime_config(self) -> IRuntimeConfig:
+                return IRuntimeConfig()
+
+    class IRuntimeCache:
+        pass
+
+    class IRuntimeConfig:
+        def __init__(self) -> None:
+            self.allocation: Any = None
+            self.cache: Callable[[], IRuntimeCache | None] = lambda: None
+            self.dynamic_shapes_kernel_specialization_strategy: Any = None
+            self.cuda_graph_strategy: Any = None
+
+        def set_execution_context_allocation_strategy(self, strategy: Any) -> None:
+            self.allocation = strategy
+
+        def create_runtime_cache(self) -> IRuntimeCache:
+            return IRuntimeCache()
+
+        def set_runtime_cache(self, cache: IRuntimeCache) -> bool:
+            self.cache = weakref.ref(cache)
+            return True
 
     class Runtime:
         def __init__(self, logger: ILogger) -> None:
@@ -617,13 +731,14 @@ def make_tensorrt(world: World) -> types.ModuleType:
         def deserialize_cuda_engine(self, serialized_engine: bytes) -> ICudaEngine | None:
             content = bytes(serialized_engine)
             header, _, model = content.removeprefix(MAGIC).partition(b"\n")
-            if not content.startswith(MAGIC) or json.loads(header)["version"] != world.version:
+            if not content.startswith(MAGIC) or json.loads(header)["version"] != version:
                 self.logger.log(ILogger.ERROR, "the engine plan file is not compatible")
                 return None
             return ICudaEngine(json.loads(header), model, self.logger)
 
     for value in (ILogger, IProgressMonitor, ParserError, ILayer, INetworkDefinition,
                   OnnxParser, IOptimizationProfile, ITimingCache, IBuilderConfig, Builder,
-                  EngineInspector, IExecutionContext, ICudaEngine, Runtime):  # fmt: skip
+                  EngineInspector, IExecutionContext, ICudaEngine, Runtime,
+                  *((IRuntimeCache, IRuntimeConfig) if rtx else ())):  # fmt: skip
         setattr(module, value.__name__, value)
     return module

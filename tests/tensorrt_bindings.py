@@ -1,16 +1,17 @@
-"""The real Python bindings of TensorRT, pycuda and cuda-python, described without a GPU.
+"""The real Python bindings of TensorRT, TensorRT-RTX, pycuda and cuda-python, without a GPU.
 
     python tests/tensorrt_bindings.py      writes tests/tensorrt_api.json again
 
-TensorRT's bindings are wheels on PyPI, and its libraries are not. The bindings import where
-libraries of those names define the functions that they link to; these do nothing else. Everything
-lies in build/bindings, outside of any environment, so that `import tensorrt` goes on failing where
-there is no TensorRT.
+TensorRT-RTX comes with the extra `dev`, and has its libraries. TensorRT's bindings are wheels on
+PyPI, and its libraries are not: the bindings import where libraries of those names define the
+functions that they link to, which do nothing else. Everything lies in build/bindings, outside of
+any environment, so that `import tensorrt` goes on failing where there is no TensorRT.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib.metadata
 import json
 import os
 import re
@@ -26,6 +27,7 @@ FOLDER = ROOT / "build" / "bindings"
 RECORD = Path(__file__).with_name("tensorrt_api.json")
 
 TENSORRT = {"10.3.0": "tensorrt_cu12_bindings", "11.4.0.106": "tensorrt_cu13_bindings"}
+RTX = "1.7.1.116"  # of tensorrt-rtx-cu12-bindings
 CUDA_BINDINGS = ("12.9.5", "13.0.3")
 PYCUDA = ("2024.1", "2026.1")
 
@@ -33,10 +35,13 @@ PYCUDA = ("2024.1", "2026.1")
 CLASSES = (
     "Builder", "EngineInspector", "IBuilderConfig", "ICudaEngine", "IExecutionContext",
     "IHostMemory", "ILayer", "ILogger", "INetworkDefinition", "IOptimizationProfile",
-    "IProgressMonitor", "ITimingCache", "OnnxParser", "ParserError", "Runtime",
+    "IProgressMonitor", "IRuntimeCache", "IRuntimeConfig", "ITimingCache", "OnnxParser",
+    "ParserError", "Runtime",
 )  # fmt: skip
 ENUMS = (
-    "BuilderFlag", "DataType", "ExecutionContextAllocationStrategy", "LayerInformationFormat",
+    "BuilderFlag", "ComputeCapability", "CudaGraphStrategy", "DataType",
+    "DynamicShapesKernelSpecializationStrategy", "ExecutionContextAllocationStrategy",
+    "LayerInformationFormat",
     "MemoryPoolType", "NetworkDefinitionCreationFlag", "ProfilingVerbosity", "TensorIOMode",
     "TensorLocation",
 )  # fmt: skip
@@ -52,18 +57,21 @@ STUB = "".join(
 )  # fmt: skip
 
 DESCRIBE = """
-import json, sys
-import tensorrt_bindings as trt
-classes, enums = json.load(sys.stdin)
+import importlib, json, sys
+module, classes, enums = json.load(sys.stdin)
+trt = importlib.import_module(module)
 found = {"version": trt.__version__, "classes": {}, "enums": {}}
 for name in classes:
-    kind = getattr(trt, name)
+    kind = getattr(trt, name, None)
+    if kind is None:
+        continue
     found["classes"][name] = {
         member: (getattr(kind, member).__doc__ or "").strip().split("\\n")[0]
         for member in sorted(dir(kind)) if not member.startswith("_")
     }
 for name in enums:
-    found["enums"][name] = sorted(getattr(trt, name).__members__)
+    if hasattr(trt, name):
+        found["enums"][name] = sorted(getattr(trt, name).__members__)
 print(json.dumps(found))
 """
 
@@ -127,9 +135,19 @@ def tensorrt_folders(version: str) -> tuple[Path, Path]:
 
 @functools.cache
 def tensorrt_api(version: str) -> dict:
-    """Names in the bindings of a version of TensorRT, as in `RECORD`."""
-    answer = python(DESCRIBE, *tensorrt_folders(version), json.dumps([CLASSES, ENUMS]))
-    return json.loads(answer.replace("tensorrt_bindings.tensorrt.", ""))
+    """Names in the bindings of a version of TensorRT or TensorRT-RTX, as in `RECORD`."""
+    if version == RTX:
+        try:
+            there = importlib.metadata.version("tensorrt-rtx-cu12-bindings")
+        except importlib.metadata.PackageNotFoundError as error:
+            raise Unavailable("TensorRT-RTX is not installed") from error
+        if there != RTX:
+            raise Unavailable(f"TensorRT-RTX {there} is installed")
+        module, folders = "tensorrt_rtx_bindings", (ROOT,)
+    else:
+        module, folders = "tensorrt_bindings", tensorrt_folders(version)
+    answer = python(DESCRIBE, *folders, text=json.dumps([module, CLASSES, ENUMS]))
+    return json.loads(answer.replace(f"{module}.{module.removesuffix('_bindings')}.", ""))
 
 
 def python(
@@ -162,5 +180,5 @@ def _pip(command: str, *arguments: str) -> None:
 
 
 if __name__ == "__main__":
-    record = {version: tensorrt_api(version) for version in TENSORRT}
+    record = {version: tensorrt_api(version) for version in (*TENSORRT, RTX)}
     RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

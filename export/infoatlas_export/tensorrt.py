@@ -33,7 +33,7 @@ from infoatlas_export.targets import (
     refuse_large,
 )
 from infoatlas_rt.backends.cuda_device import Device
-from infoatlas_rt.backends.tensorrt import check_tensors
+from infoatlas_rt.backends.tensorrt_checks import check_tensors
 from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, Library, load, messages
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
 from infoatlas_rt.models import engine_file, model_file
@@ -225,6 +225,8 @@ def _compile(
     config.clear_flag(trt.BuilderFlag.TF32)  # costs accuracy in covariances and the solve
     config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED  # types, for `_inspect`
     if library.anywhere:
+        # Nothing is allocated within a call, which a CUDA graph could not do.
+        config.set_flag(trt.BuilderFlag.REQUIRE_USER_ALLOCATION)
         capabilities = wanted["compute_capabilities"]
         config.num_compute_capabilities = len(capabilities)
         for i, capability in enumerate(capabilities):
@@ -308,7 +310,7 @@ def _inspect(
             raise ModelError(
                 f"{library.title} cannot load what it built: {reported.take()}; please report"
             )
-        check_tensors(trt, engine, path)
+        check_tensors(trt, engine, path, profiles)
         inspector = engine.create_engine_inspector()
         text = inspector.get_engine_information(trt.LayerInformationFormat.JSON)
         memory = tuple(

@@ -123,6 +123,13 @@ def test_a_graph_that_the_parser_refuses(tmp_path, change, message):
     assert not list(tmp_path.glob("a.engine*"))
 
 
+def test_an_engine_allocates_nothing_while_it_runs(tmp_path):
+    """Else the largest tensors of this range would not count: 7.4 GB."""
+    wide = "slices=1:40:64,samples=32:100:512"
+    built = build("edge", tmp_path / "a.engine", profiles=[wide], **RTX)
+    assert max(read(built.path).memory) > 2e10
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -1,5 +1,7 @@
 """Every name of TensorRT, pycuda and cuda-python that the code uses exists, in all versions.
 
+TensorRT-RTX is one of them: its names are nearly the same, and those that it has alone are listed.
+
 The code's names are read from its syntax, so that those of rare paths count too; the libraries'
 names come from the recorded bindings (tests/tensorrt_api.json), and the record is compared with the
 real bindings where they can be downloaded.
@@ -18,20 +20,53 @@ import pytest
 
 import tensorrt_bindings as bindings
 from fake_gpu import World, make_driver, make_pycuda, make_tensorrt
-from infoatlas_export import parser_check, tensorrt as builder
-from infoatlas_rt.backends import cuda_device, tensorrt, tensorrt_libraries
+from infoatlas_export import build_progress, engine_layers, parser_check, tensorrt as builder
+from infoatlas_rt.backends import (
+    cuda_device,
+    tensorrt,
+    tensorrt_checks,
+    tensorrt_contexts,
+    tensorrt_libraries,
+)
 
 RECORD = json.loads(bindings.RECORD.read_text())
 MODULES = [
     Path(module.__file__)
-    for module in (builder, tensorrt, cuda_device, tensorrt_libraries, parser_check)
+    for module in (
+        builder,
+        tensorrt,
+        cuda_device,
+        tensorrt_libraries,
+        tensorrt_checks,
+        tensorrt_contexts,
+        build_progress,
+        parser_check,
+    )
 ]
+# What TensorRT-RTX has alone; the code asks `Library.compiles` or `anywhere` first.
+RTX_ALONE = {
+    "BuilderFlag": {"REQUIRE_USER_ALLOCATION"},
+    "ComputeCapability": set(),  # its members are looked up by their names
+    "CudaGraphStrategy": {"DISABLED"},
+    "DynamicShapesKernelSpecializationStrategy": {"EAGER"},
+    "IBuilderConfig": {"num_compute_capabilities", "set_compute_capability"},
+    "ICudaEngine": {"create_runtime_config"},  # of 11 too
+    "IExecutionContext": {"is_stream_capturable"},
+    "IRuntimeConfig": {
+        "create_runtime_cache",
+        "cuda_graph_strategy",
+        "dynamic_shapes_kernel_specialization_strategy",
+        "set_execution_context_allocation_strategy",
+        "set_runtime_cache",
+    },
+}
 
 # What the variables and attributes of these modules hold.
 CLASS_OF = {
     "builder": "Builder", "cache": "ITimingCache", "config": "IBuilderConfig",
     "context": "IExecutionContext", "engine": "ICudaEngine", "_engine": "ICudaEngine",
     "fault": "ParserError", "inspector": "EngineInspector", "layer": "ILayer",
+    "settings": "IRuntimeConfig",
     "network": "INetworkDefinition", "optimization": "IOptimizationProfile",
     "parser": "OnnxParser", "_runtime": "Runtime",
 }  # fmt: skip
@@ -44,7 +79,7 @@ def used_names(source: str) -> set[tuple[str, str]]:
     """(class or enumeration, member) of TensorRT, and ("", name) of its module."""
     found = set()
     for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.Attribute) or node.attr == "__init__":
+        if not isinstance(node, ast.Attribute) or node.attr in ("__init__", "__members__"):
             continue
         owner = node.value
         name = getattr(owner, "id", getattr(owner, "attr", None))
@@ -57,8 +92,15 @@ def used_names(source: str) -> set[tuple[str, str]]:
     return found
 
 
-def missing(names: set[tuple[str, str]], api: dict) -> set[str]:
-    """Of these names, those that a version lacks."""
+def of_rtx_alone(kind: str, name: str) -> bool:
+    return name in RTX_ALONE.get(kind, ()) or (kind == "" and name in RTX_ALONE)
+
+
+def missing(names: set[tuple[str, str]], version: str) -> set[str]:
+    """Of these names, those that a version lacks; those of `RTX_ALONE` count for that alone."""
+    api = RECORD[version]
+    if version != bindings.RTX:
+        names = {name for name in names if not of_rtx_alone(*name)}
     known = {"__version__": (), **api["classes"], **api["enums"]}
     return {
         f"{kind}.{name}".removeprefix(".")
@@ -69,13 +111,23 @@ def missing(names: set[tuple[str, str]], api: dict) -> set[str]:
 
 @pytest.fixture(scope="module")
 def names():
-    return set().union(*(used_names(path.read_text()) for path in MODULES))
+    texts = [path.read_text() for path in MODULES]
+    texts.append(inspect.getsource(engine_layers.network_types))
+    return set().union(*map(used_names, texts))
 
 
 @pytest.mark.parametrize("version", RECORD)
 def test_names_that_the_code_uses_exist(names, version):
     assert len(names) > 60  # they are found at all
-    assert missing(names, RECORD[version]) == set()
+    assert missing(names, version) == set()
+
+
+def test_names_of_rtx_alone_are_those():
+    """They exist there, and do not in the oldest TensorRT."""
+    oldest, rtx = ({**RECORD[v]["classes"], **RECORD[v]["enums"]} for v in ("10.3.0", bindings.RTX))
+    for kind, members in RTX_ALONE.items():
+        assert members <= set(rtx[kind])
+        assert kind not in oldest or not members & set(oldest[kind])
 
 
 @pytest.mark.parametrize(
@@ -90,7 +142,7 @@ def test_names_that_the_code_uses_exist(names, version):
 def test_a_name_that_does_not_exist_is_found(right, wrong):
     source = MODULES[0].read_text()
     assert right in source
-    found = missing(used_names(source.replace(right, wrong)), RECORD["11.4.0.106"])
+    found = missing(used_names(source.replace(right, wrong)), "11.4.0.106")
     assert len(found) == 1 and wrong.strip("(").removeprefix("trt.") in found.pop()
 
 
@@ -139,8 +191,9 @@ DRIVE = """
 import logging, sys
 import tensorrt_bindings as trt
 sys.modules["tensorrt"] = trt
-from infoatlas_export.tensorrt import _compile, _monitor, make_profiles
-from infoatlas_rt.models import model_file
+from infoatlas_export.build_progress import monitor
+from contextlib import nullcontext
+from infoatlas_export import tensorrt as builder
 from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, Messages, load
 from infoatlas_rt.errors import ProviderError
 
@@ -152,21 +205,24 @@ messages.logger.log(trt.ILogger.INFO, "by the way")
 assert messages.take() == "too large; and broken"
 
 shares = []
-monitor = _monitor(trt, shares.append)
-assert isinstance(monitor, trt.IProgressMonitor)
-monitor.phase_start("build", None, 2)
-assert monitor.step_complete("build", 0) and shares == [0, 0.5]
+watch = monitor(trt, shares.append)
+assert isinstance(watch, trt.IProgressMonitor)
+watch.phase_start("build", None, 2)
+assert watch.step_complete("build", 0) and shares == [0, 0.5]
 
-source = model_file.load("edge")
+class Device:
+    name, compute_capability, current = "none", "8.7", nullcontext
+
+builder.Device = Device
 try:
-    _compile(trt, messages, source, make_profiles(["control"], source), 2**30, None, None)
+    builder.build("edge", "never.engine")
 except ProviderError as error:
     assert "does not start" in str(error) and "nullptr" in str(error), error
     print("driven")
 """
 
 
-@pytest.mark.parametrize("version", RECORD)
+@pytest.mark.parametrize("version", bindings.TENSORRT)
 def test_the_real_bindings_take_what_is_subclassed_and_their_refusal_is_reported(version):
     try:
         folder, libraries = bindings.tensorrt_folders(version)

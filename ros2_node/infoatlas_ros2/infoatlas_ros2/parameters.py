@@ -104,8 +104,8 @@ class Settings:
     model_file_path: str = setting("edge", "shipped model or .onnx file", live=False)
     provider: str = setting(
         "auto",
-        "cpu, native, cuda or tensorrt, never replaced silently; auto: the first of cuda, native "
-        "and cpu that starts",
+        "cpu, native, cuda, tensorrt or tensorrt-rtx, never replaced silently; auto: the first of "
+        "cuda, native and cpu that starts",
         live=False,
     )
     threads: int = setting(0, "CPU threads; chosen by the runtime if 0", 0, 1024, live=False)

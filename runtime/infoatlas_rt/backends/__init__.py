@@ -1,8 +1,8 @@
 """Engines that evaluate the graph, one module each, behind the protocol in `protocol.py`.
 
-`provider` says what computes: "cpu", "native", "cuda" or "tensorrt". The model's file says what
-drives it: an .onnx file goes to the C++ engine, or through ONNX Runtime and its provider of that
-name; a TensorRT .engine file goes to TensorRT directly.
+`provider` says what computes: "cpu", "native", "cuda", "tensorrt" or "tensorrt-rtx". The model's
+file says what drives it: an .onnx file goes to the C++ engine, or through ONNX Runtime and its
+provider of that name; an .engine file goes to the library that built it, TensorRT or TensorRT-RTX.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from ..errors import ProviderError
 from ..models.engine_file import CONTROL, Profile
 from ..models.model_file import ModelFile
 from .protocol import Backend
+from .tensorrt_libraries import LIBRARIES
 
 log = logging.getLogger(__name__)
 
-PROVIDERS = ("auto", "cpu", "native", "cuda", "tensorrt")
+PROVIDERS = ("auto", "cpu", "native", "cuda", "tensorrt", "tensorrt-rtx")
 
 
 def make_backend(model: ModelFile, provider: str = "cpu", threads: int | None = None) -> Backend:
@@ -25,9 +26,10 @@ def make_backend(model: ModelFile, provider: str = "cpu", threads: int | None = 
     Parameters
     ----------
     model : ModelFile
-    provider : {"cpu", "native", "cuda", "tensorrt", "auto"}
+    provider : {"cpu", "native", "cuda", "tensorrt", "tensorrt-rtx", "auto"}
         Used or refused, never replaced silently. "auto" takes the first of "cuda", "native" and
-        "cpu" that starts, and logs which and why. A TensorRT engine takes "tensorrt" or "auto".
+        "cpu" that starts, and logs which and why. An engine takes the library that built it, or
+        "auto".
     threads : int, optional
         On the CPU.
 
@@ -41,10 +43,12 @@ def make_backend(model: ModelFile, provider: str = "cpu", threads: int | None = 
     """
     # Imports are here and not at the top: an engine is imported where it is used.
     if model.engine is not None:
-        if provider not in ("tensorrt", "auto"):
+        library = model.engine.library
+        if provider not in (library, "auto"):
             raise ProviderError(
-                f"{model.path} is a TensorRT engine, and provider is {provider!r}: pass "
-                f"provider='tensorrt', or the model that it was built from ({model.engine.model})"
+                f"{model.path} is an engine of {LIBRARIES[library].title}, and provider is "
+                f"{provider!r}: pass provider={library!r}, or the model that it was built from "
+                f"({model.engine.model})"
             )
         from .tensorrt import TensorRTBackend
 
@@ -59,10 +63,8 @@ def make_backend(model: ModelFile, provider: str = "cpu", threads: int | None = 
         return NativeBackend(model, threads)
     from .onnxruntime import OnnxRuntimeBackend, profile_options
 
-    options = None
-    if provider == "tensorrt":
-        control = Profile("control", *CONTROL, model.shift_range(*CONTROL))
-        options = profile_options(control.shapes(model.dim))
+    control = Profile("control", *CONTROL, model.shift_range(*CONTROL))
+    options = profile_options(provider, control.shapes(model.dim))
     return OnnxRuntimeBackend(model.bytes, provider, threads, options)
 
 

@@ -20,7 +20,10 @@ from numpy.typing import NDArray
 
 from ..errors import ProviderError
 
-INSTALL = "pip install 'infoatlas-rt[tensorrt]' (pycuda is compiled: it needs the CUDA toolkit)"
+INSTALL = (
+    "pip install 'pycuda>=2024.1' 'cuda-bindings>=12.8' (pycuda is compiled: it needs the CUDA "
+    "toolkit)"
+)
 NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: torch's default stream does not wait for this one
 
 
@@ -68,7 +71,7 @@ class Device:
             import pycuda.driver as cuda
         except ImportError as error:
             raise ProviderError(
-                f"TensorRT needs pycuda, which cannot be imported ({error}): {INSTALL}"
+                f"an engine needs pycuda, which cannot be imported ({error}): {INSTALL}"
             ) from error
         try:
             cuda.init()
@@ -78,7 +81,7 @@ class Device:
             self._context = device.retain_primary_context()
         except cuda.Error as error:
             raise ProviderError(
-                f"TensorRT needs a GPU, and the driver reports: {error}; check nvidia-smi and "
+                f"an engine needs a GPU, and the driver reports: {error}; check nvidia-smi and "
                 "CUDA_VISIBLE_DEVICES, or use provider='cpu'"
             ) from error
         self.cuda = cuda
@@ -154,7 +157,7 @@ class Device:
         if not good:
             if error == driver.CUresult.CUDA_SUCCESS:
                 driver.cuGraphDestroy(recorded)
-            raise CaptureError("TensorRT refuses to enqueue within a capture")
+            raise CaptureError("the engine cannot be enqueued within a capture")
         _checked(driver, (error,))
         try:
             (handle,) = _checked(driver, driver.cuGraphInstantiate(recorded, 0))

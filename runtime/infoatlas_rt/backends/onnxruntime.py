@@ -1,4 +1,4 @@
-"""ONNX Runtime, on the CPU, CUDA or through its TensorRT provider."""
+"""ONNX Runtime, on the CPU, CUDA or through its providers of TensorRT and TensorRT-RTX."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import ModelError, ProviderError
 from ..inputs.gpu_arrays import device_pointer
 from ..models.model_file import OUTPUTS
+from .onnxruntime_rtx import EXECUTION as PLUGIN, add_plugin, is_installed
 from .protocol import Floats, Indices
 from .threads import cpu_threads
 
@@ -23,7 +24,10 @@ EXECUTION = {
     "cpu": "CPUExecutionProvider",
     "cuda": "CUDAExecutionProvider",
     "tensorrt": "TensorrtExecutionProvider",
+    "tensorrt-rtx": PLUGIN,
 }
+# Shapes that the providers build for: names of the options.
+PROFILE = {"tensorrt": "trt_profile", "tensorrt-rtx": "nv_profile"}
 
 # Pairs of samples in one call on the CPU: their tensors stay in the cache, and the rest of the
 # slices go to the other threads. Twice as fast as one call for all slices on two cores.
@@ -31,12 +35,16 @@ CALL_PAIRS = 16_000
 
 
 def offered() -> list[str]:
-    """Execution providers of the ONNX Runtime that is installed; empty if none is."""
+    """Execution providers of the ONNX Runtime that is installed; empty if none is.
+
+    A plugin counts if it is installed. Nothing is loaded.
+    """
     try:
         import onnxruntime
     except ImportError:
         return []
-    return list(onnxruntime.get_available_providers())
+    plugins = [PLUGIN] if is_installed() else []
+    return [*onnxruntime.get_available_providers(), *plugins]
 
 
 class OnnxRuntimeBackend:
@@ -46,14 +54,14 @@ class OnnxRuntimeBackend:
     ----------
     model : bytes
         Content of the .onnx file.
-    provider : {"cpu", "cuda", "tensorrt"}
+    provider : {"cpu", "cuda", "tensorrt", "tensorrt-rtx"}
         Used or refused; there is no silent fall-back to the CPU.
     threads : int, optional
         On the CPU: slices are shared out among this many threads, so one slice uses one. They
         sleep between calls. Two by default, for the robot has other work to do.
     profiles : dict of str, optional
-        For "tensorrt": the provider options `trt_profile_{min,opt,max}_shapes`. Without them
-        ONNX Runtime builds an engine again, for a minute or more, whenever a shape is new.
+        For "tensorrt" and "tensorrt-rtx": provider options of `profile_options`. Without them ONNX
+        Runtime builds an engine again, for a minute or more, whenever a shape is new.
 
     Attributes
     ----------
@@ -178,16 +186,17 @@ class OnnxRuntimeBackend:
 
 def _session(onnxruntime: Any, model: bytes, provider: str, profiles: dict[str, str]) -> Any:
     """A session that runs on the provider, or an error."""
+    plugin = provider == "tensorrt-rtx"
     wanted = _requests(provider, profiles)
     offered = onnxruntime.get_available_providers()
-    if wanted[0][0] not in offered:
+    if wanted[0][0] not in offered and not plugin:
         raise ProviderError(
             f"provider {provider!r} needs {wanted[0][0]}, and onnxruntime "
             f"{onnxruntime.__version__} as installed offers {offered}: uninstall onnxruntime "
             "and pip install 'infoatlas-rt[gpu]' (they share an import name), "
             "or use provider='cpu'"
         )
-    if provider != "cpu" and hasattr(onnxruntime, "preload_dlls"):
+    if provider in ("cuda", "tensorrt") and hasattr(onnxruntime, "preload_dlls"):
         # The wheels of CUDA and cuDNN are not on the loader's path: load them, or torch's, by name.
         onnxruntime.preload_dlls()
     options = onnxruntime.SessionOptions()
@@ -196,8 +205,10 @@ def _session(onnxruntime: Any, model: bytes, provider: str, profiles: dict[str, 
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.use_deterministic_compute = True
     options.log_severity_level = 3  # errors; the fall-backs it would warn about are raised here
+    if plugin:  # what the options have counts only if the session is asked for nothing else
+        add_plugin(onnxruntime, options, wanted[0][1])
     try:
-        session = onnxruntime.InferenceSession(model, options, providers=wanted)
+        session = onnxruntime.InferenceSession(model, options, providers=None if plugin else wanted)
     except Exception as error:  # its exceptions share no base class
         if provider == "cpu":
             raise ModelError(
@@ -228,7 +239,10 @@ def _requests(provider: str, profiles: dict[str, str]) -> list[tuple[str, dict[s
         return [cpu]
     if provider == "cuda":
         return [cuda, cpu]
-    folder = str(cache_folder())
+    folder = str(cache_folder(provider))
+    # Neither TensorRT's nor TensorRT-RTX's provider has an option for TF32.
+    if provider == "tensorrt-rtx":
+        return [(EXECUTION[provider], {"nv_runtime_cache_path": folder, **profiles})]
     tensorrt = {
         "trt_engine_cache_enable": "1",
         "trt_engine_cache_path": folder,
@@ -239,19 +253,23 @@ def _requests(provider: str, profiles: dict[str, str]) -> list[tuple[str, dict[s
     return [(EXECUTION["tensorrt"], tensorrt), cuda, cpu]
 
 
-def profile_options(shapes: dict[str, tuple[tuple[int, ...], ...]]) -> dict[str, str]:
-    """Provider options of TensorRT for shapes (smallest, optimal, largest) of each input."""
+def profile_options(
+    provider: str, shapes: dict[str, tuple[tuple[int, ...], ...]]
+) -> dict[str, str] | None:
+    """Provider options for shapes (smallest, optimal, largest) of each input, if it has such."""
+    if provider not in PROFILE:
+        return None
     return {
-        f"trt_profile_{size}_shapes": ",".join(
+        f"{PROFILE[provider]}_{size}_shapes": ",".join(
             f"{name}:{'x'.join(map(str, shape[i]))}" for name, shape in shapes.items()
         )
         for i, size in enumerate(("min", "opt", "max"))
     }
 
 
-def cache_folder() -> Path:
-    """Folder for the engines that ONNX Runtime builds: of this user, since engines are code."""
+def cache_folder(provider: str) -> Path:
+    """Folder for what ONNX Runtime builds or compiles: of this user, since that is code."""
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(root) / "infoatlas-rt" / "tensorrt"
+    folder = Path(root) / "infoatlas-rt" / provider
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder

@@ -17,7 +17,7 @@ class Backend(Protocol):
     Attributes
     ----------
     provider : str
-        What computes: "cpu", "native", "cuda" or "tensorrt"; never "auto".
+        What computes: "cpu", "native", "cuda", "tensorrt" or "tensorrt-rtx"; never "auto".
     threads : int
         Among which the slices are shared out, on the CPU.
     milliseconds : dict of float

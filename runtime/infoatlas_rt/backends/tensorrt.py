@@ -1,4 +1,4 @@
-"""TensorRT, on an engine that `infoatlas-rt build` made on this machine.
+"""TensorRT or TensorRT-RTX, on an engine that `infoatlas-rt build` made.
 
 The graph is over 1,000 small operators, so starting them one by one takes longer than computing
 them. Each (slices, samples, shifts) therefore gets an execution context of its own, and from its
@@ -12,27 +12,26 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, ModelError, ProviderError
+from ..errors import ModelError, ProviderError
 from ..inputs.gpu_arrays import Array, device_pointer
-from ..models.engine_file import REBUILD, EngineFile, Profile
-from ..models.model_file import INPUTS, OUTPUTS, ModelFile
-from .cuda_device import CaptureError, Device, Graph
+from ..models.engine_file import REBUILD
+from ..models.model_file import OUTPUTS, ModelFile
+from .cuda_device import CaptureError, Device
 from .protocol import Floats, Indices
+from .tensorrt_checks import check_tensors, refuse_foreign, split
+from .tensorrt_contexts import Contexts, Execution
 from .tensorrt_libraries import LIBRARIES, load, messages
 
 log = logging.getLogger(__name__)
 
 SHAPES = 16  # contexts and graphs kept; the one that was not used for longest goes first
-TYPES = {"x": "FLOAT", "y": "FLOAT", "shifts": "INT64", "sequence": "INT64"} | dict.fromkeys(
-    OUTPUTS, "FLOAT"
-)  # trt.DataType of what goes in and out, whatever the precision within
-
 Shape: TypeAlias = tuple[int, int, int]  # S, n, M
 
 
@@ -45,15 +44,6 @@ class Buffer:
     size: int
 
 
-@dataclass
-class Execution:
-    """An execution context whose shapes and addresses are set, and the graph of it."""
-
-    context: Any
-    calls: int = 0
-    graph: Graph | None = field(default=None)
-
-
 class TensorRTBackend:
     """One engine on one GPU.
 
@@ -64,12 +54,12 @@ class TensorRTBackend:
 
     Attributes
     ----------
-    provider : str
-        "tensorrt".
+    provider : {"tensorrt", "tensorrt-rtx"}
+        The library that built the engine, and runs it.
     threads : int
         1; calls of several threads run one after the other.
     graphs : str
-        "available", or why CUDA graphs are not used.
+        "available", or why CUDA graphs are not used. Sizes that cannot be captured run without.
     milliseconds : dict of float
         Where the GPU's time of the last call went: "copy_in", "compute", "copy_out", by CUDA
         events.
@@ -77,26 +67,25 @@ class TensorRTBackend:
     Raises
     ------
     ProviderError
-        TensorRT or pycuda is not installed, or there is no GPU.
+        The library or pycuda is not installed, or there is no GPU.
     ModelError
-        The engine was built for another GPU or TensorRT version, or from another file, or cannot
-        be loaded.
+        The engine was built for another GPU, capability or version, or from another file, or
+        cannot be loaded.
     """
 
-    provider = "tensorrt"
     threads = 1
 
     def __init__(self, model: ModelFile) -> None:
         if model.engine is None:
             raise ProviderError(
-                f"{model.path} is no TensorRT engine: build one with 'infoatlas-rt build "
+                f"{model.path} is no engine: build one with 'infoatlas-rt build "
                 f"{model.path}' and pass the .engine file"
             )
-        trt = load(LIBRARIES["tensorrt"])
+        library = LIBRARIES[model.engine.library]
+        trt = load(library)
         self._device = Device()
-        self._trt, self._messages = trt, messages(trt)
+        self.provider, self._title, self._messages = library.name, library.title, messages(trt)
         self._profiles = model.engine.profiles
-        self._dim = model.dim
         refuse_foreign(model, model.engine, trt.__version__, self._device)
         with self._device.current():
             try:
@@ -104,26 +93,27 @@ class TensorRTBackend:
                 engine = self._runtime.deserialize_cuda_engine(model.bytes)
             except (TypeError, RuntimeError) as error:  # pybind11: a factory returned nullptr
                 raise ProviderError(
-                    f"TensorRT {trt.__version__} does not start ({error}; "
+                    f"{self._title} {trt.__version__} does not start ({error}; "
                     f"{self._messages.take()}): check the driver and the CUDA libraries"
                 ) from error
             if engine is None:
                 raise ModelError(
-                    f"TensorRT {trt.__version__} cannot load {model.path} "
+                    f"{self._title} {trt.__version__} cannot load {model.path} "
                     f"({self._messages.take()}): {REBUILD}"
                 )
-            check_tensors(trt, engine, model.path)
-            self._engine = engine
+            check_tensors(trt, engine, model.path, self._profiles)
+            self._contexts = Contexts(library, trt, engine)
             self._events = [self._device.cuda.Event() for _ in range(4)]
         self._lock = threading.Lock()
         self._buffers: dict[str, Buffer] = {}
         self._scratch: Buffer | None = None
         self._executions: OrderedDict[tuple[int, Shape], Execution] = OrderedDict()
+        self._warned = False  # of sizes that cannot be captured
         self.graphs = self._device.graphs
         if self.graphs != "available":
             log.warning("no CUDA graphs, which is slower: %s", self.graphs)
         self.milliseconds: dict[str, float] = {}
-        log.info("TensorRT %s on %s, profiles: %s", trt.__version__, self._device.name,
+        log.info("%s %s on %s, profiles: %s", self._title, trt.__version__, self._device.name,
                  ", ".join(map(str, self._profiles)))  # fmt: skip
 
     def run(
@@ -136,7 +126,7 @@ class TensorRTBackend:
         InputError
             No profile of the engine takes so many samples or shifts.
         ModelError
-            TensorRT cannot evaluate the engine; most often the GPU's memory is short.
+            The library cannot evaluate the engine; most often the GPU's memory is short.
         """
         slices, n = x.shape[:2]
         results = []
@@ -185,7 +175,7 @@ class TensorRTBackend:
             stream.synchronize()
         except (self._device.cuda.Error, CaptureError) as error:
             self._abandon()
-            raise ModelError(_failure(shape, f"{error}; {self._messages.take()}")) from error
+            raise self._failure(shape, f"{error}; ") from error
         for i, stage in enumerate(self.milliseconds):
             self.milliseconds[stage] += self._events[i + 1].time_since(self._events[i])
         return [values.copy() for values in results]  # the buffers are written again
@@ -198,16 +188,28 @@ class TensorRTBackend:
             return bool(execution.context.execute_async_v3(handle))
 
         execution.calls += 1
-        if execution.calls > 1 and execution.graph is None and self.graphs == "available":
-            try:
-                execution.graph = self._device.capture(plainly)
-            except CaptureError as error:
-                self.graphs = f"{error}; {self._messages.take()}"
-                log.warning("no CUDA graphs, which is slower: %s", self.graphs)
+        fresh = execution.graph is None and not execution.refused
+        if execution.calls > 1 and fresh and self.graphs == "available":
+            execution.refused = self._contexts.refusal(execution.context, handle)
+            if execution.refused:
+                level = logging.DEBUG if self._warned else logging.WARNING
+                log.log(level, "no CUDA graph for %d slices of %d samples with %d shifts, which "
+                        "is slower: %s", *shape, execution.refused)  # fmt: skip
+                self._warned = True
+            else:
+                self._capture(execution, plainly)
         if execution.graph is not None:
             execution.graph.launch(handle)
         elif not plainly():
             raise CaptureError("the enqueue failed")
+
+    def _capture(self, execution: Execution, work: Callable[[], bool]) -> None:
+        """Make the graph of an execution; without graphs from then on if that fails."""
+        try:
+            execution.graph = self._device.capture(work)
+        except CaptureError as error:
+            self.graphs = f"{error}; {self._messages.take()}"
+            log.warning("no CUDA graphs, which is slower: %s", self.graphs)
 
     def _prepared(
         self,
@@ -231,16 +233,19 @@ class TensorRTBackend:
                 memory = self._device.allocate(size), self._device.pinned(size)
                 self._buffers[name] = Buffer(*memory, size)
 
-        trt, handle = self._trt, int(self._device.stream.handle)
-        strategy = trt.ExecutionContextAllocationStrategy.USER_MANAGED
-        context = self._engine.create_execution_context(strategy)
+        context = self._contexts.make()
         if context is None:
-            raise ModelError(_failure(shape, self._messages.take()))
+            raise self._failure(shape)
+        handle = int(self._device.stream.handle)
         good = bool(context.set_optimization_profile_async(index, handle))
         for name, values in inputs.items():
             good = good and bool(context.set_input_shape(name, tuple(values.shape)))
-        if not good or context.infer_shapes() != []:
-            raise ModelError(_failure(shape, self._messages.take()))
+        try:
+            good = good and context.infer_shapes() == []
+        except RuntimeError as error:
+            raise self._failure(shape, f"{error}; ") from error
+        if not good:
+            raise self._failure(shape)
         for name, expected in outputs.items():
             found = tuple(context.get_tensor_shape(name))
             if found != expected:
@@ -257,16 +262,16 @@ class TensorRTBackend:
         context.set_device_memory(int(self._scratch.device), self._scratch.size)
         for name in needed:
             if not context.set_tensor_address(name, int(self._buffers[name].device)):
-                raise ModelError(_failure(shape, self._messages.take()))
+                raise self._failure(shape)
         while len(self._executions) >= SHAPES:
-            _close(self._executions.popitem(last=False)[1])
+            self._executions.popitem(last=False)[1].close()
         execution = self._executions[key] = Execution(context)
         return execution
 
     def _forget(self) -> None:
         """Drop all contexts and graphs; nothing is running between two calls."""
         while self._executions:
-            _close(self._executions.popitem()[1])
+            self._executions.popitem()[1].close()
 
     def _abandon(self) -> None:
         """Wait for what a failed call has started, and drop all contexts and graphs."""
@@ -276,72 +281,9 @@ class TensorRTBackend:
             pass
         self._forget()
 
-
-def refuse_foreign(model: ModelFile, engine: EngineFile, version: str, device: Device) -> None:
-    """Raise ModelError where an engine was built for something else, and say for what."""
-    difference = engine.difference(
-        version=version, gpu=device.name, compute_capability=device.compute_capability
-    )
-    if difference is not None:
-        raise ModelError(f"{model.path} does not fit this machine: its {difference}; {REBUILD}")
-
-
-def check_tensors(trt: Any, engine: Any, path: Any) -> None:
-    """Raise ModelError unless an engine has the graph's inputs and outputs, in device memory."""
-    found = {}
-    for i in range(engine.num_io_tensors):
-        name = engine.get_tensor_name(i)
-        is_input = engine.get_tensor_mode(name) == trt.TensorIOMode.INPUT
-        on_device = engine.get_tensor_location(name) == trt.TensorLocation.DEVICE
-        found[name] = engine.get_tensor_dtype(name).name, is_input, on_device
-    expected = {name: (kind, name in INPUTS, True) for name, kind in TYPES.items()}
-    if found != expected:
-        raise ModelError(
-            f"{path} has tensors {found} (type, whether input, whether on the GPU) instead of "
-            f"{expected}: {REBUILD}"
+    def _failure(self, shape: Shape, reason: str = "") -> ModelError:
+        return ModelError(
+            f"{self._title} cannot evaluate the model for {shape[1]} samples in {shape[0]} slices "
+            f"with {shape[2]} shifts: {reason}{self._messages.take()}; if memory is short, pass "
+            f"fewer of them, else {REBUILD}"
         )
-
-
-def split(
-    profiles: tuple[Profile, ...], slices: int, samples: int, shifts: int
-) -> list[tuple[int, slice]]:
-    """Choose profiles for all slices: (index of the profile, its slices), as few as possible.
-
-    Of the profiles that take as many slices in one call, the narrowest one is chosen.
-
-    Raises
-    ------
-    InputError
-        No profile takes the numbers of samples and of shifts, or so few slices.
-    """
-    parts = []
-    first = 0
-    while first < slices:
-        left = slices - first
-        fitting = [
-            (-min(left, p.slices[2]), p.slices[2] * p.samples[2] * p.shifts[2], index)
-            for index, p in enumerate(profiles)
-            if p.holds(samples, shifts) and p.slices[0] <= left
-        ]
-        if not fitting:
-            raise InputError(
-                f"the engine takes no {samples} samples in {left} slices with {shifts} shifts; its "
-                f"profiles are {'; '.join(map(str, profiles))}: build it again with --profile "
-                f"batch, or with --profile slices={left},samples={samples},shifts={shifts}"
-            )
-        size, _, index = min(fitting)
-        parts.append((index, slice(first, first - size)))
-        first -= size
-    return parts
-
-
-def _failure(shape: Shape, reason: str) -> str:
-    return (
-        f"TensorRT cannot evaluate the model for {shape[1]} samples in {shape[0]} slices with "
-        f"{shape[2]} shifts: {reason}; if memory is short, pass fewer of them, else {REBUILD}"
-    )
-
-
-def _close(execution: Execution) -> None:
-    if execution.graph is not None:
-        execution.graph.close()

@@ -40,6 +40,8 @@ class Library:
         the GPU of the machine alone.
     refused : dict of str
         Capabilities that it offers and that cannot run the models, and why.
+    compiles : bool
+        Whether kernels are compiled where the engine runs.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Library:
     install: str
     builds_for: tuple[str, ...] = ()
     refused: dict[str, str] = field(default_factory=dict)
+    compiles: bool = False
 
     @property
     def anywhere(self) -> bool:
@@ -79,6 +82,7 @@ LIBRARIES = {
             install="pip install 'infoatlas-rt[tensorrt-rtx]' (x86-64, Linux or Windows)",
             builds_for=("8.0", "8.6", "8.9", "12.0", "12.1"),
             refused={"7.5": "it has no FP32 matrix products on Turing, which the solve needs"},
+            compiles=True,
         ),
     )
 }
@@ -158,7 +162,7 @@ class Messages:
 
     def take(self) -> str:
         """The errors so far, most recent last; they are forgotten."""
-        text = "; ".join(self.errors[-3:]) or "TensorRT gave no reason"
+        text = "; ".join(self.errors[-3:]) or "no reason was given"
         self.errors.clear()
         return text
 

@@ -52,7 +52,7 @@ def add_model(parser: Any) -> None:
 def add_estimator(
     parser: ArgumentParser,
     *,
-    providers: str = "cpu, native, cuda, tensorrt, or auto",
+    providers: str = "cpu, native, cuda, tensorrt, tensorrt-rtx, or auto",
     slices: int | None = None,
 ) -> None:
     """The group of the estimator: model, provider and slices; `make_estimator` reads it.

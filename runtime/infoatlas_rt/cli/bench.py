@@ -22,7 +22,7 @@ HELP = "time of one update, by stage"
 SHOWN = ("mean", "median", "p90", "p95", "p99", "min", "max")
 # What is measured together, taking turns. On a GPU a second engine would change clocks and power.
 TURNS = {"native": ("native", "cpu"), "all": ("cpu", "native")}
-PROVIDERS = ("cpu", "native", "cuda", "tensorrt")  # that "all" stands for
+PROVIDERS = ("cpu", "native", "cuda", "tensorrt", "tensorrt-rtx")  # that "all" stands for
 # What has to be equal for a ratio of times to be one of speed.
 SETTINGS = ("samples", "dims", "slices", "k", "model", "provider", "threads", "machine", "gpu")
 HEADER = (
@@ -51,7 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--markdown", action="store_true", help="print rows for a table of devices")
     add_json(parser)
-    add_estimator(parser, providers="cpu, native, cuda, tensorrt, auto, or all of them")
+    add_estimator(parser, providers="cpu, native, cuda, tensorrt, tensorrt-rtx, auto, or all")
 
 
 def run(arguments: Namespace) -> None:

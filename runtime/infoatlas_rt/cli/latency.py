@@ -258,7 +258,8 @@ def _versions() -> dict[str, str]:
         "system": f"{platform.system()} {platform.machine()}",
     }
     engines = "infoatlas-rt-native", "onnxruntime", "onnxruntime-gpu", "tensorrt"
-    for name in ("infoatlas-rt", "numpy", *engines):
+    rtx = "tensorrt-rtx-cu12-bindings", "onnxruntime-ep-nv-tensorrt-rtx-cu12"
+    for name in ("infoatlas-rt", "numpy", *engines, *rtx):
         try:
             found[name] = version(name)
         except PackageNotFoundError:

@@ -32,13 +32,13 @@ class Estimator:
     Parameters
     ----------
     model : str or path
-        The name of a shipped model, an .onnx file, or a TensorRT .engine file that
-        `infoatlas-rt build` wrote.
-    provider : {"cpu", "native", "cuda", "tensorrt", "auto"}
+        The name of a shipped model, an .onnx file, or an .engine file that `infoatlas-rt build`
+        wrote, of TensorRT or TensorRT-RTX.
+    provider : {"cpu", "native", "cuda", "tensorrt", "tensorrt-rtx", "auto"}
         What evaluates the graph: "cpu" is ONNX Runtime, "native" the C++ engine of the package
         infoatlas-rt-native. A provider that is missing is an error; no other one replaces it.
         "auto" is the first of "cuda", "native" and "cpu" that starts. An .engine file needs
-        "tensorrt" or "auto".
+        the library that built it, or "auto".
     threads : int, optional
         CPU threads; two unless given, or one on a single core.
     k : int, optional

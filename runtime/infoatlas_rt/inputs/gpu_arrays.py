@@ -63,7 +63,8 @@ def on_gpu(x: Any, y: Any, provider: str) -> bool:
         copy = "x.cpu()" if is_torch_array(x) else "x.get()"
         raise InputError(
             f"x and y are on GPU {gpus[0]}, and the model is evaluated on the CPU: make the "
-            f"estimator with provider='cuda' or 'tensorrt', or pass copies on the host ({copy})"
+            f"estimator with provider='cuda', 'tensorrt' or 'tensorrt-rtx', or pass copies on the "
+            f"host ({copy})"
         )
     if gpus[0] != 0:
         raise InputError(

@@ -1,13 +1,14 @@
-"""The TensorRT backend against models of TensorRT and CUDA that are strict about their rules."""
+"""Engines of TensorRT and TensorRT-RTX, against models of both and of CUDA with strict rules."""
 
 import functools
 import logging
+import sys
 import threading
 
 import numpy as np
 import pytest
 
-from fake_gpu import install
+from fake_gpu import as_rtx, install
 from infoatlas_export.tensorrt import build
 from infoatlas_rt import Estimator
 from infoatlas_rt.backends import make_backend, tensorrt as module
@@ -21,15 +22,26 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 
+@pytest.fixture(params=["tensorrt", "tensorrt-rtx"])
+def library(request):
+    return request.param
+
+
 @pytest.fixture
 def world(monkeypatch):
     return install(monkeypatch)
 
 
 @pytest.fixture
-def engine(world, tmp_path):
-    path, _ = build("edge", tmp_path / "edge.engine", profiles=["batch"])
-    return model_file.load(path)
+def engine(world, library, tmp_path):
+    return made(library, tmp_path, "batch")
+
+
+def made(library, folder, profile):
+    """An engine of a library."""
+    path = folder / "edge.engine"
+    build("edge", path, profiles=[profile])
+    return model_file.load(path if library == "tensorrt" else as_rtx(path))
 
 
 def data(slices, n, shifts=5, seed=0):
@@ -60,8 +72,9 @@ def same(found, wanted):
         np.testing.assert_allclose(a, b, atol=2e-4, rtol=1e-3)
 
 
-def test_the_engine_computes_what_the_model_does(world, engine):
-    backend = make_backend(engine, "tensorrt")
+def test_the_engine_computes_what_the_model_does(world, library, engine):
+    backend = make_backend(engine, library)
+    assert backend.provider == library and make_backend(engine, "auto").provider == library
     for seed, (slices, n, shifts) in enumerate([(1, 64, 40), (3, 33, 32), (2, 600, 5)]):
         inputs = data(slices, n, shifts, seed)
         same(backend.run(*inputs), expected(inputs))
@@ -166,9 +179,8 @@ def test_more_slices_than_a_profile_takes_are_divided(world, engine, slices):
     assert [part.start for _, part in parts] == [0, *np.cumsum(sizes)[:-1]]
 
 
-def test_divided_slices_come_back_in_order(world, tmp_path):
-    path, _ = build("edge", tmp_path / "a.engine", profiles=["slices=1:2:3,samples=32:40:50"])
-    backend = TensorRTBackend(model_file.load(path))
+def test_divided_slices_come_back_in_order(world, library, tmp_path):
+    backend = TensorRTBackend(made(library, tmp_path, "slices=1:2:3,samples=32:40:50"))
     inputs = data(8, 40)
     same(backend.run(*inputs), expected(inputs))
     assert world.counts["enqueue"] == 3  # 3, 3 (captured and replayed), 2
@@ -202,20 +214,35 @@ def test_time_is_reported_by_stage(world, engine):
     assert all(value > 0 for value in backend.milliseconds.values())
 
 
-def test_without_capture_it_goes_on_and_reports_why(world, engine, caplog):
+def test_without_capture_it_goes_on_and_reports_why(world, library, engine, caplog):
     world.capturable = False
     backend = TensorRTBackend(engine)
     with caplog.at_level(logging.WARNING):
         for seed in range(3):
             inputs = data(2, 50, seed=seed)
             same(backend.run(*inputs), expected(inputs))
-    assert "not permitted in a capture" in backend.graphs
-    assert caplog.text.count("no CUDA graphs") == 1
+    if library == "tensorrt":
+        assert "not permitted in a capture" in backend.graphs
+    assert caplog.text.count("no CUDA graph") == 1 and "slower" in caplog.text
     assert world.counts["replay"] == 0
 
 
+def test_rtx_captures_the_sizes_that_it_can(world, tmp_path, caplog):
+    """Where it allocates memory within a call, that size alone runs without a graph."""
+    world.captures = 100
+    backend = TensorRTBackend(made("tensorrt-rtx", tmp_path, "batch"))
+    with caplog.at_level(logging.WARNING):
+        for seed in range(3):
+            for n in (200, 150, 50):
+                inputs = data(2, n, seed=seed)
+                same(backend.run(*inputs), expected(inputs))
+    assert backend.graphs == "available" and world.counts["capture"] == 1
+    assert caplog.text.count("2 slices of 200 samples with 5 shifts") == 1
+    assert "150 samples" not in caplog.text  # one warning is enough
+
+
 def test_without_cuda_python_it_goes_on_and_reports_why(world, engine, monkeypatch, caplog):
-    monkeypatch.setitem(__import__("sys").modules, "cuda.bindings", None)
+    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     with caplog.at_level(logging.WARNING):
         backend = TensorRTBackend(engine)
         for seed in range(2):
@@ -237,17 +264,60 @@ def test_short_memory_is_an_error_with_a_way_out_and_not_the_end(world, engine):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("library", "change", "message"),
     [
-        ({"version": "10.7.0"}, r"version is '10.3.0', and '10.7.0' is wanted.*build it again"),
-        ({"gpu": "H800"}, r"gpu is 'Orin', and 'H800' is wanted"),
-        ({"capability": (9, 0)}, r"compute capability is '8.7', and '9.0' is wanted"),
+        ("tensorrt", {"version": "10.7.0"}, r"version is '10.3.0', and '10.7.0' .*build it again"),
+        ("tensorrt", {"gpu": "H800"}, r"gpu is 'Orin', and 'H800' is wanted"),
+        ("tensorrt", {"capability": (9, 0)}, r"compute capability is .*8\.7.*9\.0.* is wanted"),
+        ("tensorrt-rtx", {"rtx": "1.8.0"}, r"version is '1.7.1.116', and '1.8.0' is wanted"),
+        ("tensorrt-rtx", {"capability": (8, 9)}, r"compute capability is .*8\.7.*8\.9.* is wanted"),
     ],
 )
-def test_an_engine_of_another_machine_is_refused(engine, monkeypatch, change, message):
+def test_an_engine_of_another_machine_is_refused(
+    world, monkeypatch, tmp_path, library, change, message
+):
+    engine = made(library, tmp_path, "control")
     install(monkeypatch, **change)
     with pytest.raises(ModelError, match=message):
         TensorRTBackend(engine)
+
+
+def test_an_engine_of_rtx_takes_any_gpu_of_its_capability(world, monkeypatch, tmp_path):
+    engine = made("tensorrt-rtx", tmp_path, "control")
+    install(monkeypatch, gpu="GeForce of the same capability", version="10.7.0")
+    same(TensorRTBackend(engine).run(*data(1, 64)), expected(data(1, 64)))
+
+
+@pytest.mark.parametrize(
+    ("profile", "lost"),
+    [
+        ("batch", {"mi": (1,)}),  # the parser lost the batch
+        ("batch", {"pointwise": (-1,)}),
+        ("slices=2,samples=50", {"mi": (1,)}),
+    ],
+)
+def test_an_engine_of_other_shapes_than_its_profiles_is_refused(
+    world, library, tmp_path, profile, lost
+):
+    world.lost = lost
+    (name,) = lost
+    if library == "tensorrt":  # the builder checks, too
+        with pytest.raises(ModelError, match=rf"{name} of dimensions \[.*profiles are for"):
+            made(library, tmp_path, profile)
+    world.lost = {}
+    engine = made(library, tmp_path, profile)
+    world.lost = lost
+    with pytest.raises(
+        ModelError, match=rf"{name} of dimensions \[.*profiles are for .*build it again"
+    ):
+        TensorRTBackend(engine)
+
+
+def test_a_profile_of_one_shape_fixes_the_axes(world, library, tmp_path):
+    backend = TensorRTBackend(made(library, tmp_path, "slices=2,samples=50,shifts=5"))
+    for seed in range(3):
+        inputs = data(2, 50, seed=seed)
+        same(backend.run(*inputs), expected(inputs))
 
 
 def test_no_gpu(engine, monkeypatch):
@@ -257,18 +327,36 @@ def test_no_gpu(engine, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("missing", "message"),
-    [("tensorrt", r"infoatlas-rt\[tensorrt\].*JetPack"), ("pycuda.driver", r"pycuda.*compiled")],
+    ("library", "missing", "message"),
+    [
+        ("tensorrt", "tensorrt", r"TensorRT cannot be .*infoatlas-rt\[tensorrt\].*JetPack"),
+        ("tensorrt-rtx", "tensorrt_rtx", r"TensorRT-RTX cannot be .*infoatlas-rt\[tensorrt-rtx\]"),
+        ("tensorrt", "pycuda.driver", r"pycuda.*compiled"),
+        ("tensorrt-rtx", "pycuda.driver", r"pycuda.*compiled"),
+    ],
 )
 def test_what_is_not_installed_is_named(engine, monkeypatch, missing, message):
-    monkeypatch.setitem(__import__("sys").modules, missing, None)
+    monkeypatch.setitem(sys.modules, missing, None)
+    if missing == "tensorrt_rtx":
+        monkeypatch.setitem(sys.modules, "tensorrt_rtx_bindings", None)
     with pytest.raises(ProviderError, match=message):
         TensorRTBackend(engine)
 
 
-def test_an_engine_takes_no_other_provider(engine):
-    with pytest.raises(ProviderError, match=r"edge\.engine is a TensorRT engine.*'tensorrt'.*edge"):
-        make_backend(engine, "cpu")
+@pytest.mark.parametrize("provider", ["cpu", "tensorrt", "tensorrt-rtx"])
+def test_an_engine_takes_no_other_provider(engine, library, provider):
+    if provider == library:
+        return
+    with pytest.raises(ProviderError, match=rf"edge\.engine is an engine of.*'{library}'.*edge"):
+        make_backend(engine, provider)
+
+
+def test_what_fails_is_named_by_its_library(world, library, engine):
+    backend = TensorRTBackend(engine)
+    world.memory = 100
+    title = {"tensorrt": "TensorRT", "tensorrt-rtx": "TensorRT-RTX"}[library]
+    with pytest.raises(ModelError, match=rf"^{title} cannot evaluate the model.*out of memory"):
+        backend.run(*data(1, 64))
 
 
 def test_a_model_is_no_engine(world):
@@ -301,12 +389,12 @@ def test_threads_take_turns(world, engine):
         same(found[i], expected(inputs[i]))
 
 
-def test_an_estimator_takes_an_engine(world, engine, tmp_path):
+def test_an_estimator_takes_an_engine(world, library, engine, tmp_path):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((200, 2))
     y = x + rng.standard_normal((200, 2))
-    estimator = Estimator(tmp_path / "edge.engine", provider="tensorrt")
+    estimator = Estimator(tmp_path / "edge.engine", provider=library)
     found, wanted = estimator.estimate(x, y), Estimator("edge").estimate(x, y)
-    assert found.provider == "tensorrt" and found.model == "edge"
+    assert found.provider == library and found.model == "edge"
     assert found.mi == pytest.approx(wanted.mi, abs=1e-3)
     assert found.stderr == pytest.approx(wanted.stderr, rel=1e-2)

@@ -1,16 +1,22 @@
-"""TensorRT on a real GPU: engines compute what the model does, by graphs, beside torch."""
+"""Engines on a real GPU: they compute what the model does, by graphs, beside torch.
+
+TensorRT and TensorRT-RTX, each where it is installed and builds for the GPU.
+"""
 
 import subprocess
 import sys
+from time import perf_counter, sleep
 
 import numpy as np
 import pytest
 
 from gpus import needs_gpu
-from infoatlas_export.tensorrt import build
 from infoatlas_rt import Estimator
-from infoatlas_rt.backends import make_backend
+from infoatlas_rt.backends import make_backend, onnxruntime_rtx
+from infoatlas_rt.backends.cuda_device import Device
 from infoatlas_rt.backends.tensorrt import TensorRTBackend
+from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, load
+from infoatlas_rt.errors import ProviderError
 from infoatlas_rt.estimation.canonical import canonicalise
 from infoatlas_rt.models import model_file
 from infoatlas_rt.models.engine_file import read
@@ -20,20 +26,45 @@ TOLERANCE = 0.01  # nats of mi, as of every provider
 SHAPES = [(1, 32, 31), (1, 100, 99), (40, 100, 5), (64, 512, 5), (1, 1000, 16), (16, 5000, 5)]
 
 
+@pytest.fixture(scope="module", params=["tensorrt", "tensorrt-rtx"])
+def library(request):
+    """Name of a library that can make engines for the GPU of this machine."""
+    try:
+        load(LIBRARIES[request.param])
+    except ProviderError as error:
+        pytest.skip(str(error))
+    capability = Device().compute_capability
+    targets = LIBRARIES[request.param].builds_for
+    if targets and capability not in targets:
+        pytest.skip(f"{request.param} does not build for compute capability {capability}")
+    return request.param
+
+
+def made(library, model, path, *options):
+    """An engine with all profiles."""
+    backend = {"tensorrt": "tensorrt", "tensorrt-rtx": "rtx"}[library]
+    command("build", model, "--backend", backend, "--profile", "batch", "--out", path, *options)
+    assert read(path).library == library
+    return path
+
+
+def command(*arguments):
+    subprocess.run([sys.executable, "-m", "infoatlas_rt", *map(str, arguments)], check=True)
+
+
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory):
+def engine(library, tmp_path_factory):
     folder = tmp_path_factory.mktemp("engines")
-    build("edge", folder / "edge.engine", profiles=["batch"], timing_cache=folder / "times")
-    return folder / "edge.engine"
+    times = ["--timing-cache", folder / "times"] if library == "tensorrt" else []
+    return made(library, "edge", folder / "edge.engine", *times)
 
 
 @pytest.fixture(scope="module")
-def half(tmp_path_factory):
+def half(library, tmp_path_factory):
     """Of the mixed-precision graph."""
     folder = tmp_path_factory.mktemp("engines")
-    command = ["infoatlas_rt", "export", "edge", "--precision", "fp16", "--out"]
-    subprocess.run([sys.executable, "-m", *command, str(folder / "half.onnx")], check=True)
-    path, _ = build(folder / "half.onnx", folder / "half.engine", profiles=["batch"])
+    command("export", "edge", "--precision", "fp16", "--out", folder / "half.onnx")
+    path = made(library, folder / "half.onnx", folder / "half.engine")
     assert read(path).precision == "fp16"
     assert read(path).tensors.get("fp16", 0) > 0
     return path
@@ -114,13 +145,42 @@ def test_torch_goes_on_in_the_same_process(engine):
         torch.testing.assert_close((a @ a).cpu(), before)
 
 
-def test_an_estimator_on_the_engine(engine):
+def test_an_estimator_on_the_engine(library, engine):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((100, 41))
     y = x @ rng.standard_normal((41, 41)) / 6 + rng.standard_normal((100, 41))
-    found = Estimator(engine, provider="tensorrt").estimate(x, y)
+    found = Estimator(engine, provider=library).estimate(x, y)
     wanted = Estimator("edge").estimate(x, y)
     assert found.mi == pytest.approx(wanted.mi, abs=TOLERANCE)
+
+
+def test_the_first_call_of_a_shape_gives_the_bits_of_later_ones(engine):
+    """TensorRT-RTX compiles kernels for a shape before its first call, and not behind it."""
+    backend = TensorRTBackend(model_file.load(engine))
+    inputs = data(40, 100, 5)
+    first = backend.run(*inputs)
+    for pause in (0.0, 2.0):
+        sleep(pause)
+        for a, b in zip(backend.run(*inputs), first, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("shape", SHAPES[:3], ids=str)
+def test_the_plugin_of_onnxruntime_agrees_with_the_cpu(shape):
+    if not onnxruntime_rtx.is_installed():
+        pytest.skip("the plugin for TensorRT-RTX is not installed")
+    inputs = data(*shape)
+    try:
+        backend = make_backend(model_file.load("edge"), "tensorrt-rtx")
+    except ProviderError as error:
+        if "finds no GPU" in str(error):
+            pytest.skip(str(error))
+        raise
+    wanted = make_backend(model_file.load("edge"), "cpu").run(*inputs)
+    for _ in range(2):
+        found = backend.run(*inputs)
+        np.testing.assert_allclose(found[0], wanted[0], atol=TOLERANCE)
+        assert all(np.isfinite(values).all() for values in found)
 
 
 @pytest.mark.parametrize(
@@ -132,10 +192,8 @@ def test_an_estimator_on_the_engine(engine):
         ("a pair of 5,000 samples, in batches of 16", (16, 5000, 5), 1 / 16, None),
     ],
 )
-def test_times(engine, capsys, what, shape, calls, goal):
+def test_times(library, engine, capsys, what, shape, calls, goal):
     """Printed beside its goal, and no condition: clocks and neighbours differ."""
-    from time import perf_counter
-
     backend, inputs = TensorRTBackend(model_file.load(engine)), data(*shape)
     for _ in range(3):
         backend.run(*inputs)
@@ -148,5 +206,5 @@ def test_times(engine, capsys, what, shape, calls, goal):
     stages = ", ".join(f"{k} {v * calls:.2f}" for k, v in backend.milliseconds.items())
     with capsys.disabled():
         aim = "" if goal is None else f", goal {1e3 * goal:.0f} ms"
-        print(f"\n{what}: {1e3 * took:.2f} ms (GPU, in ms: {stages}){aim}")
+        print(f"\n{library}, {what}: {1e3 * took:.2f} ms (GPU, in ms: {stages}){aim}")
     assert all(value > 0 for value in backend.milliseconds.values())

@@ -17,7 +17,7 @@ pytest.importorskip("onnx")
 def engine(monkeypatch, tmp_path):
     install(monkeypatch)
     (tmp_path / "own.onnx").write_bytes(rewritten("edge", name="own"))
-    return build(tmp_path / "own.onnx", tmp_path / "own.engine")[0]
+    return build(tmp_path / "own.onnx", tmp_path / "own.engine").path
 
 
 def rewritten(model, **metadata):
@@ -70,8 +70,8 @@ def change(**values):
         (change(workspace="1GiB"), "workspace is '1GiB'"),
         (change(workspace=True), "workspace is True"),
         (change(memory=3), "not iterable"),
-        (change(memory=[]), r"memory is \[\] for 1 profiles"),
-        (change(memory=[1.5]), r"memory is \[1.5\] for 1 profiles"),
+        (change(memory=[]), r"memory is \[\] for . profiles"),
+        (change(memory=[1.5]), r"memory is \[1.5\] for . profiles"),
         (change(profiles=[]), "no profiles"),
         (change(profiles=[{"name": "a", "slices": [3, 2, 1]}]), "profile with slices"),
         (change(metadata={"dim": 5}), "no text"),
@@ -100,13 +100,13 @@ def test_a_missing_description_and_a_damaged_engine_are_refused(engine):
 def test_differences_are_named(engine):
     found = read(engine)
     assert found.difference(gpu="Orin", tf32=False, profiles=found.profiles) is None
-    assert found.difference(gpu="Orin", workspace=5) == ("workspace is 1073741824, and 5 is wanted")
+    assert found.difference(gpu="Orin", workspace=5) == ("workspace is None, and 5 is wanted")
 
 
-def test_no_limit_of_the_workspace_is_fine(engine):
+def test_a_limit_of_the_workspace_is_kept(engine):
     file = description(engine)
-    file.write_text(change(workspace=None)(file.read_text()))
-    assert read(engine).workspace is None
+    file.write_text(change(workspace=2**30)(file.read_text()))
+    assert read(engine).workspace == 2**30
 
 
 def test_shapes_of_a_profile():
