@@ -1,4 +1,4 @@
-"""What an engine of TensorRT-RTX says of itself: layers, source of kernels, operators of fusions.
+"""Texts of a built engine of TensorRT-RTX: layers, source of kernels, operators of fusions.
 
 The layers are the builder's (engine_layers.py). The rest is text inside of the engine, and no
 interface: another version may write it otherwise or not at all.

@@ -52,7 +52,7 @@ def fp16_graph(name: str) -> onnx.ModelProto:
     return fp16.mixed(proto, fp16.chosen(proto.graph))
 
 
-def engine_roundings(engine: Engine, kinds: dict[str, str]) -> dict[str, int]:
+def engine_roundings(engine: Engine, kinds: dict[str, str]) -> Counter[str]:
     """How often the engine rounds to FP16 what it computes for each node, running sums aside."""
     found: Counter[str] = Counter()
     for operator, given, made, node in engine.fused:
@@ -73,7 +73,7 @@ def engine_roundings(engine: Engine, kinds: dict[str, str]) -> dict[str, int]:
     return found | Counter(cast)
 
 
-def emulated_roundings(half: onnx.ModelProto) -> dict[str, int]:
+def emulated_roundings(half: onnx.ModelProto) -> Counter[str]:
     """The same of the emulation: how often it rounds a value of a node, running sums aside."""
     found: Counter[str] = Counter()
     for node in fp16_emulation.emulated(half).graph.node:
@@ -175,7 +175,7 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
         "compute capability; nothing ran on one. Nodes are those of the ONNX graph with FP16 "
         "inputs or outputs, layers those of the engine. A rounding is one from FP32, or of what "
         "was computed, to FP16; the emulation (`fp16_emulation.py`) makes as many for each node, "
-        "or the row says which differ.",
+        "or the last column has what differs.",
         "",
         "| model | for | profile | nodes with FP16 | layers with FP16, of all | roundings of "
         "products, additions, GELU, casts: engine | emulation | attention layers in one kernel | "
@@ -206,7 +206,8 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
         f"- Operators on FP16 in fusions: {', '.join(f'`{name}`' for name in fused)}.",
         f"- Functions on FP16 in the source of kernels: {', '.join(functions)}.",
         "- Attention layers in one kernel: products of queries and keys sum up in FP32 and are not "
-        "rounded; products of weights and values sum up in FP16.",
+        "rounded; products of weights and values sum up in FP16. That weights are divided by their sum "
+        "at the end is not in the engine, but in NVIDIA's published source of such kernels.",
         f"- Other products: `accumulation_type` is {', '.join(sums)} for all. It is 2 where a "
         "graph asks for FP32 sums, by casts around a product; 0 leaves the choice to the library "
         "when it loads the engine. The emulation takes the worst, FP16.",

@@ -4,7 +4,9 @@ ONNX Runtime's CPU provider computes FP16 nodes in FP32 and rounds next to nothi
 proof. `emulated` rounds where the engine of TensorRT-RTX does (benchmarks/fp16_layers.py holds the
 two against each other): every FP16 tensor of the graph, the steps of GELU, a product before its
 bias is added. An attention layer is one kernel there: its logits stay FP32, its weights are rounded
-before they are divided by their sum, and its sums over values are FP16.
+before they are divided by their sum, and its sums over values are FP16. The engine has how it sums
+up, and NVIDIA's published source of such kernels the order of the steps; up to 32 keys, which the
+models have, are taken at once.
 
 How the other products sum up is chosen when an engine is loaded. The worst case is taken: FP16.
 """
