@@ -206,8 +206,8 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
         f"- Operators on FP16 in fusions: {', '.join(f'`{name}`' for name in fused)}.",
         f"- Functions on FP16 in the source of kernels: {', '.join(functions)}.",
         "- Attention layers in one kernel: products of queries and keys sum up in FP32 and are not "
-        "rounded; products of weights and values sum up in FP16. That weights are divided by their sum "
-        "at the end is not in the engine, but in NVIDIA's published source of such kernels.",
+        "rounded; products of weights and values sum up in FP16. That weights are divided by their "
+        "sum at the end is not in the engine, but in NVIDIA's published source of such kernels.",
         f"- Other products: `accumulation_type` is {', '.join(sums)} for all. It is 2 where a "
         "graph asks for FP32 sums, by casts around a product; 0 leaves the choice to the library "
         "when it loads the engine. The emulation takes the worst, FP16.",
