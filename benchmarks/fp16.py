@@ -3,9 +3,10 @@
     python -m benchmarks.fp16 build/bmi                           # -> results/fp16.*
     python -m benchmarks.fp16 build/bmi --quick --out build/results
 
-Emulated (infoatlas_export/fp16.py): running sums of FP16 products are rounded too, every 16 terms,
-which is the worst that tensor cores do. Three kinds of input: the BMI benchmark's tasks (samples
-of bmi_samples.py), recorded demonstrations of a robot, in 8 slices, and adversarial draws.
+Emulated as an engine computes it (fp16_emulation.py, fp16_layers.py): running sums of FP16 products
+are rounded too, every 16 terms, which is the worst that tensor cores do. Three kinds of input: the
+BMI benchmark's tasks (samples of bmi_samples.py), recorded demonstrations of robots, in 8 slices,
+and adversarial draws.
 """
 
 from __future__ import annotations
@@ -22,15 +23,16 @@ from typing import Any
 import numpy as np
 import onnx
 
-from infoatlas_export import fp16
+from infoatlas_export import fp16, fp16_emulation
 from infoatlas_export.onnx import sealed
 from infoatlas_rt import Estimator
 
 RESULTS = Path(__file__).parent / "results"
-DATA = Path(__file__).parents[1] / "examples" / "data"
+DATA = Path(__file__).parent / "tasks" / "data"
 SIZES = (100, 1000, 5000)  # of the tasks
 ADVERSARIAL_SIZES = (32, 50, 100, 300, 1000, 5000)
 POOLED, LAG, MOMENTS = 3, 2, 6  # steps a window, steps apart, windows a demonstration
+LEAST = 30  # demonstrations of a file
 LIMIT = 0.02  # nats, on tasks and robots; adversarial input is shown beside what a seed changes
 SEEDS = range(1, 8)
 
@@ -50,6 +52,8 @@ def demonstrations(folder: Path) -> Iterator[Input]:
     for file in sorted(folder.glob("*.npz")):
         with np.load(file) as data:
             states, lengths = data["states"], data["lengths"]
+        if len(lengths) < LEAST:
+            continue
         starts = np.cumsum(lengths) - lengths
         first, last = LAG, lengths.min() - POOLED
         for step in np.linspace(first, last, MOMENTS).astype(int):
@@ -89,7 +93,7 @@ def converted(content: bytes, folder: Path) -> tuple[Path, Path]:
     proto = onnx.load_from_string(content)
     half = fp16.mixed(proto, fp16.chosen(proto.graph))
     single.write_bytes(content)
-    rounded.write_bytes(sealed(fp16.emulated(half)))
+    rounded.write_bytes(sealed(fp16_emulation.emulated(half)))
     return single, rounded
 
 
@@ -128,9 +132,10 @@ def page(about: dict[str, Any], rows: dict[str, list[dict[str, Any]]]) -> str:
         "# FP16, emulated",
         "",
         f"`{about['command']}`, {about['date']}, {about['machine']}, ONNX Runtime "
-        f"{about['onnxruntime']} on the CPU. Every tensor that is FP16 in the graph of "
-        "`infoatlas-rt export --precision fp16` is rounded to FP16, the running sums of its "
-        "products too; nothing ran on a GPU. Nats; |error| is the absolute difference to FP32.",
+        f"{about['onnxruntime']} on the CPU. Values are rounded to FP16 where [engines that were "
+        "built](fp16_layers.md) of `infoatlas-rt export --precision fp16` round, and the running "
+        "sums of products too; nothing ran on a GPU. Nats; |error| is the absolute difference to "
+        "FP32.",
         "",
         "| model | inputs | n | count | largest |error| | mean | largest of a slice | of stderr |"
         " finite |".replace("|error|", "\\|error\\|"),
@@ -171,7 +176,7 @@ def main() -> None:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     p.add_argument("bmi", type=Path, help="folder of bmi_samples.py")
     p.add_argument("--model", nargs="+", default=["edge"], help="models with named nodes")
-    p.add_argument("--robots", type=Path, default=DATA, help="folder of .npz demonstrations")
+    p.add_argument("--robots", type=Path, default=DATA, help="folder of demonstrations, .npz files")
     p.add_argument("--quick", action="store_true", help="n to 1000 only")
     p.add_argument("--out", type=Path, default=RESULTS)
     arguments = p.parse_args()

@@ -170,7 +170,7 @@ def network_types(network: Any) -> dict[str, set[str]]:
 def changed_types(
     expected: Mapping[str, Iterable[str]], layers: Iterable[EngineLayer]
 ) -> list[str]:
-    """What an engine computes in another precision than its network says.
+    """What an engine computes in another precision than its network has it.
 
     Parameters
     ----------

@@ -8,8 +8,8 @@ softmax and the means that it weights, normalisation, kernels of neighbours, eve
 every logarithm and exponential, the solve, the DV readout and the bias correction. The graph says
 the type of each tensor, and TensorRT, strongly typed, obeys.
 
-An engine is no proof at hand: ONNX Runtime's CPU provider computes FP16 nodes in FP32 and rounds
-next to nothing. `emulated` makes a graph of FP32 nodes in which every FP16 tensor is rounded.
+What that costs is computed on the CPU, by a graph of FP32 nodes that rounds where an engine does
+(fp16_emulation.py).
 """
 
 from __future__ import annotations
@@ -20,9 +20,17 @@ from collections.abc import Iterable
 import numpy as np
 import onnx
 import onnxruntime
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 
 from infoatlas_export import limits
+from infoatlas_export.fp16_emulation import (
+    HALF,
+    SINGLE,
+    element_types,
+    emulated,
+    fixed_shapes,
+    replace_nodes,
+)
 from infoatlas_export.graph_digest import CODE, GRAPH
 from infoatlas_export.onnx import differences, sealed
 from infoatlas_rt.errors import ModelError
@@ -37,14 +45,12 @@ SCOPES = (
 # In these, operators that compute in FP16; and anywhere, those that only move what is FP16.
 COMPUTING = {"MatMul", "Gemm", "Add", "Mul", "Gelu"}
 MOVING = {"Reshape", "Transpose", "Unsqueeze", "Squeeze", "Slice", "Concat", "Gather", "Identity"}
-CHUNK = 16  # terms that a tensor core adds before it rounds
 # Slices, samples and coordinates of a side (0: all that the model takes).
 SIZES = (
     (1, 17, 0), (4, 32, 0), (10, 100, 0), (40, 100, 0), (3, 1000, 0), (2, 5000, 0),
     (4, 300, 1), (4, 1000, 1), (2, 5000, 1), (4, 1000, 2),
 )  # fmt: skip
 TOLERANCE = 0.02  # nats
-HALF, SINGLE = TensorProto.FLOAT16, TensorProto.FLOAT
 
 
 def chosen(graph: onnx.GraphProto, scopes: Iterable[str] = SCOPES) -> set[str]:
@@ -64,14 +70,6 @@ def chosen(graph: onnx.GraphProto, scopes: Iterable[str] = SCOPES) -> set[str]:
             found.add(node.name)
             half.update(node.output)
     return found
-
-
-def fixed_shapes(graph: onnx.GraphProto) -> dict[str, list[int]]:
-    """Shapes of tensors; axes that vary are 0."""
-    shapes = {w.name: list(w.dims) for w in graph.initializer}
-    for value in (*graph.input, *graph.value_info):
-        shapes[value.name] = [d.dim_value for d in value.type.tensor_type.shape.dim]
-    return shapes
 
 
 def terms(product: onnx.NodeProto, shapes: dict[str, list[int]]) -> int:
@@ -137,76 +135,6 @@ def mixed(proto: onnx.ModelProto, nodes: set[str]) -> onnx.ModelProto:
     graph.initializer.extend(kept)
     onnx.checker.check_model(out, full_check=True)
     return out
-
-
-def element_types(graph: onnx.GraphProto) -> dict[str, int]:
-    """Element type of each tensor that has one in the graph."""
-    types = {w.name: w.data_type for w in graph.initializer}
-    for value in (*graph.input, *graph.value_info, *graph.output):
-        types[value.name] = value.type.tensor_type.elem_type
-    return types
-
-
-def emulated(proto: onnx.ModelProto, *, sums: bool = True) -> onnx.ModelProto:
-    """A graph of FP32 nodes that rounds every tensor which is FP16 in the given one.
-
-    With `sums`, the running sum of a product is rounded too, after each 16 terms: tensor cores that
-    accumulate in FP16 do so. Without, products sum up in FP32 and round once.
-    """
-    out = onnx.shape_inference.infer_shapes(proto, strict_mode=True, data_prop=True)
-    graph = out.graph
-    types = element_types(graph)
-    shapes = fixed_shapes(graph)
-    body: list[onnx.NodeProto] = []
-
-    def rounded(exact: str, name: str) -> None:
-        body.append(helper.make_node("Cast", [exact], [f"{name}_as_fp16"], to=HALF))
-        body.append(helper.make_node("Cast", [f"{name}_as_fp16"], [name], to=SINGLE))
-
-    def product(node: onnx.NodeProto, size: int) -> None:
-        """A matrix product by parts of 16 terms, the sum rounded after each."""
-        name, parts = node.output[0], -(-size // CHUNK)
-        vector = len(shapes[node.input[1]]) == 1
-        for side, axis in ((0, -1), (1, -1 if vector else -2)):
-            cut = [f"{name}_{side}_{i}" for i in range(parts)]
-            sizes = [CHUNK] * (parts - 1) + [size - CHUNK * (parts - 1)]
-            lengths = numpy_helper.from_array(np.array(sizes), f"{name}_lengths_{side}")
-            graph.initializer.append(lengths)
-            body.append(helper.make_node("Split", [node.input[side], lengths.name], cut, axis=axis))
-        for i in range(parts):
-            last = name if i == parts - 1 else f"{name}_sum_{i}"
-            part, total = f"{name}_part_{i}", f"{name}_total_{i}"
-            body.append(helper.make_node("MatMul", [f"{name}_0_{i}", f"{name}_1_{i}"], [part]))
-            if i:
-                body.append(helper.make_node("Add", [f"{name}_sum_{i - 1}", part], [total]))
-            rounded(total if i else part, last)
-
-    for node in graph.node:
-        if node.op_type == "Cast" and types[node.output[0]] == HALF:
-            node.attribute[0].i = SINGLE
-        if sums and node.op_type == "MatMul" and types[node.output[0]] == HALF:
-            if terms(node, shapes) > CHUNK:
-                product(node, terms(node, shapes))
-                continue
-        body.append(node)
-        for i, name in enumerate(node.output):
-            if types[name] == HALF:
-                node.output[i] = f"{name}_exact"
-                rounded(node.output[i], name)
-    for i, weight in enumerate(graph.initializer):
-        if weight.data_type == HALF:
-            values = numpy_helper.to_array(weight).astype(np.float32)
-            graph.initializer[i].CopyFrom(numpy_helper.from_array(values, weight.name))
-    replace_nodes(graph, body)
-    del graph.value_info[:]
-    onnx.checker.check_model(out, full_check=True)
-    return out
-
-
-def replace_nodes(graph: onnx.GraphProto, body: list[onnx.NodeProto]) -> None:
-    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in body]
-    del graph.node[:]
-    graph.node.extend(copies)
 
 
 def halved(content: bytes, scopes: Iterable[str] = SCOPES) -> tuple[bytes, list[dict[str, float]]]:

@@ -4,8 +4,10 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 from infoatlas_export import fp16
 from infoatlas_export.engine_layers import (
@@ -175,8 +177,9 @@ def test_it_needs_neither_torch_nor_onnx_nor_tensorrt():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def built(content: bytes, profiles: list[Profile]):
+def built(content: bytes, profiles: list[dict]):
     """An engine for compute capability 8.9: the builder's messages, and the network's types."""
+    pytest.importorskip("tensorrt_rtx_bindings", reason="there is no TensorRT-RTX")
     trt = load(LIBRARIES["tensorrt-rtx"])
     reported = messages(trt)
     reported.reports.clear()
@@ -189,45 +192,79 @@ def built(content: bytes, profiles: list[Profile]):
     config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
     config.num_compute_capabilities = 1
     config.set_compute_capability(trt.ComputeCapability.SM89, 0)
-    for profile in profiles:
+    for shapes in profiles:
         optimization = builder.create_optimization_profile()
-        for name, sizes in profile.shapes(network.get_input(0).shape[2]).items():
+        for name, sizes in shapes.items():
             optimization.set_shape(name, *sizes)
         config.add_optimization_profile(optimization)
     assert builder.build_serialized_network(network, config) is not None, reported.take()
     return list(reported.reports), network_types(network)
 
 
+def mlp(half: bool) -> bytes:
+    """Two products with a GELU between them and a softmax behind, FP32 or FP16 between casts."""
+    rng = np.random.default_rng(0)
+    number = np.float16 if half else np.float32
+    weights = [
+        numpy_helper.from_array(rng.normal(size=(32, 32)).astype(number), name) for name in "vw"
+    ]
+    make = helper.make_node
+    nodes = [
+        make("Cast", ["x"], ["a"], "f_x/Cast", to=weights[0].data_type),
+        make("MatMul", ["a", "v"], ["b"], "f_x/0/MatMul"),
+        make("Gelu", ["b"], ["c"], "f_x/1/Gelu"),
+        make("MatMul", ["c", "w"], ["d"], "f_x/2/MatMul"),
+        make("Cast", ["d"], ["e"], "f_x/Cast_1", to=TensorProto.FLOAT),
+        make("Softmax", ["e"], ["pointwise"], "f_x/Softmax"),
+    ]
+    ends = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, ["slices", 32])
+        for name in ("x", "pointwise")
+    ]
+    graph = helper.make_graph(nodes, "mlp", ends[:1], ends[1:], weights)
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    return proto.SerializeToString()
+
+
 @pytest.fixture(scope="module")
-def engines(exported):
-    """The small model in FP32 and in FP16, with two profiles of one shape each."""
-    pytest.importorskip("tensorrt_rtx_bindings", reason="there is no TensorRT-RTX")
-    content = model_file.load(exported / "tiny.onnx").bytes
-    proto = onnx.load_from_string(content)
-    half = fp16.mixed(proto, fp16.chosen(proto.graph)).SerializeToString()
-    sizes = [Profile(str(s), (s,) * 3, (40,) * 3, (5,) * 3) for s in (3, 2)]
-    return {"fp32": built(content, sizes[:1]), "fp16": built(half, sizes)}
+def engines():
+    """The small graph in FP32, and in FP16 with two profiles."""
+    one, several = ({"x": [(a, 32), (b, 32), (c, 32)]} for a, b, c in ((3, 3, 3), (1, 4, 8)))
+    return {"fp32": built(mlp(False), [several]), "fp16": built(mlp(True), [one, several])}
 
 
 def test_engines_have_the_types_of_their_networks(engines):
     for precision, (reports, types) in engines.items():
         layers = parse("\n".join(reports))
+        assert types["f_x/0/MatMul"] == {precision} and types["f_x/Softmax"] == {"fp32"}
         assert changed_types(types, layers) == []
         assert ("fp16" in counts(layers)) == (precision == "fp16")
-        assert {node for layer in layers for node in layer.nodes} <= set(types)
-        profiles = {layer.profile for layer in layers}
-        assert len(scratch(reports)) == len(profiles) == (2 if precision == "fp16" else 1)
-        assert dimensions("\n".join(reports))["mi"] == (3,)
+        assert {layer.profile for layer in layers} == set(range(len(scratch(reports))))
+    (half, _), (single, _) = engines["fp16"], engines["fp32"]
+    assert len(scratch(half)) == 2 and len(scratch(single)) == 1
+    assert dimensions("\n".join(single)) == {"x": (-1, 32), "pointwise": (-1, 32)}
 
 
 def test_an_engine_with_the_types_of_another_network_is_found(engines):
     (half, half_types), (single, single_types) = engines["fp16"], engines["fp32"]
     faults = changed_types(single_types, parse("\n".join(half)))
-    assert any("f_x/0/MatMul" in fault and "FP16 tensors" in fault for fault in faults)
+    assert any("f_x/0/MatMul" in fault and "has FP16 tensors" in fault for fault in faults)
     faults = changed_types(half_types, parse("\n".join(single)))
-    products = {node for node, types in half_types.items()
-                if "MatMul" in node and types == {"fp16"}}  # fmt: skip
-    assert len(products) > 20
-    named = [node for node in products if any(node in fault for fault in faults)]
-    assert sorted(named) == sorted(products)
-    assert all("has no FP16 tensor" in fault for fault in faults)
+    assert len(faults) == 2 and all("has no FP16 tensor" in fault for fault in faults)
+    for name in ("f_x/0/MatMul", "f_x/2/MatMul"):
+        assert any(name in fault for fault in faults)
+
+
+def test_the_fp16_graph_of_a_model_is_built_as_it_is_written():
+    source = model_file.load("edge")
+    proto = onnx.load_from_string(source.bytes)
+    half = fp16.mixed(proto, fp16.chosen(proto.graph))
+    size = Profile("3 of 64", (3,) * 3, (64,) * 3, (5,) * 3)
+    reports, types = built(half.SerializeToString(), [size.shapes(source.dim)])
+    layers = parse("\n".join(reports))
+    assert changed_types(types, layers) == []
+    assert dimensions("\n".join(reports))["pointwise"] == (3, 64)
+    named = {node for layer in layers for node in layer.nodes}
+    assert named <= set(types)
+    products = {node.name for node in half.graph.node if node.op_type in ("MatMul", "Gemm")}
+    assert {node for node in products if types[node] == {"fp16"}} <= named

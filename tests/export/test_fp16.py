@@ -1,6 +1,7 @@
 """Mixed precision: what is FP16, what emulation rounds, and what is refused."""
 
 import json
+import math
 
 import numpy as np
 import onnx
@@ -9,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from exporting import export
-from infoatlas_export import fp16
+from infoatlas_export import fp16, fp16_emulation
 from infoatlas_rt import Estimator
 from infoatlas_rt.cli.main import main
 from infoatlas_rt.errors import InputError, ModelError
@@ -46,7 +47,7 @@ def test_the_command_writes_a_model_that_the_runtime_reads(exported, half):
 
 def test_layers_are_fp16_and_sums_over_samples_are_not(half):
     graph = onnx.load(half / "half.onnx").graph
-    types = fp16.element_types(graph)
+    types = fp16_emulation.element_types(graph)
     names = {node.name: types[node.output[0]] for node in graph.node if node.op_type != "Cast"}
     for name in ("hypernetwork/f_x/0/MatMul", "hypernetwork/joint_reading/mlp/1/MatMul"):
         assert names[name] == TensorProto.FLOAT16
@@ -79,7 +80,9 @@ def product(k: int, n: int = 3, scale: float = 1.0) -> tuple[onnx.ModelProto, np
 def test_emulation_rounds_as_numpy_does(sums):
     proto, w = product(40)
     mixed = fp16.mixed(proto, {"critic/side/MatMul"})
-    session = onnxruntime.InferenceSession(fp16.emulated(mixed, sums=sums).SerializeToString())
+    session = onnxruntime.InferenceSession(
+        fp16_emulation.emulated(mixed, sums=sums).SerializeToString()
+    )
     x = np.random.default_rng(1).normal(size=(50, 40)).astype(np.float32)
     x[0], x[1] = 1e-7, 5e3  # tiny values stay, as subnormal numbers; the last are near the limit
     a, b = (v.astype(np.float16).astype(np.float32) for v in (x, w))
@@ -94,6 +97,85 @@ def test_emulation_rounds_as_numpy_does(sums):
     assert not np.allclose(found[2:], (x @ w)[2:], rtol=1e-5)
     # ... and beyond the limit, 65504, there is no number.
     assert np.isinf(session.run(None, {"x": 1e4 * x})[0]).any()
+
+
+def run_emulated(nodes, x, weights, shape, sums=True):
+    """Outputs of a graph of FP16 nodes from "x" to "y", emulated."""
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node("Cast", ["x"], ["x16"], "Cast", to=TensorProto.FLOAT16), *nodes,
+         helper.make_node("Cast", ["y16"], ["y"], "Cast_1", to=TensorProto.FLOAT)],
+        "g",
+        [value("x", TensorProto.FLOAT, x.shape)],
+        [value("y", TensorProto.FLOAT, shape)],
+        [numpy_helper.from_array(w, name) for name, w in weights.items()],
+    )  # fmt: skip
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    emulation = fp16_emulation.emulated(proto, sums=sums)
+    session = onnxruntime.InferenceSession(emulation.SerializeToString())
+    return session.run(None, {"x": x})[0]
+
+
+def to_half(values):
+    """Rounded to FP16, in FP32."""
+    return np.asarray(values).astype(np.float16).astype(np.float32)
+
+
+def test_gelu_is_rounded_at_each_step():
+    x = np.linspace(-6, 6, 2001).astype(np.float32)
+    found = run_emulated([helper.make_node("Gelu", ["x16"], ["y16"], "Gelu")], x, {}, x.shape)
+    a = to_half(x)
+    error = to_half(np.vectorize(math.erf)(to_half(a / np.float32(1.4140625)).astype(float)))
+    expected = to_half(to_half(a * to_half(1 + error)) * 0.5)
+    # The error functions of two libraries may round to neighbours.
+    assert np.mean(found == expected) > 0.99 and np.abs(found - expected).max() < 0.01
+    once = to_half([v * (1 + math.erf(v / math.sqrt(2))) / 2 for v in a.astype(float)])
+    assert np.mean(found == once) < 0.9
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_gemm_is_rounded_before_its_bias_is_added(bias):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(50, 40)).astype(np.float32)
+    w, b = (rng.normal(size=size).astype(np.float16) for size in ((3, 40), 3))
+    inputs = ["x16", "w", "b"] if bias else ["x16", "w"]
+    node = helper.make_node("Gemm", inputs, ["y16"], "Gemm", transB=1)
+    weights = {"w": w, "b": b} if bias else {"w": w}
+    found = run_emulated([node], x, weights, (50, 3), sums=False)
+    expected = to_half(to_half(x) @ w.T.astype(np.float32))
+    expected = to_half(expected + b.astype(np.float32)) if bias else expected
+    assert np.mean(found == expected) > 0.97  # a sum may round either way
+    node = helper.make_node("Gemm", inputs, ["y16"], "Gemm", transB=1, alpha=2.0)
+    with pytest.raises(ModelError, match="scaled or transposed"):
+        run_emulated([node], x, weights, (50, 3))
+
+
+def test_an_attention_layer_is_one_kernel():
+    """Logits stay FP32, and weights are rounded before they are divided by their sum."""
+    rng = np.random.default_rng(0)
+    x = (3 * rng.normal(size=(20, 8))).astype(np.float32)
+    keys, values = (rng.normal(size=size).astype(np.float16) for size in ((8, 12), (12, 8)))
+    make = helper.make_node
+    nodes = [
+        make("MatMul", ["x16", "k"], ["l16"], "MatMul"),
+        make("Cast", ["l16"], ["l"], "Cast:l", to=TensorProto.FLOAT),
+        make("Softmax", ["l"], ["p"], "Softmax", axis=-1),
+        make("Cast", ["p"], ["p16"], "Cast:p_fp16", to=TensorProto.FLOAT16),
+        make("MatMul", ["p16", "v"], ["y16"], "MatMul_1"),
+    ]
+    found = run_emulated(nodes, x, {"k": keys, "v": values}, (20, 8))
+    logits = to_half(x) @ keys.astype(np.float32)
+    weights = np.exp(logits - logits.max(1, keepdims=True))
+    sums = to_half(to_half(weights) @ values.astype(np.float32))
+    np.testing.assert_allclose(found, to_half(sums / weights.sum(1, keepdims=True)), rtol=1e-3)
+    # Where another node takes the weights, they are made, and every tensor is rounded.
+    apart = [*nodes, make("Identity", ["p16"], ["other"], "Identity")]
+    separate = run_emulated(apart, x, {"k": keys, "v": values}, (20, 8))
+    logits = to_half(logits)
+    weights = np.exp(logits - logits.max(1, keepdims=True))
+    weights = to_half(weights / weights.sum(1, keepdims=True))
+    np.testing.assert_allclose(separate, to_half(weights @ values.astype(np.float32)), rtol=1e-3)
+    assert np.mean(found == separate) < 0.9
 
 
 def test_a_weight_beyond_fp16_is_refused():

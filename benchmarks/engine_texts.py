@@ -1,0 +1,120 @@
+"""Texts of a built engine of TensorRT-RTX: layers, source of kernels, operators of fusions.
+
+The layers are the builder's (engine_layers.py). The rest is text inside of the engine, and no
+interface: another version may write it otherwise or not at all.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from dataclasses import dataclass
+
+from infoatlas_export import engine_layers
+from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, load, messages
+from infoatlas_rt.models.engine_file import Profile
+
+
+@dataclass
+class Engine:
+    """What the texts have.
+
+    Attributes
+    ----------
+    layers : list of EngineLayer
+    types : dict of str to set of str
+        Of the nodes of the network, as from `network_types`.
+    tactics : dict of str to str
+        Name of a layer -> name of its kernel.
+    kernels : dict of str to str
+        Name of a kernel -> its source.
+    attention : list of (str, str)
+        For each kernel of an attention layer, how its two products sum up.
+    fused : list of (str, str, str, str)
+        Operators of fusions: name, types of the inputs, type of the output, node.
+    sums : Counter
+        How products are to sum up, in the engine's words -> how many.
+    tf32 : set of str
+        "0" where it is off.
+    seconds, megabytes : float
+    """
+
+    layers: list[engine_layers.EngineLayer]
+    types: dict[str, set[str]]
+    tactics: dict[str, str]
+    kernels: dict[str, str]
+    attention: list[tuple[str, str]]
+    fused: list[tuple[str, str, str, str]]
+    sums: Counter[str]
+    tf32: set[str]
+    seconds: float
+    megabytes: float
+
+
+def built(content: bytes, capability: str, profile: Profile) -> Engine:
+    """Build an engine for a compute capability and take its texts."""
+    trt = load(LIBRARIES["tensorrt-rtx"])
+    reported = messages(trt)
+    reported.reports.clear()
+    builder = trt.Builder(reported.logger)
+    network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
+    parser = trt.OnnxParser(network, reported.logger)
+    if not parser.parse(content):
+        raise SystemExit(reported.take())
+    config = builder.create_builder_config()
+    config.clear_flag(trt.BuilderFlag.TF32)
+    config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
+    config.num_compute_capabilities = 1
+    target = getattr(trt.ComputeCapability, "SM" + capability.replace(".", ""))
+    config.set_compute_capability(target, 0)
+    optimization = builder.create_optimization_profile()
+    for name, sizes in profile.shapes(network.get_input(0).shape[2]).items():
+        optimization.set_shape(name, *sizes)
+    config.add_optimization_profile(optimization)
+    start = time.perf_counter()
+    serialised = builder.build_serialized_network(network, config)
+    seconds = time.perf_counter() - start
+    if serialised is None:
+        raise SystemExit(reported.take())
+    text = bytes(memoryview(serialised)).decode("latin-1")
+    report = "\n".join(reported.reports)
+    return Engine(
+        layers=engine_layers.parse(report),
+        types=engine_layers.network_types(network),
+        tactics=dict(re.findall(r"^Name: (.*?), LayerType: .*TacticName: (\w+)", report, re.M)),
+        kernels=sources(text),
+        attention=re.findall(r"Kernel_traits_v2\w*<\s*fmha::(\w+),\s*fmha::(\w+),", text),
+        fused=operators(text),
+        sums=Counter(re.findall(r"accumulation_type=(\d+)", text)),
+        tf32=set(re.findall(r"\n  tf32=(\d)", text)),
+        seconds=seconds,
+        megabytes=len(text) / 1e6,
+    )
+
+
+def sources(text: str) -> dict[str, str]:
+    """The kernels of an engine: name -> the source behind its first line."""
+    pattern = r'extern "C" __global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)\('
+    return {
+        found[1]: text[found.start() : text.find("\0", found.start())]
+        for found in re.finditer(pattern, text)
+    }
+
+
+def operators(text: str) -> list[tuple[str, str, str, str]]:
+    """Operators of the fusions: name, types of inputs, type of the output, and the node."""
+    found = []
+    for part in text.split("NLYM")[1:]:
+        if "runtime-fusion" not in part[:1000]:
+            continue
+        part = part[: part.find("\n}\n", part.find("\nmain {"))]
+        types = dict(re.findall(r'tensor=\{[^\n]*? name="([^"]*)"[^\n]*? type=(\w+) \}', part))
+        pattern = r'\n  (\w+)=\{ name="[^"]*" output=\{([^}]*)\} input=\{([^}]*)\}([^\n]*)'
+        for operator, outputs, inputs, rest in re.findall(pattern, part):
+            given = [types.get(name, "?") for name in re.findall(r'"([^"]*)"', inputs)]
+            made = [types.get(name, "?") for name in re.findall(r'"([^"]*)"', outputs)]
+            node = re.findall(r"\[ONNX Layer: ([^\]]*)\]", rest)
+            # Inputs of a product have two factors of FP32 behind them.
+            found.append((operator, " ".join(given[:2]), made[0], node[0] if node else ""))
+    return found
