@@ -36,9 +36,10 @@ from infoatlas_export.onnx import differences, sealed
 from infoatlas_rt.errors import ModelError
 from infoatlas_rt.models.model_file import OUTPUTS
 
-# Scopes of layers.
+# Scopes of layers. `condition` is none: of 20 coordinates a side its first product has 1762 terms,
+# and summed up in FP16 it alone moves estimates by 0.02 nats. It runs once for each slice.
 SCOPES = (
-    r"hypernetwork/(condition|pair_embedding|f_x|f_y)/\d+",
+    r"hypernetwork/(pair_embedding|f_x|f_y)/\d+",
     r"hypernetwork/(.*/)?(mlp/\d+|attention|attend_[xy])",
     r"hypernetwork/generation/write",
 )

@@ -23,7 +23,7 @@ def test_they_agree(engine, monkeypatch, tmp_path):
     fp16_layers.main(["--quick", "--out", str(tmp_path)])
     (row,) = json.loads((tmp_path / "fp16_layers.json").read_text())["rows"]
     assert row["faults"] == [] and row["kernels_of_attention"] == 4
-    for operator in ("MatMul", "Gemm", "Add", "Gelu", "Cast"):
+    for operator in ("MatMul", "Add", "Gelu", "Cast"):
         there, here = row["roundings"][operator]
         assert there == here > 0
     page = (tmp_path / "fp16_layers.md").read_text()
@@ -35,7 +35,7 @@ def test_what_the_emulation_misses_is_found(engine, monkeypatch):
     plain = fp16_emulation._Emulation.plain
     monkeypatch.setattr(fp16_emulation._Emulation, "gelu", plain)
     faults = fp16_layers.compared(half, made)["faults"]
-    assert len(faults) == 10
+    assert len(faults) == 9
     assert all("is rounded 5 times by the engine, and 1 times by the emu" in f for f in faults)
     monkeypatch.undo()
     monkeypatch.setattr(fp16_emulation, "attention_layers", lambda *graph: {})
@@ -48,7 +48,7 @@ def test_an_engine_that_computes_otherwise_is_found(engine, monkeypatch):
     source = next(iter(made.kernels))
     changes = {
         "kernels": {source: "__myln_exp___myln_half(__v1)"},
-        "fused": [("fully_connected", "half half", "half", "a"), *made.fused[5:]],
+        "fused": [row for row in made.fused if row[0] != "erf" and row[2] != "half"],
         "attention": [("Ampere_hmma_fp16_traits",) * 2],
         "tf32": {"1"},
         "layers": engine_layers.parse(""),

@@ -223,6 +223,13 @@ def test_shipped_models_can_be_converted(name):
     chosen = fp16.chosen(graph)
     layers = {node.op_type for node in graph.node if node.name in chosen}
     assert layers >= {"MatMul", "Add", "Gelu"}
+    shapes = fp16_emulation.fixed_shapes(graph)
+    sizes = [
+        fp16.terms(node, shapes) if node.op_type == "MatMul" else shapes[node.input[1]][-1]
+        for node in graph.node
+        if node.name in chosen and node.op_type in ("MatMul", "Gemm")
+    ]
+    assert 0 < min(sizes) <= max(sizes) <= 256  # longer sums lose digits in FP16
 
 
 def test_what_does_not_go_together(exported, tmp_path):
