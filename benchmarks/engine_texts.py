@@ -7,12 +7,12 @@ interface: another version may write it otherwise or not at all.
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 from dataclasses import dataclass
 
 from infoatlas_export import engine_layers
-from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, load, messages
+from infoatlas_export.engine_builder import Order, make
+from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES
 from infoatlas_rt.models.engine_file import Profile
 
 
@@ -52,43 +52,22 @@ class Engine:
     megabytes: float
 
 
-def built(content: bytes, capability: str, profile: Profile) -> Engine:
-    """Build an engine for a compute capability and take its texts."""
-    trt = load(LIBRARIES["tensorrt-rtx"])
-    reported = messages(trt)
-    reported.reports.clear()
-    builder = trt.Builder(reported.logger)
-    network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
-    parser = trt.OnnxParser(network, reported.logger)
-    if not parser.parse(content):
-        raise SystemExit(reported.take())
-    config = builder.create_builder_config()
-    config.clear_flag(trt.BuilderFlag.TF32)
-    config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
-    config.num_compute_capabilities = 1
-    target = getattr(trt.ComputeCapability, "SM" + capability.replace(".", ""))
-    config.set_compute_capability(target, 0)
-    optimization = builder.create_optimization_profile()
-    for name, sizes in profile.shapes(network.get_input(0).shape[2]).items():
-        optimization.set_shape(name, *sizes)
-    config.add_optimization_profile(optimization)
-    start = time.perf_counter()
-    serialised = builder.build_serialized_network(network, config)
-    seconds = time.perf_counter() - start
-    if serialised is None:
-        raise SystemExit(reported.take())
-    text = bytes(memoryview(serialised)).decode("latin-1")
-    report = "\n".join(reported.reports)
+def built(content: bytes, dim: int, capability: str, profile: Profile) -> Engine:
+    """The texts of an engine that is built as `infoatlas-rt build` does it."""
+    rtx = LIBRARIES["tensorrt-rtx"]
+    made = make(Order(rtx, content, "the graph", dim, [profile], [capability]))
+    text = made.content.decode("latin-1")
+    report = "\n".join(made.reports)
     return Engine(
         layers=engine_layers.parse(report),
-        types=engine_layers.network_types(network),
+        types=made.types,
         tactics=dict(re.findall(r"^Name: (.*?), LayerType: .*TacticName: (\w+)", report, re.M)),
         kernels=sources(text),
         attention=re.findall(r"Kernel_traits_v2\w*<\s*fmha::(\w+),\s*fmha::(\w+),", text),
         fused=operators(text),
         sums=Counter(re.findall(r"accumulation_type=(\d+)", text)),
         tf32=set(re.findall(r"\n  tf32=(\d)", text)),
-        seconds=seconds,
+        seconds=made.seconds,
         megabytes=len(text) / 1e6,
     )
 

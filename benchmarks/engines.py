@@ -4,8 +4,8 @@
     python -m benchmarks.engines --quick --out build/results      # edge and a fixed shape alone
 
 It needs the extra tensorrt-rtx and no GPU. Engines are built, inspected as `infoatlas-rt build`
-does it, and removed; none is run. What is done already is in engines.json, so a call that was
-stopped goes on where it was; --anew begins again.
+does it, and removed; none is run. What engines.json has of the same model files and the same
+version of the library is kept, so a call that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -115,19 +115,21 @@ def main() -> None:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     p.add_argument("--out", type=Path, default=RESULTS, help="folder (%(default)s)")
     p.add_argument("--quick", action="store_true", help="edge and a fixed shape alone")
-    p.add_argument("--anew", action="store_true", help="forget what engines.json has")
     arguments = p.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     keep = arguments.out / "engines.json"
-    found: dict[str, Any] = {"rows": []}
-    if keep.exists() and not arguments.anew:
-        found = json.loads(keep.read_text(encoding="utf-8"))
-    found["about"] = {
+    about = {
         "command": shlex.join(["python", "-m", "benchmarks.engines", *sys.argv[1:]]),
         "date": datetime.now(timezone.utc).date().isoformat(),
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "version": load(RTX).__version__,
+        "models": {name: model_file.load(name).sha256 for name in model_file.available()},
     }
+    found: dict[str, Any] = {"about": about, "rows": []}
+    if keep.exists():
+        before = json.loads(keep.read_text(encoding="utf-8"))
+        if all(before["about"].get(key) == about[key] for key in ("version", "models")):
+            found["rows"] = before["rows"]
     keys = "model", "precision", "profile", "capability"
     done = {tuple(row[key] for key in keys) for row in found["rows"]}
     with tempfile.TemporaryDirectory() as folder:

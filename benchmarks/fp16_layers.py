@@ -227,9 +227,9 @@ def main(given: list[str] | None = None) -> None:
     arguments = parser.parse_args(given)
     rows, models = [], {}
     for name, capability, profile in BUILDS[: 1 if arguments.quick else None]:
-        models[name] = model_file.load(name).sha256
-        half = fp16_graph(name)
-        engine = built(half.SerializeToString(), capability, profile)
+        source = model_file.load(name)
+        models[name], half = source.sha256, fp16_graph(name)
+        engine = built(half.SerializeToString(), source.dim, capability, profile)
         row = {"model": name, "capability": capability, "profile": profile.name}
         row |= {"seconds": round(engine.seconds, 1), "megabytes": round(engine.megabytes, 1)}
         rows.append(row | compared(half, engine))

@@ -10,7 +10,7 @@ from pathlib import Path
 from infoatlas_rt.cli.arguments import add_json
 from infoatlas_rt.cli.console import check_target, progress, write_json
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.models.engine_file import NAMED, read
+from infoatlas_rt.models.engine_file import NAMED, memory_text
 
 HELP = (
     "build an engine: with TensorRT on the machine that will run it, with TensorRT-RTX anywhere; "
@@ -32,7 +32,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         choices=BACKENDS,
         default="tensorrt",
         help="tensorrt: for this machine's GPU (Jetson, servers); rtx: TensorRT-RTX, for GeForce "
-        "and RTX boards, built without one (default: tensorrt)",
+        "and RTX boards, built without one",
     )
     parser.add_argument(
         "--compute-capability",
@@ -88,7 +88,7 @@ def run(arguments: Namespace) -> None:
             precision=arguments.precision,
             progress=advance,
         )
-    engine, size = read(built.path), built.path.stat().st_size
+    engine, size = built.engine, built.path.stat().st_size
     values = {"path": str(built.path), "bytes": size, "seconds": round(built.seconds, 2)}
     values |= {"built": bool(built.reason), "reason": built.reason, "layers": built.layers}
     if write_json(arguments.json, {**values, "engine": asdict(engine)}):
@@ -96,7 +96,7 @@ def run(arguments: Namespace) -> None:
     if not built.reason:
         print(f"{built.path} fits already: nothing to do")
         return
-    print(f"built anew: {built.reason}", file=sys.stderr)
+    print(f"built because {built.reason}", file=sys.stderr)
     where = engine.gpu or f"compute capability {', '.join(engine.compute_capabilities)}"
     print(f"wrote {built.path} and {built.path}.json: {engine.model}, {engine.precision}, {where}")
     print(
@@ -104,7 +104,7 @@ def run(arguments: Namespace) -> None:
         + ", ".join(f"{count} {kind}" for kind, count in engine.tensors.items())
     )
     for profile, memory in zip(engine.profiles, engine.memory, strict=True):
-        print(f"  profile {profile}: up to {memory / 1e9:.1f} GB of working memory")
+        print(f"  profile {profile}: up to {memory_text(memory)} of working memory")
 
 
 def as_bytes(text: str) -> int:
@@ -116,6 +116,7 @@ def as_bytes(text: str) -> int:
     """
     number = text.rstrip("KMGiB")
     try:
-        return int(float(number) * UNITS[text[len(number) :]])
+        found = int(float(number) * UNITS[text[len(number) :]])
     except (KeyError, ValueError, OverflowError) as error:
-        raise InputError(f"workspace is {text!r}: write it as in 512MiB or 1GiB") from error
+        raise InputError(f"workspace is {text!r}: write it as in 512MiB or 4GiB") from error
+    return found

@@ -138,14 +138,13 @@ def mixed(proto: onnx.ModelProto, nodes: set[str]) -> onnx.ModelProto:
     return out
 
 
-def halved(content: bytes, scopes: Iterable[str] = SCOPES) -> tuple[bytes, list[dict[str, float]]]:
-    """A model file in mixed precision, and its parity table: emulated FP16 against the given file.
+def converted(content: bytes, scopes: Iterable[str] = SCOPES) -> bytes:
+    """A model file in mixed precision; not compared with the given one.
 
     Raises
     ------
     ModelError
-        Where nodes have no scopes in their names, FP16 overflows, a value is not finite, or the
-        mutual information of an example is off by more than the tolerance.
+        Where nodes have no scopes in their names, or FP16 overflows.
     """
     proto = onnx.load_from_string(content)
     nodes = chosen(proto.graph, scopes)
@@ -156,14 +155,32 @@ def halved(content: bytes, scopes: Iterable[str] = SCOPES) -> tuple[bytes, list[
         )
     half = mixed(proto, nodes)
     limits.refuse(half)
-    rows = parity(content, emulated(half).SerializeToString())
-    worst = max(row["mi"] for row in rows)
-    if not worst <= TOLERANCE or not np.isfinite([[*row.values()] for row in rows]).all():
-        raise ModelError(f"FP16 and FP32 differ by {worst:.2g} nats, more than {TOLERANCE}: {rows}")
     own = GRAPH, CODE  # which graph the FP32 file has
     kept = {p.key: p.value for p in proto.metadata_props if p.key not in own}
     helper.set_model_props(half, kept | {"infoatlas.precision": "fp16"})
-    return sealed(half), rows
+    return sealed(half)
+
+
+def refuse_inexact(content: bytes, half: bytes) -> list[dict[str, float]]:
+    """The parity table of an FP16 file: emulated FP16 against the FP32 file that it was made from.
+
+    Raises
+    ------
+    ModelError
+        A value is not finite, or the mutual information of an example is off by more than the
+        tolerance.
+    """
+    rows = parity(content, emulated(onnx.load_from_string(half)).SerializeToString())
+    worst = max(row["mi"] for row in rows)
+    if not worst <= TOLERANCE or not np.isfinite([[*row.values()] for row in rows]).all():
+        raise ModelError(f"FP16 and FP32 differ by {worst:.2g} nats, more than {TOLERANCE}: {rows}")
+    return rows
+
+
+def halved(content: bytes, scopes: Iterable[str] = SCOPES) -> tuple[bytes, list[dict[str, float]]]:
+    """A model file in mixed precision, and its parity table; ModelError as in the two parts."""
+    half = converted(content, scopes)
+    return half, refuse_inexact(content, half)
 
 
 def parity(expected: bytes, emulation: bytes) -> list[dict[str, float]]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from infoatlas_rt.backends.tensorrt_libraries import Library
+from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, Library
 from infoatlas_rt.errors import InputError, ProviderError
 from infoatlas_rt.models.engine_file import NAMED, Profile
-from infoatlas_rt.models.model_file import ModelFile
+from infoatlas_rt.models.model_file import LEAST_SHIFTS, ModelFile
 from infoatlas_rt.models.onnx_content import GRAPH, fields
 
 INITIALIZER, DATA_TYPE, FLOAT16 = 5, 2, 10  # of onnx.proto: fields of a graph, of a weight; a type
@@ -28,22 +27,30 @@ def make_profiles(names: Sequence[str], model: ModelFile) -> tuple[Profile, ...]
     Returns
     -------
     tuple of Profile, each once
+        Those whose sizes vary come first: an engine's inputs and outputs are described with the
+        sizes of the first profile, and one slice would hide that an engine takes no more.
 
     Raises
     ------
     InputError
     """
-    found: dict[tuple[Any, ...], Profile] = {}
+    found: dict[Profile, Profile] = {}
     for name in names:
         if name in NAMED:
             made = [Profile(name, s, n, model.shift_range(s, n)) for s, n in NAMED[name]]
         else:
             made = [_given(name, model)]
         for profile in made:
-            found.setdefault((profile.slices, profile.samples, profile.shifts), profile)
+            found.setdefault(profile, profile)
     if not found:
         raise InputError(f"an engine needs a profile: pass one of {', '.join(NAMED)}")
-    return tuple(found.values())
+
+    def order(profile: Profile) -> tuple[bool, bool, int]:
+        slices, samples = profile.slices, profile.samples
+        fixed = slices[0] == slices[2]
+        return fixed, samples[0] == samples[2], -slices[2] if fixed else 0
+
+    return tuple(sorted(found.values(), key=order))
 
 
 def _given(text: str, model: ModelFile) -> Profile:
@@ -54,20 +61,30 @@ def _given(text: str, model: ModelFile) -> Profile:
             axis, _, numbers = part.partition("=")
             values = [int(number) for number in numbers.split(":")]
             smallest, optimal, largest = values * 3 if len(values) == 1 else values
-            if axis in axes or not 1 <= smallest <= optimal <= largest:
+            if axis in axes or not 1 <= smallest <= optimal <= largest < 2**31:
                 raise ValueError(part)
             axes[axis] = smallest, optimal, largest
         if not {"slices", "samples"} <= set(axes) <= {"slices", "samples", "shifts"}:
             raise ValueError(text)
-        if axes["samples"][0] < 2:
-            raise ValueError("fewer than two samples")
-    except ValueError as error:
+    except (ValueError, AttributeError) as error:
         raise InputError(
             f"profile is {text!r}: use one of {', '.join(NAMED)}, or smallest:optimal:largest of "
             "both axes, as in slices=1:40:64,samples=32:100:512 (shifts may be added)"
         ) from error
     slices, samples = axes["slices"], axes["samples"]
-    return Profile(text, slices, samples, axes.get("shifts", model.shift_range(slices, samples)))
+    if samples[2] < model.n_min:
+        raise InputError(
+            f"profile {text!r} has up to {samples[2]} samples, and {model.name} takes "
+            f"{model.n_min} or more: pass larger ones"
+        )
+    shifts = axes.get("shifts") or model.shift_range(slices, samples)
+    if shifts[0] < LEAST_SHIFTS or shifts[2] >= samples[2]:
+        raise InputError(
+            f"profile {text!r} has {shifts[0]} to {shifts[2]} shifts, and the model takes "
+            f"{LEAST_SHIFTS} to {samples[2] - 1}, one less than there are samples: leave them out, "
+            "or pass others"
+        )
+    return Profile(text, slices, samples, shifts)
 
 
 def refuse_large(source: ModelFile, profiles: Sequence[Profile]) -> None:
@@ -93,6 +110,29 @@ def refuse_large(source: ModelFile, profiles: Sequence[Profile]) -> None:
             )
 
 
+def choose_library(name: str) -> Library:
+    """One of `LIBRARIES`; InputError for another name."""
+    if name not in LIBRARIES:
+        raise InputError(f"library is {name!r}: pass one of {', '.join(LIBRARIES)}")
+    return LIBRARIES[name]
+
+
+def choose_precision(source: ModelFile, wanted: str | None) -> tuple[str, bool]:
+    """The precision of the graph to build, and whether it has to be made FP16 first.
+
+    Raises
+    ------
+    InputError
+        Another word, or FP32 of an FP16 file.
+    """
+    if wanted not in (None, "fp32", "fp16"):
+        raise InputError(f"precision is {wanted!r}: pass 'fp32' or 'fp16'")
+    own = file_precision(source.bytes)
+    if (wanted, own) == ("fp32", "fp16"):
+        raise InputError(f"{source.path} is FP16: pass the FP32 file that it was made from")
+    return wanted or own, (wanted, own) == ("fp16", "fp32")
+
+
 def file_precision(content: bytes) -> str:
     """The smallest type of the weights of an .onnx file: "fp16" or "fp32"."""
     for number, message in fields(memoryview(content)):
@@ -103,17 +143,17 @@ def file_precision(content: bytes) -> str:
     return "fp32"
 
 
-def halved(source: ModelFile) -> bytes:
-    """The FP16 graph of an FP32 file."""
+def half_graph(source: ModelFile) -> bytes:
+    """The FP16 graph of an FP32 file, not yet compared with it (`fp16.refuse_inexact`)."""
     try:
-        from infoatlas_export import fp16
+        from infoatlas_export.fp16 import converted
     except ImportError as error:
         raise ProviderError(
             f"an FP16 graph cannot be made here ({error}): pip install 'infoatlas-rt[export]', or "
             f"run 'infoatlas-rt export {source.path.stem} --precision fp16 --out "
             f"{source.path.stem}-fp16.onnx' elsewhere and build that file"
         ) from error
-    return fp16.halved(source.bytes)[0]
+    return converted(source.bytes)
 
 
 def choose_capabilities(library: Library, given: Sequence[str]) -> tuple[str, ...]:

@@ -1,19 +1,27 @@
 """Engines by the real builder of TensorRT-RTX, which needs no GPU."""
 
+import dataclasses
 import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
 
 import onnx
 import pytest
 
 pytest.importorskip("tensorrt_rtx_bindings", reason="the extra tensorrt-rtx is not installed")
 
-from infoatlas_export import fp16
+from infoatlas_export import engine_layers, fp16, tensorrt
 from infoatlas_export.onnx import sealed
+from infoatlas_export.targets import make_profiles
 from infoatlas_export.tensorrt import build
 from infoatlas_rt.cli.main import main
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
 from infoatlas_rt.models import model_file
-from infoatlas_rt.models.engine_file import NAMED, read
+from infoatlas_rt.models.engine_file import NAMED, EngineFile, read
 
 FIXED = "slices=40,samples=100"
 SMALL = "slices=2,samples=64"
@@ -62,6 +70,10 @@ def test_shipped_models_build(half, tmp_path, caplog, model, precision, profile,
     limit = {"control": 3.5e9, "batch": 9.1e9}.get(profile, 2e8)  # docs/tensorrt.md
     assert 1e6 < max(found.memory) < limit
     assert built.layers > 3000 and built.seconds > 0
+    content = built.path.read_bytes()
+    assert b"tf32=0" in content and b"tf32=1" not in content
+    targets = set(re.findall(rb"\bsm(\d+)\b", content))
+    assert targets == {capability.replace(".", "").encode() for capability in capabilities}
     assert [record.message for record in caplog.records] == []  # no warnings
 
 
@@ -88,13 +100,14 @@ def with_vector(content):
     [
         ("slices=1:40:64,samples=32:100:128", r"mi.*\[1\]"),  # builds, for one slice alone
         (FIXED, r"Reshaping \[40,1,62\] to \[1,62\]"),
+        ("slices=1,samples=32:64:128 slices=2:3:4,samples=32:64:128", "Reshaping|mi.*1"),
     ],
 )
 def test_an_engine_that_lost_its_slices_is_refused(tmp_path, profile, message):
     path = tmp_path / "vector.onnx"
     path.write_bytes(with_vector(model_file.load("edge").bytes))
     with pytest.raises(ModelError, match=message):
-        build(path, tmp_path / "a.engine", profiles=[profile], **RTX)
+        build(path, tmp_path / "a.engine", profiles=profile.split(), **RTX)
     assert not list(tmp_path.glob("a.engine*"))
 
 
@@ -149,13 +162,147 @@ def test_a_workspace_that_is_too_small(tmp_path):
         build("edge", tmp_path / "a.engine", profiles=[FIXED], workspace=2**20, **RTX)
 
 
-def test_ctrl_c_cancels_the_real_builder(tmp_path):
+def test_what_progress_raises_cancels_the_real_builder(tmp_path):
     def interrupt(share):
-        raise KeyboardInterrupt
+        raise ZeroDivisionError
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(ZeroDivisionError):
         build("edge", tmp_path / "a.engine", profiles=[SMALL], progress=interrupt, **RTX)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_cancel_a_build(tmp_path, number, code):
+    command = ["build", "base", "--backend", "rtx", "--profile", FIXED]
+    started = "import sys; from infoatlas_rt.__main__ import main; sys.exit(main())"
+    running = subprocess.Popen(
+        [sys.executable, "-c", started, *command],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(5)  # in the builder, which takes 15 s or more
+    running.send_signal(number)
+    out, err = running.communicate(timeout=120)
+    assert running.returncode == code and "wrote" not in out and "Traceback" not in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_builds_of_two_threads_take_turns(tmp_path):
+    found = {}
+
+    def one(name, profiles):
+        found[name] = build("edge", tmp_path / f"{name}.engine", profiles=profiles, **RTX)
+
+    threads = [
+        threading.Thread(target=one, args=("a", [SMALL])),
+        threading.Thread(target=one, args=("b", [SMALL, "slices=3,samples=64"])),
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [len(found[name].engine.memory) for name in "ab"] == [1, 2]
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    path = tmp_path_factory.mktemp("small") / "a.engine"
+    return build("edge", path, profiles=[SMALL], **RTX)
+
+
+def test_an_engine_that_fits_is_kept(small):
+    for profiles in ([SMALL], ["samples=64,slices=2"]):
+        for capabilities in ((), ("8.9",), ("12.0", "8.0")):
+            asked = {"profiles": profiles, "compute_capabilities": capabilities}
+            found = build("edge", small.path, **asked, **RTX)
+            assert (found.reason, found.engine, found.layers) == ("", small.engine, None)
+
+
+NOT_COMPARED = {"model", "memory", "metadata", "tensors", "engine_sha256"}
+
+
+def test_all_that_an_engine_was_built_for_is_compared(small, monkeypatch):
+    seen = {}
+
+    def fitting(path, wanted):
+        seen.update(wanted)
+        return small.engine, ""
+
+    monkeypatch.setattr(tensorrt, "fitting", fitting)
+    build("edge", small.path, profiles=[SMALL], **RTX)
+    fields = {field.name for field in dataclasses.fields(EngineFile)}
+    assert set(seen) == fields - NOT_COMPARED
+    monkeypatch.undo()
+    assert tensorrt.fitting(small.path, seen) == (small.engine, "")
+    for name in seen:
+        other = {"profiles": (), "compute_capabilities": ("9.0",), "workspace": 5, "tf32": True}
+        found, reason = tensorrt.fitting(small.path, seen | {name: other.get(name, "another")})
+        assert found is None and name.split("_")[0] in reason and "wanted" in reason
+
+
+@pytest.mark.parametrize(
+    ("function", "value", "message"),
+    [
+        ("scratch", lambda reports: (1, 1), "2 profiles instead of 1"),
+        ("parse", lambda text: [], "layers are not described"),
+        ("dimensions", lambda text: {}, r"mi has dimensions \[\] instead of \[2\]"),
+        ("changed_types", lambda *_: ["a layer is FP16"], "a layer is FP16"),
+        ("network_types", lambda network: {"a": {"fp16"}}, "has FP16 tensors, and the engine"),
+    ],
+)
+def test_an_engine_that_is_not_the_model_is_refused(
+    monkeypatch, tmp_path, function, value, message
+):
+    monkeypatch.setattr(engine_layers, function, value)
+    with pytest.raises(ModelError, match=f"is not the model: .*{message}"):
+        build("edge", tmp_path / "a.engine", profiles=[SMALL], **RTX)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"library": "rtx"}, "library is 'rtx': pass one of tensorrt, tensorrt-rtx"),
+        ({"precision": "bf16"}, "precision is 'bf16'"),
+        ({"workspace": 2**70}, "workspace is 1180591620717411303424"),
+        ({"workspace": 1.5}, "workspace is 1.5"),
+        ({"profiles": [None]}, "profile is None"),
+        ({"profiles": ["slices=99999999999999999999,samples=32"]}, "profile is 'slices=9999"),
+        ({"profiles": ["slices=2,samples=20"]}, "up to 20 samples, and edge takes 32 or more"),
+        ({"profiles": ["slices=2,samples=32,shifts=32"]}, "32 to 32 shifts.*4 to 31"),
+        ({"profiles": ["slices=2,samples=32,shifts=1:5:9"]}, "1 to 9 shifts"),
+        ({"out": "missing/a.engine"}, "cannot be written.*folder is missing"),
+        ({"out": "a\0.engine"}, "cannot be written"),
+    ],
+)
+def test_what_is_refused_before_the_build(monkeypatch, tmp_path, options, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=message):
+        build("edge", **{**RTX, **options})
+
+
+def test_a_temporary_file_that_cannot_be_written(tmp_path):
+    (tmp_path / "a.engine.part").mkdir()
+    with pytest.raises(InputError, match="cannot be written"):
+        build("edge", tmp_path / "a.engine", profiles=[SMALL], **RTX)
+
+
+def test_profiles_whose_sizes_vary_come_first():
+    source = model_file.load("edge")
+    names = ["slices=1,samples=64", "slices=9,samples=64", "slices=1:2:3,samples=64", "control"]
+    found = make_profiles([*names, "samples=64,slices=1"], source)
+    assert [profile.slices[::2] for profile in found] == [(1, 4), (5, 64), (1, 3), (9, 9), (1, 1)]
+
+
+def test_the_rules_of_fp16_are_a_part_of_the_engine(monkeypatch, tmp_path):
+    monkeypatch.setattr(fp16, "parity", lambda *_: [{"mi": 0.0}])  # a minute
+    options = {"profiles": [SMALL], "precision": "fp16", **RTX}
+    build("edge", tmp_path / "a.engine", **options)
+    narrower = fp16.converted(model_file.load("edge").bytes, fp16.SCOPES[1:])
+    monkeypatch.setattr(fp16, "converted", lambda content: narrower)
+    assert "graph SHA-256" in build("edge", tmp_path / "a.engine", **options).reason
 
 
 def test_the_command(tmp_path, capsys, monkeypatch):
@@ -169,7 +316,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert "nothing to do" in capsys.readouterr().out
     assert main(command) == 0
     out = capsys.readouterr()
-    assert "compute capabilities is 8.9, and 8.0, 8.6, 8.9, 12.0, 12.1 is wanted" in out.err
+    assert "compute capabilities are 8.9, and 8.0, 8.6, 8.9, 12.0, 12.1 are wanted" in out.err
     assert "working memory" in out.out and "fp32" in out.out
     assert main(["info", "--model", "edge.engine", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["engine"]["library"] == "tensorrt-rtx"
@@ -195,8 +342,6 @@ def test_fp32_of_an_fp16_file(half, tmp_path):
 
 
 def test_fp16_without_onnx(monkeypatch, tmp_path):
-    import sys
-
     monkeypatch.setitem(sys.modules, "infoatlas_export.fp16", None)
     monkeypatch.delattr("infoatlas_export.fp16")
     with pytest.raises(ProviderError, match=r"infoatlas-rt\[export\].*edge-fp16.onnx"):

@@ -20,7 +20,13 @@ import pytest
 
 import tensorrt_bindings as bindings
 from fake_gpu import World, make_driver, make_pycuda, make_tensorrt
-from infoatlas_export import build_progress, engine_layers, parser_check, tensorrt as builder
+from infoatlas_export import (
+    build_progress,
+    engine_builder,
+    engine_layers,
+    inspection,
+    parser_check,
+)
 from infoatlas_rt.backends import (
     cuda_device,
     tensorrt,
@@ -33,9 +39,10 @@ RECORD = json.loads(bindings.RECORD.read_text())
 MODULES = [
     Path(module.__file__)
     for module in (
-        builder,
+        engine_builder,
         tensorrt,
         cuda_device,
+        inspection,
         tensorrt_libraries,
         tensorrt_checks,
         tensorrt_contexts,

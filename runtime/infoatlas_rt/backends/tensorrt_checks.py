@@ -17,10 +17,10 @@ TYPES = {"x": "FLOAT", "y": "FLOAT", "shifts": "INT64", "sequence": "INT64"} | d
 
 def refuse_foreign(model: ModelFile, engine: EngineFile, version: str, device: Device) -> None:
     """Raise ModelError where an engine was built for something else, and say for what."""
-    wanted = {"version": version}
+    wanted: dict[str, object] = {"version": version}
     if engine.gpu:  # else it runs on any GPU of its compute capability
         wanted["gpu"] = device.name
-    difference = engine.difference(**wanted, compute_capability=device.compute_capability)
+    difference = engine.difference(**wanted, compute_capabilities=(device.compute_capability,))
     if difference is not None:
         raise ModelError(f"{model.path} does not fit this machine: its {difference}; {REBUILD}")
 

@@ -6,7 +6,7 @@ import json
 from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
 
-from ..models.engine_file import EngineFile
+from ..models.engine_file import EngineFile, memory_text
 from .arguments import add_json, add_model
 from .console import table, write_json
 
@@ -52,7 +52,7 @@ def _engine_rows(engine: EngineFile) -> list[tuple[str, str]]:
         ("built for", f"{engine.gpu or 'any GPU'}, compute capability "
          + ", ".join(engine.compute_capabilities)),
         *(
-            ("profile", f"{profile}: up to {memory / 1e9:.1f} GB")
+            ("profile", f"{profile}: up to {memory_text(memory)}")
             for profile, memory in zip(engine.profiles, engine.memory, strict=True)
         ),
         ("tensors", ", ".join(f"{count} {kind}" for kind, count in engine.tensors.items())),

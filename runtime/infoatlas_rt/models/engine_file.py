@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ class Profile:
         S, n and M of the graph's inputs.
     """
 
-    name: str
+    name: str = field(compare=False)
     slices: tuple[int, int, int]
     samples: tuple[int, int, int]
     shifts: tuple[int, int, int]
@@ -87,6 +87,11 @@ class Profile:
         return f"{self.name} (slices {s[0]}..{s[2]}, samples {n[0]}..{n[2]}, shifts {m[0]}..{m[2]})"
 
 
+def memory_text(size: int) -> str:
+    """Bytes as people read them: "69 MB", "3.2 GB"."""
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
+
+
 def output_dimensions(profiles: Sequence[Profile]) -> dict[str, tuple[int, ...]]:
     """Dimensions of the outputs of an engine; -1 for an axis whose size the profiles leave open."""
     sizes = []
@@ -108,6 +113,8 @@ class EngineFile:
         Name of the shipped model, or absolute path of the .onnx file.
     model_sha256 : str
         Of that file.
+    graph_sha256 : str
+        Of the graph that was built: that file, or the FP16 graph that was made of it.
     library : {"tensorrt", "tensorrt-rtx"}
         What built it, and what runs it.
     version : str
@@ -116,8 +123,8 @@ class EngineFile:
         Name of the GPU; "" for TensorRT-RTX, whose engines run on any GPU of the capability.
     compute_capabilities : tuple of str
         That it was built for, as in "8.7"; one for TensorRT.
-    precision : {"fp32", "fp16", "bf16"}
-        The smallest type of floating-point tensors in the network.
+    precision : {"fp32", "fp16"}
+        The smallest type of the graph's weights.
     tf32 : bool
         Whether FP32 products may be rounded to TF32.
     profiles : tuple of Profile
@@ -137,6 +144,7 @@ class EngineFile:
 
     model: str
     model_sha256: str
+    graph_sha256: str
     library: str
     version: str
     gpu: str
@@ -153,18 +161,17 @@ class EngineFile:
     def difference(self, **wanted: Any) -> str | None:
         """The first field that differs from `wanted`, in words; None if all are equal.
 
-        `compute_capability` is that of a GPU: one of the engine's.
+        An engine may have more compute capabilities than are wanted.
         """
         for name, value in wanted.items():
-            if name == "compute_capability":
-                if value not in self.compute_capabilities:
-                    built = ", ".join(self.compute_capabilities)
-                    return f"compute capability is {built}, and {value} is wanted"
-                continue
             found = getattr(self, name)
+            if name == "compute_capabilities" and set(value) <= set(found):
+                continue
             if found != value:
                 words = name.replace("_", " ").replace("sha256", "SHA-256")
-                return f"{words} is {_words(found)}, and {_words(value)} is wanted"
+                has = "are" if isinstance(found, tuple) else "is"
+                wants = "are" if isinstance(value, tuple) and len(value) > 1 else "is"
+                return f"{words} {has} {_words(found)}, and {_words(value)} {wants} wanted"
         return None
 
     def write(self, path: Path) -> None:

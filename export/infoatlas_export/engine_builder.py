@@ -1,0 +1,200 @@
+"""A graph through the parser and the builder of TensorRT or TensorRT-RTX: the serialised engine."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from infoatlas_export import engine_layers
+from infoatlas_export.build_progress import interruptible, monitor
+from infoatlas_export.parser_check import parse
+from infoatlas_rt.backends.tensorrt_libraries import Library, load, messages
+from infoatlas_rt.errors import InputError, ModelError, ProviderError
+from infoatlas_rt.models.engine_file import Profile
+
+log = logging.getLogger(__name__)
+
+BUILDING = threading.Lock()  # a library's messages do not say which build they are of
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to build.
+
+    Attributes
+    ----------
+    library : Library
+    graph : bytes
+        The .onnx file.
+    name : str
+        Of the graph, for errors.
+    dim : int
+        D of the graph's inputs.
+    profiles : sequence of Profile
+    compute_capabilities : sequence of str
+        For TensorRT-RTX.
+    workspace : int, optional
+        Limit of the working memory in bytes.
+    timing_cache : path, optional
+        For TensorRT.
+    """
+
+    library: Library
+    graph: bytes
+    name: str
+    dim: int
+    profiles: Sequence[Profile]
+    compute_capabilities: Sequence[str] = ()
+    workspace: int | None = None
+    timing_cache: str | os.PathLike[str] | None = None
+
+
+@dataclass(frozen=True)
+class Made:
+    """A serialised engine, and what was seen while it was made.
+
+    Attributes
+    ----------
+    content : bytes
+    layers : int
+        Number of layers of the parsed network.
+    types : dict of str to set of str
+        As from `engine_layers.network_types`.
+    reports : tuple of str
+        What the builder reported of the engine.
+    seconds : float
+        Duration of the build.
+    """
+
+    content: bytes
+    layers: int
+    types: dict[str, set[str]]
+    reports: tuple[str, ...]
+    seconds: float
+
+
+def make(
+    order: Order,
+    context: Callable[[], AbstractContextManager[None]] = nullcontext,
+    progress: Callable[[float], None] | None = None,
+) -> Made:
+    """Build an engine; builds of several threads take turns.
+
+    Parameters
+    ----------
+    order : Order
+    context : callable
+        Makes the GPU's context current in the thread that builds, which is not the caller's.
+    progress : callable, optional
+        Called with the share done, 0 to 1. What it raises cancels the build.
+
+    Raises
+    ------
+    ModelError
+        The parser or the builder refuses the graph.
+    ProviderError
+        The library does not start.
+    """
+    trt = load(order.library)
+    watch = monitor(trt, progress or (lambda share: None))
+
+    def work() -> Made:
+        with context():
+            return _compile(order, trt, watch)
+
+    with BUILDING:
+        return interruptible(work, watch)
+
+
+def _compile(order: Order, trt: Any, watch: Any) -> Made:
+    started = time.monotonic()
+    library, reported = order.library, messages(trt)
+    title = f"{library.title} {trt.__version__}"
+    reported.errors.clear()
+    reported.reports.clear()
+    try:
+        builder = trt.Builder(reported.logger)
+    except (TypeError, RuntimeError) as error:  # pybind11: the factory returned nullptr
+        raise ProviderError(
+            f"{title} does not start ({error}; {reported.take()}): check the driver and the CUDA "
+            "libraries"
+        ) from error
+    network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
+    # The parser owns the network's weights, and lives as long as the build does.
+    _parser = parse(library, trt, network, order.graph, order.name)
+    config = builder.create_builder_config()
+    if order.workspace is not None:
+        config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, order.workspace)
+    config.clear_flag(trt.BuilderFlag.TF32)  # costs accuracy in covariances and the solve
+    config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED  # types of layers
+    if library.anywhere:
+        # Nothing is allocated within a call, which a CUDA graph could not do.
+        config.set_flag(trt.BuilderFlag.REQUIRE_USER_ALLOCATION)
+        config.num_compute_capabilities = len(order.compute_capabilities)
+        for i, capability in enumerate(order.compute_capabilities):
+            target = trt.ComputeCapability.__members__["SM" + capability.replace(".", "")]
+            config.set_compute_capability(target, i)
+    for i, profile in enumerate(order.profiles):
+        optimization = builder.create_optimization_profile()
+        for name, (smallest, optimal, largest) in profile.shapes(order.dim).items():
+            optimization.set_shape(name, smallest, optimal, largest)
+        if config.add_optimization_profile(optimization) != i:
+            raise ModelError(f"{library.title} refuses the profile {profile}: pass narrower ranges")
+    _read_timing_cache(config, order.timing_cache)
+    config.progress_monitor = watch
+    serialised = builder.build_serialized_network(network, config)
+    watch.check()
+    if serialised is None:
+        raise ModelError(_failure(title, order, reported.take()))
+    _write_timing_cache(config, order.timing_cache)
+    return Made(
+        bytes(memoryview(serialised)),
+        network.num_layers,
+        engine_layers.network_types(network),
+        tuple(reported.reports),
+        time.monotonic() - started,
+    )
+
+
+def _failure(title: str, order: Order, reason: str) -> str:
+    """What to do where no engine came out of a build."""
+    if order.workspace is not None and re.search("OutOfMemory|workspace limit", reason):
+        return (
+            f"{title} cannot build {order.name} in a workspace of {order.workspace} bytes "
+            f"({reason}): leave out --workspace, or pass a narrower --profile"
+        )
+    return (
+        f"{title} cannot build {order.name}: {reason}; if memory is short, close other programs, "
+        "or pass a narrower --profile"
+    )
+
+
+def _read_timing_cache(config: Any, file: str | os.PathLike[str] | None) -> None:
+    """Give the builder the times of earlier builds; those of another GPU or version are dropped."""
+    if file is None:
+        return
+    try:
+        kept = Path(file).read_bytes() if Path(file).exists() else b""
+    except OSError as error:
+        raise InputError(f"timing cache {file} cannot be read ({error}): check the path") from error
+    cache = config.create_timing_cache(kept)
+    if cache is None or not config.set_timing_cache(cache, False):
+        log.warning("timing cache %s belongs to another GPU or TensorRT: starting anew", file)
+        config.set_timing_cache(config.create_timing_cache(b""), False)
+
+
+def _write_timing_cache(config: Any, file: str | os.PathLike[str] | None) -> None:
+    if file is None:
+        return
+    try:
+        Path(file).write_bytes(bytes(memoryview(config.get_timing_cache().serialize())))
+    except OSError as error:  # the engine is worth more than its times
+        log.warning("timing cache %s cannot be written: %s", file, error)
