@@ -101,7 +101,7 @@ class Settings:
         100_000,
     )
     seed: int = setting(0, "seed of projections and shuffle", 0, 2**31 - 1)
-    model_file_path: str = setting("edge", "shipped model or .onnx file", live=False)
+    model_file_path: str = setting("edge", "shipped model, .onnx file or .engine file", live=False)
     provider: str = setting(
         "auto",
         "cpu, native, cuda, tensorrt or tensorrt-rtx, never replaced silently; auto: the first of "

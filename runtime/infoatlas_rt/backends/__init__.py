@@ -8,6 +8,7 @@ provider of that name; an .engine file goes to the library that built it, Tensor
 from __future__ import annotations
 
 import logging
+from importlib.util import find_spec
 
 from ..errors import ProviderError
 from ..models.engine_file import CONTROL, Profile
@@ -93,11 +94,15 @@ def installed() -> dict[str, str]:
     """What each provider would use on this machine, or why it cannot; nothing is started."""
     from .native import load_native
     from .onnxruntime import EXECUTION, offered
+    from .tensorrt_libraries import LIBRARIES
 
     found = {"auto": "cpu"}
     there = offered()
     for provider, execution in EXECUTION.items():
         found[provider] = execution if execution in there else f"no {execution} is installed"
+    for library in LIBRARIES.values():
+        if any(find_spec(module) for module in library.modules):
+            found[library.name] += f"; {library.title} is installed, for engines"
     try:
         native = load_native()
     except ProviderError as error:

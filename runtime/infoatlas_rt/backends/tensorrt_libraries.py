@@ -79,7 +79,7 @@ LIBRARIES = {
             modules=("tensorrt_rtx", "tensorrt_rtx_bindings"),
             oldest=(1, 7),
             oldest_has="the package index",
-            install="pip install 'infoatlas-rt[tensorrt-rtx]' (x86-64, Linux or Windows)",
+            install="pip install 'infoatlas-rt[tensorrt-rtx]' (x86-64, Linux)",
             builds_for=("8.0", "8.6", "8.9", "12.0", "12.1"),
             refused={"7.5": "it has no FP32 matrix products on Turing, which the solve needs"},
             compiles=True,
@@ -117,8 +117,8 @@ def load(library: Library) -> Any:
     return trt
 
 
-# What the builder says of an engine that it has made, and what it says of nothing: inputs of
-# 64-bit integers get buffers of 64-bit integers, which `check_tensors` sees to.
+# Messages of the builder about the engine that it has made; and a warning without a cause: inputs of
+# 64-bit integers get buffers of 64-bit integers, as `check_tensors` makes sure.
 REPORTS = "Layers:", "Max Scratch Memory:"
 EXPECTED = "has Int64 binding"
 

@@ -192,3 +192,11 @@ def test_what_is_installed(no_package):
     found = backends.installed()
     assert tuple(found) == backends.PROVIDERS
     assert found["cpu"] == "CPUExecutionProvider" and "runtime/native" in found["native"]
+
+
+def test_names_of_libraries_agree():
+    from infoatlas_export.build_cli import BACKENDS
+    from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES
+    from infoatlas_rt.models.engine_file import BUILDERS
+
+    assert set(BUILDERS) == set(LIBRARIES) == set(BACKENDS.values()) < set(backends.PROVIDERS)
