@@ -72,21 +72,23 @@ def interruptible(work: Callable[[], T], watch: Any) -> T:
     """
     results: list[T] = []
     errors: list[BaseException] = []
+    done = threading.Event()  # a join that is interrupted takes the thread for ended (Python 3.11)
 
     def run() -> None:
         try:
             results.append(work())
         except BaseException as error:
             errors.append(error)
+        finally:
+            done.set()
 
-    thread = threading.Thread(target=run, name="infoatlas build", daemon=True)
-    thread.start()
+    threading.Thread(target=run, name="infoatlas build", daemon=True).start()
     try:
-        while thread.is_alive():  # a join without a limit would not let signals in
-            thread.join(0.1)
+        while not done.wait(0.1):  # a wait without a limit would not let signals in
+            pass
     except BaseException:
         watch.stopped = True
-        thread.join()
+        done.wait()
         raise
     if errors:
         raise errors[0]

@@ -4,6 +4,7 @@ import json
 import logging
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -256,3 +257,20 @@ def test_it_needs_neither_torch_nor_onnx():
         "import infoatlas_export.build_cli, infoatlas_export.tensorrt"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_engine_that_cannot_be_written_leaves_nothing(world, monkeypatch, tmp_path):
+    def replace(self, target):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(Path, "replace", replace)
+    with pytest.raises(InputError, match="no space left"):
+        build("edge", profiles=[RANGES])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_engine_that_lost_its_slices_is_refused(world, tmp_path):
+    world.lost = {"mi": (1,)}
+    with pytest.raises(ModelError, match="mi"):
+        build("edge", profiles=[RANGES])
+    assert list(tmp_path.iterdir()) == []

@@ -117,8 +117,8 @@ def load(library: Library) -> Any:
     return trt
 
 
-# Messages of the builder about the engine that it has made; and a warning without a cause: inputs of
-# 64-bit integers get buffers of 64-bit integers, as `check_tensors` makes sure.
+# Messages of the builder about the engine that it has made; and a warning without a cause: inputs
+# of 64-bit integers get buffers of 64-bit integers, as `check_tensors` makes sure.
 REPORTS = "Layers:", "Max Scratch Memory:"
 EXPECTED = "has Int64 binding"
 

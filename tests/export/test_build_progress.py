@@ -1,0 +1,31 @@
+"""A build is cancelled by its caller, whose thread is another one."""
+
+import _thread
+import threading
+import time
+import types
+
+import pytest
+
+from infoatlas_export.build_progress import interruptible
+
+
+def test_an_interrupt_of_the_caller_stops_the_work():
+    watch, ended = types.SimpleNamespace(stopped=False), []
+
+    def work():
+        while not watch.stopped:
+            time.sleep(0.01)
+        ended.append(threading.current_thread())
+
+    threading.Timer(0.2, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(work, watch)
+    assert len(ended) == 1 and ended[0] is not threading.main_thread()
+
+
+def test_what_the_work_returns_and_raises():
+    watch = types.SimpleNamespace(stopped=False)
+    assert interruptible(lambda: 3, watch) == 3
+    with pytest.raises(ZeroDivisionError):
+        interruptible(lambda: 1 / 0, watch)
