@@ -32,6 +32,7 @@ RESULTS = Path(__file__).parent / "results"
 RTX = LIBRARIES["tensorrt-rtx"]
 FIXED = "slices=40,samples=100"
 PROFILES = "control", "batch", FIXED
+KEYS = "model", "precision", "profile", "capability"  # of a row
 # Each alone, and all together; fewer of the larger models: times and sizes are nearly equal.
 CAPABILITIES = ("7.5",), ("8.0",), ("8.9",), ("12.0",), RTX.builds_for
 FEWER = ("7.5",), ("8.9",), RTX.builds_for
@@ -94,20 +95,23 @@ def page(found: dict[str, Any]) -> str:
         "what the sizes at hand need. Tensors are those between the engine's kernels.",
         "",
         "| model | precision | profile | compute capability | layers | seconds | MB | memory (GB) "
-        "| FP32 / FP16 tensors | refused |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| FP32 / FP16 tensors |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
+    refused: dict[str, list[str]] = {}
     for row in rows:
-        head = f"| {row['model']} | {row['precision']} | {row['profile']} | {row['capability']} "
+        names = [row[key] for key in KEYS]
         if "refused" in row:
-            lines.append(f"{head}| | | | | | {row['refused']} |")
+            refused.setdefault(row["refused"], []).append(" ".join(names[:3]))
             continue
         tensors = row["tensors"]
         lines.append(
-            f"{head}| {row['layers']:,} | {row['seconds']:.1f} | {row['megabytes']:.1f} | "
-            f"{', '.join(map(str, row['gigabytes_needed']))} | "
-            f"{tensors.get('fp32', 0)} / {tensors.get('fp16', 0)} | |"
+            f"| {' | '.join(names)} | {row['layers']:,} | {row['seconds']:.1f} | "
+            f"{row['megabytes']:.1f} | {', '.join(map(str, row['gigabytes_needed']))} | "
+            f"{tensors.get('fp32', 0)} / {tensors.get('fp16', 0)} |"
         )
+    lines += ["", "Refused:", ""]
+    lines += [f"- {reason} ({'; '.join(names)})" for reason, names in refused.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -130,8 +134,7 @@ def main() -> None:
         before = json.loads(keep.read_text(encoding="utf-8"))
         if all(before["about"].get(key) == about[key] for key in ("version", "models")):
             found["rows"] = before["rows"]
-    keys = "model", "precision", "profile", "capability"
-    done = {tuple(row[key] for key in keys) for row in found["rows"]}
+    done = {tuple(row[key] for key in KEYS) for row in found["rows"]}
     with tempfile.TemporaryDirectory() as folder:
         for model, precision, profile, capabilities in cases(arguments.quick):
             names = model, precision, profile, ", ".join(capabilities)
@@ -139,7 +142,7 @@ def main() -> None:
                 continue
             print(*names, file=sys.stderr)
             file = half(model, Path(folder)) if precision == "fp16" else Path(model)
-            row = dict(zip(keys, names, strict=True))
+            row = dict(zip(KEYS, names, strict=True))
             found["rows"].append(row | measure(file, precision, profile, capabilities))
             keep.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     (arguments.out / "engines.md").write_text(page(found), encoding="utf-8")

@@ -72,7 +72,7 @@ def problems(proto: onnx.ModelProto) -> list[str]:
     Parameters
     ----------
     proto : ModelProto
-        A whole model; its types are inferred, strictly.
+        A complete model; its types are inferred, strictly.
     """
     found = [
         f"opset {opset.version} of {opset.domain or 'ONNX'}: {OPSETS[0]} to {OPSETS[-1]} are read"

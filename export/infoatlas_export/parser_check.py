@@ -80,7 +80,7 @@ def check(proto: onnx.ModelProto) -> None:
     Parameters
     ----------
     proto : ModelProto
-        A whole model; a shape is compared if the node has a name of its own.
+        A complete model; a shape is compared if the node has a name of its own.
 
     Raises
     ------
