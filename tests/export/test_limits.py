@@ -204,7 +204,7 @@ def corrupted(change):
     ("content", "message"),
     [
         (lambda: model_file.load("edge").bytes[:-1000], "Assertion failed.*Failed to parse"),
-        (lambda: b"", "gave no reason"),  # a network of no layers
+        (lambda: b"", "no reason was given"),  # a network of no layers
         (lambda: corrupted(lambda node: node.input.__setitem__(0, "?")), "Softmax '.*registered"),
         (lambda: corrupted(lambda node: setattr(node.attribute[0], "i", 7)), "Softmax '.*range"),
         (lambda: corrupted(lambda node: setattr(node, "op_type", "Unique")), "Unique '.*/Softmax'"),
