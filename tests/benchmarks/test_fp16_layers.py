@@ -14,7 +14,7 @@ def engine():
     pytest.importorskip("tensorrt_rtx_bindings", reason="there is no TensorRT-RTX")
     half = fp16_layers.fp16_graph("edge")
     content = half.SerializeToString()
-    return half, fp16_layers.built(content, "8.9", fp16_layers.FIXED)
+    return half, fp16_layers.built(content, 5, "8.9", fp16_layers.FIXED)
 
 
 def test_they_agree(engine, monkeypatch, tmp_path):

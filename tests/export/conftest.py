@@ -3,11 +3,15 @@
 import dataclasses
 import os
 
+import onnx
 import pytest
 import torch
 from filelock import FileLock
 
 from exporting import export
+from infoatlas_export import fp16
+from infoatlas_export.onnx import sealed
+from infoatlas_rt.models import model_file
 from infoatlas_train.config import PRESETS
 from infoatlas_train.model.infoatlas import InfoAtlas
 from infoatlas_train.pretrain import checkpoint
@@ -44,3 +48,18 @@ def _export(folder):
     torch.save(checkpoint(model, run), folder / "tiny.pt")
     written = ["--out", str(folder / "tiny.onnx"), "--json", str(folder / "parity.json")]
     export([str(folder / "tiny.pt"), "--name", "tiny", *written])
+
+
+@pytest.fixture(scope="module")
+def half(tmp_path_factory):
+    """The FP16 graphs, not compared with FP32, which takes a minute."""
+    folder = tmp_path_factory.mktemp("half")
+
+    def made(model):
+        path = folder / f"{model}.onnx"
+        if not path.exists():
+            proto = onnx.load_from_string(model_file.load(model).bytes)
+            path.write_bytes(sealed(fp16.mixed(proto, fp16.chosen(proto.graph))))
+        return path
+
+    return made
