@@ -14,9 +14,11 @@ import pytest
 pytest.importorskip("tensorrt_rtx_bindings", reason="the extra tensorrt-rtx is not installed")
 
 from infoatlas_export import engine_layers, fp16, tensorrt
+from infoatlas_export.engine_builder import Order, make
 from infoatlas_export.onnx import sealed
 from infoatlas_export.targets import make_profiles
 from infoatlas_export.tensorrt import build
+from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES
 from infoatlas_rt.cli.main import main
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
 from infoatlas_rt.models import model_file
@@ -192,6 +194,14 @@ def test_all_that_an_engine_was_built_for_is_compared(small, monkeypatch):
         assert found is None and name.split("_")[0] in reason and "wanted" in reason
 
 
+@pytest.fixture(scope="module")
+def made():
+    source = model_file.load("edge")
+    profiles = make_profiles([SMALL], source)
+    rtx = LIBRARIES["tensorrt-rtx"]
+    return make(Order(rtx, source.bytes, "edge", source.dim, profiles, ["8.9"]))
+
+
 @pytest.mark.parametrize(
     ("function", "value", "message"),
     [
@@ -199,13 +209,17 @@ def test_all_that_an_engine_was_built_for_is_compared(small, monkeypatch):
         ("parse", lambda text: [], "layers are not described"),
         ("dimensions", lambda text: {}, r"mi has dimensions \[\] instead of \[2\]"),
         ("changed_types", lambda *_: ["a layer is FP16"], "a layer is FP16"),
-        ("network_types", lambda network: {"a": {"fp16"}}, "has FP16 tensors, and the engine"),
+        ("types", {"a": {"fp16"}}, "has FP16 tensors, and the engine"),
     ],
 )
 def test_an_engine_that_is_not_the_model_is_refused(
-    monkeypatch, tmp_path, function, value, message
+    made, monkeypatch, tmp_path, function, value, message
 ):
-    monkeypatch.setattr(engine_layers, function, value)
+    if function == "types":
+        made = dataclasses.replace(made, types=value)
+    else:
+        monkeypatch.setattr(engine_layers, function, value)
+    monkeypatch.setattr(tensorrt, "make", lambda *_: made)
     with pytest.raises(ModelError, match=f"is not the model: .*{message}"):
         build("edge", tmp_path / "a.engine", profiles=[SMALL], **RTX)
     assert not list(tmp_path.iterdir())

@@ -17,7 +17,9 @@ SMALL = "slices=2,samples=64"
 @pytest.mark.parametrize(
     ("model", "precision", "profile", "capabilities"),
     [
-        *(("edge", p, profile, THREE) for p in ("fp32", "fp16") for profile in (*NAMED, FIXED)),
+        # `batch` has the profiles of `control`, and more.
+        *(("edge", p, profile, THREE) for p in ("fp32", "fp16") for profile in ("batch", FIXED)),
+        ("edge", "fp16", "control", THREE),
         *(("edge", "fp32", SMALL, (capability,)) for capability in THREE),
         ("base", "fp32", FIXED, ("8.9",)),
         ("wide", "fp16", FIXED, ("8.9",)),
