@@ -48,8 +48,7 @@ ROUNDING = PRODUCTS | {"Add", "Mul", "Gelu", "Cast"}  # others move values that 
 
 def fp16_graph(name: str) -> onnx.ModelProto:
     """The FP16 graph of a shipped model."""
-    proto = onnx.load_from_string(model_file.load(name).bytes)
-    return fp16.mixed(proto, fp16.chosen(proto.graph))
+    return onnx.load_from_string(fp16.converted(model_file.load(name).bytes))
 
 
 def engine_roundings(engine: Engine, kinds: dict[str, str]) -> Counter[str]:

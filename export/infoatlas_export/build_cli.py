@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
-from pathlib import Path
 
 from infoatlas_rt.cli.arguments import add_json
-from infoatlas_rt.cli.console import check_target, progress, write_json
+from infoatlas_rt.cli.console import progress, write_json
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.models.engine_file import NAMED, memory_text
 
@@ -74,8 +73,6 @@ def run(arguments: Namespace) -> None:
     """Run the command."""
     from infoatlas_export.tensorrt import build
 
-    if arguments.out is not None:
-        check_target(Path(arguments.out))
     with progress("build") as advance:
         built = build(
             arguments.model,
@@ -116,7 +113,6 @@ def as_bytes(text: str) -> int:
     """
     number = text.rstrip("KMGiB")
     try:
-        found = int(float(number) * UNITS[text[len(number) :]])
+        return int(float(number) * UNITS[text[len(number) :]])
     except (KeyError, ValueError, OverflowError) as error:
         raise InputError(f"workspace is {text!r}: write it as in 512MiB or 4GiB") from error
-    return found

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
-from numpy.typing import NDArray
 
 from infoatlas_export.graph_digest import CODE, GRAPH, WEIGHTS, stated
 from infoatlas_export.onnx import example, sealed, to_onnx
@@ -49,9 +48,11 @@ def regraphed(content: bytes, checkpoint: str) -> bytes:
         weight.CopyFrom(had[weight.name])
     onnx.helper.set_model_props(new, kept | stated(new))
     made = sealed(new)
+    sessions = _session(content), _session(made)
     for slices, samples in SIZES:
         inputs = example(slices, max(samples, 3 * model.config.dim), model.config.dim, seed=samples)
-        for before, after in zip(_run(content, inputs), _run(made, inputs), strict=True):
+        outputs = (session.run(None, inputs) for session in sessions)
+        for before, after in zip(*outputs, strict=True):
             if not np.array_equal(before, after):
                 worst = np.abs(before - after).max()
                 raise SystemExit(
@@ -61,11 +62,10 @@ def regraphed(content: bytes, checkpoint: str) -> bytes:
     return made
 
 
-def _run(content: bytes, inputs: dict[str, NDArray[Any]]) -> list[NDArray[Any]]:
+def _session(content: bytes) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(content, options, ["CPUExecutionProvider"])
-    return [np.asarray(values) for values in session.run(None, inputs)]
+    return onnxruntime.InferenceSession(content, options, ["CPUExecutionProvider"])
 
 
 def as_made(content: bytes) -> str:
@@ -80,7 +80,8 @@ def main(file: str, checkpoint: str, manifest: str) -> None:
     """Write file and manifest anew."""
     content, record = Path(file).read_bytes(), json.loads(Path(manifest).read_text("utf-8"))
     made = record["stages"]["calibrate"]["outputs"]["model.onnx"]
-    if as_made(content) != made:
+    before = record.get("regraphed", {"to": ""})["to"]
+    if as_made(content) != made and hashlib.sha256(content).hexdigest() != before:
         raise SystemExit(f"{file} is not the file that {manifest} records")
     new = regraphed(content, checkpoint)
     record["regraphed"] = {"from": made, "to": hashlib.sha256(new).hexdigest()}

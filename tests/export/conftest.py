@@ -3,14 +3,12 @@
 import dataclasses
 import os
 
-import onnx
 import pytest
 import torch
 from filelock import FileLock
 
 from exporting import export
 from infoatlas_export import fp16
-from infoatlas_export.onnx import sealed
 from infoatlas_rt.models import model_file
 from infoatlas_train.config import PRESETS
 from infoatlas_train.model.infoatlas import InfoAtlas
@@ -58,8 +56,7 @@ def half(tmp_path_factory):
     def made(model):
         path = folder / f"{model}.onnx"
         if not path.exists():
-            proto = onnx.load_from_string(model_file.load(model).bytes)
-            path.write_bytes(sealed(fp16.mixed(proto, fp16.chosen(proto.graph))))
+            path.write_bytes(fp16.converted(model_file.load(model).bytes))
         return path
 
     return made

@@ -127,6 +127,8 @@ def test_a_file_gets_todays_graph_with_its_own_weights(other_graph, tmp_path, ca
     assert entries[graph_digest.GRAPH] == graph_digest.structure(found)
     had = {w.name: w for w in onnx.load_from_string(shipped).graph.initializer}
     assert all(w == had[w.name] for w in found.graph.initializer)
+    regraph.main(str(path), "edge.pt", str(record))  # and again, at the next change of the form
+    assert json.loads(record.read_text())["regraphed"]["to"] == made
 
 
 @pytest.mark.parametrize(

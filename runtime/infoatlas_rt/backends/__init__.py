@@ -62,10 +62,12 @@ def make_backend(model: ModelFile, provider: str = "cpu", threads: int | None = 
         from .native import NativeBackend
 
         return NativeBackend(model, threads)
-    from .onnxruntime import OnnxRuntimeBackend, profile_options
+    from .onnxruntime import PROFILE, OnnxRuntimeBackend, profile_options
 
-    control = Profile("control", *CONTROL, model.shift_range(*CONTROL))
-    options = profile_options(provider, control.shapes(model.dim))
+    options = None
+    if provider in PROFILE:
+        control = Profile("control", *CONTROL, model.shift_range(*CONTROL))
+        options = profile_options(provider, control.shapes(model.dim))
     return OnnxRuntimeBackend(model.bytes, provider, threads, options)
 
 
@@ -94,7 +96,6 @@ def installed() -> dict[str, str]:
     """What each provider would use on this machine, or why it cannot; nothing is started."""
     from .native import load_native
     from .onnxruntime import EXECUTION, offered
-    from .tensorrt_libraries import LIBRARIES
 
     found = {"auto": "cpu"}
     there = offered()

@@ -255,10 +255,8 @@ def _requests(provider: str, profiles: dict[str, str]) -> list[tuple[str, dict[s
 
 def profile_options(
     provider: str, shapes: dict[str, tuple[tuple[int, ...], ...]]
-) -> dict[str, str] | None:
-    """Provider options for shapes (smallest, optimal, largest) of each input, if it has such."""
-    if provider not in PROFILE:
-        return None
+) -> dict[str, str]:
+    """Options of a provider of `PROFILE` for shapes (smallest, optimal, largest) of each input."""
     return {
         f"{PROFILE[provider]}_{size}_shapes": ",".join(
             f"{name}:{'x'.join(map(str, shape[i]))}" for name, shape in shapes.items()

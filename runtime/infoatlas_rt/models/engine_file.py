@@ -169,9 +169,9 @@ class EngineFile:
                 continue
             if found != value:
                 words = name.replace("_", " ").replace("sha256", "SHA-256")
-                has = "are" if isinstance(found, tuple) else "is"
-                wants = "are" if isinstance(value, tuple) and len(value) > 1 else "is"
-                return f"{words} {has} {_words(found)}, and {_words(value)} {wants} wanted"
+                verb = "are" if isinstance(found, tuple) else "is"
+                other = "are" if isinstance(value, tuple) and len(value) > 1 else "is"
+                return f"{words} {verb} {_words(found)}, and {_words(value)} {other} wanted"
         return None
 
     def write(self, path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from infoatlas_rt import backends
 from infoatlas_rt.backends import make_backend, onnxruntime_rtx
 from infoatlas_rt.backends.onnxruntime_rtx import EXECUTION, PACKAGE
+from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES
 from infoatlas_rt.errors import ProviderError
 from infoatlas_rt.models import model_file
 
@@ -124,9 +125,16 @@ def test_the_package_is_missing(model, monkeypatch):
 
 
 def test_what_is_installed(package, monkeypatch):
+    modules = LIBRARIES["tensorrt-rtx"].modules
+    for module in modules:
+        monkeypatch.setitem(sys.modules, module, None)
     assert backends.installed()["tensorrt-rtx"] == EXECUTION
     monkeypatch.setitem(sys.modules, PACKAGE, None)
     assert backends.installed()["tensorrt-rtx"] == f"no {EXECUTION} is installed"
+    library = ModuleType(modules[-1])
+    library.__spec__ = ModuleSpec(modules[-1], None)
+    monkeypatch.setitem(sys.modules, modules[-1], library)
+    assert backends.installed()["tensorrt-rtx"].endswith("; TensorRT-RTX is installed, for engines")
 
 
 def test_onnxruntime_takes_the_calls(model, package, monkeypatch):
@@ -149,6 +157,7 @@ def test_a_library_that_cannot_be_loaded(model, package):
 
 RUN = """
 from infoatlas_rt.backends import make_backend
+from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES
 from infoatlas_rt.errors import ProviderError
 from infoatlas_rt.models import model_file
 try:
