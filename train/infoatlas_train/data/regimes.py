@@ -31,7 +31,7 @@ from infoatlas_train.data.channels import (
 from infoatlas_train.data.closed_form import CPU, FULL, sides, without_queries
 from infoatlas_train.data.families import source
 from infoatlas_train.data.flows import orthogonal, random_flow, standardise, uniform
-from infoatlas_train.data.mixtures import Mixture, label, prescribed_correlation
+from infoatlas_train.data.mixtures import Mixture, excess, label, prescribed_correlation
 
 WARPED = 0.5  # share of the datasets with a random flow of each side
 MOST_LEVELS = 4  # of a hidden state
@@ -113,6 +113,7 @@ def failures(count: int, samples: int, queries: int, dim: int) -> Datasets:
     """y_j is x_j and noise; where channel j fails, it has noise of another size, or one value."""
     d = dim if torch.rand(()) < FULL else 1 + int(torch.randint(dim, ()))
     level = uniform(count, math.log(0.1), math.log(1.5), CPU).exp()[:, None]
+    level = level * excess(torch.ones(count, d))[:, None]
     rate = uniform(count, math.log(0.02), math.log(0.6), CPU).exp()[:, None].expand(count, d)
     if torch.rand(()) < 0.5:
         rate = (rate * torch.exp(0.5 * torch.randn(count, d))).clamp(max=0.9)
@@ -168,6 +169,7 @@ def _delays(dim: int) -> tuple[Mixture, int, int]:
     phi = 1 - 10 ** -float(2 * torch.rand(()))  # 0 to 0.99
     path = phi ** (torch.arange(dx)[:, None] - torch.arange(dx)).abs().double()
     level = math.exp(float(uniform(1, math.log(0.05), math.log(1.0), CPU)))
+    level *= float(excess(torch.ones(1, dy)))
     parts = []
     for delay in range(dx - dy + 1):
         chosen = torch.zeros(dx, dx, dtype=torch.float64)  # the rows of y, and unused ones
@@ -191,7 +193,8 @@ def _growing(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, 
     j = torch.multinomial(mx, 1)[:, :, None].expand(-1, u.shape[1], 1)
     size = u.gather(2, j)
     size = torch.where(torch.rand(count, 1, 1) < 0.5, size, size.abs() * 1.6 - 1.3)
-    level = uniform(count, math.log(0.1), math.log(1.5), CPU).exp()[:, None, None]
+    level = uniform(count, math.log(0.1), math.log(1.5), CPU).exp() * excess(my)
+    level = level[:, None, None]
     swing = uniform(count, 0.3, 1.6, CPU)[:, None, None]
     sd = level * torch.exp(swing * size.clamp(-2.5, 2.5))  # [B, N, 1]
     followed = torch.rand(count, 1, 1) < 0.7  # in the others the size of y alone depends on x
