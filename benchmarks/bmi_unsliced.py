@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from . import drawing, report
+from . import drawing, intervals, report
 from .drawing import INK, QUIET
 from .measure import (
     Row,
@@ -57,6 +57,7 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
         "seeds, mean over tasks.",
         summary(rows, sizes, eight, len(tasks)),
         standard_errors(rows, sizes),
+        intervals.section(rows, sizes, lambda row: row.label["task"]),
     ]
     if eight:
         parts += [

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from . import drawing, report
+from . import drawing, intervals, report
 from .measure import (
     Row,
     load_models,
@@ -69,6 +69,7 @@ def page(
         "deviation over draws, mean over families. Nearest: families on which the estimator has "
         "the smallest absolute bias.",
         summary(rows, sizes),
+        intervals.section(rows, sizes, lambda row: row.label["family"]),
         "## By kind",
         "Mean absolute bias.",
         by_kind(rows, sizes),

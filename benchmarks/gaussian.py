@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from . import drawing, report
+from . import drawing, intervals, report
 from .drawing import GRID, INK, QUIET
 from .measure import Row, load_models, mean_seconds, measure, names, ours, pick
 from .peers import COPULA
@@ -82,6 +82,7 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
         "Mean and standard deviation over draws at a true 0: what an estimate has to exceed before "
         "it means anything.",
         by_size(rows, sizes, independent),
+        intervals.section(rows, sizes, lambda row: f"{row.truth:g} nats, d = {row.label['d']}"),
     ]
     for name in filter(ours, names(rows)):
         parts += [f"## Level by level, {name}", "Mean over draws ± spread."]

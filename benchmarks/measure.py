@@ -25,7 +25,10 @@ OURS = "infoatlas-rt"
 
 @dataclass(frozen=True)
 class Row:
-    """One estimator on all draws of one case, nats; `seconds` is the median of an estimate."""
+    """One estimator on all draws of one case, nats; `seconds` is the median of an estimate.
+
+    `stderrs` are the standard errors of the estimates; peers report none.
+    """
 
     label: dict[str, Any]
     n: int
@@ -33,7 +36,7 @@ class Row:
     estimator: str
     estimates: tuple[float, ...]
     seconds: float
-    stderr: float | None = None  # mean of what the estimator reports; peers report none
+    stderrs: tuple[float, ...] = ()
 
     @property
     def mean(self) -> float:
@@ -42,6 +45,11 @@ class Row:
     @property
     def bias(self) -> float:
         return self.mean - self.truth
+
+    @property
+    def stderr(self) -> float | None:
+        """Mean over draws; None if the estimator reports none."""
+        return float(np.mean(self.stderrs)) if self.stderrs else None
 
     @property
     def spread(self) -> float:
@@ -78,7 +86,7 @@ def measure(
         for case in cases:
             values: dict[str, list[float]] = {name: [] for name in names}
             seconds: dict[str, list[float]] = {name: [] for name in names}
-            stderr: dict[str, list[float]] = {name: [] for name in estimators}
+            stderrs: dict[str, list[float]] = {name: [] for name in names}
             for i in range(case.draws):
                 x, y = (np.asarray(side, np.float64) for side in case.draw(i))
                 for name in names:
@@ -88,7 +96,7 @@ def measure(
                     if name in estimators:
                         estimate = estimators[name].estimate(x, y, time_series=case.time_series)
                         value = estimate.mi
-                        stderr[name].append(estimate.stderr)
+                        stderrs[name].append(estimate.stderr)
                     else:
                         value = peers[name](x, y)
                     seconds[name].append(perf_counter() - start)
@@ -104,7 +112,7 @@ def measure(
                         name,
                         tuple(values[name]),
                         float(np.median(seconds[name])),
-                        float(np.mean(stderr[name])) if name in estimators else None,
+                        tuple(stderrs[name]),
                     )
                 )
     return rows

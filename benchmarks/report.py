@@ -150,6 +150,7 @@ def write(
             "seconds": row.seconds,
             **({} if row.stderr is None else {"mean_stderr": row.stderr}),
             "estimates": row.estimates,
+            **({"stderrs": row.stderrs} if row.stderrs else {}),
         }
         for row in rows
     ]

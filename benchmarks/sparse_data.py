@@ -22,6 +22,7 @@ from infoatlas_rt import Estimator
 from infoatlas_rt.cli.console import progress
 
 from . import report
+from .intervals import SILENT, Z90, inside
 from .measure import load_models
 from .report import byline, number, table
 
@@ -31,7 +32,6 @@ Draw = tuple[Array, Array, float, float]  # x, y [n, d], information and least e
 SIZES = (32, 50, 100, 200, 500)
 FEW = 50  # samples, at most, of the kind SMALL
 SMALL = f"independent sparse 3 + 5, 95% zeros, n to {FEW}"
-Z90 = 1.645
 FLOOR = -0.1  # nats
 
 
@@ -181,7 +181,8 @@ def figures(values: Array) -> dict[str, Any]:
         "truth": float(truth.mean()) if known else None,
         "mean": float(mi.mean()),
         "mean_absolute_error": float(np.abs(error).mean()) if known else None,
-        "within": float((np.abs(error) <= Z90 * stderr).mean()) if known else None,
+        "within": inside(mi, truth, stderr) if known else None,
+        "half_width": Z90 * float(np.median(stderr)),
         "lowest": float(mi.min()),
         "below": int((mi < FLOOR - 1e-9).sum()),
         "highest": float(mi.max()),
@@ -204,6 +205,7 @@ def page(about: dict[str, Any], rows: Sequence[dict[str, Any]]) -> str:
             cell(row["mean"]),
             cell(row["mean_absolute_error"]),
             "" if row["within"] is None else f"{row['within']:.0%}",
+            cell(row["half_width"]),
             cell(row["lowest"]),
             str(row["below"]),
             cell(row["highest"]),
@@ -215,7 +217,7 @@ def page(about: dict[str, Any], rows: Sequence[dict[str, Any]]) -> str:
     ]
     heads = (
         "data", "model", "draws", "truth", "mean", "mean absolute error",
-        "within 1.645 stderr", "lowest", "below -0.1", "highest",
+        "inside 90% interval", "median half-width", "lowest", "below -0.1", "highest",
         "farthest above the entropy", "above it by 1.645 stderr", "clipped",
     )  # fmt: skip
     total, below, above = (sum(row[key] for row in rows) for key in ("draws", "below", "above"))
@@ -228,8 +230,25 @@ the share of estimates of which a value was replaced by a bound (`Estimate.clipp
 
 {table(heads, lines)}
 
+{silent_kinds(rows)}
+
 {byline(about)}
 """
+
+
+def silent_kinds(rows: Sequence[dict[str, Any]]) -> str:
+    """By model, the kinds with fewer than half of the draws inside their 90% intervals."""
+    lines = []
+    for name in dict.fromkeys(row["estimator"] for row in rows):
+        own = [row for row in rows if row["estimator"] == name and row["within"] is not None]
+        silent = [row["kind"] for row in own if row["within"] < SILENT]
+        draws = [row["draws"] for row in own]
+        share = float(np.average([row["within"] for row in own], weights=draws))
+        found = f"{len(silent)} of {len(own)}"
+        lines.append([name, f"{share:.0%}", found, ", ".join(silent)])
+    text = "Silent: kinds with fewer than half of their draws inside their 90% intervals."
+    heads = ("model", "inside, all kinds", "silent kinds", "")
+    return f"{text}\n\n{table(heads, lines)}"
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.stats import ortho_group
 
-from . import drawing, report
+from . import drawing, intervals, report
 from .drawing import GRID, INK, QUIET
 from .measure import Row, load_models, mean_seconds, measure, names, ours, pick
 from .report import number, table
@@ -185,6 +185,12 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
     parts += [
         f'The same without "{PATH}", by dimension and by level; time of one estimate.',
         table(["n", "estimator", *heads], lines),
+        intervals.section(
+            [row for row in rows if row.label["kind"] != PATH],
+            sizes,
+            lambda row: f"{row.label['kind']}, d = {row.label['d']}, {row.truth:g} nats",
+        ),
+        f'A family is a kind, a dimension and a level; without "{PATH}".',
     ]
     for name in filter(ours, names(rows)):
         parts += [f"## Level by level, {name}", "Mean over draws ± spread."]

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from . import drawing, report
+from . import drawing, intervals, report
 from .drawing import GRID, INK, ORANGE, QUIET
 from .measure import Row, load_models, mean_absolute_bias, mean_seconds, measure, names, ours, pick
 from .peers import CLASSICAL, Score
@@ -78,6 +78,7 @@ def page(about: dict[str, Any], rows: list[Row], quick: bool) -> str:
         "![Accuracy and time](table1.png)",
         measured(rows, tasks),
         NOTE,
+        intervals.section(rows, [n], lambda row: EIGHT[row.label["task"]]),
     ]
     if n == SIZE and len(tasks) == len(EIGHT):
         parts += [

@@ -32,6 +32,7 @@ class RecordingEstimator:
             noise=0.1,
             predicted_error=0.1,
             gaussian=1.0,
+            beyond_gaussian=0.0,
             rank_noise=0.0,
             per_slice=self.per_slice,
             pointwise=np.arange(n, dtype=float),

@@ -2,7 +2,7 @@
 
 Estimates datasets of known mutual information through the runtime's public interface, and fits the
 constants of `infoatlas_rt.estimation.uncertainty`. The constants first maximise a heavy-tailed
-likelihood (Student's t with two degrees of freedom, because a few datasets are estimated badly).
+likelihood (Student's t with few degrees of freedom, because a few datasets are estimated badly).
 Then a factor makes 90% intervals cover 90% of the truths at small and at large n. It takes six
 minutes on one core. This command writes the constants into a model file:
 
@@ -10,8 +10,10 @@ minutes on one core. This command writes the constants into a model file:
 
 Two thirds of the unsliced datasets are draws of the atlas. The others are elliptical (one component
 without flows): the atlas warps nearly all its draws, and much real data is elliptical. Sliced
-datasets are wide mixtures, whose projections are mixtures too, so that their mutual information is
-known as well. The seeds differ from those of training and of the benchmark.
+datasets are wide mixtures of nine kinds (`infoatlas_train.data.wide_sides`), whose projections are
+mixtures too, so that their mutual information is known as well. There the factor covers the truths
+of each kind, so that no kind is missed for the sake of the average. The seeds differ from those of
+training and of the benchmark.
 """
 
 from __future__ import annotations
@@ -28,24 +30,27 @@ import torch
 
 from infoatlas_rt import Estimator
 from infoatlas_rt.cli.console import progress, table
-from infoatlas_rt.estimation.slicing import SLICES, stiefel
+from infoatlas_rt.estimation.slicing import SLICES
 from infoatlas_rt.estimation.uncertainty import standard_error
-from infoatlas_rt.models.model_file import CONSTANTS
+from infoatlas_rt.models.model_file import ABSENT, CONSTANTS
+from infoatlas_train.data import wide_sides
 from infoatlas_train.data.atlas import Atlas
-from infoatlas_train.data.mixtures import WIDE, Mixture, component, label, low_rank_correlation
+from infoatlas_train.data.mixtures import component, label
 
 SIZES = (50, 100, 200, 500, 1000, 2000, 5000)
 SEED, HELD_OUT_SEED = 20_260_301, 20_260_401
 QUERIES = 2048  # behind the label of an atlas draw, and draws behind its densities, twice as many
-PROJECTIONS, PER_PROJECTION = 256, 512  # behind the label of a sliced one
-WIDEST = 24
 Z90 = 1.645
 # Share of the truths that 90% intervals cover here: more of elliptical draws, fewer of the atlas's,
 # which are hard to estimate, but 85% at least.
 SHARE = 0.91
+# Share of the truths of each wide kind that intervals of slices cover here. One kind determines it:
+# of clusters with up to four nats, 50 samples show one. The other kinds come to 93% and more.
+EACH = 0.8
 LEAST_FEW = -0.5 * math.sqrt(min(SIZES))  # the part from noise never grows with the samples
+SCALES = ("noise", "spread", "ceiling")  # constants that are factors
 # Columns of the estimates that determine a standard error, in the order of `standard_error`.
-DIAGNOSTICS = ("noise", "predicted_error", "rank_noise", "samples")
+DIAGNOSTICS = ("noise", "predicted_error", "rank_noise", "samples", "beyond_gaussian")
 
 
 @dataclass
@@ -85,43 +90,13 @@ def _used(side: np.ndarray) -> np.ndarray:
 
 
 def sliced(count: int, seed: int, samples: int = max(SIZES), k: int = 5) -> Iterator[Dataset]:
-    """Wide datasets for slices of k dimensions: single components, and mixtures of up to eight."""
+    """Wide datasets for slices of k dimensions, of all kinds of `wide_sides` in turn."""
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
-    rank = math.inf if k <= WIDE else WIDE  # wide slices contain nearly all of the dependence
     for i in range(count):
-        dx, dy = rng.integers(k + 1, WIDEST + 1, 2)
-        half = max(dx, dy)
-        if i % 2:
-            m, family = component(dx, dy), "component"
-        else:
-            components, family = int(rng.integers(2, 9)), "mixture"
-            mask = torch.cat([(torch.arange(half) < d).float() for d in (dx, dy)])[None]
-            mean = 5 * (2 * torch.rand(1, components, 2 * half) - 1) * float(rng.uniform(0, 1)) ** 2
-            nu = torch.where(torch.rand(1, components) < 0.5, 2.1 + 28 * torch.rand(1, 1), math.inf)
-            weight = (torch.rand(1, components) + 0.1).log().log_softmax(1)
-            m = Mixture(weight, mean * mask, low_rank_correlation(mask, components, rank), nu, mask)
-        z = m.sample(samples)[0].double().numpy()
-        mi, error = label(_projected(m, dx, dy, k, rng), k, PER_PROJECTION)
-        yield Dataset(family, z[:, :dx], z[:, half : half + dy], mi, error)
-
-
-def _projected(m: Mixture, dx: int, dy: int, k: int, rng: np.random.Generator) -> Mixture:
-    """Projections of a mixture, standardised as the estimator does it: a batch of mixtures."""
-    weight = m.log_weight.exp()[0].double()
-    spread = torch.where(m.freedom.isfinite(), m.freedom / (m.freedom - 2), 1.0)[0].double()
-    mean = m.mean[0].double()
-    variance = spread[:, None] * m.scale[0].diagonal(dim1=-2, dim2=-1) + mean.square()
-    sd = (weight @ variance - (weight @ mean).square()).sqrt()
-    half = len(sd) // 2
-    w = torch.zeros(PROJECTIONS, 2 * half, 2 * k, dtype=torch.float64)
-    w[:, :dx, :k] = torch.from_numpy(stiefel(dx, k, PROJECTIONS, rng).copy())
-    w[:, half : half + dy, k:] = torch.from_numpy(stiefel(dy, k, PROJECTIONS, rng).copy())
-    w = w / sd[:, None]
-    scale = w.mT[:, None] @ m.scale @ w[:, None]
-    weights, freedom = (v.expand(PROJECTIONS, -1) for v in (m.log_weight, m.freedom))
-    mask = torch.ones(PROJECTIONS, 2 * k)
-    return Mixture(weights, (mean @ w).float(), (scale + scale.mT) / 2, freedom, mask)
+        drawn = wide_sides.draw(wide_sides.ALL[i % len(wide_sides.ALL)], k, rng)
+        x, y = wide_sides.sample(drawn, samples, rng)
+        yield Dataset(drawn.kind, x, y, *wide_sides.truth(drawn, k, rng))
 
 
 Estimates = dict[str, np.ndarray]  # columns, one entry for each estimate
@@ -140,7 +115,8 @@ def estimates(
             series = d.family == "autoregressive"
             e = estimator.estimate(d.x[:n], d.y[:n], time_series=series)
             row = {name: getattr(e, name) for name in ("mi", "stderr", "noise", "predicted_error")}
-            row |= {"rank_noise": e.rank_noise, "samples": e.effective_samples, "n": n}
+            row |= {name: getattr(e, name) for name in ("rank_noise", "beyond_gaussian")}
+            row |= {"samples": e.effective_samples, "n": n}
             row |= {"truth": d.mi, "truth_error": d.mi_error}
             if not (e.saturated or e.degenerate):
                 rows.append(row | {"family": d.family, "dataset": number})
@@ -160,27 +136,19 @@ def standard_errors(data: Estimates, constants: dict[str, float]) -> np.ndarray:
 
 
 def fit(data: Estimates, share: float = SHARE, freedom: float = 2.0) -> dict[str, float]:
-    """Constants of the standard error by which `share` of the truths are covered."""
-    diagnostics = [torch.from_numpy(data[name].astype(np.float64)) for name in DIAGNOSTICS]
-    error = torch.from_numpy(data["mi"] - data["truth"])
-    label = torch.from_numpy(data["truth_error"].astype(np.float64))
-    shape, datasets = CONSTANTS[:3], len(np.unique(data["dataset"]))  # the fourth is found below
-    start = torch.tensor([0.3, 1.0, 1.0], dtype=torch.float64).log()
-    logs = start.clone().requires_grad_()
-    optimiser = torch.optim.LBFGS([logs], max_iter=200, line_search_fn="strong_wolfe")
+    """Constants of the standard error by which `share` of the truths are covered.
 
-    def loss() -> torch.Tensor:
-        optimiser.zero_grad()
-        constants = dict(zip(shape, logs.exp(), strict=True)) | {"few": 0.0}
-        variance = standard_error(constants, *diagnostics) ** 2 + label**2 + 1e-12
-        t = torch.log1p(error**2 / variance / freedom) * (freedom + 1) / 2 + variance.log() / 2
-        # A prior with the weight of a dataset: constants that the data do not determine stay.
-        total = t.mean() + (logs - start).square().sum() / 2 / datasets
-        total.backward()
-        return total
-
-    optimiser.step(loss)
-    found = dict(zip(shape, logs.detach().exp().tolist(), strict=True)) | {"few": 0.0}
+    Parameters
+    ----------
+    data : Estimates
+        Unsliced.
+    share : float
+    freedom : float
+        Degrees of freedom of the errors.
+    """
+    found = (
+        ABSENT | {"few": 0.0} | _likeliest(data, {"noise": 0.3, "spread": 1, "ceiling": 1}, freedom)
+    )
 
     # Factors that cover `share` of the smaller and of the larger half of the sizes.
     stderr = standard_errors(data, found)
@@ -188,12 +156,8 @@ def fit(data: Estimates, share: float = SHARE, freedom: float = 2.0) -> dict[str
     factors, sizes = [], []
     for half in (small, ~small):
         part = {name: column[half] for name, column in data.items()}
-        low, high = 1e-3, 1e3
-        for _ in range(60):
-            middle = math.sqrt(low * high)
-            enough = coverage(part, middle * stderr[half]) >= share
-            low, high = (low, middle) if enough else (middle, high)
-        factors.append(high)
+        own = stderr[half]
+        factors.append(_least(lambda factor, p=part, s=own: coverage(p, factor * s) >= share))
         sizes.append(math.exp(np.log(part["n"]).mean()))
     # factor = always (1 + few / sqrt(n)) through both, or above them where `few` is at its bound.
     # It can fall with fewer samples: noise averages out with n, and errors of the model do not.
@@ -201,8 +165,64 @@ def fit(data: Estimates, share: float = SHARE, freedom: float = 2.0) -> dict[str
     slope = (factors[0] - factors[1]) / (roots[0] - roots[1])
     few = max(slope / max(factors[1] - slope * roots[1], 0.1 * factors[1]), LEAST_FEW)
     always = max(f / (1 + few * root) for f, root in zip(factors, roots, strict=True))
-    found = {name: always * value for name, value in found.items()} | {"few": few}
-    return {name: round(value, 6) for name, value in found.items()}
+    found |= {name: always * found[name] for name in SCALES} | {"few": few}
+    return {name: round(found[name], 6) for name in CONSTANTS}
+
+
+def fit_sliced(data: Estimates, share: float = EACH, freedom: float = 8.0) -> dict[str, float]:
+    """Constants of the standard error by which `share` of the truths of each family are covered.
+
+    The powers of the model error and `few` are fitted too. The factor for the
+    coverage multiplies the model error alone: noise between slices is measured, not predicted.
+    """
+    start = {"noise": 1, "spread": 1, "ceiling": 1, "predicted": 0.3, "beyond": 1, "few": 0}
+    found = _likeliest(data, start, freedom)
+    families = [data["family"] == family for family in np.unique(data["family"])]
+
+    def enough(factor: float) -> bool:
+        stderr = standard_errors(data, found | {"spread": factor * found["spread"]})
+        each = ({name: column[own] for name, column in data.items()} for own in families)
+        return all(
+            coverage(part, stderr[own]) >= share for part, own in zip(each, families, strict=True)
+        )
+
+    found["spread"] *= _least(enough)
+    return {name: round(found[name], 6) for name in CONSTANTS}
+
+
+def _likeliest(data: Estimates, start: dict[str, float], freedom: float) -> dict[str, float]:
+    """The constants in `start` that maximise the likelihood of the errors, the others fixed."""
+    diagnostics = [torch.from_numpy(data[name].astype(np.float64)) for name in DIAGNOSTICS]
+    error = torch.from_numpy(data["mi"] - data["truth"])
+    label = torch.from_numpy(data["truth_error"].astype(np.float64))
+    datasets = len(np.unique(data["dataset"]))
+    # `few` is at least LEAST_FEW, and the others are at least 0.
+    low = torch.tensor([LEAST_FEW if name == "few" else 0.0 for name in start]).double()
+    prior = (torch.tensor(list(start.values())).double() - low).log()
+    logs = prior.clone().requires_grad_()
+    optimiser = torch.optim.LBFGS([logs], max_iter=200, line_search_fn="strong_wolfe")
+
+    def loss() -> torch.Tensor:
+        optimiser.zero_grad()
+        constants = ABSENT | {"few": 0.0} | dict(zip(start, low + logs.exp(), strict=True))
+        variance = standard_error(constants, *diagnostics) ** 2 + label**2 + 1e-12
+        t = torch.log1p(error**2 / variance / freedom) * (freedom + 1) / 2 + variance.log() / 2
+        # A prior with the weight of a dataset: constants that the data do not determine stay.
+        total = t.mean() + (logs - prior).square().sum() / 2 / datasets
+        total.backward()
+        return total
+
+    optimiser.step(loss)
+    return dict(zip(start, (low + logs.detach().exp()).tolist(), strict=True))
+
+
+def _least(enough: Callable[[float], bool]) -> float:
+    """The least factor, from 0.001 to 1000, that is enough."""
+    low, high = 1e-3, 1e3
+    for _ in range(60):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 def calibrate(
@@ -211,7 +231,7 @@ def calibrate(
     """Constants for a model file, and the coverage on the data they were fitted to, by size."""
     plain = Estimator(model, threads=threads, provider="auto")
     dim = plain.model_file.dim
-    slicing = Estimator(model, threads=threads, k=dim, slices=SLICES, provider="auto")
+    slicing = Estimator(model, threads=threads, slices=SLICES, provider="auto")
     usable = tuple(n for n in SIZES if n >= plain.model_file.n_min)
     # A sliced estimate takes 40 estimates, and fewer sizes suffice: every other, from the largest.
     kinds = {  # by their names in the file of the calibration and in model files
@@ -229,7 +249,7 @@ def calibrate(
                 show(done / total)
 
             data = estimates(estimator, draws, sizes, advance)
-        constants[kind] = fit(data)
+        constants[kind] = fit(data) if kind == "whole" else fit_sliced(data)
         for n in sizes:
             at_n = {name: column[data["n"] == n] for name, column in data.items()}
             stderr = standard_errors(at_n, constants[kind])

@@ -25,7 +25,7 @@ from .canonical import Canonical, Side, canonicalise, pair, score_table, whiten
 from .parallel import run_jobs
 from .prepare import Prepared, batches
 from .result import Estimate
-from .uncertainty import gaussian_part, rank_noise, sampling_noise, standard_error
+from .uncertainty import beyond_gaussian, gaussian_part, rank_noise, sampling_noise, standard_error
 
 
 class Evaluator(Protocol):
@@ -62,7 +62,8 @@ def forward(prepared: Prepared, estimator: Evaluator) -> tuple[Estimate, dict[st
     n, slices, ceiling = len(prepared.order), plan.slices, prepared.ceiling
     per_slice, predicted = np.zeros((2, slices))
     pointwise, influence = np.zeros(n), np.zeros(n)
-    rank_x = rank_y = gaussian = crowding = 0.0
+    gaussian = np.zeros(slices)
+    rank_x = rank_y = crowding = 0.0
     saturated = clipped = False
     seconds = {"slicing": 0.0, "preprocessing": 0.0, "inference": 0.0}
     for chunk in batches(slices, prepared.pairs):
@@ -89,7 +90,7 @@ def forward(prepared: Prepared, estimator: Evaluator) -> tuple[Estimate, dict[st
         correlations, kept_x, kept_y = map(to_host, (data.correlations, data.rank_x, data.rank_y))
         rank_x += float(kept_x.sum())
         rank_y += float(kept_y.sum())
-        gaussian += float(gaussian_part(correlations, kept_x, kept_y, n).sum()) / slices
+        gaussian[chunk] = gaussian_part(correlations, kept_x, kept_y, n)
         crowding += float(rank_noise(correlations, n).sum()) / slices
         saturated |= bool(data.saturated.any())
         seconds["slicing"] += projected - begin
@@ -105,14 +106,16 @@ def forward(prepared: Prepared, estimator: Evaluator) -> tuple[Estimate, dict[st
     noise, effective = sampling_noise(
         means[1], per_slice, time_series=prepared.time_series, groups=prepared.groups
     )
+    beyond = 0.0 if prepared.degenerate else beyond_gaussian(per_slice, gaussian)
     constants = model.calibration.get("whole" if plan.k is None else "sliced")
-    stderr = standard_error(constants, noise, predicted_error, crowding, effective)
+    stderr = standard_error(constants, noise, predicted_error, crowding, effective, beyond)
     found = Estimate(
         mi=float(per_slice.mean()),
         stderr=0.0 if prepared.degenerate else float(stderr),
         noise=noise,
         predicted_error=predicted_error,
-        gaussian=gaussian,
+        gaussian=float(gaussian.mean()),
+        beyond_gaussian=beyond,
         rank_noise=crowding,
         per_slice=per_slice,
         pointwise=means[0],

@@ -41,6 +41,9 @@ class Estimate:
     gaussian : float
         Nats; mutual information of Gaussians with the canonical correlations of the normal scores,
         mean over slices. The rest of `mi` is dependence that is not Gaussian.
+    beyond_gaussian : float
+        Nats; standard deviation over slices of the dependence that is not Gaussian; if unsliced,
+        its absolute value. The model errors of slices that hardly differ in it are small.
     rank_noise : float
         From 0 to 1: how close the strongest canonical correlations are to what the ranks of n
         samples can resolve, mean over slices. From about 0.1 on, the true value may be much larger
@@ -81,6 +84,7 @@ class Estimate:
     noise: float
     predicted_error: float
     gaussian: float
+    beyond_gaussian: float
     rank_noise: float
     per_slice: NDArray[np.float64]
     pointwise: NDArray[np.float64]

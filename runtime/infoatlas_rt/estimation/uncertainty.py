@@ -1,13 +1,17 @@
-"""The standard error of an estimate: sampling noise, predicted error and noise of ranks.
+"""The standard error of an estimate: sampling noise, model error and noise of ranks.
 
 - **Sampling noise** follows from the estimate itself: from the influence of each sample, and from
   the differences between slices.
-- **The predicted error** is an output of the graph. A small network estimates from diagnostic
-  features how far the estimate is from the true value; `infoatlas_train.fit_correction` fits it.
+- **The model error** is a product of powers of two quantities. The predicted error is an output of
+  the graph: a small network estimates from diagnostic features how far the estimate is from the
+  true value; `infoatlas_train.fit_correction` fits it. The other one is the information beyond
+  Gaussian dependence (`beyond_gaussian`), as it differs between slices: slices that are nearly
+  Gaussian, nearly independent or of one kind are estimated much better than the predicted error
+  of one dataset suggests.
 - **The noise of ranks** bounds the dependence that n samples can resolve: near a deterministic
   relation the true value may be much larger than the estimate.
 
-`standard_error` weighs the three by four constants, one set for unsliced and one for sliced
+`standard_error` weighs the three by six constants, one set for unsliced and one for sliced
 estimates. `infoatlas_train.calibrate` fits the constants, and the model file carries them.
 """
 
@@ -21,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEAST_FACTOR = 0.5  # of `few`
+LEAST_BEYOND = 0.02  # nats, added to the information beyond Gaussian dependence
 MOST_RANK_NOISE = 1.0  # at 1 the ranks of n samples cannot distinguish rho from 1
 
 
@@ -145,6 +150,25 @@ def gaussian_part(correlations: Any, rank_x: Any, rank_y: Any, n: int) -> NDArra
     return np.asarray(np.maximum(found - np.multiply(rank_x, rank_y) / (2 * n), 0.0))
 
 
+def beyond_gaussian(per_slice: NDArray[np.float64], gaussian: NDArray[np.float64]) -> float:
+    """Variation over slices of the information that is not Gaussian.
+
+    Parameters
+    ----------
+    per_slice : [S] float64
+        Estimate of each slice, nats.
+    gaussian : [S] float64
+        `gaussian_part` of each slice, nats.
+
+    Returns
+    -------
+    float
+        Standard deviation over slices of the difference, nats; of one slice its absolute value.
+    """
+    beyond = per_slice - gaussian
+    return float(beyond.std() if len(beyond) > 1 else abs(beyond[0]))
+
+
 def rank_noise(correlations: Any, n: int) -> NDArray[np.float64]:
     """How close the strongest canonical correlations are to what n ranks can resolve.
 
@@ -172,6 +196,7 @@ def standard_error(
     predicted_error: Any,
     rank_noise: Any,
     samples: Any,
+    beyond: Any = 0.0,
 ) -> Any:
     """Calibrated standard error.
 
@@ -179,13 +204,15 @@ def standard_error(
     ----------
     constants : mapping or None
         Values of `model_file.CONSTANTS`; if None, the result is `noise`.
-    noise : float or array (NumPy or torch) of one shape with the next three
+    noise : float or array (NumPy or torch) of one shape with the next four
         Standard error from samples and slices, nats.
     predicted_error : float or array
         Predicted error, nats.
     rank_noise : float or array
     samples : float or array
         Effective samples.
+    beyond : float or array
+        `beyond_gaussian`, nats.
 
     Returns
     -------
@@ -193,9 +220,11 @@ def standard_error(
     """
     if constants is None:
         return noise
+    further = (beyond + LEAST_BEYOND) ** constants["beyond"]
+    model_error = predicted_error ** constants["predicted"] * further
     parts = (
         constants["noise"] * noise,
-        constants["spread"] * predicted_error,
+        constants["spread"] * model_error,
         constants["ceiling"] * rank_noise,
     )
     above = 1 + constants["few"] / samples**0.5 - LEAST_FACTOR

@@ -35,13 +35,16 @@ SINGLE = (
 LEAST_SHIFTS = 4  # minimum number of cyclic shifts that the graph accepts
 
 # Constants of the standard error (`estimation/uncertainty.py`), one set for each kind of estimate:
-# factors on sampling noise and on predicted error; nats of error per unit of rank noise; and how
-# much small samples widen (or, if negative, narrow) the result: 1 + few / sqrt(n). The metadata
-# keys "whole" and "spread" and the graph's output "spread" stay until the next model format; in
-# code and prose they are "unsliced" and "predicted error".
+# factors on sampling noise and on model error; nats of error per unit of rank noise; how much
+# small samples widen (or, if negative, narrow) the result: 1 + few / sqrt(n); and the powers, in
+# the model error, of the predicted error and of the information beyond Gaussian dependence. The
+# metadata keys "whole" and "spread" and the graph's output "spread" stay until the next model
+# format; in code and prose they are "unsliced" and "predicted error".
 KINDS = ("whole", "sliced")
-CONSTANTS = ("noise", "spread", "ceiling", "few")
+CONSTANTS = ("noise", "spread", "ceiling", "few", "predicted", "beyond")
+ABSENT = {"predicted": 1.0, "beyond": 0.0}  # in files from before 0.14: the predicted error itself
 LARGEST_CONSTANT = 1000.0
+LARGEST_POWER = 4.0
 LARGEST_FILE = 2**31  # bytes, the limit of protocol buffers
 # Upper bounds of the numbers in the metadata, by memory and time.
 LARGEST = {
@@ -206,14 +209,18 @@ def check_constants(values: Any) -> dict[str, dict[str, float]]:
     ValueError, TypeError, KeyError
         A constant is missing, is not a number, or is out of range.
     """
-    found = {kind: {name: float(values[kind][name]) for name in CONSTANTS} for kind in KINDS}
+    found = {
+        kind: {name: float((ABSENT | values[kind])[name]) for name in CONSTANTS} for kind in KINDS
+    }
     for constants in found.values():
         for name, value in constants.items():
             least = -LARGEST_CONSTANT if name == "few" else 0.0
-            if not least <= value <= LARGEST_CONSTANT:  # (also for NaN)
+            most = LARGEST_POWER if name in ABSENT else LARGEST_CONSTANT
+            if not least <= value <= most:  # (also for NaN)
                 raise ValueError(
-                    f"constants have to be at most {LARGEST_CONSTANT:.0f}, and all but `few` not "
-                    "negative"
+                    f"`{name}` is {value:g}, but constants have to be at most "
+                    f"{LARGEST_CONSTANT:.0f}, powers at most {LARGEST_POWER:.0f}, and all but "
+                    "`few` not negative"
                 )
     return found
 

@@ -1,0 +1,39 @@
+"""Intervals of families: shares of draws inside, and families that miss most of the time."""
+
+import pytest
+
+from benchmarks import intervals, sparse_data
+from benchmarks.measure import OURS, Row
+
+
+def row(family, estimates, stderrs, estimator=OURS, n=100):
+    return Row({"family": family}, n, 1.0, estimator, estimates, 0.1, stderrs)
+
+
+def test_a_family_that_misses_is_silent_though_most_draws_are_inside():
+    rows = [
+        row("good", (1.0, 1.1, 0.9, 1.05), (0.1,) * 4),
+        row("missed", (0.5, 0.6, 1.4, 1.0), (0.2, 0.2, 0.2, 0.3)),
+        row("good", (1.0,), (), "peer"),
+    ]
+    text = intervals.section(rows, [100], lambda r: r.label["family"])
+    assert f"| 100 | {OURS} | 2 | 62% | 1 of 2 |" in text
+    assert f"Silent: {OURS}, n = 100: missed." in text
+    assert "peer" not in text
+
+
+def test_half_inside_is_not_silent():
+    found = intervals.judge({"half": ((1.0, 3.0), 1.0, (0.1, 0.3))})
+    assert (found.inside, found.silent) == (0.5, ())
+    assert found.half_width == pytest.approx(1.645 * 0.2)
+
+
+def test_standard_errors_of_all_draws_are_kept():
+    assert row("a", (1.0, 2.0), (0.1, 0.3)).stderr == pytest.approx(0.2)
+    assert row("a", (1.0,), (), "peer").stderr is None
+
+
+def test_silent_kinds_of_sparse_data():
+    kinds = [("a", 0.4), ("b", 0.9), ("c", None)]
+    rows = [{"kind": k, "estimator": "m", "within": w, "draws": 10} for k, w in kinds]
+    assert "| m | 65% | 1 of 2 | a |" in sparse_data.silent_kinds(rows)
