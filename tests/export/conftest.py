@@ -19,7 +19,7 @@ from infoatlas_train.pretrain import checkpoint
 def exported(tmp_path_factory):
     """A small untrained model through the command, traced once for all tests and processes.
 
-    With a round of refinement and a gap, so that every operator is there; a second step of the
+    With a round of refinement and a bias correction, so that every operator is there; a second step of the
     solve would have no other ones.
     """
     base = tmp_path_factory.getbasetemp()
@@ -33,7 +33,8 @@ def exported(tmp_path_factory):
 def _export(folder):
     folder.mkdir(exist_ok=True)
     torch.manual_seed(0)
-    config = dataclasses.replace(PRESETS["tiny"], refinements=1, newton_steps=1, gap=2, gap_share=0.5)
+    correction = {"gap": 2, "gap_share": 0.5}
+    config = dataclasses.replace(PRESETS["tiny"], refinements=1, newton_steps=1, **correction)
     model = InfoAtlas(config)
     for heads in (model.gap.missing, model.gap.doubt):
         torch.nn.init.normal_(heads.last, std=0.1)
