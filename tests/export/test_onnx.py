@@ -36,12 +36,12 @@ def test_metadata_survives_the_round_trip(exported):
 
 
 def test_graph_is_one_that_tensorrt_can_take(exported):
-    """Opset 20, and no operator that TensorRT 10.3 lacks or limits (TopK, Unique, Det, Einsum)."""
+    """Opset 20, and no operator that TensorRT 10.3 lacks or limits (Unique, Det, Einsum)."""
     model = onnx.load(exported / "tiny.onnx")
     assert [o.version for o in model.opset_import if o.domain == ""] == [20]
     assert {o.domain for o in model.opset_import} == {""}
     kinds = {node.op_type for node in model.graph.node}
-    refused = "TopK Unique Det Einsum NonZero Attention If Loop Scan EyeLike"
+    refused = "Unique Det Einsum NonZero Attention If Loop Scan EyeLike"
     assert not kinds & set(refused.split())
     types = {v.name: v.type.tensor_type.elem_type for v in model.graph.value_info}
     clipped = {types[node.output[0]] for node in model.graph.node if node.op_type == "Clip"}
