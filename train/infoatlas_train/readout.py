@@ -38,14 +38,12 @@ from infoatlas_train.model.critic import (
 from infoatlas_train.model.infoatlas import InfoAtlas
 from infoatlas_train.model.neighbour_features import (
     COUNTED,
+    LEAST,
     PSEUDO_COUNT,
     Counts,
     Kernels,
-    count,
-    fourth_power,
-    levels,
+    gaussian,
     log_ratio,
-    together,
 )
 
 # A product of two n x C matrices gives the neighbours of all n^2 pairs. Beyond this many samples a
@@ -91,6 +89,7 @@ class Neighbours(torch.autograd.Function):
     """Log-ratios of neighbours in one metric: x, y [B, n, D] in units of the widest kernel.
 
     Results: features [B, M+1, n, widths]; if `counted`, the three sums of `Counts` [B, n, COUNTED].
+    Slices follow one another, because the kernel values of one fit a cache.
     """
 
     @staticmethod
@@ -104,24 +103,33 @@ class Neighbours(torch.autograd.Function):
         widths: int,
         counted: bool,
     ) -> tuple[Tensor, ...]:
+        wanted = any(ctx.needs_input_grad)
         wider = int(counted)  # the widest count has twice the width of the widest feature
-        scaled = x / 2**wider, y / 2**wider
+        every = range(-wider, COUNTED - wider if counted else widths)
         features, counts, kept = [], [], []
-        every = levels(*scaled, context, COUNTED if counted else widths)
-        for level, (kx, ky) in enumerate(every, -wider):
-            if counted:
-                counts.append(count(kx, ky))
-            if not 0 <= level < widths:
-                continue
-            near_x, near_y = (counts[-1][1:]) if counted else (v.sum(-1, keepdim=True) for v in (kx, ky))
-            near_x, near_y = near_x[..., 0], near_y[..., 0]
-            both = wanted_sums(kx, ky, shifts, partner)  # [B, M+1, n]
-            features.append(log_ratio(both, near_x[:, None], near_y[:, partner], context))
-            kept += [kx, ky, near_x, near_y, both]
-        ctx.save_for_backward(x, y, shifts, partner, *kept)
-        ctx.context = context
-        sums = together(counts, context) if counted else None
-        out = (torch.stack(features, -1), *((sums.both, sums.x, sums.y) if sums else ()))
+        for sides in zip((x / 2**wider).split(1), (y / 2**wider).split(1), strict=True):
+            kx, ky = (kernel_values(v, context) for v in sides)
+            sums = []
+            for level in every:
+                if level > -wider:
+                    fresh = wanted and 0 < level <= widths  # the values of the level before are kept
+                    kx, ky = (sharper(k, fresh) for k in (kx, ky))
+                near_x, near_y = kx.sum(-1), ky.sum(-1)  # [1, n]
+                if 0 <= level < widths:
+                    both = wanted_sums(kx, ky, shifts, partner)  # [1, M+1, n]
+                    theirs = near_y[:, partner]
+                    features.append(log_ratio(both, near_x[:, None], theirs, context))
+                    kept += [kx, ky, near_x, near_y, both]
+                    both = both[:, 0]
+                else:
+                    both = (kx * ky).sum(-1)
+                sums.append(torch.stack([both, near_x, near_y]))
+            counts.append(torch.stack(sums, -1))  # [3, 1, n, levels]
+        if wanted:
+            ctx.save_for_backward(x, y, shifts, partner, *kept)
+            ctx.context, ctx.widths = context, widths
+        found = torch.cat(features).unflatten(0, (len(x), widths))
+        out = (found.movedim(1, -1), *(torch.cat(counts, 1) if counted else ()))
         ctx.mark_non_differentiable(*out[1:])
         return out
 
@@ -129,22 +137,42 @@ class Neighbours(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, slope: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         x, y, shifts, partner, *kept = ctx.saved_tensors
-        c = ctx.context
+        c, widths = ctx.context, ctx.widths
         back = shift_index(-shifts, x.shape[1])
-        on_x = on_y = None  # of kernel values, times those: slopes on log kernels [B, n, C]
-        for level in range(slope.shape[-1]):
-            kx, ky, near_x, near_y, both = kept[5 * level : 5 * level + 5]
-            on_both = slope[..., level]
-            expected = on_both / (near_x[:, None] * near_y[:, partner] + c * PSEUDO_COUNT)
-            on_both = on_both / (both + PSEUDO_COUNT)
-            on_near_x = -(expected * near_y[:, partner]).sum(1)
-            on_near_y = -from_partners(expected * near_x[:, None], back)
-            gx, gy = wanted_slopes(on_both, kx, ky, shifts, partner)
-            factor = 4.0**level
-            gx = gx.add_(on_near_x[..., None]).mul_(kx).mul_(factor)
-            gy = gy.add_(on_near_y[..., None]).mul_(ky).mul_(factor)
-            on_x, on_y = (gx, gy) if on_x is None else (on_x.add_(gx), on_y.add_(gy))
-        return *(through_distances(*v) for v in ((on_x, x), (on_y, y))), *[None] * 5
+        on_sides = []
+        for b, own in enumerate(slope.split(1)):
+            on_logs = []  # slopes on the log kernels of each level [1, n, C]
+            for level in range(widths):
+                i = 5 * (b * widths + level)
+                kx, ky, near_x, near_y, both = kept[i : i + 5]
+                theirs = near_y[:, partner]
+                on_both = own[..., level] / (both + PSEUDO_COUNT)
+                on_near = own[..., level] / (near_x[:, None] * theirs + c * PSEUDO_COUNT)
+                gx, gy = wanted_slopes(on_both, kx, ky, shifts, partner)
+                gx -= (on_near * theirs).sum(1)[..., None]
+                gy -= from_partners(on_near * near_x[:, None], back)[..., None]
+                factor = 4.0**level
+                on_logs.append((gx.mul_(kx).mul_(factor), gy.mul_(ky).mul_(factor)))
+            for more in on_logs[1:]:
+                for total, part in zip(on_logs[0], more, strict=True):
+                    total += part
+            sides = x[b : b + 1], y[b : b + 1]
+            on_sides.append([through_distances(*v) for v in zip(on_logs[0], sides, strict=True)])
+        return *(torch.cat(v) for v in zip(*on_sides, strict=True)), *[None] * 5
+
+
+def kernel_values(x: Tensor, context: int) -> Tensor:
+    """exp(-|x_i - x_c|^2 / 2), zero for a sample and itself: [B, n, D] -> [B, n, C]."""
+    k = gaussian(x, x[:, :context])
+    k.diagonal(dim1=1, dim2=2).zero_()
+    return k
+
+
+def sharper(k: Tensor, fresh: bool) -> Tensor:
+    """`fourth_power`, in place unless the result has to be a fresh tensor."""
+    k = k.clamp(min=LEAST) if fresh else k.clamp_(min=LEAST)
+    torch.mul(k, k, out=k)
+    return torch.mul(k, k, out=k)
 
 
 def wanted_sums(kx: Tensor, ky: Tensor, shifts: Tensor, partner: Tensor) -> Tensor:
