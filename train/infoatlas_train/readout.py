@@ -51,7 +51,9 @@ from infoatlas_train.model.neighbour_features import (
 ALL_PAIRS = 170
 
 
-def evaluated(network: InfoAtlas, x: Tensor, y: Tensor, shifts: Tensor) -> tuple[Tensor, Evaluation]:
+def evaluated(
+    network: InfoAtlas, x: Tensor, y: Tensor, shifts: Tensor
+) -> tuple[Tensor, Evaluation]:
     """The bound [B] of canonical samples x, y [B, n, D], with slopes; the critic, without."""
     c = network.config
     theta = network.hypernetwork(x, y)
@@ -112,7 +114,9 @@ class Neighbours(torch.autograd.Function):
             sums = []
             for level in every:
                 if level > -wider:
-                    fresh = wanted and 0 < level <= widths  # the values of the level before are kept
+                    fresh = (
+                        wanted and 0 < level <= widths
+                    )  # the values of the level before are kept
                     kx, ky = (sharper(k, fresh) for k in (kx, ky))
                 near_x, near_y = kx.sum(-1), ky.sum(-1)  # [1, n]
                 if 0 <= level < widths:
