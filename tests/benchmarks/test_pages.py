@@ -312,6 +312,13 @@ def test_keystates(tmp_path):
     assert "| phase |" in page
 
 
+def test_gradients(tmp_path):
+    report, page = call("gradients", tmp_path)
+    assert len(report["rows"]) == 12  # three losses, two widths, with and without gradients
+    assert all(row["process_seconds"] >= 0 < row["seconds"] for row in report["rows"])
+    assert page.count("| infoatlas-rt edge |") == 2
+
+
 def test_localiser(tmp_path):
     report, page = call("localiser", tmp_path)
     methods = [row["method"] for row in report["rows"]]

@@ -52,10 +52,11 @@ def test_imports(path):
     assert "sys.path" not in path.read_text(encoding="utf-8")
 
 
-def test_training_is_read_for_held_out_draws_and_the_localiser_alone():
+def test_training_is_read_for_held_out_draws_gradients_and_the_localiser_alone():
     users = {(path.name, m) for path in MODULES for m, _ in imports(path) if "infoatlas_train" in m}
     assert users == {
         ("calibration.py", "infoatlas_train.calibrate"),
+        ("gradients.py", "infoatlas_train.differentiable"),
         ("localiser.py", "infoatlas_train.localiser"),
         ("arms.py", "infoatlas_train.localiser"),
     }

@@ -10,15 +10,23 @@ The forward pass has the same preprocessing as the runtime. The backward pass:
   eigendecomposition, which are infinite at equal eigenvalues, are not needed.
 - *The critic and the bound* are differentiated completely: hypernetwork, neighbours, solve. With
   the written critic as a constant (the envelope theorem) slopes in several dimensions would be a
-  third too small, because a critic that is written in one pass is not at its optimum.
+  third too small, because a critic that is written in one pass is not at its optimum. Their slopes
+  are written out in train/infoatlas_train/readout.py.
 - *The bias correction* is a constant. It is a network fitted to examples, and an optimiser that
   follows its slope would look for inputs that it has not seen.
+
+On a CPU the work is cut into chunks that fit a cache, and each chunk runs on one thread. Threads
+within an operation wait for each other after each of its hundreds of small operations, which takes
+ten times the time if other programs run.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -41,16 +49,17 @@ from infoatlas_rt.estimation.shuffling import shuffle
 from infoatlas_rt.estimation.slicing import GRID, Slicing, plan, without_constants
 from infoatlas_rt.inputs.checks import as_count
 from infoatlas_train.config import PAIRS, SHIFTS
-from infoatlas_train.model.critic import donsker_varadhan
 from infoatlas_train.model.infoatlas import InfoAtlas
 from infoatlas_train.pretrain import SIZES, load
+from infoatlas_train.readout import evaluated
 
 HERE = Path(__file__).parent
 FOLDERS = (HERE / "checkpoints", HERE.parent / "checkpoints")  # of a wheel, of a checkout
 SMOOTHING = 0.3  # standard deviations of the scores over which quantile curves are smoothed
 FLATTEST = 0.1, 0.01  # of a quantile curve: of its median slope, of the standard deviation
 TINY = 1e-30  # of a coordinate that is constant
-CHUNK_PAIRS = 200_000  # slices x samples x shifts at a time; about 0.5 GB with gradients
+# Slices x samples x shifts at a time. On a GPU they take about 0.5 GB with gradients.
+CHUNK_PAIRS = {"cpu": 12_000, "cuda": 200_000}
 
 
 def mutual_information(
@@ -145,7 +154,8 @@ def _network(model: str | os.PathLike[str], device: str) -> InfoAtlas:
             f"cannot read the checkpoint {path} ({error}): pass one of {', '.join(names)}, or the "
             "path of a checkpoint of python -m infoatlas_train.build"
         ) from error
-    return network.requires_grad_(False).to(device)
+    network.requires_grad_(False).to(device).hypernetwork.fix()
+    return network
 
 
 def _plan(dx: int, dy: int, k: int, slices: int, dim: int, seed: int) -> Slicing:
@@ -185,14 +195,28 @@ def _sliced(x: Tensor, same: np.ndarray, cut: Slicing, side: int, seed: int) -> 
 
 
 class PerSlice(torch.autograd.Function):
-    """Estimates of slices x, y [B, n, k]: [B] float32. Slopes are taken on the way, in chunks."""
+    """Estimates of slices x, y [B, n, k]: [B] float32. Slopes are taken on the way, in chunks.
+
+    On a CPU as many chunks run at a time as torch has threads.
+    """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor, shifts: Tensor, network: InfoAtlas) -> Tensor:
         wanted = any(ctx.needs_input_grad)
-        size = max(1, CHUNK_PAIRS // (x.shape[1] * len(shifts)))
-        chunks = zip(x.split(size), y.split(size), strict=True)
-        found = [_values_and_slopes(*chunk, shifts, network, wanted) for chunk in chunks]
+        most = CHUNK_PAIRS["cuda" if x.is_cuda else "cpu"]
+        size = max(1, most // (x.shape[1] * len(shifts)))
+        chunks = list(zip(x.split(size), y.split(size), strict=True))
+
+        def one(chunk: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor | None, Tensor | None]:
+            return _values_and_slopes(*chunk, shifts, network, wanted)
+
+        workers = 1 if x.is_cuda else min(torch.get_num_threads(), len(chunks))
+        with _one_thread():
+            if workers == 1:
+                found = [one(chunk) for chunk in chunks]
+            else:
+                with ThreadPoolExecutor(workers) as pool:
+                    found = list(pool.map(one, chunks))
         values, slopes_x, slopes_y = zip(*found, strict=True)
         if wanted:
             ctx.save_for_backward(torch.cat(slopes_x), torch.cat(slopes_y))
@@ -202,6 +226,17 @@ class PerSlice(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:
         return *(slope[:, None, None] * own for own in ctx.saved_tensors), None, None
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Operations of torch on one CPU thread each."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _values_and_slopes(
@@ -215,17 +250,18 @@ def _values_and_slopes(
         for t, s in zip(transform, sides, strict=True)
     ]
     with torch.set_grad_enabled(wanted):
-        e = network.critic(*canonical, shifts)
-        bound, _ = donsker_varadhan(e.joint, e.product.flatten(1))
+        bound, e = evaluated(network, *canonical, shifts)
+        total = bound.sum()
     values = bound.detach()
     if network.gap is not None:
         sequence = torch.arange(x.shape[1], device=x.device)
-        diagnostics, _ = network.gap.diagnostics(*canonical, e, sequence)
-        values = values + network.gap.correction(diagnostics)
+        with torch.no_grad():
+            diagnostics, _ = network.gap.diagnostics(*canonical, e, sequence)
+            values = values + network.gap.correction(diagnostics)
     values = values.clamp(min=FLOOR)
     if not wanted:
         return values, None, None
-    on_canonical = torch.autograd.grad(bound, canonical, torch.ones_like(bound))
+    on_canonical = torch.autograd.grad(total, canonical)
     on_samples = (
         through_ranks(t.mT @ g.double().mT, s.mT).mT  # [B, k, n] of scores, then of values
         for t, g, s in zip(transform, on_canonical, (x, y), strict=True)
@@ -242,7 +278,7 @@ def through_ranks(slope: Tensor, x: Tensor) -> Tensor:
     """
     order = torch.argsort(x, dim=-1, stable=True)
     x, slope = x.gather(-1, order), slope.gather(-1, order)
-    mean, rise = (torch.tensor(m, device=x.device) for m in _smoothers(x.shape[-1]))
+    mean, rise = (torch.from_numpy(m).to(x.device) for m in _smoothers(x.shape[-1]))
     steepness = x @ rise.mT
     least = torch.maximum(
         FLATTEST[0] * steepness.median(-1, keepdim=True).values,

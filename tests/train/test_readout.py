@@ -1,0 +1,88 @@
+"""Slopes that are written out: those of autograd through the model, and the same values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from infoatlas_train import differentiable, readout
+from infoatlas_train.differentiable import _network, mutual_information
+from infoatlas_train.model.critic import donsker_varadhan
+from infoatlas_train.readout import evaluated
+
+
+def canonical(dim, n=96, slices=2):
+    """Samples [slices, n, dim] whose coordinates correlate less and less, one of them bent."""
+    g = torch.Generator().manual_seed(0)
+    x, noise = torch.randn(2, slices, n, dim, generator=g)
+    share = torch.linspace(0.8, 0.1, dim)
+    y = share * x + (1 - share**2).sqrt() * noise
+    y[..., 1] = (x[..., 1] ** 2 - 1) / 2**0.5
+    return x, y, torch.randperm(n - 1, generator=g)[:7] + 1
+
+
+@pytest.mark.parametrize("all_pairs", [0, readout.ALL_PAIRS])
+@pytest.mark.parametrize("model", ["edge", "base", "wide"])
+def test_values_and_slopes_are_those_of_autograd(model, all_pairs, monkeypatch):
+    monkeypatch.setattr(readout, "ALL_PAIRS", all_pairs)
+    network = _network(model, "cpu")
+    x, y, shifts = canonical(network.config.dim)
+    x, y = x.requires_grad_(), y.requires_grad_()
+    traced = network.critic(x, y, shifts)
+    bound, _ = donsker_varadhan(traced.joint, traced.product.flatten(1))
+    expected = torch.autograd.grad(bound.sum(), (x, y))
+    found, e = evaluated(network, x, y, shifts)
+    slopes = torch.autograd.grad(found.sum(), (x, y))
+    torch.testing.assert_close(found, bound, atol=1e-4, rtol=0)
+    torch.testing.assert_close(e.joint, traced.joint, atol=1e-2, rtol=0)
+    torch.testing.assert_close(e.anchor_product, traced.anchor_product, atol=1e-4, rtol=0)
+    for name in ("both", "x", "y"):
+        ours, theirs = (getattr(v.counts, name) for v in (e, traced))
+        torch.testing.assert_close(ours, theirs, atol=1e-3, rtol=1e-3)
+    # The solve stops before its optimum, where alone the implicit function theorem is exact.
+    for ours, theirs in zip(slopes, expected, strict=True):
+        assert (ours - theirs).norm() < 0.1 * theirs.norm()
+
+
+def test_slopes_of_neighbours_are_those_of_finite_differences():
+    x, y, shifts = canonical(3, n=24)
+    x, y = (v.double().requires_grad_() for v in (x, y))
+    everyone = torch.cat([torch.zeros(1, dtype=torch.int64), shifts])
+    partner = (torch.arange(24) + everyone[:, None]) % 24
+
+    def features(x, y):
+        return readout.Neighbours.apply(x, y, everyone, partner, 16, 2, False)[0]
+
+    torch.autograd.gradcheck(features, (x, y))
+
+
+def test_slopes_of_pairs_are_those_of_finite_differences():
+    everyone = torch.tensor([0, 3, 5])
+    partner = (torch.arange(8) + everyone[:, None]) % 8
+    g = torch.Generator().manual_seed(0)
+    shapes = (2, 8, 4), (2, 8, 4), (2, 5, 4)
+    values = [torch.randn(*s, generator=g, dtype=torch.float64).requires_grad_() for s in shapes]
+    torch.autograd.gradcheck(lambda *v: readout.Pairs.apply(*v, everyone, partner), values)
+
+
+def test_chunks_and_threads_change_nothing(monkeypatch):
+    """Nor does a call change how many threads torch has."""
+    x, y = torch.from_numpy(np.random.default_rng(0).standard_normal((2, 64, 9)))
+    y = (x + y).requires_grad_()
+    before = torch.get_num_threads()
+
+    def found(pairs, threads):
+        monkeypatch.setitem(differentiable.CHUNK_PAIRS, "cpu", pairs)
+        torch.set_num_threads(threads)
+        try:
+            mi = mutual_information(x, y, slices=4)
+            assert torch.get_num_threads() == threads
+        finally:
+            torch.set_num_threads(before)
+        return mi.detach(), torch.autograd.grad(mi, y)[0]
+
+    together = found(10**6, 1)
+    for other in (found(1, 1), found(1, 2)):
+        for a, b in zip(together, other, strict=True):
+            torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-3)
