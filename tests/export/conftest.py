@@ -19,8 +19,8 @@ from infoatlas_train.pretrain import checkpoint
 def exported(tmp_path_factory):
     """A small untrained model through the command, traced once for all tests and processes.
 
-    With a round of refinement and a bias correction, so that every operator is there; a second step of the
-    solve would have no other ones.
+    With a round of refinement and a bias correction, so that every operator is there; a second
+    step of the solve would have no other ones.
     """
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "export"
