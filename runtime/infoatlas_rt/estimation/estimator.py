@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import lru_cache
 from time import perf_counter
 from typing import Any
 
@@ -343,48 +342,6 @@ class Estimator:
         return {"k": self.k, "slices": self.slices, "sides": self.sides, "seed": self.seed}
 
 
-def estimate(
-    x: Any,
-    y: Any,
-    *,
-    time_series: bool = False,
-    resolution_x: Any = None,
-    resolution_y: Any = None,
-    groups: Any = None,
-    **options: Any,
-) -> Estimate:
-    """Estimate I(x; y) with an estimator that is made once and kept.
-
-    Parameters
-    ----------
-    x, y, time_series, resolution_x, resolution_y, groups
-        As in `Estimator.estimate`.
-    **options
-        As in `Estimator`.
-
-    Returns
-    -------
-    Estimate
-
-    Raises
-    ------
-    InputError, ModelError, ProviderError
-        As `Estimator` and `Estimator.estimate`.
-    """
-    try:
-        estimator = _estimator(**options)
-    except TypeError:  # an unknown or unhashable option: let Estimator name it
-        estimator = Estimator(**options)
-    return estimator.estimate(
-        x,
-        y,
-        time_series=time_series,
-        resolution_x=resolution_x,
-        resolution_y=resolution_y,
-        groups=groups,
-    )
-
-
 def as_estimator(value: Estimator | str | os.PathLike[str] | None) -> Estimator:
     """Return an estimator as it is, or load a model; the default model if None.
 
@@ -412,8 +369,3 @@ def _restore(kind: type[Estimator], model: str, sha256: str, options: dict[str, 
             "one, or make a new Estimator"
         )
     return estimator
-
-
-@lru_cache(maxsize=4, typed=True)
-def _estimator(**options: Any) -> Estimator:
-    return Estimator(**options)
