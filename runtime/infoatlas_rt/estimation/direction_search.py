@@ -52,9 +52,12 @@ def canonical(x: Floats, y: Floats, k: int) -> tuple[Floats, Floats]:
     Returns
     -------
     [p, k], [q, k] float64
-        The strongest correlation first; fewer columns than k if a side has fewer dimensions.
+        The strongest correlation first; fewer columns than k if a side has fewer dimensions. If a
+        side is constant, no direction is better than another, and the first coordinates are taken.
     """
     map_x, map_y = _whitener(x), _whitener(y)
+    if min(map_x.shape[1], map_y.shape[1]) == 0:
+        return np.eye(x.shape[1], k), np.eye(y.shape[1], k)
     pairs = _linear((x - x.mean(axis=0)) @ map_x, (y - y.mean(axis=0)) @ map_y, k)
     return map_x @ pairs.x, map_y @ pairs.y
 
@@ -77,6 +80,8 @@ def features(x: Floats, y: Floats, k: int, order: NDArray[np.int64]) -> tuple[Fl
     As `canonical`.
     """
     map_x, map_y = _whitener(x), _whitener(y)
+    if min(map_x.shape[1], map_y.shape[1]) == 0:
+        return canonical(x, y, k)
     x, y = (x - x.mean(axis=0)) @ map_x, (y - y.mean(axis=0)) @ map_y
     linear, square = _linear(x, y, k), _quadratic(x, y)
     excess = np.concatenate(

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..inputs.gpu_arrays import to_host
+from ..inputs.gpu_arrays import Array, to_host
 from ..models.model_file import ModelFile
 from . import direction_search
 from .canonical import normal_scores
@@ -79,12 +79,8 @@ def reduced(samples: Samples, model: ModelFile, way: str, seed: int, evaluate: E
     InputError
         A half has fewer samples than the model's n_min, or a group is too large for its half.
     """
-    x, constant_x = varying(round_to(samples.resolution_x, samples.x, "x"))
-    y, constant_y = varying(round_to(samples.resolution_y, samples.y, "y"))
-    x, y = (
-        to_host(side if len(constant) < side.shape[1] else side[:, :1])  # all are constant
-        for side, constant in ((x, constant_x), (y, constant_y))
-    )
+    x, constant_x = _varying(round_to(samples.resolution_x, samples.x, "x"))
+    y, constant_y = _varying(round_to(samples.resolution_y, samples.y, "y"))
     samples = replace(samples, x=x, y=y, resolution_x=None, resolution_y=None)
     if max(x.shape[1], y.shape[1]) <= model.dim:
         found, seconds = evaluate(samples)
@@ -94,6 +90,12 @@ def reduced(samples: Samples, model: ModelFile, way: str, seed: int, evaluate: E
         found, seconds = average(samples, halves, model, map(evaluate, parts))
         found = replace(found, k=model.dim, directions=way)
     return replace(found, constant_x=constant_x, constant_y=constant_y), seconds
+
+
+def _varying(side: Array) -> tuple[Floats, tuple[int, ...]]:
+    """A side on the host without constant coordinates (one of them if all are), and these."""
+    kept, constant = varying(side)
+    return to_host(kept if len(constant) < side.shape[1] else side[:, :1]), constant
 
 
 def _reduced_halves(
