@@ -25,7 +25,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--directions",
         default="random",
         help="how sides wider than the model are reduced: random (slices), or canonical or "
-        "features: found in one half of the samples, a lower bound (default: random)",
+        "features: found in one half of the samples, a lower bound",
     )
 
 
