@@ -124,7 +124,7 @@ def _reduced_halves(
 def _halves(samples: Samples, model: ModelFile, seed: int) -> list[NDArray[np.int64]]:
     """Two halves, as independent of each other as the samples allow.
 
-    Random ones; of a time series the earlier and the later samples, and of groups whole groups,
+    Random ones; of a time series the earlier and the later samples, and of groups complete ones,
     since directions that fit one sample fit those that depend on it too.
     """
     n, groups = len(samples), samples.groups
@@ -155,7 +155,7 @@ def _halves(samples: Samples, model: ModelFile, seed: int) -> list[NDArray[np.in
 
 
 def _halves_of_groups(groups: NDArray[np.int64], seed: int) -> list[NDArray[np.int64]]:
-    """Whole groups, the largest first, each into the half with fewer samples."""
+    """Complete groups, the largest first, each into the half with fewer samples."""
     sizes = np.bincount(groups)
     order = np.random.default_rng([seed, 3]).permutation(len(sizes))
     order = order[np.argsort(-sizes[order], kind="stable")]

@@ -83,7 +83,7 @@ def split(
 ) -> list[NDArray[np.int64]]:
     """Assign samples to parts: one of each `parts` consecutive samples, at random.
 
-    So every part extends over the whole of a recording, and a series that drifts, or whose first
+    So every part extends over all of a recording, and a series that drifts, or whose first
     samples are of another robot than its last ones, is divided into parts of the same
     distribution. Neighbours within a part are further apart in time than before, so a part has
     more independent samples than a block of the same length. (A fixed step of `parts` samples
