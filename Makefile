@@ -133,6 +133,8 @@ accuracy: .venv-dev/ready build/bmi/ready
 	$(DEV)/python -m benchmarks.strong --model edge base $(PAGES)
 	$(DEV)/python -m benchmarks.strong --model wide --dims 5 10 20 $(if $(QUICK),--quick --out build,--out benchmarks)/results/wide
 	$(DEV)/python -m benchmarks.bmi_sliced $(PAGES)
+	$(DEV)/python -m benchmarks.wide_sides $(PAGES)
+	$(DEV)/python -m benchmarks.large_n $(PAGES)
 	$(DEV)/python -m benchmarks.sparse_data --model edge base $(PAGES)
 	$(DEV)/python -m benchmarks.table1 $(PAGES)
 	$(DEV)/python -m benchmarks.calibration $(PAGES)

@@ -138,7 +138,12 @@ def write(
     out: Path, name: str, about: dict[str, Any], rows: Sequence[Row], page: str, figure: Figure
 ) -> None:
     """Write NAME.json, NAME.md and NAME.png, and say where."""
-    values = [
+    save(out, name, about, values(rows), page, figure)
+
+
+def values(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Rows as JSON-safe values."""
+    return [
         {
             **row.label,
             "n": row.n,
@@ -154,14 +159,13 @@ def write(
         }
         for row in rows
     ]
-    save(out, name, about, values, page, figure)
 
 
 def save(
     out: Path,
     name: str,
     about: dict[str, Any],
-    values: Sequence[dict[str, Any]],
+    entries: Sequence[dict[str, Any]],
     page: str,
     figure: Figure | None = None,
 ) -> None:
@@ -169,7 +173,7 @@ def save(
     out.mkdir(parents=True, exist_ok=True)
     # A line for each row: readable, and a re-run shows up as such in a diff.
     head = json.dumps({**about, "rows": []}, indent=1, allow_nan=False)
-    lines = ",\n  ".join(json.dumps(_rounded(v), allow_nan=False) for v in values)
+    lines = ",\n  ".join(json.dumps(_rounded(v), allow_nan=False) for v in entries)
     text = head.removesuffix("[]\n}") + f"[\n  {lines}\n ]\n}}\n"
     (out / f"{name}.json").write_text(text, encoding="utf-8")
     (out / f"{name}.md").write_text(page.rstrip() + "\n", encoding="utf-8")

@@ -50,7 +50,6 @@ class RecordingEstimator:
             rank_x=1.0,
             rank_y=1.0,
             autocorrelated=False,
-            beyond_n_max=False,
             constant_x=(),
             constant_y=(),
         )

@@ -8,9 +8,10 @@ from .errors import (
     ModelError as ModelError,
     ProviderError as ProviderError,
 )
+from .estimation.cached import estimate as estimate
 from .estimation.canonical import canonical_quaternion as canonical_quaternion
 from .estimation.critic import Critic as Critic
-from .estimation.estimator import Estimator as Estimator, estimate as estimate
+from .estimation.estimator import Estimator as Estimator
 from .estimation.independence import (
     IndependenceResult as IndependenceResult,
     independence_test as independence_test,

@@ -85,7 +85,7 @@ def add_estimator(
 
 
 def make_estimator(arguments: Namespace) -> Any:
-    """The estimator that the arguments of `add_estimator` describe."""
+    """The estimator that the arguments of `add_estimator` and --directions describe."""
     from ..estimation.estimator import Estimator
 
     return Estimator(
@@ -95,6 +95,7 @@ def make_estimator(arguments: Namespace) -> Any:
         k=arguments.k,
         slices=arguments.slices,
         sides=arguments.sides,
+        directions=getattr(arguments, "directions", "random"),
         seed=arguments.seed,
     )
 

@@ -21,6 +21,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_drop_missing(parser)
     add_json(parser)
     add_estimator(parser)
+    parser.add_argument(
+        "--directions",
+        default="random",
+        help="how sides wider than the model are reduced: random (slices), or canonical or "
+        "features: found in one half of the samples, a lower bound",
+    )
 
 
 def run(arguments: Namespace) -> None:

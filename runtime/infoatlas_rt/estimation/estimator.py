@@ -1,9 +1,8 @@
-"""Mutual information of two samples: check and prepare, evaluate the graph, add the error."""
+"""Mutual information of two samples: every argument is checked, then estimated in parts."""
 
 from __future__ import annotations
 
 import os
-from functools import lru_cache
 from time import perf_counter
 from typing import Any
 
@@ -18,7 +17,9 @@ from ..inputs.gpu_arrays import Array, on_gpu
 from ..models import model_file
 from . import slicing
 from .critic import Critic, write_critic
+from .directions import WAYS, reduced
 from .forward import forward
+from .parts import Samples, Timed, by_parts
 from .prepare import Prepared, check_lengths, prepare
 from .result import Estimate
 
@@ -47,6 +48,14 @@ class Estimator:
         Number of slices S if a side is sliced; 40 unless given.
     sides : {"auto", "both", "x", "y"}
         Which sides are sliced. "auto": both if `k` is given, else those wider than D.
+    directions : {"random", "canonical", "features"}
+        How a side that is wider than D is reduced. "random": to slices, by random projections; the
+        estimate is the k-sliced mutual information. The other two find D directions in one half of
+        the samples and estimate in the other, both ways round, so that `mi` is a lower bound of
+        I(x; y) in expectation, and n has to be at least twice the model's n_min. "canonical" finds
+        what is related linearly, up to monotone maps of single coordinates; "features" also what
+        is related through squares and the common scale of a side, and takes longer. `k`, `slices`
+        and `sides` are for "random".
     shifts : int, optional
         Cyclic shifts M that make the product of marginals, at least 4; at most n-1 are used. The
         default is in the model's metadata. At small n, more shifts reduce the variance of a slice,
@@ -86,11 +95,19 @@ class Estimator:
         k: int | None = None,
         slices: int | None = None,
         sides: str = "auto",
+        directions: str = "random",
         shifts: int | None = None,
         seed: int = 0,
     ) -> None:
         if not isinstance(sides, str) or sides not in slicing.SIDES:
             raise InputError(f"sides is {sides!r}: use one of {', '.join(slicing.SIDES)}")
+        if not isinstance(directions, str) or directions not in WAYS:
+            raise InputError(f"directions is {directions!r}: use one of {', '.join(WAYS)}")
+        if directions != "random" and not (k is slices is None and sides == "auto"):
+            raise InputError(
+                f"directions={directions!r} reduces each wide side to as many coordinates as the "
+                "model takes: leave out k, slices and sides, which are for random directions"
+            )
         if not isinstance(model, str | os.PathLike):
             raise InputError(
                 f"model is {model!r}: pass the path of an .onnx file, or the name of a shipped "
@@ -100,6 +117,7 @@ class Estimator:
         self.k = None if k is None else as_count(k, "k", 1, self.model_file.dim)
         self.slices = None if slices is None else as_count(slices, "slices", 1)
         self.sides = sides
+        self.directions = directions
         self.shifts = (
             None if shifts is None else as_count(shifts, "shifts", model_file.LEAST_SHIFTS)
         )
@@ -110,7 +128,7 @@ class Estimator:
     def __reduce__(self) -> tuple[Any, ...]:
         path = self.model_file.path
         shipped = path.parent == model_file.MODELS
-        options = self._slicing() | {"shifts": self.shifts}
+        options = self._slicing() | {"directions": self.directions, "shifts": self.shifts}
         options |= {"provider": self.backend.provider, "threads": self.backend.threads}
         return _restore, (
             type(self),
@@ -130,6 +148,9 @@ class Estimator:
         groups: Any = None,
     ) -> Estimate:
         """Estimate I(x; y) in nats; the k-sliced one if a side is sliced.
+
+        More than the model's n_max samples are estimated in disjoint parts of equal size, each of
+        which extends over all samples, and the result is their average.
 
         Parameters
         ----------
@@ -169,8 +190,8 @@ class Estimator:
             The model's output is not finite.
         """
         start = perf_counter()
-        prepared = self.prepare(x, y, time_series, resolution_x, resolution_y, groups)
-        return self._evaluate(prepared, start)
+        samples = self._checked(x, y, time_series, resolution_x, resolution_y, groups)
+        return self._estimate(samples, start)
 
     def estimate_checked(
         self,
@@ -200,9 +221,8 @@ class Estimator:
             As `estimate`: too few or too many samples or coordinates for the model, a resolution
             that is too small for the values, a group that is too large, or the model's output.
         """
-        start = perf_counter()
-        prepared = self.prepare_checked(x, y, time_series, resolution_x, resolution_y, groups)
-        return self._evaluate(prepared, start)
+        samples = Samples(x, y, time_series, resolution_x, resolution_y, groups)
+        return self._estimate(samples, perf_counter())
 
     def prepare(
         self,
@@ -213,10 +233,19 @@ class Estimator:
         resolution_y: Any = None,
         groups: Any = None,
     ) -> Prepared:
-        """Check samples, and prepare them for the graph; arguments and errors as in `estimate`."""
+        """Check samples, and prepare all of them for one call of the graph, however many.
+
+        Arguments and errors as in `estimate`.
+        """
+        checked = self._checked(x, y, time_series, resolution_x, resolution_y, groups)
+        return self.prepare_checked(**checked.arguments())
+
+    def _checked(
+        self, x: Any, y: Any, time_series: Any, resolution_x: Any, resolution_y: Any, groups: Any
+    ) -> Samples:
         read = as_gpu_samples if on_gpu(x, y, self.backend.provider) else as_samples
         x, y = read(x, "x"), read(y, "y")
-        return self.prepare_checked(
+        return Samples(
             x,
             y,
             time_series=as_flag(time_series, "time_series"),
@@ -237,6 +266,7 @@ class Estimator:
         """Prepare checked samples; arguments and errors as in `estimate_checked`."""
         (n, dx), (ny, dy) = x.shape, y.shape
         check_lengths(n, ny, self.model_file)
+        self._check_width(max(dx, dy))
         plan = slicing.plan(dx, dy, self.model_file.dim, **self._slicing())
         return prepare(
             x,
@@ -250,15 +280,36 @@ class Estimator:
             groups=groups,
         )
 
-    def _evaluate(self, prepared: Prepared, start: float) -> Estimate:
-        """The estimate of samples whose preparation began at `start`, by `perf_counter`."""
-        preparation = perf_counter() - start
-        found, seconds = forward(prepared, self)
-        self.seconds = seconds | {
-            "slicing": seconds["slicing"] + preparation,
-            "total": perf_counter() - start,
-        }
+    def _estimate(self, samples: Samples, start: float) -> Estimate:
+        """The estimate of checked samples, begun at `start`, by `perf_counter`."""
+        check_lengths(len(samples.x), len(samples.y), self.model_file)
+
+        def unsliced_or_sliced(some: Samples) -> Timed:
+            return by_parts(some, self.model_file, self.seed, self._evaluate)
+
+        if self.directions == "random":
+            found, seconds = unsliced_or_sliced(samples)
+        else:
+            found, seconds = reduced(
+                samples, self.model_file, self.directions, self.seed, unsliced_or_sliced
+            )
+        total = perf_counter() - start
+        preparation = total - sum(seconds.values())
+        seconds = {**seconds, "slicing": seconds["slicing"] + preparation, "total": total}
+        self.seconds = seconds
         return found
+
+    def _evaluate(self, samples: Samples) -> Timed:
+        return forward(self.prepare_checked(**samples.arguments()), self)
+
+    def _check_width(self, width: int) -> None:
+        """Refuse what would slice sides at random, although directions are to be found."""
+        if self.directions != "random" and width > self.model_file.dim:
+            raise InputError(
+                f"an estimator with directions={self.directions!r} gives estimates, and no test, "
+                f"critic or windows of several environments, of more than {self.model_file.dim} "
+                "coordinates: use an Estimator with random directions"
+            )
 
     def critic(self, x: Any, y: Any, *, groups: Any = None) -> Critic:
         """Write a critic that is kept, for the local mutual information of new pairs.
@@ -282,53 +333,13 @@ class Estimator:
         ModelError
             The model has no graph that writes critics to keep; "edge" has one.
         """
+        for name, side in (("x", x), ("y", y)):
+            self._check_width(as_samples(side, name).shape[1])
         return write_critic(x, y, groups, self.model_file, shifts=self.shifts, **self._slicing())
 
     def _slicing(self) -> dict[str, Any]:
         """Keyword arguments of `slicing.plan`."""
         return {"k": self.k, "slices": self.slices, "sides": self.sides, "seed": self.seed}
-
-
-def estimate(
-    x: Any,
-    y: Any,
-    *,
-    time_series: bool = False,
-    resolution_x: Any = None,
-    resolution_y: Any = None,
-    groups: Any = None,
-    **options: Any,
-) -> Estimate:
-    """Estimate I(x; y) with an estimator that is made once and kept.
-
-    Parameters
-    ----------
-    x, y, time_series, resolution_x, resolution_y, groups
-        As in `Estimator.estimate`.
-    **options
-        As in `Estimator`.
-
-    Returns
-    -------
-    Estimate
-
-    Raises
-    ------
-    InputError, ModelError, ProviderError
-        As `Estimator` and `Estimator.estimate`.
-    """
-    try:
-        estimator = _estimator(**options)
-    except TypeError:  # an unknown or unhashable option: let Estimator name it
-        estimator = Estimator(**options)
-    return estimator.estimate(
-        x,
-        y,
-        time_series=time_series,
-        resolution_x=resolution_x,
-        resolution_y=resolution_y,
-        groups=groups,
-    )
 
 
 def as_estimator(value: Estimator | str | os.PathLike[str] | None) -> Estimator:
@@ -358,8 +369,3 @@ def _restore(kind: type[Estimator], model: str, sha256: str, options: dict[str, 
             "one, or make a new Estimator"
         )
     return estimator
-
-
-@lru_cache(maxsize=4, typed=True)
-def _estimator(**options: Any) -> Estimator:
-    return Estimator(**options)

@@ -133,9 +133,9 @@ def forward(prepared: Prepared, estimator: Evaluator) -> tuple[Estimate, dict[st
         rank_x=rank_x / slices,
         rank_y=rank_y / slices,
         autocorrelated=not prepared.time_series and prepared.autocorrelated(),
-        beyond_n_max=n > model.n_max,
         constant_x=prepared.constant_x,
         constant_y=prepared.constant_y,
+        directions=None if plan.k is None else "random",
     )
     return found, seconds
 

@@ -90,21 +90,26 @@ class Prepared:
         return x, y
 
     def autocorrelated(self) -> bool:
-        """Whether the lag-1 autocorrelations of both sides have a product above the limit.
-
-        The autocorrelation of a side is the mean over its coordinates, in the order of the input.
-        """
+        """Whether neighbours in the order of the input are similar in both sides."""
         if self.degenerate:
             return False
-        xp = array_namespace(self.x)
         place = beside(np.argsort(self.order), self.x)
-        product = 1.0
-        for side in (self.x, self.y):
-            with np.errstate(all="ignore"):
-                z = (side - xp.mean(side, axis=0)) / xp.std(side, axis=0)
-                own = to_host(xp.mean(z[place[1:]] * z[place[:-1]], axis=0))
-            product *= float(np.nan_to_num(own, posinf=0.0, neginf=0.0).mean())
-        return product > AUTOCORRELATED
+        return autocorrelated(self.x[place], self.y[place])
+
+
+def autocorrelated(x: Array, y: Array) -> bool:
+    """Whether the lag-1 autocorrelations of both sides have a product above the limit.
+
+    The autocorrelation of a side [n, d] is the mean over its coordinates.
+    """
+    xp = array_namespace(x)
+    product = 1.0
+    for side in (x, y):
+        with np.errstate(all="ignore"):
+            z = (side - xp.mean(side, axis=0)) / xp.std(side, axis=0)
+            own = to_host(xp.mean(z[1:] * z[:-1], axis=0))
+        product *= float(np.nan_to_num(own, posinf=0.0, neginf=0.0).mean())
+    return product > AUTOCORRELATED
 
 
 def batches(count: int, pairs: int) -> Iterator[slice]:
@@ -201,8 +206,8 @@ def prepare(
     n = len(x)
     shifts = min(shifts, n - 1, max(LEAST_SHIFTS, CHUNK_PAIRS // n))
     order, place, offsets = shuffle(n, shifts, seed, groups)
-    x, constant_x = _varying(_round_to(resolution_x, x, "x"))
-    y, constant_y = _varying(_round_to(resolution_y, y, "y"))
+    x, constant_x = varying(round_to(resolution_x, x, "x"))
+    y, constant_y = varying(round_to(resolution_y, y, "y"))
     if constant_x or constant_y:
         plan = slicing.without_constants(plan, x.shape[1], y.shape[1], seed)
     degenerate = bool((x == x[0]).all() or (y == y[0]).all())
@@ -233,7 +238,7 @@ def prepare(
     )
 
 
-def _round_to(step: NDArray[np.float64] | None, samples: Array, name: str) -> Array:
+def round_to(step: NDArray[np.float64] | None, samples: Array, name: str) -> Array:
     """Samples [n, d] rounded to multiples of their steps [d]; unchanged if there are none."""
     if step is None:
         return samples
@@ -286,7 +291,7 @@ def _scaled(x: Array, y: Array, plan: slicing.Slicing) -> tuple[Array, Array]:
     return x, y
 
 
-def _varying(samples: Array) -> tuple[Array, tuple[int, ...]]:
+def varying(samples: Array) -> tuple[Array, tuple[int, ...]]:
     """Samples [n, d] without constant coordinates (unless all are), and the constant ones."""
     same = to_host((samples == samples[0]).all(axis=0))
     constant = tuple(np.flatnonzero(same).tolist())

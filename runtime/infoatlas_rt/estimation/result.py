@@ -54,9 +54,9 @@ class Estimate:
         Independent samples that would give the same variance; n unless a time series or groups are
         given.
     slices : int
-        S; 1 if unsliced.
+        S; 1 if unsliced, or with `directions` other than random ones.
     k : int or None
-        Dimensions of a slice; None if unsliced.
+        Dimensions of a slice, or number of directions; None if unsliced.
     seed : int
         Of the projections, the shuffle and the shifts.
     provider, model : str
@@ -73,10 +73,16 @@ class Estimate:
     autocorrelated : bool
         Neighbouring rows are similar in both sides, and `time_series` is not set. If the rows are
         in order of time, `mi` is much too high: pass `time_series=True`.
-    beyond_n_max : bool
-        n is larger than in training.
     constant_x, constant_y : tuple of int
         Constant coordinates; they are left out.
+    parts : int
+        Disjoint parts of the samples that were estimated one by one; the estimate is their
+        average. More than 1 if n is larger than in training (the model's `n_max`), or if
+        `directions` were found in the samples.
+    directions : {"random", "canonical", "features"} or None
+        How the sides that are wider than the model were reduced to k dimensions: by random
+        projections (slices), or by directions that were found in the other half of the samples,
+        so that `mi` is a lower bound in expectation. None if unsliced.
     """
 
     mi: float
@@ -102,18 +108,22 @@ class Estimate:
     rank_x: float
     rank_y: float
     autocorrelated: bool
-    beyond_n_max: bool
     constant_x: tuple[int, ...]
     constant_y: tuple[int, ...]
+    parts: int = 1
+    directions: str | None = None
 
     def __str__(self) -> str:
         """One line, with whatever is unusual at its end."""
-        how = "unsliced" if self.k is None else f"{self.slices} slices, k={self.k}"
+        if self.directions in (None, "random"):
+            how = "unsliced" if self.k is None else f"{self.slices} slices, k={self.k}"
+        else:
+            how = f"{self.k} {self.directions} directions: a lower bound"
         flags = [name for name in ("saturated", "degenerate", "clipped") if getattr(self, name)]
         if self.autocorrelated:
             flags.append("neighbouring rows are similar: time_series=True if in order of time")
-        if self.beyond_n_max:
-            flags.append("more samples than trained on")
+        if self.parts > 1:
+            flags.append(f"mean of {self.parts} parts")
         for side, constant in (("x", self.constant_x), ("y", self.constant_y)):
             if constant:
                 flags.append(f"{len(constant)} constant in {side}")

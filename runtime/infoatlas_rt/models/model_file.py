@@ -65,7 +65,7 @@ class ModelFile:
     dim : int
         D, largest width of an unsliced side.
     n_min, n_max : int
-        Sample sizes of pretraining. Fewer samples are refused, and more set `beyond_n_max`.
+        Sample sizes of pretraining. Fewer samples are refused, and more are estimated in parts.
     shifts, pairs : int
         Minimum number of cyclic shifts, and target number of product pairs over all slices. With
         few slices or samples more shifts are used, where they reduce the variance most.

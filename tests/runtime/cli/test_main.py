@@ -53,6 +53,16 @@ def test_estimate(samples, capsys, tmp_path):
     assert json.loads(target.read_text())["slices"] == 4
 
 
+def test_estimate_of_wide_sides_by_directions(capsys, tmp_path):
+    x = np.random.default_rng(0).standard_normal((200, 8))
+    np.save(tmp_path / "x.npy", x)
+    command = ["estimate", str(tmp_path / "x.npy"), str(tmp_path / "x.npy")]
+    assert main.main([*command, "--directions", "canonical"]) == 0
+    assert "5 canonical directions: a lower bound" in capsys.readouterr().out
+    assert main.main([*command, "--directions", "best"]) == 2
+    assert "use one of random, canonical, features" in capsys.readouterr().err
+
+
 def test_curve_table_picture_and_json(capsys, tmp_path, figures):
     picture, target = tmp_path / "a.png", tmp_path / "a.json"
     command = ["curve", str(PICKCUBE), *CURVE, "--plot", str(picture), "--json", str(target)]

@@ -13,7 +13,7 @@ import pytest
 
 import infoatlas_rt
 from infoatlas_rt import Estimate, Estimator, ModelError, estimate
-from infoatlas_rt.estimation import estimator as module, prepare
+from infoatlas_rt.estimation import cached, prepare
 from infoatlas_rt.estimation.uncertainty import long_run_variance
 
 N = 100
@@ -209,18 +209,11 @@ def test_result_is_consistent():
     assert (result.samples, result.effective_samples) == (N, N)
     assert (result.slices, result.k, result.seed) == (10, 3, 5)
     assert (result.provider, result.model) == ("cpu", estimator.model_file.name)
-    assert not (result.saturated or result.degenerate or result.beyond_n_max)
+    assert not (result.saturated or result.degenerate)
+    assert (result.parts, result.directions) == (1, "random")
     assert set(estimator.seconds) == {"slicing", "preprocessing", "inference", "total"}
     parts = sum(v for key, v in estimator.seconds.items() if key != "total")
     assert 0 < parts <= estimator.seconds["total"]
-
-
-def test_beyond_n_max_is_flagged(estimator, echo):
-    most = estimator.model_file.n_max
-    assert not estimator.estimate(*pairs(most)).beyond_n_max
-    result = estimator.estimate(*pairs(most + 1))
-    assert result.beyond_n_max
-    assert "more samples than trained on" in str(result)
 
 
 def test_prints_itself_in_one_line():
@@ -335,11 +328,11 @@ def test_alternating_series_do_not_gain(estimator, echo):
 
 def test_estimate_keeps_its_estimator():
     x, y = pairs(dx=3, dy=3)
-    module._estimator.cache_clear()
+    cached._estimator.cache_clear()
     assert estimate(x, y, threads=1).mi == Estimator(threads=1).estimate(x, y).mi
     assert estimate(x, y, threads=1, k=2, slices=3).slices == 3
     assert estimate(x, y, threads=1, time_series=True).samples == N
-    assert module._estimator.cache_info().misses == 2
+    assert cached._estimator.cache_info().misses == 2
 
 
 def test_exports():

@@ -1,0 +1,142 @@
+"""Sides of more coordinates than the model takes: slices, and directions that were found.
+
+    python -m benchmarks.wide_sides         # build/bmi/large -> benchmarks/results/wide_sides.*
+    python -m benchmarks.wide_sides --quick --out build/results
+
+The seven tasks of the BMI benchmark with sides of 25 and 50 coordinates, and a development set of
+hidden directions (`tasks/wide.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from infoatlas_rt import Estimator
+
+from . import report
+from .measure import Row, mean_seconds, measure, names, pick
+from .peers import Array, Score
+from .peers.gaussian_copula import gaussian_copula
+from .peers.shrunk_copula import shrunk_copula
+from .report import number, table
+from .tasks import Case, wide
+from .tasks.bmi_files import load_cases
+
+SIZES = (1000, 5000)
+BMI, HIDDEN = "BMI", "hidden directions"
+SLICES = "40 slices"
+WAYS = {SLICES: "random", "canonical": "canonical", "features": "features"}
+
+
+def principal(estimator: Estimator) -> Score:
+    """The estimate of the first D principal components of each side."""
+
+    def score(x: Array, y: Array) -> float:
+        return estimator.estimate(*(_components(side, estimator) for side in (x, y))).mi
+
+    return score
+
+
+def _components(side: Array, estimator: Estimator) -> Array:
+    centred = (side - side.mean(axis=0)) / side.std(axis=0)
+    return centred @ np.linalg.svd(centred, full_matrices=False)[2][: estimator.model_file.dim].T
+
+
+def bmi_cases(folder: Path, sizes: Sequence[int], draws: int) -> list[Case]:
+    """The tasks that the benchmark itself lists."""
+    listed = set()
+    for file in folder.glob("*.npz"):
+        with np.load(file) as data:
+            if data["listed"]:
+                listed.add(file.stem)
+    found = load_cases(folder, sizes, draws)
+    return [
+        Case({"set": BMI, "task": c.label["task"]}, c.truth, c.n, c.draws, c.draw)
+        for c in found
+        if c.label["task"] in listed
+    ]
+
+
+def hidden_cases(sizes: Sequence[int], draws: int) -> list[Case]:
+    return [
+        Case(
+            {"set": HIDDEN, "task": f"{family.name}, {d} + {d}"},
+            family.truth,
+            n,
+            draws,
+            lambda i, family=family, n=n: family.draw(n, i),
+        )
+        for d in wide.DIMS
+        for family in wide.families(d)
+        for n in sizes
+    ]
+
+
+def error(rows: Sequence[Row]) -> float:
+    """Mean of |estimate - truth| over draws and tasks."""
+    return float(np.mean([np.mean(np.abs(np.array(r.estimates) - r.truth)) for r in rows]))
+
+
+def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
+    sets = list(dict.fromkeys(row.label["set"] for row in rows))
+    parts = [
+        "# Wide sides",
+        f"Up to {max(len(row.estimates) for row in rows)} draws of each task. Slices are a mean "
+        "over 40 pairs of random projections, and not the mutual information. Directions are found "
+        "in one half of the samples and used in the other, so their estimate is a lower bound in "
+        "expectation, as far as the model is right. Principal components are the first of each "
+        "side, with the same model. `features` was chosen on the hidden directions, and not on "
+        "the tasks of the BMI benchmark.",
+        report.byline(about),
+        "## Mean of |estimate - truth|",
+    ]
+    lines = []
+    for name in names(rows):
+        cells = [number(error(pick(rows, set=s, n=n, estimator=name))) for s in sets for n in sizes]
+        times = [report.duration(mean_seconds(pick(rows, n=n, estimator=name))) for n in sizes]
+        lines.append([name, *cells, *times])
+    head = [f"{s}, n = {n}" for s in sets for n in sizes] + [f"time, n = {n}" for n in sizes]
+    parts.append(table(["", *head], lines))
+    for s in sets:
+        for n in sizes:
+            parts += [f"## {s}, n = {n}", "Mean over draws (and mean standard error)."]
+            lines = []
+            for task in dict.fromkeys(row.label["task"] for row in pick(rows, set=s)):
+                own = pick(rows, set=s, task=task, n=n)
+                lines.append([task, number(own[0].truth), *map(_cell, own)])
+            parts.append(table(["task", "truth", *names(rows)], lines))
+    return "\n\n".join(parts)
+
+
+def _cell(row: Row) -> str:
+    return number(row.mean) + ("" if row.stderr is None else f" ({number(row.stderr, 2)})")
+
+
+def main(arguments: Sequence[Any] | None = None) -> None:
+    parser = report.Options(__spec__.name, __doc__, "1 draw, n = 200", several=False)
+    parser.add_argument("--bmi", type=Path, default=Path("build/bmi/large"), help="%(default)s")
+    parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    chosen = parser.parse_args(arguments)
+    sizes, draws = ([200], 1) if chosen.quick else (sorted(chosen.sizes), chosen.draws)
+    estimators = {
+        name: Estimator(chosen.model, provider="auto", threads=1, directions=way)
+        for name, way in WAYS.items()
+    }
+    peers: dict[str, Score] = {
+        "Gaussian copula": gaussian_copula,
+        "shrunk Gaussian copula": shrunk_copula,
+        "principal components": principal(estimators[SLICES]),
+    }
+    about = report.provenance(chosen.command, estimators[SLICES])
+    cases = bmi_cases(chosen.bmi, sizes, draws) + hidden_cases(sizes, draws)
+    rows = measure("Wide sides", cases, estimators, peers)
+    report.save(chosen.out, "wide_sides", about, report.values(rows), page(about, rows, sizes))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""Samples in disjoint parts, each estimated on its own, and the average of their estimates.
+
+A model was trained on at most n_max samples, and above them its estimates rise with n. So a larger
+sample is estimated in parts of at most n_max (`by_parts`). Samples of which one half chooses what
+is estimated on the other half (`directions.py`) use the same average.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..inputs.gpu_arrays import Array, beside, contiguous
+from ..models.model_file import ModelFile
+from .prepare import autocorrelated, varying
+from .result import Estimate
+from .uncertainty import sampling_noise, standard_error
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """The checked arguments of an estimate; see `Estimator.estimate_checked`."""
+
+    x: Array
+    y: Array
+    time_series: bool = False
+    resolution_x: NDArray[np.float64] | None = None
+    resolution_y: NDArray[np.float64] | None = None
+    groups: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def arguments(self) -> dict[str, Any]:
+        """Keyword arguments of `Estimator.prepare_checked`."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def take(self, rows: NDArray[np.int64]) -> Samples:
+        """Some of the samples; their groups are numbered anew."""
+        groups = self.groups
+        if groups is not None:
+            groups = np.unique(groups[rows], return_inverse=True)[1].astype(np.int64)
+        x, y = (contiguous(side[beside(rows, side)]) for side in (self.x, self.y))
+        return replace(self, x=x, y=y, groups=groups)
+
+
+Timed: TypeAlias = tuple[Estimate, dict[str, float]]  # with the seconds of its stages
+Evaluate: TypeAlias = Callable[[Samples], Timed]
+
+
+def by_parts(samples: Samples, model: ModelFile, seed: int, evaluate: Evaluate) -> Timed:
+    """Estimate all samples at once if they are at most n_max, else in parts of equal size.
+
+    Parameters
+    ----------
+    samples : Samples
+    model : ModelFile
+    seed : int
+        Of the assignment to parts.
+    evaluate : callable
+        Samples -> (Estimate, seconds of the stages).
+
+    Returns
+    -------
+    Estimate
+    dict of float
+        Seconds of the stages, sums over parts.
+    """
+    parts = max(1, min(math.ceil(len(samples) / model.n_max), len(samples) // model.n_min))
+    if parts == 1:
+        return evaluate(samples)
+    rows = split(len(samples), parts, samples.groups, seed)
+    return average(samples, rows, model, (evaluate(samples.take(own)) for own in rows))
+
+
+def split(
+    n: int, parts: int, groups: NDArray[np.int64] | None, seed: int
+) -> list[NDArray[np.int64]]:
+    """Assign samples to parts: one of each `parts` consecutive samples, at random.
+
+    So every part extends over all of a recording, and a series that drifts, or whose first
+    samples are of another robot than its last ones, is divided into parts of the same
+    distribution. Neighbours within a part are further apart in time than before, so a part has
+    more independent samples than a block of the same length. (A fixed step of `parts` samples
+    could meet one phase of a periodic motion only.) Groups are divided in the same way: each part
+    has samples of all groups, and no group is a larger share of a part than of all samples.
+
+    Parameters
+    ----------
+    n, parts : int
+    groups : [n] int64, optional
+    seed : int
+
+    Returns
+    -------
+    list of [n_p] int64
+        Ascending; the sizes differ by at most 1.
+    """
+    order = np.arange(n) if groups is None else np.argsort(groups, kind="stable")
+    rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(6)[5])
+    part = rng.permuted(np.tile(np.arange(parts), (math.ceil(n / parts), 1)), axis=1).ravel()
+    rest = n % parts
+    if rest:  # the last samples: one each for some of the parts
+        part[n - rest : n] = rng.permutation(parts)[:rest]
+    return [np.sort(order[part[:n] == p]) for p in range(parts)]
+
+
+def average(
+    samples: Samples,
+    rows: Sequence[NDArray[np.int64]],
+    model: ModelFile,
+    estimates: Iterable[Timed],
+) -> Timed:
+    """Average the estimates of disjoint parts by their sizes.
+
+    Sampling noise follows from the influences of all samples together, so it decreases with n, and
+    a long-run or a clustered variance includes dependence between samples of different parts. The
+    predicted error and the noise of ranks are averaged, not divided by the root of the number of
+    parts: they are about what the model misses in this kind of data, which is the same in each.
+
+    Parameters
+    ----------
+    samples : Samples
+    rows : sequence of [n_p] int64
+        Samples of each part; every sample is in one.
+    model : ModelFile
+    estimates : iterable of (Estimate, dict of float)
+        Of each part, with the seconds of its stages. They may be made as they are needed.
+
+    Returns
+    -------
+    Estimate, dict of float
+        As `by_parts`. A flag is set if it is set in any part; `degenerate` if it is in all.
+    """
+    n = len(samples)
+    pointwise, influence = np.empty(n), np.empty(n)
+    found: list[Estimate] = []
+    total: dict[str, float] = {}
+    for own, (estimate, seconds) in zip(rows, estimates, strict=True):
+        pointwise[own], influence[own] = estimate.pointwise, estimate.influence
+        found.append(replace(estimate, pointwise=np.empty(0), influence=np.empty(0)))
+        total = {stage: total.get(stage, 0.0) + spent for stage, spent in seconds.items()}
+    sizes = [len(own) for own in rows]
+
+    def mean(name: str) -> Any:
+        return np.average([getattr(one, name) for one in found], axis=0, weights=sizes)
+
+    per_slice = mean("per_slice")
+    noise, effective = sampling_noise(
+        influence, per_slice, time_series=samples.time_series, groups=samples.groups
+    )
+    predicted_error, crowding = float(mean("predicted_error")), float(mean("rank_noise"))
+    degenerate = all(one.degenerate for one in found)
+    x, y = varying(samples.x)[0], varying(samples.y)[0]
+    constants = model.calibration.get("whole" if found[0].k is None else "sliced")
+    stderr = standard_error(constants, noise, predicted_error, crowding, effective)
+    combined = replace(
+        found[0],
+        mi=float(per_slice.mean()),
+        stderr=0.0 if degenerate else float(stderr),
+        noise=noise,
+        predicted_error=predicted_error,
+        gaussian=float(mean("gaussian")),
+        rank_noise=crowding,
+        per_slice=per_slice,
+        pointwise=pointwise,
+        influence=influence,
+        samples=n,
+        effective_samples=effective,
+        saturated=any(one.saturated for one in found),
+        degenerate=degenerate,
+        clipped=any(one.clipped for one in found),
+        rank_x=float(mean("rank_x")),
+        rank_y=float(mean("rank_y")),
+        autocorrelated=not samples.time_series and autocorrelated(x, y),
+        constant_x=_in_all(one.constant_x for one in found),
+        constant_y=_in_all(one.constant_y for one in found),
+        parts=sum(one.parts for one in found),
+    )
+    return combined, total
+
+
+def _in_all(constant: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    """Coordinates that are constant in all parts."""
+    return tuple(sorted(set.intersection(*map(set, constant))))

@@ -1,0 +1,241 @@
+"""Wide sides by directions that were found in the other half of the samples."""
+
+import copy
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+
+from infoatlas_rt import Estimator, InputError, independence_test
+from infoatlas_rt.estimation.directions import WAYS, Reduction, _halves, _halves_of_groups
+from infoatlas_rt.estimation.parts import Samples
+from infoatlas_rt.vector.windows import VectorWindows
+
+FOUND = WAYS[1:]
+
+
+@pytest.fixture(scope="module", params=FOUND)
+def estimator(request):
+    return Estimator(threads=1, directions=request.param)
+
+
+@pytest.fixture(scope="module")
+def by_way():
+    return {way: Estimator(threads=1, directions=way) for way in WAYS}
+
+
+def rotated(related, d, rng):
+    n, m = related.shape
+    both = np.concatenate([related, rng.standard_normal((n, d - m))], axis=1)
+    return both @ np.linalg.qr(rng.standard_normal((d, d)))[0]
+
+
+def linear(n=600, dx=12, dy=12, seed=0):
+    """Two hidden pairs of correlation 0.8: 1.02 nats."""
+    rng = np.random.default_rng(seed)
+    x, noise = rng.standard_normal((2, n, 2))
+    return rotated(x, dx, rng), rotated(0.8 * x + 0.6 * noise, dy, rng)
+
+
+def squares(n=2000, d=12, seed=0):
+    """One hidden pair, y the square of x and noise: 0.6 nats."""
+    rng = np.random.default_rng(seed)
+    x, noise = rng.standard_normal((2, n, 1))
+    return rotated(x, d, rng), rotated((x * x - 1) / 2**0.5 + 0.5 * noise, d, rng)
+
+
+def scale(n=1000, d=12, seed=0):
+    """A common random scale of all coordinates: above 0.6 nats."""
+    rng = np.random.default_rng(seed)
+    common = np.exp(rng.standard_normal((n, 1)) / 2)
+    x, y = rng.standard_normal((2, n, d))
+    return common * x, common * y
+
+
+def test_linear_directions_are_found(estimator):
+    result = estimator.estimate(*linear())
+    assert 0.75 < result.mi < 1.1
+    assert (result.slices, result.k, result.parts) == (1, 5, 2)
+    assert result.directions == estimator.directions
+    assert f"5 {estimator.directions} directions: a lower bound" in str(result)
+    assert result.to_dict()["directions"] == estimator.directions
+    assert result.per_slice.shape == (1,)
+    assert result.mi == pytest.approx(result.pointwise.mean(), abs=1e-4)
+
+
+def test_features_find_what_no_correlation_shows(by_way):
+    for samples, least in ((squares(), 0.4), (scale(), 0.5)):
+        found = {way: estimator.estimate(*samples).mi for way, estimator in by_way.items()}
+        assert found["features"] > least
+        assert found["canonical"] < least / 2
+        assert found["random"] < found["features"] / 2
+
+
+def test_independent_sides_stay_near_zero(estimator):
+    for seed in range(3):
+        x, y = np.random.default_rng(seed).standard_normal((2, 300, 20))
+        assert abs(estimator.estimate(x, y).mi) < 0.1
+
+
+def test_one_narrow_side_enters_as_it_is(estimator):
+    x, y = linear(dy=3)
+    result = estimator.estimate(x, y)
+    assert 0.75 < result.mi < 1.15
+    assert result.rank_y == 3
+    swapped = estimator.estimate(y, x)
+    assert swapped.mi == pytest.approx(result.mi, abs=0.1)
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal((2000, 12))
+    w = (z[:, :3].sum(axis=1) / 3**0.5) ** 2 + 0.3 * rng.standard_normal(2000)
+    expected = estimator.directions == "features"
+    assert (estimator.estimate(z, w).mi > 0.5) == expected
+
+
+def test_narrow_sides_are_estimated_unsliced(estimator):
+    x, y = linear(dx=4, dy=5)
+    plain = Estimator(threads=1).estimate(x, y)
+    result = estimator.estimate(x, y)
+    assert result.mi == plain.mi
+    assert (result.k, result.directions, result.parts) == (None, None, 1)
+    x = np.column_stack([np.ones((600, 4)), x])  # eight coordinates, of which four vary
+    result = estimator.estimate(x, y)
+    assert result.mi == plain.mi and result.constant_x == (0, 1, 2, 3)
+
+
+def test_constants_and_ranks(estimator):
+    x, y = linear()
+    plain = estimator.estimate(x, y)
+    padded = np.column_stack([x[:, :3], np.full(600, 7.0), x[:, 3:]])
+    result = estimator.estimate(padded, y)
+    assert result.mi == plain.mi and result.constant_x == (3,)
+    rng = np.random.default_rng(0)
+    deficient = x[:, :3] @ rng.standard_normal((3, 12))
+    result = estimator.estimate(deficient, y)
+    assert np.isfinite(result.mi) and result.mi < 1.1
+    copies = np.repeat(x[:, :2], 6, axis=1)  # of rank two
+    radius = estimator.directions == "features"
+    assert estimator.estimate(copies, y).rank_x == 2 + radius
+    assert estimator.estimate(x, x).saturated
+    constant = estimator.estimate(np.ones((600, 12)), y)
+    assert constant.degenerate and constant.mi == constant.stderr == 0
+    assert constant.constant_x == tuple(range(12))
+
+
+def test_ties_and_equal_rows_stay_equal(estimator):
+    x, y = linear()
+    flags = (x > 0).astype(float)
+    result = estimator.estimate(flags, (y > 0).astype(float))
+    assert np.isfinite(result.mi) and -0.1 <= result.mi < 1
+    reduction = Reduction(np.random.default_rng(0).standard_normal((12, 5)), False)
+    few = np.repeat(flags[:7], 30, axis=0)
+    assert len(np.unique(reduction(few), axis=0)) == len(np.unique(few, axis=0))
+    assert len(np.unique(reduction(few[::-1]), axis=0)) == len(np.unique(few, axis=0))
+
+
+def test_resolution(estimator):
+    x, y = linear()
+    steps = np.full(12, 0.5)
+    rounded = estimator.estimate(np.round(x / 0.5) * 0.5, y)
+    assert estimator.estimate(x, y, resolution_x=steps).mi == rounded.mi
+    assert estimator.estimate(x, y, resolution_x=np.r_[100.0, steps[1:]]).constant_x == (0,)
+
+
+def test_increasing_maps_change_nothing(by_way):
+    x, y = linear()
+    estimator = by_way["canonical"]
+    assert estimator.estimate(np.exp(x), y**3).mi == pytest.approx(estimator.estimate(x, y).mi)
+
+
+def test_halves(by_way):
+    model = by_way["canonical"].model_file
+    x, y = linear(n=101)
+    series = _halves(Samples(x, y, time_series=True), model, 0)
+    assert [own.tolist() for own in series] == [list(range(50)), list(range(50, 101))]
+    random = _halves(Samples(x, y), model, 0)
+    assert sorted(np.concatenate(random)) == list(range(101))
+    assert not np.array_equal(random[0], series[0])
+
+
+def test_halves_have_whole_groups():
+    groups = np.repeat(np.arange(9), [40, 3, 20, 20, 20, 20, 10, 10, 7])
+    first, second = _halves_of_groups(groups, 0)
+    assert not set(groups[first]) & set(groups[second])
+    assert len(first) + len(second) == len(groups)
+    assert abs(len(first) - len(second)) <= 10
+
+
+def test_groups(estimator):
+    x, y = linear()
+    result = estimator.estimate(x, y, groups=np.repeat(np.arange(12), 50))
+    assert 0.7 < result.mi < 1.15
+    with pytest.raises(InputError, match="at least six of equal size"):
+        estimator.estimate(x, y, groups=np.repeat(np.arange(4), 150))
+
+
+def test_memory_of_a_series_is_not_found_in_the_other_half(estimator):
+    x, y = np.random.default_rng(0).standard_normal((2, 800, 12))
+    for t in range(1, 800):
+        x[t] += 0.8 * x[t - 1]
+        y[t] += 0.8 * y[t - 1]
+    result = estimator.estimate(x, y, time_series=True)
+    assert abs(result.mi) < 0.15
+    assert estimator.estimate(x, y).autocorrelated
+
+
+def test_few_samples(estimator):
+    x, y = linear(n=63)
+    with pytest.raises(InputError, match=r"63 samples have a half of 31.* at least 64"):
+        estimator.estimate(x, y)
+    assert np.isfinite(estimator.estimate(*linear(n=64, dx=100, dy=90)).mi)
+
+
+def test_large_halves_are_estimated_in_parts(by_way):
+    estimator = copy.copy(by_way["canonical"])
+    estimator.model_file = dataclasses.replace(estimator.model_file, n_max=150)
+    result = estimator.estimate(*linear())
+    assert result.parts == 4
+    assert 0.6 < result.mi < 1.2
+    assert result.stderr > 0 and len(result.pointwise) == 600
+
+
+def test_the_same_bits_twice_and_after_pickling(estimator):
+    x, y = squares(300)
+    found = estimator.estimate(x, y)
+    for other in (estimator, copy.copy(estimator), pickle.loads(pickle.dumps(estimator))):
+        assert other.directions == estimator.directions
+        again = other.estimate(x, y)
+        assert again.mi == found.mi and np.array_equal(again.influence, found.influence)
+
+
+def test_samples_are_not_written_to(estimator):
+    x, y = linear()
+    x.flags.writeable = y.flags.writeable = False
+    estimator.estimate(x, y)
+
+
+@pytest.mark.parametrize("options", [{"k": 2}, {"slices": 10}, {"sides": "x"}])
+def test_options_of_slices_are_refused(options):
+    with pytest.raises(InputError, match="leave out k, slices and sides"):
+        Estimator(directions="canonical", **options)
+
+
+def test_what_would_slice_is_refused(estimator):
+    x, y = linear()
+    for call in (
+        lambda: independence_test(x, y, estimator),
+        lambda: estimator.critic(x, y),
+    ):
+        with pytest.raises(InputError, match="use an Estimator with random directions"):
+            call()
+    windows = VectorWindows(2, window=40, lag=1, estimator=estimator)
+    with pytest.raises(InputError, match="use an Estimator with random directions"):
+        for step in range(60):
+            windows.push(np.random.default_rng(step).standard_normal((2, 12)))
+    assert independence_test(x[:, :2], y[:, :2], estimator, permutations=9).k is None
+
+
+@pytest.mark.parametrize("value", ["linear", None, 3])
+def test_unknown_directions(value):
+    with pytest.raises(InputError, match="use one of random, canonical, features"):
+        Estimator(directions=value)
