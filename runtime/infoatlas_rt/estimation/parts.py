@@ -158,7 +158,8 @@ def average(
     degenerate = all(one.degenerate for one in found)
     x, y = varying(samples.x)[0], varying(samples.y)[0]
     constants = model.calibration.get("whole" if found[0].k is None else "sliced")
-    stderr = standard_error(constants, noise, predicted_error, crowding, effective)
+    beyond = float(mean("beyond_gaussian"))
+    stderr = standard_error(constants, noise, predicted_error, crowding, effective, beyond)
     combined = replace(
         found[0],
         mi=float(per_slice.mean()),
@@ -166,6 +167,7 @@ def average(
         noise=noise,
         predicted_error=predicted_error,
         gaussian=float(mean("gaussian")),
+        beyond_gaussian=beyond,
         rank_noise=crowding,
         per_slice=per_slice,
         pointwise=pointwise,

@@ -67,7 +67,8 @@ def test_estimate_is_the_average_of_the_parts(estimator):
     parts = [estimator.estimate(x[own], y[own]) for own in rows]
     sizes = [len(own) for own in rows]
     assert (result.parts, result.samples, result.slices, result.k) == (3, 250, 4, 2)
-    for name in ("mi", "per_slice", "predicted_error", "gaussian", "rank_noise", "rank_x"):
+    means = "mi per_slice predicted_error gaussian beyond_gaussian rank_noise rank_x".split()
+    for name in means:
         expected = np.average([getattr(part, name) for part in parts], axis=0, weights=sizes)
         np.testing.assert_allclose(getattr(result, name), expected, rtol=1e-12)
     for own, part in zip(rows, parts, strict=True):
