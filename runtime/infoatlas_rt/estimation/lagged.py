@@ -61,7 +61,9 @@ def _stack(
     side: NDArray[np.float64], steps: NDArray[np.int64], lags: Sequence[int]
 ) -> NDArray[np.float64]:
     """States [n, len(lags) d] at the steps [n] minus each lag."""
-    return np.concatenate([side[steps - lag] for lag in lags] or [np.empty((len(steps), 0))], axis=1)
+    return np.concatenate(
+        [side[steps - lag] for lag in lags] or [np.empty((len(steps), 0))], axis=1
+    )
 
 
 def _pairs(x: Any, y: Any) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
