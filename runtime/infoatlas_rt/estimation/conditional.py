@@ -72,7 +72,8 @@ def conditional(
 
     Notes
     -----
-    The test permutes the residuals of y within cells of at least 8 samples with similar z (within
+    The test permutes the residuals of y, of a regression on z with squares, products and cubes of
+    the normal scores, within cells of at least 8 samples with similar z (within
     the classes of a discrete z). It is exact if, within a cell, the distribution of the residuals
     is the same for all samples. For a continuous z this holds in the limit of many samples, if the
     distribution changes smoothly with z. No test of conditional independence is valid for all
@@ -166,6 +167,7 @@ def _conditional(
     estimator = as_estimator(estimator)
     _check_sides(x, y, given, estimator)
     of_x, of_y = residuals(x, given), residuals(y, given)
+    tested = [residuals(side, given, curved=True).samples for side in (x, y)]
     x, y = of_x.samples, of_y.samples
     degenerate = any(bool((side == side[0]).all()) for side in (x, y))
 
@@ -187,12 +189,7 @@ def _conditional(
     sampling = _noise(influence, time_series, trajectory)
     null, p_value = np.empty(0), 1.0 if degenerate else np.nan
     if count and not degenerate:
-        prepared = estimator.prepare_checked(y, np.c_[x, given], time_series)
-        pairings = LocalPairings(prepared.order, cells(given), count, estimator.seed)
-        values = pairing_means(prepared, pairings, estimator, executor, progress)
-        linear = estimator.prepare_checked(y, x, time_series)
-        p_value = compare(values, rv_coefficients(linear, pairings))[1]
-        null = values[1:] - single[1].mi
+        p_value, null = _test(*tested, given, estimator, time_series, count, executor, progress)
     predicted = np.square([e.predicted_error for e in (*joint, *single)]).sum() / 2
     unexplained = np.r_[of_x.unexplained, of_y.unexplained]
     ranks = max(e.rank_noise for e in (*joint, *single))
@@ -209,7 +206,7 @@ def _conditional(
         stderr=0.0 if degenerate else float(stderr),
         noise=sampling.noise,
         p_value=p_value,
-        null=null,
+        null=float(mi) + null,
         pointwise=pointwise,
         influence=influence,
         question=question,
@@ -221,6 +218,27 @@ def _conditional(
         saturated=any(term.saturated for term in joint),
         degenerate=degenerate,
     )
+
+
+def _test(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    given: NDArray[np.float64],
+    estimator: Estimator,
+    time_series: bool,
+    count: int,
+    executor: Executor | None,
+    progress: Callable[[int, int], None] | None,
+) -> tuple[float, NDArray[np.float64]]:
+    """P-value, and I(y; (x, z)) of B local permutations minus that of the given pairing [B]."""
+    prepared = estimator.prepare_checked(y, np.c_[x, given], time_series)
+    linear = estimator.prepare_checked(y, x, time_series)
+    if prepared.degenerate or linear.degenerate:
+        return 1.0, np.zeros(count)
+    pairings = LocalPairings(prepared.order, cells(given), count, estimator.seed)
+    values = pairing_means(prepared, pairings, estimator, executor, progress)
+    p_value = compare(values, rv_coefficients(linear, pairings))[1]
+    return p_value, values[1:] - values[0]
 
 
 def _check_sides(

@@ -28,7 +28,7 @@ class ConditionalEstimate:
         Of conditional independence; NaN if there were no permutations. It cannot be below
         1 / (1 + B).
     null : [B] float64
-        Nats; estimates of I(y; (x, z)) - I(y; z) of B local permutations.
+        Nats; `mi` plus the difference that each of B local permutations makes to I(y; (x, z)).
     pointwise : [n] float64
         Nats; local conditional information of each sample, in the order of the input; its mean is
         `mi`.

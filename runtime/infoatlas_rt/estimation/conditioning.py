@@ -19,6 +19,7 @@ from .canonical import normal_scores
 # function of a continuous z would break its ties in the order of z, so it is left as it is.
 LARGEST_TIE = 0.05
 EXACT = 1e-12  # unexplained share of the variance below which a coordinate is a function of z
+REGRESSORS = 0.1  # most curved regressors for each sample
 CELL = 8  # least samples of a cell, the neighbourhood in z within which samples are permuted
 
 
@@ -38,9 +39,18 @@ class Residuals(NamedTuple):
     unexplained: NDArray[np.float64]
 
 
-def residuals(samples: NDArray[np.float64], given: NDArray[np.float64]) -> Residuals:
-    """Residuals of the normal scores of samples [n, d] after a regression on those of z [n, dz]."""
+def residuals(
+    samples: NDArray[np.float64], given: NDArray[np.float64], *, curved: bool = False
+) -> Residuals:
+    """Residuals of the normal scores of samples [n, d] after a regression on those of z [n, dz].
+
+    With `curved`, the regressors include products and cubes, if they are few for n samples.
+    """
     scores, design = (normal_scores(side.T).T for side in (samples, given))
+    if curved:
+        first, second = np.triu_indices(design.shape[1])
+        more = np.c_[design, design[:, first] * design[:, second], design**3]
+        design = more if more.shape[1] <= REGRESSORS * len(more) else design
     # An orthonormal basis of the regressors; constant and redundant ones are left out.
     basis, strength, _ = np.linalg.svd(design - design.mean(axis=0), full_matrices=False)
     basis = basis[:, strength > 1e-6 * max(strength.max(), 1.0)]
