@@ -33,7 +33,7 @@ def exported(tmp_path_factory):
 def _export(folder):
     folder.mkdir(exist_ok=True)
     torch.manual_seed(0)
-    config = dataclasses.replace(PRESETS["tiny"], refinements=1, newton_steps=1, gap=1)
+    config = dataclasses.replace(PRESETS["tiny"], refinements=1, newton_steps=1, gap=2, gap_share=0.5)
     model = InfoAtlas(config)
     for heads in (model.gap.missing, model.gap.doubt):
         torch.nn.init.normal_(heads.last, std=0.1)

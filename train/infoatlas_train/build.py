@@ -129,7 +129,8 @@ class Build:
         """What a stage depends on: its part of the recipe, and the files that go in."""
         part = {section: self.recipe[section] for section in sections}
         if name == "examples":  # (a longer fit needs no other examples)
-            part["correction"] = self.recipe["correction"]["metrics"]
+            options = self.recipe["correction"]
+            part["correction"] = [options["metrics"], bool(options.get("share"))]
         if name == "start" and "recipe" in part["start"]:
             other = part["start"]["recipe"]
             part["start"] = {s: other.get(s) for s in ("network", "pretrain", "start")}
@@ -195,15 +196,16 @@ class Build:
     def make_diagnose(self) -> diagnose.Diagnose:
         """The C++ engine if it is installed and takes the network, and torch otherwise."""
         model, run = pretrain.load(self.out / "pretrain" / "best.pt")
-        metrics = self.recipe["correction"]["metrics"]
+        options = self.recipe["correction"]
+        form = options["metrics"], options.get("share", 0.0)
         if find_spec("infoatlas_native"):
-            complete = diagnose.with_any_correction(model, metrics)
+            complete = diagnose.with_any_correction(model, *form)
             graph, labels = export_stage().graph, (self.recipe["name"], self.recipe["version"])
             try:
                 return diagnose.with_native(graph(complete, run, *labels))
             except RuntimeError as error:
                 warnings.warn(f"torch reads the examples: {error}", stacklevel=2)
-        return diagnose.with_torch(model, metrics)
+        return diagnose.with_torch(model, *form)
 
     def examples(self) -> int:
         found = sorted(self.out.glob("examples-*-of-*.pt"))

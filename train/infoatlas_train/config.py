@@ -48,8 +48,14 @@ class HypernetworkConfig:
     generator_layers: int = 0  # of one MLP that writes all parameters; 0: each token writes its own
     generator_width: int = 0  # of those layers
     gap: int = 0  # metrics of bias_correction.py, fitted after pretraining (files have this name)
+    gap_share: float = 0.0  # of its prediction that is kept in large samples; 0: all, always
 
     def __post_init__(self) -> None:
+        if not 0 <= self.gap_share < 1 or (self.gap_share and self.gap < 2):
+            raise ValueError(
+                f"a share of {self.gap_share} of the bias correction, with {self.gap} metrics: "
+                "choose a share from 0 to below 1, and two metrics or more unless it is 0"
+            )
         if 0 < self.refine_turns < self.refine_shifts:
             raise ValueError(
                 f"rounds of {self.refine_shifts} product pairs cannot take turns over "

@@ -24,8 +24,8 @@ AT_ONCE = 1024  # samples that torch evaluates at once, at most: more do not fit
 Diagnose = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
-def with_torch(model: InfoAtlas, metrics: int) -> Diagnose:
-    correction = BiasCorrection(metrics)
+def with_torch(model: InfoAtlas, metrics: int, share: float = 0.0) -> Diagnose:
+    correction = BiasCorrection(metrics, share)
 
     @torch.no_grad()
     def diagnose(x: Tensor, y: Tensor, shifts: Tensor, sequence: Tensor) -> Tensor:
@@ -57,10 +57,10 @@ def with_native(file: bytes) -> Diagnose:
     return diagnose
 
 
-def with_any_correction(model: InfoAtlas, metrics: int) -> InfoAtlas:
+def with_any_correction(model: InfoAtlas, metrics: int, share: float = 0.0) -> InfoAtlas:
     """The critic with a correction of arbitrary weights, to be exported for `with_native`."""
     with torch.random.fork_rng(devices=[]):
-        complete = InfoAtlas(replace(model.config, gap=metrics))
+        complete = InfoAtlas(replace(model.config, gap=metrics, gap_share=share))
         for values in complete.gap.state_dict().values():
             values.uniform_(0.5, 1.5)  # the export would fold zeros and ones
     complete.hypernetwork.load_state_dict(model.hypernetwork.state_dict())

@@ -30,6 +30,7 @@ from infoatlas_train.config import PAIRS, SHIFTS, HypernetworkConfig
 from infoatlas_train.data.atlas import DRAWS, Atlas, Datasets
 from infoatlas_train.data.channels import channels
 from infoatlas_train.data.closed_form import clusters, codes, elliptical, paths, products
+from infoatlas_train.data.regimes import delays, failures, growing, regimes
 from infoatlas_train.data.sensors import sensors
 from infoatlas_train.diagnose import Diagnose
 from infoatlas_train.model.bias_correction import BiasCorrection, Heads
@@ -54,6 +55,10 @@ GENERATORS: dict[str, Callable[[int, int, int, int], Datasets]] = {
     "paths": paths,
     "channels": channels,
     "sensors": sensors,
+    "regimes": regimes,
+    "failures": failures,
+    "delays": delays,
+    "growing": growing,
 }
 MIXES: dict[str, dict[str, Any]] = {"atlas": {}, "independent": {"independent": 1.0}}
 HELD_OUT = 9  # one batch in so many (prime to the length of a cycle: of all kinds)
@@ -196,15 +201,11 @@ def fit(
     correction.mean, correction.scale = columns.mean(0), 1 / (columns.std(0) + 1e-3)
     z, bound, truth = correction.bounded(data["diagnostics"]), data["bound"], data["truth"]
     half = (data["batch"] + data["batch"] // cycle) % 2 == 0  # (so both have all kinds)
-    left = torch.empty_like(truth)
+    predicted = torch.empty_like(truth)  # for each half by the other one
 
     def shortfall(heads: Heads, rows: Tensor) -> Tensor:
         # Cauchy's loss: a few datasets that no sample could resolve must not dominate.
         return torch.log1p(squared_error(bound[rows] + heads(z[rows]), truth[rows]))
-
-    def quantile(heads: Heads, rows: Tensor) -> Tensor:
-        above = left[rows] - heads(z[rows])
-        return torch.maximum(SHARE * above, (SHARE - 1) * above)  # Koenker and Bassett's loss
 
     for number, judged in enumerate((half, ~half), 1):
         heads = Heads(z.shape[1])
@@ -212,8 +213,15 @@ def fit(
             heads, shortfall, (~judged).nonzero()[:, 0], steps // 2, f"correction, half {number}"
         )
         with torch.no_grad():
-            error = (bound[judged] + heads(z[judged]).mean(0) - truth[judged]).abs()
-        left[judged] = torch.log(error.clamp(min=LEAST_ERROR) / Z90)
+            predicted[judged] = heads(z[judged]).mean(0)
+    error = (bound + correction.supported(data["diagnostics"], predicted) - truth).abs()
+    left = torch.log(error.clamp(min=LEAST_ERROR) / Z90)
+    inputs = correction.of_error(data["diagnostics"], predicted)
+
+    def quantile(heads: Heads, rows: Tensor) -> Tensor:
+        above = left[rows] - heads(inputs[rows])
+        return torch.maximum(SHARE * above, (SHARE - 1) * above)  # Koenker and Bassett's loss
+
     everyone = torch.arange(len(z))
     descend(correction.missing, shortfall, everyone, steps, "correction, all")
     descend(correction.doubt, quantile, everyone, steps // 2, "predicted error")
@@ -254,16 +262,22 @@ def by_size(data: dict[str, Tensor], correction: BiasCorrection) -> list[tuple[s
 
 
 def corrected(
-    model: InfoAtlas, data: dict[str, Tensor], metrics: int, plan: Plan, seed: int, steps: int
+    model: InfoAtlas,
+    data: dict[str, Tensor],
+    metrics: int,
+    plan: Plan,
+    seed: int,
+    steps: int,
+    share: float = 0.0,
 ) -> tuple[InfoAtlas, dict[str, Any]]:
     """The model with a correction fitted to examples, and a record of the fit."""
     torch.manual_seed(seed)
-    correction = BiasCorrection(metrics)
+    correction = BiasCorrection(metrics, share)
     # Datasets of a batch are of one family, so entire batches are held out.
     held_out = data["batch"] % HELD_OUT == 0
     fitted = {name: value[~held_out] for name, value in data.items()}
     fit(correction, fitted, seed, steps, sum(plan.kinds.values()))
-    complete = InfoAtlas(replace(model.config, gap=metrics))
+    complete = InfoAtlas(replace(model.config, gap=metrics, gap_share=share))
     complete.hypernetwork.load_state_dict(model.hypernetwork.state_dict())
     complete.gap.load_state_dict(correction.state_dict())
     about = {"datasets": TOGETHER * len(fitted["batch"].unique()), "seed": seed, "steps": steps}

@@ -46,10 +46,10 @@ def read_recipe(path: str | Path, started_by: tuple[Path, ...] = ()) -> dict[str
         wrong = ", ".join(sorted((set(recipe) - set(OPTIONAL)) ^ set(SECTIONS)))
         raise RecipeError(f"{path}: {wrong} missing or unknown; a recipe has {', '.join(SECTIONS)}")
     known = {
-        "network": {f.name for f in fields(HypernetworkConfig)} - {"gap"},
+        "network": {f.name for f in fields(HypernetworkConfig)} - {"gap", "gap_share"},
         "pretrain": PRETRAIN,
         "examples": {f.name for f in fields(Plan)},
-        "correction": {"seed", "steps", "metrics"},
+        "correction": {"seed", "steps", "metrics", "share"},
         "calibration": {"seed", "draws", "wide"},
         "evaluation": {"seed", "draws", "sizes"},
     }

@@ -13,6 +13,12 @@ constexpr float FALL = 0.7f;  // of log-scales from one direction to the next
 constexpr int LAGS[] = {1, 3, 9, 27, 81, 243};
 constexpr int LAG_COUNT = 6, LOCAL = 2, HEADS = 4, UNITS = 128;
 constexpr float BOUND = 4;  // standard deviations that the fit has seen
+constexpr float FEW = 200;  // samples of which half of what is not kept in large samples is kept
+constexpr int LOG_N = 3;    // of the diagnostics
+constexpr int CELLS = 8;    // of a coordinate; halved too
+// Quantiles of the normal law, beside zero.
+constexpr float EDGES[CELLS - 1] = {-1.1493494f, -0.6734898f, -0.3176394f, 0.001f,
+                                    0.3196394f,  0.6754898f,  1.1513494f};
 
 float mean_of(const float* v, int64_t n) { return total(v, n) / float(n); }
 
@@ -157,6 +163,57 @@ void neighbours(const Sample& s, const Counts& near, const float* local, float* 
   }
 }
 
+// Mutual information of two letters from a table of counts [cells, cells], corrected for its bias.
+double table_information(const double* table, int cells, double n) {
+  double of_x[CELLS] = {}, of_y[CELLS] = {}, mi = 0;
+  for (int a = 0; a < cells; ++a)
+    for (int b = 0; b < cells; ++b) {
+      of_x[a] += table[a * cells + b];
+      of_y[b] += table[a * cells + b];
+    }
+  int used_x = -1, used_y = -1;
+  for (int a = 0; a < cells; ++a) {
+    used_x += of_x[a] > 0;
+    used_y += of_y[a] > 0;
+    for (int b = 0; b < cells; ++b) {
+      const double both = table[a * cells + b];
+      if (both > 0) mi += both / n * std::log(both * n / (of_x[a] * of_y[b]));
+    }
+  }
+  return mi - used_x * used_y / (2 * n);
+}
+
+// Sums of the information of pairs of coordinates, in 4 and in 8 cells: 2 values.
+float* pair_information(const Sample& s, float* to, Arena& arena) {
+  const int64_t mark = arena.mark();
+  float* cell = arena.take(2 * s.ld);
+  double half = 0, full = 0;
+  for (int k = 0; k < s.dim; ++k) {
+    if (!(s.used[k] > 0) || !(s.used[s.dim + k] > 0)) continue;
+    for (int side = 0; side < 2; ++side) {
+      const float* from = (side ? s.y : s.x) + k * s.ld;
+      for (int64_t i = 0; i < s.n; i += LANES) {
+        const Vec v = load(from + i);
+        Vec above{};
+        for (const float edge : EDGES) above += v > all(edge) ? all(1) : Vec{};
+        store(cell + side * s.ld + i, above);
+      }
+    }
+    double table[CELLS * CELLS] = {}, halved[CELLS * CELLS / 4] = {};
+    for (int64_t i = 0; i < s.n; ++i) {
+      const int a = int(cell[i]), b = int(cell[s.ld + i]);
+      table[a * CELLS + b] += 1;
+      halved[a / 2 * (CELLS / 2) + b / 2] += 1;
+    }
+    half += table_information(halved, CELLS / 2, double(s.n));
+    full += table_information(table, CELLS, double(s.n));
+  }
+  *to++ = float(half);
+  *to++ = float(full);
+  arena.back_to(mark);
+  return to;
+}
+
 // First layer of all heads, and what is between the first and the second: [count, HEADS UNITS].
 void hidden(const HeadsWeights& h, int64_t count, const float* z, int64_t z_ld, float* before,
             float* after, float* between) {
@@ -224,11 +281,16 @@ void slopes_of_mean(const HeadsWeights& h, int64_t count, const float* before,
 
 }  // namespace
 
+int terms_of(const Model& model) {
+  return LOCAL + 3 * COUNTED * model.config.gap + (model.config.gap_share > 0);
+}
+
 Diagnosed diagnosed(const Model& model, const Sample& s, const Values& t, const Values& anchor,
                     const Counts* counts, const int64_t* sequence, const Crew& crew,
                     Arena& arena) {
-  const int metrics = model.config.gap, term_count = LOCAL + 3 * COUNTED * metrics;
+  const int metrics = model.config.gap, term_count = terms_of(model);
   const int64_t n = s.n, ld = s.ld;
+  const bool second = model.config.gap_share > 0;
   float *diagnostics = arena.take(model.diagnostics), *terms = arena.take(term_count * ld);
   const int64_t mark = arena.mark();
   float *local = arena.take(ld), log_z;
@@ -241,7 +303,9 @@ Diagnosed diagnosed(const Model& model, const Sample& s, const Values& t, const 
   }
   for (int metric = 0; metric < metrics; ++metric) {
     const bool shared = metric == 0 && counts;
-    const Counts near = shared ? *counts : own_counts(s, FALL * float(metric), crew, arena);
+    float* distances = second && metric == metrics - 1 ? terms + (term_count - 1) * ld : nullptr;
+    const Counts near =
+        shared ? *counts : own_counts(s, FALL * float(metric), distances, crew, arena);
     neighbours(s, near, local, terms + (LOCAL + 3 * COUNTED * metric) * ld);
   }
   float* at = diagnostics;
@@ -249,6 +313,7 @@ Diagnosed diagnosed(const Model& model, const Sample& s, const Values& t, const 
   at = ratios(s, t, anchor, log_z, at);
   at = moments(s, at, arena);
   at = persistence(s, sequence, at, arena);
+  if (second) at = pair_information(s, at, arena);
   for (int k = 0; k < term_count; ++k) *at++ = mean_of(terms + k * ld, n);
   arena.back_to(mark);
   return {diagnostics, terms};
@@ -256,8 +321,9 @@ Diagnosed diagnosed(const Model& model, const Sample& s, const Values& t, const 
 
 void bias_corrections(const Model& model, const Sample& s, const Diagnosed* from, int64_t count,
                       Correction* out, Arena& arena) {
-  const int e = model.diagnostics, term_count = LOCAL + 3 * COUNTED * model.config.gap;
-  const int64_t n = s.n, ld = s.ld, all = HEADS * UNITS, width = round_up(e, 16);
+  const int e = model.diagnostics, term_count = terms_of(model);
+  const int64_t n = s.n, ld = s.ld, all = HEADS * UNITS, width = round_up(e + 2, 16);
+  const float share = model.config.gap_share;
   float* effects = arena.take(count * ld);
   const int64_t mark = arena.mark();
   float *z = arena.take(count * width), *bounded = arena.take(count * width);
@@ -270,30 +336,42 @@ void bias_corrections(const Model& model, const Sample& s, const Diagnosed* from
     }
   float *before = arena.take(count * all), *after = arena.take(count * all);
   float* between = arena.take(count * all);
-  hidden(model.doubt, count, bounded, width, before, after, between);
-  for (int64_t b = 0; b < count; ++b)
-    out[b].spread = std::exp(mean_output(model.doubt, between + b * all));
   hidden(model.missing, count, bounded, width, before, after, between);
   slopes_of_mean(model.missing, count, before, between, slope, width, arena);
   for (int64_t b = 0; b < count; ++b) {
-    out[b].correction = mean_output(model.missing, between + b * all);
+    const float* d = from[b].diagnostics;
+    const float predicted = mean_output(model.missing, between + b * all);
+    float kept = 1, other = 0;  // shares of the slopes, and of the estimate of the neighbours
+    out[b].correction = predicted;
+    if (share > 0) {
+      const float above = d[e - 1] - d[0];
+      kept = share + (1 - share) * FEW / (FEW + std::exp(d[LOG_N]));
+      other = above > 0 ? 1 - kept : 0;
+      out[b].correction = kept * predicted + other * above;
+      bounded[b * width + e] = std::asinh(predicted);
+      bounded[b * width + e + 1] = std::asinh(predicted - above);
+    }
     float* own = slope + b * width;
     for (int k = 0; k < e; ++k) {
-      const float d = from[b].diagnostics[k];
       const bool inside = std::fabs(z[b * width + k]) < BOUND;
-      own[k] = inside ? own[k] * model.scale[k] / std::sqrt(1 + d * d) : 0;
+      own[k] = inside ? kept * own[k] * model.scale[k] / std::sqrt(1 + d[k] * d[k]) : 0;
     }
+    own[0] -= other;
+    own[e - 1] += other;
     out[b].slope = own[0];
     float* effect = effects + b * ld;
     std::memset(effect, 0, size_t(ld) * sizeof(float));
     for (int k = 0; k < term_count; ++k) {
-      const float *term = from[b].terms + k * ld, mean = from[b].diagnostics[e - term_count + k];
-      const float share = own[e - term_count + k];
+      const float *term = from[b].terms + k * ld, mean = d[e - term_count + k];
+      const float share_of_term = own[e - term_count + k];
       for (int64_t i = 0; i < n; i += LANES)
-        store(effect + i, load(effect + i) + (load(term + i) - mean) * share);
+        store(effect + i, load(effect + i) + (load(term + i) - mean) * share_of_term);
     }
     out[b].effect = effect;
   }
+  hidden(model.doubt, count, bounded, width, before, after, between);
+  for (int64_t b = 0; b < count; ++b)
+    out[b].spread = std::exp(mean_output(model.doubt, between + b * all));
   arena.back_to(mark);
 }
 

@@ -83,11 +83,12 @@ class Loader {
     read_generation();
     slots();
     if (c.gap) {
-      model_.diagnostics = 11 + 9 + 2 * LAGS + 1 + 2 + 3 * COUNTED * c.gap;
+      const int second = c.gap_share > 0 ? 1 : 0;
+      model_.diagnostics = 11 + 9 + 2 * LAGS + 1 + 2 + 3 * COUNTED * c.gap + 3 * second;
       model_.mean = values("gap.mean", {model_.diagnostics});
       model_.scale = values("gap.scale", {model_.diagnostics});
-      model_.missing = heads("gap.missing");
-      model_.doubt = heads("gap.doubt");
+      model_.missing = heads("gap.missing", model_.diagnostics);
+      model_.doubt = heads("gap.doubt", model_.diagnostics + 2 * second);
     }
     check_graph(content_, file_.metadata, name_);
   }
@@ -140,6 +141,14 @@ class Loader {
     // Older files have none.
     c.refine_turns = all.count("refine_turns") ? number("refine_turns", 0, 1 << 20) : 0;
     c.gap = number("gap", 0, 16);
+    c.gap_share = 0;
+    if (all.count("gap_share")) {
+      char* end = nullptr;
+      c.gap_share = std::strtof(text("gap_share").c_str(), &end);
+      if (*end || !(c.gap_share >= 0 && c.gap_share < 1) || (c.gap_share > 0 && c.gap < 2))
+        fail(" has gap_share = " + text("gap_share") + " in its configuration, and has to be 0, or "
+             "with two metrics below 1");
+    }
     c.shared = text("shared") == "true";
     c.ridge_floor = std::strtod(text("ridge_floor").c_str(), nullptr);
     if (c.width % MULTIPLE || c.width % c.heads || c.features % c.units || !(c.ridge_floor > 0))
@@ -246,8 +255,8 @@ class Loader {
              linear(name + ".mlp.3", 2 * w, w)}};
   }
 
-  HeadsWeights heads(const std::string& name) {
-    const int e = model_.diagnostics, all = HEADS * UNITS;
+  HeadsWeights heads(const std::string& name, int e) {
+    const int all = HEADS * UNITS;
     const std::vector<float>& first = constant(name + ".first.weight", {all, e});
     return {{keep(transposed(first, all, e)), values(name + ".first.bias", {all}), e, all},
             values(name + ".second", {HEADS, UNITS, UNITS}),

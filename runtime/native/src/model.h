@@ -16,6 +16,7 @@ struct Config {
   int dim, width, heads, joint_latents, joint_layers, units, marginal_layers, rounds, features;
   int metrics, widths, newton_steps, solve_shifts, refinements, refine_shifts;
   int refine_turns, gap;
+  float gap_share;
   bool shared;
   double ridge_floor;
 

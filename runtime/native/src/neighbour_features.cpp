@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t BUDGET = 5120000, CONTEXT = 1024;
 constexpr float FARTHEST = 43, LEAST = 2.1e-5f;  // no sum of kernel values is denormal
 constexpr int64_t SHARE = 128;                   // context samples of one task
+constexpr float EQUAL = 2e-6f;                   // difference of kernel values of equal distances
 
 // A side in units of its widest kernel; coordinates that are zero throughout are left out.
 struct Scaled {
@@ -146,6 +147,28 @@ Sums neighbours(const Scaled& x, const Scaled& y, const Levels& levels, const Sa
   return parts[0];
 }
 
+// Local information of LANES samples from their kernel values kx and ky [context, LANES], which are
+// zero for a sample itself: the third largest of the smaller ones, and how many are as large.
+Vec from_distances(const float* kx, const float* ky, int64_t context) {
+  Vec first{}, second{}, third{};
+  for (int64_t c = 0; c < context; ++c) {
+    const Vec both = smaller(load(kx + c * LANES), load(ky + c * LANES));
+    third = larger(third, smaller(second, both));
+    second = larger(second, smaller(first, both));
+    first = larger(first, both);
+  }
+  const Vec least = third - EQUAL, one = all(1);
+  Vec near{}, near_x{}, near_y{};
+  for (int64_t c = 0; c < context; ++c) {
+    const Vec x = load(kx + c * LANES) >= least ? one : Vec{};
+    const Vec y = load(ky + c * LANES) >= least ? one : Vec{};
+    near_x += x;
+    near_y += y;
+    near += x * y;
+  }
+  return log((near - 0.5f) / near_x / near_y * float(context));
+}
+
 }  // namespace
 
 int64_t context_size(int64_t n) {
@@ -189,7 +212,7 @@ void kernel_features(const Model& model, const Theta& theta, const Sample& s, co
   }
 }
 
-Counts own_counts(const Sample& s, float fall, const Crew& crew, Arena& arena) {
+Counts own_counts(const Sample& s, float fall, float* local, const Crew& crew, Arena& arena) {
   const int64_t context = context_size(s.n), ld = s.ld;
   float* scale = arena.take(s.dim);
   for (int k = 0; k < s.dim; ++k)
@@ -198,9 +221,10 @@ Counts own_counts(const Sample& s, float fall, const Crew& crew, Arena& arena) {
   const Scaled y = scaled(s, s.y, s.used + s.dim, scale, context, arena);
   float *both = arena.take(COUNTED * ld), *of_x = arena.take(COUNTED * ld);
   float* of_y = arena.take(COUNTED * ld);
-  for_each(crew, (s.n + GROUP - 1) / GROUP, [&](int64_t group, Arena&) {
+  for_each(crew, (s.n + GROUP - 1) / GROUP, [&](int64_t group, Arena& scratch) {
     constexpr int MANY = 4;
     const int64_t end = (group + 1) * GROUP < s.n ? (group + 1) * GROUP : s.n;
+    float* widest = local ? scratch.take(2 * context * LANES) : nullptr;  // kernel values
     for (int64_t i = group * GROUP; i < end; i += LANES) {
       Vec sums[COUNTED][3] = {};
       const auto take = [&]<int COUNT>(int64_t c) INFOATLAS_LAMBDA {
@@ -210,6 +234,11 @@ Counts own_counts(const Sample& s, float fall, const Crew& crew, Arena& arena) {
         if (c < i + LANES && c + COUNT > i)  // no sample is its own neighbour
           for (int g = 0; g < COUNT; ++g)
             if (c + g >= i && c + g < i + LANES) kx[g][c + g - i] = ky[g][c + g - i] = 0;
+        if (local)
+          for (int g = 0; g < COUNT; ++g) {
+            store(widest + (c + g) * LANES, kx[g]);
+            store(widest + (context + c + g) * LANES, ky[g]);
+          }
         for (int level = 0; level < COUNTED; ++level)
           for (int g = 0; g < COUNT; ++g) {
             sums[level][0] += kx[g] * ky[g];
@@ -228,6 +257,7 @@ Counts own_counts(const Sample& s, float fall, const Crew& crew, Arena& arena) {
         store(of_x + level * ld + i, sums[level][1]);
         store(of_y + level * ld + i, sums[level][2]);
       }
+      if (local) store(local + i, from_distances(widest, widest + context * LANES, context));
     }
   });
   return {both, of_x, of_y, context};

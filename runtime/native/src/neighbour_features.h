@@ -22,8 +22,9 @@ int64_t context_size(int64_t n);
 void kernel_features(const Model& model, const Theta& theta, const Sample& sample,
                      const Crew& crew, float* features, Counts* counts, Arena& arena);
 
-// Neighbours in a metric that falls by exp(-fall) a direction; 0: it is even.
-Counts own_counts(const Sample& sample, float fall, const Crew& crew, Arena& arena);
+// Neighbours in a metric that falls by exp(-fall) a direction; 0: it is even. Where `local` is not
+// null, [ld], the local information of each sample from the distance of its third neighbour.
+Counts own_counts(const Sample& sample, float fall, float* local, const Crew& crew, Arena& arena);
 
 // Neighbours in both sides over those that independent sides would have, as a logarithm.
 INFOATLAS_INLINE Vec log_ratio(Vec both, Vec near_x, Vec near_y, int64_t context) {

@@ -1,6 +1,7 @@
 """The bias correction: its diagnostics, what is added, and a fit that finds a known error."""
 
 import dataclasses
+import math
 
 import pytest
 import torch
@@ -11,12 +12,14 @@ from infoatlas_train.data.closed_form import elliptical
 from infoatlas_train.model.bias_correction import (
     BOUND,
     LAGS,
+    LOG_N,
     BiasCorrection,
     Heads,
     deviation,
     moments,
     neighbours,
     own_counts,
+    pair_information,
     persistence,
     unit_columns,
 )
@@ -34,10 +37,11 @@ def sample(seed=0, sets=3, n=N):
     return x, 0.8 * x + 0.6 * torch.randn(sets, n, D)
 
 
-@pytest.fixture(scope="module")
-def model():
+@pytest.fixture(scope="module", params=[0.0, 0.4], ids=["all", "share"])
+def model(request):
     torch.manual_seed(0)
-    model = InfoAtlas(dataclasses.replace(PRESETS["tiny"], gap=2)).eval()
+    config = dataclasses.replace(PRESETS["tiny"], gap=2, gap_share=request.param)
+    model = InfoAtlas(config).eval()
     for heads in (model.gap.missing, model.gap.doubt):
         torch.nn.init.normal_(heads.last)
     return model
@@ -139,6 +143,9 @@ def test_slope_is_that_of_autograd(model):
     torch.testing.assert_close(model.gap.slope(diagnostics), expected)
     far = torch.full_like(diagnostics, 1e4)
     assert not model.gap.slope(far).any()
+    far[:, -1] += 1e4  # beyond the bound by as much
+    others = 1 - model.gap.kept(far) if model.gap.share else torch.zeros(6)
+    torch.testing.assert_close(model.gap.slope(far)[:, -1], others)
 
 
 def test_each_sample_has_its_share_of_the_gap(model):
@@ -150,7 +157,7 @@ def test_each_sample_has_its_share_of_the_gap(model):
         found = model.gap(x, y, e, ORDER)
         each = model.gap.slope(diagnostics)
     count = terms.shape[-1]
-    assert count == 2 + 3 * COUNTED * 2
+    assert count == 2 + 3 * COUNTED * 2 + (model.gap.share > 0)
     torch.testing.assert_close(diagnostics[:, -count:], terms.mean(1))
     torch.testing.assert_close(found.slope, each[:, 0])
     expected = ((terms - terms.mean(1, keepdim=True)) * each[:, None, -count:]).sum(-1)
@@ -173,6 +180,47 @@ def test_diagnostics_beyond_what_was_fitted_are_clipped(model):
     far = torch.sinh(torch.full((1, len(model.gap.mean)), 2 * BOUND))
     assert torch.equal(model.gap.correction(far), model.gap.correction(1e3 * far))
     assert torch.isfinite(model.gap.correction(1e30 * far)).all()
+
+
+def test_a_share_of_the_prediction_and_the_rest_from_neighbours():
+    correction = BiasCorrection(2, share=0.4)
+    torch.nn.init.normal_(correction.missing.last)
+    diagnostics = torch.randn(3, len(correction.mean))
+    diagnostics[:, LOG_N] = torch.tensor([50.0, 200.0, 1e6]).log()
+    diagnostics[:, 0], diagnostics[:, -1] = 1.0, torch.tensor([1.5, 1.5, 0.5])
+    torch.testing.assert_close(
+        correction.kept(diagnostics), torch.tensor([0.88, 0.7, 0.4]), atol=2e-4, rtol=0
+    )
+    predicted = torch.tensor([2.0, 2.0, 2.0])
+    found = correction.supported(diagnostics, predicted)
+    torch.testing.assert_close(
+        found, torch.tensor([0.88 * 2 + 0.12 * 0.5, 0.7 * 2 + 0.3 * 0.5, 0.8]), atol=1e-3, rtol=0
+    )
+    with pytest.raises(ValueError, match="two metrics"):
+        dataclasses.replace(PRESETS["tiny"], gap=1, gap_share=0.4)
+
+
+def test_the_predicted_error_depends_on_prediction_and_disagreement():
+    torch.manual_seed(0)
+    correction = BiasCorrection(2, share=0.4)
+    torch.nn.init.normal_(correction.doubt.last)
+    diagnostics = torch.randn(1, len(correction.mean)).expand(2, -1)
+    spread = correction.spread(diagnostics, torch.tensor([0.1, 2.0]))
+    assert spread[0] != spread[1]
+
+
+def test_pairs_of_coordinates_add_up():
+    torch.manual_seed(0)
+    x = torch.randn(1, 20_000, 3)
+    y = (x + torch.randn(1, 20_000, 3)) / math.sqrt(2)
+    each = [float(pair_information(x[..., i : i + 1], y[..., i : i + 1], 8)) for i in range(3)]
+    assert float(pair_information(x, y, 8)) == pytest.approx(sum(each), abs=1e-5)
+    assert sum(each) == pytest.approx(3 * 0.5 * math.log(2), rel=0.15)
+    assert float(pair_information(x, y, 4)) < sum(each)
+    assert abs(float(pair_information(x, y.flip(1), 8))) < 0.005  # corrected for its bias
+    flags = (torch.rand(1, 20_000, 1) < 0.5).float().expand(-1, -1, 3) * torch.tensor([1.0, 0, 0])
+    middle = flags + 1e-7 * torch.randn(1, 20_000, 3)  # rounding splits no tie at zero
+    assert float(pair_information(flags, middle, 8)) == pytest.approx(math.log(2), abs=1e-3)
 
 
 def test_copies_and_constants_stay_finite(model):

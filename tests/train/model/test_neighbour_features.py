@@ -1,7 +1,11 @@
 """Kernel log-ratios: sums over neighbours as defined, and what they know of a dependence."""
 
+import math
+
+import numpy as np
 import pytest
 import torch
+from scipy.special import digamma
 
 from infoatlas_train.model import neighbour_features
 from infoatlas_train.model.critic import donsker_varadhan, shift_index
@@ -9,7 +13,10 @@ from infoatlas_train.model.neighbour_features import (
     PSEUDO_COUNT,
     Kernels,
     context_size,
+    counts,
+    counts_and_distances,
     default_width,
+    from_distances,
 )
 
 B, N, D, METRICS, WIDTHS = 2, 30, 3, 2, 3
@@ -101,3 +108,35 @@ def test_no_kernel_value_or_product_is_denormal():
         k = neighbour_features.fourth_power(k)
         least = torch.minimum(least, k.min())
     assert least * least >= torch.finfo(torch.float32).tiny
+
+
+def test_information_from_distances_by_hand():
+    """Kraskov's estimator in max-norm, where nothing is tied; and exact where all is."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((600, 1))
+    y = 0.8 * x + 0.6 * rng.standard_normal((600, 1))
+    distance = [np.abs(v - v.T) for v in (x, y)]
+    both = np.maximum(*distance) + np.diag(np.full(600, np.inf))
+    third = np.sort(both, 1)[:, 2:3]
+    near = [(d < third).sum(1) - 1 for d in distance]  # without itself
+    expected = digamma(3) + digamma(600) - np.mean(digamma(near[0] + 1) + digamma(near[1] + 1))
+    kernels = (torch.tensor(np.exp(-(d**2) / 50))[None] for d in distance)
+    kx, ky = (k * (1 - torch.eye(600)) for k in kernels)
+    assert float(from_distances(kx, ky, 600).mean()) == pytest.approx(expected, abs=0.02)
+    flags = torch.tensor(rng.integers(0, 2, 600)).double()
+    k = (torch.exp(-(flags[:, None] - flags).square()) * (1 - torch.eye(600)))[None]
+    assert float(from_distances(k, k, 600).mean()) == pytest.approx(math.log(2), abs=0.01)
+
+
+def test_counts_and_distances_are_of_one_metric():
+    torch.manual_seed(0)
+    x, y = torch.randn(2, 2, 60, 3)
+    scale = torch.ones(2, 1, 3)
+    found, local = counts_and_distances(x, y, scale)
+    for value, wanted in zip(
+        (found.both, found.x, found.y),
+        vars(counts(x, y, scale)).values(),
+        strict=False,
+    ):
+        assert torch.equal(value, wanted)
+    assert local.shape == (2, 60)

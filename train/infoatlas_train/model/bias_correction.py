@@ -9,6 +9,11 @@ to the bound, and the others the error of the sum. At small n the correction can
 readout is solved and evaluated on the same sample, which overestimates. The paper has the bound
 alone.
 
+A network that is fitted to examples predicts what is missing in examples. On data of other kinds
+less is missing where the prediction is large: about half. So a model may keep a *share* of the
+prediction, and take the rest from an estimate in which nothing is learned, that of the nearest
+neighbours. At small n, where that estimate is poor, it keeps more.
+
 Checkpoints and graphs call this module `gap`, the networks of the correction `missing` and those of
 the predicted error `doubt`. Shipped files depend on these names.
 
@@ -20,13 +25,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout, gelu
 
 from infoatlas_train.model.critic import donsker_varadhan, partners, sample_size, side_inputs
-from infoatlas_train.model.neighbour_features import COUNTED, Counts, counts, default_width
+from infoatlas_train.model.neighbour_features import (
+    COUNTED,
+    Counts,
+    counts,
+    counts_and_distances,
+    default_width,
+)
 from infoatlas_train.model.refinement import gelu_slope
 
 FALL = 0.7  # of log-scales from one direction to the next, in the second metric
@@ -34,6 +46,10 @@ LOCAL = 2  # terms of the local values
 LAGS = 1, 3, 9, 27, 81, 243  # of autocorrelations
 HEADS, UNITS, DROPOUT = 4, 128, 0.1
 BOUND = 4.0  # standard deviations; larger features are rare in the fit, and are clipped
+FEW = 200  # samples of which half of what is not kept in large samples is kept
+LOG_N = 3  # of the diagnostic features
+TINY = 1e-12  # a probability
+CELLS = 4, 8  # of equal probability under a normal law, in each of two coordinates
 
 
 @dataclass
@@ -93,14 +109,16 @@ class BiasCorrection(nn.Module):
     mean: Tensor
     scale: Tensor
 
-    def __init__(self, metrics: int) -> None:
+    def __init__(self, metrics: int, share: float = 0.0) -> None:
         super().__init__()
         size = 11 + 9 + 2 * len(LAGS) + 1 + LOCAL + 3 * COUNTED * metrics
+        size += len(CELLS) + 1 if share else 0
         self.metrics = metrics
+        self.share = share
         self.register_buffer("mean", torch.zeros(size))
         self.register_buffer("scale", torch.ones(size))
         self.missing = Heads(size)  # nats
-        self.doubt = Heads(size)  # log nats
+        self.doubt = Heads(size + 2 if share else size)  # log nats
 
     def forward(self, x: Tensor, y: Tensor, e: Evaluation, sequence: Tensor) -> Found:
         """Correction of the estimate of canonical samples x, y [B, n, D].
@@ -110,40 +128,96 @@ class BiasCorrection(nn.Module):
         autocorrelations.
         """
         diagnostics, terms = self.diagnostics(x, y, e, sequence)
+        predicted = self.predicted(diagnostics)
         slope = self.slope(diagnostics)
         own = slope[:, -terms.shape[-1] :]
         effect = ((terms - terms.mean(1, keepdim=True)) @ own[..., None])[..., 0]
-        return Found(self.correction(diagnostics), self.spread(diagnostics), slope[:, 0], effect)
+        return Found(
+            self.supported(diagnostics, predicted),
+            self.spread(diagnostics, predicted),
+            slope[:, 0],
+            effect,
+        )
 
     def diagnostics(
         self, x: Tensor, y: Tensor, e: Evaluation, sequence: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Diagnostic features [B, E]; the last T are means of terms [B, n, T]."""
+        """Diagnostic features [B, E]; the last T are means of terms [B, n, T].
+
+        With a share, the very last is the estimate of the nearest neighbours.
+        """
         mi, log_z = donsker_varadhan(e.joint, e.product.flatten(1))
         local, ratio = e.joint - log_z[:, None], e.product.flatten(1) - log_z[:, None]
         terms = [torch.tanh(local)[..., None], torch.tanh(local / 3)[..., None]]
+        by_distance = []
         for metric in range(self.metrics):
-            shared = e.counts if metric == 0 else None
-            terms.append(neighbours(shared or own_counts(x, y, FALL * metric), local))
-        each = torch.cat(terms, -1)
+            near = e.counts if metric == 0 else None
+            if self.share and metric == self.metrics - 1:
+                near, found = counts_and_distances(x, y, own_scale(x, y, FALL * metric))
+                by_distance.append(found[..., None])
+            elif near is None:
+                near = own_counts(x, y, FALL * metric)
+            terms.append(neighbours(near, local))
+        each = torch.cat([*terms, *by_distance], -1)
         levels = torch.stack([mi, *ratios(x, y, e, local, ratio)], 1)
-        columns = [levels, moments(x, y), persistence(x, y, sequence), each.mean(1)]
-        return torch.cat(columns, 1), each
+        columns = [levels, moments(x, y), persistence(x, y, sequence)]
+        columns += [pair_information(x, y, cells) for cells in CELLS if self.share]
+        return torch.cat([*columns, each.mean(1)], 1), each
+
+    def predicted(self, diagnostics: Tensor) -> Tensor:
+        """Diagnostics [B, E] -> what is missing in the bound by the networks [B], nats."""
+        return self.missing(self.bounded(diagnostics)).mean(0)
 
     def correction(self, diagnostics: Tensor) -> Tensor:
         """Diagnostics [B, E] -> correction [B], nats."""
-        return self.missing(self.bounded(diagnostics)).mean(0)
+        return self.supported(diagnostics, self.predicted(diagnostics))
 
-    def spread(self, diagnostics: Tensor) -> Tensor:
-        """Diagnostics [B, E] -> predicted error of bound and correction together [B], nats."""
-        return torch.exp(self.doubt(self.bounded(diagnostics)).mean(0))
+    def supported(self, diagnostics: Tensor, predicted: Tensor) -> Tensor:
+        """Correction [B] from the prediction [B], and from the estimate of the neighbours."""
+        if not self.share:
+            return predicted
+        kept, above = self.kept(diagnostics), self.above(diagnostics)
+        return kept * predicted + (1 - kept) * above.clamp(min=0)
+
+    def kept(self, diagnostics: Tensor) -> Tensor:
+        """Share of the prediction that is kept: [B]."""
+        n = torch.exp(diagnostics[:, LOG_N].detach())  # (no variable of a slope)
+        return self.share + (1 - self.share) * FEW / (FEW + n)
+
+    def above(self, diagnostics: Tensor) -> Tensor:
+        """By how much the estimate of the neighbours exceeds the bound: [B], nats."""
+        return diagnostics[:, -1] - diagnostics[:, 0]
+
+    def spread(self, diagnostics: Tensor, predicted: Tensor | None = None) -> Tensor:
+        """Diagnostics [B, E] -> predicted error of bound and correction together [B], nats.
+
+        With a share it depends on the prediction [B] too (by default that of the networks), and on
+        its difference from the estimate of the neighbours.
+        """
+        if predicted is None:
+            predicted = self.predicted(diagnostics)
+        return torch.exp(self.doubt(self.of_error(diagnostics, predicted)).mean(0))
+
+    def of_error(self, diagnostics: Tensor, predicted: Tensor) -> Tensor:
+        """Inputs of the networks of the predicted error: [B, E], with a share [B, E + 2]."""
+        z = self.bounded(diagnostics)
+        if not self.share:
+            return z
+        two = torch.stack([predicted, predicted - self.above(diagnostics)], 1)
+        return torch.cat([z, torch.asinh(two)], 1)
 
     def slope(self, diagnostics: Tensor) -> Tensor:
         """Slope of the correction on the diagnostics: [B, E]."""
         z = self.standardised(diagnostics)
         d = self.missing.slope(z.clamp(-BOUND, BOUND))
         d = d * self.scale * (1 + diagnostics * diagnostics).rsqrt()
-        return torch.where(z.abs() < BOUND, d, torch.zeros_like(d))
+        d = torch.where(z.abs() < BOUND, d, torch.zeros_like(d))
+        if not self.share:
+            return d
+        kept = self.kept(diagnostics)[:, None]
+        other = (1 - kept) * (self.above(diagnostics)[:, None] > 0).to(d.dtype)
+        first, between, last = kept * d[:, :1], kept * d[:, 1:-1], kept * d[:, -1:]
+        return torch.cat([first - other, between, last + other], 1)
 
     def bounded(self, diagnostics: Tensor) -> Tensor:
         return self.standardised(diagnostics).clamp(-BOUND, BOUND)
@@ -213,11 +287,40 @@ def persistence(x: Tensor, y: Tensor, sequence: Tensor) -> Tensor:
     return torch.cat([*both, -torch.log(worth)], 1)
 
 
-def own_counts(x: Tensor, y: Tensor, fall: float) -> Counts:
-    """Counts of neighbours. Scales of the metric fall by exp(-fall) from direction to direction."""
+def own_scale(x: Tensor, y: Tensor, fall: float) -> Tensor:
+    """Scale [B, 1, D] of a metric. It falls by exp(-fall) from direction to direction."""
     direction = torch.arange(x.shape[-1], device=x.device)
-    scale = torch.exp((-fall * direction).clamp(min=-3)) / (2 * default_width(x, y)[:, :, None])
-    return counts(x, y, scale)
+    return torch.exp((-fall * direction).clamp(min=-3)) / (2 * default_width(x, y)[:, :, None])
+
+
+def own_counts(x: Tensor, y: Tensor, fall: float) -> Counts:
+    """Counts of neighbours in a metric of `own_scale`."""
+    return counts(x, y, own_scale(x, y, fall))
+
+
+def pair_information(x: Tensor, y: Tensor, cells: int) -> Tensor:
+    """Sum over i of the mutual information of x_i and y_i, counted in cells: [B, 1], nats.
+
+    What adds up over many pairs of coordinates is less visible in all of them together. Cells have
+    equal probabilities under a normal law, and the sum is corrected for its bias (Miller, 1955).
+    """
+    law = NormalDist()
+    # Beside zero, where rounding would split tied values.
+    edges = torch.tensor([law.inv_cdf(k / cells) + 1e-3 for k in range(1, cells)], device=x.device)
+    n = sample_size(x)[..., None, None]
+    inside = [cell_of(v.transpose(1, 2), edges) for v in (x, y)]  # [B, D, n, cells]
+    p = inside[0].mT @ inside[1] / n  # [B, D, cells, cells]
+    px, py = p.sum(3, keepdim=True), p.sum(2, keepdim=True)
+    each = p * (torch.log(p.clamp(min=TINY)) - torch.log((px * py).clamp(min=TINY)))
+    used = [(q > 0).to(p.dtype).sum((2, 3)) - 1 for q in (px, py)]
+    return (each.sum((2, 3)) - used[0] * used[1] / (2 * n[:, :, 0, 0])).sum(1, keepdim=True)
+
+
+def cell_of(v: Tensor, edges: Tensor) -> Tensor:
+    """1 in the cell of each value and 0 in the others: [...] -> [..., cells]."""
+    above = (v[..., None] > edges).to(v.dtype)
+    one, none = torch.ones_like(above[..., :1]), torch.zeros_like(above[..., :1])
+    return torch.cat([one, above], -1) - torch.cat([above, none], -1)
 
 
 def neighbours(near: Counts, local: Tensor) -> Tensor:

@@ -85,7 +85,7 @@ class InfoAtlas(nn.Module):
         self.config = config
         self.hypernetwork = Hypernetwork(config)
         # Checkpoints and graphs have the name `gap` for the bias correction.
-        self.gap = BiasCorrection(config.gap) if config.gap else None
+        self.gap = BiasCorrection(config.gap, config.gap_share) if config.gap else None
 
     def critic(self, x: Tensor, y: Tensor, shifts: Tensor, *, exact: bool = True) -> Evaluation:
         """Write the critic of a sample, and evaluate it there."""

@@ -37,6 +37,8 @@ COUNTED = 5  # widths at which the bias correction counts neighbours
 # arithmetic with denormal ones is many times slower, and nothing depends on sums that small.
 FARTHEST = 43.0  # exp(-43) = 2.1e-19
 LEAST = 2.1e-5  # its fourth power is 1.9e-19
+NEAREST = 3  # neighbours of the estimate from distances
+EQUAL = 2e-6  # difference of kernel values of equal distances, at most: they are rounded
 
 
 def context_size(n: int, most: int = CONTEXT) -> int:
@@ -164,6 +166,32 @@ def counts(x: Tensor, y: Tensor, scale: Tensor) -> Counts:
     """Neighbours of canonical samples [B, n, D] x 2, in units of scale [B, 1, D] or broadcast."""
     c = context_size(x.shape[1])
     return together([count(*each) for each in levels(x * scale, y * scale, c, COUNTED)], c)
+
+
+def counts_and_distances(x: Tensor, y: Tensor, scale: Tensor) -> tuple[Counts, Tensor]:
+    """`counts`, and local information from distances [B, n]."""
+    c = context_size(x.shape[1])
+    found, local = [], None
+    for kx, ky in levels(x * scale, y * scale, c, COUNTED):
+        local = from_distances(kx, ky, c) if local is None else local
+        found.append(count(kx, ky))
+    assert local is not None
+    return together(found, c), local
+
+
+def from_distances(kx: Tensor, ky: Tensor, c: int) -> Tensor:
+    """Local information of each sample from the distance of its third neighbour: [B, n].
+
+    The estimator of Kraskov, Stoegbauer and Grassberger (2004), in the form of Gao, Kannan, Oh and
+    Viswanath (2017), which counts ties and so takes flags and levels too. Nothing is learned in it.
+    Kernel values [B, n, C] stand for the distances, of which they are a decreasing function. The
+    digamma function psi(k) is log(k - 1/2) here; the third neighbour itself is at its distance in
+    one of the sides, so the mean of psi(k) and psi(k + 1), log k, is right for each.
+    """
+    both = torch.minimum(kx, ky)
+    least = both.topk(NEAREST, -1).values[..., NEAREST - 1 :] - EQUAL
+    near, near_x, near_y = ((k >= least).to(k.dtype).sum(-1) for k in (both, kx, ky))
+    return torch.log((near - 0.5) / near_x / near_y * c)
 
 
 def together(found: list[tuple[Tensor, Tensor, Tensor]], c: int) -> Counts:

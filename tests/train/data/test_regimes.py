@@ -1,0 +1,65 @@
+"""Channels that change together: shapes, and labels against nearest neighbours and closed forms."""
+
+import math
+
+import pytest
+import torch
+
+from infoatlas_train.data import regimes
+from infoatlas_train.fit_correction import GENERATORS
+from infoatlas_train.model.neighbour_features import from_distances
+
+KINDS = ["regimes", "failures", "delays", "growing"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dim", [1, 5, 20])
+def test_shapes_and_ranges(kind, dim):
+    torch.manual_seed(0)
+    d = GENERATORS[kind](8, max(32, 3 * dim), 64, dim)
+    assert d.x.shape == d.y.shape == (8, max(32, 3 * dim), dim)
+    assert d.x.isfinite().all() and d.y.isfinite().all()
+    assert (d.mi >= -0.5).all() and d.mi.isfinite().all()
+
+
+def by_neighbours(x, y):
+    """Mutual information [B] of ranks of one coordinate a side, by the third neighbour."""
+    own = torch.eye(x.shape[1], dtype=torch.bool)
+    kx, ky = (
+        torch.where(own, -torch.inf, -(r[:, :, None] - r[:, None]).abs())
+        for r in (v[..., 0].argsort(1).argsort(1).double() for v in (x, y))
+    )
+    return from_distances(kx, ky, x.shape[1]).mean(1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_labels_agree_with_neighbours(kind, monkeypatch):
+    monkeypatch.setattr(regimes, "STUCK", 0.0)  # ties have the other test
+    torch.manual_seed(1)
+    dim = 2 if kind == "delays" else 1
+    d = GENERATORS[kind](40, 1500, 512, dim)
+    if kind == "delays":  # the side of one coordinate, and each coordinate of the other one
+        one = d.y.square().mean(1)[:, 1] == 0
+        x, y = d.x[one], d.y[one][..., :1]
+        found = torch.stack([by_neighbours(x[..., i : i + 1], y) for i in range(2)])
+        assert len(x) > 10 and (found.amax(0) < d.mi[one] + 0.15).all()
+    else:
+        error = (by_neighbours(d.x, d.y) - d.mi)[d.mi < 3]  # what neighbours resolve
+        assert len(error) > 15 and error.abs().median() < 0.05 and error.abs().max() < 0.3
+
+
+def test_a_failure_that_is_seen_costs_its_share(monkeypatch):
+    """A stuck value reveals itself: the other samples have that of a Gaussian channel."""
+    monkeypatch.setattr(regimes, "STUCK", 1.0)
+    monkeypatch.setattr(regimes, "FULL", 1.0)
+    torch.manual_seed(2)
+    d = regimes.failures(6, 4000, 64, 1)
+    for x, y, mi in zip(d.x[..., 0], d.y[..., 0], d.mi, strict=True):
+        side = x if len(x.unique()) < len(x) else y
+        value, count = side.unique(return_counts=True)
+        stuck = side == value[count.argmax()]
+        share = 1 - float(stuck.float().mean())
+        ranks = [v[~stuck].argsort().argsort().double() + 0.5 for v in (x, y)]
+        a, b = (torch.special.ndtri(r / len(r)) for r in ranks)
+        rho = float((a @ b) / (a.norm() * b.norm()))
+        assert abs(-share * 0.5 * math.log(1 - rho**2) - float(mi)) < 0.06
