@@ -11,7 +11,6 @@ Shalizi (2021).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -21,10 +20,10 @@ from scipy.spatial import cKDTree
 from scipy.special import digamma, ndtri
 from scipy.stats import rankdata
 
-from infoatlas_rt import Estimator, conditional, load_trajectories
+from infoatlas_rt import Estimator, conditional
 from infoatlas_rt.cli.console import progress
 
-from . import drawing, report
+from . import conditional_robot, drawing, report
 from .drawing import BLUE, GREY, ORANGE, SKY
 from .measure import OURS, pick
 from .report import number, table
@@ -37,8 +36,6 @@ NAMES = (OURS, CHAIN, GAUSSIAN, NEIGHBOURS)
 COLOURS = dict(zip(NAMES, (BLUE, SKY, ORANGE, GREY), strict=True))
 SIZES, DRAWS = (200, 1000), 8
 LEVEL_DRAWS, LEVEL_SAMPLES, PERMUTATIONS = 40, 300, 19
-ROBOT = Path("examples/data/pickcube.npz")
-AHEAD, EVERY = 5, 4  # steps of a motion, and between samples
 
 
 def chain(x: Array, y: Array, z: Array, estimator: Estimator, series: bool) -> float:
@@ -147,49 +144,6 @@ def levels(estimator: Estimator, draws: int, n: int) -> list[dict[str, Any]]:
     return rows
 
 
-def robot(permutations: int) -> list[dict[str, Any]]:
-    """What of the cube's motion one part of the state carries beyond another, in PickCube."""
-    found = load_trajectories(ROBOT)
-    columns = {name: i for i, name in enumerate(found.names)}
-
-    def side(*names: str) -> list[int]:
-        return [columns[name] for name in names]
-
-    joints = side(*(f"joint{i}.position" for i in range(1, 8)))
-    tool, cube = side("tool.x", "tool.y", "tool.z"), side("cube.x", "cube.y", "cube.z")
-    fingers = side("finger1.position")
-    offset = side("tool_to_cube.x", "tool_to_cube.y", "tool_to_cube.z")
-    ends = np.cumsum(found.lengths)
-    rows = np.concatenate(
-        [
-            np.arange(end - length, end - AHEAD, EVERY)
-            for end, length in zip(ends, found.lengths, strict=True)
-        ]
-    )
-    states = found.states.astype(float)
-    now, motion = states[rows], states[rows + AHEAD][:, cube] - states[rows][:, cube]
-    estimator = Estimator("wide", provider="auto", threads=1)
-    questions = {
-        "tool, given the joints": (tool, joints),
-        "joints, given the tool": (joints, tool),
-        "finger, given the tool": (fingers, tool),
-        "tool to cube, given the tool": (offset, tool),
-        "tool to cube, given the joints": (offset, joints),
-    }
-    results = []
-    for name, (one, given) in questions.items():
-        answer = conditional(
-            now[:, one], motion, now[:, given], estimator,
-            time_series=True, permutations=permutations,
-        )  # fmt: skip
-        alone = estimator.estimate(now[:, one], motion, time_series=True)
-        results.append(
-            {"question": name, "mi": answer.mi, "stderr": answer.stderr, "p": answer.p_value}
-            | {"unconditional": alone.mi, "samples": answer.samples}
-        )
-    return results
-
-
 def page(
     about: dict[str, Any],
     rows: list[dict[str, Any]],
@@ -200,7 +154,12 @@ def page(
     sizes = sorted({row["n"] for row in rows})
     closed = [pick(rows, n=n) for n in sizes]
     summary = []
-    for kinds in (("Gaussian", "VAR(1)"), ("switches", "synergy", "redundancy"), ("nonlinear",)):
+    for kinds in (
+        ("Gaussian",),
+        ("VAR(1)",),
+        ("switches", "synergy", "redundancy"),
+        ("nonlinear",),
+    ):
         for own, n in zip(closed, sizes, strict=True):
             chosen = [row for row in own if row["kind"] in kinds]
             mine = pick(chosen, estimator=OURS)
@@ -217,6 +176,11 @@ def page(
                     number(float(np.median([row["half_width"] for row in mine]))),
                 ]
             )
+    silent = [
+        f"{row['family']} (n = {row['n']})"
+        for row in pick(rows, estimator=OURS)
+        if row["inside"] < 0.5
+    ]
     seconds = [np.median([r["seconds"] for r in pick(own, estimator=OURS)]) for own in closed]
     parts = [
         "# Conditional mutual information",
@@ -226,11 +190,14 @@ def page(
         "two estimates, without residuals. Gaussian formula: on normal scores; it is the true "
         "model of the Gaussian and VAR(1) families. Neighbours: Frenzel and Pompe (2007), "
         "ties as Mesner and Shalizi (2021) count them. "
-        "Inside: share of draws whose 90% interval contains the truth.",
+        "Inside: share of draws whose 90% interval contains the truth. Half-width: of that "
+        "interval, median, nats.",
         report.byline(about),
         "![Bias of the estimates](conditional.png)",
         "## Mean absolute bias",
         table(["families", "n", *NAMES, "inside", "half-width"], summary),
+        f"Silent families, with fewer than half of the draws inside: {len(silent)} of "
+        f"{len(closed) * len(TRIPLES)}" + (": " + "; ".join(silent) if silent else "") + ".",
         "One estimate of ours takes "
         + ", ".join(
             f"{report.duration(float(s))} at n = {n}" for s, n in zip(seconds, sizes, strict=True)
@@ -260,21 +227,7 @@ def page(
             [[t["family"], number(t["truth"]), number(t["rejected"], 2)] for t in tests],
         ),
         "## A robot",
-        f"100 PickCube demonstrations, every {EVERY}th step, n = {answers[0]['samples']}: what a "
-        f"part of the state carries of the cube's motion in the next {AHEAD} steps beyond another "
-        "part. Model `wide`, as a time series. The arm's base is fixed, so the tool is a function "
-        "of the joints, and the first answer is 0.",
-        table(
-            ["part of the state", "I(part; motion)", "I(part; motion given)", "stderr", "p"],
-            [
-                [
-                    a["question"],
-                    *(number(a[name]) for name in ("unconditional", "mi", "stderr")),
-                    f"{a['p']:.3g}",
-                ]
-                for a in answers
-            ],
-        ),
+        *conditional_robot.paragraphs(answers),
     ]
     return "\n\n".join(parts)
 
@@ -323,7 +276,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     estimator = Estimator(chosen.model, provider="auto", threads=1)
     about = report.provenance(chosen.command, estimator) | {"draws": draws}
     rows = measure(estimator, sizes, draws)
-    tested, answers = levels(estimator, tests, n), robot(permutations)
+    tested, answers = levels(estimator, tests, n), conditional_robot.measure(permutations)
     text = page(about, rows, tested, answers)
     report.save(chosen.out, "conditional", about, [*rows, *tested, *answers], text, picture(rows))
 

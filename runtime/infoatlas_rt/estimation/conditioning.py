@@ -86,8 +86,8 @@ def _determined(values: NDArray[np.float64], classes: NDArray[np.int64]) -> bool
 def cells(given: NDArray[np.float64], least: int = CELL) -> NDArray[np.int64]:
     """Cells of neighbouring samples, by a tree that halves the widest coordinate of z.
 
-    Cuts are between different values, so equal rows of z are in one cell. Cells of equal rows can
-    be of any size.
+    Coordinates of few values are cut first. Cuts are between different values, so equal rows of
+    z are in one cell. Cells of equal rows can be of any size.
 
     Parameters
     ----------
@@ -114,13 +114,16 @@ def cells(given: NDArray[np.float64], least: int = CELL) -> NDArray[np.int64]:
 
 def _cut(scores: NDArray[np.float64], least: int) -> NDArray[np.bool_] | None:
     """The lower part [n] of the samples of a cell; None if it stays as it is."""
-    n = len(scores)
+    n, classes, others = len(scores), [], []
     for column in np.argsort(-scores.std(axis=0), kind="stable"):
         values = np.sort(scores[:, column])
         steps = 1 + np.flatnonzero(values[1:] != values[:-1])  # sizes that the lower part can have
-        few = len(steps) < n // least  # values are classes, which may be smaller than `least`
-        if not few:
-            steps = steps[(steps >= least) & (steps <= n - least)]
+        if 0 < len(steps) < n // least:  # values are classes, which may be smaller than `least`
+            classes.append((column, values, steps))
+        else:
+            others.append((column, values, steps[(steps >= least) & (steps <= n - least)]))
+    # Classes first: in a cell of few samples they could not be cut any more.
+    for column, values, steps in classes + others:
         if len(steps):
             size = steps[np.argmin(abs(steps - n / 2))]
             return np.asarray(scores[:, column] < values[size])

@@ -28,7 +28,7 @@ def triple(n=600, rho=0.6, strength=2.0, dz=1, seed=0):
     return x + common, y - common, z
 
 
-def series(n=1500, coupling=0.6, seed=0):
+def series(n=500, coupling=0.6, seed=0):
     """White x, and y that follows it one step later; the transfer entropy in closed form."""
     rng = np.random.default_rng(seed)
     x, y = rng.standard_normal((2, n))
@@ -59,8 +59,8 @@ def test_strong_common_cause(estimator):
 def test_switches(estimator):
     rng = np.random.default_rng(0)
     x, z = rng.integers(0, 2, (2, 300))
-    synergy = conditional(x, x ^ z, z, estimator, permutations=19)
-    assert synergy.mi == pytest.approx(LOG2, abs=0.02) and synergy.p_value == 0.05
+    synergy = conditional(x, x ^ z, z, estimator, permutations=9)
+    assert synergy.mi == pytest.approx(LOG2, abs=0.02) and synergy.p_value == 0.1
     assert estimator.estimate(x, x ^ z).mi == pytest.approx(0, abs=0.02)
     for redundant in (conditional(z, z, z, estimator), conditional(x, x ^ z, np.c_[x, z])):
         assert (redundant.mi, redundant.stderr, redundant.p_value) == (0, 0, 1)
@@ -77,37 +77,37 @@ def test_sides_are_exchangeable(estimator):
 
 
 def test_noise_is_that_of_paired_influences(estimator):
-    found = [conditional(*triple(n=200, seed=i), estimator, permutations=0) for i in range(12)]
+    found = [conditional(*triple(n=100, seed=i), estimator, permutations=0) for i in range(10)]
     spread = np.std([one.mi for one in found], ddof=1)
     assert np.mean([one.noise for one in found]) == pytest.approx(spread, rel=0.6)
     for one in found:
-        assert one.noise == pytest.approx(one.influence.std(ddof=1) / np.sqrt(200))
+        assert one.noise == pytest.approx(one.influence.std(ddof=1) / np.sqrt(100))
 
 
 def test_level(estimator):
     """Strong dependence of both sides on z, and none beside it; a curved one as well."""
     p = []
-    for i in range(60):
-        x, y, z = triple(n=100, rho=0.0, strength=3.0, seed=i)
+    for i in range(16):
+        x, y, z = triple(n=80, rho=0.0, strength=3.0, seed=i)
         if i % 2:
             y = y + 2 * z[:, 0] ** 2
         p.append(conditional(x, y, z, estimator, permutations=9).p_value)
-    assert np.mean(np.array(p) <= 0.1) <= 0.22
-    assert np.mean(p) == pytest.approx(0.55, abs=0.15)
+    assert np.mean(np.array(p) <= 0.1) <= 0.25
+    assert np.mean(p) == pytest.approx(0.55, abs=0.2)
 
 
 def test_power(estimator):
-    found = conditional(*triple(n=150, rho=0.6), estimator, permutations=19)
+    found = conditional(*triple(n=100, rho=0.6), estimator, permutations=19)
     assert found.p_value == 0.05 and found.null.shape == (19,)
     assert found.null.mean() == pytest.approx(0, abs=0.1)
 
 
 def test_transfer_entropy(estimator):
     x, y, truth = series()
-    forward = transfer_entropy(x, y, estimator=estimator, permutations=19)
-    back = transfer_entropy(y, x, estimator=estimator, permutations=19)
+    forward = transfer_entropy(x, y, estimator=estimator, permutations=9)
+    back = transfer_entropy(y, x, estimator=estimator, permutations=9)
     assert forward.mi == pytest.approx(truth, abs=1.645 * forward.stderr)
-    assert abs(back.mi) < 0.02 and forward.p_value == 0.05 < back.p_value
+    assert abs(back.mi) < 0.03 and forward.p_value == 0.1 < back.p_value
     assert forward.samples == len(x) - 1
     late = transfer_entropy(x, y, lag=2, history=2, estimator=estimator, permutations=0)
     assert late.samples == len(x) - 3
@@ -117,12 +117,12 @@ def test_transfer_entropy(estimator):
 
 def test_trajectories_are_not_joined(estimator):
     """Pieces of a series lose only their first steps; a jump between them is no pair."""
-    x, y, _ = series(600)
+    x, y, _ = series(240)
     offsets = 1e6 * np.arange(12)
     pieces = [np.split(side, 12) for side in (x, y)]
     moved = [[part + jump for part, jump in zip(side, offsets, strict=True)] for side in pieces]
     found = transfer_entropy(*pieces, estimator=estimator, permutations=0)
-    assert found.samples == 600 - 12
+    assert found.samples == 240 - 12
     past = np.concatenate([part[:-1] for part in moved[0]])
     now, own = (np.concatenate([part[s] for part in moved[1]]) for s in (np.s_[1:], np.s_[:-1]))
     expected = conditional(past, now, own, estimator, time_series=True, permutations=0)
