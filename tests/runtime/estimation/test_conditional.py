@@ -19,7 +19,7 @@ def estimator():
     return Estimator(threads=1)
 
 
-def triple(n=600, rho=0.6, strength=2.0, dz=1, seed=0):
+def triple(n=400, rho=0.6, strength=2.0, dz=1, seed=0):
     """x, y [n] with partial correlation rho given z [n, dz]."""
     rng = np.random.default_rng(seed)
     z, x, e = rng.standard_normal((n, dz)), rng.standard_normal(n), rng.standard_normal(n)
@@ -62,7 +62,10 @@ def test_switches(estimator):
     synergy = conditional(x, x ^ z, z, estimator, permutations=9)
     assert synergy.mi == pytest.approx(LOG2, abs=0.02) and synergy.p_value == 0.1
     assert estimator.estimate(x, x ^ z).mi == pytest.approx(0, abs=0.02)
-    for redundant in (conditional(z, z, z, estimator), conditional(x, x ^ z, np.c_[x, z])):
+    for redundant in (
+        conditional(z, z, z, estimator),
+        conditional(x, x ^ z, np.c_[x, z], estimator),
+    ):
         assert (redundant.mi, redundant.stderr, redundant.p_value) == (0, 0, 1)
         assert redundant.degenerate and "degenerate" in str(redundant)
 

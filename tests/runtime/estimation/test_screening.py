@@ -37,7 +37,9 @@ def table():
 def test_ranking(estimator, table):
     X, y = table
     calls = []
-    found = rank_features(X, y, estimator, progress=lambda *done: calls.append(done))
+    found = rank_features(
+        X, y, estimator, permutations=59, progress=lambda *done: calls.append(done)
+    )
     assert set(found.names[:2]) == {"b", "d"} and calls[-1] == (5, 5)
     assert [X.columns[i] for i in found.order] == list(found.names)
     assert (np.diff(found.mi) <= 0).all()
@@ -51,17 +53,17 @@ def test_ranking(estimator, table):
 
 def test_shared_permutations_give_the_p_values_of_single_tests(estimator, table):
     X, y = table
-    found = rank_features(X[["a", "c"]], y, estimator, permutations=99)
+    found = rank_features(X[["a", "c"]], y, estimator, permutations=49)
     for name, p in zip(found.names, found.p_value, strict=True):
-        alone = independence_test(X[name], y, estimator, permutations=99).p_value
-        assert p == pytest.approx(alone, abs=0.15)
+        alone = independence_test(X[name], y, estimator, permutations=49).p_value
+        assert p == pytest.approx(alone, abs=0.2)
 
 
 def test_p_values_are_uniform_under_independence(estimator):
     """Columns of other distributions, with ties and without."""
     rng = np.random.default_rng(0)
     p = []
-    for _ in range(6):
+    for _ in range(4):
         X = np.c_[rng.standard_cauchy((50, 5)), rng.integers(0, 3, (50, 5)), rng.random((50, 5))]
         p.append(rank_features(X, rng.random(50), estimator, permutations=19).p_value)
     assert np.mean(p) == pytest.approx(0.525, abs=0.15)
@@ -91,16 +93,15 @@ def test_pairs(estimator, table):
 
 def test_lags(estimator):
     rng = np.random.default_rng(1)
-    x = rng.standard_normal(400)
-    y = np.roll(x, 3) + 0.7 * rng.standard_normal(400)
-    found = lag_scan(x, y, range(-2, 6), estimator, permutations=99)
-    assert found.best == 3 and found.samples == 400 - 7
-    significant = found.lags[found.p_adjusted <= 0.05]
-    assert 3 in significant and len(significant) <= 2
-    rows = np.arange(5, 398)
+    x = rng.standard_normal(200)
+    y = np.roll(x, 3) + 0.7 * rng.standard_normal(200)
+    found = lag_scan(x, y, range(-1, 4), estimator, permutations=119)
+    assert found.best == 3 and found.samples == 200 - 4
+    assert list(found.lags[found.p_adjusted <= 0.05]) == [3]
+    rows = np.arange(3, 199)
     expected = estimator.estimate(x[rows - 3], y[rows], time_series=True)
-    assert found.mi[5] == expected.mi
-    assert found.to_frame()["lag"].tolist() == list(range(-2, 6))
+    assert found.mi[4] == expected.mi
+    assert found.to_frame()["lag"].tolist() == list(range(-1, 4))
     assert "largest at lag 3" in str(found)
 
 
