@@ -159,9 +159,10 @@ def page(
         ("VAR(1)",),
         ("switches", "synergy", "redundancy"),
         ("nonlinear",),
+        (),
     ):
         for own, n in zip(closed, sizes, strict=True):
-            chosen = [row for row in own if row["kind"] in kinds]
+            chosen = [row for row in own if not kinds or row["kind"] in kinds]
             mine = pick(chosen, estimator=OURS)
             biases = (
                 np.mean([abs(row["bias"]) for row in pick(chosen, estimator=name)])
@@ -169,7 +170,7 @@ def page(
             )
             summary.append(
                 [
-                    ", ".join(kinds),
+                    ", ".join(kinds) or "all",
                     str(n),
                     *(number(float(b)) for b in biases),
                     f"{np.mean([row['inside'] for row in mine]):.0%}",
