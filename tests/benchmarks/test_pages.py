@@ -273,7 +273,7 @@ def test_conditional(tmp_path):
     near = "two measurements of z, noise 0.05"
     alone = one_row(closed, near, "chain rule alone")
     assert abs(one_row(closed, near)["bias"]) < abs(alone["bias"])
-    assert "| tool, given the joints |" in page
+    assert "| tool, given the seven joints | wide | 94 |" in page
 
 
 def one_row(rows, family, estimator="infoatlas-rt"):

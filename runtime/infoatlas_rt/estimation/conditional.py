@@ -167,7 +167,7 @@ def _conditional(
     estimator = as_estimator(estimator)
     _check_sides(x, y, given, estimator)
     of_x, of_y = residuals(x, given), residuals(y, given)
-    tested = [residuals(side, given, curved=True).samples for side in (x, y)]
+    tested_x, tested_y = (residuals(side, given, curved=True).samples for side in (x, y))
     x, y = of_x.samples, of_y.samples
     degenerate = any(bool((side == side[0]).all()) for side in (x, y))
 
@@ -189,7 +189,9 @@ def _conditional(
     sampling = _noise(influence, time_series, trajectory)
     null, p_value = np.empty(0), 1.0 if degenerate else np.nan
     if count and not degenerate:
-        p_value, null = _test(*tested, given, estimator, time_series, count, executor, progress)
+        p_value, null = _test(
+            tested_x, tested_y, given, estimator, time_series, count, executor, progress
+        )
     predicted = np.square([e.predicted_error for e in (*joint, *single)]).sum() / 2
     unexplained = np.r_[of_x.unexplained, of_y.unexplained]
     ranks = max(e.rank_noise for e in (*joint, *single))
