@@ -9,7 +9,7 @@
 # make ros-demo   the ROS 2 node, live: it reports when the robot takes the cube; and a picture
 # make bench  latency of one update on this machine
 # make accuracy   every page on accuracy, the peers beside; with QUICK=1 in minutes, to build/results
-# make applications   independence, embeddings, gradients, motion, slices: tables and pictures
+# make applications   independence, conditional, embeddings, gradients, motion, slices: tables and pictures
 # make keystates   key states and coupling against true events, and the peers beside them
 # make policies   do key states help a policy? hours on two cores; QUICK=1: minutes
 # make generation   from ten demonstrations to a policy: hours on two cores; QUICK=1: minutes
@@ -141,6 +141,7 @@ accuracy: .venv-dev/ready build/bmi/ready
 
 applications: .venv-dev/ready
 	$(DEV)/python -m benchmarks.independence $(PAGES)
+	$(DEV)/python -m benchmarks.conditional $(PAGES)
 	$(DEV)/python -m benchmarks.embeddings $(PAGES)
 	$(DEV)/python -m benchmarks.gradients $(PAGES)
 	$(DEV)/python -m benchmarks.motion $(PAGES)

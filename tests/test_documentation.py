@@ -90,6 +90,19 @@ def test_trust_page():
     assert np.allclose(np.array(printed, float), np.array(said, float), atol=0.03)
 
 
+def test_questions_page():
+    """The closed forms behind the prints are inside the intervals."""
+    code = "\n".join(blocks("docs/questions.md"))
+    text = run("-c", code)
+    printed = re.findall(r"^[IT]\(.*\) = (\S+) ± (\S+) nats \(p = (\S+),", text, re.M)
+    values = np.array(printed, float)
+    truths = [0, 0.11, np.log(2), 0.154, 0]
+    assert (abs(values[:, 0] - truths) < 2 * values[:, 1] + 0.01).all()
+    assert (values[[1, 2, 3], 2] <= 0.02).all() and (values[[0, 4], 2] > 0.02).all()
+    assert re.search(r"^5\nI\(x\(t-lag\); y\(t\)\): largest at lag 5", text, re.M)
+    assert re.search(r"^force +0\.\d+ .*\n(tilt|noise|speed) ", text, re.M)
+
+
 def test_every_example_is_run():
     """Here, as a part of bag.py, or in tests/ros2/test_example.py."""
     scripts = {path.name for path in (ROOT / "examples").glob("*.py")}

@@ -10,6 +10,11 @@ from .errors import (
 )
 from .estimation.cached import estimate as estimate
 from .estimation.canonical import canonical_quaternion as canonical_quaternion
+from .estimation.conditional import (
+    conditional as conditional,
+    transfer_entropy as transfer_entropy,
+)
+from .estimation.conditional_result import ConditionalEstimate as ConditionalEstimate
 from .estimation.critic import Critic as Critic
 from .estimation.estimator import Estimator as Estimator
 from .estimation.independence import (
@@ -17,6 +22,17 @@ from .estimation.independence import (
     independence_test as independence_test,
 )
 from .estimation.result import Estimate as Estimate, WindowEstimate as WindowEstimate
+from .estimation.screening import (
+    lag_scan as lag_scan,
+    mutual_info_scorer as mutual_info_scorer,
+    pairwise as pairwise,
+    rank_features as rank_features,
+)
+from .estimation.screening_results import (
+    FeatureRanking as FeatureRanking,
+    LagScan as LagScan,
+    PairwiseInformation as PairwiseInformation,
+)
 from .files.load import load_trajectories as load_trajectories
 from .inputs.trajectories import Trajectories as Trajectories
 from .keystates.discovery import discover_keystates as discover_keystates

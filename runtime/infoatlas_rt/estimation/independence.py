@@ -150,16 +150,16 @@ def independence_test(
     count = as_count(permutations, "permutations", 1, 10**7)
     estimator = as_estimator(estimator)
     prepared = estimator.prepare(x, y, time_series, resolution_x, resolution_y)
-    pairings = _Pairings(prepared, count, time_series, estimator.seed)
+    pairings = Pairings(prepared, count, time_series, estimator.seed)
     values, rv = np.zeros((2, len(pairings)))
     if not prepared.degenerate:
         values = pairing_means(prepared, pairings, estimator, executor, progress)
-        rv = _rv_coefficients(prepared, pairings)
-    statistic = np.maximum(_standardised(values), _standardised(rv))
+        rv = rv_coefficients(prepared, pairings)
+    statistic, p_value = compare(values, rv)
     return IndependenceResult(
         mi=float(values[0]),
-        p_value=float(np.mean(statistic >= statistic[0])),
-        statistic=float(statistic[0]),
+        p_value=p_value,
+        statistic=statistic,
         null=values[1:],
         rv=float(rv[0]),
         null_rv=rv[1:],
@@ -174,7 +174,7 @@ def independence_test(
     )
 
 
-class _Pairings(Sequence[NDArray[np.int64]]):
+class Pairings(Sequence[NDArray[np.int64]]):
     """Pairings of the samples of y with those of x; pairing 0 is the given one.
 
     Indices are positions in the shuffled samples. Each pairing is drawn at its access, from a
@@ -202,8 +202,10 @@ class _Pairings(Sequence[NDArray[np.int64]]):
         return np.asarray(self._place[(self._order - self._shifts[number - 1]) % n])
 
 
-def _rv_coefficients(prepared: Prepared, pairings: _Pairings) -> NDArray[np.float64]:
-    """RV coefficients of the normal scores of all coordinates, for all pairings [1 + B]."""
+def rv_coefficients(
+    prepared: Prepared, pairings: Sequence[NDArray[np.int64]]
+) -> NDArray[np.float64]:
+    """RV coefficients of the normal scores of all coordinates, for all pairings [P]."""
     xp = array_namespace(prepared.x)
     x, y = (normal_scores(xp.matrix_transpose(side)) for side in (prepared.x, prepared.y))
     x, y = (side / xp.linalg.vector_norm(side, axis=-1, keepdims=True) for side in (x, y))
@@ -225,6 +227,12 @@ def _square_sum(x: Array) -> float:
     xp = array_namespace(x)
     transposed = xp.matrix_transpose(x)
     return float(xp.sum((x @ transposed if x.shape[0] < x.shape[1] else transposed @ x) ** 2))
+
+
+def compare(values: NDArray[np.float64], rv: NDArray[np.float64]) -> tuple[float, float]:
+    """Statistic of the given pairing, the first one, and its p-value among all pairings [1 + B]."""
+    statistic = np.maximum(_standardised(values), _standardised(rv))
+    return float(statistic[0]), float(np.mean(statistic >= statistic[0]))
 
 
 def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:

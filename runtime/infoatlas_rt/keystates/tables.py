@@ -8,17 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..estimation.presentation import require_pandas
 from .steps import Steps, kind_letter
-
-
-def require_pandas() -> Any:
-    """The package pandas; InputError if it is not installed."""
-    try:
-        import pandas  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise InputError(f"table() needs pandas ({error}): pip install pandas") from error
-    return pandas
 
 
 def data_frame(found: Steps, names: Sequence[str], rate: float | None) -> Any:
@@ -37,7 +28,7 @@ def data_frame(found: Steps, names: Sequence[str], rate: float | None) -> Any:
     InputError
         pandas is not installed.
     """
-    pandas = require_pandas()
+    pandas = require_pandas("table()")
     which, column = np.nonzero(~np.ma.getmaskarray(found.steps))
     step = found.steps.filled(-1)[which, column]
     order = np.lexsort((step, which))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ..tables import require_pandas
+from ...estimation.presentation import require_pandas
 
 Int = NDArray[np.int64]
 
@@ -184,7 +184,7 @@ class Subtasks:
         InputError
             pandas is not installed.
         """
-        pandas = require_pandas()
+        pandas = require_pandas("table()")
         rows = []
         rate = np.nan if self.rate is None else self.rate
         for demonstration in range(len(self.lengths)):

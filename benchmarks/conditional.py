@@ -1,0 +1,286 @@
+"""Conditional mutual information and transfer entropy against closed forms; a robot's tool.
+
+    python -m benchmarks.conditional        # -> benchmarks/results/conditional.*
+    python -m benchmarks.conditional --quick --out build/results
+
+Beside ours: the chain rule of two estimates without residuals, the Gaussian formula on normal
+scores, and the nearest-neighbour estimate of Frenzel and Pompe (2007), with ties as in Mesner and
+Shalizi (2021).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import process_time
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy.spatial import cKDTree
+from scipy.special import digamma, ndtri
+from scipy.stats import rankdata
+
+from infoatlas_rt import Estimator, conditional
+from infoatlas_rt.cli.console import progress
+
+from . import conditional_robot, drawing, report
+from .drawing import BLUE, GREY, ORANGE, SKY
+from .measure import OURS, pick
+from .report import number, table
+from .tasks import Array
+from .tasks.conditional_sets import TRIPLES, Triple
+from .tasks.truths import gaussian_information
+
+CHAIN, GAUSSIAN, NEIGHBOURS = "chain rule alone", "Gaussian formula", "neighbours (k=3)"
+NAMES = (OURS, CHAIN, GAUSSIAN, NEIGHBOURS)
+COLOURS = dict(zip(NAMES, (BLUE, SKY, ORANGE, GREY), strict=True))
+SIZES, DRAWS = (200, 1000), 8
+LEVEL_DRAWS, LEVEL_SAMPLES, PERMUTATIONS = 40, 300, 19
+
+
+def chain(x: Array, y: Array, z: Array, estimator: Estimator, series: bool) -> float:
+    """The difference of two estimates."""
+    sides = np.c_[y, z], z
+    joint, single = (estimator.estimate(x, side, time_series=series).mi for side in sides)
+    return joint - single
+
+
+def gaussian(x: Array, y: Array, z: Array) -> float:
+    """I(x; (y, z)) - I(x; z) of Gaussians with the correlations of the normal scores."""
+    scores = [ndtri((rankdata(side, axis=0) - 0.5) / len(side)) for side in (x, y, z)]
+    widths = np.cumsum([side.shape[1] for side in scores])
+    covariance = np.cov(np.hstack(scores).T) + 1e-9 * np.eye(widths[2])
+    own, rest, given = np.split(np.arange(widths[2]), widths[:2])
+    both = np.r_[rest, given]
+
+    def information(a: Any, b: Any) -> float:
+        parts = (covariance[np.ix_(i, j)] for i, j in ((a, a), (b, b), (a, b)))
+        return gaussian_information(*parts)
+
+    return information(own, both) - information(own, given)
+
+
+def neighbours(x: Array, y: Array, z: Array, k: int = 3) -> float:
+    """Frenzel and Pompe (2007), with the count of ties of Mesner and Shalizi (2021)."""
+    x, y, z = ((side - side.mean(axis=0)) / side.std(axis=0) for side in (x, y, z))
+    joint = np.c_[x, y, z]
+    distance = cKDTree(joint).query(joint, k + 1, p=np.inf)[0][:, -1]
+    tied = distance == 0
+    radius = np.where(tied, 0, np.nextafter(distance, 0))  # nearer than the k-th neighbour
+
+    def counts(side: Array) -> Array:
+        # Each sample is its own neighbour at distance 0, and does not count among ties.
+        found = cKDTree(side).query_ball_point(side, radius, p=np.inf, return_length=True)
+        return np.asarray(digamma(found - tied))
+
+    nearest = np.where(tied, counts(joint), digamma(k))
+    every = nearest - counts(np.c_[x, z]) - counts(np.c_[y, z]) + counts(z)
+    return float(every.mean())
+
+
+def measure(estimator: Estimator, sizes: Sequence[int], draws: int) -> list[dict[str, Any]]:
+    """A row for each family, size and estimator."""
+    rows = []
+    with progress("conditional") as advance:
+        for at, family in enumerate(TRIPLES):
+            for n in sizes:
+                values: dict[str, list[float]] = {name: [] for name in NAMES}
+                errors, seconds = [], []
+                for draw in range(draws):
+                    sides = family.draw(n, np.random.default_rng([draw, at, n]))
+                    x, y, z = (np.asarray(side, float) for side in sides)
+                    start = process_time()
+                    found = conditional(
+                        x, y, z, estimator, time_series=family.series, permutations=0
+                    )
+                    seconds.append(process_time() - start)
+                    errors.append(found.stderr)
+                    values[OURS].append(found.mi)
+                    values[CHAIN].append(chain(x, y, z, estimator, family.series))
+                    values[GAUSSIAN].append(gaussian(x, y, z))
+                    values[NEIGHBOURS].append(neighbours(x, y, z))
+                rows += [_row(family, n, name, values[name]) for name in NAMES]
+                rows[-len(NAMES)] |= _interval(family, values[OURS], errors)
+                rows[-len(NAMES)]["seconds"] = float(np.median(seconds))
+            advance((at + 1) / len(TRIPLES))
+    return rows
+
+
+def _row(family: Triple, n: int, name: str, values: list[float]) -> dict[str, Any]:
+    return {
+        "family": family.name,
+        "kind": family.kind,
+        "n": n,
+        "truth": family.truth,
+        "estimator": name,
+        "mean": float(np.mean(values)),
+        "bias": float(np.mean(values)) - family.truth,
+        "spread": float(np.std(values, ddof=1)),
+    }
+
+
+def _interval(family: Triple, values: list[float], errors: list[float]) -> dict[str, Any]:
+    half = 1.645 * np.array(errors)
+    # An estimate without an error, as of a copy, is inside if it differs by rounding alone.
+    inside = abs(np.array(values) - family.truth) <= half + 1e-9
+    return {"inside": float(inside.mean()), "half_width": float(np.median(half))}
+
+
+def levels(estimator: Estimator, draws: int, n: int) -> list[dict[str, Any]]:
+    """Share of draws with p <= 0.05 of the families; the truth is 0 in some of them."""
+    rows = []
+    tested = [f for f in TRIPLES if f.truth == 0 and f.kind != "switches"]
+    tested += [f for f in TRIPLES if f.name in ("1 + 1 given 4, rho 0.5, z 1", "z = x + y + 1 e")]
+    with progress("tests") as advance:
+        for at, family in enumerate(tested):
+            p = []
+            for draw in range(draws):
+                sides = family.draw(n, np.random.default_rng([draw, at, n, 1]))
+                options: Any = {"time_series": family.series, "permutations": PERMUTATIONS}
+                p.append(conditional(*sides, estimator, **options).p_value)
+            row = {"family": family.name, "n": n, "truth": family.truth}
+            rows.append(row | {"rejected": float(np.mean(np.array(p) <= 0.05)), "draws": draws})
+            advance((at + 1) / len(tested))
+    return rows
+
+
+def page(
+    about: dict[str, Any],
+    rows: list[dict[str, Any]],
+    tests: list[dict[str, Any]],
+    answers: list[dict[str, Any]],
+) -> str:
+    """Everything that was measured, as Markdown."""
+    sizes = sorted({row["n"] for row in rows})
+    closed = [pick(rows, n=n) for n in sizes]
+    summary = []
+    for kinds in (
+        ("Gaussian",),
+        ("VAR(1)",),
+        ("switches", "synergy", "redundancy"),
+        ("nonlinear",),
+        (),
+    ):
+        for own, n in zip(closed, sizes, strict=True):
+            chosen = [row for row in own if not kinds or row["kind"] in kinds]
+            mine = pick(chosen, estimator=OURS)
+            biases = (
+                np.mean([abs(row["bias"]) for row in pick(chosen, estimator=name)])
+                for name in NAMES
+            )
+            summary.append(
+                [
+                    ", ".join(kinds) or "all",
+                    str(n),
+                    *(number(float(b)) for b in biases),
+                    f"{np.mean([row['inside'] for row in mine]):.0%}",
+                    number(float(np.median([row["half_width"] for row in mine]))),
+                ]
+            )
+    silent = [
+        f"{row['family']} (n = {row['n']})"
+        for row in pick(rows, estimator=OURS)
+        if row["inside"] < 0.5
+    ]
+    seconds = [np.median([r["seconds"] for r in pick(own, estimator=OURS)]) for own in closed]
+    parts = [
+        "# Conditional mutual information",
+        f"`conditional` on {len(TRIPLES)} families with I(x; y | z) in closed form, "
+        f"{about['draws']} draws each. The way of conditioning was chosen on these families, with "
+        "other seeds, so they are a development set. Chain rule alone: I(x; (y, z)) - I(x; z) of "
+        "two estimates, without residuals. Gaussian formula: on normal scores; it is the true "
+        "model of the Gaussian and VAR(1) families. Neighbours: Frenzel and Pompe (2007), "
+        "ties as Mesner and Shalizi (2021) count them. "
+        "Inside: share of draws whose 90% interval contains the truth. Half-width: of that "
+        "interval, median, nats.",
+        report.byline(about),
+        "![Bias of the estimates](conditional.png)",
+        "## Mean absolute bias",
+        table(["families", "n", *NAMES, "inside", "half-width"], summary),
+        f"Silent families, with fewer than half of the draws inside: {len(silent)} of "
+        f"{len(closed) * len(TRIPLES)}" + (": " + "; ".join(silent) if silent else "") + ".",
+        "One estimate of ours takes "
+        + ", ".join(
+            f"{report.duration(float(s))} at n = {n}" for s, n in zip(seconds, sizes, strict=True)
+        )
+        + " of processor time, without the test.",
+    ]
+    for own, n in zip(closed, sizes, strict=True):
+        lines = [
+            [
+                mine["family"],
+                number(mine["truth"]),
+                *(number(r["mean"]) for r in pick(own, family=mine["family"])),
+                number(mine["spread"]),
+                number(mine["half_width"]),
+                f"{mine['inside']:.0%}",
+            ]
+            for mine in pick(own, estimator=OURS)
+        ]
+        head = ["x, y, z", "truth", *NAMES, "spread", "half-width", "inside"]
+        parts += [f"## Means, n = {n}", table(head, lines)]
+    parts += [
+        "## The test",
+        f"Share of {tests[0]['draws']} draws with p <= 0.05, {PERMUTATIONS} local permutations, "
+        f"n = {tests[0]['n']}. Where the truth is 0, 0.05 is right.",
+        table(
+            ["x, y, z", "truth", "rejected"],
+            [[t["family"], number(t["truth"]), number(t["rejected"], 2)] for t in tests],
+        ),
+        "## A robot",
+        *conditional_robot.paragraphs(answers),
+    ]
+    return "\n\n".join(parts)
+
+
+def picture(rows: list[dict[str, Any]]) -> Figure:
+    """Bias of each family, a panel for each size."""
+    sizes = sorted({row["n"] for row in rows})
+    figure = drawing.canvas(12, 8.5)
+    panels = figure.subplots(1, len(sizes), sharey=True, squeeze=False)[0]
+    figure.subplots_adjust(left=0.26, right=0.98, top=0.87, bottom=0.07, wspace=0.06)
+    families = [family.name for family in TRIPLES]
+    for axes, n in zip(panels, sizes, strict=True):
+        drawing.quiet(axes)
+        axes.axvline(0, color=drawing.INK, linewidth=1)
+        for name in reversed(NAMES):
+            own = pick(rows, n=n, estimator=name)
+            axes.plot(
+                np.clip([row["bias"] for row in own], -0.4, 0.4), range(len(own)),
+                "o", color=COLOURS[name], markersize=7 if name == OURS else 4,
+            )  # fmt: skip
+        axes.set_xlim(-0.42, 0.42)
+        axes.set_title(f"n = {n}", loc="left", fontsize=11, color=drawing.INK)
+        axes.set_xlabel("bias, nats (clipped at 0.4)", fontsize=9, color=drawing.QUIET)
+        axes.grid(axis="y", color=drawing.GRID)
+    panels[0].set_yticks(range(len(families)), families, fontsize=8)
+    panels[0].invert_yaxis()
+    drawing.heading(figure, "Conditional mutual information", "mean of the draws minus the truth")
+    drawing.line_legend(figure, COLOURS, loc="upper left", bbox_to_anchor=(0.005, 0.925))
+    return figure
+
+
+def main(arguments: Sequence[Any] | None = None) -> None:
+    parser = report.Options(__spec__.name, __doc__, "2 draws, n = 100", several=False)
+    parser.add_argument("--draws", type=int, default=DRAWS, help="of each family (%(default)s)")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    chosen = parser.parse_args(arguments)
+    sizes, draws, tests, n, permutations = (
+        chosen.sizes,
+        chosen.draws,
+        LEVEL_DRAWS,
+        LEVEL_SAMPLES,
+        99,
+    )
+    if chosen.quick:
+        sizes, draws, tests, n, permutations = (100,), 2, 1, 60, 1
+    estimator = Estimator(chosen.model, provider="auto", threads=1)
+    about = report.provenance(chosen.command, estimator) | {"draws": draws}
+    rows = measure(estimator, sizes, draws)
+    tested, answers = levels(estimator, tests, n), conditional_robot.measure(permutations)
+    text = page(about, rows, tested, answers)
+    report.save(chosen.out, "conditional", about, [*rows, *tested, *answers], text, picture(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""What conditioning on a side z needs: residuals of linear regression, and permutations near z.
+
+Subtracting a function of z from x is a bijection of x for each value of z, so it leaves I(x; y | z)
+as it is. The residuals of a regression on z contain little of z, so the chain rule becomes a small
+correction instead of a difference of two large estimates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .canonical import normal_scores
+
+# A coordinate is discrete if one value has more than this share of the samples. Subtracting a
+# function of a continuous z would break its ties in the order of z, so it is left as it is.
+LARGEST_TIE = 0.05
+EXACT = 1e-12  # unexplained share of the variance below which a coordinate is a function of z
+REGRESSORS = 0.1  # most curved regressors for each sample
+CELL = 8  # least samples of a cell, the neighbourhood in z within which samples are permuted
+
+
+class Residuals(NamedTuple):
+    """A side without what is linear in z.
+
+    Attributes
+    ----------
+    samples : [n, d] float64
+        Normal scores of each coordinate minus their regression on the normal scores of z; discrete
+        coordinates are unchanged, and coordinates that z determines are 0.
+    unexplained : [d] float64
+        Share of the variance that the regression leaves; 1 where a coordinate is unchanged or 0.
+    """
+
+    samples: NDArray[np.float64]
+    unexplained: NDArray[np.float64]
+
+
+def residuals(
+    samples: NDArray[np.float64], given: NDArray[np.float64], *, curved: bool = False
+) -> Residuals:
+    """Residuals of the normal scores of samples [n, d] after a regression on those of z [n, dz].
+
+    With `curved`, the regressors include products and cubes, if they are few for n samples.
+    """
+    scores, design = (normal_scores(side.T).T for side in (samples, given))
+    if curved:
+        first, second = np.triu_indices(design.shape[1])
+        more = np.c_[design, design[:, first] * design[:, second], design**3]
+        design = more if more.shape[1] <= REGRESSORS * len(more) else design
+    # An orthonormal basis of the regressors; constant and redundant ones are left out.
+    basis, strength, _ = np.linalg.svd(design - design.mean(axis=0), full_matrices=False)
+    basis = basis[:, strength > 1e-6 * max(strength.max(), 1.0)]
+    centred = scores - scores.mean(axis=0)
+    left = centred - basis @ (basis.T @ centred)
+    variance = (centred**2).sum(axis=0)
+    unexplained = (left**2).sum(axis=0) / np.where(variance > 0, variance, 1.0)
+    classes = np.unique(given, axis=0, return_inverse=True)[1].ravel()
+    for column, values in enumerate(samples.T):
+        discrete = _largest_tie(values) > LARGEST_TIE
+        if unexplained[column] < EXACT or (discrete and _determined(values, classes)):
+            left[:, column], unexplained[column] = 0.0, 1.0
+        elif discrete:
+            left[:, column], unexplained[column] = values, 1.0
+    return Residuals(left, unexplained)
+
+
+def _largest_tie(values: NDArray[np.float64]) -> float:
+    """Share of the samples that have the most frequent value."""
+    return float(np.unique(values, return_counts=True)[1].max()) / len(values)
+
+
+def _determined(values: NDArray[np.float64], classes: NDArray[np.int64]) -> bool:
+    """Whether values are a function of the classes [n], of two samples each or more on average."""
+    count = int(classes.max()) + 1
+    if count > len(values) // 2:
+        return False
+    first = np.empty(count)
+    first[classes] = values
+    return bool((first[classes] == values).all())
+
+
+def cells(given: NDArray[np.float64], least: int = CELL) -> NDArray[np.int64]:
+    """Cells of neighbouring samples, by a tree that halves the widest coordinate of z.
+
+    Coordinates of few values are cut first. Cuts are between different values, so equal rows of
+    z are in one cell. Cells of equal rows can be of any size.
+
+    Parameters
+    ----------
+    given : [n, dz] float64
+    least : int
+        Samples of a cell, unless z is constant over fewer.
+
+    Returns
+    -------
+    [n] int64, cell of each sample, 0..C-1
+    """
+    scores = np.ascontiguousarray(normal_scores(given.T).T)
+    found = np.zeros(len(given), np.int64)
+    waiting, count = [np.arange(len(given))], 0
+    while waiting:
+        rows = waiting.pop()
+        cut = _cut(scores[rows], least)
+        if cut is None:
+            found[rows], count = count, count + 1
+        else:
+            waiting += [rows[cut], rows[~cut]]
+    return found
+
+
+def _cut(scores: NDArray[np.float64], least: int) -> NDArray[np.bool_] | None:
+    """The lower part [n] of the samples of a cell; None if it stays as it is."""
+    n, classes, others = len(scores), [], []
+    for column in np.argsort(-scores.std(axis=0), kind="stable"):
+        values = np.sort(scores[:, column])
+        steps = 1 + np.flatnonzero(values[1:] != values[:-1])  # sizes that the lower part can have
+        if 0 < len(steps) < n // least:  # values are classes, which may be smaller than `least`
+            classes.append((column, values, steps))
+        else:
+            others.append((column, values, steps[(steps >= least) & (steps <= n - least)]))
+    # Classes first: in a cell of few samples they could not be cut any more.
+    for column, values, steps in classes + others:
+        if len(steps):
+            size = steps[np.argmin(abs(steps - n / 2))]
+            return np.asarray(scores[:, column] < values[size])
+    return None
+
+
+class LocalPairings(Sequence[NDArray[np.int64]]):
+    """Pairings that permute samples within cells; pairing 0 is the given one.
+
+    Parameters
+    ----------
+    order : [n] int64
+        Position i of the shuffled samples contains sample order[i].
+    cell : [n] int64
+        Cell of each sample, in the order of the input.
+    count, seed : int
+    """
+
+    method = "local permutation"
+
+    def __init__(
+        self, order: NDArray[np.int64], cell: NDArray[np.int64], count: int, seed: int
+    ) -> None:
+        self._cell, self._count, self._seed = cell[order], count, seed
+        self._sorted = np.argsort(self._cell, kind="stable")
+
+    def __len__(self) -> int:
+        return 1 + self._count
+
+    def __getitem__(self, number: Any) -> Any:
+        n = len(self._cell)
+        if number == 0:
+            return np.arange(n)
+        # Sorted by cell and at random within each cell, beside sorted by cell alone.
+        drawn = np.random.default_rng([self._seed, 2, number]).random(n)
+        pairing = np.empty(n, np.int64)
+        pairing[self._sorted] = np.lexsort((drawn, self._cell))
+        return pairing

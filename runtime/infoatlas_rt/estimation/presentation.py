@@ -1,0 +1,35 @@
+"""pandas and matplotlib for results, imported when a result is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import InputError
+
+
+def require_pandas(what: str) -> Any:
+    """The package pandas; InputError if it is not installed. `what` needs it."""
+    try:
+        import pandas  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise InputError(f"{what} needs pandas ({error}): pip install pandas") from error
+    return pandas
+
+
+def axes_of(ax: Any = None) -> Any:
+    """Axes to draw on: the given ones, or those of a new figure of pyplot.
+
+    Raises
+    ------
+    InputError
+        matplotlib is not installed.
+    """
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise InputError(
+            f"plot() needs matplotlib ({error}): pip install 'infoatlas-rt[plot]'"
+        ) from error
+    return pyplot.subplots()[1]
