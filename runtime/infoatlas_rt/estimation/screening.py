@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..inputs.arrays import column_names
 from ..inputs.checks import as_count, as_flag, as_samples
-from .estimator import Estimator, as_estimator, estimate
+from .cached import estimate
+from .estimator import Estimator, as_estimator
 from .lagged import lagged_rows, series_label
 from .many_tests import null_keys, screen
 from .screening_results import FeatureRanking, LagScan, PairwiseInformation
