@@ -92,14 +92,18 @@ class Plan:
                 "be of all kinds; choose numbers whose sum has no factor 3"
             )
 
+    @property
+    def cycle(self) -> list[str]:
+        """Kinds of consecutive batches."""
+        return [kind for kind, count in self.kinds.items() for _ in range(count)]
+
     def draw(self, number: int, dim: int) -> Datasets:
         """Batch of this number: eight datasets of one size and kind."""
         torch.manual_seed(self.seed * 100_003 + number)
         u = float(torch.rand(()))
         n = round(LEAST * (self.up_to / LEAST) ** u)
         n = max(self.largest if torch.rand(()) < 0.05 else n, 3 * dim)
-        cycle = [kind for kind, count in self.kinds.items() for _ in range(count)]
-        kind = cycle[number % len(cycle)]
+        kind = self.cycle[number % len(self.cycle)]
         if kind in GENERATORS:
             return GENERATORS[kind](TOGETHER, n, QUERIES, dim)
         fields = self.atlas | MIXES.get(kind, {"families": {kind: 1.0}})
@@ -189,12 +193,18 @@ def merged(shards: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
 
 
 def fit(
-    correction: BiasCorrection, data: dict[str, Tensor], seed: int, steps: int, cycle: int = 20
+    correction: BiasCorrection,
+    data: dict[str, Tensor],
+    seed: int,
+    steps: int,
+    cycle: int = 20,
+    times: Tensor | None = None,
 ) -> None:
     """Fit the correction, and the predicted error of the corrected estimates.
 
-    On the examples of a fit the errors would be too small, so the errors of each half of the
-    examples are from a fit to the other half.
+    Examples count so many `times` [N] in the fit of the correction. On the examples of a fit the
+    errors would be too small, so the errors of each half of the examples are from a fit to the
+    other half.
     """
     torch.manual_seed(seed)
     columns = torch.asinh(data["diagnostics"])
@@ -202,6 +212,7 @@ def fit(
     z, bound, truth = correction.bounded(data["diagnostics"]), data["bound"], data["truth"]
     half = (data["batch"] + data["batch"] // cycle) % 2 == 0  # (so both have all kinds)
     predicted = torch.empty_like(truth)  # for each half by the other one
+    times = torch.ones_like(data["batch"]) if times is None else times
 
     def shortfall(heads: Heads, rows: Tensor) -> Tensor:
         # Cauchy's loss: a few datasets that no sample could resolve must not dominate.
@@ -209,9 +220,8 @@ def fit(
 
     for number, judged in enumerate((half, ~half), 1):
         heads = Heads(z.shape[1])
-        descend(
-            heads, shortfall, (~judged).nonzero()[:, 0], steps // 2, f"correction, half {number}"
-        )
+        rows = (~judged).nonzero()[:, 0].repeat_interleave(times[~judged])
+        descend(heads, shortfall, rows, steps // 2, f"correction, half {number}")
         with torch.no_grad():
             predicted[judged] = heads(z[judged]).mean(0)
     error = (bound + correction.supported(data["diagnostics"], predicted) - truth).abs()
@@ -223,7 +233,8 @@ def fit(
         return torch.maximum(SHARE * above, (SHARE - 1) * above)  # Koenker and Bassett's loss
 
     everyone = torch.arange(len(z))
-    descend(correction.missing, shortfall, everyone, steps, "correction, all")
+    rows = everyone.repeat_interleave(times)
+    descend(correction.missing, shortfall, rows, steps, "correction, all")
     descend(correction.doubt, quantile, everyone, steps // 2, "predicted error")
 
 
@@ -269,14 +280,20 @@ def corrected(
     seed: int,
     steps: int,
     share: float = 0.0,
+    times: dict[str, int] | None = None,
 ) -> tuple[InfoAtlas, dict[str, Any]]:
-    """The model with a correction fitted to examples, and a record of the fit."""
+    """The model with a correction fitted to examples, and a record of the fit.
+
+    Examples of a kind count so many `times` in the fit, once unless given.
+    """
     torch.manual_seed(seed)
     correction = BiasCorrection(metrics, share)
     # Datasets of a batch are of one family, so entire batches are held out.
     held_out = data["batch"] % HELD_OUT == 0
     fitted = {name: value[~held_out] for name, value in data.items()}
-    fit(correction, fitted, seed, steps, sum(plan.kinds.values()))
+    counts = torch.tensor([(times or {}).get(kind, 1) for kind in plan.cycle])
+    cycle = len(counts)
+    fit(correction, fitted, seed, steps, cycle, counts[fitted["batch"] % cycle])
     complete = InfoAtlas(replace(model.config, gap=metrics, gap_share=share))
     complete.hypernetwork.load_state_dict(model.hypernetwork.state_dict())
     complete.gap.load_state_dict(correction.state_dict())

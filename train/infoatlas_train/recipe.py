@@ -49,7 +49,7 @@ def read_recipe(path: str | Path, started_by: tuple[Path, ...] = ()) -> dict[str
         "network": {f.name for f in fields(HypernetworkConfig)} - {"gap", "gap_share"},
         "pretrain": PRETRAIN,
         "examples": {f.name for f in fields(Plan)},
-        "correction": {"seed", "steps", "metrics", "share"},
+        "correction": {"seed", "steps", "metrics", "share", "times"},
         "calibration": {"seed", "draws", "wide"},
         "evaluation": {"seed", "draws", "sizes"},
     }

@@ -25,8 +25,8 @@ class ConditionalEstimate:
     noise : float
         Nats; the part of `stderr` from the samples, by paired influences.
     p_value : float
-        Of conditional independence; NaN if there were no permutations. It cannot be below
-        1 / (1 + B).
+        Of conditional independence; NaN if there were no permutations, or if `unresolved`. It
+        cannot be below 1 / (1 + B).
     null : [B] float64
         Nats; `mi` plus the difference that each of B local permutations makes to I(y; (x, z)).
     pointwise : [n] float64
@@ -47,6 +47,9 @@ class ConditionalEstimate:
         the true value may be much larger.
     degenerate : bool
         z determines x or y: `mi` and `stderr` are exactly 0, `p_value` is 1.
+    unresolved : bool
+        z determines both x and y nearly as far as n ranks resolve (it leaves less than 10 / n of
+        their variance), so that there is no test: pass more samples, or more precise ones.
     """
 
     mi: float
@@ -64,10 +67,11 @@ class ConditionalEstimate:
     model: str
     saturated: bool
     degenerate: bool
+    unresolved: bool
 
     def __str__(self) -> str:
         """One line."""
-        flags = [name for name in ("saturated", "degenerate") if getattr(self, name)]
+        flags = [name for name in ("saturated", "degenerate", "unresolved") if getattr(self, name)]
         tested = f"p = {self.p_value:.3g}, " if len(self.null) or self.degenerate else ""
         return (
             f"{self.question} = {self.mi:.3f} ± {self.stderr:.3f} nats ({tested}"

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .canonical import normal_scores
+from .canonical import clip_outliers, normal_scores, standardise
 
 # A coordinate is discrete if one value has more than this share of the samples. Subtracting a
 # function of a continuous z would break its ties in the order of z, so it is left as it is.
 LARGEST_TIE = 0.05
 EXACT = 1e-12  # unexplained share of the variance below which a coordinate is a function of z
 REGRESSORS = 0.1  # most curved regressors for each sample
+REDUNDANT = 1e-3  # share of the strongest regressor below which one is left out
 CELL = 8  # least samples of a cell, the neighbourhood in z within which samples are permuted
 
 
@@ -29,10 +30,12 @@ class Residuals(NamedTuple):
     Attributes
     ----------
     samples : [n, d] float64
-        Normal scores of each coordinate minus their regression on the normal scores of z; discrete
-        coordinates are unchanged, and coordinates that z determines are 0.
+        Each coordinate (its standardised values or its normal scores, whichever z explains better)
+        minus a regression on the values and the normal scores of z. Discrete coordinates are
+        unchanged, and coordinates that z determines are 0.
     unexplained : [d] float64
-        Share of the variance that the regression leaves; 1 where a coordinate is unchanged or 0.
+        Share of the variance of normal scores that the regression leaves, to which their noise of
+        ranks has to be compared; 1 where values were taken, or a coordinate is unchanged or 0.
     """
 
     samples: NDArray[np.float64]
@@ -42,30 +45,49 @@ class Residuals(NamedTuple):
 def residuals(
     samples: NDArray[np.float64], given: NDArray[np.float64], *, curved: bool = False
 ) -> Residuals:
-    """Residuals of the normal scores of samples [n, d] after a regression on those of z [n, dz].
+    """Residuals of samples [n, d] after a regression on z [n, dz].
 
     With `curved`, the regressors include products and cubes, if they are few for n samples.
     """
-    scores, design = (normal_scores(side.T).T for side in (samples, given))
+    (scores, values), (first, raw) = (_forms(side) for side in (samples, given))
+    design = np.c_[first, raw]
     if curved:
-        first, second = np.triu_indices(design.shape[1])
-        more = np.c_[design, design[:, first] * design[:, second], design**3]
+        one, two = np.triu_indices(first.shape[1])
+        more = np.c_[design, first[:, one] * first[:, two], first**3]
         design = more if more.shape[1] <= REGRESSORS * len(more) else design
     # An orthonormal basis of the regressors; constant and redundant ones are left out.
     basis, strength, _ = np.linalg.svd(design - design.mean(axis=0), full_matrices=False)
-    basis = basis[:, strength > 1e-6 * max(strength.max(), 1.0)]
-    centred = scores - scores.mean(axis=0)
-    left = centred - basis @ (basis.T @ centred)
-    variance = (centred**2).sum(axis=0)
-    unexplained = (left**2).sum(axis=0) / np.where(variance > 0, variance, 1.0)
+    basis = basis[:, strength > REDUNDANT * max(strength.max(), 1.0)]
+    left, unexplained = _regressed(scores, basis)
+    left_raw, unexplained_raw = _regressed(values, basis)
+    # Values have no noise of ranks. They are taken where z explains more of them than of ranks.
+    linear = unexplained_raw < unexplained
+    left[:, linear] = left_raw[:, linear]
+    exact = np.minimum(unexplained, unexplained_raw) < EXACT
+    unexplained[linear] = 1.0
     classes = np.unique(given, axis=0, return_inverse=True)[1].ravel()
     for column, values in enumerate(samples.T):
         discrete = _largest_tie(values) > LARGEST_TIE
-        if unexplained[column] < EXACT or (discrete and _determined(values, classes)):
+        if exact[column] or (discrete and _determined(values, classes)):
             left[:, column], unexplained[column] = 0.0, 1.0
         elif discrete:
             left[:, column], unexplained[column] = values, 1.0
     return Residuals(left, unexplained)
+
+
+def _forms(side: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Normal scores of a side [n, d], and its values without outliers, standardised."""
+    return normal_scores(side.T).T, standardise(clip_outliers(side))
+
+
+def _regressed(
+    side: NDArray[np.float64], basis: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Residuals [n, d] on an orthonormal basis [n, r], and the share of variance that is left."""
+    centred = side - side.mean(axis=0)
+    left = centred - basis @ (basis.T @ centred)
+    variance = (centred**2).sum(axis=0)
+    return left, (left**2).sum(axis=0) / np.where(variance > 0, variance, 1.0)
 
 
 def _largest_tie(values: NDArray[np.float64]) -> float:

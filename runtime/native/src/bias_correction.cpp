@@ -13,6 +13,7 @@ constexpr float FALL = 0.7f;  // of log-scales from one direction to the next
 constexpr int LAGS[] = {1, 3, 9, 27, 81, 243};
 constexpr int LAG_COUNT = 6, LOCAL = 2, HEADS = 4, UNITS = 128;
 constexpr float BOUND = 4;  // standard deviations that the fit has seen
+constexpr float TRUSTED = 0.3f;  // nats of a prediction that need no support
 constexpr float FEW = 200;  // samples of which half of what is not kept in large samples is kept
 constexpr int LOG_N = 3;    // of the diagnostics
 constexpr int CELLS = 8;    // of a coordinate; halved too
@@ -341,23 +342,25 @@ void bias_corrections(const Model& model, const Sample& s, const Diagnosed* from
   for (int64_t b = 0; b < count; ++b) {
     const float* d = from[b].diagnostics;
     const float predicted = mean_output(model.missing, between + b * all);
-    float kept = 1, other = 0;  // shares of the slopes, and of the estimate of the neighbours
+    float lost = 0, support = 0;  // shares of the slopes of the prediction and of its support
     out[b].correction = predicted;
     if (share > 0) {
       const float above = d[e - 1] - d[0];
-      kept = share + (1 - share) * FEW / (FEW + std::exp(d[LOG_N]));
-      other = above > 0 ? 1 - kept : 0;
-      out[b].correction = kept * predicted + other * above;
+      const float beyond = predicted - std::fmax(above, 0.0f) - TRUSTED;
+      const float kept = share + (1 - share) * FEW / (FEW + std::exp(d[LOG_N]));
+      lost = beyond > 0 ? 1 - kept : 0;
+      support = above > 0 ? lost : 0;
+      out[b].correction = predicted - lost * beyond;
       bounded[b * width + e] = std::asinh(predicted);
       bounded[b * width + e + 1] = std::asinh(predicted - above);
     }
     float* own = slope + b * width;
     for (int k = 0; k < e; ++k) {
       const bool inside = std::fabs(z[b * width + k]) < BOUND;
-      own[k] = inside ? kept * own[k] * model.scale[k] / std::sqrt(1 + d[k] * d[k]) : 0;
+      own[k] = inside ? (1 - lost) * own[k] * model.scale[k] / std::sqrt(1 + d[k] * d[k]) : 0;
     }
-    own[0] -= other;
-    own[e - 1] += other;
+    own[0] -= support;
+    own[e - 1] += support;
     out[b].slope = own[0];
     float* effect = effects + b * ld;
     std::memset(effect, 0, size_t(ld) * sizeof(float));

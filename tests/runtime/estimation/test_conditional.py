@@ -56,6 +56,18 @@ def test_strong_common_cause(estimator):
     assert abs(found.mi) < 0.05 < abs(joint.mi - single.mi)
 
 
+def test_copies_beyond_the_resolution_of_ranks_are_not_tested(estimator):
+    """The error of z's ranks, which both sides share, would count as dependence."""
+    rng = np.random.default_rng(0)
+    z, noise = rng.standard_normal(300), rng.standard_normal((2, 300))
+    found = conditional(*np.exp(3 * (z + 0.1 * noise)), z, estimator, permutations=9)
+    assert found.unresolved and np.isnan(found.p_value) and not len(found.null)
+    assert str(found).endswith("[unresolved]") and found.to_dict()["unresolved"]
+    for x in (z + 0.1 * noise[0], np.exp(3 * (z + 0.1 * noise[0]))):  # linear: values, not ranks
+        found = conditional(x, z + 0.1 * noise[1], z, estimator, permutations=9)
+        assert not found.unresolved and found.p_value > 0.1 and abs(found.mi) < 0.1
+
+
 def test_switches(estimator):
     rng = np.random.default_rng(0)
     x, z = rng.integers(0, 2, (2, 300))

@@ -13,6 +13,7 @@ from infoatlas_train.model.bias_correction import (
     BOUND,
     LAGS,
     LOG_N,
+    TRUSTED,
     BiasCorrection,
     Heads,
     deviation,
@@ -143,9 +144,15 @@ def test_slope_is_that_of_autograd(model):
     torch.testing.assert_close(model.gap.slope(diagnostics), expected)
     far = torch.full_like(diagnostics, 1e4)
     assert not model.gap.slope(far).any()
-    far[:, -1] += 1e4  # beyond the bound by as much
-    others = 1 - model.gap.kept(far) if model.gap.share else torch.zeros(6)
-    torch.testing.assert_close(model.gap.slope(far)[:, -1], others)
+    if model.gap.share:  # and with support that is exceeded: both ends of the support count
+        diagnostics = diagnostics.detach()
+        diagnostics[:, 0], diagnostics[:, -1], diagnostics[:, LOG_N] = -3.0, -2.9, 9.0
+        model.gap.missing.constant.data += 2
+        diagnostics.requires_grad_()
+        (expected,) = torch.autograd.grad(model.gap.correction(diagnostics).sum(), diagnostics)
+        torch.testing.assert_close(model.gap.slope(diagnostics), expected)
+        assert (expected[:, -1] > 0.2).any()
+        model.gap.missing.constant.data -= 2
 
 
 def test_each_sample_has_its_share_of_the_gap(model):
@@ -182,20 +189,19 @@ def test_diagnostics_beyond_what_was_fitted_are_clipped(model):
     assert torch.isfinite(model.gap.correction(1e30 * far)).all()
 
 
-def test_a_share_of_the_prediction_and_the_rest_from_neighbours():
+def test_what_neighbours_do_not_support_is_kept_in_part():
     correction = BiasCorrection(2, share=0.4)
-    torch.nn.init.normal_(correction.missing.last)
-    diagnostics = torch.randn(3, len(correction.mean))
-    diagnostics[:, LOG_N] = torch.tensor([50.0, 200.0, 1e6]).log()
-    diagnostics[:, 0], diagnostics[:, -1] = 1.0, torch.tensor([1.5, 1.5, 0.5])
-    torch.testing.assert_close(
-        correction.kept(diagnostics), torch.tensor([0.88, 0.7, 0.4]), atol=2e-4, rtol=0
-    )
-    predicted = torch.tensor([2.0, 2.0, 2.0])
-    found = correction.supported(diagnostics, predicted)
-    torch.testing.assert_close(
-        found, torch.tensor([0.88 * 2 + 0.12 * 0.5, 0.7 * 2 + 0.3 * 0.5, 0.8]), atol=1e-3, rtol=0
-    )
+    diagnostics = torch.randn(4, len(correction.mean))
+    diagnostics[:, LOG_N] = torch.tensor([50.0, 200.0, 1e6, 1e6]).log()
+    diagnostics[:, 0], diagnostics[:, -1] = 1.0, torch.tensor([1.5, 1.5, 0.5, 2.8])
+    kept = torch.tensor([0.88, 0.7, 0.4, 0.4])
+    torch.testing.assert_close(correction.kept(diagnostics), kept, atol=2e-4, rtol=0)
+    found = correction.supported(diagnostics, torch.full((4,), 2.0))
+    support = torch.tensor([0.5, 0.5, 0.0, 1.8]) + TRUSTED
+    expected = torch.where(support < 2, support + kept * (2 - support), 2.0)
+    torch.testing.assert_close(found, expected, atol=1e-3, rtol=0)
+    small = torch.full((4,), 0.25)  # is trusted
+    torch.testing.assert_close(correction.supported(diagnostics, small), small)
     with pytest.raises(ValueError, match="two metrics"):
         dataclasses.replace(PRESETS["tiny"], gap=1, gap_share=0.4)
 

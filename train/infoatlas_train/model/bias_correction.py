@@ -10,9 +10,10 @@ readout is solved and evaluated on the same sample, which overestimates. The pap
 alone.
 
 A network that is fitted to examples predicts what is missing in examples. On data of other kinds
-less is missing where the prediction is large: about half. So a model may keep a *share* of the
-prediction, and take the rest from an estimate in which nothing is learned, that of the nearest
-neighbours. At small n, where that estimate is poor, it keeps more.
+less is missing where the prediction is large: about half. So a model may ask for support by an
+estimate in which nothing is learned, that of the nearest neighbours. Where the prediction exceeds
+it by more than 0.3 nats, a *share* of the excess is kept. The share is larger at small n, where the
+estimate of the neighbours is poor.
 
 Checkpoints and graphs call this module `gap`, the networks of the correction `missing` and those of
 the predicted error `doubt`. Shipped files depend on these names.
@@ -46,6 +47,7 @@ LOCAL = 2  # terms of the local values
 LAGS = 1, 3, 9, 27, 81, 243  # of autocorrelations
 HEADS, UNITS, DROPOUT = 4, 128, 0.1
 BOUND = 4.0  # standard deviations; larger features are rare in the fit, and are clipped
+TRUSTED = 0.3  # nats of a prediction that need no support
 FEW = 200  # samples of which half of what is not kept in large samples is kept
 LOG_N = 3  # of the diagnostic features
 TINY = 1e-12  # a probability
@@ -176,11 +178,15 @@ class BiasCorrection(nn.Module):
         """Correction [B] from the prediction [B], and from the estimate of the neighbours."""
         if not self.share:
             return predicted
-        kept, above = self.kept(diagnostics), self.above(diagnostics)
-        return kept * predicted + (1 - kept) * above.clamp(min=0)
+        beyond = self.beyond(diagnostics, predicted)
+        return predicted - (1 - self.kept(diagnostics)) * beyond.clamp(min=0)
+
+    def beyond(self, diagnostics: Tensor, predicted: Tensor) -> Tensor:
+        """What a prediction [B] exceeds its support by: [B], nats."""
+        return predicted - self.above(diagnostics).clamp(min=0) - TRUSTED
 
     def kept(self, diagnostics: Tensor) -> Tensor:
-        """Share of the prediction that is kept: [B]."""
+        """Share that is kept of what has no support: [B]."""
         n = torch.exp(diagnostics[:, LOG_N].detach())  # (no variable of a slope)
         return self.share + (1 - self.share) * FEW / (FEW + n)
 
@@ -214,10 +220,12 @@ class BiasCorrection(nn.Module):
         d = torch.where(z.abs() < BOUND, d, torch.zeros_like(d))
         if not self.share:
             return d
-        kept = self.kept(diagnostics)[:, None]
-        other = (1 - kept) * (self.above(diagnostics)[:, None] > 0).to(d.dtype)
-        first, between, last = kept * d[:, :1], kept * d[:, 1:-1], kept * d[:, -1:]
-        return torch.cat([first - other, between, last + other], 1)
+        # Of the prediction, and of the support that its unsupported part is measured from.
+        beyond = self.beyond(diagnostics, self.predicted(diagnostics))
+        lost = ((1 - self.kept(diagnostics)) * (beyond > 0).to(d.dtype))[:, None]
+        support = lost * (self.above(diagnostics)[:, None] > 0).to(d.dtype)
+        first, between, last = ((1 - lost) * part for part in (d[:, :1], d[:, 1:-1], d[:, -1:]))
+        return torch.cat([first - support, between, last + support], 1)
 
     def bounded(self, diagnostics: Tensor) -> Tensor:
         return self.standardised(diagnostics).clamp(-BOUND, BOUND)
