@@ -261,6 +261,15 @@ def test_an_option_that_pretraining_does_not_have_is_named(short, tmp_path):
         Build(other, tmp_path).run(until="pretrain")
 
 
+@pytest.mark.parametrize("times, match", [("strait = 2", "no strait"), ("straight = 0", "= 0: 1")])
+def test_kinds_that_count_several_times_are_checked(tmp_path, times, match):
+    path = tmp_path / "odd.toml"
+    text = (RECIPES / "tiny.toml").read_text("utf-8")
+    path.write_text(f"{text}\n[correction.times]\n{times}\n", encoding="utf-8")
+    with pytest.raises(RecipeError, match=match):
+        read_recipe(path)
+
+
 def lacks_onnx():
     raise ModuleNotFoundError("No module named 'onnx'")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import numpy as np
 import pytest
 import torch
@@ -86,3 +88,19 @@ def test_chunks_and_threads_change_nothing(monkeypatch):
     for other in (found(1, 1), found(1, 2)):
         for a, b in zip(together, other, strict=True):
             torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-3)
+
+
+def test_overlapping_calls_leave_the_threads_of_torch_as_they_were():
+    before, one = torch.get_num_threads(), differentiable.ONE_THREAD
+    torch.set_num_threads(3)
+    try:
+        first, second = ExitStack(), ExitStack()
+        first.enter_context(one)
+        second.enter_context(one)
+        assert torch.get_num_threads() == 1 and one.threads == 3
+        first.close()
+        assert torch.get_num_threads() == 1
+        second.close()
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)

@@ -130,7 +130,9 @@ class Build:
         part = {section: self.recipe[section] for section in sections}
         if name == "examples":  # (a longer fit needs no other examples)
             options = self.recipe["correction"]
-            part["correction"] = [options["metrics"], bool(options.get("share"))]
+            part["correction"] = options["metrics"]
+            if options.get("share"):  # more features
+                part["second"] = True
         if name == "start" and "recipe" in part["start"]:
             other = part["start"]["recipe"]
             part["start"] = {s: other.get(s) for s in ("network", "pretrain", "start")}

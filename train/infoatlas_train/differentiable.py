@@ -24,11 +24,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -210,8 +209,8 @@ class PerSlice(torch.autograd.Function):
         def one(chunk: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor | None, Tensor | None]:
             return _values_and_slopes(*chunk, shifts, network, wanted)
 
-        workers = 1 if x.is_cuda else min(torch.get_num_threads(), len(chunks))
-        with _one_thread():
+        workers = 1 if x.is_cuda else min(ONE_THREAD.threads, len(chunks))
+        with ONE_THREAD:
             if workers == 1:
                 found = [one(chunk) for chunk in chunks]
             else:
@@ -228,15 +227,33 @@ class PerSlice(torch.autograd.Function):
         return *(slope[:, None, None] * own for own in ctx.saved_tensors), None, None
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Operations of torch on one CPU thread each."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
+class _OneThread:
+    """Operations of torch on one CPU thread each, while any call is inside."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside, self._threads = Lock(), 0, 1
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._threads = torch.get_num_threads()
+                torch.set_num_threads(1)
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                torch.set_num_threads(self._threads)
+
+    @property
+    def threads(self) -> int:
+        """Threads of torch outside."""
+        with self._lock:
+            return self._threads if self._inside else torch.get_num_threads()
+
+
+ONE_THREAD = _OneThread()
 
 
 def _values_and_slopes(

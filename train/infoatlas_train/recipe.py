@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from infoatlas_train.config import HypernetworkConfig
-from infoatlas_train.fit_correction import Plan
+from infoatlas_train.fit_correction import KINDS, Plan
 from infoatlas_train.options import LOCAL, Options
 
 try:
@@ -70,6 +70,11 @@ def read_recipe(path: str | Path, started_by: tuple[Path, ...] = ()) -> dict[str
             parts[f"start.{section}"] = recipe["start"].get(section, {})
     for section, names in known.items():
         check_names(f"{path}: [{section}]", parts[section], names)
+    times = recipe["correction"].get("times", {})
+    check_names(f"{path}: [correction.times]", times, set(recipe["examples"].get("kinds", KINDS)))
+    for kind, count in times.items():
+        if not isinstance(count, int) or count < 1:
+            raise RecipeError(f"{path}: [correction.times] has {kind} = {count!r}: 1, 2, 3, ...")
     return recipe
 
 

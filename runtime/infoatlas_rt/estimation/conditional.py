@@ -67,7 +67,7 @@ def conditional(
     executor : concurrent.futures.Executor, optional
         Spreads the permutations over its workers; the result has the same bits.
     progress : callable, optional
-        Called with (permutations done, permutations in all).
+        Called with (pairings done, pairings in all), of which the first is the given one.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def _conditional(
             tested_x, tested_y, given, estimator, time_series, count, executor, progress
         )
     predicted = np.square([e.predicted_error for e in (*joint, *single)]).sum() / 2
-    unexplained = np.r_[of_x.unexplained, of_y.unexplained]
+    unexplained = np.minimum(np.r_[of_x.unexplained, of_y.unexplained], 1.0)  # (rounding)
     ranks = max(e.rank_noise for e in (*joint, *single))
     ranks = max(ranks, float(rank_noise(np.sqrt(1 - unexplained), len(x))))
     stderr = standard_error(

@@ -86,9 +86,15 @@ def reduced(samples: Samples, model: ModelFile, way: str, seed: int, evaluate: E
         found, seconds = evaluate(samples)
     else:
         halves = _halves(samples, model, seed)
-        parts = _reduced_halves(samples, halves, model.dim, way, seed)
+        parts = list(_reduced_halves(samples, halves, model.dim, way, seed))
         found, seconds = average(samples, halves, model, map(evaluate, parts))
-        found = replace(found, k=model.dim, directions=way)
+        wide = [
+            getattr(part, name).shape[1]
+            for part in parts
+            for name, side in (("x", x), ("y", y))
+            if side.shape[1] > model.dim
+        ]
+        found = replace(found, k=max(wide), directions=way)
     return replace(found, constant_x=constant_x, constant_y=constant_y), seconds
 
 

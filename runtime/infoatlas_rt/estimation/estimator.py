@@ -53,7 +53,8 @@ class Estimator:
         estimate is the k-sliced mutual information. The other two find D directions in one half of
         the samples and estimate in the other, both ways round, so that `mi` is a lower bound of
         I(x; y) in expectation, and n has to be at least twice the model's n_min. "canonical" finds
-        what is related linearly, up to monotone maps of single coordinates; "features" also what
+        what is related linearly, up to monotone maps of single coordinates, in at most as many
+        directions as the narrower side has coordinates; "features" also what
         is related through squares and the common scale of a side, and takes longer. `k`, `slices`
         and `sides` are for "random".
     shifts : int, optional

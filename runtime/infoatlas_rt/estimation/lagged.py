@@ -82,6 +82,15 @@ def _pairs(x: Any, y: Any) -> list[tuple[NDArray[np.float64], NDArray[np.float64
         [as_samples(part, name + at) for part, at in zip(side, where, strict=True)]
         for name, side in (("x", x), ("y", y))
     ]
+    for name, side in (("x", x), ("y", y)):
+        columns = [column_names(part) for part in side]
+        for i, other in enumerate(columns):
+            if other != columns[0]:
+                raise InputError(
+                    f"{name} of trajectory {i} has the columns {', '.join(other or ()) or 'none'}, "
+                    f"and that of trajectory 0 {', '.join(columns[0] or ()) or 'none'}: pass the "
+                    "same ones in the same order"
+                )
     pairs = list(zip(*sides, strict=True))
     for (a, b), at in zip(pairs, where, strict=True):
         if len(a) != len(b):

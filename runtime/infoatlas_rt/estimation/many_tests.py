@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,17 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.checks import as_count
-from .canonical import normal_scores
 from .estimator import Estimator, as_estimator
 from .forward import pairing_means
 from .independence import PERMUTATIONS, Pairings, compare, rv_coefficients
 from .parallel import run_jobs
 from .result import Estimate
+from .uncertainty import sampling_noise, standard_error
 
-# Permutations for each test, so that a single dependence can have an adjusted p-value of 0.05.
-PER_TEST = 20
+# Permutations for each test, so that a single dependence can have an adjusted p-value of 0.05; and
+# evaluations of permuted samples beyond which fewer are drawn by default, but 199.
+PER_TEST, MOST = 20, 20_000
+CLUSTERS = 10  # least trajectories for a clustered variance
 CORRECTIONS = ("benjamini-hochberg", "holm", "none")
 
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -40,13 +43,22 @@ def screen(
     correction: str,
     executor: Executor | None,
     progress: Callable[[int, int], None] | None,
+    trajectory: NDArray[np.int64] | None = None,
 ) -> dict[str, Any]:
-    """Values of `Screening` for pairs of sides; pairs of one key have one null distribution."""
+    """Values of `Screening` for pairs of sides; pairs of one key have one null distribution.
+
+    `trajectory` [n] numbers the trajectory of each sample.
+    """
     if not isinstance(correction, str) or correction not in CORRECTIONS:
         raise InputError(f"correction is {correction!r}: use one of {', '.join(CORRECTIONS)}")
+    # Pairs with a constant side have no null distribution that others could share.
+    keys = [
+        ("constant", i) if any(bool((side == side[0]).all()) for side in pair) else key
+        for i, (pair, key) in enumerate(zip(pairs, keys, strict=True))
+    ]
     if permutations is None:
-        shared = not time_series or len(set(keys)) == 1
-        permutations = max(PERMUTATIONS, PER_TEST * len(pairs) * shared)
+        most = MOST // len(set(keys))
+        permutations = max(PERMUTATIONS, min(PER_TEST * len(pairs), most))
     count = as_count(permutations, "permutations", 0, 10**7)
     estimator = as_estimator(estimator)
     first = {key: i for i, key in reversed(list(enumerate(keys)))}
@@ -58,14 +70,13 @@ def screen(
     nulls: dict[Hashable, NDArray[np.float64]] = {}
     p = np.full(len(pairs), np.nan)
     for i, (one, tested) in enumerate(run_jobs(_measure, estimator, jobs, executor)):
-        estimates.append(one)
+        estimates.append(_clustered(one, estimator, trajectory))
         nulls.setdefault(keys[i], tested[:, 1:])
         if count:
             p[i] = 1.0 if one.degenerate else compare(*np.c_[tested[:, :1], nulls[keys[i]]])[1]
         if progress is not None:
             progress(i + 1, len(pairs))
     one = estimates[0]
-    slices = "unsliced" if one.k is None else f"{one.slices} slices, k={one.k}"
     return {
         **{name: np.array([getattr(e, name) for e in estimates]) for name in ("mi", "stderr")},
         "noise": np.array([e.noise for e in estimates]),
@@ -75,8 +86,28 @@ def screen(
         "samples": one.samples,
         "permutations": min((null.shape[1] for null in nulls.values()), default=0),
         "correction": correction,
-        "how": f"{slices}, {one.model} on {one.provider}, seed {one.seed}",
+        "how": f"{one.how}, {one.model} on {one.provider}, seed {one.seed}",
     }
+
+
+def _clustered(
+    one: Estimate, estimator: Estimator, trajectory: NDArray[np.int64] | None
+) -> Estimate:
+    """An estimate whose noise is at least the one that is clustered by trajectory."""
+    if trajectory is None or trajectory[-1] + 1 < CLUSTERS or one.degenerate:
+        return one
+    sampling = sampling_noise(one.influence, one.per_slice, groups=trajectory)
+    if sampling.noise <= one.noise:
+        return one
+    constants = estimator.model_file.calibration.get("whole" if one.k is None else "sliced")
+    stderr = standard_error(
+        constants, sampling.noise, one.predicted_error, one.rank_noise,
+        sampling.effective_samples, one.beyond_gaussian,
+    )  # fmt: skip
+    return replace(
+        one, noise=sampling.noise, stderr=float(stderr),
+        effective_samples=sampling.effective_samples,
+    )  # fmt: skip
 
 
 def _measure(
@@ -111,8 +142,9 @@ def null_keys(pairs: Sequence[Pair], time_series: bool) -> list[Hashable]:
 
     def key(side: NDArray[np.float64]) -> Hashable:
         if id(side) not in seen:
-            ordered = np.sort(normal_scores(side.T)) if side.shape[1] == 1 else side
-            seen[id(side)] = ordered.tobytes()
+            # Ranks of a column are those of its ties: how many samples have each value, in order.
+            ties = np.unique(side, return_counts=True)[1] if side.shape[1] == 1 else side
+            seen[id(side)] = ties.tobytes()
         return seen[id(side)]
 
     return [(key(x), key(y)) for x, y in pairs]

@@ -15,10 +15,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import InputError
 from ..inputs.gpu_arrays import Array, beside, contiguous
 from ..models.model_file import ModelFile
 from .prepare import autocorrelated, varying
 from .result import Estimate
+from .shuffling import largest_group
 from .uncertainty import sampling_noise, standard_error
 
 
@@ -75,7 +77,22 @@ def by_parts(samples: Samples, model: ModelFile, seed: int, evaluate: Evaluate) 
     if parts == 1:
         return evaluate(samples)
     rows = split(len(samples), parts, samples.groups, seed)
+    if samples.groups is not None:
+        _check_groups(samples.groups, rows)
     return average(samples, rows, model, (evaluate(samples.take(own)) for own in rows))
+
+
+def _check_groups(groups: NDArray[np.int64], rows: Sequence[NDArray[np.int64]]) -> None:
+    """Raise InputError if a group is too large for one of the parts."""
+    for own in rows:
+        if int(np.bincount(groups[own]).max()) > largest_group(len(own)):
+            n, largest = len(groups), int(np.bincount(groups).max())
+            raise InputError(
+                f"the largest group has {largest} of {n} samples. They are estimated in "
+                f"{len(rows)} parts, in each of which a group can have at most "
+                f"{largest_group(len(own))} of {len(own)}: leave some of its samples out, or pass "
+                "more groups"
+            )
 
 
 def split(
@@ -88,7 +105,7 @@ def split(
     distribution. Neighbours within a part are further apart in time than before, so a part has
     more independent samples than a block of the same length. (A fixed step of `parts` samples
     could meet one phase of a periodic motion only.) Groups are divided in the same way: each part
-    has samples of all groups, and no group is a larger share of a part than of all samples.
+    has samples of all groups, in the same shares up to one sample.
 
     Parameters
     ----------

@@ -113,12 +113,16 @@ class Estimate:
     parts: int = 1
     directions: str | None = None
 
+    @property
+    def how(self) -> str:
+        """How wide sides were reduced, in a few words."""
+        if self.directions in (None, "random"):
+            return "unsliced" if self.k is None else f"{self.slices} slices, k={self.k}"
+        return f"{self.k} {self.directions} directions: a lower bound"
+
     def __str__(self) -> str:
         """One line, with whatever is unusual at its end."""
-        if self.directions in (None, "random"):
-            how = "unsliced" if self.k is None else f"{self.slices} slices, k={self.k}"
-        else:
-            how = f"{self.k} {self.directions} directions: a lower bound"
+        how = self.how
         flags = [name for name in ("saturated", "degenerate", "clipped") if getattr(self, name)]
         if self.autocorrelated:
             flags.append("neighbouring rows are similar: time_series=True if in order of time")

@@ -75,12 +75,13 @@ def lag_scan(
         raise InputError(f"lags is {lags!r}: pass a sequence of int, as range(20)") from error
     if not steps:
         raise InputError("there are no lags: pass at least one, as range(20)")
-    past, present, _, _ = lagged_rows(x, y, (steps, (0,), ()))
+    past, present, _, trajectory = lagged_rows(x, y, (steps, (0,), ()))
     sides = np.split(past, len(steps), axis=1)
     pairs = [(np.ascontiguousarray(side), present) for side in sides]
     found = screen(
-        pairs, [0] * len(pairs), estimator, True, permutations, correction, executor, progress
-    )
+        pairs, [0] * len(pairs), estimator, True, permutations, correction, executor, progress,
+        trajectory,
+    )  # fmt: skip
     names = series_label(x, "x"), series_label(y, "y")
     return LagScan(**found, lags=np.array(steps), question="I({}(t-lag); {}(t))".format(*names))
 
@@ -102,19 +103,22 @@ def rank_features(
     Parameters
     ----------
     X : array-like [n, d]
+        Rows that are independent of each other, or the steps of one recording (`time_series`). Of
+        pooled trajectories, pass one row of each: the tests permute rows.
     y : array-like [n] or [n, dy]
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
     features : mapping of str to sequence of int or str, optional
-        Groups of columns by their positions or names; each column alone unless given. All have to
+        Sets of columns by their positions or names; each column alone unless given. All have to
         fit the model unsliced (D coordinates), or none: sliced and unsliced estimates cannot be
         compared.
     time_series : bool
         The samples are in order of time; as in `independence_test`. Features do not share
         permutations then, so tests take longer.
     permutations : int, optional
-        B, as in `independence_test`. By default 20 for each feature and 199 at least (199 for time
-        series); 0 leaves out the tests.
+        B, as in `independence_test`. By default 20 for each feature, and 199 at least; fewer than
+        20 for each where features do not share permutations and they would be more than 20,000.
+        0 leaves out the tests.
     correction, executor
         As in `lag_scan`.
     progress : callable, optional
@@ -174,7 +178,7 @@ def pairwise(
     Parameters
     ----------
     X : array-like [n, d]
-        Two columns at least.
+        Two columns at least; rows as in `rank_features`.
     estimator, time_series, permutations, correction, executor
         As in `rank_features`, for pairs in place of features.
     progress : callable, optional
@@ -231,8 +235,12 @@ def mutual_info_scorer(X: Any, y: Any) -> NDArray[np.float64]:
 
 
 def _column_labels(values: Any, d: int) -> tuple[str, ...]:
-    """Names of d columns."""
-    return column_names(values) or tuple(f"x{i}" for i in range(d))
+    """Names of d columns; InputError if two have one name."""
+    names = column_names(values) or tuple(f"x{i}" for i in range(d))
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"X has several columns named {', '.join(twice)}: rename them")
+    return names
 
 
 def _positions(group: Any, name: str, columns: Sequence[str]) -> list[int]:

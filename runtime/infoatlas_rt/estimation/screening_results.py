@@ -62,9 +62,20 @@ class Screening:
             + (" [saturated]" if self.saturated[i] else "")
         )
 
+    @property
+    def least_adjusted(self) -> float:
+        """The least adjusted p-value that a single dependence among the m tests can have."""
+        tests = 1 if self.correction == "none" else len(self.mi)
+        return min(1.0, tests / (1 + self.permutations))
+
     def _lines(self, head: str, labels: list[str], rows: Any) -> str:
         shown = [self._line(labels[i], i) for i in rows[:SHOWN]]
         more = [f"... and {len(rows) - SHOWN} more"] if len(rows) > SHOWN else []
+        if self.permutations and self.least_adjusted > LEVEL:
+            more.append(
+                f"a single dependence cannot have an adjusted p-value below "
+                f"{self.least_adjusted:.2g}: {self.permutations} permutations are too few"
+            )
         return "\n".join([f"{head} (n={self.samples}, {self.how})", *shown, *more])
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from infoatlas_rt import Estimator
+from infoatlas_rt import Estimator, InputError
 from infoatlas_rt.estimation.parts import split
 from infoatlas_rt.estimation.uncertainty import (
     clustered_variance,
@@ -168,3 +168,10 @@ def test_estimates_get_nearer_as_n_grows(draw, truth):
     assert max(errors[2:]) <= max(errors[:2])
     assert errors[-1] < 0.05
     assert [a.noise > b.noise for a, b in itertools.pairwise(found)] == [True] * 3
+
+
+def test_a_group_too_large_for_a_part_is_named_with_all_samples(estimator):
+    x, y = pairs(3 * MOST)
+    groups = np.repeat([0, 1, 2], [147, 147, 6])
+    with pytest.raises(InputError, match=r"largest group has 147 of 300 samples.* 3 parts"):
+        estimator.estimate(x, y, groups=groups)

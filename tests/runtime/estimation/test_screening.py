@@ -17,7 +17,7 @@ from infoatlas_rt import (
     pairwise,
     rank_features,
 )
-from infoatlas_rt.estimation.many_tests import adjusted
+from infoatlas_rt.estimation.many_tests import adjusted, null_keys
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_ranking(estimator, table):
     X, y = table
     calls = []
     found = rank_features(
-        X, y, estimator, permutations=59, progress=lambda *done: calls.append(done)
+        X, y, estimator, permutations=99, progress=lambda *done: calls.append(done)
     )
     assert set(found.names[:2]) == {"b", "d"} and calls[-1] == (5, 5)
     assert [X.columns[i] for i in found.order] == list(found.names)
@@ -163,3 +163,51 @@ def test_refusals(estimator, table):
         lag_scan(y, y, [], estimator)
     with pytest.raises(InputError, match=r"pass a sequence of int, as range\(20\)"):
         lag_scan(y, y, 20, estimator)
+
+
+def test_columns_without_ties_share_one_null_distribution():
+    rng = np.random.default_rng(0)
+    columns = [rng.standard_normal((100, 1)), rng.random((100, 1)), rng.standard_cauchy((100, 1))]
+    flags = [rng.permutation(np.repeat([0.0, 1.0], 50))[:, None] for _ in range(2)]
+    y = rng.standard_normal((100, 1))
+    keys = null_keys([(side, y) for side in (*columns, *flags)], time_series=False)
+    assert len(set(keys[:3])) == 1 and keys[3] == keys[4] != keys[0]
+    assert len(set(null_keys([(side, y) for side in columns], time_series=True))) == 3
+
+
+def test_a_constant_lag_gives_no_null_distribution_to_the_others(estimator):
+    """x moves in the first steps only, so it is constant at the smallest lag."""
+    rng = np.random.default_rng(0)
+    x, y = np.zeros(200), rng.standard_normal(200)
+    x[:6] = rng.standard_normal(6)
+    found = lag_scan(x, y, [0, 10], estimator, permutations=39)
+    assert found.p_value[0] == 1 and found.p_value[1] > 0.1
+
+
+def test_repeated_and_reordered_names_are_refused(estimator):
+    rng = np.random.default_rng(0)
+    twice = pandas.DataFrame(rng.standard_normal((80, 3)), columns=["a", "b", "a"])
+    with pytest.raises(InputError, match="several columns named a: rename"):
+        rank_features(twice, rng.standard_normal(80), estimator)
+    one = pandas.DataFrame(rng.standard_normal((80, 2)), columns=["a", "b"])
+    series = [one, one[["b", "a"]]]
+    with pytest.raises(InputError, match=r"x of trajectory 1 has the columns b, a, and that of"):
+        lag_scan(series, [np.arange(80.0)] * 2, [1], estimator)
+
+
+def test_noise_of_a_lag_is_clustered_by_trajectory(estimator):
+    """Each trajectory has an offset of its own, so the samples are as many as trajectories."""
+    rng = np.random.default_rng(0)
+    offsets = rng.standard_normal((12, 1, 2))
+    x, y = np.moveaxis(offsets + 0.3 * rng.standard_normal((12, 30, 2)), 2, 0)
+    found = lag_scan(list(x), list(y), [0], estimator, permutations=0)
+    one = estimator.estimate(x.ravel(), y.ravel(), time_series=True)
+    assert found.noise[0] > 1.5 * one.noise
+    assert found.stderr[0] > one.stderr and found.mi[0] == pytest.approx(one.mi)
+
+
+def test_too_few_permutations_are_reported(estimator):
+    rng = np.random.default_rng(0)
+    found = rank_features(rng.random((60, 4)), rng.random(60), estimator, permutations=19)
+    assert found.least_adjusted == pytest.approx(4 / 20)
+    assert str(found).endswith("below 0.2: 19 permutations are too few")
