@@ -53,8 +53,8 @@ class VectorWindows(VectorEpisodes):
     Raises
     ------
     InputError
-        Arguments out of range, or a window smaller than what the model was trained for; and as
-        `VectorEpisodes`.
+        Arguments out of range, or a window smaller or larger than what the model was trained for;
+        and as `VectorEpisodes`.
     """
 
     key = "mutual_information"
@@ -75,6 +75,12 @@ class VectorWindows(VectorEpisodes):
             Estimator(slices=8, shifts=8) if estimator is None else as_estimator(estimator)
         )
         check_window(self.window, self.estimator.model_file)
+        most = self.estimator.model_file.n_max
+        if self.window > most:
+            raise InputError(
+                f"window={self.window} is above the {most} samples that model "
+                f"{self.estimator.model_file.name} was trained on: use a shorter window"
+            )
         self.information = np.full(self.envs, np.nan, np.float32)
         self._states: Ring | None = None  # [window + lag, E, d], by states of the running episode
         self._count = np.zeros(self.envs, np.int64)  # states of the running episode

@@ -94,6 +94,8 @@ def test_an_estimate_is_given_as_bonus_once(estimator):
 def test_bad_arguments(estimator):
     with pytest.raises(InputError, match="window=20 is below the 32 samples"):
         VectorWindows(2, estimator, window=20)
+    with pytest.raises(InputError, match="window=5001 is above the 5000 samples"):
+        VectorWindows(2, estimator, window=5001)
     with pytest.raises(InputError, match="every"):
         VectorWindows(2, estimator, every=0)
     windows = VectorWindows(2, estimator)
