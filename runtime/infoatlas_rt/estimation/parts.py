@@ -1,8 +1,8 @@
 """Samples in disjoint parts, each estimated on its own, and the average of their estimates.
 
 A model was trained on at most n_max samples, and above them its estimates rise with n. So a larger
-sample is estimated in parts of at most n_max (`by_parts`). Samples of which one half chooses what
-is estimated on the other half (`directions.py`) use the same average.
+sample is estimated in parts of at most n_max (`by_parts`). Where one half of the samples
+chooses what is estimated on the other half (`directions.py`), the same average is used.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _check_groups(groups: NDArray[np.int64], rows: Sequence[NDArray[np.int64]]) 
             n, largest = len(groups), int(np.bincount(groups).max())
             raise InputError(
                 f"the largest group has {largest} of {n} samples. They are estimated in "
-                f"{len(rows)} parts, in each of which a group can have at most "
+                f"{len(rows)} parts, and in each a group can have at most "
                 f"{largest_group(len(own))} of {len(own)}: leave some of its samples out, or pass "
                 "more groups"
             )

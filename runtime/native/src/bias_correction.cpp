@@ -14,7 +14,7 @@ constexpr int LAGS[] = {1, 3, 9, 27, 81, 243};
 constexpr int LAG_COUNT = 6, LOCAL = 2, HEADS = 4, UNITS = 128;
 constexpr float BOUND = 4;  // standard deviations that the fit has seen
 constexpr float TRUSTED = 0.3f;  // nats of a prediction that need no support
-constexpr float FEW = 200;  // samples of which half of what is not kept in large samples is kept
+constexpr float FEW = 200;  // n at which the share is half-way between 1 and that of large samples
 constexpr int LOG_N = 3;    // of the diagnostics
 constexpr int CELLS = 8;    // of a coordinate; halved too
 // Quantiles of the normal law, beside zero.
