@@ -18,8 +18,9 @@ SMALL = "slices=2,samples=64"
     ("model", "precision", "profile", "capabilities"),
     [
         # `batch` has the profiles of `control`, and more.
-        *(("edge", p, profile, THREE) for p in ("fp32", "fp16") for profile in ("batch", FIXED)),
+        ("edge", "fp32", "batch", THREE),
         ("edge", "fp16", "control", THREE),
+        *(("edge", precision, FIXED, THREE) for precision in ("fp32", "fp16")),
         *(("edge", "fp32", SMALL, (capability,)) for capability in THREE),
         ("base", "fp32", FIXED, ("8.9",)),
         ("wide", "fp16", FIXED, ("8.9",)),

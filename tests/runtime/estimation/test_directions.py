@@ -22,7 +22,8 @@ def estimator(request):
 
 @pytest.fixture(scope="module")
 def by_way():
-    return {way: Estimator(threads=1, directions=way) for way in WAYS}
+    few = {"random": {"slices": 8}}
+    return {way: Estimator(threads=1, directions=way, **few.get(way, {})) for way in WAYS}
 
 
 def rotated(related, d, rng):

@@ -37,15 +37,15 @@ def test_labels_agree_with_neighbours(kind, monkeypatch):
     monkeypatch.setattr(regimes, "STUCK", 0.0)  # ties have the other test
     torch.manual_seed(1)
     dim = 2 if kind == "delays" else 1
-    d = GENERATORS[kind](40, 1500, 512, dim)
+    d = GENERATORS[kind](32, 800, 256, dim)
     if kind == "delays":  # the side of one coordinate, and each coordinate of the other one
         one = d.y.square().mean(1)[:, 1] == 0
         x, y = d.x[one], d.y[one][..., :1]
         found = torch.stack([by_neighbours(x[..., i : i + 1], y) for i in range(2)])
-        assert len(x) > 10 and (found.amax(0) < d.mi[one] + 0.15).all()
+        assert len(x) > 8 and (found.amax(0) < d.mi[one] + 0.2).all()
     else:
         error = (by_neighbours(d.x, d.y) - d.mi)[d.mi < 3]  # what neighbours resolve
-        assert len(error) > 15 and error.abs().median() < 0.05 and error.abs().max() < 0.3
+        assert len(error) > 12 and error.abs().median() < 0.07 and error.abs().max() < 0.4
 
 
 def test_a_failure_that_is_seen_costs_its_share(monkeypatch):
