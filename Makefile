@@ -83,8 +83,12 @@ test-ros2: build/ros2/ready
 	. build/ros2/install/local_setup.sh && $(ROS)/python -m pytest --reruns 1 -r R tests/ros2
 
 # What the rest of the tests do without: the runtime works where the engine is not installed.
-test-native: .venv-native/ready
+test-native: .venv-native/ready build/native/supported.onnx
 	$(NATIVE)/python -m pytest tests/native
+
+# Its environment has no torch.
+build/native/supported.onnx: .venv-dev/ready tests/native/supported.py $(wildcard train/infoatlas_train/model/*.py)
+	$(DEV)/python tests/native/supported.py $@
 
 # Its wheel runs where the C library is as new as the compiler's here; auditwheel says how new.
 native: .venv-dist/ready

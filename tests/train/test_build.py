@@ -261,11 +261,18 @@ def test_an_option_that_pretraining_does_not_have_is_named(short, tmp_path):
         Build(other, tmp_path).run(until="pretrain")
 
 
-@pytest.mark.parametrize("times, match", [("strait = 2", "no strait"), ("straight = 0", "= 0: 1")])
-def test_kinds_that_count_several_times_are_checked(tmp_path, times, match):
+@pytest.mark.parametrize(
+    ("line", "match"),
+    [
+        ("times = {strait = 2}", "no strait"),
+        ("times = {straight = 0}", "= 0: 1"),
+        ("share = 0.5", "has a share of 0.5 .* with 1 metrics"),
+    ],
+)
+def test_settings_of_the_correction_are_checked_before_a_build(tmp_path, line, match):
     path = tmp_path / "odd.toml"
     text = (RECIPES / "tiny.toml").read_text("utf-8")
-    path.write_text(f"{text}\n[correction.times]\n{times}\n", encoding="utf-8")
+    path.write_text(text.replace("[correction]", f"[correction]\n{line}"), encoding="utf-8")
     with pytest.raises(RecipeError, match=match):
         read_recipe(path)
 

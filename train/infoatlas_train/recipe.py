@@ -70,7 +70,12 @@ def read_recipe(path: str | Path, started_by: tuple[Path, ...] = ()) -> dict[str
             parts[f"start.{section}"] = recipe["start"].get(section, {})
     for section, names in known.items():
         check_names(f"{path}: [{section}]", parts[section], names)
-    times = recipe["correction"].get("times", {})
+    correction = recipe["correction"]
+    try:
+        HypernetworkConfig(gap=correction["metrics"], gap_share=correction.get("share", 0.0))
+    except ValueError as error:
+        raise RecipeError(f"{path}: [correction] has {error}") from error
+    times = correction.get("times", {})
     check_names(f"{path}: [correction.times]", times, set(recipe["examples"].get("kinds", KINDS)))
     for kind, count in times.items():
         if not isinstance(count, int) or count < 1:

@@ -29,10 +29,9 @@ from .forward import pairing_means
 from .independence import PERMUTATIONS, compare, rv_coefficients
 from .lagged import lagged_rows, series_label, side_label
 from .result import Estimate
-from .uncertainty import SamplingNoise, rank_noise, sampling_noise, standard_error
+from .uncertainty import noise_of_trajectories, rank_noise, sampling_noise, standard_error
 
 WIDE = 20  # coordinates that the shipped model "wide" takes unsliced
-CLUSTERS = 10  # least trajectories for a clustered variance
 # Least n times the share of variance that z leaves. Below, in both sides, the error of z's ranks,
 # which both share, appears as dependence: at 3 a test of level 5% rejected in 12 to 25%.
 RESOLVED = 10.0
@@ -67,7 +66,7 @@ def conditional(
     executor : concurrent.futures.Executor, optional
         Spreads the permutations over its workers; the result has the same bits.
     progress : callable, optional
-        Called with (pairings done, pairings in all), of which the first is the given one.
+        Called with (pairings done, pairings in all); the first is the given one.
 
     Returns
     -------
@@ -193,7 +192,11 @@ def _conditional(
     )
     if degenerate:
         mi, influence, pointwise = 0.0, np.zeros(len(x)), np.zeros(len(x))
-    sampling = _noise(influence, time_series, trajectory)
+    alone = np.zeros(1)  # one estimate, unsliced
+    if trajectory is None:
+        sampling = sampling_noise(influence, alone, time_series=time_series)
+    else:
+        sampling = noise_of_trajectories(influence, alone, trajectory)
     null, p_value = np.empty(0), 1.0 if degenerate else np.nan
     if count and not degenerate and not unresolved:
         p_value, null = _test(
@@ -274,14 +277,3 @@ def _check_sides(
             f"{given.shape[1]}), and model {estimator.model_file.name} takes {dim} unsliced: "
             f"{way_out}"
         )
-
-
-def _noise(
-    influence: NDArray[np.float64], time_series: bool, trajectory: NDArray[np.int64] | None
-) -> SamplingNoise:
-    """Sampling noise of one unsliced estimate; the larger one where there are trajectories."""
-    alone = np.zeros(1)
-    noise = sampling_noise(influence, alone, time_series=time_series)
-    if trajectory is not None and trajectory[-1] + 1 >= CLUSTERS:
-        noise = max(noise, sampling_noise(influence, alone, groups=trajectory))
-    return noise

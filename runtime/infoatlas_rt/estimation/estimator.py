@@ -334,8 +334,10 @@ class Estimator:
         ModelError
             The model has no graph that writes critics to keep; "edge" has one.
         """
-        for name, side in (("x", x), ("y", y)):
-            self._check_width(as_samples(side, name).shape[1])
+        if self.directions != "random":
+            self._check_width(
+                max(as_samples(side, name).shape[1] for side, name in ((x, "x"), (y, "y")))
+            )
         return write_critic(x, y, groups, self.model_file, shifts=self.shifts, **self._slicing())
 
     def _slicing(self) -> dict[str, Any]:

@@ -23,12 +23,11 @@ from .forward import pairing_means
 from .independence import PERMUTATIONS, Pairings, compare, rv_coefficients
 from .parallel import run_jobs
 from .result import Estimate
-from .uncertainty import sampling_noise, standard_error
+from .uncertainty import noise_of_trajectories, standard_error
 
 # Permutations for each test, so that a single dependence can have an adjusted p-value of 0.05; and
 # evaluations of permuted samples beyond which fewer are drawn by default, but 199.
 PER_TEST, MOST = 20, 20_000
-CLUSTERS = 10  # least trajectories for a clustered variance
 CORRECTIONS = ("benjamini-hochberg", "holm", "none")
 
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -70,7 +69,7 @@ def screen(
     nulls: dict[Hashable, NDArray[np.float64]] = {}
     p = np.full(len(pairs), np.nan)
     for i, (one, tested) in enumerate(run_jobs(_measure, estimator, jobs, executor)):
-        estimates.append(_clustered(one, estimator, trajectory))
+        estimates.append(_of_trajectories(one, estimator, trajectory))
         nulls.setdefault(keys[i], tested[:, 1:])
         if count:
             p[i] = 1.0 if one.degenerate else compare(*np.c_[tested[:, :1], nulls[keys[i]]])[1]
@@ -90,15 +89,13 @@ def screen(
     }
 
 
-def _clustered(
+def _of_trajectories(
     one: Estimate, estimator: Estimator, trajectory: NDArray[np.int64] | None
 ) -> Estimate:
-    """An estimate whose noise is at least the one that is clustered by trajectory."""
-    if trajectory is None or trajectory[-1] + 1 < CLUSTERS or one.degenerate:
+    """An estimate with the noise of several trajectories."""
+    if trajectory is None or one.degenerate:
         return one
-    sampling = sampling_noise(one.influence, one.per_slice, groups=trajectory)
-    if sampling.noise <= one.noise:
-        return one
+    sampling = noise_of_trajectories(one.influence, one.per_slice, trajectory)
     constants = estimator.model_file.calibration.get("whole" if one.k is None else "sliced")
     stderr = standard_error(
         constants, sampling.noise, one.predicted_error, one.rank_noise,

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEAST_FACTOR = 0.5  # of `few`
+CLUSTERS = 10  # least trajectories for a clustered variance
 LEAST_BEYOND = 0.02  # nats, added to the information beyond Gaussian dependence
 MOST_RANK_NOISE = 1.0  # at 1 the ranks of n samples cannot distinguish rho from 1
 
@@ -80,6 +81,31 @@ def sampling_noise(
     between = float(per_slice.var(ddof=1)) / slices if slices > 1 else 0.0
     effective = n * (plain / variance) if variance > 0 else float(n)
     return SamplingNoise(math.sqrt(variance / n + between), effective)
+
+
+def noise_of_trajectories(
+    influence: NDArray[np.float64],
+    per_slice: NDArray[np.float64],
+    trajectory: NDArray[np.int64],
+) -> SamplingNoise:
+    """Standard error from time series that follow each other; the larger one of two.
+
+    Parameters
+    ----------
+    influence, per_slice
+        As in `sampling_noise`.
+    trajectory : [n] int64
+        Number of the trajectory of each sample, 0..N-1, ascending. From ten trajectories on, the
+        clustered variance counts beside the long-run one.
+
+    Returns
+    -------
+    SamplingNoise
+    """
+    found = sampling_noise(influence, per_slice, time_series=True)
+    if trajectory[-1] + 1 < CLUSTERS:
+        return found
+    return max(found, sampling_noise(influence, per_slice, groups=trajectory))
 
 
 def long_run_variance(values: NDArray[np.float64]) -> float:

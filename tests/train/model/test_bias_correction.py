@@ -409,6 +409,23 @@ def test_a_correction_is_fitted_to_the_model(tmp_path, capsys):
         assert (fitted(x, y, SHIFTS)[0] != plain(x, y, SHIFTS)[0]).all()
 
 
+@pytest.mark.parametrize("kind, nats", [("straight", 0.3), ("codes", -0.3)])
+def test_a_kind_can_count_several_times(kind, nats, monkeypatch):
+    """Batches of two kinds contradict each other: the one that counts nine times decides."""
+    monkeypatch.setattr(fit_correction, "BATCH", 128)
+    torch.manual_seed(6)
+    p = plan(200, kinds={"straight": 1, "codes": 1})
+    batch = batch_of(1600)
+    data = {"diagnostics": torch.randn(1600, len(BiasCorrection(1).mean)), "batch": batch}
+    data |= {"bound": torch.ones(1600), "n": torch.full((1600,), 100)}
+    data["truth"] = torch.where(batch % 2 == 0, 1.3, 0.7)
+    plain = InfoAtlas(PRESETS["tiny"])
+    fitted, _ = fit_correction.corrected(plain, data, 1, p, seed=1, steps=100, times={kind: 9})
+    with torch.no_grad():
+        found = fitted.gap.correction(data["diagnostics"]).mean()
+    assert float(found) == pytest.approx(nats, abs=0.15)
+
+
 def test_a_shared_metric_is_counted_once_and_alike():
     """Neighbours that the critic has counted are those that the correction would count itself."""
     torch.manual_seed(0)
