@@ -25,6 +25,7 @@ from infoatlas_rt.cli.console import progress
 
 from . import conditional_robot, drawing, report
 from .drawing import BLUE, GREY, ORANGE, SKY
+from .intervals import SILENT, Z90
 from .measure import OURS, pick
 from .report import number, table
 from .tasks import Array
@@ -120,7 +121,7 @@ def _row(family: Triple, n: int, name: str, values: list[float]) -> dict[str, An
 
 
 def _interval(family: Triple, values: list[float], errors: list[float]) -> dict[str, Any]:
-    half = 1.645 * np.array(errors)
+    half = Z90 * np.array(errors)
     # An estimate without an error, as of a copy, is inside if it differs by rounding alone.
     inside = abs(np.array(values) - family.truth) <= half + 1e-9
     return {"inside": float(inside.mean()), "half_width": float(np.median(half))}
@@ -180,7 +181,7 @@ def page(
     silent = [
         f"{row['family']} (n = {row['n']})"
         for row in pick(rows, estimator=OURS)
-        if row["inside"] < 0.5
+        if row["inside"] < SILENT
     ]
     seconds = [np.median([r["seconds"] for r in pick(own, estimator=OURS)]) for own in closed]
     parts = [

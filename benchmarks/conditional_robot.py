@@ -10,6 +10,7 @@ import numpy as np
 
 from infoatlas_rt import Estimator, conditional, load_trajectories
 
+from .intervals import Z90
 from .report import number, table
 from .tasks import Array
 
@@ -66,7 +67,7 @@ def paragraphs(answers: Sequence[dict[str, Any]]) -> list[str]:
     """The answers of `measure`, as Markdown."""
     lines = []
     for a in answers:
-        low, high = (a["mi"] + sign * 1.645 * a["stderr"] for sign in (-1, 1))
+        low, high = (a["mi"] + sign * Z90 * a["stderr"] for sign in (-1, 1))
         count = str(a["samples"]) + (f", every {a['every']}th step" if a["every"] else "")
         values = number(a["unconditional"]), number(a["mi"]), f"{low:.2f} to {high:.2f}"
         lines.append([a["question"], a["model"], count, *values, f"{a['p']:.3g}"])

@@ -79,6 +79,8 @@ def reduced(samples: Samples, model: ModelFile, way: str, seed: int, evaluate: E
     InputError
         A half has fewer samples than the model's n_min, or a group is too large for its half.
     """
+    if max(samples.x.shape[1], samples.y.shape[1]) <= model.dim:
+        return evaluate(samples)
     x, constant_x = _varying(round_to(samples.resolution_x, samples.x, "x"))
     y, constant_y = _varying(round_to(samples.resolution_y, samples.y, "y"))
     samples = replace(samples, x=x, y=y, resolution_x=None, resolution_y=None)

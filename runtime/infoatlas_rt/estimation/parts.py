@@ -173,7 +173,6 @@ def average(
     )
     predicted_error, crowding = float(mean("predicted_error")), float(mean("rank_noise"))
     degenerate = all(one.degenerate for one in found)
-    x, y = varying(samples.x)[0], varying(samples.y)[0]
     constants = model.calibration.get("whole" if found[0].k is None else "sliced")
     beyond = float(mean("beyond_gaussian"))
     stderr = standard_error(constants, noise, predicted_error, crowding, effective, beyond)
@@ -196,7 +195,8 @@ def average(
         clipped=any(one.clipped for one in found),
         rank_x=float(mean("rank_x")),
         rank_y=float(mean("rank_y")),
-        autocorrelated=not samples.time_series and autocorrelated(x, y),
+        autocorrelated=not samples.time_series
+        and autocorrelated(varying(samples.x)[0], varying(samples.y)[0]),
         constant_x=_in_all(one.constant_x for one in found),
         constant_y=_in_all(one.constant_y for one in found),
         parts=sum(one.parts for one in found),
