@@ -54,9 +54,9 @@ class Estimator:
         the samples and estimate in the other, both ways round, so that `mi` is a lower bound of
         I(x; y) in expectation, and n has to be at least twice the model's n_min. "canonical" finds
         what is related linearly, up to monotone maps of single coordinates, in at most as many
-        directions as the narrower side has coordinates; "features" also what
-        is related through squares and the common scale of a side, and takes longer. `k`, `slices`
-        and `sides` are for "random".
+        directions as the narrower side has coordinates. "features" also finds what is related
+        through squares and the common scale of a side, and takes longer. `k`, `slices` and `sides`
+        are for "random".
     shifts : int, optional
         Cyclic shifts M that make the product of marginals, at least 4; at most n-1 are used. The
         default is in the model's metadata. At small n, more shifts reduce the variance of a slice,
