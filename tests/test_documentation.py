@@ -143,6 +143,11 @@ def test_every_page_and_example_is_reached_from_the_readme():
         assert file in reached or file.is_dir(), f"no page links to {file.relative_to(ROOT)}"
 
 
+def test_links_of_the_notebook_lead_to_files():
+    reached = script("stage").reachable(ROOT / "notebook/README.md")
+    assert {*(ROOT / "notebook").glob("*.md")} <= reached
+
+
 def test_a_dead_link_is_an_error(tmp_path):
     module = script("stage")
     module.ROOT = tmp_path
