@@ -72,6 +72,27 @@ def test_models_in_the_readme():
     assert [model_file.load(name).n_min for name in ("edge", "base", "wide")] == [32, 32, 60]
 
 
+def test_model_card():
+    """Versions, sizes and data sets are those of the shipped files and of their manifests."""
+    text = (ROOT / "docs/models.md").read_text(encoding="utf-8")
+    rows = {}
+    for line in re.findall(r"^\|(.+)\|$", text, re.M):
+        first, *cells = (cell.strip() for cell in line.split("|"))
+        rows.setdefault(first, cells)
+    for i, name in enumerate(("edge", "base", "wide")):
+        model = model_file.load(name)
+        manifest = ROOT / f"train/checkpoints/{name}.manifest.json"
+        stages = json.loads(manifest.read_text(encoding="utf-8"))["stages"]
+        assert rows["version"][i] == model.version
+        assert rows["coordinates a side, unsliced"][i] == f"1 to {model.dim}"
+        assert rows["samples in one pass"][i] == f"{model.n_min} to {model.n_max:,}"
+        assert rows["file"][i] == f"{len(model.bytes) / 1e6:.1f} MB"
+        for row, stage in (("pretraining", "pretrain"), ("calibration", "calibrate")):
+            done = stages[stage]
+            expected = f"{done['datasets']:,} data sets, {int(done['seconds']):,} s"
+            assert rows[row][i] == expected
+
+
 def test_key_states_page():
     (code,) = blocks("docs/key-states.md")
     path = ROOT / "task.json"
@@ -141,6 +162,11 @@ def test_every_page_and_example_is_reached_from_the_readme():
     reached = script("stage").reachable(ROOT / "README.md")  # raises where a link leads to nothing
     for file in [*(ROOT / "docs").glob("*"), *(ROOT / "examples").glob("*.py")]:
         assert file in reached or file.is_dir(), f"no page links to {file.relative_to(ROOT)}"
+
+
+def test_links_of_the_notebook_lead_to_files():
+    reached = script("stage").reachable(ROOT / "notebook/README.md")
+    assert {*(ROOT / "notebook").glob("*.md")} <= reached
 
 
 def test_a_dead_link_is_an_error(tmp_path):

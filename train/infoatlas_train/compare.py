@@ -178,7 +178,7 @@ def page(results: dict[str, dict[str, list[float]]], args: argparse.Namespace) -
 def main() -> None:
     style = argparse.ArgumentDefaultsHelpFormatter
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0], formatter_class=style)
-    p.add_argument("--out", default="train/comparisons.md")
+    p.add_argument("--out", default="notebook/comparisons.md")
     p.add_argument("--runs", default="runs/compare", help="folder for the checkpoints")
     p.add_argument("--bmi", default="build/bmi", help="what benchmarks/tasks/bmi_samples.py wrote")
     p.add_argument("--preset", choices=PRESETS, default="tiny")

