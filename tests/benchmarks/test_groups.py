@@ -26,8 +26,10 @@ def started(monkeypatch):
 @pytest.mark.parametrize("name", groups.GROUPS)
 def test_every_command_is_a_benchmark_that_takes_its_arguments(name, monkeypatch):
     for words in groups.commands(name, quick=True):
-        module = words[1] if find_spec(words[1]).origin.endswith("__init__.py") is False else (
-            f"{words[1]}.__main__"
+        module = (
+            words[1]
+            if find_spec(words[1]).origin.endswith("__init__.py") is False
+            else (f"{words[1]}.__main__")
         )
         seen = []
 
