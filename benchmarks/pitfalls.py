@@ -1,4 +1,4 @@
-"""What a wrong call reads: steps of a motion as independent samples, quaternions of either sign.
+"""Estimates of wrong calls: steps of a motion as independent samples, quaternions of either sign.
 
 python -m benchmarks.pitfalls
 """
@@ -94,7 +94,7 @@ def page(about: dict[str, Any], rows: Sequence[Row]) -> str:
         for one_sign in (False, True)
     ]
     steps = [f"{n} steps" for n in WINDOWS]
-    return f"""# What a wrong call reads
+    return f"""# Estimates of wrong calls
 
 Mean of {len(rows[0]["values"])} draws ± standard deviation, nats. For users:
 [when to trust a number](../../docs/when-to-trust.md).
