@@ -136,7 +136,11 @@ def test_a_bag_in_a_loop_has_the_extrema_of_each_round(work, tmp_path):
     for first in range(100, 800, 20):
         it.at_once(messages[first : first + 20])
     assert it.period == before and not it.health.warning
-    assert it.extrema() == 2 * expected
+    # A maximum may be certain, and published, before the change that leads to it.
+    found, n = it.extrema(), len(expected)
+    assert len(found) == 2 * n
+    for each in (found[:n], found[n:]):
+        assert sorted(each, key=lambda extremum: extremum[1]) == expected
 
 
 @pytest.mark.parametrize("jump", [-1000.0, 1000.0])
