@@ -1,3 +1,4 @@
+# make help   this list
 # make demo   the main job on a planner's and on a person's demonstrations, with pictures (no torch)
 # make test   the whole test suite, with everything that it drives
 # make test-fast   its core, in a few minutes: the runtime alone (no torch, no simulator)
@@ -42,7 +43,10 @@ META = .venv-metaworld/bin
 NATIVE = .venv-native/bin
 ROS  = .venv-ros/bin
 
-.PHONY: environments engines generation policies keystates summary keystates-data demo test test-core test-fast test-rest test-ros2 test-native test-maniskill native native-sanitize native-aarch64 ros-demo bench gpu fuzz accuracy applications pretrain remake ship lint docs dist clean
+.PHONY: help environments engines generation policies keystates summary keystates-data demo test test-core test-fast test-rest test-ros2 test-native test-maniskill native native-sanitize native-aarch64 ros-demo bench gpu fuzz accuracy applications pretrain remake ship lint docs dist clean
+
+help:
+	@sed -n '/^#/!q; s/^# //p' $(firstword $(MAKEFILE_LIST))
 
 demo: .venv/ready
 	$(RUN)/infoatlas-rt keystates examples/data/pickcube.npz \
@@ -127,43 +131,13 @@ bench: .venv/ready
 gpu: $(if $(filter .venv-gpu/bin,$(GPU)),.venv-gpu/ready)
 	$(GPU)/python -m pytest -m gpu -rs tests/runtime
 
-# QUICK=1: every page much shortened, into build/results.
-PAGES = $(if $(QUICK),--quick --out build/results)
+# QUICK=1: every page much shortened, into build/results. Groups: benchmarks/__main__.py.
 
 accuracy: .venv-dev/ready build/bmi/ready
-	$(DEV)/python -m benchmarks.bmi_unsliced --model edge base wide $(PAGES)
-	$(DEV)/python -m benchmarks.gaussian --model edge base $(PAGES)
-	$(DEV)/python -m benchmarks.families --model edge base wide $(PAGES)
-	$(DEV)/python -m benchmarks.strong --model edge base $(PAGES)
-	$(DEV)/python -m benchmarks.strong --model wide --dims 5 10 20 $(if $(QUICK),--quick --out build,--out benchmarks)/results/wide
-	$(DEV)/python -m benchmarks.bmi_sliced $(PAGES)
-	$(DEV)/python -m benchmarks.wide_sides $(PAGES)
-	$(DEV)/python -m benchmarks.large_n $(PAGES)
-	$(DEV)/python -m benchmarks.sparse_data --model edge base $(PAGES)
-	$(DEV)/python -m benchmarks.table1 $(PAGES)
-	$(DEV)/python -m benchmarks.calibration $(PAGES)
-
-applications: .venv-dev/ready
-	$(DEV)/python -m benchmarks.independence $(PAGES)
-	$(DEV)/python -m benchmarks.conditional $(PAGES)
-	$(DEV)/python -m benchmarks.embeddings $(PAGES)
-	$(DEV)/python -m benchmarks.gradients $(PAGES)
-	$(DEV)/python -m benchmarks.motion $(PAGES)
-	$(DEV)/python -m benchmarks.slicing $(PAGES)
-	$(DEV)/python -m benchmarks.pitfalls --model edge base $(PAGES)
-
-keystates: .venv-dev/ready
-	$(DEV)/python -m benchmarks.keystates.run $(PAGES)
-	$(DEV)/python -m benchmarks.keystates.known $(PAGES)
-	$(DEV)/python -m benchmarks.localiser $(PAGES)
-	$(DEV)/python -m benchmarks.table2_time $(PAGES)
-	$(DEV)/python -m benchmarks.coupling $(PAGES)
-
-generation: .venv-dev/ready .venv-maniskill/ready
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(DEV)/python -m benchmarks.generation $(PAGES)
-
-policies: .venv-dev/ready .venv-maniskill/ready
-	$(DEV)/python -m benchmarks.policies $(PAGES)
+applications keystates: .venv-dev/ready
+generation policies: .venv-dev/ready .venv-maniskill/ready
+accuracy applications keystates generation policies:
+	$(DEV)/python -m benchmarks $@ $(if $(QUICK),--quick)
 
 # The figures and the chart of the README, from the results.
 summary: .venv-dev/ready
@@ -176,7 +150,7 @@ keystates-data: .venv-maniskill/ready .venv-metaworld/ready
 	$(META)/python -m benchmarks.tasks.collect_scripted
 
 engines: .venv-dev/ready
-	$(DEV)/python -m benchmarks.engines $(PAGES)
+	$(DEV)/python -m benchmarks.engines $(if $(QUICK),--quick --out build/results)
 
 fuzz: .venv-dev/ready build/native/package/ready
 	PYTHONPATH=build/native/package $(DEV)/python tests/fuzz/run.py --calls 20000 --processes 2 --out build/fuzz.md
