@@ -47,8 +47,9 @@ def test_narrow_sides_are_not_sliced(widths, sides):
     options = {} if sides is None else {"k": 5, "slices": 3, "sides": sides}
     expected = Estimator(**options).estimate(x, y).mi
     found = mutual_information(torch.tensor(x), torch.tensor(y), slices=3)
-    # The first two sides determine each other: at 6 nats float32 of torch differs by more.
-    assert found.shape == () and found.item() == pytest.approx(expected, abs=0.02, rel=0.02)
+    # The unsliced sides determine each other: at 6 nats float32 of torch differs by more.
+    rel = 0.02 if sides is None else 0.01
+    assert found.shape == () and found.item() == pytest.approx(expected, abs=0.02, rel=rel)
 
 
 def test_a_batch_is_a_loop_with_slopes():

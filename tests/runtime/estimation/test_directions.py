@@ -66,10 +66,12 @@ def test_linear_directions_are_found(estimator):
 
 
 def test_features_find_what_no_correlation_shows(by_way):
-    for samples, least in ((squares(), 0.4), (scale(), 0.5)):
+    # Every direction shows a part of a common scale, and none of hidden squares.
+    for samples, least, share in ((squares(), 0.4, 0.5), (scale(), 0.5, 0.6)):
         found = {way: estimator.estimate(*samples).mi for way, estimator in by_way.items()}
         assert found["features"] > least
-        assert max(found["canonical"], found["random"]) < 0.6 * found["features"]
+        assert found["canonical"] < share * found["features"]
+        assert found["random"] < share * found["features"]
 
 
 def test_independent_sides_stay_near_zero(estimator):
