@@ -3,8 +3,9 @@
 Estimates datasets of known mutual information through the runtime's public interface, and fits the
 constants of `infoatlas_rt.estimation.uncertainty`. The constants first maximise a heavy-tailed
 likelihood (Student's t with few degrees of freedom, because a few datasets are estimated badly).
-Then a factor makes 90% intervals cover 90% of the truths at small and at large n. It takes six
-minutes on one core. This command writes the constants into a model file:
+Then a factor makes 90% intervals cover 90% of the truths at small and at large n. For `edge` this
+takes a quarter of an hour on one core of a busy host. This command writes the constants into a
+model file:
 
     infoatlas-rt export edge.onnx --calibration calibration.json --out edge.onnx
 
@@ -45,7 +46,7 @@ Z90 = 1.645
 # which are hard to estimate, but 85% at least.
 SHARE = 0.91
 # Share of the truths of each wide kind that intervals of slices cover here. One kind determines it:
-# 50 samples show little of many clusters. The intervals of the other kinds cover 91% and more.
+# 50 samples show little of many clusters. In the fit, the other kinds are covered to 91% and more.
 EACH = 0.86
 LEAST_FEW = -0.5 * math.sqrt(min(SIZES))  # the part from noise never grows with the samples
 SCALES = ("noise", "spread", "ceiling")  # constants that are factors
