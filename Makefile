@@ -46,7 +46,7 @@ ROS  = .venv-ros/bin
 
 demo: .venv/ready
 	$(RUN)/infoatlas-rt keystates examples/data/pickcube.npz \
-		--group tool=tool.x,tool.y,tool.z --group cube=cube.x,cube.y,cube.z --provider auto --plot keystates.png
+		--group tool=tool.x,tool.y,tool.z --group cube=cube.x,cube.y,cube.z --plot keystates.png
 	$(RUN)/infoatlas-rt keystates benchmarks/tasks/data/sawyer_place.npz --rate 20 --plot keystates_people.png
 
 # ManiSkill's planner needs NumPy 1, which Pythons after 3.12 do not have.
