@@ -19,7 +19,7 @@ def _modules() -> dict[str, str]:
 
 
 _MODULES = _modules()
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = sorted(_MODULES)
 
 

@@ -11,8 +11,7 @@ repeated alone: `python tests/fuzz/run.py --only calls:1234`. Outcomes:
 - wrong, raw, warning: a wrong result or an error where there should be none or another; any other
   exception; any warning. There have to be none.
 
-Crafted graphs and limits of threads and memory try the native engine: they need
-infoatlas-rt-native.
+Crafted graphs and limits of threads and memory try the C++ engine, where it is installed.
 """
 
 from __future__ import annotations
@@ -138,7 +137,7 @@ def main() -> int:
         "limits": -(-hundredth // 2) if arguments.limits is None else arguments.limits,
     }
     if find_spec("infoatlas_native") is None:
-        print(f"infoatlas-rt-native is not installed: {', '.join(NATIVE)} are left out")
+        print(f"the C++ engine is not installed: {', '.join(NATIVE)} are left out")
         sizes |= dict.fromkeys(NATIVE, 0)
     totals: dict[str, Counter[str]] = {}
     for kind, count in sizes.items():

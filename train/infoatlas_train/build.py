@@ -45,7 +45,7 @@ from infoatlas_train.stages import export_stage
 
 PACKAGES = {  # and their modules
     "torch": "torch", "numpy": "numpy", "onnx": "onnx", "onnxruntime": "onnxruntime",
-    "lightning-fabric": "lightning_fabric", "infoatlas-rt-native": "infoatlas_native",
+    "lightning-fabric": "lightning_fabric",
 }  # fmt: skip
 
 OUTPUTS = {  # of the stages
@@ -121,6 +121,8 @@ class Build:
                     "infoatlas-rt": __version__,
                     "python": platform.python_version(),
                 }
+                if find_spec("infoatlas_native"):
+                    record["versions"]["C++ engine"] = __version__
                 self.note(name, record)
             if name == until or (rank() > 0 and name == "pretrain"):  # processes share pretraining
                 return

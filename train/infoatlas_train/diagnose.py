@@ -1,4 +1,4 @@
-"""Diagnostic features of many datasets, in C++ where infoatlas-rt-native is installed.
+"""Diagnostic features of many datasets, in C++ where the engine is installed.
 
 The C++ engine is five to ten times faster than torch, and takes the graph of a model. So the critic
 is exported with a correction of arbitrary weights, and the engine returns the inputs of that
@@ -44,7 +44,7 @@ def with_native(file: bytes) -> Diagnose:
     Raises
     ------
     ProviderError
-        If infoatlas-rt-native is not installed, or has another interface.
+        If the C++ engine is not installed, or has another interface.
     RuntimeError
         If the network is of a form that the engine does not have.
     """

@@ -21,15 +21,15 @@ log = logging.getLogger(__name__)
 PROVIDERS = ("auto", "cpu", "native", "cuda", "tensorrt", "tensorrt-rtx")
 
 
-def make_backend(model: ModelFile, provider: str = "cpu", threads: int | None = None) -> Backend:
+def make_backend(model: ModelFile, provider: str = "auto", threads: int | None = None) -> Backend:
     """Load a model into the engine that `provider` and the file's kind ask for.
 
     Parameters
     ----------
     model : ModelFile
-    provider : {"cpu", "native", "cuda", "tensorrt", "tensorrt-rtx", "auto"}
-        Used or refused, never replaced silently. "auto" takes the first of "cuda", "native" and
-        "cpu" that starts, and logs which and why. An engine takes the library that built it, or
+    provider : {"auto", "native", "cpu", "cuda", "tensorrt", "tensorrt-rtx"}
+        "auto" takes the first of "cuda", "native" and "cpu" that starts, and logs which and why.
+        Any other is used or refused, never replaced. An engine takes the library that built it, or
         "auto".
     threads : int, optional
         On the CPU.
@@ -72,22 +72,30 @@ def make_backend(model: ModelFile, provider: str = "cpu", threads: int | None = 
 
 
 def _automatic(model: ModelFile, threads: int | None) -> Backend:
-    """The first of "cuda", "native" and "cpu" that starts."""
-    from .native import is_installed
-    from .onnxruntime import EXECUTION, offered
+    """The first of "cuda", "native" and "cpu" that starts; ProviderError with ways to get one."""
+    from .native import NOT_BUILT, REBUILD, is_installed
+    from .onnxruntime import EXECUTION, INSTALL, offered
 
-    there = {"cuda": EXECUTION["cuda"] in offered(), "native": is_installed()}
-    for provider, installed in there.items():
-        if not installed:
+    onnxruntime, missing = offered(), []
+    there = {"cuda": EXECUTION["cuda"] in onnxruntime, "native": is_installed()}
+    for provider, is_there in there.items():
+        if not is_there:
             log.info("provider 'auto' passes over '%s', which is not installed", provider)
             continue
         try:
             backend = make_backend(model, provider, threads)
         except ProviderError as error:
             log.warning("provider 'auto' passes over '%s': %s", provider, error)
+            missing.append(str(error))
             continue
         log.info("provider 'auto' takes '%s'", provider)
         return backend
+    if EXECUTION["cpu"] not in onnxruntime:
+        if not there["native"]:
+            missing.append(f"{NOT_BUILT}: {REBUILD}")
+        raise ProviderError(
+            f"no engine for {model.path}: get ONNX Runtime with {INSTALL}; or: {'; '.join(missing)}"
+        )
     log.info("provider 'auto' takes 'cpu'")
     return make_backend(model, "cpu", threads)
 
@@ -95,12 +103,15 @@ def _automatic(model: ModelFile, threads: int | None) -> Backend:
 def installed() -> dict[str, str]:
     """What each provider would use on this machine, or why it cannot; nothing is started."""
     from .native import load_native
-    from .onnxruntime import EXECUTION, offered
+    from .onnxruntime import EXECUTION, INSTALL, offered
 
-    found = {"auto": "cpu"}
     there = offered()
+    found = {}
     for provider, execution in EXECUTION.items():
         found[provider] = execution if execution in there else f"no {execution} is installed"
+    if not there:
+        found["cpu"] = f"ONNX Runtime is not installed: {INSTALL}"
+    found["auto"] = "cpu" if there else "none: neither 'native' nor 'cpu' is installed"
     for library in LIBRARIES.values():
         if any(find_spec(module) for module in library.modules):
             found[library.name] += f"; {library.title} is installed, for engines"
@@ -109,7 +120,7 @@ def installed() -> dict[str, str]:
     except ProviderError as error:
         found["native"] = str(error)
     else:
-        found["native"] = f"infoatlas-rt-native {native.__version__}"
+        found["native"] = f"the C++ engine {native.__version__}"
         found["auto"] = "native"
     if EXECUTION["cuda"] in there:
         found["auto"] = f"cuda if it starts, else {found['auto']}"

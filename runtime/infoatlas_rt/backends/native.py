@@ -1,4 +1,4 @@
-"""The C++ engine of the package infoatlas-rt-native, on the CPU (docs/native.md)."""
+"""The C++ engine, on the CPU (docs/native.md)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ from .threads import cpu_threads
 
 log = logging.getLogger(__name__)
 
-INTERFACE = 5  # of infoatlas_native, as it is called here; the package has the same number
-INSTALL = "pip install ./runtime/native from a checkout of infoatlas-rt (a C++20 compiler)"
+INTERFACE = 5  # of infoatlas_native, as it is called here; that module has the same number
+NOT_BUILT = "the C++ engine was not built when infoatlas-rt was installed"
+REBUILD = (
+    "get a C++20 compiler and run pip install --force-reinstall --no-deps --no-cache-dir "
+    "infoatlas-rt (in a checkout: .)"
+)
 
 
 def is_installed() -> bool:
-    """Whether the package is there; importing it may still fail."""
+    """Whether the engine was built; importing it may still fail."""
     return find_spec("infoatlas_native") is not None
 
 
@@ -32,20 +36,18 @@ def load_native() -> Any:
     Raises
     ------
     ProviderError
-        It is not installed, cannot be loaded, or has another interface.
+        It was not built, cannot be loaded, or has another interface.
     """
     try:
         import infoatlas_native
     except ImportError as error:
-        raise ProviderError(
-            "provider 'native' needs infoatlas-rt-native, which cannot be imported "
-            f"({error}): {INSTALL}, or use provider='cpu'"
-        ) from error
+        what = f"the C++ engine cannot be loaded ({error})" if is_installed() else NOT_BUILT
+        raise ProviderError(f"{what}: {REBUILD}, or use provider='cpu'") from error
     if infoatlas_native.INTERFACE != INTERFACE:
         raise ProviderError(
-            f"infoatlas-rt-native {infoatlas_native.__version__} has interface "
+            f"the C++ engine {infoatlas_native.__version__} has interface "
             f"{infoatlas_native.INTERFACE}, and this version of infoatlas-rt calls {INTERFACE}: "
-            "install both from one checkout, or use provider='cpu'"
+            "install infoatlas-rt again, or use provider='cpu'"
         )
     return infoatlas_native
 
@@ -74,8 +76,8 @@ class NativeBackend:
     Raises
     ------
     ProviderError
-        The package is not installed or has another interface, or the engine does not take this
-        model: its graph is none that the engine computes.
+        The engine was not built or has another interface, or it does not take this model: the
+        graph is none that the engine computes.
     InputError
         `threads` is not a positive integer.
     ModelError
@@ -99,7 +101,7 @@ class NativeBackend:
             raise ModelError(
                 f"{model.path} does not fit into memory: free some, or use a smaller model"
             ) from error
-        log.info("infoatlas-rt-native %s for %s", native.__version__, self._engine.target)
+        log.info("C++ engine %s for %s", native.__version__, self._engine.target)
 
     def _check_threads(self) -> None:
         """Count the threads of this process (a child makes its own); warn if some are missing."""

@@ -26,6 +26,7 @@ EXECUTION = {
     "tensorrt": "TensorrtExecutionProvider",
     "tensorrt-rtx": PLUGIN,
 }
+INSTALL = "pip install 'infoatlas-rt[cpu]' (in a checkout: '.[cpu]')"
 # Shapes that the providers build for: names of the options.
 PROFILE = {"tensorrt": "trt_profile", "tensorrt-rtx": "nv_profile"}
 
@@ -94,7 +95,7 @@ class OnnxRuntimeBackend:
             import onnxruntime
         except ImportError as error:
             raise ProviderError(
-                f"ONNX Runtime cannot be imported ({error}): pip install 'infoatlas-rt[cpu]' or "
+                f"ONNX Runtime cannot be imported ({error}): {INSTALL}, or "
                 "'infoatlas-rt[gpu]' (one of them: they share an import name)"
             ) from error
 

@@ -52,7 +52,8 @@ def add_model(parser: Any) -> None:
 def add_estimator(
     parser: ArgumentParser,
     *,
-    providers: str = "cpu, native, cuda, tensorrt, tensorrt-rtx, or auto",
+    providers: str = "native, cpu, cuda, tensorrt, tensorrt-rtx, or auto: the first of cuda, "
+    "native and cpu that starts",
     slices: int | None = None,
 ) -> None:
     """The group of the estimator: model, provider and slices; `make_estimator` reads it.
@@ -67,7 +68,7 @@ def add_estimator(
     """
     group = parser.add_argument_group("estimator")
     add_model(group)
-    group.add_argument("--provider", default="cpu", help=providers)
+    group.add_argument("--provider", default="auto", help=providers)
     group.add_argument("--threads", type=int, help="CPU threads (default: chosen by the runtime)")
     group.add_argument("--seed", type=int, default=0, help="seed of projections and shuffle")
     group.add_argument(

@@ -51,7 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--markdown", action="store_true", help="print rows for a table of devices")
     add_json(parser)
-    add_estimator(parser, providers="cpu, native, cuda, tensorrt, tensorrt-rtx, auto, or all")
+    add_estimator(parser, providers="native, cpu, cuda, tensorrt, tensorrt-rtx, auto, or all")
 
 
 def run(arguments: Namespace) -> None:

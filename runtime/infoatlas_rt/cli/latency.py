@@ -257,7 +257,7 @@ def _versions() -> dict[str, str]:
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
     }
-    engines = "infoatlas-rt-native", "onnxruntime", "onnxruntime-gpu", "tensorrt"
+    engines = "onnxruntime", "onnxruntime-gpu", "tensorrt"
     rtx = "tensorrt-rtx-cu12-bindings", "onnxruntime-ep-nv-tensorrt-rtx-cu12"
     for name in ("infoatlas-rt", "numpy", *engines, *rtx):
         try:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..backends.onnxruntime import INSTALL
 from ..errors import InputError, ModelError, ProviderError
 from ..inputs.checks import as_groups, as_samples
 from ..models import onnx_content
@@ -265,9 +266,7 @@ def start_session(content: bytes) -> Any:
     try:
         import onnxruntime
     except ImportError as error:
-        raise ProviderError(
-            f"ONNX Runtime cannot be imported ({error}): pip install 'infoatlas-rt[cpu]'"
-        ) from error
+        raise ProviderError(f"ONNX Runtime cannot be imported ({error}): {INSTALL}") from error
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.use_deterministic_compute = True

@@ -35,11 +35,11 @@ class Estimator:
     model : str or path
         The name of a shipped model, an .onnx file, or an .engine file that `infoatlas-rt build`
         wrote, of TensorRT or TensorRT-RTX.
-    provider : {"cpu", "native", "cuda", "tensorrt", "tensorrt-rtx", "auto"}
-        What evaluates the graph: "cpu" is ONNX Runtime, "native" the C++ engine of the package
-        infoatlas-rt-native. A provider that is missing is an error; no other one replaces it.
-        "auto" is the first of "cuda", "native" and "cpu" that starts. An .engine file needs
-        the library that built it, or "auto".
+    provider : {"auto", "native", "cpu", "cuda", "tensorrt", "tensorrt-rtx"}
+        What evaluates the graph. "native" is the C++ engine of this package, and "cpu" is ONNX
+        Runtime. "auto" is the first of "cuda", "native" and "cpu" that starts; `Estimate.provider`
+        is the one that was used. Any other provider that is missing is an error. An .engine file
+        needs the library that built it, or "auto".
     threads : int, optional
         CPU threads; two unless given, or one on a single core.
     k : int, optional
@@ -84,14 +84,14 @@ class Estimator:
     ModelError
         The model file cannot be used.
     ProviderError
-        The provider is not available.
+        The provider is not available; for "auto", there is no engine at all.
     """
 
     def __init__(
         self,
         model: str | os.PathLike[str] = "edge",
         *,
-        provider: str = "cpu",
+        provider: str = "auto",
         threads: int | None = None,
         k: int | None = None,
         slices: int | None = None,

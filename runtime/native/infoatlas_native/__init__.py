@@ -15,7 +15,7 @@ from . import _engine
 
 __all__ = ["CODE", "INTERFACE", "Engine", "__version__"]
 
-__version__ = version("infoatlas-rt-native")
+__version__ = version("infoatlas-rt")
 INTERFACE: int = _engine.INTERFACE  # of this module; infoatlas_rt/backends/native.py has the same
 # Digests of the model's code that the engine computes (infoatlas_export/graph_digest.py).
 CODE: tuple[str, ...] = _engine.CODE
@@ -73,8 +73,8 @@ class Engine:
     ) -> None:
         if interface != INTERFACE:
             raise RuntimeError(
-                f"the caller expects interface {interface!r}, and infoatlas-rt-native "
-                f"{__version__} has {INTERFACE}: install both from one checkout"
+                f"the caller expects interface {interface!r}, and the C++ engine {__version__} "
+                f"has {INTERFACE}: install infoatlas-rt again"
             )
         if not isinstance(model, bytes):
             with open(model, "rb") as file:

@@ -11,6 +11,7 @@ import pytest
 
 from infoatlas_rt import Estimator, backends
 from infoatlas_rt.backends import make_backend, native
+from infoatlas_rt.cli.main import COMMANDS, make_parser
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
 from infoatlas_rt.models import model_file
 
@@ -51,7 +52,7 @@ class Engine:
 
 @pytest.fixture
 def package(monkeypatch):
-    """Stands for the package infoatlas_native."""
+    """Stands for the module infoatlas_native."""
     module = ModuleType("infoatlas_native")
     module.__spec__ = ModuleSpec("infoatlas_native", None)
     module.INTERFACE, module.__version__ = native.INTERFACE, "9.9"
@@ -93,7 +94,7 @@ def test_native_gets_the_bytes_that_were_checked(model, package, caplog):
     engine = backend._engine
     assert (engine.content, engine.threads, engine.interface) == (model.bytes, 3, native.INTERFACE)
     assert backend.provider == "native" and backend.threads == 3 and backend.milliseconds == {}
-    assert "infoatlas-rt-native 9.9" in caplog.text and "avx9" in caplog.text
+    assert "C++ engine 9.9" in caplog.text and "avx9" in caplog.text
     estimate = Estimator(provider="native").estimate(*np.random.default_rng(0).random((2, 50)))
     assert estimate.provider == "native" and estimate.mi == 0 and estimate.rank_x == 1
 
@@ -125,13 +126,15 @@ def test_bad_thread_counts(model, package, threads):
 
 
 def test_native_is_not_installed(model, no_package):
-    with pytest.raises(ProviderError, match=r"pip install .*runtime/native.*provider='cpu'"):
+    with pytest.raises(ProviderError, match=r"not built .*pip install .*provider='cpu'"):
         make_backend(model, "native")
 
 
 def test_native_has_another_interface(model, package):
     package.INTERFACE += 1
-    message = rf"9\.9 has interface {native.INTERFACE + 1}.* calls {native.INTERFACE}.*one checkout"
+    message = (
+        rf"9\.9 has interface {native.INTERFACE + 1}.* calls {native.INTERFACE}: install .*again"
+    )
     with pytest.raises(ProviderError, match=message):
         make_backend(model, "native")
 
@@ -157,9 +160,11 @@ def test_auto_takes_the_cpu_where_there_is_nothing_else(model, no_package, caplo
     assert backends.installed()["auto"] == "cpu"
 
 
-def test_auto_takes_native_before_the_cpu(model, package, caplog):
+def test_auto_is_the_default_and_takes_native_before_the_cpu(model, package, caplog):
     with caplog.at_level("INFO"):
-        assert make_backend(model, "auto", 2).provider == "native"
+        assert make_backend(model).provider == "native"
+    assert Estimator().backend.provider == "native"
+    assert make_parser(COMMANDS).parse_args(["bench"]).provider == "auto"
     assert "'auto' takes 'native'" in caplog.text
     assert backends.installed()["auto"] == "native"
 
@@ -167,6 +172,24 @@ def test_auto_takes_native_before_the_cpu(model, package, caplog):
 def test_auto_needs_no_onnxruntime(model, package, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     assert make_backend(model, "auto").provider == "native"
+
+
+def test_without_any_engine_all_ways_to_get_one_are_named(model, no_package, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(ProviderError) as raised:
+        make_backend(model)
+    for part in ("edge.onnx", "'infoatlas-rt[cpu]'", "not built", "C++20 compiler"):
+        assert part in str(raised.value)
+    found = backends.installed()
+    assert found["auto"].startswith("none") and "'.[cpu]'" in found["cpu"]
+    assert "not built" in found["native"]
+
+
+def test_without_onnxruntime_the_refusal_of_native_is_kept(model, package, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    monkeypatch.setattr(Engine, "refuses", RuntimeError("no such readout"))
+    with pytest.raises(ProviderError, match=r"infoatlas-rt\[cpu\].*no such readout"):
+        make_backend(model)
 
 
 def test_auto_says_why_cuda_and_native_do_not_start(model, cuda, package, monkeypatch, caplog):
@@ -191,7 +214,7 @@ def test_auto_takes_cuda_first(model, cuda, package, monkeypatch):
 def test_what_is_installed(no_package):
     found = backends.installed()
     assert tuple(found) == backends.PROVIDERS
-    assert found["cpu"] == "CPUExecutionProvider" and "runtime/native" in found["native"]
+    assert found["cpu"] == "CPUExecutionProvider" and "not built" in found["native"]
 
 
 def test_names_of_libraries_agree():

