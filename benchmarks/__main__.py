@@ -1,7 +1,7 @@
 """Run a group of benchmarks, one after the other.
 
-    python -m benchmarks accuracy
-    python -m benchmarks keystates --quick      # minutes instead of hours, into build/results
+python -m benchmarks accuracy
+python -m benchmarks keystates --quick      # minutes instead of hours, into build/results
 """
 
 from __future__ import annotations
