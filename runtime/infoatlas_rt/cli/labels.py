@@ -38,7 +38,7 @@ def fit(text: Text, pixels: float, *, upright: bool = False, prefix: str = "") -
     Parameters
     ----------
     text : Text
-        In a figure. What it says is cut only where that holds no formula behind `prefix`.
+        In a figure. A formula behind `prefix` is made smaller, and never cut.
     pixels : float
     upright : bool
         It runs from bottom to top.
