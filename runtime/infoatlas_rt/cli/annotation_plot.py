@@ -152,7 +152,7 @@ def _draw_keystates(axes: Axes, annotations: Annotations, i: int) -> list[Label]
     for event in events:
         time = float(_times(annotations, np.array([event.step]))[0])
         axes.axvline(time, color=INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=4)
-    labels = []
+    labels: list[Label] = []
     for event in events:
         label = axes.annotate(
             event.name.removeprefix("key state "),

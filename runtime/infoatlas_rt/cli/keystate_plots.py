@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8c8c00", "#5b4b9a")
 BODIES = ("#1c2733", "#c2262d", "#00936b")
 MARKS = ("|", "x", "+")
-ROW = 0.165  # inches of a row of the legend
+ROW = 0.175  # inches of a row of the legend
 PANELS = 8  # key states in the film strip, at most
 
 
@@ -74,6 +74,7 @@ def raster_figure(
     height = figure.get_figheight() + ROW * max(rows - 3, 0)
     figure.set_size_inches(10, height)
     grid.update(top=1 - (NOTE + 0.2 + ROW * rows) / height)
+    main.set_position(grid[0, 0].get_position(figure))  # update() moves axes of pyplot alone
     values = _draw_errors(figure.add_subplot(grid[0, 1]), events) if events else []
     if bodies:
         lengths = np.array([len(s) for s in found.states])
