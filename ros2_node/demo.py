@@ -202,7 +202,7 @@ def picture(robot: Robot, played: list[tuple[np.ndarray, np.ndarray, np.ndarray]
             axes.axvspan(first, last, color=EVENTS[0], alpha=0.16, linewidth=0, zorder=0)
     figure.text(
         0.975,
-        0.885,
+        1 - 0.73 / figure.get_figheight(),
         "shaded: the cube is held (the simulator's flag)",
         color=QUIET,
         fontsize=9,

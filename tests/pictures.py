@@ -1,6 +1,10 @@
 """Pictures, to be compared by what they contain: axes, series and labels."""
 
+from itertools import combinations
+
 import numpy as np
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 
 def drawn(line):
@@ -18,3 +22,33 @@ def series(axes, points):
 def words(axes):
     """Every text in the axes."""
     return [text.get_text() for text in axes.texts]
+
+
+def texts_drawn(figure):
+    """Each text that a drawing of the figure shows, with its box in pixels."""
+    found, draw = [], Text.draw
+
+    def record(text, renderer, *rest, **more):
+        if text.get_visible() and text.get_text().strip():
+            found.append((text.get_text(), text.get_window_extent(renderer)))
+        return draw(text, renderer, *rest, **more)
+
+    Text.draw = record
+    try:
+        figure.draw_without_rendering()
+    finally:
+        Text.draw = draw
+    return found
+
+
+def crossing(figure):
+    """Pairs of texts that cover each other, and texts that leave the picture."""
+    shown = texts_drawn(figure)
+    pairs = []
+    for (one, a), (other, b) in combinations(shown, 2):
+        common = Bbox.intersection(a, b)
+        if common is not None and min(common.width, common.height) > 1:
+            pairs.append((one, other))
+    edge = figure.bbox.padded(2)
+    outside = [text for text, box in shown if Bbox.intersection(edge, box).bounds != box.bounds]
+    return pairs, outside

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,10 +11,12 @@ from ..files.annotations.annotations import Annotations
 from ..keystates.result import trajectories
 from .drawing import INK, QUIET, draw_heading, new_figure, style_axes
 from .keystate_plots import COLOURS
+from .labels import Label, Place, fit, place_labels, renderer, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 SIGNALS = 14  # lines of a demonstration, at most: those that move in the shortest bursts
 POINTS = 1500  # of a line, at most
@@ -57,18 +58,20 @@ def annotation_figure(
     columns = _moving(annotations)
     low, high = (f([getattr(s, side)(axis=0) for s in states], axis=0)
                  for f, side in ((np.min, "min"), (np.max, "max")))  # fmt: skip
+    labels: list[Label] = []
     for row, i in enumerate(demonstrations):
         axes = figure.add_subplot(grid[row, 0])
         scaled = (states[i] - low) / np.maximum(high - low, 1e-300)
         _draw_signals(axes, annotations, i, scaled[:, columns])
         _draw_parts(axes, annotations, i)
-        _draw_keystates(axes, annotations, i)
+        labels += _draw_keystates(axes, annotations, i)
         style_axes(axes)
-        axes.set_ylabel(f"episode {annotations.episodes[i]}", color=INK, fontsize=9)
+        label = axes.set_ylabel(f"episode {annotations.episodes[i]}", color=INK, fontsize=9)
+        fit(label, 1.1 * axes.bbox.height, upright=True)
     unit = "step" if annotations.rate is None else "seconds"
     axes.set_xlabel(unit, color=INK, fontsize=10)
     names = len(annotations.subtasks.parts)
-    heading = f"{title}: " if title else ""
+    heading = f"{shorten(title, 48)}: " if title else ""
     note = (
         f"{len(states)} demonstrations; lines: up to {len(columns)} of {states[0].shape[1]} "
         "coordinates, each scaled to its range"
@@ -76,8 +79,7 @@ def annotation_figure(
     if any(annotations.events(i) for i in demonstrations):
         note += "; vertical lines: key states"
     draw_heading(figure, f"{heading}{names} sub-tasks", note)
-    figure.texts[0].set_y(1 - 0.25 / height)
-    figure.texts[1].set_y(1 - 0.5 / height)
+    place_labels(figure, labels)
     return figure
 
 
@@ -127,27 +129,42 @@ def _draw_parts(axes: Axes, annotations: Annotations, i: int) -> None:
                 [left, right], bottom, bottom + 0.1, color=colour, linewidth=0, transform=place,
                 clip_on=False, alpha=0.9,
             )  # fmt: skip
-            room = (right - left) / max(axes.get_xlim()[1], 1e-300) * 105  # letters of this size
-            name = subtasks.names[index]
-            if len(name) > room:
-                name = str(index + 1) if room >= 1 else ""
-            axes.text(
-                (left + right) / 2, bottom + 0.045, name, color="white", fontsize=8,
-                ha="center", va="center", transform=place, fontweight="bold",
+            text = axes.text(
+                (left + right) / 2, bottom + 0.045, subtasks.names[index], color="white",
+                fontsize=8, ha="center", va="center", transform=place, fontweight="bold",
             )  # fmt: skip
+            _fit_band(text, (right - left) / axes.get_xlim()[1] * axes.bbox.width, index)
 
 
-def _draw_keystates(axes: Axes, annotations: Annotations, i: int) -> None:
+def _fit_band(text: Text, pixels: float, index: int) -> None:
+    """The name of a part, or its number in the list of parts where that alone fits."""
+    figure: Any = text.figure
+    measure = renderer(figure)
+    for name in (text.get_text(), str(index + 1), ""):
+        text.set_text(name)
+        if not name or text.get_window_extent(measure).width <= 0.96 * pixels:
+            return
+
+
+def _draw_keystates(axes: Axes, annotations: Annotations, i: int) -> list[Label]:
+    """Vertical lines, and their names or numbers to be placed beside them."""
     events = annotations.events(i)
     for event in events:
         time = float(_times(annotations, np.array([event.step]))[0])
         axes.axvline(time, color=INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=4)
-    times = [float(_times(annotations, np.array([e.step]))[0]) for e in events]
-    width = axes.get_xlim()[1]
-    gaps = [b - a for a, b in pairwise([*times, width])]
-    for event, time, gap in zip(events, times, gaps, strict=True):
-        text = event.name.removeprefix("key state ")
-        if gap / width * 125 > len(text):
-            axes.text(
-                time + 0.004 * width, 0.98, text, color=QUIET, fontsize=7.5, va="top", zorder=5
-            )
+    labels: list[Label] = []
+    for event in events:
+        label = axes.annotate(
+            event.name.removeprefix("key state "),
+            (float(_times(annotations, np.array([event.step]))[0]), 0.98),
+            (3, 0),
+            xycoords=axes.get_xaxis_transform(),
+            textcoords="offset points",
+            visible=False,
+            color=QUIET,
+            fontsize=7.5,
+            zorder=5,
+        )
+        places: list[Place] = [((3, down), "left", "top") for down in (0.0, -9.0)]
+        labels.append((label, places))
+    return labels

@@ -14,13 +14,16 @@ from .drawing import (
     EVENTS,
     GRID,
     INK,
+    LEGEND,
     QUIET,
     RED,
     draw_heading,
+    draw_legend,
     new_figure,
     style_axes,
 )
 from .flags import FlagTimes
+from .labels import Label, Place, place_labels, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,18 +69,15 @@ def curve_figure(
     InputError
         matplotlib is not installed.
     """
-    figure = new_figure(10, 5.8)
-    main, below = draw_axes(figure, (6, 1), top=0.775)
+    figure = new_figure(10, 6)
+    main, below = draw_axes(figure, (6, 1))
     # Few trajectories reach late steps, so a curve may end before a flag becomes true.
     events = [event for event in events if event.median <= curve.position[-1]]
-    _draw_events(main, events)
+    labels = _draw_events(main, events)
     draw_curve(main, curve.position, curve.mi, curve.noise)
-    draw_extrema(main, extrema, "{:.0f}" if curve.mode == "raw" else "{:.2f}")
+    numbers, times = draw_extrema(main, extrema, "{:.0f}" if curve.mode == "raw" else "{:.2f}")
     if extrema:
-        draw_legend(figure, 0.872)
-    if events:
-        note = "vertical bands: flags in the file, first time true (median, quartiles)"
-        figure.text(0.975, 0.872, note, color=QUIET, fontsize=9, ha="right", va="center")
+        draw_legend(figure)
 
     below.fill_between(curve.position, curve.samples, step="mid", color=QUIET, alpha=0.35, lw=0)
     below.set_ylim(0, 1.25 * int(curve.samples.max()))
@@ -94,19 +94,22 @@ def curve_figure(
     edge = 0.015 * (curve.position[-1] - curve.position[0])
     below.set_xlim(min(0.0, curve.position[0]) - edge, curve.position[-1] + edge)
 
-    heading = f"{title}:  " if title else ""
+    heading = f"{shorten(title, 32)}:  " if title else ""
     draw_heading(
         figure,
         f"{heading}information of a state with its past,  "
         f"$I(s_t\\,;\\,{past_label('s', curve.lag, curve.history)})$",
         f"{int(curve.samples.max())} trajectories · lag {curve.lag} steps · {curve.how} "
         "· band: ± noise (samples and slices) of each point",
+        "vertical bands: flags in the file, first time true (median, quartiles)" if events else "",
     )
+    place_labels(figure, labels)
+    place_extrema(figure, numbers, times)
     return figure
 
 
-def draw_axes(figure: Figure, heights: Sequence[float], top: float) -> list[Axes]:
-    """Axes below each other, one time for all."""
+def draw_axes(figure: Figure, heights: Sequence[float]) -> list[Axes]:
+    """Axes below each other, one time for all; room for two rows of labels above the first."""
     grid = figure.add_gridspec(
         len(heights),
         1,
@@ -114,7 +117,7 @@ def draw_axes(figure: Figure, heights: Sequence[float], top: float) -> list[Axes
         hspace=0.10,
         left=0.075,
         right=0.975,
-        top=top,
+        top=1 - (LEGEND + 0.48) / figure.get_figheight(),
         bottom=0.105,
     )
     all_axes: list[Axes] = []
@@ -138,43 +141,41 @@ def draw_curve(axes: Axes, time: Any, mi: Any, noise: Any) -> None:
     axes.set_ylabel("mutual information (nats)", color=INK, fontsize=10)
 
 
-def draw_legend(figure: Figure, height: float) -> None:
-    figure.legend(
-        loc="center left",
-        bbox_to_anchor=(0.068, height),
-        ncols=4,
-        frameon=False,
-        fontsize=9,
-        labelcolor=INK,
-        borderpad=0,
-        handletextpad=0.1,
-        columnspacing=1.2,
-        markerscale=0.7,
-    )
-
-
-def _draw_events(axes: Axes, events: Sequence[FlagTimes]) -> None:
-    """Bands and lines, with labels above the axes: those that are close take turns in height."""
-    blend = axes.get_xaxis_transform()
+def _draw_events(axes: Axes, events: Sequence[FlagTimes]) -> list[Label]:
+    """Bands and lines, and labels above the axes."""
+    labels: list[Label] = []
     for i, event in enumerate(sorted(events, key=lambda e: e.median)):
         colour = EVENTS[i % len(EVENTS)]
         axes.axvspan(event.q1, event.q3, color=colour, alpha=0.16, linewidth=0, zorder=0)
         axes.axvline(event.median, color=colour, linewidth=1.3, linestyle=(0, (4, 2)), zorder=1)
-        axes.text(
-            event.median,
-            1.015 + 0.048 * (i % 2),
-            event.name,
-            transform=blend,
+        label = axes.annotate(
+            shorten(event.name, 28),
+            (event.median, 1),
+            (0, 3),
+            xycoords=axes.get_xaxis_transform(),
+            textcoords="offset points",
+            annotation_clip=False,
+            visible=False,
             color=colour,
             fontsize=9,
             fontweight="bold",
-            ha="center",
-            va="bottom",
         )
+        rows = (3.0, 15.0)
+        sides = ("center", "right", "left")
+        labels.append((label, [((0, row), side, "bottom") for side in sides for row in rows]))
+    return labels
 
 
-def draw_extrema(axes: Axes, extrema: Sequence[Extremum], form: str) -> None:
-    """Numbered discs with their times, or dots if there are many; labels are for a legend."""
+def draw_extrema(
+    axes: Axes, extrema: Sequence[Extremum], form: str
+) -> tuple[list[Label], list[Label]]:
+    """Numbered discs with their times, or dots if there are many; what they are, for a legend.
+
+    Returns
+    -------
+    numbers, times : list of (Annotation, places)
+        For `place_extrema`.
+    """
     from matplotlib.patheffects import withStroke
 
     crowded = len(extrema) > CROWD
@@ -191,41 +192,45 @@ def draw_extrema(axes: Axes, extrema: Sequence[Extremum], form: str) -> None:
                 label=label,
                 zorder=5,
             )
+    numbers: list[Label] = []
+    times: list[Label] = []
     for number, found in enumerate([] if crowded else extrema, start=1):
         _, _, _, inside, outside = MARKS[found.kind]
         small = found.kind == "change"
-        axes.annotate(
+        inner = axes.annotate(
             str(number),
             (found.stamp, found.value),
             (0, -0.5),
             textcoords="offset points",
-            ha="center",
-            va="center",
+            visible=False,
             color=inside,
             fontsize=7 if small else 9,
             fontweight="bold",
             zorder=6,
         )
+        numbers.append((inner, [((0, -0.5), "center", "center")]))
         # Beside a slope, on the side where the curve is not; above a maximum, below a minimum.
         rising = found.prominence > 0
-        offset, across, up = {
-            "maximum": ((0, 10), "center", "bottom"),
-            "minimum": ((0, -10), "center", "top"),
-            "change": ((-9, 2), "right", "bottom") if rising else ((9, 2), "left", "bottom"),
+        above, below = ((0.0, 10.0), "center", "bottom"), ((0.0, -10.0), "center", "top")
+        left, right = ((-9.0, 2.0), "right", "bottom"), ((9.0, 2.0), "left", "bottom")
+        places = {
+            "maximum": [above, left, right],
+            "minimum": [below, left, right],
+            "change": [left, right] if rising else [right, left],
         }[found.kind]
-        axes.annotate(
+        outer = axes.annotate(
             form.format(found.stamp),
             (found.stamp, found.value),
-            offset,
+            places[0][0],
             textcoords="offset points",
-            ha=across,
-            va=up,
+            visible=False,
             color=outside,
             fontsize=8.5 if small else 11,
             fontweight="normal" if small else "bold",
             path_effects=[withStroke(linewidth=2.5, foreground="white", alpha=0.85)],
             zorder=6,
         )
+        times.append((outer, places))
     if not extrema:
         axes.text(
             0.5,
@@ -235,6 +240,18 @@ def draw_extrema(axes: Axes, extrema: Sequence[Extremum], form: str) -> None:
             color=QUIET,
             ha="center",
         )
+    return numbers, times
+
+
+def place_extrema(figure: Figure, numbers: Sequence[Label], times: Sequence[Label]) -> None:
+    """Numbers into their discs, and times where neither a text nor another disc is."""
+    from matplotlib.transforms import Bbox
+
+    place_labels(figure, numbers)
+    radius = 7 * figure.dpi / 72
+    centres = [label.axes.transData.transform(label.xy) for label, _ in numbers if label.axes]
+    discs = [Bbox([centre - radius, centre + radius]) for centre in centres]
+    place_labels(figure, times, discs)
 
 
 def past_label(name: str, lag: int, history: int, seconds: float | None = None) -> str:

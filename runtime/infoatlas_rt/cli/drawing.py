@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from .console import check_target
+from .labels import fit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +26,8 @@ EVENTS = (
 RED = "#c2262d"
 COUPLING = "#2e8b57"
 FORMATS = (".png", ".pdf", ".svg")
+# Inches from the upper edge of a picture to the middle of a line.
+HEADING, NOTE, MORE, LEGEND = 0.25, 0.52, 0.73, 0.98
 
 
 def check_file(path: str | os.PathLike[str]) -> None:
@@ -61,7 +64,32 @@ def style_axes(axes: Axes) -> None:
     axes.tick_params(colors=QUIET, labelsize=9, length=3)
 
 
-def draw_heading(figure: Figure, heading: str, note: str) -> None:
-    """A heading, and a line of small print below it."""
-    figure.text(0.075, 0.962, heading, color=INK, fontsize=13, fontweight="bold", va="center")
-    figure.text(0.075, 0.92, note, color=QUIET, fontsize=9, va="center")
+def draw_heading(figure: Figure, heading: str, note: str, more: str = "") -> None:
+    """A heading, and one or two lines of small print below it, all within the picture."""
+    height = figure.get_figheight()
+    room = 0.9 * figure.bbox.width
+    for inches, words, style in (
+        (HEADING, heading, {"color": INK, "fontsize": 13, "fontweight": "bold"}),
+        (NOTE, note, {"color": QUIET, "fontsize": 9}),
+        (MORE, more, {"color": QUIET, "fontsize": 9}),
+    ):
+        if words:
+            text = figure.text(0.075, 1 - inches / height, words, va="center", **style)
+            fit(text, room)
+
+
+def draw_legend(figure: Figure) -> None:
+    """What the marks are, in one row below the small print."""
+    figure.legend(
+        loc="center left",
+        bbox_to_anchor=(0.068, 1 - LEGEND / figure.get_figheight()),
+        ncols=6,
+        frameon=False,
+        fontsize=9,
+        labelcolor=INK,
+        borderpad=0,
+        handlelength=1.4,
+        handletextpad=0.4,
+        columnspacing=1.2,
+        markerscale=0.7,
+    )

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..keystates.explanation import Information
 from ..keystates.result import KeyStates, trajectories
-from .drawing import GRID, INK, QUIET, draw_heading, new_figure, style_axes
+from .drawing import GRID, INK, NOTE, QUIET, draw_heading, new_figure, style_axes
+from .labels import fit, hide_overlapping, renderer, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 # Distinguishable to the colour-blind (Okabe and Ito), in order of time.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8c8c00", "#5b4b9a")
 BODIES = ("#1c2733", "#c2262d", "#00936b")
 MARKS = ("|", "x", "+")
+ROW = 0.175  # inches of a row of the legend
+PANELS = 8  # key states in the film strip, at most
 
 
 def raster_figure(
@@ -55,37 +60,42 @@ def raster_figure(
     bodies = _bodies(found.names)
     count = found.steps.shape[1]
     figure = new_figure(10, 7.4 if bodies else 5.4)
-    top = 0.88 - 0.023 * -(-(count + len(events)) // 4)  # room for the rows of the legend
     grid = figure.add_gridspec(
         2 if bodies else 1,
         2 if events else 1,
         height_ratios=(3.0, 1.5) if bodies else (1,),
         width_ratios=(3.2, 1) if events else (1,),
-        left=0.075, right=0.975, top=top, bottom=0.07 if bodies else 0.11,
+        left=0.075, right=0.975, bottom=0.07 if bodies else 0.11,
         hspace=0.32, wspace=0.28,
     )  # fmt: skip
     main = figure.add_subplot(grid[0, 0])
     _draw_raster(main, found, events, {} if bodies else nats)
-    if events:
-        _draw_errors(figure.add_subplot(grid[0, 1]), events)
+    rows = max(_draw_legend(main) if count or events else 0, 3 if events else 0)
+    height = figure.get_figheight() + ROW * max(rows - 3, 0)
+    figure.set_size_inches(10, height)
+    grid.update(top=1 - (NOTE + 0.2 + ROW * rows) / height)
+    main.set_position(grid[0, 0].get_position(figure))  # update() moves axes of pyplot alone
+    values = _draw_errors(figure.add_subplot(grid[0, 1]), events) if events else []
     if bodies:
         lengths = np.array([len(s) for s in found.states])
         which = int(np.argsort(lengths, kind="stable")[len(lengths) // 2])
-        panels = int(found.steps[which].count()) + 1
-        strip = grid[1, :].subgridspec(1, panels, wspace=0.08)
-        axes = [figure.add_subplot(strip[i]) for i in range(panels)]
-        _draw_strip(axes, found, which, bodies, nats)
+        there = _in_strip(found, which)
+        strip = grid[1, :].subgridspec(1, len(there) + 1, wspace=0.08)
+        axes = [figure.add_subplot(strip[i]) for i in range(len(there) + 1)]
+        _draw_strip(axes, found, which, there, bodies, nats)
     best = min(events, key=lambda e: e["found"]["error"], default=None)
-    heading = f"{title}: " if title else ""
+    heading = f"{shorten(title, 32)}: " if title else ""
     heading += f"{count} key states"
     if best is not None and count:
-        heading += f"; {best['name']} found best, {best['found']['error']:.1f} steps off on average"
+        name = shorten(best["name"], 28)
+        heading += f"; {name} found best, {best['found']['error']:.1f} steps off on average"
     note = f"{len(found.steps)} demonstrations, method {found.method}"
     if found.reproduced == found.reproduced:
         note += f", {found.reproduced:.0%} found again by detectors of other demonstrations"
     if events:
         note += "; black marks: flags in the file, which are no input"
     draw_heading(figure, heading, note)
+    hide_overlapping(figure, values)
     return figure
 
 
@@ -121,7 +131,7 @@ def _draw_raster(
             color=INK,
             marker=MARKS[i % len(MARKS)],
             linewidth=0.9,
-            label=f"truth: {event['name']}",
+            label=f"truth: {shorten(event['name'], 28)}",
             zorder=4,
         )
     axes.set_ylim(len(rows), -1)
@@ -130,24 +140,35 @@ def _draw_raster(
     axes.set_xlabel("step", color=INK, fontsize=10)
     axes.set_ylabel(f"{len(rows)} trajectories", color=INK, fontsize=10)
     style_axes(axes)
-    if found.steps.shape[1] or events:
-        axes.legend(
-            loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=4, frameon=False, fontsize=8,
+
+
+def _draw_legend(axes: Axes) -> int:
+    """What the marks are, above the axes and no wider; the number of its rows."""
+    figure: Any = axes.figure
+    measure = renderer(figure)
+    entries = len(axes.get_legend_handles_labels()[1])
+    for columns in (4, 3, 2, 1):
+        legend = axes.legend(
+            loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=columns, frameon=False, fontsize=8,
             labelcolor=INK, handletextpad=0.1, columnspacing=1.0, borderpad=0.2,
         )  # fmt: skip
+        if legend.get_window_extent(measure).width <= 1.02 * axes.bbox.width:
+            break
+    return -(-entries // columns)
 
 
 def _title(found: KeyStates, column: int) -> str:
     """What the legend calls a key state."""
-    name = found.name(column) or f"key state {column + 1}"
+    name = shorten(found.name(column) or f"key state {column + 1}", 28)
     missing = int(np.ma.getmaskarray(found.steps)[:, column].sum())
     if not found.shared[column]:
         name = f"{name} (others)"
     return name if not missing else f"{name} in {len(found.steps) - missing}"
 
 
-def _draw_errors(axes: Axes, events: Sequence[dict[str, Any]]) -> None:
-    """Mean distance in steps of each event, by method."""
+def _draw_errors(axes: Axes, events: Sequence[dict[str, Any]]) -> list[Text]:
+    """Mean distance in steps of each event, by method; the values and names that it writes."""
+    written: list[Text] = []
     labels = {"found": "this", "slow": "slowest steps", "even": "evenly spaced"}
     colours = {"found": COLOURS[0], "slow": "#a9b2bc", "even": "#d3d8de"}
     rows = np.arange(len(events))
@@ -156,8 +177,8 @@ def _draw_errors(axes: Axes, events: Sequence[dict[str, Any]]) -> None:
         bars = axes.barh(
             rows + 0.27 * (i - 1), errors, 0.25, color=colours[method], label=label, linewidth=0
         )
-        axes.bar_label(bars, fmt="%.1f", fontsize=7.5, color=INK, padding=2)
-    axes.set_yticks(rows, [event["name"].replace(" ", "\n") for event in events])
+        written += axes.bar_label(bars, fmt="%.1f", fontsize=7.5, color=INK, padding=2)
+    axes.set_yticks(rows, [_wrapped(event["name"]) for event in events])
     axes.set_ylim(len(events) - 0.45, -0.55)
     axes.margins(x=0.18)
     axes.set_xlabel("mean error (steps)", color=INK, fontsize=10)
@@ -167,12 +188,30 @@ def _draw_errors(axes: Axes, events: Sequence[dict[str, Any]]) -> None:
         loc="lower left", bbox_to_anchor=(-0.25, 1.0), frameon=False, fontsize=8, labelcolor=INK,
         ncols=1, borderpad=0.1, labelspacing=0.2,
     )  # fmt: skip
+    return [*axes.get_yticklabels(), *written]
+
+
+def _wrapped(name: str) -> str:
+    """A name in at most two lines, broken at a space or behind an underscore where it can be."""
+    lines = wrap(name.replace("_", "_ "), 14, max_lines=2, placeholder="…")
+    return "\n".join(line.replace("_ ", "_") for line in lines)
+
+
+def _in_strip(found: KeyStates, which: int) -> list[int]:
+    """Key states of a trajectory in order of time, at most PANELS: those that most others have."""
+    steps = found.steps[which]
+    own = [j for j in np.argsort(steps.filled(-1), kind="stable").tolist()
+           if steps[j] is not np.ma.masked]  # fmt: skip
+    often = found.steps.count(axis=0)
+    kept = sorted(own, key=lambda j: -int(often[j]))[:PANELS]
+    return [j for j in own if j in kept]
 
 
 def _draw_strip(
     axes: Sequence[Axes],
     found: KeyStates,
     which: int,
+    there: Sequence[int],
     bodies: dict[str, list[int]],
     nats: Mapping[int, str],
 ) -> None:
@@ -183,8 +222,6 @@ def _draw_strip(
     """
     lengths = np.array([len(s) for s in found.states])
     states, columns_of = found.states[which], found.steps[which]
-    there = [j for j in np.argsort(columns_of.filled(-1), kind="stable").tolist()
-             if columns_of[j] is not np.ma.masked]  # fmt: skip
     own = [*(int(columns_of[j]) for j in there), int(lengths[which]) - 1]
     columns = [c for triple in bodies.values() for c in triple]
     points = states[:, columns].reshape(len(states), -1, 3)
@@ -198,8 +235,9 @@ def _draw_strip(
             path = seen[last : step + 1, body]
             panel.plot(*path.T, color=colour, linewidth=1.2, alpha=0.5)
             panel.scatter(
-                path[-1, 0], path[-1, 1], s=34, color=colour, label=name, zorder=3, linewidth=0
-            )
+                path[-1, 0], path[-1, 1], s=34, color=colour, label=shorten(name, 12), zorder=3,
+                linewidth=0,
+            )  # fmt: skip
         panel.set_xlim(low[0] - room[0], high[0] + room[0])
         panel.set_ylim(low[1] - room[1], high[1] + room[1])
         panel.set_xticks([])
@@ -208,9 +246,11 @@ def _draw_strip(
             spine.set_color(COLOURS[there[i] % len(COLOURS)] if i < len(there) else QUIET)
             spine.set_linewidth(2 if i < len(own) - 1 else 1)
         name = f"{there[i] + 1}: step {step}" if i < len(there) else f"end: step {step}"
-        panel.set_title(name, fontsize=8.5, color=INK, pad=3)
+        width = 1.04 * panel.bbox.width
+        fit(panel.set_title(name, fontsize=8.5, color=INK, pad=3), width)
         if i < len(there) and there[i] in nats:
-            panel.set_xlabel(nats[there[i]], fontsize=8.5, color=INK, labelpad=3)
+            label = panel.set_xlabel(nats[there[i]], fontsize=8.5, color=INK, labelpad=3)
+            fit(label, width)
         last = step
     axes[0].legend(loc="best", frameon=False, fontsize=8, labelcolor=INK, handletextpad=0.1)
     axes[0].set_ylabel(f"trajectory {which}\nfrom the side", color=INK, fontsize=8.5)

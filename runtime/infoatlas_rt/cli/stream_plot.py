@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..streams.events import COUPLED
-from .curve_plot import draw_axes, draw_curve, draw_extrema, draw_legend, past_label
-from .drawing import COUPLING, INK, QUIET, draw_heading, new_figure
+from .curve_plot import draw_axes, draw_curve, draw_extrema, past_label, place_extrema
+from .drawing import COUPLING, INK, draw_heading, draw_legend, new_figure
+from .labels import Label, fit, place_labels, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from ..messages.bag_curve import StreamCurve
-
-LABELLED = 24  # couplings that can be labelled in one picture
 
 
 def stream_figure(
@@ -58,21 +57,20 @@ def stream_figure(
         matplotlib is not installed.
     """
     two = len(topics) == 2
-    figure = new_figure(10, 6.6 if two else 5.8)
-    main, *below = draw_axes(figure, (5, 1.5, 1.5) if two else (5, 1.7), top=0.83)
+    figure = new_figure(10, 6.8 if two else 6)
+    main, *below = draw_axes(figure, (5, 1.5, 1.5) if two else (5, 1.7))
     stamp, mi, noise = _with_extrema(curve)
     time = stamp - curve.start
     broken = _breaks(time)
     draw_curve(main, *(np.insert(v, broken, np.nan) for v in (time, mi, noise)))
     extrema = [replace(found, stamp=found.stamp - curve.start) for found in curve.extrema]
+    numbers: list[Label] = []
+    times: list[Label] = []
     if extrema or not curve.events:
-        draw_extrema(main, extrema, "{:.1f}")
-    _draw_coupling(main, below, curve)
-    if extrema or len(curve.motions[0]):
-        draw_legend(figure, 0.872)
-    if extrema:
-        note = f"marked: changes above {z:g} standard errors within {delay:g} s"
-        figure.text(0.975, 0.872, note, color=QUIET, fontsize=9, ha="right", va="center")
+        numbers, times = draw_extrema(main, extrema, "{:.1f}")
+    labels = _draw_coupling(main, below, curve)
+    if extrema or curve.events or len(curve.motions[0]):
+        draw_legend(figure)
     names = "ab" if two else "s"
     for axes, name, topic, (stamps, values) in zip(below, names, topics, curve.states, strict=True):
         spread = np.ptp(values, axis=0)
@@ -86,7 +84,9 @@ def stream_figure(
         )
         axes.set_ylim(-0.08, 1.08)
         axes.set_yticks([])
-        axes.set_ylabel(f"${name}$: {topic}" if two else topic, color=INK, fontsize=9)
+        prefix = f"${name}$: " if two else ""
+        label = axes.set_ylabel(f"{prefix}{topic}", color=INK, fontsize=9)
+        fit(label, 1.05 * axes.bbox.height, upright=True, prefix=prefix)
     below[-1].set_xlabel("seconds since the first message", color=INK, fontsize=10)
     begin = min(float(stamps[0]) for stamps, _ in curve.states) - curve.start
     end = max(float(stamps[-1]) for stamps, _ in curve.states) - curve.start
@@ -97,15 +97,22 @@ def stream_figure(
     past = past_label(names[-1], lag, history, lag_seconds)
     draw_heading(
         figure,
-        f"{title}:  {what},  $I({names[0]}_t\\,;\\,{past})$",
+        f"{shorten(title, 32)}:  {what},  $I({names[0]}_t\\,;\\,{past})$",
         f"time average over windows of {window} steps · lag {length} · {curve.how} "
         "· band: ± noise (samples and slices)",
+        f"discs: changes above {z:g} standard errors within {delay:g} s" if extrema else "",
     )
+    place_labels(figure, labels)
+    place_extrema(figure, numbers, times)
     return figure
 
 
-def _draw_coupling(axes: Axes, below: Sequence[Axes], curve: StreamCurve) -> None:
-    """The information of the motions, and lines where a coupling begins (solid) and ends."""
+def _draw_coupling(axes: Axes, below: Sequence[Axes], curve: StreamCurve) -> list[Label]:
+    """The information of the motions, and lines where a coupling begins (solid) and ends.
+
+    Labels have the times, above the axes. Of many events, some labels find no place: the table of
+    the command has all times.
+    """
     stamps, mi = curve.motions
     if len(stamps):
         time, pause = stamps - curve.start, _breaks(stamps)
@@ -116,6 +123,8 @@ def _draw_coupling(axes: Axes, below: Sequence[Axes], curve: StreamCurve) -> Non
         low, high = axes.get_ylim()
         room = 0.12 * float(np.ptp(mi))
         axes.set_ylim(min(low, float(mi.min()) - room), max(high, float(mi.max()) + room))
+    labels: list[Label] = []
+    named = set()
     for event in curve.events:
         assert event.stamp is not None  # those of a bag have one
         begins, at = event.kind == COUPLED, event.stamp - curve.start
@@ -126,19 +135,22 @@ def _draw_coupling(axes: Axes, below: Sequence[Axes], curve: StreamCurve) -> Non
                 lw=1.2,
                 ls="-" if begins else (0, (2, 2)),
                 zorder=1,
+                label=event.kind if panel is axes and event.kind not in named else None,
             )
-        if len(curve.events) > LABELLED:
-            continue  # the labels would cover each other; the table has the times
-        axes.text(
-            at,
-            1.015,
-            f"{event.kind} {at:.1f}",
-            transform=axes.get_xaxis_transform(),
+        named.add(event.kind)
+        label = axes.annotate(
+            f"{at:.1f}",
+            (at, 1),
+            (0, 3),
+            xycoords=axes.get_xaxis_transform(),
+            textcoords="offset points",
+            annotation_clip=False,
+            visible=False,
             color=COUPLING,
-            fontsize=7 if len(curve.events) > 12 else 8,
-            ha="left" if begins else "right",
-            va="bottom" if begins else "top",
+            fontsize=8,
         )
+        labels.append((label, [((0, row), "center", "bottom") for row in (3.0, 13.0)]))
+    return labels
 
 
 def _with_extrema(curve: StreamCurve) -> tuple[NDArray[np.float64], ...]:

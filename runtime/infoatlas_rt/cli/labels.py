@@ -1,0 +1,135 @@
+"""Sizes and places of the texts in a picture: none covers another, none leaves the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from matplotlib.text import Annotation, Text
+    from matplotlib.transforms import Bbox
+
+# Offset from the point in points, and the horizontal and vertical alignment there.
+Place = tuple[tuple[float, float], str, str]
+Label = tuple["Annotation", list[Place]]
+SMALLEST = 6.5  # points of a text that is made smaller to fit
+ROOM = 1.5  # pixels around a text that stay free
+
+
+def renderer(figure: Figure) -> Any:
+    """What measures texts; Agg's sizes are those of the other formats within a pixel or two."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    return FigureCanvasAgg(figure).get_renderer()
+
+
+def shorten(name: str, letters: int) -> str:
+    """A name with its middle left out where it is longer than that."""
+    if len(name) <= letters:
+        return name
+    begin = (letters - 1) // 2
+    return f"{name[:begin]}…{name[len(name) - (letters - 1 - begin) :]}"
+
+
+def fit(text: Text, pixels: float, *, upright: bool = False, prefix: str = "") -> None:
+    """Make a text smaller, and then leave out its beginning, until it is that long.
+
+    Parameters
+    ----------
+    text : Text
+        In a figure. A formula behind `prefix` is made smaller, and never cut.
+    pixels : float
+    upright : bool
+        It runs from bottom to top.
+    prefix : str
+        What is never cut off.
+    """
+    assert text.figure is not None
+    measure = renderer(text.figure.figure)
+
+    def length() -> float:
+        box = text.get_window_extent(measure)
+        return box.height if upright else box.width
+
+    while length() > pixels and text.get_fontsize() > SMALLEST:
+        text.set_fontsize(max(SMALLEST, text.get_fontsize() - 0.5))
+    rest = text.get_text().removeprefix(prefix)
+    while length() > pixels and len(rest) > 2 and "$" not in rest:
+        rest = rest[max(1, len(rest) // 12) :]
+        text.set_text(f"{prefix}…{rest}")
+
+
+def place_labels(
+    figure: Figure,
+    labels: Sequence[Label],
+    taken: Iterable[Bbox] = (),
+) -> None:
+    """Put each label where no text is; one that has no such place is not shown.
+
+    Call it when all else is drawn and the limits of the axes are set. Labels that are placed by a
+    later call are invisible until then.
+
+    Parameters
+    ----------
+    figure : Figure
+    labels : sequence of (Annotation, sequence of Place)
+        In order of importance, each with its possible places, the best one first.
+    taken : iterable of Bbox
+        Boxes in pixels that labels have to leave free too.
+    """
+    if not labels:
+        return
+    from matplotlib.transforms import Bbox
+
+    measure = renderer(figure)
+    boxes = [*text_boxes(figure), *taken]
+    for label, places in labels:
+        label.set_visible(True)
+        for offset, across, up in places:
+            label.set_position(offset)
+            label.set_horizontalalignment(across)  # type: ignore[arg-type]
+            label.set_verticalalignment(up)  # type: ignore[arg-type]
+            box = label.get_window_extent(measure).padded(ROOM)
+            inside = Bbox.intersection(box, figure.bbox)
+            if inside is not None and inside.bounds == box.bounds and not box.count_overlaps(boxes):
+                boxes.append(box)
+                break
+        else:
+            label.set_visible(False)
+
+
+def hide_overlapping(figure: Figure, texts: Sequence[Text]) -> None:
+    """Leave out those of the texts that would cover another one, the last ones first."""
+    for text in texts:
+        text.set_visible(False)
+    boxes = text_boxes(figure)
+    measure = renderer(figure)
+    for text in texts:
+        text.set_visible(True)
+        box = text.get_window_extent(measure)
+        if box.count_overlaps(boxes):
+            text.set_visible(False)
+        else:
+            boxes.append(box)
+
+
+def text_boxes(figure: Figure) -> list[Bbox]:
+    """The box in pixels of each text that is shown."""
+    from matplotlib.text import Text
+
+    figure.draw_without_rendering()  # ticks get their texts
+    outside = {
+        id(text)
+        for axes in figure.axes
+        for axis in (axes.xaxis, axes.yaxis)
+        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())
+        for text in (tick.label1, tick.label2)
+        if not min(axis.get_view_interval()) <= tick.get_loc() <= max(axis.get_view_interval())
+    }
+    measure = renderer(figure)
+    return [
+        text.get_window_extent(measure)
+        for text in figure.findobj(Text)
+        if text.get_visible() and text.get_text().strip() and id(text) not in outside
+    ]
