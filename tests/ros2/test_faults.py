@@ -1,4 +1,4 @@
-"""What goes wrong on robots, done on purpose. The table in docs/ros2.md says the same."""
+"""What goes wrong on robots, done on purpose. docs/ros2-faults.md has the same list."""
 
 import math
 import os

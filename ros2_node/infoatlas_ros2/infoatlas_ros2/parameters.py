@@ -37,53 +37,58 @@ class Settings:
     message_type: str = setting("sensor_msgs/msg/JointState", "message type of `topic`", live=False)
     fields: tuple[str, ...] = setting(
         ("",),
-        "coordinates of a state, as `position[:]`; if empty, the usual ones of the type",
+        "coordinates of a state, as `position[:]`; if empty, the usual ones of the message type",
         live=False,
     )
     joints: tuple[str, ...] = setting(
         ("",),
-        "names of joints to take out of `position[:]` and `velocity[:]`; all if empty",
+        "names of the joints in `position[:]` and `velocity[:]`, in this order; if empty, all",
         live=False,
     )
     stamp_field: str = setting(
-        "", "time of a message, and its unit, as `timestamp us`; the header's if empty", live=False
+        "",
+        "field of the time stamp and its unit, as `timestamp us`; if empty, the header's stamp",
+        live=False,
     )
     publisher: str = setting(
-        "", "node whose messages on `topic` are read, as `/arm/driver`; the first one's if empty",
+        "",
+        "node whose messages on `topic` are used, as `/arm/driver`; if empty, the first publisher",
         live=False,
-    )  # fmt: skip
+    )
     topic_b: str = setting(
-        "", "second topic; if given, the estimate is I(A; B) of the two", live=False
+        "", "second topic; if given, the estimate is I(A; B) of the two topics", live=False
     )
     message_type_b: str = setting("", "message type of `topic_b`", live=False)
     fields_b: tuple[str, ...] = setting(("",), "coordinates of `topic_b`", live=False)
     publisher_b: str = setting(
-        "", "node whose messages on `topic_b` are read; the first one's if empty", live=False
+        "",
+        "node whose messages on `topic_b` are used; if empty, the first publisher",
+        live=False,
     )
     sync_tolerance: float = setting(
-        0.02, "seconds by which stamps of the two topics may differ", 1e-6, 10.0
+        0.02, "largest difference between stamps of the two topics in a pair, seconds", 1e-6, 10.0
     )
 
     lag: int = setting(
-        10, "steps from a state to its past; 0: two topics at the same time", 0, 10_000
+        10, "steps between a state and its past; 0: two topics at the same time", 0, 10_000
     )
     lag_seconds: float = setting(
         0.1,
         "duration of `lag` steps, seconds; past states are looked up by time stamp; "
-        "0: count messages",
+        "0: messages are counted",
         0.0,
         3600.0,
     )
     lag_tolerance: float = setting(
         0.0,
-        "tolerance of a past state's stamp, seconds; 0: half a step, more if states come slower",
+        "tolerance of a past state's stamp, seconds; 0: half a step, more if states arrive slower",
         0.0,
         3600.0,
     )
-    history: int = setting(1, "past states stacked", 1, 1000)
-    window: int = setting(100, "steps of the sliding window", 1)
+    history: int = setting(1, "number of past states stacked", 1, 1000)
+    window: int = setting(100, "length of the sliding window, steps", 1)
     reset_after: float = setting(
-        1.0, "empty the window when stamps jump back by more than so many seconds", 1e-3, 3600.0
+        1.0, "the window is emptied when stamps jump back by more than this, seconds", 1e-3, 3600.0
     )
     resolution: tuple[float, ...] = setting(
         (0.0,),
@@ -91,12 +96,12 @@ class Settings:
     )
 
     k: int = setting(
-        0, "dimensions of a slice; 0: slice only sides that are wider than the model", 0, 1000
+        0, "dimensions of a slice; 0: only sides wider than the model are sliced", 0, 1000
     )
     slices: int = setting(
         0,
-        "random projections averaged; 0: 5 to 40 if anything is sliced, chosen from the time that "
-        "the first estimates take",
+        "number of random projections averaged; 0: 5 to 40, chosen by the duration of the first "
+        "estimates",
         0,
         100_000,
     )
@@ -104,17 +109,20 @@ class Settings:
     model_file_path: str = setting("edge", "shipped model, .onnx file or .engine file", live=False)
     provider: str = setting(
         "auto",
-        "cpu, native, cuda, tensorrt or tensorrt-rtx, never replaced silently; auto: the first of "
-        "cuda, native and cpu that starts",
+        "engine: cpu, native, cuda, tensorrt, tensorrt-rtx; auto: the first of cuda, native and "
+        "cpu that starts. An engine that does not start is an error",
         live=False,
     )
-    threads: int = setting(0, "CPU threads; chosen by the runtime if 0", 0, 1024, live=False)
+    threads: int = setting(0, "number of CPU threads; 0: chosen by the engine", 0, 1024, live=False)
 
-    extremum_kinds: tuple[str, ...] = setting(("maximum", "minimum", "change"), "extrema to report")
-    extremum_z: float = setting(3.5, "standard errors for a difference to count", 1e-3, 1e3)
+    extremum_kinds: tuple[str, ...] = setting(
+        ("maximum", "minimum", "change"), "kinds of extrema to report"
+    )
+    extremum_z: float = setting(3.5, "smallest significant difference, standard errors", 1e-3, 1e3)
     extremum_delay: float = setting(
         2.0,
-        "seconds within which extrema are reported; an estimate is made each twentieth of it",
+        "delay within which extrema are reported, seconds; one estimate is made in each twentieth "
+        "of it",
         0.01,
         3600.0,
     )
@@ -129,26 +137,29 @@ class Settings:
     )
     keystates_file: str = setting(
         "",
-        "key states of demonstrations to follow, a file of `infoatlas-rt keystates --save`",
+        "file of `infoatlas-rt keystates --save` with the key states to follow",
         live=False,
     )
     keystates_all: bool = setting(
-        False, "report key states, too, that could not be followed in the demonstrations",
+        False,
+        "also report key states whose recall in the demonstrations is too low",
         live=False,
-    )  # fmt: skip
+    )
 
     rate_limit: float = setting(
         0.0,
-        "estimates published per second of stamps at most; 0: no limit, unless `slices` is 0 and "
+        "most estimates published per second of stamps; 0: no limit, unless `slices` is 0 and "
         "5 slices are too slow",
         0.0,
         1e4,
     )
-    queue: int = setting(1000, "messages kept while inference runs", 1, MOST, live=False)
+    queue: int = setting(1000, "most messages kept while inference runs", 1, MOST, live=False)
     stall_after: float = setting(
-        1.0, "seconds without a message that are reported as a stall", 1e-3, 3600.0
+        1.0, "time without a message that is reported as a stall, seconds", 1e-3, 3600.0
     )
-    diagnostics_period: float = setting(1.0, "seconds between reports on /diagnostics", 0.05, 60.0)
+    diagnostics_period: float = setting(
+        1.0, "interval between reports on /diagnostics, seconds", 0.05, 60.0
+    )
 
     def check(self, estimator: Estimator | None = None, dims: Sequence[int | None] = ()) -> None:
         """Raise InputError for values that cannot work, together or with this model and states."""
