@@ -31,7 +31,7 @@ def setting(default: Any, text: str, low: Any = None, high: Any = MOST, live: bo
 
 @dataclass(frozen=True)
 class Settings:
-    """Values of all parameters. Empty strings and zeros mean: not given."""
+    """Values of all parameters. Empty strings and zeros stand for values that are not set."""
 
     topic: str = setting("joint_states", "topic of the states", live=False)
     message_type: str = setting("sensor_msgs/msg/JointState", "message type of `topic`", live=False)
@@ -167,20 +167,20 @@ class Settings:
         if self.topic_b:
             check_topic(self.topic_b, "topic_b")
             if self.topic_b == self.topic:
-                raise InputError(f"topic_b is topic, {self.topic}: leave it empty, or take another")
+                raise InputError(f"topic_b equals topic, {self.topic}: leave it empty or change it")
         for name, parameter in ((self.publisher, "publisher"), (self.publisher_b, "publisher_b")):
             if name:
                 check_topic(name, parameter, "node")
         if self.coupling and not self.topic_b:
-            raise InputError("coupling is of two topics: set topic_b, or coupling to false")
+            raise InputError("coupling needs two topics: set topic_b, or set coupling to false")
         if self.coupling and len(self.coupling_resolution) > 2:
             raise InputError(
-                f"coupling_resolution has {len(self.coupling_resolution)} numbers: pass one, or two"
+                f"coupling_resolution has {len(self.coupling_resolution)} numbers: set one or two"
             )
         if self.coupling and any(self.coupling_resolution) and not all(self.coupling_resolution):
             raise InputError(
-                f"coupling_resolution is {list(self.coupling_resolution)}: pass 0 alone to have it "
-                "estimated, or a number above 0 for each topic"
+                f"coupling_resolution is {list(self.coupling_resolution)}: set it to 0, which "
+                "estimates it, or to a number above 0 for each topic"
             )
         self.detector()
         if estimator is not None:
@@ -188,7 +188,7 @@ class Settings:
             self.tracker()
             if self.k > estimator.model_file.dim:
                 raise InputError(
-                    f"k is {self.k}, but model {estimator.model_file.name} takes "
+                    f"k is {self.k}, but model {estimator.model_file.name} accepts "
                     f"{estimator.model_file.dim} dimensions at most"
                 )
             window = self.sliding_window(estimator)
@@ -255,7 +255,7 @@ def check_topic(name: str, parameter: str, what: str = "topic") -> None:
         validate_full_topic_name(expand_topic_name(name, "node", "/"))
     except (ValueError, InvalidTopicNameException) as error:
         why = str(error).split("\n")[0].split(", at /")[0].rpartition("invalid: ")[2]
-        raise InputError(f"{parameter} is {name!r}, no name of a {what}: {why}") from None
+        raise InputError(f"{parameter} is {name!r}, not a valid name of a {what}: {why}") from None
 
 
 def declare(node: Any) -> None:
@@ -269,7 +269,7 @@ def declare(node: Any) -> None:
     for name, default in vars(Settings()).items():
         meta = Settings.__dataclass_fields__[name].metadata
         text = meta["text"] if meta["live"] else meta["text"] + " (fixed while configured)"
-        # 1 for 1.0 and [] for no fields are fine, but not for rclpy: `_plain` checks these types.
+        # rclpy refuses 1 for 1.0 and [] for no fields, so `_plain` checks these types.
         dynamic = isinstance(default, float | tuple)
         descriptor = ParameterDescriptor(name=name, description=text, dynamic_typing=dynamic)
         low, high = meta["low"], meta["high"]
@@ -308,12 +308,13 @@ def refuse_fixed(now: Settings, new: Settings) -> None:
     fixed = {f.name for f in fields(Settings) if not f.metadata["live"]} & differ(now, new)
     if fixed:
         raise InputError(
-            f"{', '.join(sorted(fixed))}: fixed while the node is configured; clean up first"
+            f"{', '.join(sorted(fixed))}: fixed while the node is configured; use the transition "
+            "cleanup first"
         )
 
 
 def _plain(name: str, value: Any) -> Any:
-    """A value as `Settings` has it; ROS hands arrays over as `array.array`, empty ones as None.
+    """A value of the type in `Settings`; ROS gives `array.array` for arrays, None for empty ones.
 
     Raises
     ------
@@ -324,15 +325,15 @@ def _plain(name: str, value: Any) -> Any:
     default, low, high = field.default, field.metadata["low"], field.metadata["high"]
     if isinstance(default, float):
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InputError(f"{name} is {value!r}: pass a number")
+            raise InputError(f"{name} is {value!r}: set a number")
         if not low <= value <= high:
-            raise InputError(f"{name} is {value}: let it be from {low} to {high}")
+            raise InputError(f"{name} is {value}: set a number from {low} to {high}")
         return float(value)
     if isinstance(default, tuple):
         kind, what = (str, "strings") if isinstance(default[0], str) else (int | float, "numbers")
         if value is None or isinstance(value, str | bytes | bool | int | float):
             value = () if value is None else (value,)
         if not all(isinstance(item, kind) and not isinstance(item, bool) for item in value):
-            raise InputError(f"{name} is {list(value)!r}: pass a list of {what}")
+            raise InputError(f"{name} is {list(value)!r}: set a list of {what}")
         return tuple(value) if kind is str else tuple(map(float, value))
     return value
