@@ -181,12 +181,12 @@ def test_a_dead_link_is_an_error(tmp_path):
 def test_tables_are_those_of_the_sources(tmp_path, capsys):
     module = script("tables")
     assert module.main(["--check"]) == 0, "run python docs/site/tables.py"
-    page = tmp_path / "ros2.md"
-    text = module.PAGES[1].read_text(encoding="utf-8")
+    page = tmp_path / "ros2-reference.md"
+    text = module.PAGES[2].read_text(encoding="utf-8")
     page.write_text(text.replace("| `lag` | `10` |", "| `lag` | `11` |"), encoding="utf-8")
-    module.PAGES = (module.PAGES[0], page)
+    module.PAGES = (*module.PAGES[:2], page)
     assert module.main(["--check"]) == 1
-    assert "ros2.md: run python docs/site/tables.py" in capsys.readouterr().err
+    assert "ros2-reference.md: run python docs/site/tables.py" in capsys.readouterr().err
     assert module.main([]) == 0 and page.read_text(encoding="utf-8") == text
 
 

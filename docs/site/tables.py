@@ -3,9 +3,11 @@
     python docs/site/tables.py            # rewrites the tables
     python docs/site/tables.py --check    # exits 1 and names the pages whose tables differ
 
-A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`. NAME is a command of
-infoatlas-rt; `estimator`, for the options that several commands share; or `parameters`, for the
-parameters of the ROS 2 node.
+A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`. NAME is
+
+- a command of infoatlas-rt, or `estimator` for the options that several commands share;
+- `topics`, `parameters` or `launch`: topics, parameters and launch arguments of the ROS 2 node;
+- a message of the node, as `MutualInformation`.
 """
 
 from __future__ import annotations
@@ -25,8 +27,12 @@ from infoatlas_export import build_cli, cli as export_cli  # noqa: E402
 from infoatlas_rt.cli.arguments import described  # noqa: E402
 from infoatlas_rt.cli.main import COMMANDS, make_parser  # noqa: E402
 
-PAGES = (ROOT / "docs/command-line.md", ROOT / "docs/ros2.md")
-PARAMETERS = ROOT / "ros2_node/infoatlas_ros2/infoatlas_ros2/parameters.py"
+PAGES = tuple(ROOT / f"docs/{page}.md" for page in ("command-line", "ros2", "ros2-reference"))
+NODE = ROOT / "ros2_node/infoatlas_ros2"
+PARAMETERS = NODE / "infoatlas_ros2/parameters.py"
+OUTPUTS = NODE / "infoatlas_ros2/outputs.py"
+LAUNCH = NODE / "launch/infoatlas.launch.py"
+MESSAGES = ROOT / "ros2_node/infoatlas_msgs/msg"
 TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(?=<!-- end of table -->)", re.DOTALL)
 SHARED = "estimator"  # title of a group of arguments
 
@@ -96,6 +102,62 @@ def parameters() -> str:
     return _table("parameter", rows, "default", "range", "live", "meaning")
 
 
+def topics() -> str:
+    """The table of the topics that the node publishes."""
+    found = _assigned(OUTPUTS, "TOPICS")
+    assert isinstance(found, ast.Dict)
+    rows = []
+    for name, value in zip(found.keys, found.values, strict=True):
+        assert isinstance(name, ast.Constant) and isinstance(value, ast.Tuple)
+        kind, text = value.elts
+        assert isinstance(kind, ast.Name)
+        rows.append((f"`~/{name.value}`", f"`{MESSAGES.parent.name}/{kind.id}`", _value(text)))
+    about = ("`/diagnostics`", "`diagnostic_msgs/DiagnosticArray`", "state, rates, latency, faults")
+    return _table("topic", [*rows, about], "type", "content")
+
+
+def launch() -> str:
+    """The table of the arguments of the node's launch file."""
+    found = _assigned(LAUNCH, "ARGUMENTS")
+    assert isinstance(found, ast.Dict)
+    rows = []
+    for name, value in zip(found.keys, found.values, strict=True):
+        assert isinstance(value, ast.Tuple)
+        default, text = value.elts
+        shown = f"`{_yaml(default.value)}`" if isinstance(default, ast.Constant) else ""
+        rows.append((f"`{_value(name)}`", shown, _value(text)))
+    return _table("argument", rows, "default", "meaning")
+
+
+def message(file: Path) -> str:
+    """The description and the fields of a message, from its comments."""
+    about, fields = file.read_text(encoding="utf-8").split("\n\n", 1)
+    rows = []
+    for line in fields.splitlines():
+        declared, _, text = line.partition("#")
+        if declared.strip() and "=" not in declared:
+            kind, name = declared.split()
+            rows.append((f"`{name}`", f"`{kind}`", text.strip()))
+    text = about.replace("# ", "")
+    return f"{text}\n\n{_table('field', rows, 'type', 'meaning')}"
+
+
+def _assigned(file: Path, name: str) -> ast.expr:
+    """The value of a module's constant, not evaluated: the modules of the node import rclpy."""
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if name in {target.id for target in targets if isinstance(target, ast.Name)}:
+                assert node.value is not None
+                return node.value
+    raise LookupError(f"{file} has no {name}")
+
+
+def _value(node: ast.expr | None) -> str:
+    assert node is not None
+    return str(ast.literal_eval(node))
+
+
 def _names(node: ast.stmt) -> set[str]:
     if isinstance(node, ast.FunctionDef):
         return {node.name}
@@ -130,7 +192,11 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Write the tables of the pages.")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if any differs")
     check = parser.parse_args(argv).check
-    tables = {**options(), "parameters": parameters()}
+    tables = {
+        **options(),
+        **{"parameters": parameters(), "topics": topics(), "launch": launch()},
+        **{file.stem: message(file) for file in sorted(MESSAGES.glob("*.msg"))},
+    }
     differ = []
     for page in PAGES:
         text = page.read_text(encoding="utf-8")

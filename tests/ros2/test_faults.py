@@ -1,4 +1,4 @@
-"""What goes wrong on robots, done on purpose. The table in docs/ros2.md says the same."""
+"""What goes wrong on robots, done on purpose. docs/ros2-faults.md has the same list."""
 
 import math
 import os
@@ -275,9 +275,9 @@ def test_publisher_that_does_not_fit(bench, process):
     publisher = bench.node.create_publisher(JointState, TOPIC, qos_profile_sensor_data)
     before = values(bench.diagnosis())["publishers"]
     feed(publisher, joint_states(walk(60)), 250)
-    status = bench.diagnosis(lambda s: s.message.startswith(f"no message yet on {TOPIC}; a pub"))
+    status = bench.diagnosis(lambda s: s.message.startswith(f"no message yet on {TOPIC}; qua"))
     assert status.level == status.WARN and int(before) > 0 and not bench.estimates
-    why = "a publisher does not fit this subscription: best effort publisher and reliable"
+    why = "quality of service of a publisher does not match this subscription: best effort"
     assert why in status.message and process.log.read_text().count(f"{TOPIC}: {why}") == 1
 
 

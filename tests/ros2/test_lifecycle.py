@@ -45,7 +45,7 @@ UNFIT = {
         "message_type is 'sensor_msgs/msg/JointStates', but sensor_msgs has no message JointStates",
     ),
     "unknown package": ({"message_type": "robots_msgs/msg/Arm"}, "robots_msgs is not installed"),
-    "no type": ({"message_type": "JointState"}, "write it as in sensor_msgs/msg/JointState"),
+    "no type": ({"message_type": "JointState"}, "write it as sensor_msgs/msg/JointState"),
     "unknown field": ({"fields": ["angle[:]"]}, "angle"),
     "field of text": ({"fields": ["name[:]"]}, "name"),
     "missing model": ({"model_file_path": "/no/such/model.onnx"}, "/no/such/model.onnx"),
@@ -125,7 +125,7 @@ def test_what_is_no_topic_is_refused(bench, name):
         why = bench.set(**{name: topic})
         assert reason in why and f"{name} is {topic!r}" in why, topic
     bench.diagnosis(lambda s: s.message == "unconfigured")
-    assert bench.set(topic_b=TOPIC) == f"topic_b is topic, {TOPIC}: leave it empty, or take another"
+    assert bench.set(topic_b=TOPIC) == f"topic_b equals topic, {TOPIC}: leave it empty or change it"
 
 
 # Given at the start: what configure says of it, or nothing if it is fine.

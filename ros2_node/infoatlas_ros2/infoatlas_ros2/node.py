@@ -176,8 +176,8 @@ class InfoAtlasNode(LifecycleNode):
                 return
             if took > period:
                 health.warn(
-                    f"an estimate took {took:.2f} s, but extrema need one every "
-                    f"{period:.2f} s: use a smaller window, fewer slices, or a longer delay"
+                    f"an estimate took {took:.2f} s, but extrema need one every {period:.2f} s: "
+                    "reduce window or slices, or increase extremum_delay"
                 )
                 if rclpy.ok():
                     self.get_logger().warning(health.warning)

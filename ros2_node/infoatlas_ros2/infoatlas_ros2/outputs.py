@@ -15,18 +15,36 @@ from . import messages
 from .parameters import Settings
 from .worker import Published
 
-# Topics and their types; a key-state file and `coupling` add their own.
-ALWAYS = {"mutual_information": MutualInformation, "extrema": Extremum}
-EVENTS = {  # topic of each kind, and what makes its message
+# Type and description of each topic; docs/ros2-reference.md shows them. Those of `ALWAYS` are there
+# from the start, the others with the settings that the description names.
+TOPICS: dict[str, tuple[Any, str]] = {
+    "mutual_information": (MutualInformation, "estimate over the present window"),
+    "extrema": (Extremum, "maxima, minima and steepest changes of the estimates over time"),
+    "key_states": (KeyState, "key states of demonstrations; with `keystates_file`"),
+    "subtask": (
+        Subtask,
+        "present sub-task, reference object, progress, stalls; if `keystates_file` has sub-tasks",
+    ),
+    "couplings": (
+        Coupling,
+        "two topics begin or stop to move together; with `coupling: true`",
+    ),
+    "motion_information": (
+        MutualInformation,
+        "estimate of the motions of two topics; with `coupling: true`",
+    ),
+}
+ALWAYS = ("mutual_information", "extrema")
+EVENTS = {  # topic of each kind, and the function that makes its message
     KEY_STATE: ("key_states", messages.keystate),
     COUPLED: ("couplings", messages.coupling),
     DECOUPLED: ("couplings", messages.coupling),
 }
-LATCHED = DurabilityPolicy.TRANSIENT_LOCAL  # who subscribes later gets the newest message
+LATCHED = DurabilityPolicy.TRANSIENT_LOCAL  # later subscribers get the newest message
 
 
 class Outputs:
-    """Publishers by topic; those of a configuration are there between `open` and `close`.
+    """Publishers by topic; those of a configuration exist between `open` and `close`.
 
     Parameters
     ----------
@@ -36,30 +54,31 @@ class Outputs:
     def __init__(self, node: Any) -> None:
         self._node = node
         self._publishers: dict[str, Any] = {}
-        for topic, kind in ALWAYS.items():
-            self._add(topic, kind, 10)
+        for topic in ALWAYS:
+            self._add(topic, 10)
 
-    def _add(self, topic: str, kind: Any, qos: Any) -> None:
+    def _add(self, topic: str, qos: Any) -> None:
+        kind = TOPICS[topic][0]
         self._publishers[topic] = self._node.create_lifecycle_publisher(kind, f"~/{topic}", qos)
 
     def open(self, settings: Settings, tracker: KeyStateTracker | None) -> None:
         """Add the topics of a configuration."""
         if settings.keystates_file:
-            self._add("key_states", KeyState, 10)
+            self._add("key_states", 10)
         if settings.coupling:
-            self._add("couplings", Coupling, 10)
-            self._add("motion_information", MutualInformation, 10)
+            self._add("couplings", 10)
+            self._add("motion_information", 10)
         if tracker is not None and tracker.live_subtasks is not None:
             tools = tracker.live_subtasks.subtasks.tools
-            self._add("subtask", Subtask, QoSProfile(depth=len(tools), durability=LATCHED))
+            self._add("subtask", QoSProfile(depth=len(tools), durability=LATCHED))
 
     def close(self) -> None:
         """Remove the topics of a configuration."""
-        for topic in self._publishers.keys() - ALWAYS.keys():
+        for topic in self._publishers.keys() - ALWAYS:
             self._node.destroy_lifecycle_publisher(self._publishers.pop(topic))
 
     def publish(self, batch: Published, lag_seconds: float) -> None:
-        """Publish what there is after a state; `batch` has a header."""
+        """Publish the results after a state; `batch` has a header."""
         publishers, header = self._publishers, batch.header
         if batch.estimate is not None:
             message = messages.estimate(batch.estimate, header, lag_seconds)
@@ -74,7 +93,7 @@ class Outputs:
             publishers[topic].publish(make(event, its, header.stamp))
 
     def publish_subtasks(self, subtasks: list[tuple[str, Any]], header: Any) -> None:
-        """Publish where the episode is; without a header, now."""
+        """Publish the present sub-tasks, dated to now if there is no header."""
         if header is None:
             header = Header(stamp=self._node.get_clock().now().to_msg())
         for tool, state in subtasks:

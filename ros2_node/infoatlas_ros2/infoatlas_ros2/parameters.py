@@ -31,59 +31,64 @@ def setting(default: Any, text: str, low: Any = None, high: Any = MOST, live: bo
 
 @dataclass(frozen=True)
 class Settings:
-    """Values of all parameters. Empty strings and zeros mean: not given."""
+    """Values of all parameters. Empty strings and zeros stand for values that are not set."""
 
     topic: str = setting("joint_states", "topic of the states", live=False)
     message_type: str = setting("sensor_msgs/msg/JointState", "message type of `topic`", live=False)
     fields: tuple[str, ...] = setting(
         ("",),
-        "coordinates of a state, as `position[:]`; if empty, the usual ones of the type",
+        "coordinates of a state, as `position[:]`; if empty, the usual ones of the message type",
         live=False,
     )
     joints: tuple[str, ...] = setting(
         ("",),
-        "names of joints to take out of `position[:]` and `velocity[:]`; all if empty",
+        "names of the joints in `position[:]` and `velocity[:]`, in this order; if empty, all",
         live=False,
     )
     stamp_field: str = setting(
-        "", "time of a message, and its unit, as `timestamp us`; the header's if empty", live=False
+        "",
+        "field of the time stamp and its unit, as `timestamp us`; if empty, the header's stamp",
+        live=False,
     )
     publisher: str = setting(
-        "", "node whose messages on `topic` are read, as `/arm/driver`; the first one's if empty",
+        "",
+        "node whose messages on `topic` are used, as `/arm/driver`; if empty, the first publisher",
         live=False,
-    )  # fmt: skip
+    )
     topic_b: str = setting(
-        "", "second topic; if given, the estimate is I(A; B) of the two", live=False
+        "", "second topic; if given, the estimate is I(A; B) of the two topics", live=False
     )
     message_type_b: str = setting("", "message type of `topic_b`", live=False)
     fields_b: tuple[str, ...] = setting(("",), "coordinates of `topic_b`", live=False)
     publisher_b: str = setting(
-        "", "node whose messages on `topic_b` are read; the first one's if empty", live=False
+        "",
+        "node whose messages on `topic_b` are used; if empty, the first publisher",
+        live=False,
     )
     sync_tolerance: float = setting(
-        0.02, "seconds by which stamps of the two topics may differ", 1e-6, 10.0
+        0.02, "largest difference between stamps of the two topics in a pair, seconds", 1e-6, 10.0
     )
 
     lag: int = setting(
-        10, "steps from a state to its past; 0: two topics at the same time", 0, 10_000
+        10, "steps between a state and its past; 0: two topics at the same time", 0, 10_000
     )
     lag_seconds: float = setting(
         0.1,
         "duration of `lag` steps, seconds; past states are looked up by time stamp; "
-        "0: count messages",
+        "0: messages are counted",
         0.0,
         3600.0,
     )
     lag_tolerance: float = setting(
         0.0,
-        "tolerance of a past state's stamp, seconds; 0: half a step, more if states come slower",
+        "tolerance of a past state's stamp, seconds; 0: half a step, more if states arrive slower",
         0.0,
         3600.0,
     )
-    history: int = setting(1, "past states stacked", 1, 1000)
-    window: int = setting(100, "steps of the sliding window", 1)
+    history: int = setting(1, "number of past states stacked", 1, 1000)
+    window: int = setting(100, "length of the sliding window, steps", 1)
     reset_after: float = setting(
-        1.0, "empty the window when stamps jump back by more than so many seconds", 1e-3, 3600.0
+        1.0, "the window is emptied when stamps jump back by more than this, seconds", 1e-3, 3600.0
     )
     resolution: tuple[float, ...] = setting(
         (0.0,),
@@ -91,12 +96,12 @@ class Settings:
     )
 
     k: int = setting(
-        0, "dimensions of a slice; 0: slice only sides that are wider than the model", 0, 1000
+        0, "dimensions of a slice; 0: only sides wider than the model are sliced", 0, 1000
     )
     slices: int = setting(
         0,
-        "random projections averaged; 0: 5 to 40 if anything is sliced, chosen from the time that "
-        "the first estimates take",
+        "number of random projections averaged; 0: 5 to 40, chosen by the duration of the first "
+        "estimates",
         0,
         100_000,
     )
@@ -104,17 +109,20 @@ class Settings:
     model_file_path: str = setting("edge", "shipped model, .onnx file or .engine file", live=False)
     provider: str = setting(
         "auto",
-        "cpu, native, cuda, tensorrt or tensorrt-rtx, never replaced silently; auto: the first of "
-        "cuda, native and cpu that starts",
+        "engine: cpu, native, cuda, tensorrt, tensorrt-rtx; auto: the first of cuda, native and "
+        "cpu that starts. An engine that does not start is an error",
         live=False,
     )
-    threads: int = setting(0, "CPU threads; chosen by the runtime if 0", 0, 1024, live=False)
+    threads: int = setting(0, "number of CPU threads; 0: chosen by the engine", 0, 1024, live=False)
 
-    extremum_kinds: tuple[str, ...] = setting(("maximum", "minimum", "change"), "extrema to report")
-    extremum_z: float = setting(3.5, "standard errors for a difference to count", 1e-3, 1e3)
+    extremum_kinds: tuple[str, ...] = setting(
+        ("maximum", "minimum", "change"), "kinds of extrema to report"
+    )
+    extremum_z: float = setting(3.5, "smallest significant difference, standard errors", 1e-3, 1e3)
     extremum_delay: float = setting(
         2.0,
-        "seconds within which extrema are reported; an estimate is made each twentieth of it",
+        "delay within which extrema are reported, seconds; one estimate is made in each twentieth "
+        "of it",
         0.01,
         3600.0,
     )
@@ -129,26 +137,29 @@ class Settings:
     )
     keystates_file: str = setting(
         "",
-        "key states of demonstrations to follow, a file of `infoatlas-rt keystates --save`",
+        "file of `infoatlas-rt keystates --save` with the key states to follow",
         live=False,
     )
     keystates_all: bool = setting(
-        False, "report key states, too, that could not be followed in the demonstrations",
+        False,
+        "also report key states whose recall in the demonstrations is too low",
         live=False,
-    )  # fmt: skip
+    )
 
     rate_limit: float = setting(
         0.0,
-        "estimates published per second of stamps at most; 0: no limit, unless `slices` is 0 and "
+        "most estimates published per second of stamps; 0: no limit, unless `slices` is 0 and "
         "5 slices are too slow",
         0.0,
         1e4,
     )
-    queue: int = setting(1000, "messages kept while inference runs", 1, MOST, live=False)
+    queue: int = setting(1000, "most messages kept while inference runs", 1, MOST, live=False)
     stall_after: float = setting(
-        1.0, "seconds without a message that are reported as a stall", 1e-3, 3600.0
+        1.0, "time without a message that is reported as a stall, seconds", 1e-3, 3600.0
     )
-    diagnostics_period: float = setting(1.0, "seconds between reports on /diagnostics", 0.05, 60.0)
+    diagnostics_period: float = setting(
+        1.0, "interval between reports on /diagnostics, seconds", 0.05, 60.0
+    )
 
     def check(self, estimator: Estimator | None = None, dims: Sequence[int | None] = ()) -> None:
         """Raise InputError for values that cannot work, together or with this model and states."""
@@ -156,20 +167,20 @@ class Settings:
         if self.topic_b:
             check_topic(self.topic_b, "topic_b")
             if self.topic_b == self.topic:
-                raise InputError(f"topic_b is topic, {self.topic}: leave it empty, or take another")
+                raise InputError(f"topic_b equals topic, {self.topic}: leave it empty or change it")
         for name, parameter in ((self.publisher, "publisher"), (self.publisher_b, "publisher_b")):
             if name:
                 check_topic(name, parameter, "node")
         if self.coupling and not self.topic_b:
-            raise InputError("coupling is of two topics: set topic_b, or coupling to false")
+            raise InputError("coupling needs two topics: set topic_b, or set coupling to false")
         if self.coupling and len(self.coupling_resolution) > 2:
             raise InputError(
-                f"coupling_resolution has {len(self.coupling_resolution)} numbers: pass one, or two"
+                f"coupling_resolution has {len(self.coupling_resolution)} numbers: set one or two"
             )
         if self.coupling and any(self.coupling_resolution) and not all(self.coupling_resolution):
             raise InputError(
-                f"coupling_resolution is {list(self.coupling_resolution)}: pass 0 alone to have it "
-                "estimated, or a number above 0 for each topic"
+                f"coupling_resolution is {list(self.coupling_resolution)}: set it to 0, which "
+                "estimates it, or to a number above 0 for each topic"
             )
         self.detector()
         if estimator is not None:
@@ -177,7 +188,7 @@ class Settings:
             self.tracker()
             if self.k > estimator.model_file.dim:
                 raise InputError(
-                    f"k is {self.k}, but model {estimator.model_file.name} takes "
+                    f"k is {self.k}, but model {estimator.model_file.name} accepts "
                     f"{estimator.model_file.dim} dimensions at most"
                 )
             window = self.sliding_window(estimator)
@@ -244,7 +255,7 @@ def check_topic(name: str, parameter: str, what: str = "topic") -> None:
         validate_full_topic_name(expand_topic_name(name, "node", "/"))
     except (ValueError, InvalidTopicNameException) as error:
         why = str(error).split("\n")[0].split(", at /")[0].rpartition("invalid: ")[2]
-        raise InputError(f"{parameter} is {name!r}, no name of a {what}: {why}") from None
+        raise InputError(f"{parameter} is {name!r}, not a valid name of a {what}: {why}") from None
 
 
 def declare(node: Any) -> None:
@@ -258,7 +269,7 @@ def declare(node: Any) -> None:
     for name, default in vars(Settings()).items():
         meta = Settings.__dataclass_fields__[name].metadata
         text = meta["text"] if meta["live"] else meta["text"] + " (fixed while configured)"
-        # 1 for 1.0 and [] for no fields are fine, but not for rclpy: `_plain` checks these types.
+        # rclpy refuses 1 for 1.0 and [] for no fields, so `_plain` checks these types.
         dynamic = isinstance(default, float | tuple)
         descriptor = ParameterDescriptor(name=name, description=text, dynamic_typing=dynamic)
         low, high = meta["low"], meta["high"]
@@ -297,12 +308,13 @@ def refuse_fixed(now: Settings, new: Settings) -> None:
     fixed = {f.name for f in fields(Settings) if not f.metadata["live"]} & differ(now, new)
     if fixed:
         raise InputError(
-            f"{', '.join(sorted(fixed))}: fixed while the node is configured; clean up first"
+            f"{', '.join(sorted(fixed))}: fixed while the node is configured; use the transition "
+            "cleanup first"
         )
 
 
 def _plain(name: str, value: Any) -> Any:
-    """A value as `Settings` has it; ROS hands arrays over as `array.array`, empty ones as None.
+    """A value of the type in `Settings`; ROS gives `array.array` for arrays, None for empty ones.
 
     Raises
     ------
@@ -313,15 +325,15 @@ def _plain(name: str, value: Any) -> Any:
     default, low, high = field.default, field.metadata["low"], field.metadata["high"]
     if isinstance(default, float):
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InputError(f"{name} is {value!r}: pass a number")
+            raise InputError(f"{name} is {value!r}: set a number")
         if not low <= value <= high:
-            raise InputError(f"{name} is {value}: let it be from {low} to {high}")
+            raise InputError(f"{name} is {value}: set a number from {low} to {high}")
         return float(value)
     if isinstance(default, tuple):
         kind, what = (str, "strings") if isinstance(default[0], str) else (int | float, "numbers")
         if value is None or isinstance(value, str | bytes | bool | int | float):
             value = () if value is None else (value,)
         if not all(isinstance(item, kind) and not isinstance(item, bool) for item in value):
-            raise InputError(f"{name} is {list(value)!r}: pass a list of {what}")
+            raise InputError(f"{name} is {list(value)!r}: set a list of {what}")
         return tuple(value) if kind is str else tuple(map(float, value))
     return value

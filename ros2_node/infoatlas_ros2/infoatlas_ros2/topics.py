@@ -25,13 +25,13 @@ def message_class(name: str) -> Any:
     """
     package, _, kind = name.replace("/msg/", "/").partition("/")
     if not package or not kind or "/" in kind:
-        raise InputError(f"message_type is {name!r}: write it as in sensor_msgs/msg/JointState")
+        raise InputError(f"message_type is {name!r}: write it as sensor_msgs/msg/JointState")
     try:
         return getattr(import_module(f"{package}.msg"), kind)
     except ImportError as error:
         raise InputError(
             f"message_type is {name!r}, but package {package} is not installed here ({error}): "
-            "source the workspace that has it"
+            "source the workspace of this package"
         ) from error
     except AttributeError:
         raise InputError(f"message_type is {name!r}, but {package} has no message {kind}") from None
@@ -53,12 +53,12 @@ def misfit(subscription: Any, publishers: list[Any]) -> str:
     )
     others = {info.topic_type for info in publishers} - {wanted}
     if others:
-        return f"published there: {', '.join(sorted(others))}, not {wanted}"
+        return f"publishers send {', '.join(sorted(others))}, not {wanted}"
     for info in publishers:
         fits, why = qos_check_compatible(info.qos_profile, subscription.qos_profile)
         if fits == QoSCompatibility.ERROR:
             why = why.replace("ERROR: ", " ").strip("; ").lower()
-            return f"a publisher does not fit this subscription: {why}"
+            return f"quality of service of a publisher does not match this subscription: {why}"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Start the node, and bring it to active.
+"""Start the node and activate it.
 
 ros2 launch infoatlas_ros2 infoatlas.launch.py config:=mobile_base
 ros2 launch infoatlas_ros2 infoatlas.launch.py params_file:=/my/params.yaml use_sim_time:=true
@@ -17,7 +17,7 @@ from lifecycle_msgs.msg import Transition
 
 from launch import LaunchDescription
 
-# Not as a list within PathJoinSubstitution, which older distributions refuse.
+# Older distributions refuse a list within PathJoinSubstitution.
 CONFIG = [
     PathJoinSubstitution(
         [FindPackageShare("infoatlas_ros2"), "config", LaunchConfiguration("config")]
@@ -25,13 +25,13 @@ CONFIG = [
     ".yaml",
 ]
 ARGUMENTS = {
-    "config": ("manipulator", "a file of the config folder: arrays, manipulator, mobile_base"),
-    "params_file": (CONFIG, "parameters of your own, in place of config"),
-    "name": ("infoatlas", "of the node"),
-    "namespace": ("", "of the node and of its topics, unless they begin with /"),
-    "topic": ("", "of the states, in place of the configuration's"),
-    "autostart": ("true", "configure and activate the node"),
-    "use_sim_time": ("false", "take the time from /clock"),
+    "config": ("manipulator", "configuration of the package: arrays, manipulator or mobile_base"),
+    "params_file": (CONFIG, "file with your own parameters; replaces config"),
+    "name": ("infoatlas", "name of the node"),
+    "namespace": ("", "namespace of the node, and of topics that do not begin with /"),
+    "topic": ("", "topic of the states; replaces that of the configuration"),
+    "autostart": ("true", "whether the node is configured and activated"),
+    "use_sim_time": ("false", "whether the time is that of /clock"),
 }
 
 
@@ -72,7 +72,7 @@ def start(context):
 
 
 def generate_launch_description():
-    """Describe the launch: arguments, and what is made of them."""
+    """Declare the arguments and start the node."""
     declared = [
         DeclareLaunchArgument(name, default_value=default, description=text)
         for name, (default, text) in ARGUMENTS.items()
