@@ -44,7 +44,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--precision",
         choices=PRECISIONS,
-        help="fp16: make the FP16 graph of an FP32 file first, which takes a minute and needs "
+        help="fp16: make the FP16 graph of an FP32 file first; this lasts a minute and needs "
         "infoatlas-rt[export] (default: the file's own)",
     )
     parser.add_argument(

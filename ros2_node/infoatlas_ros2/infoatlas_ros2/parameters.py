@@ -177,7 +177,7 @@ class Settings:
             self.tracker()
             if self.k > estimator.model_file.dim:
                 raise InputError(
-                    f"k is {self.k}, but model {estimator.model_file.name} takes "
+                    f"k is {self.k}, but model {estimator.model_file.name} accepts "
                     f"{estimator.model_file.dim} dimensions at most"
                 )
             window = self.sliding_window(estimator)

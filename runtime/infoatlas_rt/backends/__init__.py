@@ -86,9 +86,9 @@ def _automatic(model: ModelFile, threads: int | None) -> Backend:
         except ProviderError as error:
             log.warning("provider 'auto' passes over '%s': %s", provider, error)
             continue
-        log.info("provider 'auto' takes '%s'", provider)
+        log.info("provider 'auto' chooses '%s'", provider)
         return backend
-    log.info("provider 'auto' takes 'cpu'")
+    log.info("provider 'auto' chooses 'cpu'")
     return make_backend(model, "cpu", threads)
 
 

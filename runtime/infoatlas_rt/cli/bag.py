@@ -125,8 +125,7 @@ def _add_window(group: Any) -> None:
         type=int,
         metavar="N",
         help="an estimate for each Nth pair; 1: for all (default: all up to 1500 messages, else a "
-        "grid of about 1500 estimates, or 10 within --delay if those are more; --provider native "
-        "is the quickest on a CPU)",
+        "grid of about 1500 estimates, or 10 within --delay if those are more)",
     )
     group.add_argument(
         "--rate-limit",

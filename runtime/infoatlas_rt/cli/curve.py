@@ -26,9 +26,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "data",
         metavar="DEMOS",
-        help=".npz with states [sum, d] and lengths [N], .csv, .parquet, the folder of a LeRobot "
-        "data set, an .hdf5 of robomimic, MimicGen, Isaac Lab, ManiSkill, D4RL or Minari, or a "
-        "folder of ALOHA's .hdf5 files",
+        help="a LeRobot folder, an .hdf5 of robomimic, MimicGen, Isaac Lab, ManiSkill, D4RL or "
+        "Minari, a folder of ALOHA's .hdf5 files, .csv, .parquet, or .npz with states [sum, d], "
+        "lengths [N]",
     )
     add_loading(parser)
     parser.add_argument("--lag", type=int, default=2, help="steps to the past state")

@@ -41,7 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="append",
         metavar="NAME=COLUMNS",
         help="report which groups of coordinates begin or cease to depend on each other at each "
-        "key state; give it twice or more, as tool=18:21 or cube=cube. (beginning of names)",
+        "key state. Give it twice or more, as tool=18:21 or cube=cube. (beginning of names)",
     )
     add_plot(parser)
     parser.add_argument(

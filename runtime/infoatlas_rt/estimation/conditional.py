@@ -271,9 +271,9 @@ def _check_sides(
     if width > dim:
         way_out = "leave out coordinates, or reduce z to a few features"
         if dim < WIDE >= width:
-            way_out = 'pass the model "wide", which takes 20'
+            way_out = 'pass the model "wide", which accepts 20'
         raise InputError(
             f"x or y has {width} coordinates together with z ({x.shape[1]}, {y.shape[1]} and "
-            f"{given.shape[1]}), and model {estimator.model_file.name} takes {dim} unsliced: "
+            f"{given.shape[1]}), and model {estimator.model_file.name} accepts {dim} unsliced: "
             f"{way_out}"
         )

@@ -107,7 +107,7 @@ class Estimator:
         if directions != "random" and not (k is slices is None and sides == "auto"):
             raise InputError(
                 f"directions={directions!r} reduces each wide side to as many coordinates as the "
-                "model takes: leave out k, slices and sides, which are for random directions"
+                "model accepts: leave out k, slices and sides, which are for random directions"
             )
         if not isinstance(model, str | os.PathLike):
             raise InputError(

@@ -147,9 +147,9 @@ def rank_features(
     wide = [name for name, group in groups.items() if len(group) > estimator.model_file.dim]
     if wide and len(wide) < len(groups) and estimator.k is None:
         raise InputError(
-            f"feature {wide[0]!r} has more columns than the {estimator.model_file.dim} of model "
-            f"{estimator.model_file.name} and would be sliced, and others not: split it, pass the "
-            'model "wide" (20 columns), or an Estimator with k'
+            f"feature {wide[0]!r} would be sliced and others not: model "
+            f"{estimator.model_file.name} accepts {estimator.model_file.dim} columns unsliced. "
+            'Split it, pass the model "wide" (20 columns), or an Estimator with k'
         )
     pairs = [(np.ascontiguousarray(samples[:, group]), target) for group in groups.values()]
     time_series = as_flag(time_series, "time_series")

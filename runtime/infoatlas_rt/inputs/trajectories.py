@@ -59,7 +59,8 @@ class Trajectories:
             row, column = bad[0]
             raise InputError(
                 f"{len(bad)} states are NaN, masked or infinite, the first at row {row}, column "
-                f"{column_label(given, int(column))}: cut those trajectories, or fill the gaps"
+                f"{column_label(given, int(column))}: cut those trajectories, or fill in these "
+                "values"
             )
         lengths = as_lengths(self.lengths, len(high))
         names = column_names(given) if self.names == () else self.names

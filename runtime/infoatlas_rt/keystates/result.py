@@ -378,7 +378,7 @@ def trajectories(keystates: KeyStates) -> tuple[NDArray[np.float64], ...]:
     """The trajectories of key states; InputError if these were loaded from a file."""
     if not keystates.states:
         raise InputError(
-            "these key states were loaded from a file, which holds no trajectories: call "
+            "these key states were loaded from a file, which contains no trajectories: call "
             "discover_keystates on the trajectories again"
         )
     return keystates.states

@@ -270,7 +270,7 @@ def _cuts(
     if bounds[::2] != bounds[1::2]:
         raise InputError(
             f"the sub-tasks {[subtasks.names[p] for p in which]} do not cover demonstration {i} "
-            f"without gaps: they start at {starts}, end at {ends}, and it has {steps} steps"
+            f"completely: they start at {starts}, end at {ends}, and it has {steps} steps"
         )
     if there != sorted(there):
         return None
