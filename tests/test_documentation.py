@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import infoatlas_rt
+from infoatlas_rt.cli import main
 from infoatlas_rt.models import model_file
 
 ROOT = Path(__file__).parents[1]
@@ -155,13 +157,32 @@ def test_a_dead_link_is_an_error(tmp_path):
 def test_tables_are_those_of_the_sources(tmp_path, capsys):
     module = script("tables")
     assert module.main(["--check"]) == 0, "run python docs/site/tables.py"
-    page = tmp_path / "ros2.md"
-    text = module.PAGES[1].read_text(encoding="utf-8")
-    page.write_text(text.replace("| `lag` | `10` |", "| `lag` | `11` |"), encoding="utf-8")
-    module.PAGES = (module.PAGES[0], page)
+    (ros2,) = module.PAGES
+    pages = {}
+    for old, name, text, other in [
+        (ros2, "PAGES", "| `lag` | `10` |", "| `lag` | `11` |"),
+        (module.COMMAND_LINE, "COMMAND_LINE", "(default: 5)", "(default: 6)"),
+    ]:
+        pages[tmp_path / old.name] = content = old.read_text(encoding="utf-8")
+        assert text in content
+        page = tmp_path / old.name
+        page.write_text(content.replace(text, other), encoding="utf-8")
+        setattr(module, name, (page,) if name == "PAGES" else page)
     assert module.main(["--check"]) == 1
-    assert "ros2.md: run python docs/site/tables.py" in capsys.readouterr().err
-    assert module.main([]) == 0 and page.read_text(encoding="utf-8") == text
+    assert "command-line.md, ros2.md: run python docs/site" in capsys.readouterr().err
+    assert module.main([]) == 0
+    assert {page: page.read_text(encoding="utf-8") for page in pages} == pages
+
+
+def test_help_has_what_the_page_of_commands_has():
+    """Examples, which are those that a parser accepts, and exit codes."""
+    page = (ROOT / "docs/command-line.md").read_text(encoding="utf-8")
+    parser = script("tables").make_parser(main.COMMANDS)
+    assert re.search(r"exit codes:\n(  \d+: .*\n)+", parser.format_help())
+    for name, command in main.COMMANDS.items():
+        for line in command.EXAMPLES:
+            assert line.split()[0] == name and f"$ infoatlas-rt {line}\n" in page
+            assert callable(parser.parse_args(shlex.split(line)).run)
 
 
 def test_the_api_page_names_everything_public():

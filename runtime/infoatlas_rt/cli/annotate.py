@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from ..inputs.trajectories import Trajectories
 
 HELP = "key states and sub-tasks, written into a copy of a data set"
+DESCRIPTION = (
+    "Find key states and sub-tasks, and write them into a copy of the data set, or as a table. "
+    "Options shared with keystates have the same meaning."
+)
+EXAMPLES = (
+    "annotate my_dataset --out my_dataset_annotated",
+    "annotate demos.npz --tool tool --object cube --object goal:position --out parts.csv",
+)
 
 
 def add_arguments(parser: ArgumentParser) -> None:

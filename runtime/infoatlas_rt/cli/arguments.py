@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,20 @@ from ..errors import InputError
 
 
 class HelpFormatter(argparse.HelpFormatter):
-    """Writes the default of an option behind its help."""
+    """Writes the default of an option behind its help, and leaves the lines of a listing alone."""
 
     def _get_help_string(self, action: argparse.Action) -> str:
         return described(action)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if "\n  " in text:
+            return text
+        return textwrap.fill(" ".join(text.split()), width, break_on_hyphens=False)
+
+
+def listing(title: str, lines: list[str]) -> str:
+    """A title with indented lines, for the end of a help text."""
+    return "\n  ".join([f"{title}:", *lines])
 
 
 def described(action: argparse.Action) -> str:

@@ -19,6 +19,11 @@ from .console import progress, table, write_json
 from .loading import add_loading, load_data
 
 HELP = "the paper's I(s_t; s_t-lag) over the time of demonstrations, and its extrema"
+DESCRIPTION = (
+    "Estimate I(s_t; s_t-lag), the information of states with earlier ones, over the time of "
+    "demonstrations. Draw the curve and find its extrema."
+)
+EXAMPLES = ("curve demos.npz --plot curve.png",)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
