@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 HELP = "key states that recorded demonstrations share"
 DESCRIPTION = (
     "Find the key states of demonstrations of one task: boundaries between sub-tasks, in any "
-    "order. If the file has flags (boolean arrays of a simulator), key states are compared with them."
+    "order. If the file has flags (boolean arrays of a simulator), key states are compared with "
+    "them."
 )
 EXAMPLES = (
     "keystates demos.npz --count 5 --plot keystates.png --save task.json",

@@ -23,8 +23,9 @@ class Trajectories:
     ----------
     states : array-like [sum(lengths), d]
         Real numbers; an array of floats is used as it is. Integers that float64 would round are
-        shifted (see `arrays.merge`).
+        shifted, so that differences are exact.
     lengths : array-like [N] int
+        Steps of each trajectory.
     names : sequence of str, d of them, or empty
         Of the coordinates; by default the columns of a pandas DataFrame.
     rate : float, optional

@@ -45,9 +45,15 @@ class SubtaskState:
     Attributes
     ----------
     index : int
-        Of `Subtasks.parts`.
-    name, tool, reference, held : str
-        As in `Subtasks`.
+        Of the part in `Subtasks.parts`.
+    name : str
+        Name of the part, as "reach cube".
+    tool : str
+        Name of the tool that moves.
+    reference : str
+        Name of the object that the part is about; "world" or "" if there is none.
+    held : str
+        Name of the object that moves with the tool; "" if none.
     progress : float
         Share of the part's time that has passed, as in the demonstrations, 0 to 1. It does not
         fall while the part lasts.
