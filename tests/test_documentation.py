@@ -105,6 +105,16 @@ def test_questions_page():
     assert re.search(r"^force +0\.\d+ .*\n(tilt|noise|speed) ", text, re.M)
 
 
+def test_gradients_page():
+    """The share of the column that y depends on grows; the critic ranks the likely pair first."""
+    text = run("-c", "\n".join(blocks("docs/gradients.md")))
+    found = re.findall(r"^(-?[\d.]+) nats, share of the first column ([\d.]+)$", text, re.M)
+    (first, before), (last, after) = np.array(found, float)
+    assert last > first + 0.3 and after > 0.9 > before
+    likely, unlikely = map(float, text[text.index("[") :].strip("[] \n").split())
+    assert likely > 0 > unlikely
+
+
 def test_every_example_is_run():
     """Here, as a part of bag.py, or in tests/ros2/test_example.py."""
     scripts = {path.name for path in (ROOT / "examples").glob("*.py")}

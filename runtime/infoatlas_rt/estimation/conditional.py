@@ -59,10 +59,10 @@ def conditional(
         The estimator to use, or a model to make one of; the shipped model unless given.
     time_series : bool
         The samples are in order of time, and each depends on its neighbours: the standard error
-        uses a long-run variance. The test assumes that, given
-        z, the samples of y do not depend on their own past: include the past of y in z.
+        uses a long-run variance. The test assumes that, given z, the samples of y do not depend on
+        their own past: include the past of y in z.
     permutations : int
-        B, local permutations of the test; 0 leaves it out. The estimate takes four evaluations of
+        B, local permutations of the test; 0 leaves it out. The estimate needs four evaluations of
         the model, and the test B more. With 199 the smallest p-value is 0.005.
     executor : concurrent.futures.Executor, optional
         Any executor, such as a pool of processes: its workers share the permutations. The result
@@ -126,9 +126,9 @@ def transfer_entropy(
         Steps from the present of y back to the newest state of x.
     history : int
         Past states of x, and of y. Each makes both sides wider: together they may have D
-        coordinates, 5, or 20 with the model "wide". If
-        y depends on more of its own past than `history` steps, that past counts as information
-        from x where x is informative about it, and the test is not valid.
+        coordinates, 5, or 20 with the model "wide". If y depends on more of its own past than
+        `history` steps, that past counts as information from x where x is informative about it,
+        and the test is not valid.
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
     permutations : int

@@ -118,9 +118,9 @@ def rank_features(
         The samples are in order of time, and neighbours depend on each other: the tests shift y
         cyclically. Features do not share permutations then, so tests need more time.
     permutations : int, optional
-        B, permuted pairings of each test; no p-value is below 1 / (1 + B). By default 20 for each feature, and 199 at least; fewer than
-        20 for each where features do not share permutations and they would be more than 20,000.
-        0 leaves out the tests.
+        B, permuted pairings of each test; no p-value is below 1 / (1 + B). By default 20 for each
+        feature, and 199 at least; fewer than 20 for each where features do not share permutations
+        and they would be more than 20,000. 0 leaves out the tests.
     correction : {"benjamini-hochberg", "holm", "none"}
         Of p-values for the number of features: "benjamini-hochberg" bounds the share of false
         discoveries, "holm" the probability of one.
