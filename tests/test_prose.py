@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests import prose
+import prose
 
 
 @pytest.mark.parametrize("name", prose.PAGES)
