@@ -26,7 +26,7 @@ from infoatlas_rt import (
 
 ROOT = Path(__file__).parents[2]
 OUT = ROOT / "docs/concepts"
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7")
+COLOURS = ("#0072B2", "#C77700", "#009E73", "#CC79A7", "#56B4E9")
 QUIET = "0.6"
 SHOWN = 40  # demonstrations of PickCube
 STYLE = {
@@ -54,13 +54,16 @@ def computed() -> Iterator[tuple[str, Any]]:
     yield "sliced", estimator.estimate(now[rows], past[rows])
     yield "curve", mi_curve(cubes, Estimator(slices=10), mode="normalised", points=40)
     some = Trajectories(np.concatenate(parts[:SHOWN]), cubes.lengths[:SHOWN], cubes.names, rate=20)
-    found = discover_keystates(some, k=2)
+    found = discover_keystates(some, k=1)
     yield "found", found
     yield "phases", discover_keystates(some, k=3, method="phase")
     poses = {"cube": Pose("cube"), "goal": Position("goal")}
     yield "subtasks", found.subtasks(Pose("tool"), poses)
     people = load_trajectories(ROOT / "benchmarks/tasks/data/sawyer_pickplace_long.npz")
-    yield "people", discover_keystates(people, k=6)
+    yield (
+        "people",
+        discover_keystates(people, k=6),
+    )  # two demonstrations, four objects, in any order
 
 
 def clusters(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
@@ -104,33 +107,34 @@ def signals(axes: Axes, states: Any, names: Any) -> None:
 def draw(data: dict[str, Any]) -> None:
     """Write all pictures."""
     found, subtasks = data["found"], data["subtasks"]
-    states, names, steps = found.states[0], list(found.names), found.steps[0].compressed()
+    states, names = found.states[0], list(found.names)
 
+    (step,) = found.steps[0].tolist()
     figure, axes = new()
     signals(axes, states, names)
-    for number, step in enumerate(steps, 1):
-        axes.axvline(step, color=COLOURS[0], ymax=0.85)
-        axes.text(step, 1.24, f"key state {number}", color=COLOURS[0], ha="center")
+    axes.axvline(step, color=COLOURS[0], ymax=0.82)
+    axes.text(step, 1.22, "key state: grasp", color=COLOURS[0], ha="center")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     save(figure, "key_state")
 
     figure, axes = new()
     signals(axes, states, names)
-    for part, name, colour in zip(subtasks.parts, subtasks.names, COLOURS, strict=False):
-        start, end = int(part.start[0]), int(part.end[0])
-        axes.axvspan(start, end, color=colour, alpha=0.25, linewidth=0)
-        axes.text((start + end) / 2, 1.22, name, ha="center", color=colour)
+    for i, (start, end) in enumerate(((0, step), (step, len(states) - 1))):
+        axes.axvspan(start, end, color=COLOURS[i], alpha=0.2, linewidth=0)
+        axes.text((start + end) / 2, 1.22, f"sub-task {i + 1}", ha="center", color=COLOURS[i])
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     save(figure, "segment")
 
     figure, axes = new()
     part = next(part for part in subtasks.parts if part.reference == "cube")
-    for i in range(0, len(found.states), 2):
-        own, end = found.states[i], int(part.end[i]) - 1
-        ends = [own[end, [names.index(f"{body}.{c}") for c in "xy"]] for body in ("tool", "cube")]
-        axes.plot(*np.transpose(ends), color=QUIET, linewidth=0.8)
-        for at, colour, marker in zip(ends, (COLOURS[0], COLOURS[1]), ("+", "s"), strict=True):
-            label = {"+": "tool at the end of the part", "s": "cube"}[marker] if i == 0 else None
-            axes.plot(*at, marker, color=colour, markersize=4, label=label)
+    ends = np.array([own[int(end) - 1] for own, end in zip(found.states, part.end, strict=True)])
+    for body, marker, size, label in (
+        ("cube", "s", 7, "cube"),
+        ("tool", "+", 6, "tool, at the end of\n“reach cube”"),
+    ):
+        at = ends[:, [names.index(f"{body}.{c}") for c in "xy"]].T
+        colour = COLOURS[1] if body == "cube" else COLOURS[0]
+        axes.plot(*at, marker, color=colour, markersize=size, fillstyle="none", label=label)
     axes.set(xlabel="x, m", ylabel="y, m")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     save(figure, "reference_object")
@@ -140,7 +144,7 @@ def draw(data: dict[str, Any]) -> None:
     save(figure, "phase")
 
     figure, axes = new()
-    dots(axes, data["people"], range(6))
+    dots(axes, data["people"], range(len(data["people"].states)))
     save(figure, "event")
 
     figure, axes = new()
@@ -176,7 +180,7 @@ def draw(data: dict[str, Any]) -> None:
     axes.plot(curve.position, curve.mi, color="0.3", linewidth=1.2)
     axes.fill_between(curve.position, curve.mi - curve.noise, curve.mi + curve.noise, color="0.9")
     for kind, colour, marker in zip(("maximum", "minimum", "change"), COLOURS, "^vD", strict=False):
-        own = [e for e in curve.extrema() if e.kind == kind]
+        own = [e for e in curve.extrema(z=2.5) if e.kind == kind]
         axes.plot([e.stamp for e in own], [e.value for e in own], marker, color=colour,
                   markersize=5, label=kind)  # fmt: skip
     axes.set(xlabel="fraction of the demonstration", ylabel="I(state; past), nats")
@@ -208,8 +212,7 @@ def dots(axes: Axes, found: Any, rows: range) -> None:
                 axes.plot(step, row, "o", color=COLOURS[kind % len(COLOURS)], markersize=5)
     for kind in range(min(len(kinds), len(COLOURS))):
         axes.plot([], [], "o", color=COLOURS[kind], label=f"event {'ABCDEFGH'[kind]}")
-    axes.set(xlabel="step", yticks=[], ylabel="demonstrations")
-    axes.invert_yaxis()
+    axes.set(xlabel="step", yticks=[], ylabel="demonstrations", ylim=(len(rows) - 0.4, -0.6))
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
 
