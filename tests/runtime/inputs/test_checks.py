@@ -196,7 +196,7 @@ def test_engine_errors_are_model_errors(estimator, monkeypatch):
 
     other = Estimator(threads=1)
     monkeypatch.setattr(other.backend, "_session", Session())
-    with pytest.raises(ModelError, match=r"allocate memory; .*fewer samples, slices") as caught:
+    with pytest.raises(ModelError, match=r"allocate memory\. .*fewer samples, slices") as caught:
         other.estimate(*pairs())
     assert "\n" not in str(caught.value)
 

@@ -125,7 +125,7 @@ def test_demonstrations_of_other_rates_are_named(tmp_path, capsys):
         load_demonstrations(tmp_path, "/array")
     message = str(caught.value)
     assert f"{tmp_path}, /array: " in message and "20 Hz is their median" in message
-    assert "demo_2 has 15 Hz, demo_6 has 60 Hz: a step is a message" in message
+    assert "demo_2 has 15 Hz, demo_6 has 60 Hz. Record all at one rate" in message
     assert "move those bags to another folder" in message
     assert main.main(["keystates", str(tmp_path), "--topic", "/array"]) == 2
     assert "demo_6 has 60 Hz" in capsys.readouterr().err
@@ -133,7 +133,7 @@ def test_demonstrations_of_other_rates_are_named(tmp_path, capsys):
 
 def test_only_the_first_of_many_other_rates_are_named(tmp_path):
     write_rates(tmp_path, [20.0] * 8 + [40.0] * 7, count=4)
-    with pytest.raises(InputError, match=r"demo_14 has 40 Hz and 2 more: "):
+    with pytest.raises(InputError, match=r"demo_14 has 40 Hz and 2 more\. "):
         load_demonstrations(tmp_path, "/array")
 
 

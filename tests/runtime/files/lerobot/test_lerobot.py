@@ -304,7 +304,7 @@ def test_features_that_cannot_be_read(folder, features, match):
 def test_what_lance_stores_is_not_read(states, tmp_path):
     folder = write_lerobot(tmp_path / "set", states[:2], "v3.0", None)
     change_info(folder, storage_format="lance")
-    with pytest.raises(InputError, match="stored by Lance, which is not read: save"):
+    with pytest.raises(InputError, match=r"stored by Lance, which is not read\. Load"):
         load_trajectories(folder)
     (tmp_path / "tables" / "data" / "frames.lance").mkdir(parents=True)
     with pytest.raises(InputError, match=r"frames\.lance is stored by Lance"):
