@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import infoatlas_rt
+from infoatlas_rt.cli import main
 from infoatlas_rt.models import model_file
 
 ROOT = Path(__file__).parents[1]
@@ -124,6 +126,16 @@ def test_questions_page():
     assert re.search(r"^force +0\.\d+ .*\n(tilt|noise|speed) ", text, re.M)
 
 
+def test_gradients_page():
+    """The share of the column that y depends on grows; the critic ranks the likely pair first."""
+    text = run("-c", "\n".join(blocks("docs/gradients.md")))
+    found = re.findall(r"^(-?[\d.]+) nats, share of the first column ([\d.]+)$", text, re.M)
+    (first, before), (last, after) = np.array(found, float)
+    assert last > first + 0.3 and after > 0.9 > before
+    likely, unlikely = map(float, text[text.index("[") :].strip("[] \n").split())
+    assert likely > 0 > unlikely
+
+
 def test_every_example_is_run():
     """Here, as a part of bag.py, or in tests/ros2/test_example.py."""
     scripts = {path.name for path in (ROOT / "examples").glob("*.py")}
@@ -181,13 +193,32 @@ def test_a_dead_link_is_an_error(tmp_path):
 def test_tables_are_those_of_the_sources(tmp_path, capsys):
     module = script("tables")
     assert module.main(["--check"]) == 0, "run python docs/site/tables.py"
-    page = tmp_path / "ros2-reference.md"
-    text = module.PAGES[2].read_text(encoding="utf-8")
-    page.write_text(text.replace("| `lag` | `10` |", "| `lag` | `11` |"), encoding="utf-8")
-    module.PAGES = (*module.PAGES[:2], page)
+    reference = module.PAGES[1]
+    pages = {}
+    for old, name, text, other in [
+        (reference, "PAGES", "| `lag` | `10` |", "| `lag` | `11` |"),
+        (module.COMMAND_LINE, "COMMAND_LINE", "(default: 5)", "(default: 6)"),
+    ]:
+        pages[tmp_path / old.name] = content = old.read_text(encoding="utf-8")
+        assert text in content
+        page = tmp_path / old.name
+        page.write_text(content.replace(text, other), encoding="utf-8")
+        setattr(module, name, (page,) if name == "PAGES" else page)
     assert module.main(["--check"]) == 1
-    assert "ros2-reference.md: run python docs/site/tables.py" in capsys.readouterr().err
-    assert module.main([]) == 0 and page.read_text(encoding="utf-8") == text
+    assert "command-line.md, ros2-reference.md: run python docs/site" in capsys.readouterr().err
+    assert module.main([]) == 0
+    assert {page: page.read_text(encoding="utf-8") for page in pages} == pages
+
+
+def test_help_has_what_the_page_of_commands_has():
+    """Examples, which are those that a parser accepts, and exit codes."""
+    page = (ROOT / "docs/command-line.md").read_text(encoding="utf-8")
+    parser = script("tables").make_parser(main.COMMANDS)
+    assert re.search(r"exit codes:\n(  \d+: .*\n)+", parser.format_help())
+    for name, command in main.COMMANDS.items():
+        for line in command.EXAMPLES:
+            assert line.split()[0] == name and f"$ infoatlas-rt {line}\n" in page
+            assert callable(parser.parse_args(shlex.split(line)).run)
 
 
 def test_the_api_page_names_everything_public():

@@ -1,11 +1,12 @@
-"""Write the tables of options and of parameters into the pages, from the sources that define them.
+"""Write the page of the command line, and tables of other pages, from the sources that define them.
 
-    python docs/site/tables.py            # rewrites the tables
-    python docs/site/tables.py --check    # exits 1 and names the pages whose tables differ
+    python docs/site/tables.py            # rewrites the page and the tables
+    python docs/site/tables.py --check    # exits 1 and names the pages that differ
 
-A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`. NAME is
+The page of the command line is generated completely: descriptions, examples, options and exit codes
+are those of `--help`. A table of another page stands between `<!-- table: NAME -->` and
+`<!-- end of table -->`. NAME is
 
-- a command of infoatlas-rt, or `estimator` for the options that several commands share;
 - `topics`, `parameters` or `launch`: topics, parameters and launch arguments of the ROS 2 node;
 - a message of the node, as `MutualInformation`.
 """
@@ -25,9 +26,10 @@ sys.path[:0] = [str(ROOT / "runtime"), str(ROOT / "export")]
 
 from infoatlas_export import build_cli, cli as export_cli  # noqa: E402
 from infoatlas_rt.cli.arguments import described  # noqa: E402
-from infoatlas_rt.cli.main import COMMANDS, make_parser  # noqa: E402
+from infoatlas_rt.cli.main import COMMANDS, DESCRIPTION, EXIT_CODES, make_parser  # noqa: E402
 
-PAGES = tuple(ROOT / f"docs/{page}.md" for page in ("command-line", "ros2", "ros2-reference"))
+COMMAND_LINE = ROOT / "docs/command-line.md"
+PAGES = tuple(ROOT / f"docs/{page}.md" for page in ("ros2", "ros2-reference"))
 NODE = ROOT / "ros2_node/infoatlas_ros2"
 PARAMETERS = NODE / "infoatlas_ros2/parameters.py"
 OUTPUTS = NODE / "infoatlas_ros2/outputs.py"
@@ -35,20 +37,49 @@ LAUNCH = NODE / "launch/infoatlas.launch.py"
 MESSAGES = ROOT / "ros2_node/infoatlas_msgs/msg"
 TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(?=<!-- end of table -->)", re.DOTALL)
 SHARED = "estimator"  # title of a group of arguments
+LINKS = {  # pages about what a command does
+    "keystates": ("key states", "key-states.md"),
+    "annotate": ("annotations of data sets", "annotate.md"),
+    "bag": ("ROS bags", "bags.md"),
+    "test": ("when to trust a number", "when-to-trust.md"),
+    "build": ("TensorRT", "tensorrt.md"),
+    "export": ("training", "training.md"),
+}
 
 
-def options() -> dict[str, str]:
-    """One table for each command, and one for the options that commands share."""
-    parser = make_parser({**COMMANDS, "build": build_cli, "export": export_cli})
+def command_line() -> str:
+    """The page of the command line."""
+    modules = {**COMMANDS, "build": build_cli, "export": export_cli}
+    parser = make_parser(modules)
     (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
     shared = dict(_rows(commands.choices["estimate"], shared=True))
-    tables = {SHARED: _table("option", list(shared.items()))}
+    codes = [(str(code), meaning) for code, meaning in EXIT_CODES.items()]
+    summary = [(f"[`{name}`](#{name})", module.HELP) for name, module in modules.items()]
+    parts = [
+        "<!-- Written by docs/site/tables.py from the parsers. Change those, and run it. -->",
+        "# The command line",
+        f"{DESCRIPTION} Every command has `--help`, with the text of this page.",
+        _table("command", summary),
+        "## Exit codes",
+        _table("code", codes),
+    ]
     for name, command in commands.choices.items():
+        group = list(_rows(command, shared=True))
         # Of the shared options, those that this command describes in another way.
-        own = [row for row in _rows(command, shared=True) if shared.get(row[0]) != row[1]]
+        own = [row for row in group if shared.get(row[0]) != row[1]]
         title = [(f"*{SHARED}*", "")] if own else []
-        tables[name] = _table("argument", [*_rows(command, shared=False), *title, *own])
-    return tables
+        also = ["Also: the [options of the estimator](#options-of-the-estimator)."]
+        lines = [f"$ infoatlas-rt {line}" for line in modules[name].EXAMPLES]
+        parts += [
+            f"## {name}",
+            modules[name].DESCRIPTION,
+            *(f"More: [{text}]({page})." for of, (text, page) in LINKS.items() if of == name),
+            "\n".join(["```console", *lines, "```"]),
+            _table("argument", [*_rows(command, shared=False), *title, *own]),
+            *(also if len(group) > len(own) else []),
+        ]
+    parts += ["## Options of the estimator", _table("option", list(shared.items()))]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
 def _rows(parser: argparse.ArgumentParser, *, shared: bool) -> Iterator[tuple[str, str]]:
@@ -189,18 +220,20 @@ def _table(first: str, rows: Any, *headers: str) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Write the tables of the pages.")
+    parser = argparse.ArgumentParser(description="Write generated pages and tables.")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if any differs")
     check = parser.parse_args(argv).check
     tables = {
-        **options(),
         **{"parameters": parameters(), "topics": topics(), "launch": launch()},
         **{file.stem: message(file) for file in sorted(MESSAGES.glob("*.msg"))},
     }
     differ = []
-    for page in PAGES:
+    for page in (COMMAND_LINE, *PAGES):
         text = page.read_text(encoding="utf-8")
-        new = TABLE.sub(lambda match: f"{match[1]}\n{tables[match[2]]}\n", text)
+        if page == COMMAND_LINE:
+            new = command_line()
+        else:
+            new = TABLE.sub(lambda match: f"{match[1]}\n{tables[match[2]]}\n", text)
         if new != text:
             differ.append(page.name)
             if not check:

@@ -11,9 +11,15 @@ from infoatlas_rt.cli.console import progress, write_json
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.models.engine_file import NAMED, memory_text
 
-HELP = (
-    "build an engine: with TensorRT on the machine that will run it, with TensorRT-RTX anywhere; "
-    "one that is there and fits is kept"
+HELP = "engine of a model file, by TensorRT or TensorRT-RTX"
+DESCRIPTION = (
+    "Build an engine: with TensorRT on the machine that will run it, or with TensorRT-RTX on any "
+    "machine, for GeForce and RTX boards. An engine that is there and fits is kept. "
+    "TensorRT-RTX comes with: pip install 'infoatlas-rt[tensorrt-rtx]'."
+)
+EXAMPLES = (
+    "build edge --profile control",
+    "build edge --backend rtx --compute-capability 8.9 --profile control",
 )
 REQUIRES = ()  # neither torch nor onnx; TensorRT for `run`, which says how to install it
 UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
@@ -44,7 +50,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--precision",
         choices=PRECISIONS,
-        help="fp16: make the FP16 graph of an FP32 file first, which takes a minute and needs "
+        help="fp16: make the FP16 graph of an FP32 file first; this lasts a minute and needs "
         "infoatlas-rt[export] (default: the file's own)",
     )
     parser.add_argument(

@@ -10,7 +10,12 @@ from infoatlas_rt.cli.arguments import add_json
 from infoatlas_rt.cli.console import check_target, table, write_json
 from infoatlas_rt.errors import InputError
 
-HELP = "write a trained checkpoint as one self-describing ONNX file"
+HELP = "trained checkpoint, written as one self-describing ONNX file"
+DESCRIPTION = (
+    "Write a trained checkpoint as a model file, and compare both. "
+    "This needs torch and onnx: pip install 'infoatlas-rt[export]'."
+)
+EXAMPLES = ("export runs/tiny/best.pt --name tiny --out tiny.onnx",)
 REQUIRES = ("torch", "onnx", "onnxscript")
 
 

@@ -150,7 +150,7 @@ def converted(content: bytes, scopes: Iterable[str] = SCOPES) -> bytes:
     nodes = chosen(proto.graph, scopes)
     if not nodes:
         raise ModelError(
-            "no node of the model has the name of a layer, so nothing says what may be FP16: "
+            "no node of the model has the name of a layer, so it is unknown what may be FP16: "
             "export its checkpoint again, and convert that file"
         )
     half = mixed(proto, nodes)

@@ -78,7 +78,7 @@ def structure(proto: onnx.ModelProto) -> str:
     for node in graph.node:
         missing = [name for name in node.input if name not in known]
         if missing:
-            raise ValueError(f"nothing computes {missing[0]}, which {node.name} takes")
+            raise ValueError(f"nothing computes {missing[0]}, an input of {node.name}")
         parts = [node.domain.encode(), node.op_type.encode(), numbers([len(node.input)])]
         parts += [known[name] for name in node.input]
         for attribute in sorted(node.attribute, key=lambda a: a.name.encode()):

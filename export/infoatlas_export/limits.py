@@ -80,7 +80,7 @@ def problems(proto: onnx.ModelProto) -> list[str]:
         if opset.domain or opset.version not in OPSETS
     ]
     found += [
-        f"{node.op_type} {node.name!r}: the operator is not in the table of what TensorRT takes"
+        f"{node.op_type} {node.name!r}: the operator is not in the table of TensorRT's operators"
         for node in proto.graph.node
         if node.domain or node.op_type not in OPERATORS
     ]
@@ -130,8 +130,8 @@ def refuse(proto: onnx.ModelProto) -> None:
     found = problems(proto)
     if found:
         raise ModelError(
-            f"TensorRT takes no such graph ({len(found)} faults): {'; '.join(found[:5])}; change "
-            "the model, or the table in infoatlas_export/limits.py if it is wrong"
+            f"TensorRT does not accept this graph ({len(found)} faults): {'; '.join(found[:5])}; "
+            "change the model, or the table in infoatlas_export/limits.py if it is wrong"
         )
     parser_check.check(proto)
 

@@ -74,13 +74,13 @@ def _given(text: str, model: ModelFile) -> Profile:
     slices, samples = axes["slices"], axes["samples"]
     if samples[2] < model.n_min:
         raise InputError(
-            f"profile {text!r} has up to {samples[2]} samples, and {model.name} takes "
+            f"profile {text!r} has up to {samples[2]} samples, and {model.name} needs "
             f"{model.n_min} or more: pass larger ones"
         )
     shifts = axes.get("shifts") or model.shift_range(slices, samples)
     if shifts[0] < LEAST_SHIFTS or shifts[2] >= samples[2]:
         raise InputError(
-            f"profile {text!r} has {shifts[0]} to {shifts[2]} shifts, and the model takes "
+            f"profile {text!r} has {shifts[0]} to {shifts[2]} shifts, and the model accepts "
             f"{LEAST_SHIFTS} to {samples[2] - 1}, one less than there are samples: leave them out, "
             "or pass others"
         )
@@ -105,8 +105,8 @@ def refuse_large(source: ModelFile, profiles: Sequence[Profile]) -> None:
         if elements > ELEMENTS:
             raise InputError(
                 f"profile {profile} would have a tensor {tensor!r} of {elements} elements, and "
-                f"TensorRT takes {ELEMENTS}: pass fewer slices, samples or shifts, in several "
-                "profiles if need be (more slices than fit are divided)"
+                f"{ELEMENTS} is TensorRT's limit: pass fewer slices, samples or shifts. Slices "
+                "that do not fit are divided"
             )
 
 

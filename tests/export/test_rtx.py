@@ -234,7 +234,7 @@ def test_an_engine_that_is_not_the_model_is_refused(
         ({"workspace": 1.5}, "workspace is 1.5"),
         ({"profiles": [None]}, "profile is None"),
         ({"profiles": ["slices=99999999999999999999,samples=32"]}, "profile is 'slices=9999"),
-        ({"profiles": ["slices=2,samples=20"]}, "up to 20 samples, and edge takes 32 or more"),
+        ({"profiles": ["slices=2,samples=20"]}, "up to 20 samples, and edge needs 32 or more"),
         ({"profiles": ["slices=2,samples=32,shifts=32"]}, "32 to 32 shifts.*4 to 31"),
         ({"profiles": ["slices=2,samples=32,shifts=1:5:9"]}, "1 to 9 shifts"),
         ({"out": "missing/a.engine"}, "cannot be written.*folder is missing"),

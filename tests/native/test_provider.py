@@ -23,7 +23,7 @@ def test_auto_takes_it(caplog):
     with caplog.at_level("INFO"):
         estimator = Estimator(provider="auto")
     assert estimator.backend.provider == "native"
-    assert "'auto' takes 'native'" in caplog.text
+    assert "'auto' chooses 'native'" in caplog.text
     assert backends.installed()["auto"] == "native"
 
 

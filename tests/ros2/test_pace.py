@@ -35,7 +35,7 @@ def test_the_number_of_slices_is_that_of_20_ms(maker, monkeypatch, ten, forty, s
     assert maker.estimator.slices == slices and still is slow and maker.measured
     assert bool(warning) is (slices is not None)
     if slices is not None:
-        assert f"takes {forty * 1e3:.0f} ms" in warning and f"slices is {slices} until" in warning
+        assert f"lasts {forty * 1e3:.0f} ms" in warning and f"slices is {slices} until" in warning
     maker.stream(Settings(threads=1, provider="cpu", lag_seconds=0.0))  # of the next activation
     assert maker.estimator.slices is None and not maker.measured
 

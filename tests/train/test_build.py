@@ -132,7 +132,7 @@ def test_a_recipe_can_start_with_a_smaller_network(short, tmp_path, monkeypatch)
     stages = json.loads((tmp_path / "manifest.json").read_text())["stages"]
     assert stages["pretrain"]["inputs"] == stages["start"]["outputs"]
     recipe["start"]["pretrain"]["steps"] = 3
-    with pytest.raises(RecipeError, match="holds the stage 'start' of another recipe"):
+    with pytest.raises(RecipeError, match="has the stage 'start' of another recipe"):
         Build(recipe, tmp_path, 1).run(until="pretrain")
 
 
@@ -160,7 +160,7 @@ def test_a_recipe_can_start_with_the_network_of_another(built, short, tmp_path, 
     assert list(stages["pretrain"]["inputs"]) == ["start/pretrain/best.pt"]
     assert stages["start"]["datasets"] == 4 * 8
     recipe["start"]["recipe"]["pretrain"]["lr"] *= 2
-    with pytest.raises(RecipeError, match="holds the stage 'start' of another recipe"):
+    with pytest.raises(RecipeError, match="has the stage 'start' of another recipe"):
         Build(recipe, tmp_path, 1).run()
 
 
@@ -172,7 +172,7 @@ def test_a_recipe_can_start_with_the_network_of_another(built, short, tmp_path, 
 def test_another_recipe_is_refused_where_it_differs(built, short, section, option, stage):
     other = copy.deepcopy(short)
     other[section][option] *= 2
-    with pytest.raises(RecipeError, match=f"holds the stage '{stage}' of another recipe"):
+    with pytest.raises(RecipeError, match=f"has the stage '{stage}' of another recipe"):
         Build(other, built / "whole").run()
 
 

@@ -49,7 +49,7 @@ def test_page_has_every_variant_and_runs_are_kept(command, monkeypatch):
 
     monkeypatch.setattr(pretrain, "pretrain", None)  # the second time nothing is trained
     assert command(2) == page
-    with pytest.raises(SystemExit, match="holds another run"):
+    with pytest.raises(SystemExit, match="has another run"):
         command(3)
 
 

@@ -102,7 +102,7 @@ class Build:
             done = self.manifest().get("stages", {}).get(name)
             if done and done["key"] != key and (done["complete"] or name in RESUMED):
                 raise RecipeError(
-                    f"{self.out} holds the stage {name!r} of another recipe or of other inputs: "
+                    f"{self.out} has the stage {name!r} of another recipe or of other inputs: "
                     "give another --out, or remove it and what follows from manifest.json and there"
                 )
             if not (done and done["complete"]):
@@ -216,7 +216,7 @@ class Build:
         count = {int(file.stem.split("-")[-1]) for file in found}
         if len(count) > 1:
             raise RecipeError(
-                f"{self.out} holds shards of several partitions: remove the files examples-*-of-*"
+                f"{self.out} has shards of several partitions: remove the files examples-*-of-*"
             )
         n = count.pop() if count else 1
         files = [self.shard((i, n)) for i in range(n)]  # (completes what is not)
@@ -299,8 +299,8 @@ def check_clean(folder: Path) -> None:
     if done.returncode or done.stdout.strip():
         what = done.stdout.strip() or "no git checkout"
         raise RecipeError(
-            f"the code is not that of a commit ({what}): commit first, or pass --allow-dirty, and "
-            "nobody will know what made the model"
+            f"the code is not that of a commit ({what}): commit first, or pass --allow-dirty; "
+            "what made the model is then not recorded"
         )
 
 

@@ -99,7 +99,7 @@ def train(variant: Variant, seed: int, args: argparse.Namespace) -> InfoAtlas:
         pretrain.pretrain(options, config, variant.make_optimizer)
     saved = torch.load(out / "last.pt", map_location="cpu", weights_only=True)
     if (saved["run"]["step"], saved["config"]) != (args.steps, config.to_dict()):
-        sys.exit(f"{out} holds another run: give other --runs, or remove it")
+        sys.exit(f"{out} has another run: give other --runs, or remove it")
     model = InfoAtlas(config)
     model.load_state_dict(saved["average"])
     return model.eval()

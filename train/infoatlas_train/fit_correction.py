@@ -174,7 +174,7 @@ def gather(
                 found = examples(diagnose, config, part, draw_shifts(n, most), number)
                 if kept and kept[0]["diagnostics"].shape[1] != found["diagnostics"].shape[1]:
                     raise SystemExit(
-                        f"{keep} holds examples of another model: remove it, or name another file"
+                        f"{keep} has examples of another model: remove it, or name another file"
                     )
                 kept.append(found)
             show(done / len(numbers))

@@ -63,7 +63,7 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.accumulate < 1:
-            raise ValueError(f"accumulate {self.accumulate}: a step takes one batch at least")
+            raise ValueError(f"accumulate {self.accumulate}: a step needs one batch at least")
 
     def record(self) -> dict[str, str]:
         """Entries of a checkpoint: the options that decide the outcome, without local paths."""

@@ -126,9 +126,9 @@ class Maker:
         chosen = int(min(max(few + (FAST - quick) / each, LEAST), many))
         self.estimator.slices = chosen
         warning = (
-            f"an estimate of {many} slices takes {slow * 1e3:.0f} ms beside what else runs here, "
-            f"too long for a latency below 50 ms: slices is {chosen} until the node is activated "
-            "anew, or a parameter restarts the window. Set the parameter slices to decide it"
+            f"an estimate of {many} slices lasts {slow * 1e3:.0f} ms on this machine: "
+            f"slices is {chosen} until the next activation or restart of the window, for a latency "
+            "below 50 ms. Set the parameter slices to decide it"
         )
         return warning, quick + (chosen - few) * each > FAST * 1.01
 

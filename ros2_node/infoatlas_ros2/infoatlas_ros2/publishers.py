@@ -92,9 +92,9 @@ class Publishers:
     ) -> None:
         if wanted and not GIVEN:
             raise InputError(
-                f"{parameter} is {wanted}, but this rclpy gives no id of the publisher with a "
-                f"message (Kilted's does): leave {parameter} empty, and remap one of the "
-                "publishers to a topic of its own"
+                f"{parameter} is {wanted}, but this rclpy gives no publisher's id with a message "
+                f"(Kilted's does): leave {parameter} empty, and remap one of the publishers to a "
+                "topic of its own"
             )
         self._wanted = f"/{wanted.lstrip('/')}" if wanted else ""
         self._infos, self._parameter, self._stall = infos, parameter, stall
@@ -173,7 +173,7 @@ class Publishers:
         if (gone or self._row % IN_A_ROW == 0) and _is_state(receiver, message, received):
             self._follow(publisher)
             receiver.forget()
-            left = "which is gone" if gone else f"of which none of the last {IN_A_ROW} messages is"
+            left = "which is gone" if gone else f"which sent none of the last {IN_A_ROW} messages"
             return receiver.receive(message, received)._replace(
                 notice=f"a state is of publisher {name} now, before it was of {usual}, {left}; "
                 "the window starts anew"

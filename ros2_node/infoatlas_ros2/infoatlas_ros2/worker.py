@@ -210,7 +210,7 @@ class Worker:
             # Those of the detector alone, so that none waits for another one.
             period = self.stream.grid = self.stream.detector.period
             warning += (
-                f". Even so it takes long, so {1 / period:g} estimates a second are published: set "
+                f". This is still slow, so {1 / period:g} estimates a second are published: set "
                 "rate_limit to decide it"
             )
         if warning:

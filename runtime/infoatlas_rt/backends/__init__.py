@@ -88,7 +88,7 @@ def _automatic(model: ModelFile, threads: int | None) -> Backend:
             log.warning("provider 'auto' passes over '%s': %s", provider, error)
             missing.append(str(error))
             continue
-        log.info("provider 'auto' takes '%s'", provider)
+        log.info("provider 'auto' chooses '%s'", provider)
         return backend
     if EXECUTION["cpu"] not in onnxruntime:
         if not there["native"]:
@@ -96,7 +96,7 @@ def _automatic(model: ModelFile, threads: int | None) -> Backend:
         raise ProviderError(
             f"no engine for {model.path}: get ONNX Runtime with {INSTALL}; or: {'; '.join(missing)}"
         )
-    log.info("provider 'auto' takes 'cpu'")
+    log.info("provider 'auto' chooses 'cpu'")
     return make_backend(model, "cpu", threads)
 
 

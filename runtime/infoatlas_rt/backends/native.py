@@ -108,9 +108,9 @@ class NativeBackend:
         self._process, self.threads = os.getpid(), int(self._engine.threads)
         if self.threads < self._asked:
             log.warning(
-                "the native engine runs with %d of %d threads, because no more can be made (%s): "
-                "raise the limit of processes (ulimit -u, pids of a container) or of memory "
-                "(ulimit -v), or pass threads=%d",
+                "the native engine runs with %d of %d threads, as no more can be made (%s): "
+                "raise the limits of processes and memory (ulimit -u, -v), or pass "
+                "threads=%d",
                 *(self.threads, self._asked, self._engine.missing_threads, self.threads),
             )
 

@@ -85,9 +85,10 @@ def split(
         ]
         if not fitting:
             raise InputError(
-                f"the engine takes no {samples} samples in {left} slices with {shifts} shifts; its "
-                f"profiles are {'; '.join(map(str, profiles))}: build it again with --profile "
-                f"batch, or with --profile slices={left},samples={samples},shifts={shifts}"
+                f"the engine does not accept {samples} samples in {left} slices with {shifts} "
+                f"shifts; its profiles are {'; '.join(map(str, profiles))}: build it again with "
+                f"--profile batch, or with --profile "
+                f"slices={left},samples={samples},shifts={shifts}"
             )
         size, _, index = min(fitting)
         parts.append((index, slice(first, first - size)))

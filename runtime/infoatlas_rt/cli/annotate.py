@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from ..inputs.trajectories import Trajectories
 
 HELP = "key states and sub-tasks, written into a copy of a data set"
+DESCRIPTION = (
+    "Find key states and sub-tasks, and write them into a copy of the data set, or as a table. "
+    "Options shared with keystates have the same meaning."
+)
+EXAMPLES = (
+    "annotate my_dataset --out my_dataset_annotated",
+    "annotate demos.npz --tool tool --object cube --object goal:position --out parts.csv",
+)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -34,7 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--in-place",
         action="store_true",
-        help="write into DATA itself: a new one is written beside it and takes its place",
+        help="write into DATA itself: a new one is written beside it and replaces it",
     )
     parser.add_argument(
         "--format",
@@ -46,16 +54,16 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--tool",
         action="append",
         metavar="BODY",
-        help="coordinates of the tool, as an object's; give it once for each arm (default: the "
-        "poses in datagen_info of an .hdf5 of MimicGen or Isaac Lab, and those of its objects)",
+        help="coordinates of the tool, written as those of --object; give it once for each arm "
+        "(default: the poses of tools and objects in datagen_info of an .hdf5)",
     )
     parser.add_argument(
         "--object",
         action="append",
         metavar="BODY",
-        help="coordinates of an object that a part may be about, as cube (cube.x to cube.qz), "
-        "goal:position, cube=28:35 or cube:quaternion_wxyz=28:35: a name, position, pose or a "
-        "kind of orientation, and columns; give it once for each object",
+        help="coordinates of an object that a sub-task may be about; give it once for each object. "
+        "NAME[:KIND][=COLUMNS], where KIND is position, pose or a kind of orientation: cube "
+        "(cube.x to cube.qz), goal:position, cube=28:35 or cube:quaternion_wxyz=28:35",
     )
     parser.add_argument(
         "--names", metavar="NAMES", help='names of the parts, in their order, as "reach,carry"'
@@ -155,7 +163,7 @@ def check_format(arguments: Namespace) -> str:
     if chosen.data and kind not in chosen.data:
         others = [n for n, f in FORMATS.items() if not f.data or kind in f.data]
         raise InputError(
-            f"--format {name} takes data of {' or '.join(chosen.data)}, and {arguments.data} is "
+            f"--format {name} is for data of {' or '.join(chosen.data)}, and {arguments.data} is "
             f"none: use {', '.join(others)}"
         )
     if arguments.language and name != "lerobot":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,20 @@ from ..errors import InputError
 
 
 class HelpFormatter(argparse.HelpFormatter):
-    """Writes the default of an option behind its help."""
+    """Writes the default of an option behind its help, and leaves the lines of a listing alone."""
 
     def _get_help_string(self, action: argparse.Action) -> str:
         return described(action)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if "\n  " in text:
+            return text
+        return textwrap.fill(" ".join(text.split()), width, break_on_hyphens=False)
+
+
+def listing(title: str, lines: list[str]) -> str:
+    """A title with indented lines, for the end of a help text."""
+    return "\n  ".join([f"{title}:", *lines])
 
 
 def described(action: argparse.Action) -> str:
@@ -74,7 +85,7 @@ def add_estimator(
     group.add_argument(
         "--k",
         type=int,
-        help="dimensions of a slice (default: as many as the model takes)",
+        help="dimensions of a slice (default: as many as the model accepts)",
     )
     text = "number of slices, if a side is sliced" + (" (default: 40)" if slices is None else "")
     group.add_argument("--slices", type=int, default=slices, help=text)
@@ -120,10 +131,10 @@ def add_topic(group: Any) -> None:
     group.add_argument(
         "--field",
         action="append",
-        help="numbers that make up a state, as in 'position[:]', 'position[0:6]', "
-        "pose.position.x, 'transforms[child_frame_id=tool0].transform' or "
-        "'[header.frame_id=camera]'; may be given several times (default: by the type, as "
-        "positions and velocities of joints, all numbers of a pose)",
+        help="numbers that make up a state; may be given several times. Examples: 'position[:]', "
+        "'position[0:6]', pose.position.x, 'transforms[child_frame_id=tool0].transform', "
+        "'[header.frame_id=camera]' (default: by the type, as positions and velocities of joints, "
+        "all numbers of a pose)",
     )
     group.add_argument(
         "--joints",
@@ -170,7 +181,7 @@ def check_data(data: str, command: str) -> None:
         if command == "bag":
             raise InputError(
                 f"{data} is no ROS bag: pass one, or use infoatlas-rt keystates or infoatlas-rt "
-                "curve if it holds demonstrations"
+                "curve if it contains demonstrations"
             )
     elif bags:
         if command not in ("keystates", "annotate"):

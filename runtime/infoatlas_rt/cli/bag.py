@@ -20,6 +20,15 @@ from .arguments import (
 from .console import progress, table, write_json
 
 HELP = "mutual information of one robot's stream in a ROS bag; of two topics also couplings"
+DESCRIPTION = (
+    "Estimate mutual information along one robot's stream in a ROS bag, and find extrema. "
+    "With two topics, find couplings too: times at which they begin and cease to depend on each "
+    "other. ROS is not needed."
+)
+EXAMPLES = (
+    "bag pick_bag --topic /joint_states",
+    "bag pick_bag --topic /tool_pose --with-topic /cube_pose --plot bag.png",
+)
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from .latency import Report
 
 HELP = "time of one update, by stage"
+DESCRIPTION = (
+    "Measure the time of one update, by stage. The native engine is measured beside ONNX Runtime "
+    "in one run, and the ratio is printed."
+)
+EXAMPLES = ("bench --provider native", "bench --compare old.json new.json")
 SHOWN = ("mean", "median", "p90", "p95", "p99", "min", "max")
 # What is measured together, taking turns. On a GPU a second engine would change clocks and power.
 TURNS = {"native": ("native", "cpu"), "all": ("cpu", "native")}

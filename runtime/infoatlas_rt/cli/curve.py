@@ -19,6 +19,11 @@ from .console import progress, table, write_json
 from .loading import add_loading, load_data
 
 HELP = "the paper's I(s_t; s_t-lag) over the time of demonstrations, and its extrema"
+DESCRIPTION = (
+    "Estimate I(s_t; s_t-lag), the information of states with earlier ones, over the time of "
+    "demonstrations. Draw the curve and find its extrema."
+)
+EXAMPLES = ("curve demos.npz --plot curve.png",)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -26,9 +31,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "data",
         metavar="DEMOS",
-        help=".npz with states [sum, d] and lengths [N], .csv, .parquet, the folder of a LeRobot "
-        "data set, an .hdf5 of robomimic, MimicGen, Isaac Lab, ManiSkill, D4RL or Minari, or a "
-        "folder of ALOHA's .hdf5 files",
+        help="a LeRobot folder, an .hdf5 of robomimic, MimicGen, Isaac Lab, ManiSkill, D4RL or "
+        "Minari, a folder of ALOHA's .hdf5 files, .csv, .parquet, or .npz with states [sum, d], "
+        "lengths [N]",
     )
     add_loading(parser)
     parser.add_argument("--lag", type=int, default=2, help="steps to the past state")

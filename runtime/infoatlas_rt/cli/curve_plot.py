@@ -23,7 +23,7 @@ from .drawing import (
     style_axes,
 )
 from .flags import FlagTimes
-from .labels import Label, Place, place_labels, shorten
+from .labels import Label, place_labels, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

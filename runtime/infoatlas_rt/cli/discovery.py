@@ -37,10 +37,10 @@ def add_discovery(parser: ArgumentParser) -> None:
         "--label",
         action="append",
         metavar="DEMO:STEPS",
-        help="known steps of a demonstration, as 0:75,150 or 0:grasp=75,release=150; give it for "
-        "one to three demonstrations, or once with a .json file of {demo: {name: step}}, and the "
-        "others get the same kinds. DEMO is the number of the episode in the file; the place, from "
-        "0 on, where episodes have no numbers",
+        help="known steps of a demonstration, as 0:75,150 or 0:grasp=75,release=150; the same "
+        "kinds are found in the others. Give it for one to three demonstrations, or once with a "
+        ".json file of {demo: {name: step}}. DEMO is the number of the episode in the file; the "
+        "place, from 0 on, where episodes have no numbers",
     )
     parser.add_argument(
         "--gripper", metavar="COLUMNS", help="coordinates of the gripper: only their changes count"

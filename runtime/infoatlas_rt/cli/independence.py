@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ..estimation.independence import IndependenceResult
 
 HELP = "permutation test of independence of two files of paired samples"
+DESCRIPTION = "Test whether two files of paired samples are independent, by permutations."
+EXAMPLES = ("test x.csv y.csv --permutations 999 --plot null.png",)
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -11,6 +11,8 @@ from .arguments import add_json, add_model
 from .console import table, write_json
 
 HELP = "description of a model file, and the providers of this machine"
+DESCRIPTION = "Describe a model file, and list the providers of this machine."
+EXAMPLES = ("info --model base",)
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -25,6 +25,15 @@ if TYPE_CHECKING:
     from ..keystates.result import KeyStates
 
 HELP = "key states that recorded demonstrations share"
+DESCRIPTION = (
+    "Find the key states of demonstrations of one task: boundaries between sub-tasks, in any "
+    "order. If the file has flags (boolean arrays of a simulator), key states are compared with "
+    "them."
+)
+EXAMPLES = (
+    "keystates demos.npz --count 5 --plot keystates.png --save task.json",
+    "keystates demos.npz --label 0:grasp=75,release=150 --label 4:grasp=81,release=140",
+)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -41,7 +50,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="append",
         metavar="NAME=COLUMNS",
         help="report which groups of coordinates begin or cease to depend on each other at each "
-        "key state; give it twice or more, as tool=18:21 or cube=cube. (beginning of names)",
+        "key state. Give it twice or more, as tool=18:21 or cube=cube. (beginning of names)",
     )
     add_plot(parser)
     parser.add_argument(

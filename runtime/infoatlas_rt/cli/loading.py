@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from ..inputs.trajectories import Trajectories
 
 DEMONSTRATIONS = (
-    "the folder of a LeRobot data set, an .hdf5 of robomimic, MimicGen, Isaac Lab, ManiSkill, D4RL "
-    "or Minari, a folder of ALOHA's .hdf5 files or of ROS bags, one for each demonstration, .npz "
-    "with states [sum, d] and lengths [N], .csv or .parquet"
+    "a LeRobot folder, an .hdf5 of robomimic, MimicGen, Isaac Lab, ManiSkill, D4RL or Minari, a "
+    "folder of ALOHA's .hdf5 files, .csv, .parquet, or .npz with states [sum, d], lengths [N]. "
+    "Or a folder of ROS bags, one for each demonstration"
 )
 
 
@@ -35,9 +35,9 @@ def add_loading(parser: ArgumentParser) -> None:
     group.add_argument(
         "--episode-column",
         metavar="NAME",
-        help="column of a table (.csv, .parquet) that says which demonstration a row is of, or a "
-        "counter that begins anew with each; none: all rows are of one (default: recognised by its "
-        "name)",
+        help="column of a table (.csv, .parquet) with the demonstration of each row, or with a "
+        "counter that begins anew in each. none: all rows are one demonstration (default: "
+        "recognised by its name)",
     )
 
 

@@ -1,19 +1,14 @@
 """The command infoatlas-rt: which commands there are, and their exit codes.
 
-Results go to stdout, progress to stderr. Exit codes:
+Results go to stdout, progress to stderr. EXIT_CODES lists the codes; those of signals are set in
+`__main__.py`. Code 2 includes all that is known before anything is computed: a place where nothing
+can be written, or a package that is not installed.
 
-- 0;
-- 1 for a result that cannot be written although its place looked right: a full disk, a reader that
-  is gone;
-- 2 for wrong usage or input. This includes all that is known before anything is computed: a place
-  where nothing can be written, or a package that is not installed;
-- 3 for a model or a provider that cannot be used;
-- 130 after Ctrl-C, 143 after SIGTERM and 129 after SIGHUP (`__main__.py`).
-
-A command is a module with HELP (one line), `add_arguments(parser)` and `run(arguments)`, which
-raises errors of `infoatlas_rt.errors`. Packages add commands as entry points of the group
-`infoatlas_rt.commands`; such a module also has REQUIRES, the names of modules that come with the
-extra of the command's name. A module imports nothing slow before `run`: --help imports all of them.
+A command is a module with HELP (one line), DESCRIPTION (sentences), EXAMPLES (command lines),
+`add_arguments(parser)` and `run(arguments)`, which raises errors of `infoatlas_rt.errors`. Packages
+add commands as entry points of the group `infoatlas_rt.commands`; such a module also has REQUIRES,
+the names of modules that come with the extra of the command's name. A module imports nothing slow
+before `run`: --help imports all of them.
 """
 
 from __future__ import annotations
@@ -27,7 +22,7 @@ from typing import Any
 from .. import __version__
 from ..errors import InfoAtlasError, InputError, OutputError
 from . import annotate, bag, bench, curve, estimate, independence, info, keystates
-from .arguments import HelpFormatter
+from .arguments import HelpFormatter, listing
 from .console import check_json, drop_output, open_output
 
 COMMANDS = {
@@ -41,6 +36,19 @@ COMMANDS = {
     "info": info,
 }
 GROUP = "infoatlas_rt.commands"  # of entry points
+DESCRIPTION = (
+    "Key states of robot demonstrations, and mutual information at control-loop rate. Results go "
+    "to stdout, progress to stderr. Information is in nats."
+)
+EXIT_CODES = {
+    0: "success",
+    1: "the result cannot be written, as on a full disk",
+    2: "wrong usage or input, a path where nothing can be written, or a missing package",
+    3: "a model or a provider that cannot be used",
+    129: "ended by SIGHUP (a closed terminal)",
+    130: "ended by Ctrl-C",
+    143: "ended by SIGTERM",
+}
 
 
 def main(argv: Sequence[str] | None = None, interrupted: Callable[[], bool] = lambda: False) -> int:
@@ -127,14 +135,22 @@ class _Parser(argparse.ArgumentParser):
 
 def make_parser(commands: Mapping[str, Any]) -> argparse.ArgumentParser:
     """The parser of commands, given as modules by name."""
+    codes = [f"{code}: {meaning}" for code, meaning in EXIT_CODES.items()]
     parser = _Parser(
-        prog="infoatlas-rt", description="Mutual information at control-loop rate. Units are nats."
+        prog="infoatlas-rt",
+        description=DESCRIPTION,
+        epilog=listing("exit codes", codes),
+        formatter_class=HelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"infoatlas-rt {__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, module in commands.items():
         sub = subparsers.add_parser(
-            name, help=module.HELP, description=module.HELP, formatter_class=HelpFormatter
+            name,
+            help=module.HELP,
+            description=module.DESCRIPTION,
+            epilog=listing("examples", [f"infoatlas-rt {line}" for line in module.EXAMPLES]),
+            formatter_class=HelpFormatter,
         )
         module.add_arguments(sub)
         sub.set_defaults(run=module.run)

@@ -36,17 +36,20 @@ class MICurve:
     position : [T] float64
         Step t (raw), or fraction of the trajectory (normalised; mean over trajectories).
     mi, stderr, noise : [T] float64
-        Nats; of each point alone, as in `Estimate`. Points share the model's errors, so compare
-        them by `noise`. They share trajectories too, so the standard error of a difference is
-        smaller (see `extrema.py`).
+        Nats; each estimate, its standard error, and the part of this from samples and slices
+        alone. Points share the model's errors, so compare them by `noise`. They share trajectories
+        too, so the standard error of a difference is smaller.
     samples : [T] int64
         Trajectories behind each point.
     per_slice : [T, S] float64
+        Nats; the estimate of each slice.
     influence : [T, N] float64
         Influence of each trajectory on the point; NaN for trajectories that do not reach it.
     saturated : [T] bool
-        As in `Estimate`: the true value may be much larger.
+        A linear combination of one side determines one of the other, as far as the samples can
+        resolve: the true value may be much larger.
     mode : {"raw", "normalised"}
+        Unit of `position`: original steps, or fractions of the trajectory.
     lag, history : int
         In original steps.
     dropped : tuple of int
@@ -77,7 +80,8 @@ class MICurve:
         delay : float, optional
             In the unit of `position`; 20 of the curve's points unless given.
         **options
-            As in `ExtremumDetector`.
+            `kinds`, some of "maximum", "minimum" and "change" (all unless given), and `z`, standard
+            errors of the paired difference above which a difference is significant (3.5).
 
         Returns
         -------
@@ -87,7 +91,7 @@ class MICurve:
         Raises
         ------
         InputError
-            As `ExtremumDetector`.
+            An unknown kind, or `z` or `delay` is not finite and above 0.
         """
         if delay is None:
             step = float(np.median(np.diff(self.position))) if len(self.mi) > 1 else 1.0
@@ -126,7 +130,9 @@ def mi_curve(
     Parameters
     ----------
     trajectories : Trajectories, or sequence of [T_i, d] array-like
+        States of N trajectories; lengths may differ.
     estimator : Estimator
+        The estimator to use, the same for all points.
     lag, history : int
         Steps between a state and its past, and how many past states are stacked.
     mode : {"auto", "raw", "normalised"}
@@ -141,9 +147,10 @@ def mi_curve(
         the same step in each of them.
     drop_constant : bool
         Leave out coordinates that are constant within every trajectory (goals, sizes): they are
-        copies of their own past by construction, at every moment alike.
+        copies of their own past by construction, at every moment.
     executor : concurrent.futures.Executor, optional
-        Spreads the points over its workers; the result has the same bits. See `parallel.py`.
+        Any executor, such as a pool of processes: its workers share the points, and each loads the
+        model once. The result has the same bits as without it.
     progress : callable, optional
         Called with (points done, points in all).
 

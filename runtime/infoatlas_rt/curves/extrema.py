@@ -55,6 +55,7 @@ class Extremum:
     Attributes
     ----------
     kind : {"maximum", "minimum", "change"}
+        A change is where the curve is steepest.
     index : int
         Number of the estimate, from 0, among those that counted.
     stamp : float
@@ -115,6 +116,7 @@ class ExtremumDetector(Stateful):
     Raises
     ------
     InputError
+        An unknown kind, or `z` or `delay` is not finite and above 0.
     """
 
     def __init__(self, kinds: Iterable[str] = KINDS, *, z: float = Z, delay: float) -> None:
@@ -145,7 +147,17 @@ class ExtremumDetector(Stateful):
         self.period = max(self.period / 2, self.delay / POINTS)
 
     def due(self, stamp: float) -> bool:
-        """Whether an estimate of a stream with this stamp would count: the first in its period."""
+        """Whether an estimate of a stream would count: the first in its period.
+
+        Parameters
+        ----------
+        stamp : float
+            Of the estimate, in the unit of `delay`.
+
+        Returns
+        -------
+        bool
+        """
         return cell(stamp, self.period) != cell(self._stamp, self.period)
 
     def reset(self) -> None:
@@ -165,6 +177,7 @@ class ExtremumDetector(Stateful):
         Parameters
         ----------
         found : WindowEstimate
+            The newest estimate of the stream.
 
         Returns
         -------

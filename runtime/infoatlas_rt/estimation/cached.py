@@ -23,19 +23,36 @@ def estimate(
 
     Parameters
     ----------
-    x, y, time_series, resolution_x, resolution_y, groups
-        As in `Estimator.estimate`.
+    x, y : array-like [n] or [n, d]
+        Paired samples of any real type; row i of x belongs to row i of y.
+    time_series : bool
+        The samples are in order of time, and each depends on its neighbours: the standard error
+        uses a long-run variance. False unless given.
+    resolution_x, resolution_y : float or [d], optional
+        Smallest difference that has a meaning, in the units of the data: values are rounded to
+        multiples of it before they are ranked.
+    groups : array-like [n] of int, optional
+        Trajectory, episode or subject of each sample. The product of marginals then pairs samples
+        of different groups only, and the standard error is clustered by group. Each group has
+        fewer than half of the samples.
     **options
-        As in `Estimator`.
+        Arguments of `Estimator` by name: model, provider, threads, k, slices, sides, directions,
+        shifts and seed. The estimators of the last four combinations are kept.
 
     Returns
     -------
     Estimate
+        Its `mi` and `stderr` are in nats.
 
     Raises
     ------
-    InputError, ModelError, ProviderError
-        As `Estimator` and `Estimator.estimate`.
+    InputError
+        The samples cannot be used (type, shape, NaN, fewer than the model's n_min, ...), they do
+        not fit `k` and `sides`, one of `groups` is too large, or an argument is out of range.
+    ModelError
+        The model file cannot be used, or its output is not finite.
+    ProviderError
+        The provider is not available.
     """
     try:
         estimator = _estimator(**options)

@@ -113,6 +113,7 @@ def canonical_quaternion(q: Array) -> Array:
     Parameters
     ----------
     q : [..., 4] float
+        Quaternions, with the components in any order: arrays of NumPy, torch or CuPy.
 
     Returns
     -------

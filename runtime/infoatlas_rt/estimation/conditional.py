@@ -58,13 +58,15 @@ def conditional(
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
     time_series : bool
-        The samples are in order of time, as in `Estimator.estimate`. The test assumes that, given
-        z, the samples of y do not depend on their own past: include the past of y in z.
+        The samples are in order of time, and each depends on its neighbours: the standard error
+        uses a long-run variance. The test assumes that, given z, the samples of y do not depend on
+        their own past: include the past of y in z.
     permutations : int
-        B, local permutations of the test; 0 leaves it out. The estimate takes four evaluations of
+        B, local permutations of the test; 0 leaves it out. The estimate needs four evaluations of
         the model, and the test B more. With 199 the smallest p-value is 0.005.
     executor : concurrent.futures.Executor, optional
-        Spreads the permutations over its workers; the result has the same bits.
+        Any executor, such as a pool of processes: its workers share the permutations. The result
+        has the same bits as without it.
     progress : callable, optional
         Called with (pairings done, pairings in all); the first is the given one.
 
@@ -123,11 +125,19 @@ def transfer_entropy(
     lag : int
         Steps from the present of y back to the newest state of x.
     history : int
-        Past states of x, and of y. Each makes both sides wider; see `given` in `conditional`. If
-        y depends on more of its own past than `history` steps, that past counts as information
-        from x where x is informative about it, and the test is not valid.
-    estimator, permutations, executor, progress
-        As in `conditional`.
+        Past states of x, and of y. Each makes both sides wider: together they may have D
+        coordinates, 5, or 20 with the model "wide". If y depends on more of its own past than
+        `history` steps, that past counts as information from x where x is informative about it,
+        and the test is not valid.
+    estimator : Estimator or str or path, optional
+        The estimator to use, or a model to make one of; the shipped model unless given.
+    permutations : int
+        B, local permutations of the test; 0 leaves it out. With 199 the smallest p-value is 0.005.
+    executor : concurrent.futures.Executor, optional
+        Any executor, such as a pool of processes: its workers share the permutations. The result
+        has the same bits as without it.
+    progress : callable, optional
+        Called with (pairings done, pairings in all); the first is the given one.
 
     Returns
     -------
@@ -138,7 +148,8 @@ def transfer_entropy(
     Raises
     ------
     InputError
-        As `conditional`; or the series do not fit together, or are too short.
+        The series cannot be used, do not fit together, are too short or too wide for the model, or
+        the estimator slices (`k` or `sides`).
     ModelError
         The model's output is not finite.
     """
@@ -271,9 +282,9 @@ def _check_sides(
     if width > dim:
         way_out = "leave out coordinates, or reduce z to a few features"
         if dim < WIDE >= width:
-            way_out = 'pass the model "wide", which takes 20'
+            way_out = 'pass the model "wide", which accepts 20'
         raise InputError(
             f"x or y has {width} coordinates together with z ({x.shape[1]}, {y.shape[1]} and "
-            f"{given.shape[1]}), and model {estimator.model_file.name} takes {dim} unsliced: "
+            f"{given.shape[1]}), and model {estimator.model_file.name} accepts {dim} unsliced: "
             f"{way_out}"
         )

@@ -41,7 +41,11 @@ class ConditionalEstimate:
     effective_samples : float
         Independent samples that would give the same variance.
     seed : int
-    provider, model : str
+        Of the shuffle, the shifts and the permutations.
+    provider : str
+        What evaluated the model, as "cpu" or "native".
+    model : str
+        Name and version of the model.
     saturated : bool
         Given z, a linear combination of x determines one of y, as far as n samples can resolve:
         the true value may be much larger.

@@ -115,7 +115,9 @@ class Critic:
     Attributes
     ----------
     x, y : Side
+        Frozen maps of each side: standardisation, projections, ranks, whitening and rotation.
     weights : Weights
+        Parameters of the critics of S slices, as the model wrote them.
     model : str
         Name and version of the model that wrote it.
     """
@@ -146,6 +148,7 @@ class Critic:
         Raises
         ------
         InputError
+            The pairs cannot be used, or have other coordinates than the critic's.
         """
         x, y = as_samples(x, "x"), as_samples(y, "y")
         if len(x) != len(y):
@@ -159,7 +162,13 @@ class Critic:
         return np.asarray(self.weights(self.x(x), self.y(y)).mean(axis=0), np.float64)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to an .npz file."""
+        """Write the critic to an .npz file.
+
+        Parameters
+        ----------
+        path : path
+            File to write; a file that exists is replaced.
+        """
         arrays = {f"weights.{name}": values for name, values in self.weights._asdict().items()}
         for name, side in (("x", self.x), ("y", self.y)):
             for part in fields(side):
@@ -171,7 +180,22 @@ class Critic:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Critic:
-        """Read a file of `save`; InputError if it is no such file."""
+        """Read a critic.
+
+        Parameters
+        ----------
+        path : path
+            File that `save` wrote.
+
+        Returns
+        -------
+        Critic
+
+        Raises
+        ------
+        InputError
+            The file is missing, damaged or of another kind.
+        """
         if not os.path.exists(path):
             raise InputError(f"{os.fspath(path)} does not exist: check the path")
         try:
@@ -204,11 +228,14 @@ def write_critic(
 
     Parameters
     ----------
-    x, y, groups
-        As in `Estimator.critic`.
+    x, y : array-like [n] or [n, d]
+        Paired samples; of more than `MOST` pairs a random subset is used.
+    groups : array-like [n] of int, or None
+        Trajectory of each sample.
     model : ModelFile
+        The model, which needs a graph that writes critics.
     k, slices, sides, shifts, seed
-        As in `Estimator`.
+        The settings of an `Estimator`.
 
     Returns
     -------
@@ -216,8 +243,10 @@ def write_critic(
 
     Raises
     ------
-    InputError, ModelError
-        As `Estimator.critic`.
+    InputError
+        The samples cannot be used, do not fit the settings, or a side is constant.
+    ModelError
+        The model has no graph that writes critics.
     """
     x, y = as_samples(x, "x"), as_samples(y, "y")
     if not len(x) == len(y) >= model.n_min:

@@ -145,19 +145,19 @@ def _halves(samples: Samples, model: ModelFile, seed: int) -> list[NDArray[np.in
     least = min(map(len, halves))
     if least < model.n_min:
         raise InputError(
-            f"directions are found in one half of the samples and used in the other, and {n} "
-            f"samples have a half of {least}, which is below the {model.n_min} that model "
-            f"{model.name} needs: collect at least {2 * model.n_min}, or leave out directions"
+            f"directions are found in one half of the samples and used in the other. Half of {n} "
+            f"samples is {least}, and model {model.name} needs {model.n_min}: collect at least "
+            f"{2 * model.n_min}, or leave out directions"
         )
     if groups is not None:
         for half in halves:
             largest, most = int(np.bincount(groups[half]).max()), largest_group(len(half))
             if largest > most:
                 raise InputError(
-                    f"directions are found in one half of the groups and used in the other, and "
-                    f"a group has {largest} of the {len(half)} samples of its half, where "
-                    f"{most} can be paired with other groups: collect more groups (at least six "
-                    "of equal size), or leave out directions"
+                    f"directions are found in one half of the groups and used in the other. A "
+                    f"group has {largest} of the {len(half)} samples of its half, and {most} can "
+                    "be paired with other groups: collect six or more equal groups, or leave out "
+                    "directions"
                 )
     return halves
 

@@ -107,7 +107,7 @@ class Estimator:
         if directions != "random" and not (k is slices is None and sides == "auto"):
             raise InputError(
                 f"directions={directions!r} reduces each wide side to as many coordinates as the "
-                "model takes: leave out k, slices and sides, which are for random directions"
+                "model accepts: leave out k, slices and sides, which are for random directions"
             )
         if not isinstance(model, str | os.PathLike):
             raise InputError(
@@ -211,16 +211,24 @@ class Estimator:
         x, y : [n, dx], [n, dy] float64, C-contiguous, finite
             Both on the host, or both on the GPU that evaluates the graph; never written to.
         time_series : bool
+            The samples are in order of time, and each depends on its neighbours.
         resolution_x, resolution_y : [dx], [dy] float64, optional
-            Finite and not negative.
+            Smallest difference that has a meaning, in the units of the data; finite and not
+            negative.
         groups : [n] int64, optional
-            0..G-1, each with samples.
+            Trajectory of each sample, 0..G-1, each with samples.
+
+        Returns
+        -------
+        Estimate
 
         Raises
         ------
-        InputError, ModelError
-            As `estimate`: too few or too many samples or coordinates for the model, a resolution
-            that is too small for the values, a group that is too large, or the model's output.
+        InputError
+            Too few or too many samples or coordinates for the model, a resolution that is too
+            small for the values, or a group that is too large.
+        ModelError
+            The model's output is not finite.
         """
         samples = Samples(x, y, time_series, resolution_x, resolution_y, groups)
         return self._estimate(samples, perf_counter())
@@ -236,7 +244,26 @@ class Estimator:
     ) -> Prepared:
         """Check samples, and prepare all of them for one call of the graph, however many.
 
-        Arguments and errors as in `estimate`.
+        Parameters
+        ----------
+        x, y : array-like [n] or [n, d]
+            Paired samples of any real type.
+        time_series : bool
+            The samples are in order of time, and each depends on its neighbours.
+        resolution_x, resolution_y : float or [d], optional
+            Smallest difference that has a meaning, in the units of the data.
+        groups : array-like [n] of int, optional
+            Trajectory, episode or subject of each sample.
+
+        Returns
+        -------
+        Prepared
+            Shuffled samples, shifts and projections: what the graph is evaluated on.
+
+        Raises
+        ------
+        InputError
+            The samples cannot be used, they do not fit `k` and `sides`, or a group is too large.
         """
         checked = self._checked(x, y, time_series, resolution_x, resolution_y, groups)
         return self.prepare_checked(**checked.arguments())
@@ -264,7 +291,30 @@ class Estimator:
         resolution_y: NDArray[np.float64] | None = None,
         groups: NDArray[np.int64] | None = None,
     ) -> Prepared:
-        """Prepare checked samples; arguments and errors as in `estimate_checked`."""
+        """Prepare checked samples for one call of the graph, however many.
+
+        Parameters
+        ----------
+        x, y : [n, dx], [n, dy] float64, C-contiguous, finite
+            Both on the host, or both on the GPU that evaluates the graph; never written to.
+        time_series : bool
+            The samples are in order of time, and each depends on its neighbours.
+        resolution_x, resolution_y : [dx], [dy] float64, optional
+            Smallest difference that has a meaning; finite and not negative.
+        groups : [n] int64, optional
+            Trajectory of each sample, 0..G-1, each with samples.
+
+        Returns
+        -------
+        Prepared
+            Shuffled samples, shifts and projections: what the graph is evaluated on.
+
+        Raises
+        ------
+        InputError
+            Too few or too many samples or coordinates for the model, a resolution that is too
+            small for the values, or a group that is too large.
+        """
         (n, dx), (ny, dy) = x.shape, y.shape
         check_lengths(n, ny, self.model_file)
         self._check_width(max(dx, dy))
@@ -317,8 +367,11 @@ class Estimator:
 
         Parameters
         ----------
-        x, y, groups
-            As in `estimate`; of more than 1,500 pairs a random subset is used.
+        x, y : array-like [n] or [n, d]
+            Paired samples; of more than 1,500 pairs a random subset is used.
+        groups : array-like [n] of int, optional
+            Trajectory, episode or subject of each sample. The product of marginals then pairs
+            samples of different groups only.
 
         Returns
         -------
@@ -330,7 +383,8 @@ class Estimator:
         Raises
         ------
         InputError
-            As in `estimate`, or a side is constant.
+            The samples cannot be used, they do not fit `k` and `sides`, one of `groups` is too
+            large, or a side is constant.
         ModelError
             The model has no graph that writes critics to keep; "edge" has one.
         """

@@ -53,6 +53,7 @@ class IndependenceResult:
     null_rv : [B] float64
         RV coefficients of the permuted pairings.
     method : {"permutation", "circular shift"}
+        How the pairings of the null were made; "circular shift" for time series.
     samples : int
         n.
     slices : int
@@ -61,7 +62,10 @@ class IndependenceResult:
         Dimensions of a slice; None if both sides are unsliced.
     seed : int
         Of the pairings, the projections, the shuffle and the shifts.
-    provider, model : str
+    provider : str
+        What evaluated the model, as "cpu" or "native".
+    model : str
+        Name and version of the model.
     degenerate : bool
         A side is constant, so there is no dependence: `mi`, `rv` and their nulls are exactly 0,
         `p_value` is 1.
@@ -117,7 +121,7 @@ def independence_test(
     Parameters
     ----------
     x, y : array-like [n] or [n, d]
-        Paired samples, as in `Estimator.estimate`.
+        Paired samples of any real type; row i of x belongs to row i of y.
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
     permutations : int
@@ -132,9 +136,11 @@ def independence_test(
         wraps around matters, and independent series are called dependent too often. The test is
         for two different series, not for a series and its own past.
     resolution_x, resolution_y : float or [d], optional
-        As in `Estimator.estimate`.
+        Smallest difference that has a meaning, in the units of the data: values are rounded to
+        multiples of it before they are ranked.
     executor : concurrent.futures.Executor, optional
-        Spreads the pairings over its workers; the result has the same bits. See `parallel.py`.
+        Any executor, such as a pool of processes: its workers share the pairings, and each loads
+        the model once. The result has the same bits as without it.
     progress : callable, optional
         Called with (slices done, slices in all), over all pairings.
 
@@ -144,8 +150,11 @@ def independence_test(
 
     Raises
     ------
-    InputError, ModelError
-        As `Estimator.estimate`; or `permutations` is not a positive integer.
+    InputError
+        The samples cannot be used (type, shape, NaN, fewer than the model's n_min, ...), they do
+        not fit the estimator's `k` and `sides`, or `permutations` is not a positive integer.
+    ModelError
+        The model's output is not finite.
     """
     count = as_count(permutations, "permutations", 1, 10**7)
     estimator = as_estimator(estimator)

@@ -59,7 +59,10 @@ class Estimate:
         Dimensions of a slice, or number of directions; None if unsliced.
     seed : int
         Of the projections, the shuffle and the shifts.
-    provider, model : str
+    provider : str
+        What evaluated the model, as "cpu" or "native".
+    model : str
+        Name and version of the model.
     saturated : bool
         A linear combination of one side determines one of the other, as far as n samples can
         resolve (a copy, or x = y): the true value may be much larger, up to infinity.
@@ -140,7 +143,18 @@ class Estimate:
         )
 
     def to_dict(self, arrays: bool = False) -> dict[str, Any]:
-        """Everything as JSON-safe values; `pointwise` and `influence` [n] only with `arrays`."""
+        """All fields as JSON-safe values.
+
+        Parameters
+        ----------
+        arrays : bool
+            Include `pointwise` and `influence` [n]; they are left out unless given.
+
+        Returns
+        -------
+        dict
+            Fields by name; arrays are lists.
+        """
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         if not arrays:
             del values["pointwise"], values["influence"]

@@ -47,14 +47,15 @@ def lag_scan(
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
     permutations : int, optional
-        B, cyclic shifts of the series against each other, as in `independence_test` with
-        `time_series`; all lags share them. By default 20 for each lag and 199 at least; 0 leaves
-        out the tests. There are n - 1 shifts, so fewer are used if n is small.
+        B, cyclic shifts of the series against each other; all lags share them. By default 20 for
+        each lag and 199 at least; 0 leaves out the tests. There are n - 1 shifts, so fewer are used
+        if n is small.
     correction : {"benjamini-hochberg", "holm", "none"}
         Of p-values for the number of lags: "benjamini-hochberg" bounds the share of false
         discoveries, "holm" the probability of one.
     executor : concurrent.futures.Executor, optional
-        Spreads the lags over its workers; the result has the same bits.
+        Any executor, such as a pool of processes: its workers share the lags. The result has the
+        same bits as without it.
     progress : callable, optional
         Called with (lags done, lags in all).
 
@@ -106,6 +107,7 @@ def rank_features(
         Rows that are independent of each other, or the steps of one recording (`time_series`). Of
         pooled trajectories, pass one row of each: the tests permute rows.
     y : array-like [n] or [n, dy]
+        What the features are ranked for; row i belongs to row i of X.
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
     features : mapping of str to sequence of int or str, optional
@@ -113,14 +115,18 @@ def rank_features(
         fit the model unsliced (D coordinates), or none: sliced and unsliced estimates cannot be
         compared.
     time_series : bool
-        The samples are in order of time; as in `independence_test`. Features do not share
-        permutations then, so tests take longer.
+        The samples are in order of time, and neighbours depend on each other: the tests shift y
+        cyclically. Features do not share permutations then, so tests need more time.
     permutations : int, optional
-        B, as in `independence_test`. By default 20 for each feature, and 199 at least; fewer than
-        20 for each where features do not share permutations and they would be more than 20,000.
-        0 leaves out the tests.
-    correction, executor
-        As in `lag_scan`.
+        B, permuted pairings of each test; no p-value is below 1 / (1 + B). By default 20 for each
+        feature, and 199 at least; fewer than 20 for each where features do not share permutations
+        and they would be more than 20,000. 0 leaves out the tests.
+    correction : {"benjamini-hochberg", "holm", "none"}
+        Of p-values for the number of features: "benjamini-hochberg" bounds the share of false
+        discoveries, "holm" the probability of one.
+    executor : concurrent.futures.Executor, optional
+        Any executor, such as a pool of processes: its workers share the features. The result has
+        the same bits as without it.
     progress : callable, optional
         Called with (features done, features in all).
 
@@ -147,9 +153,9 @@ def rank_features(
     wide = [name for name, group in groups.items() if len(group) > estimator.model_file.dim]
     if wide and len(wide) < len(groups) and estimator.k is None:
         raise InputError(
-            f"feature {wide[0]!r} has more columns than the {estimator.model_file.dim} of model "
-            f"{estimator.model_file.name} and would be sliced, and others not: split it, pass the "
-            'model "wide" (20 columns), or an Estimator with k'
+            f"feature {wide[0]!r} would be sliced and others not: model "
+            f"{estimator.model_file.name} accepts {estimator.model_file.dim} columns unsliced. "
+            'Split it, pass the model "wide" (20 columns), or an Estimator with k'
         )
     pairs = [(np.ascontiguousarray(samples[:, group]), target) for group in groups.values()]
     time_series = as_flag(time_series, "time_series")
@@ -178,9 +184,23 @@ def pairwise(
     Parameters
     ----------
     X : array-like [n, d]
-        Two columns at least; rows as in `rank_features`.
-    estimator, time_series, permutations, correction, executor
-        As in `rank_features`, for pairs in place of features.
+        Two columns at least. Rows are independent of each other, or the steps of one recording
+        (`time_series`). Of pooled trajectories, pass one row of each: the tests permute rows.
+    estimator : Estimator or str or path, optional
+        The estimator to use, or a model to make one of; the shipped model unless given.
+    time_series : bool
+        The samples are in order of time, and neighbours depend on each other: the tests shift one
+        column cyclically. Pairs do not share permutations then, so tests need more time.
+    permutations : int, optional
+        B, permuted pairings of each test; no p-value is below 1 / (1 + B). By default 20 for each
+        pair, and 199 at least; fewer than 20 for each where pairs do not share permutations and
+        they would be more than 20,000. 0 leaves out the tests.
+    correction : {"benjamini-hochberg", "holm", "none"}
+        Of p-values for the number of pairs: "benjamini-hochberg" bounds the share of false
+        discoveries, "holm" the probability of one.
+    executor : concurrent.futures.Executor, optional
+        Any executor, such as a pool of processes: its workers share the pairs. The result has the
+        same bits as without it.
     progress : callable, optional
         Called with (pairs done, pairs in all).
 
@@ -218,6 +238,7 @@ def mutual_info_scorer(X: Any, y: Any) -> NDArray[np.float64]:
     Parameters
     ----------
     X : array-like [n, d]
+        Samples; each column is scored alone.
     y : array-like [n] or [n, dy]
         Numbers; for more than two classes without an order, one column of 0 and 1 for each class.
 

@@ -22,19 +22,21 @@ class Screening:
     Attributes
     ----------
     mi, stderr, noise : [m] float64
-        Nats; of each estimate alone, as in `Estimate`. Estimates share the model's errors, so
-        compare them by `noise`.
+        Nats; each estimate, its standard error, and the part of this from samples and slices
+        alone. Estimates share the model's errors, so compare them by `noise`.
     p_value : [m] float64
-        Of independence, as in `independence_test`; NaN if there were no permutations.
+        Of independence; NaN if there were no permutations.
     p_adjusted : [m] float64
         Corrected for m tests.
     saturated : [m] bool
-        As in `Estimate`: the true value may be much larger.
+        A linear combination of one side determines one of the other, as far as n samples can
+        resolve: the true value may be much larger.
     samples : int
         n, the same for all estimates.
     permutations : int
         B; no p-value is below 1 / (1 + B).
     correction : {"benjamini-hochberg", "holm", "none"}
+        How `p_adjusted` is corrected.
     how : str
         Estimator and settings, one line.
     """
@@ -88,9 +90,25 @@ class LagScan(Screening):
     lags : [m] int64
         Steps, ascending; negative where y is ahead of x.
     question : str
-        With the names of the series.
-
-    All else as in `Screening`, for each lag.
+        What was estimated, with the names of the series.
+    mi, stderr, noise : [m] float64
+        Nats; the estimate of each lag, its standard error, and the part of this from samples and
+        slices alone. Estimates share the model's errors, so compare them by `noise`.
+    p_value : [m] float64
+        Of independence; NaN if there were no permutations.
+    p_adjusted : [m] float64
+        Corrected for m tests.
+    saturated : [m] bool
+        A linear combination of one side determines one of the other, as far as n samples can
+        resolve: the true value may be much larger.
+    samples : int
+        n, the same for all estimates.
+    permutations : int
+        B; no p-value is below 1 / (1 + B).
+    correction : {"benjamini-hochberg", "holm", "none"}
+        How `p_adjusted` is corrected.
+    how : str
+        Estimator and settings, one line.
     """
 
     lags: NDArray[np.int64]
@@ -149,8 +167,25 @@ class FeatureRanking(Screening):
         Of the features, the most informative first; x0, x1, ... if the columns have no names.
     order : [m] int64
         Positions of the features in the input.
-
-    All else as in `Screening`, in the order of `names`.
+    mi, stderr, noise : [m] float64
+        Nats; the estimate of each feature in the order of `names`, its standard error, and the part
+        of this from samples and slices alone. Estimates share the model's errors, so compare them
+        by `noise`.
+    p_value : [m] float64
+        Of independence; NaN if there were no permutations.
+    p_adjusted : [m] float64
+        Corrected for m tests.
+    saturated : [m] bool
+        A linear combination of one side determines one of the other, as far as n samples can
+        resolve: the true value may be much larger.
+    samples : int
+        n, the same for all estimates.
+    permutations : int
+        B; no p-value is below 1 / (1 + B).
+    correction : {"benjamini-hochberg", "holm", "none"}
+        How `p_adjusted` is corrected.
+    how : str
+        Estimator and settings, one line.
     """
 
     names: tuple[str, ...]
@@ -204,8 +239,24 @@ class PairwiseInformation(Screening):
         Of the columns; x0, x1, ... if they have none.
     pairs : [m, 2] int64
         Columns of each pair, the smaller one first.
-
-    All else as in `Screening`, for each pair.
+    mi, stderr, noise : [m] float64
+        Nats; the estimate of each pair, its standard error, and the part of this from samples and
+        slices alone. Estimates share the model's errors, so compare them by `noise`.
+    p_value : [m] float64
+        Of independence; NaN if there were no permutations.
+    p_adjusted : [m] float64
+        Corrected for m tests.
+    saturated : [m] bool
+        A linear combination of one side determines one of the other, as far as n samples can
+        resolve: the true value may be much larger.
+    samples : int
+        n, the same for all estimates.
+    permutations : int
+        B; no p-value is below 1 / (1 + B).
+    correction : {"benjamini-hochberg", "holm", "none"}
+        How `p_adjusted` is corrected.
+    how : str
+        Estimator and settings, one line.
     """
 
     names: tuple[str, ...]
@@ -217,6 +268,11 @@ class PairwiseInformation(Screening):
         Parameters
         ----------
         value : {"mi", "stderr", "noise", "p_value", "p_adjusted", "saturated"}
+            Field to show; "mi" (nats) unless given.
+
+        Returns
+        -------
+        [d, d] float64
 
         Raises
         ------
@@ -240,10 +296,19 @@ class PairwiseInformation(Screening):
     def to_frame(self, value: str = "mi") -> Any:
         """`matrix` as a pandas DataFrame with the names of the columns.
 
+        Parameters
+        ----------
+        value : {"mi", "stderr", "noise", "p_value", "p_adjusted", "saturated"}
+            Field to show; "mi" (nats) unless given.
+
+        Returns
+        -------
+        pandas.DataFrame [d, d]
+
         Raises
         ------
         InputError
-            As `matrix`, or pandas is not installed.
+            There is no such value, or pandas is not installed.
         """
         pandas, names = require_pandas("to_frame()"), list(self.names)
         return pandas.DataFrame(self.matrix(value), index=names, columns=names)

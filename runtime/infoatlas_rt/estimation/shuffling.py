@@ -72,8 +72,8 @@ def _shuffle_groups(
     if largest > largest_group(n):
         raise InputError(
             f"the largest group has {largest} of {n} samples, and samples of different groups can "
-            f"be paired up to {largest_group(n)}: leave some of its samples out, "
-            "collect more groups, or leave out groups if the samples are independent"
+            f"be paired up to {largest_group(n)}: leave some of its samples out, or collect more "
+            "groups. If the samples are independent, leave out groups"
         )
     rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(3)[2])
     order = rng.permutation(n)

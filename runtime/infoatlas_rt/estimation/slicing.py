@@ -101,7 +101,7 @@ def plan(
     for side, (name, d, sliced) in enumerate((("x", dx, slice_x), ("y", dy, slice_y))):
         if not sliced and d > dim:
             raise InputError(
-                f"{name} has {d} coordinates, and the model takes {dim}: "
+                f"{name} has {d} coordinates, and the model accepts {dim}: "
                 f"slice it too (sides='both', with k <= {min(dx, dy, dim)})"
             )
         if sliced and width > d:

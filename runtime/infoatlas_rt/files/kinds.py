@@ -54,7 +54,7 @@ def kind_of(path: str | os.PathLike[str]) -> str:
     kind = _kind_of_file(files[0])
     if kind != ALOHA:
         raise InputError(
-            f"{path} is a folder with {files[0].name}, a file of {kind}, which holds all "
+            f"{path} is a folder with {files[0].name}, a file of {kind}, which contains all "
             "demonstrations: pass that file"
         )
     return ALOHA

@@ -92,15 +92,15 @@ def _no_numbers(array: NDArray[Any]) -> str:
     if kind == "c":
         return f"is complex{at}: stack its real and imaginary parts as coordinates"
     if kind in "US":
-        return f"holds text, as {entry!r}{at}: convert it to floats, or leave it out"
+        return f"contains text, as {entry!r}{at}: convert it to floats, or leave it out"
     if kind in "mM":
-        return f"holds times ({array.dtype}): pass seconds since the first, as floats"
+        return f"contains times ({array.dtype}): pass seconds since the first, as floats"
     if array.dtype.names:
         return f"has named fields ({', '.join(array.dtype.names)}): stack them as coordinates"
     if entry is None and at:
-        return f"holds None{at}: remove it, or pass a number"
+        return f"contains None{at}: remove it, or pass a number"
     if at:
-        return f"holds no real number{at} but {type(entry).__name__}: convert it to a float"
+        return f"contains no real number{at} but {type(entry).__name__}: convert it to a float"
     what = "None" if entry is None else f"of the type {type(entry).__name__}"
     return f"is {what}: pass an array of real numbers"
 
@@ -184,7 +184,7 @@ def _split_objects(array: NDArray[Any], name: str) -> Reals:
             high[at] = float(value)
         except OverflowError as error:
             raise InputError(
-                f"{name} holds an integer of {value.bit_length()} bits, but real numbers end at "
+                f"{name} contains an integer of {value.bit_length()} bits, but real numbers end at "
                 "1.8e308: scale it"
             ) from error
         if isinstance(value, int | np.integer):

@@ -62,8 +62,8 @@ def on_gpu(x: Any, y: Any, provider: str) -> bool:
     if provider in ("cpu", "native"):
         copy = "x.cpu()" if is_torch_array(x) else "x.get()"
         raise InputError(
-            f"x and y are on GPU {gpus[0]}, and the model is evaluated on the CPU: make the "
-            f"estimator with provider='cuda', 'tensorrt' or 'tensorrt-rtx', or pass copies on the "
+            f"x and y are on GPU {gpus[0]}, and the model is evaluated on the CPU: pass "
+            f"provider='cuda', 'tensorrt' or 'tensorrt-rtx' to the estimator, or copies on the "
             f"host ({copy})"
         )
     if gpus[0] != 0:

@@ -23,8 +23,9 @@ class Trajectories:
     ----------
     states : array-like [sum(lengths), d]
         Real numbers; an array of floats is used as it is. Integers that float64 would round are
-        shifted (see `arrays.merge`).
+        shifted, so that differences are exact.
     lengths : array-like [N] int
+        Steps of each trajectory.
     names : sequence of str, d of them, or empty
         Of the coordinates; by default the columns of a pandas DataFrame.
     rate : float, optional
@@ -59,7 +60,8 @@ class Trajectories:
             row, column = bad[0]
             raise InputError(
                 f"{len(bad)} states are NaN, masked or infinite, the first at row {row}, column "
-                f"{column_label(given, int(column))}: cut those trajectories, or fill the gaps"
+                f"{column_label(given, int(column))}: cut those trajectories, or fill in these "
+                "values"
             )
         lengths = as_lengths(self.lengths, len(high))
         names = column_names(given) if self.names == () else self.names

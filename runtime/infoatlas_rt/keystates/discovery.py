@@ -74,7 +74,7 @@ def discover_keystates(
     ----------
     trajectories : sequence of [T_i, d] array-like, or Trajectories
         States of each demonstration; lengths may differ. Columns of pandas DataFrames give the
-        coordinates their names. Leave out columns that hold the answer (flags such as "is
+        coordinates their names. Leave out columns that contain the answer (flags such as "is
         grasped").
     k : int or "auto"
         K, key states of each demonstration besides the end, at most. "auto": kinds whose strength
@@ -82,6 +82,10 @@ def discover_keystates(
     lag : int
         Working steps between a state and its past.
     method : {"auto", "events", "phase", "pointwise"}
+        "events": changes of the motion that recur in other demonstrations, in any order. "phase":
+        boundaries of phases that all demonstrations share. "auto": events, and boundaries of
+        phases where halves of the demonstrations repeat them. "pointwise": minima of the model's
+        local information of a state with its past.
     rate : float, optional
         Recorded steps a second (Hz); that of `Trajectories` unless given. Windows and tolerances
         are durations; without a rate, a working step counts as 0.05 s.
@@ -96,13 +100,17 @@ def discover_keystates(
     ignore : name, column or sequence of them, optional
         Coordinates that are left out. A name stands for all that begin with it.
     orientation : dict or "none", optional
-        Columns of orientations by their kind (`coordinates/choices.py`); recognised unless given.
+        Kinds of orientations by their columns, as {"tool.r": "rotation_vector"} or {4:
+        "angle_degrees"}: "quaternion_wxyz", "quaternion_xyzw", "rotation_vector", "euler",
+        "matrix", "rotation_6d", "angle"; those of angles with "_degrees". "none": there are none.
+        Recognised by names and values unless given.
     resolution : float or [d], optional
         What the sensors resolve, in the units of the states: smaller increments are rest.
     estimator : Estimator, optional
         Of local information ("pointwise"): the shipped model in 5-dimensional slices unless given.
     executor : concurrent.futures.Executor, optional
-        Spreads demonstrations over its workers; the result has the same bits.
+        Any executor, such as a pool of processes: its workers share the demonstrations. The result
+        has the same bits as without it.
 
     Returns
     -------

@@ -128,7 +128,7 @@ def local_information(
     if shortest <= 2 * lag:
         raise InputError(
             f"the shortest of {len(lengths)} trajectories has {shortest} steps, and lag {lag} "
-            f"takes {2 * lag + 1}: "
+            f"needs {2 * lag + 1}: "
             f"{'pass a smaller lag, or ' if lag > 1 and shortest > 2 else ''}leave that trajectory "
             "out"
         )

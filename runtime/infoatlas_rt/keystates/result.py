@@ -42,10 +42,11 @@ class KeyStates:
     Attributes
     ----------
     found : Steps
-        With the four fields that follow.
+        Steps, strengths and kinds; `steps`, `strength`, `kind` and `shared` are its fields.
     method : {"auto", "events", "phase", "pointwise", "labels"}
+        How they were found; "labels" if a few demonstrations were labelled.
     lag : int
-        Working steps.
+        Working steps between a state and its past.
     stride : int
         Recorded steps of a working step.
     rate : float or None
@@ -69,7 +70,12 @@ class KeyStates:
     states : tuple of [T_i, d] float64
         The demonstrations, bad frames replaced; empty after `load`.
     resolution : [d] float64, or None
-        As given to `discover_keystates`.
+        Smallest difference that the sensors resolve, in the units of the states; None unless
+        given.
+    recordings : Recordings or None
+        What detectors are fitted to; None after `load`.
+    loaded : LiveModel or None
+        Detectors that were saved with the key states; None before `load`.
     live_subtasks : LiveSubtasks or None
         Sub-tasks that were saved with the key states, for a tracker; None before `load`.
     """
@@ -106,10 +112,10 @@ class KeyStates:
     def strength(self) -> NDArray[np.float64]:
         """Strength of each column [K]; the unit depends on the method.
 
-        "auto", "events": evidence of a change and its recurrence in other demonstrations, times
-        the share of demonstrations that have it (`events.py`). "phase": nats per step
-        (`segmentation.py`). "pointwise": nats by which local information falls there below the
-        median. "labels": share of the demonstrations that have it.
+        "auto", "events": score of a change and of its recurrence in other demonstrations, times the
+        share of demonstrations that have it. "phase": nats per step. "pointwise": nats by which
+        local information falls there below the median. "labels": share of the demonstrations that
+        have it.
         """
         return self.found.strength
 
@@ -139,7 +145,7 @@ class KeyStates:
     def live(self) -> LiveModel:
         """Detectors of the key states in a running episode, and how well they do.
 
-        Fitted and judged at the first access: see `live.py`.
+        Fitted and judged at the first access, by demonstrations that are left out.
 
         Raises
         ------
@@ -169,13 +175,24 @@ class KeyStates:
         return tables.data_frame(self.found, names, self.rate)
 
     def name(self, column: int) -> str:
-        """Label of a column, or ""."""
+        """Label of a key state.
+
+        Parameters
+        ----------
+        column : int
+            Column of `steps`.
+
+        Returns
+        -------
+        str
+            "" if the column has no label.
+        """
         origin = self.found.origin[column]
         return origin if origin in self.labels else ""
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Reasons to doubt the key states, as sentences; empty if there is none."""
+        """Reasons not to rely on the key states, as sentences; empty if there is none."""
         found = []
         if not self.evident and self.method != "labels":
             found.append(
@@ -256,7 +273,8 @@ class KeyStates:
         estimator : Estimator, optional
             For groups; the shipped model unless given.
         executor : concurrent.futures.Executor, optional
-            For groups: spreads the estimates over its workers; the result has the same bits.
+            For groups: any executor, such as a pool of processes; its workers share the estimates.
+            The result has the same bits as without it.
 
         Returns
         -------
@@ -289,7 +307,8 @@ class KeyStates:
         estimator : Estimator, optional
             The shipped model unless given.
         executor : concurrent.futures.Executor, optional
-            Spreads the estimates over its workers; the result has the same bits.
+            Any executor, such as a pool of processes: its workers share the estimates. The result
+            has the same bits as without it.
 
         Returns
         -------
@@ -316,7 +335,12 @@ class KeyStates:
         Parameters
         ----------
         subtasks : Subtasks
-            Of these demonstrations.
+            Sub-tasks of these demonstrations.
+
+        Returns
+        -------
+        LiveSubtasks
+            For `KeyStateTracker`, `VectorTracker` or `save`.
 
         Raises
         ------
@@ -338,13 +362,15 @@ class KeyStates:
         Parameters
         ----------
         path : path
+            The .json file to write; one that exists is replaced.
         subtasks : Subtasks or LiveSubtasks, optional
             To be followed, too: of these demonstrations, or from `follow`.
 
         Raises
         ------
         InputError
-            The file cannot be written, or as `follow`.
+            The file cannot be written, the key states have no trajectories, or the sub-tasks are
+            of other demonstrations.
         """
         if isinstance(subtasks, Subtasks):
             subtasks = self.follow(subtasks)
@@ -353,7 +379,16 @@ class KeyStates:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> KeyStates:
-        """Read a file of `save`.
+        """Read key states.
+
+        Parameters
+        ----------
+        path : path
+            File that `save` wrote.
+
+        Returns
+        -------
+        KeyStates
 
         Raises
         ------
@@ -378,7 +413,7 @@ def trajectories(keystates: KeyStates) -> tuple[NDArray[np.float64], ...]:
     """The trajectories of key states; InputError if these were loaded from a file."""
     if not keystates.states:
         raise InputError(
-            "these key states were loaded from a file, which holds no trajectories: call "
+            "these key states were loaded from a file, which contains no trajectories: call "
             "discover_keystates on the trajectories again"
         )
     return keystates.states

@@ -36,7 +36,7 @@ class KeyStateTracker(Stateful):
     Parameters
     ----------
     keystates : KeyStates or path
-        Or a file of `KeyStates.save`.
+        Key states of demonstrations, or a file of `KeyStates.save`.
     rate : float, optional
         States a second (Hz) that are pushed. Unless given, it is taken from the stamps of the
         first ten states where these are given and the rate of the demonstrations is known, and is
@@ -51,6 +51,7 @@ class KeyStateTracker(Stateful):
     Attributes
     ----------
     keystates : KeyStates
+        The key states, loaded if a path was given.
     followed : [K] bool
         Key states that are reported.
     subtask : SubtaskState or None

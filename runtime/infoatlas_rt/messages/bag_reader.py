@@ -51,7 +51,8 @@ class BagReader:
             import rosbags.typesys  # noqa: F401
         except ImportError as error:
             raise InputError(
-                "reading a bag needs rosbags: pip install 'infoatlas-rt[bags]'"
+                "bags are read with rosbags, which is not installed: pip install "
+                "'infoatlas-rt[bags]'"
             ) from error
         self._files = BagFiles(source)
         self.channels, self.missing = self._files.channels, self._files.missing

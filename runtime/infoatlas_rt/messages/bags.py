@@ -161,7 +161,7 @@ class Bag:
             if self.path.suffix == ".mcap" or [*self.path.glob("*.mcap")]:
                 way = "record it again where that type is installed"  # its schema is missing
             raise InputError(
-                f"{self.path} holds no definition of the messages of {topic} ({kind}): {way}, "
+                f"{self.path} has no definition of the messages of {topic} ({kind}): {way}, "
                 "or ask for another topic"
             )
         return Schema.of_typestore(self._reader.typestore, kind)
@@ -211,8 +211,8 @@ class Bag:
     def several(self, topic: str, extractor: Extractor) -> InputError:
         """The error of a topic of several bodies, none of which the fields choose."""
         return InputError(
-            f"{self.path}: {topic} holds several bodies, and a state is of one: choose one with "
-            f"--field ({ANY} for a value takes all as one). {self._bodies(topic, extractor.places)}"
+            f"{self.path}: {topic} has several bodies, and a state is of one: choose one with "
+            f"--field ({ANY} as a value: all as one). {self._bodies(topic, extractor.places)}"
         )
 
     def nothing(self, topic: str, extractor: Extractor) -> InputError:
@@ -228,7 +228,7 @@ class Bag:
             for place, bodies in zip(places, found, strict=True):
                 bodies.update(place.bodies(message))
         some = [p.listing(bodies) for p, bodies in zip(places, found, strict=True) if bodies]
-        return f"It holds {', '.join(some)}" if some else ""
+        return f"It has {', '.join(some)}" if some else ""
 
     def listing(self) -> str:
         """Its topics, in one line."""
@@ -269,7 +269,7 @@ class Bag:
         expected = sum(self.topics[topic].messages for topic in topics)
         if found != expected:  # readers pass over a damaged part
             raise InputError(
-                f"{self.path} is damaged: it holds {found} of {expected} messages on "
+                f"{self.path} is damaged: it contains {found} of {expected} messages on "
                 f"{' and '.join(topics)}: try `mcap recover` or `ros2 bag reindex`"
             )
 

@@ -137,9 +137,8 @@ def _read(
         if sample.notice:
             raise InputError(
                 f"from message {number} on, most messages on {topic} have other coordinates than "
-                f"the first ({_some(extractor.names)} now), and a trajectory has the same ones "
-                "throughout: choose some with --joints, or fields that all messages have with "
-                "--field"
+                f"the first ({_some(extractor.names)} now): choose those that all messages have, "
+                "with --joints or --field"
             )
         why = sample.fault
         if not why and not np.isfinite(sample.state).all():
@@ -184,7 +183,7 @@ def _like(own: _Demonstration, first: tuple[str, _Demonstration] | None) -> _Dem
     if own.body != usual.body:
         raise InputError(
             f"its states are of {own.body}, those of the first bag, {name}, of {usual.body}: move "
-            "it to a folder of its own, or choose one body with --field (* for a value takes all)"
+            "it to another folder, or choose one body with --field (* as a value: all as one)"
         )
     order = [own.names.index(each) for each in usual.names]
     return own._replace(states=own.states[:, order], names=usual.names)
@@ -212,8 +211,8 @@ def _common_rate(intervals: dict[str, NDArray[np.float64]]) -> float | None:
     if others:
         more = f" and {len(others) - 5} more" if len(others) > 5 else ""
         raise InputError(
-            f"demonstrations have different rates, {1 / median:.4g} Hz is their median, but "
-            f"{', '.join(others[:5])}{more}: a step is a message, so record all at one rate, or "
-            "move those bags to a folder of their own"
+            f"demonstrations have different rates, and a step is a message: {1 / median:.4g} Hz is "
+            f"their median, but {', '.join(others[:5])}{more}. Record all at one rate, or move "
+            "those bags to another folder"
         )
     return 1 / median

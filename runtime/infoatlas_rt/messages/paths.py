@@ -143,7 +143,7 @@ def resolve(field: str, schema: Schema) -> list[Leaf]:
                 Leaf(path, _chain(getters), kind.length, start, stop, named, joint or "", *where)
             ]
     if not schema.numeric():
-        raise InputError(f"field {field!r} holds more than numbers: take some of it. {schema}")
+        raise InputError(f"field {field!r} has more than numbers: choose some of it. {schema}")
     return [
         leaf
         for name in schema.fields()

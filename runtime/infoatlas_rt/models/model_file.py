@@ -174,7 +174,7 @@ def load(model: str | os.PathLike[str] = "edge") -> ModelFile:
     keys = {k.removeprefix(PREFIX): v for k, v in metadata.items() if k.startswith(PREFIX)}
     if not keys:
         raise ModelError(
-            f"{path} is an ONNX file without infoatlas metadata, so nothing says how to feed it: "
+            f"{path} is an ONNX file without infoatlas metadata, which describes its inputs: "
             "export a checkpoint with 'infoatlas-rt export', or use a shipped model"
         )
     _check_versions(path, keys)

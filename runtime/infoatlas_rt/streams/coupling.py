@@ -67,7 +67,8 @@ class CouplingDetector(Stateful):
     Attributes
     ----------
     window : SlidingWindow
-        `window.reason` and `window.counts` are those of `OnlineEstimator`.
+        The steps of both groups. `window.reason` has why the last state gave no estimate, and
+        `window.counts` the states accepted and refused.
     coupled : bool
         The present state.
     latest : WindowEstimate or None
@@ -78,6 +79,8 @@ class CouplingDetector(Stateful):
     Raises
     ------
     InputError
+        `leave` and `enter` or `z` are negative, not finite or not in order, or the window is
+        smaller than what the model was trained for.
     """
 
     def __init__(
@@ -141,28 +144,45 @@ class CouplingDetector(Stateful):
         a, b : [d], [d']
             States (positions, not velocities). NaN, another size: refused, leaves a hole.
         stamp : float, optional
-            Seconds; as in `OnlineEstimator.push`.
+            Seconds. A repeated or slightly older stamp is refused. Without stamps, steps are
+            counted.
 
         Returns
         -------
         list of Event
+            Of the kinds "coupled" and "decoupled".
 
         Raises
         ------
         InputError
-            As in `OnlineEstimator.push`.
+            Stamps are not numbers, or come and go; a group is missing; or `resolution` does not
+            fit the first states.
         """
         return self.detect() if self.add(a, b, stamp) else []
 
     def add(self, a: ArrayLike, b: ArrayLike, stamp: float | None = None) -> bool:
-        """Take a state of both groups without an estimate, which `detect` makes; as in `push`.
+        """Take a state of both groups without an estimate, which `detect` makes.
 
         For states that come faster than estimates can be made.
+
+        Parameters
+        ----------
+        a, b : [d], [d']
+            States (positions, not velocities). NaN, another size: refused, leaves a hole.
+        stamp : float, optional
+            Seconds. A repeated or slightly older stamp is refused. Without stamps, steps are
+            counted.
 
         Returns
         -------
         bool
-            Whether it was accepted; `window.reason` says why it was not.
+            Whether it was accepted; `window.reason` has why it was not.
+
+        Raises
+        ------
+        InputError
+            Stamps are not numbers, or come and go; a group is missing; or `resolution` does not
+            fit the first states.
         """
         accepted = self.window.add(a, stamp, b)
         if self.window.counts["resets"] != self._resets:

@@ -24,7 +24,7 @@ from .sliding_window import SlidingWindow
 class OnlineEstimator(Stateful):
     """Estimates I(s_t; s_<t-Δt) over the last steps of one robot, state by state.
 
-    The estimate is a time average over the window; the module's docstring says what that assumes.
+    The estimate is a time average over the window; the process has to be stationary over it.
     Memory is bounded by the window, and the projections are fixed for a stream.
 
     Parameters
@@ -35,7 +35,7 @@ class OnlineEstimator(Stateful):
         Δt in steps; 0 is for two streams only.
     lag_seconds : float, optional
         Duration of `lag` steps when no message is lost. If given, a past state is found by its
-        stamp (state h of `history`: lag_seconds * h / lag further back), which also holds when
+        stamp (state h of `history`: lag_seconds * h / lag further back), which is also right when
         messages are lost unseen. Otherwise steps are counted.
     tolerance : float, optional
         Seconds by which the age of a past state may differ, with `lag_seconds`. Unless given: half
@@ -60,6 +60,7 @@ class OnlineEstimator(Stateful):
     Attributes
     ----------
     estimator : Estimator
+        The estimator in use.
     window : SlidingWindow
         The steps, their pairs and their stamps.
     reason : str
@@ -105,10 +106,12 @@ class OnlineEstimator(Stateful):
 
     @property
     def reason(self) -> str:
+        """Why the last `push` returned what it did, as "ok" or "filling: ..."."""
         return self.window.reason
 
     @property
     def counts(self) -> dict[str, int]:
+        """States accepted and refused since the start, by reason, and resets."""
         return self.window.counts
 
     def reset(self) -> None:
@@ -118,7 +121,7 @@ class OnlineEstimator(Stateful):
     def push(
         self, state: ArrayLike, stamp: float | None = None, other: ArrayLike | None = None
     ) -> WindowEstimate | None:
-        """Take a state, and estimate if the window allows it; `reason` says why it does not.
+        """Take a state, and estimate if the window allows it; `reason` has why it does not.
 
         Parameters
         ----------
@@ -135,6 +138,7 @@ class OnlineEstimator(Stateful):
         Returns
         -------
         WindowEstimate or None
+            None if no estimate is due; `reason` has the cause.
 
         Raises
         ------

@@ -55,7 +55,7 @@ class VectorEpisodes(Stateful, ABC):
 
     @abstractmethod
     def gain(self) -> NDArray[np.float32]:
-        """What the newest states have added, of every environment [E]; see `bonus`."""
+        """What the newest states have added, of every environment [E]: what `bonus` returns."""
 
     @abstractmethod
     def _restart(self, rows: NDArray[np.int64]) -> None:
@@ -70,7 +70,13 @@ class VectorEpisodes(Stateful, ABC):
         """Count a step of some environments [m] whose states cannot be used."""
 
     def reset(self, envs: Any = None) -> None:
-        """Forget the episodes: of all environments, or of a mask [E] or indices."""
+        """Forget the running episodes.
+
+        Parameters
+        ----------
+        envs : [E] bool or [m] int, optional
+            Environments; all unless given.
+        """
         self._restart(np.arange(self.envs)[slice(None) if envs is None else to_numpy(envs)])
 
     def push(self, states: Any, envs: Any = None) -> None:
@@ -82,6 +88,12 @@ class VectorEpisodes(Stateful, ABC):
             Of the environments that are named. NumPy, or torch on any device. A state with NaN or
             infinite numbers is refused.
         envs : [E] bool or [m] int, optional
+            Environments that the states are of; all unless given.
+
+        Raises
+        ------
+        InputError
+            States are not [E, d] or [m, d], or have another d than before.
         """
         rows = np.arange(self.envs)[slice(None) if envs is None else to_numpy(envs)]
         given = to_numpy(states)

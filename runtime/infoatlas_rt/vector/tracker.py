@@ -26,31 +26,35 @@ class VectorTracker(VectorEpisodes):
     Parameters
     ----------
     keystates : KeyStates or path
-        Or a file of `KeyStates.save`.
+        Key states of demonstrations, or a file of `KeyStates.save`.
     envs : int
-        E.
+        E, environments.
     rate : float, optional
         States a second (Hz); that of the demonstrations unless given.
     every : bool
         Follow key states and sub-tasks that cannot be followed well, too.
     subtasks : Subtasks or LiveSubtasks, optional
-        To be followed, as by `KeyStateTracker`. Unless given, those that were saved with the key
-        states, if there are any.
+        To be followed: of the same demonstrations, or from `KeyStates.follow`. Unless given, those
+        that were saved with the key states, if there are any.
 
     Attributes
     ----------
     keystates : KeyStates
+        The key states, loaded if a path was given.
     newest : [E] int64
         Column of the newest key state of each running episode; -1 before the first.
     steps : [E, K] int64
         Newest step of each key state in the running episode, counted from its first state;
         -1 of those that were not reached.
     live_subtasks : LiveSubtasks or None
+        Model of the sub-tasks that are followed; None if there are none.
 
     Raises
     ------
     InputError
-        As `KeyStateTracker`; and as `VectorEpisodes`.
+        Key states without detectors, a file that cannot be read, a rate without one of the
+        demonstrations, sub-tasks of other demonstrations, or less than one environment. In every
+        method: states that are not [E, d], or have another d than before.
     """
 
     key = "key_state"
@@ -81,7 +85,12 @@ class VectorTracker(VectorEpisodes):
         return np.array(self.newest)
 
     def subtask(self, tool: str | None = None) -> dict[str, NDArray[Any]]:
-        """Where each running episode is, by a tool, the first unless given.
+        """Where each running episode is.
+
+        Parameters
+        ----------
+        tool : str, optional
+            Name of the tool whose part counts; the first unless given.
 
         Returns
         -------

@@ -33,7 +33,7 @@ class VectorWindows(VectorEpisodes):
     Parameters
     ----------
     envs : int
-        E.
+        E, environments.
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to load; the default model, with 8 slices and 8
         shifts, unless given.
@@ -53,8 +53,8 @@ class VectorWindows(VectorEpisodes):
     Raises
     ------
     InputError
-        Arguments out of range, or a window smaller or larger than what the model was trained for;
-        and as `VectorEpisodes`.
+        Arguments out of range, or a window smaller or larger than what the model was trained for.
+        In every method: states that are not [E, d], or have another d than before.
     """
 
     key = "mutual_information"

@@ -37,7 +37,7 @@ class KeyStateWrapper:
         column of the newest key state of the running episode or -1; `VectorWindows` gives
         `info["mutual_information"]` [E] float32, nats, NaN before there is one. With sub-tasks
         `VectorTracker` gives `info["subtask"]`, "subtask_progress", "task_progress" (for a
-        reward), "subtask_stalled" and "subtask_waiting", too; see `VectorTracker.subtask`. They
+        reward), "subtask_stalled" and "subtask_waiting", too (`VectorTracker.subtask`). They
         are torch tensors on the environment's device where observations are.
     state : callable, optional
         From a batch of observations to the states [E, d] that the streams follow, as in
@@ -78,7 +78,26 @@ class KeyStateWrapper:
         return getattr(self.envs, name)
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """Reset all environments, or those that `options` names (env_idx, or reset_mask)."""
+        """Reset all environments, or some of them.
+
+        Parameters
+        ----------
+        seed : int or sequence of int, optional
+            Passed on to the environments.
+        options : dict, optional
+            Passed on to the environments. "env_idx" [m] int or "reset_mask" [E] bool in it chooses
+            the environments to reset; all unless given.
+
+        Returns
+        -------
+        obs, info
+            Of the environments, with the values of the streams in `info`.
+
+        Raises
+        ------
+        InputError
+            Observations are no states [E, d].
+        """
         obs, info = self.envs.reset(seed=seed, options=options)
         chosen = [(options or {}).get(name) for name in ("env_idx", "reset_mask")]
         named = [to_numpy(which) for which in chosen if which is not None]
@@ -88,7 +107,23 @@ class KeyStateWrapper:
         return obs, self._report(info, states)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """Step all environments; values as the environment returns them, with `info` as above."""
+        """Step all environments.
+
+        Parameters
+        ----------
+        actions : array or tensor [E, ...]
+            Passed on to the environments.
+
+        Returns
+        -------
+        obs, reward, terminated, truncated, info
+            Of the environments, with the values of the streams in `info`.
+
+        Raises
+        ------
+        InputError
+            Observations are no states [E, d].
+        """
         obs, reward, terminated, truncated, info = self.envs.step(actions)
         done = to_numpy(terminated).astype(bool) | to_numpy(truncated).astype(bool)
         states = self._states(obs)

@@ -155,7 +155,7 @@ def test_native_runs_out_of_memory(model, package, monkeypatch):
 def test_auto_takes_the_cpu_where_there_is_nothing_else(model, no_package, caplog):
     with caplog.at_level("INFO"):
         assert make_backend(model, "auto").provider == "cpu"
-    for line in ("over 'cuda', which is not", "over 'native', which is not", "takes 'cpu'"):
+    for line in ("over 'cuda', which is not", "over 'native', which is not", "chooses 'cpu'"):
         assert line in caplog.text
     assert backends.installed()["auto"] == "cpu"
 
@@ -165,7 +165,7 @@ def test_auto_is_the_default_and_takes_native_before_the_cpu(model, package, cap
         assert make_backend(model).provider == "native"
     assert Estimator().backend.provider == "native"
     assert make_parser(COMMANDS).parse_args(["bench"]).provider == "auto"
-    assert "'auto' takes 'native'" in caplog.text
+    assert "'auto' chooses 'native'" in caplog.text
     assert backends.installed()["auto"] == "native"
 
 

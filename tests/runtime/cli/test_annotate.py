@@ -157,7 +157,7 @@ def test_what_maniskill_calls_its_episodes(states, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--format", "mimicgen"], "takes data of robomimic or Isaac Lab"),
+        (["--format", "mimicgen"], "is for data of robomimic or Isaac Lab"),
         (["--format", "csv", "--in-place"], "is a file of its own: pass --out FILE"),
         (["--out", "new", "--in-place"], "both given: choose one"),
         (["--out", "{set}"], "exists: choose a name that does not"),
@@ -272,7 +272,7 @@ def test_folders_of_hdf5_files_are_demonstrations(tmp_path):
 
 def test_features_of_a_lerobot_data_set(folder, capsys):
     for wanted, text in (
-        ("observation.images.top", "holds pictures: pass --features NAME"),
+        ("observation.images.top", "contains pictures: pass --features NAME"),
         ("force", "has no feature force: pass --features NAME"),
         ("action", "coordinates are constant"),  # it was read
     ):

@@ -1,10 +1,10 @@
 """Pictures: no text covers another one or leaves the picture, however much there is to label."""
 
+import itertools
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from pictures import crossing, texts_drawn
 
 from infoatlas_rt.cli.annotation_plot import annotation_figure
 from infoatlas_rt.cli.curve_plot import curve_figure
@@ -15,6 +15,7 @@ from infoatlas_rt.cli.stream_plot import stream_figure
 from infoatlas_rt.curves.extrema import Extremum
 from infoatlas_rt.messages.bag_curve import StreamCurve
 from infoatlas_rt.streams.events import Event
+from pictures import crossing, texts_drawn
 
 LONG = "a_recording_of_the_left_arm_with_the_new_gripper_2026-11-20T10-15-00"
 
@@ -132,7 +133,7 @@ def test_annotations(parts, marks):
             parts=[
                 SimpleNamespace(tool=tool, start=np.full(12, a), end=np.full(12, b))
                 for tool in tools
-                for a, b in zip(cuts[:-1], cuts[1:], strict=True)
+                for a, b in itertools.pairwise(cuts)
             ],
         ),
     )  # fmt: skip

@@ -172,7 +172,7 @@ def test_groups(estimator):
     x, y = linear()
     result = estimator.estimate(x, y, groups=np.repeat(np.arange(12), 50))
     assert 0.7 < result.mi < 1.15
-    with pytest.raises(InputError, match="at least six of equal size"):
+    with pytest.raises(InputError, match="six or more equal groups"):
         estimator.estimate(x, y, groups=np.repeat(np.arange(4), 150))
 
 
@@ -188,7 +188,7 @@ def test_memory_of_a_series_is_not_found_in_the_other_half(estimator):
 
 def test_few_samples(estimator):
     x, y = linear(n=63)
-    with pytest.raises(InputError, match=r"63 samples have a half of 31.* at least 64"):
+    with pytest.raises(InputError, match=r"Half of 63 samples is 31,.* at least 64"):
         estimator.estimate(x, y)
     assert np.isfinite(estimator.estimate(*linear(n=64, dx=100, dy=90)).mi)
 

@@ -78,7 +78,7 @@ def test_plan_follows_sides():
         ({"dx": 3, "dy": 3, "sides": "both"}, r"width \(10\).*k <= 3, or leave out sides"),
         ({"dx": 3, "dy": 41, "sides": "both"}, r"k <= 3, or slice .* \(sides='y'\), or leave out"),
         ({"dx": 3, "dy": 3, "k": 5}, "k <= 3, or leave out k"),
-        ({"dx": 41, "dy": 41, "k": 5, "sides": "x"}, "y has 41 coordinates.*takes 10"),
+        ({"dx": 41, "dy": 41, "k": 5, "sides": "x"}, "y has 41 coordinates.*accepts 10"),
         ({"dx": 41, "dy": 41, "k": 5, "slices": 10**9}, "fewer slices"),
     ],
 )

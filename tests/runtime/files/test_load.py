@@ -428,7 +428,7 @@ def test_an_array_that_ends_like_an_archive_is_an_array(tmp_path):
         (np.zeros((6, 2)), [6], None, "names are None"),
         (np.full((6, 2), np.nan), [6], (), "12 states are NaN"),
         (np.ma.array(np.zeros((6, 2)), mask=np.eye(6, 2)), [6], (), "2 states are NaN, masked"),
-        (np.full((6, 2), "a"), [6], (), "holds text"),
+        (np.full((6, 2), "a"), [6], (), "contains text"),
         (np.zeros(6), [6], (), r"shape \(6,\)"),
         (None, [6], (), "pass an array of real numbers"),
     ],

@@ -101,18 +101,21 @@ def test_too_many(estimator):
         (np.ones(N, dtype=complex), "is complex: stack its real and imaginary parts"),
         ([1.0, 2j] * (N // 2), "is complex"),
         (np.array([1, 2j] * (N // 2), dtype=object), r"is complex at index \[1\]"),
-        (np.array(["1.0"] * N), "holds text, as '1.0': convert it"),
-        ("text", "holds text, as 'text'"),
-        ([b"1"] * N, "holds text, as b'1'"),
-        (np.array([1, "a"] * (N // 2), dtype=object), r"holds text, as 'a' at index \[1\]"),
-        (np.array([1.0, None] * (N // 2), dtype=object), r"holds None at index \[1\]: remove it"),
-        (np.zeros(N, dtype="datetime64[s]"), r"holds times \(datetime64\[s\]\): pass seconds"),
+        (np.array(["1.0"] * N), "contains text, as '1.0': convert it"),
+        ("text", "contains text, as 'text'"),
+        ([b"1"] * N, "contains text, as b'1'"),
+        (np.array([1, "a"] * (N // 2), dtype=object), r"contains text, as 'a' at index \[1\]"),
+        (
+            np.array([1.0, None] * (N // 2), dtype=object),
+            r"contains None at index \[1\]: remove it",
+        ),
+        (np.zeros(N, dtype="datetime64[s]"), r"contains times \(datetime64\[s\]\): pass seconds"),
         (np.zeros(N, dtype=[("a", float)]), r"has named fields \(a\): stack them"),
         (None, "^x is None: pass an array of real numbers$"),
         ({"a": 1}, "is of the type dict: pass an array"),
-        ([{"a": 1}] * N, r"holds no real number at index \[0\] but dict"),
+        ([{"a": 1}] * N, r"contains no real number at index \[0\] but dict"),
         ([[1.0, 2.0], [1.0]] * (N // 2), "cannot be read"),
-        ([1, "a"] * (N // 2), "holds text, as '1'"),
+        ([1, "a"] * (N // 2), "contains text, as '1'"),
         ([10**400] * N, "real numbers end at"),
         (3.0, "is one number, but samples are"),
         ([], "is empty.*at least one sample"),
@@ -193,7 +196,7 @@ def test_engine_errors_are_model_errors(estimator, monkeypatch):
 
     other = Estimator(threads=1)
     monkeypatch.setattr(other.backend, "_session", Session())
-    with pytest.raises(ModelError, match=r"allocate memory; .*fewer samples, slices") as caught:
+    with pytest.raises(ModelError, match=r"allocate memory\. .*fewer samples, slices") as caught:
         other.estimate(*pairs())
     assert "\n" not in str(caught.value)
 

@@ -286,7 +286,7 @@ def test_orientation_given():
     [
         ("quaternion", "pass columns and kinds"),
         ({3: "quaternion"}, "use one of"),
-        ({"tool.q": "rotation_vector"}, "takes 3 columns, not 4"),
+        ({"tool.q": "rotation_vector"}, "needs 3 columns, not 4"),
         ({"arm": "angle"}, "no such column"),
         ({7: "angle"}, "no such column"),
         ({(3, 4, 5, 6): "quaternion_wxyz", 3: "angle"}, "named twice"),

@@ -345,7 +345,7 @@ def test_what_cannot_be_fitted(pick, tmp_path):
     own = live.subtasks
     with pytest.raises(InputError, match=r"9 demonstrations.*of the same demonstrations"):
         found.follow(replace(own, lengths=own.lengths[:9]))
-    with pytest.raises(InputError, match="do not cover demonstration 0 without gaps"):
+    with pytest.raises(InputError, match="do not cover demonstration 0 completely"):
         found.follow(replace(own, parts=own.parts[1:]))
     with pytest.raises(InputError, match="no sub-tasks to follow"):
         found.follow(replace(own, parts=()))

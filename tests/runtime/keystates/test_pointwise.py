@@ -113,7 +113,7 @@ def test_smoothing_keeps_level_and_mean():
     ("lengths", "options", "expected"),
     [
         ((30, 6), {"k": 5}, "6 steps"),
-        ((30, 4), {"k": 1, "lag": 2}, "4 steps, and lag 2 takes 5: pass a smaller lag"),
+        ((30, 4), {"k": 1, "lag": 2}, "4 steps, and lag 2 needs 5: pass a smaller lag"),
         ((30, 2), {"k": 1}, "2 steps, and 1 key states .* take 3: leave that"),
         ((30, 2), {"k": 4}, "take 6: leave that"),
         ((), {"k": 1}, "0 steps"),

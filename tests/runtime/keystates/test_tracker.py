@@ -168,7 +168,7 @@ def test_what_cannot_be_tracked(found, tmp_path):
     with pytest.raises(InputError, match="every is 'no'"):
         KeyStateTracker(found, every="no")
     unknown = discover_keystates(demonstrations(count=15, seed=3)[0], k=2)
-    with pytest.raises(InputError, match="that of the demonstrations is not known"):
+    with pytest.raises(InputError, match="that of the demonstrations is unknown"):
         KeyStateTracker(unknown, rate=50)
     with pytest.raises(InputError, match="does not exist"):
         KeyStateTracker(tmp_path / "none.json")

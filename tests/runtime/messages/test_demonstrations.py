@@ -125,15 +125,15 @@ def test_demonstrations_of_other_rates_are_named(tmp_path, capsys):
         load_demonstrations(tmp_path, "/array")
     message = str(caught.value)
     assert f"{tmp_path}, /array: " in message and "20 Hz is their median" in message
-    assert "demo_2 has 15 Hz, demo_6 has 60 Hz: a step is a message" in message
-    assert "move those bags to a folder of their own" in message
+    assert "demo_2 has 15 Hz, demo_6 has 60 Hz. Record all at one rate" in message
+    assert "move those bags to another folder" in message
     assert main.main(["keystates", str(tmp_path), "--topic", "/array"]) == 2
     assert "demo_6 has 60 Hz" in capsys.readouterr().err
 
 
 def test_only_the_first_of_many_other_rates_are_named(tmp_path):
     write_rates(tmp_path, [20.0] * 8 + [40.0] * 7, count=4)
-    with pytest.raises(InputError, match=r"demo_14 has 40 Hz and 2 more: "):
+    with pytest.raises(InputError, match=r"demo_14 has 40 Hz and 2 more\. "):
         load_demonstrations(tmp_path, "/array")
 
 
@@ -291,10 +291,10 @@ def test_bodies_of_bags_do_not_mix(tmp_path):
     with pytest.raises(InputError, match=r"/b: its states are of .*=tool\].*a, of .*=cube\]"):
         load_demonstrations(tmp_path, "/pose")
     write_poses("c", ["cube", "tool", "cube", "cube", "cube"])
-    with pytest.raises(InputError, match=r"/b: no message .*It holds .header.frame_id=tool. .3"):
+    with pytest.raises(InputError, match=r"/b: no message .*It has .header.frame_id=tool. .3"):
         load_demonstrations(tmp_path, "/pose", ["[header.frame_id=cube]"])
     shutil.rmtree(tmp_path / "b")
-    with pytest.raises(InputError, match=r"/c: /pose holds several bodies.*=cube\] \(4\), .*=tool"):
+    with pytest.raises(InputError, match=r"/c: /pose has several bodies.*=cube\] \(4\), .*=tool"):
         load_demonstrations(tmp_path, "/pose")
     found = load_demonstrations(tmp_path, "/pose", ["[header.frame_id=cube]"])
     assert found.lengths.tolist() == [3, 4]

@@ -238,13 +238,13 @@ def test_a_bag_of_several_bodies_is_refused_with_what_it_holds(tmp_path, capsys)
         re.escape(f"transforms[child_frame_id={name}] (60)") for name in ("cube", "tool0", "map")
     )
     for field, why in {
-        "transforms[0].transform": "holds several bodies, and a state is of one",
+        "transforms[0].transform": "has several bodies, and a state is of one",
         "transforms.transform": "take one of transforms",
         "transforms[child_frame_id=tool].transform": "no message on /t is one of transforms",
     }.items():
         code, (out, error) = run(capsys, path, "--field", field)
         assert code == 2 and out == "" and error.count("\n") == 1
-        assert re.search(f"{why}.*It holds {holds}", error), error
+        assert re.search(f"{why}.*It has {holds}", error), error
     code, (out, _) = run(
         capsys, path, "--field", X, *"--window 40 --every 9 --slices 1 --json".split()
     )
@@ -289,7 +289,7 @@ def test_a_bag_of_several_messages_bodies(tmp_path, capsys):
     path = write(tmp_path / "pose", POSE, [pose("a" if i < 90 else "b", i) for i in range(100)])
     code, (_, error) = run(capsys, path)
     assert code == 2
-    assert "It holds [header.frame_id=a] (90), [header.frame_id=b] (10)" in error
+    assert "It has [header.frame_id=a] (90), [header.frame_id=b] (10)" in error
     with Bag(path) as bag:
         assert bag.extractor("/t", ["[header.frame_id=a]"]).dim == 7
         assert bag.extractor("/t", ["[header.frame_id=*]"]).dim == 7

@@ -218,7 +218,7 @@ class Annotations:
         recordings = self.keystates.recordings
         if recordings is None:
             raise InputError(
-                "these key states were loaded from a file, which holds no motion: discover them "
+                "these key states were loaded from a file, which contains no motion: discover them "
                 "again"
             )
         still = at_rest(recordings.changes, recordings.states[demonstration])

@@ -145,7 +145,7 @@ def _times(annotations: Annotations, path: Path, topic: str | None) -> list[NDAr
             raise InputError(f"{path} has no bag {missing}: pass the folder of the bags")
         if annotations.rate is None:
             raise InputError(
-                f"{path} holds no times and no rate: pass a rate, so that events have times"
+                f"{path} has no times and no rate: pass a rate, so that events have times"
             )
         rate = annotations.rate
         return [

@@ -108,7 +108,7 @@ def write_lerobot(
     if len(episodes) < len(lengths):
         notes.append(
             f"{len(lengths) - len(episodes)} of {len(lengths)} episodes are not on this machine "
-            "and not annotated: load the whole data set before files of the copy join the others"
+            "and not annotated: load the entire data set before files of the copy join the others"
         )
     if not new:
         notes.append(
@@ -118,8 +118,8 @@ def write_lerobot(
         notes.append("SARM has one sequence of stages: those of several tools are not written")
     elif annotations.reordered:
         notes.append(
-            f"{annotations.reordered} episodes have the parts in another order, and SARM takes "
-            "them for going back"
+            f"{annotations.reordered} episodes have the parts in another order, which SARM "
+            "counts as going back"
         )
     return tuple(notes)
 

@@ -120,7 +120,7 @@ def write_isaaclab(annotations: Annotations, path: Path, out: Path) -> tuple[str
         demo, why = next(iter(missing.items()))
         raise InputError(
             f"{path}: every demonstration lacks a sub-task or has a too short one ({demo}: {why}), "
-            "and Isaac Lab takes complete ones: look for fewer sub-tasks"
+            "and Isaac Lab accepts complete ones only: look for fewer sub-tasks"
         )
     notes = [f"{demo} is moved to {LEFT_OUT}: {why}" for demo, why in missing.items()]
     with _copy(path, out) as file:

@@ -62,8 +62,8 @@ def read_d4rl(path: str | os.PathLike[str], features: Sequence[str] | None = Non
         last |= flags
     if not last.any() and TIMEOUTS not in ends:
         raise InputError(
-            f"{path} has no timeouts and no terminal that is true, so nothing says where episodes "
-            "end: add timeouts, or save .npz with states [sum, d] and lengths [N]"
+            f"{path} has no timeouts and no terminal that is true, so the ends of episodes are "
+            "unknown: add timeouts, or save .npz with states [sum, d] and lengths [N]"
         )
     notes = []
     if TIMEOUTS not in ends:
@@ -91,5 +91,5 @@ def _flags(path: Path, name: str, source: Source, rows: int) -> NDArray[np.bool_
         )
     values = np.asarray(node[()]).reshape(rows)
     if not np.isin(values, (0, 1)).all():
-        raise InputError(f"{path}: {name} holds other numbers than 0 and 1: store truth values")
+        raise InputError(f"{path}: {name} has other numbers than 0 and 1: store truth values")
     return values.astype(bool)

@@ -260,7 +260,7 @@ class DemoReader:
         if len(bad):
             raise InputError(
                 f"{where} is NaN or infinite at {len(bad)} of {len(values)} steps, the first of "
-                f"them {bad[0]}: fill the gaps, or {self._without(key)}"
+                f"them {bad[0]}: fill in these values, or {self._without(key)}"
             )
         if self._pose_of(key):
             return pose_columns(np.asarray(values, np.float64))

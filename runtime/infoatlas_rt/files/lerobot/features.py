@@ -59,9 +59,9 @@ def choose_features(
     notes = []
     for name in chosen:
         if kinds[name] in (PICTURES, OTHER):
-            raise InputError(f"{folder}: {name} holds {kinds[name]}: {_ways(features, kinds)}")
+            raise InputError(f"{folder}: {name} contains {kinds[name]}: {_ways(features, kinds)}")
         if kinds[name] == FLAGS:
-            notes.append(f"{name} holds truth values: key states that follow it are no finding.")
+            notes.append(f"{name} contains truth values: key states that follow it are no finding.")
     return chosen, notes
 
 

@@ -149,7 +149,9 @@ def counters(table: Any, name: str, file: Path) -> Int:
     with np.errstate(invalid="ignore"):
         whole = found.astype(np.int64)
     if not (whole == found).all():
-        raise InputError(f"{file}: {name} has numbers that are not whole: load the data set again")
+        raise InputError(
+            f"{file}: {name} has numbers that are no integers: load the data set again"
+        )
     return whole
 
 
@@ -189,7 +191,9 @@ def _numbers(column: Any, what: str, where: Any) -> tuple[NDArray[Any], NDArray[
         found = np.zeros(0, object)
     if found.dtype.kind not in "buif" or not width:
         kind = str(leaf.type) if width else "nothing"
-        raise InputError(f"{what} holds {kind} and no numbers: pass other ones by --features NAME")
+        raise InputError(
+            f"{what} contains {kind} and no numbers: pass other ones by --features NAME"
+        )
     found = found.reshape(-1, width)
     found = found.astype(np.float32) if found.dtype.kind == "b" else found
     if not missing.any():

@@ -33,7 +33,7 @@ def read_info(folder: Path) -> dict[str, Any]:
         if tables:
             raise InputError(_lance_text(tables[0])) from error
         raise InputError(
-            f"{folder} is no LeRobot data set ({error}): pass the folder that holds meta/info.json"
+            f"{folder} is no LeRobot data set ({error}): pass the folder of meta/info.json"
         ) from error
     if not isinstance(info, dict):
         raise InputError(f"{folder}/meta/info.json is no table of values: load the data set again")
@@ -55,9 +55,9 @@ def read_info(folder: Path) -> dict[str, Any]:
 
 def _lance_text(path: Path) -> str:
     return (
-        f"{path} is stored by Lance, which is not read: save the frames as Parquet files in the "
-        "layout of v3.0 (lance.dataset(PATH).to_table(), then pyarrow.parquet.write_table), or "
-        "load a copy of the data set with data/*/*.parquet"
+        f"{path} is stored by Lance, which is not read. Load a copy of the data set with "
+        "data/*/*.parquet, or save the frames in the layout of v3.0 "
+        "(lance.dataset(PATH).to_table(), then pyarrow.parquet.write_table)"
     )
 
 
@@ -101,7 +101,7 @@ def episode_lengths(folder: Path, info: dict[str, Any]) -> dict[int, int]:
     if not found:
         version = info["codebase_version"]
         raise InputError(
-            f"{what} has no episodes, and meta/info.json says {version}: load the data set again, "
+            f"{what} has no episodes, and meta/info.json has {version}: load the data set again, "
             "or convert it with LeRobot's own scripts"
         )
     return found

@@ -258,7 +258,7 @@ def _ask(table: Table, running: list[_Running], labelled: bool) -> None:
         if any(c == other and what == TIME for other, what, *_ in running):
             middle = np.median(steps)
             rows = np.flatnonzero(steps > GAP * middle if middle > 0 else steps < 0) + 1
-            how = "has gaps"
+            how = "has pauses"
         else:  # a counter or a clock without a name that says so: it rises but where it restarts
             rows = np.flatnonzero(steps <= 0) + 1
             how = "begins anew"
@@ -323,12 +323,12 @@ def _rate(clocks: list[_Clock], lengths: Int) -> tuple[float | None, list[str]]:
         if not len(steps):
             continue
         if unit is None and (times == np.rint(times)).all():
-            why = "it has whole numbers without a unit: call it time_ms, or pass the rate"
+            why = "it has integers without a unit: call it time_ms, or pass the rate"
         else:
             mean = float(steps[steps <= GAP * np.median(steps)].mean())  # without pauses
             why = f"its steps are from {steps.min():.3g} to {steps.max():.3g}, mean {mean:.3g}"
             if mean > 0:
-                why += f" without gaps: pass rate={1 / (mean * (unit or 1)):.3g} if that is meant"
+                why += f" without pauses: pass rate={1 / (mean * (unit or 1)):.3g} if that is meant"
         if backwards:
             why += f"; it goes back at {backwards} rows"
         notes.append(f"No rate by column {name}: {why}.")

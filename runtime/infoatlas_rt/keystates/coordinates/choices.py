@@ -76,7 +76,7 @@ def as_groups(orientation: Any, columns: Float, names: Sequence[str], ignored: B
         at = columns_of(key, names, len(columns), what)
         if len(at) != SIZES[base]:
             raise InputError(
-                f"{what} is {kind!r}, which takes {SIZES[base]} columns, not {len(at)} "
+                f"{what} is {kind!r}, which needs {SIZES[base]} columns, not {len(at)} "
                 f"{tuple(names[c] for c in at) if names else tuple(at)}: pass their numbers or "
                 "names"
             )

@@ -45,9 +45,15 @@ class SubtaskState:
     Attributes
     ----------
     index : int
-        Of `Subtasks.parts`.
-    name, tool, reference, held : str
-        As in `Subtasks`.
+        Of the part in `Subtasks.parts`.
+    name : str
+        Name of the part, as "reach cube".
+    tool : str
+        Name of the tool that moves.
+    reference : str
+        Name of the object that the part is about; "world" or "" if there is none.
+    held : str
+        Name of the object that moves with the tool; "" if none.
     progress : float
         Share of the part's time that has passed, as in the demonstrations, 0 to 1. It does not
         fall while the part lasts.
@@ -270,7 +276,7 @@ def _cuts(
     if bounds[::2] != bounds[1::2]:
         raise InputError(
             f"the sub-tasks {[subtasks.names[p] for p in which]} do not cover demonstration {i} "
-            f"without gaps: they start at {starts}, end at {ends}, and it has {steps} steps"
+            f"completely: they start at {starts}, end at {ends}, and it has {steps} steps"
         )
     if there != sorted(there):
         return None

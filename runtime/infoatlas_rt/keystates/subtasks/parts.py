@@ -208,7 +208,7 @@ def find_subtasks(
     -------
     parts : list of Subtask
     places : dict of str to tuple of int
-        As `Subtasks.places`.
+        Columns of the position of each tool and object.
     notes : list of str
     """
     lengths = np.array([len(s) for s in states], np.int64)

@@ -193,7 +193,7 @@ def _columns(
     listed = ", ".join(names[c] for c in at) if names else ", ".join(map(str, at))
     if isinstance(where, Position):
         if not 1 <= len(at) <= 3:
-            raise InputError(f"{what}: a position takes up to 3 columns, not {len(at)} ({listed})")
+            raise InputError(f"{what}: a position has up to 3 columns, not {len(at)} ({listed})")
         letters = [_last(names[c]) for c in at] if names else []
         axes = [AXES.index(a) for a in letters] if set(letters) <= set(AXES) else []
         return at, axes if len(set(axes)) == len(at) else list(range(len(at))), None
@@ -201,7 +201,7 @@ def _columns(
         kind = ORDERS.get(tuple(_last(names[c]) for c in at[3:]))
     if kind is None:
         raise InputError(
-            f"{what}: columns {listed} do not tell the kind of orientation: pass "
+            f"{what}: columns {listed} do not determine the kind of orientation: pass "
             'Pose(columns, "quaternion_wxyz") or another kind, or Position(columns)'
         )
     if len(at) != 3 + SIZES[KINDS[kind][0]]:

@@ -30,6 +30,7 @@ class Subtask:
     Attributes
     ----------
     tool : str
+        Name of the tool that moves; "" if none was named.
     start, end : [N] int64
         Recorded steps of each demonstration, `end` excluded. Equal where a demonstration lacks the
         part.
@@ -94,7 +95,7 @@ class Subtasks:
     ----------
     parts : tuple of Subtask
         One tool after the other, and those of a tool in order of time. The parts of a tool cover
-        each demonstration without gaps.
+        each demonstration completely.
     lengths : [N] int64
         Recorded steps of each demonstration.
     rate : float or None
@@ -124,14 +125,35 @@ class Subtasks:
 
     @property
     def tools(self) -> tuple[str, ...]:
+        """Names of the tools, in the order of the parts."""
         return tuple(dict.fromkeys(part.tool for part in self.parts))
 
     def indices(self, tool: str) -> list[int]:
-        """Indices in `parts` of the parts of one tool, in order of time."""
+        """Indices in `parts` of the parts of one tool, in order of time.
+
+        Parameters
+        ----------
+        tool : str
+            One of `tools`.
+
+        Returns
+        -------
+        list of int
+        """
         return [i for i, part in enumerate(self.parts) if part.tool == tool]
 
     def of(self, tool: str) -> tuple[Subtask, ...]:
-        """The parts of one tool, in order of time."""
+        """The parts of one tool, in order of time.
+
+        Parameters
+        ----------
+        tool : str
+            One of `tools`.
+
+        Returns
+        -------
+        tuple of Subtask
+        """
         return tuple(self.parts[i] for i in self.indices(tool))
 
     @property
@@ -158,12 +180,14 @@ class Subtasks:
         Parameters
         ----------
         demonstration : int
+            Number of the demonstration, from 0.
         tool : str, optional
-            The first unless given.
+            Name of the tool; the first unless given.
 
         Returns
         -------
         [T] int64
+            -1 where no part of the tool has the step.
         """
         tool = self.tools[0] if tool is None else tool
         active = np.full(int(self.lengths[demonstration]), -1, np.int64)
@@ -214,7 +238,7 @@ class Subtasks:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Reasons to doubt the parts, as sentences; empty if there is none."""
+        """Reasons not to rely on the parts, as sentences; empty if there is none."""
         found = []
         for part, name in zip(self.parts, self.names, strict=True):
             if part.reference not in ("", WORLD) and not part.certain:

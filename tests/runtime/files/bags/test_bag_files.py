@@ -64,7 +64,10 @@ def test_what_the_metadata_say_and_the_files_lack(tmp_path):
     files = BagFiles(describe(tmp_path, 7))
     assert files.missing == {"/value": 2, "/large": 2}
     files.close()
-    with Bag(tmp_path) as bag, pytest.raises(InputError, match="holds 5 of 7 messages on /value"):
+    with (
+        Bag(tmp_path) as bag,
+        pytest.raises(InputError, match="contains 5 of 7 messages on /value"),
+    ):
         [*bag.messages("/value")]
 
 

@@ -179,7 +179,7 @@ def test_d4rl(tmp_path):
     bare = load_trajectories(write_d4rl(tmp_path / "b.hdf5", timeouts=False))
     np.testing.assert_array_equal(bare.lengths, (25, 20))
     assert "no timeouts" in bare.notes[0]
-    with pytest.raises(InputError, match="nothing says where episodes end"):
+    with pytest.raises(InputError, match="the ends of episodes are unknown"):
         load_trajectories(write_d4rl(tmp_path / "c.hdf5", terminal=(), timeouts=False))
     for i, values in enumerate((np.zeros(44), np.full(45, 2), np.zeros((45, 2)))):
         path = changed(write_d4rl(tmp_path / f"{i}.hdf5"), replaced("terminals", values))

@@ -177,9 +177,9 @@ JITTER = np.arange(60) / 50 + np.where(np.arange(60) % 2, 0.008, 0)
         (
             {"time": JITTER},
             None,
-            "from 0.012 to 0.028, mean 0.0201 without gaps: pass rate=49.7",
+            "from 0.012 to 0.028, mean 0.0201 without pauses: pass rate=49.7",
         ),
-        ({"time": np.arange(60) * 20}, None, "whole numbers without a unit: call it time_ms"),
+        ({"time": np.arange(60) * 20}, None, "integers without a unit: call it time_ms"),
         ({"t": np.arange(60) / 50, "stamp_s": JITTER}, 50, "Rate by column 't': 50 Hz."),
         (
             {"stamp": np.arange(60) / 10 + 5, "time": np.arange(60) / 50, "t": np.arange(60) / 50},

@@ -1,0 +1,94 @@
+"""Docstrings of public names are complete: what the API page and `help()` show.
+
+Each parameter and each field has a text of its own, instead of "As in `Estimator`".
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Iterator
+
+import pytest
+
+import infoatlas_rt
+
+PLACEHOLDER = re.compile(r"^ *As (in |for )?`|\bas (in )?`[A-Z][\w.]*`[.;:,]|\b[Ss]ee (also )?`")
+
+
+def members() -> Iterator[tuple[str, object]]:
+    """Public names, and the methods and properties of public classes."""
+    for name in infoatlas_rt.__all__:
+        value = getattr(infoatlas_rt, name)
+        yield name, value
+        for key in dir(value) if inspect.isclass(value) else ():
+            member = inspect.getattr_static(value, key)
+            ours = any(
+                key in vars(kind)
+                for kind in value.__mro__
+                if kind.__module__.startswith("infoatlas_rt")
+            )
+            if key.startswith("_") or not ours:
+                continue
+            if isinstance(member, property) or callable(getattr(value, key)):
+                yield (
+                    f"{name}.{key}",
+                    member if isinstance(member, property) else getattr(value, key),
+                )
+
+
+MEMBERS = dict(members())
+
+
+def texts(docstring: str) -> dict[str, str]:
+    """What a NumPy docstring says of each parameter and attribute, the types left out."""
+    found = {}
+    parts = re.split(r"^(\w[\w ]*)\n-{3,}\n", inspect.cleandoc(docstring), flags=re.MULTILINE)
+    for title, section in zip(parts[1::2], parts[2::2], strict=True):
+        if title in ("Parameters", "Attributes"):
+            for entry in re.split(r"^(?=\S)", section, flags=re.MULTILINE)[1:]:
+                head, _, body = entry.partition("\n")
+                names = head.partition(" : ")[0].replace("*", "").split(",")
+                found |= {name.strip(): body.strip() for name in names}
+    return found
+
+
+def wanted(value: object) -> set[str]:
+    """Parameters of a function, or of a class; of a data class its fields."""
+    if isinstance(value, property) or (inspect.isclass(value) and issubclass(value, Exception)):
+        return set()
+    if dataclasses.is_dataclass(value):
+        return {field.name for field in dataclasses.fields(value)}
+    return set(inspect.signature(value).parameters) - {"self"}
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_docstring(name):
+    value = MEMBERS[name]
+    assert value.__doc__, f"{name} has no docstring"
+    found = texts(value.__doc__)
+    missing = {key for key in wanted(value) | set(found) if not found.get(key)}
+    assert not missing, f"{name}: no text for {', '.join(sorted(missing))}"
+    lines = [line for line in value.__doc__.splitlines() if PLACEHOLDER.search(line)]
+    assert not lines, f"{name}: {lines}"
+
+
+def test_what_is_found():
+    docstring = """One line.
+
+    Parameters
+    ----------
+    x, y : array-like [n]
+        Samples.
+    **options
+    z : int, optional
+
+    Returns
+    -------
+    float
+    """
+    assert texts(docstring) == {"x": "Samples.", "y": "Samples.", "options": "", "z": ""}
+    for line in ("    As in `Estimator`.", "Nats; as in `Estimate`: more", "All else: see `x.py`."):
+        assert PLACEHOLDER.search(line)
+    assert not PLACEHOLDER.search("steps, as in 0:75 or in `k`")
