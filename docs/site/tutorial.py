@@ -19,7 +19,6 @@ import os
 import re
 import runpy
 import shlex
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -89,8 +88,8 @@ def run_page(page: str) -> Iterator[tuple[str, str, str]]:
         printed = output_of(exec, code, names)
         new = f"```python\n{block['python']}```\n"
         if printed:
-            new += f"{block['between'] or chr(10)}```text\n{printed}```\n"
-        elif block["text"] is None:
+            new += f"\n```text\n{printed}```\n"
+        if block["text"] is None:  # what stands between the code and its output is replaced
             new += block["between"]
         yield block[0], new, block["python"].splitlines()[0]
 
@@ -102,6 +101,15 @@ def agree(shown: str, printed: str) -> bool:
         return False
     pairs = zip(NUMBER.findall(shown), NUMBER.findall(printed), strict=True)
     return all(abs(float(a) - float(b)) <= NEAR + SHARE * abs(float(a)) for a, b in pairs)
+
+
+def keep_picture(made: Path, kept: Path) -> None:
+    """Copy a picture with 64 colours, which takes a third of the room."""
+    from PIL import Image
+
+    with Image.open(made) as picture:
+        few = picture.convert("RGB").quantize(64, dither=Image.Dither.NONE)
+        few.save(kept, optimize=True)
 
 
 def main(arguments: list[str]) -> int:
@@ -116,11 +124,14 @@ def main(arguments: list[str]) -> int:
             written = written[:start] + new + written[start + len(shown) :]
             if not agree(shown, new):
                 wrong += 1
-                print(f"{PAGE.name}: {first}\n--- the page shows\n{shown}--- it is\n{new}", flush=True)
+                print(
+                    f"{PAGE.name}: {first}\n--- the page shows\n{shown}--- it is\n{new}",
+                    file=sys.stderr,
+                )
             if not check:  # after each block: what follows may fail
                 PAGE.write_text(written, encoding="utf-8")
         for picture in [] if check else Path().glob("*.png"):
-            shutil.copy(picture, PAGE.with_name(f"tutorial_{picture.name}"))
+            keep_picture(picture, PAGE.with_name(f"tutorial_{picture.name}"))
     return int(check and wrong > 0)
 
 
