@@ -136,10 +136,45 @@ def test_gradients_page():
     assert likely > 0 > unlikely
 
 
+def test_tutorial():
+    """Its blocks run in order, and print what the page shows."""
+    run("docs/site/tutorial.py", "--check")
+
+
+def test_the_tutorial_is_one_page():
+    assert len((ROOT / "docs/tutorial.md").read_text(encoding="utf-8").splitlines()) <= 240
+    for picture in (ROOT / "docs").glob("tutorial_*.png"):
+        assert picture.stat().st_size < 150_000, picture.name
+
+
+def test_outputs_that_differ_are_found_and_written(tmp_path, capsys):
+    module, page = script("tutorial"), tmp_path / "page.md"
+    module.PAGE = page
+    right = "```python\nprint('ten', 10.5)\n```\n\n```text\nten 10.5\n```\n\nText.\n"
+    silent = right.replace("\n```text\nten 10.5\n```\n", "")
+    command = "```console\n$ infoatlas-rt keystates gone\n```\n"
+    for shown, code in [
+        (right, 0),
+        (right.replace("ten 10.5", "ten 11"), 0),  # a number that is near
+        (right.replace("ten 10.5", "ten 50"), 1),
+        (right.replace("ten 10.5", "nine 10.5"), 1),
+        (silent, 1),
+        (command, 1),
+    ]:
+        page.write_text(shown, encoding="utf-8")
+        assert module.main(["--check"]) == code, shown
+        assert page.read_text(encoding="utf-8") == shown
+        assert ("page.md: " in capsys.readouterr().err) == bool(code)
+    assert module.main([]) == 0
+    assert "gone\ninfoatlas-rt: gone " in page.read_text(encoding="utf-8")
+    page.write_text(silent, encoding="utf-8")
+    assert module.main([]) == 0 and page.read_text(encoding="utf-8") == right
+
+
 def test_every_example_is_run():
-    """Here, as a part of bag.py, or in tests/ros2/test_example.py."""
+    """Here, as a part of bag.py or of the tutorial, or in tests/ros2/test_example.py."""
     scripts = {path.name for path in (ROOT / "examples").glob("*.py")}
-    assert scripts == {*EXAMPLES, "make_bag.py", "ros_client.py"}
+    assert scripts == {*EXAMPLES, "make_bag.py", "make_dataset.py", "ros_client.py"}
 
 
 EXAMPLES = {  # what each prints

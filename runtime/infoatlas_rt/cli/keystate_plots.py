@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..keystates.coordinates.choices import short_name
 from ..keystates.explanation import Information
 from ..keystates.result import KeyStates, trajectories
 from .drawing import GRID, INK, NOTE, QUIET, draw_heading, new_figure, style_axes
@@ -264,5 +265,5 @@ def _bodies(names: Sequence[str]) -> dict[str, list[int]]:
         body = name.removesuffix(".x")
         triple = [f"{body}.{axis}" for axis in "xyz"]
         if name.endswith(".x") and "_to_" not in body and all(t in place for t in triple):
-            found[body] = [place[t] for t in triple]
+            found[short_name(body)] = [place[t] for t in triple]
     return dict(list(found.items())[: len(BODIES)])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..keystates.coordinates.choices import short_name
 from ..keystates.quality import Quality
 from ..keystates.result import SIMILAR, KeyStates
 from ..keystates.steps import kind_letter
@@ -34,7 +35,7 @@ def print_keystates(found: KeyStates, result: dict[str, Any], arguments: Namespa
                 f"{state['strength']:.1f}",
                 "-" if i["local"] is None else f"{i['local']:.1f} ({i['percentile']:.0f}%)",
                 change,
-                ", ".join(state["coordinates"]["names"][:2]),
+                ", ".join(map(short_name, state["coordinates"]["names"][:2])),
             )
         )
     pace = "" if found.stride == 1 else f", working steps of {found.stride}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 from pathlib import Path
 
 import h5py
@@ -14,7 +15,7 @@ import pytest
 
 from hdf5_sets import write_aloha_folder, write_isaac, write_mimicgen, write_minari
 from infoatlas_rt import InputError, KeyStateTracker, load_trajectories
-from infoatlas_rt.cli import annotate, annotation_formats
+from infoatlas_rt.cli import annotate, annotation_formats, keystate_plots
 from infoatlas_rt.cli.arguments import check_data
 from infoatlas_rt.cli.main import main
 from infoatlas_rt.files.annotations import lerobot
@@ -182,6 +183,30 @@ def test_what_is_refused(folder, tmp_path, capsys, options, why):
     error = capsys.readouterr().err
     assert why in error and error.count("\n") == 1
     assert everything(tmp_path) == before
+
+
+def test_key_states_of_lerobot_name_coordinates_shortly(states, tmp_path, capsys, monkeypatch):
+    """Without "observation.state.", as options take them; numbers stay as they are."""
+    drawn = []
+    figure = keystate_plots.raster_figure
+    monkeypatch.setattr(
+        keystate_plots, "raster_figure", lambda *a, **k: drawn.append(figure(*a, **k)) or drawn[0]
+    )
+    width = states[0].shape[1]
+    names = ["arm.x", "arm.y", "arm.z", *(f"joint{i}" for i in range(width - 3))]
+    for given, shown in ((names, r" (arm\.[xyz]|joint\d)"), (None, r" observation\.state\.\d")):
+        folder = write_lerobot(tmp_path / f"set{given is None}", states, "v3.0", given, per_file=5)
+        picture = ["--plot", str(tmp_path / "keystates.png")]
+        assert main(["keystates", str(folder), "--count", "2", *picture]) == 0
+        printed = capsys.readouterr().out
+        assert re.search(rf"^  1 .*{shown}", printed, re.M)
+        assert ("observation.state." in printed.partition("step: median")[0]) == (given is None)
+    assert "arm" in [t.get_text() for a in drawn[0].axes for t in _legend(a)]
+
+
+def _legend(axes):
+    legend = axes.get_legend()
+    return [] if legend is None else legend.texts
 
 
 def test_bodies():

@@ -134,6 +134,12 @@ def full_name(key: str, names: Sequence[str]) -> str:
     return ""
 
 
+def short_name(name: str) -> str:
+    """A name without LeRobot's "observation.state.", unless a number is left; see `full_name`."""
+    short = name.removeprefix(STATE)
+    return name if short.isdecimal() else short
+
+
 def columns_of(key: Any, names: Sequence[str], d: int, what: str) -> list[int]:
     """Columns by number, (short) name, beginning of a name, range ("3:7"), or a tuple of these.
 
