@@ -210,7 +210,7 @@ def test_torch_reads_what_the_engine_does_not_take(short, tmp_path, monkeypatch)
     model = InfoAtlas(made.config).eval()
     run = {"step": 1, "datasets": 8, "seed": 0, "git_revision": "none"}
     monkeypatch.setattr(pretrain, "load", lambda _: (model, run))
-    with pytest.warns(UserWarning, match="torch reads the examples: .* generated readout"):
+    with pytest.warns(UserWarning, match="using torch for the examples: .* generated readout"):
         read = made.make_diagnose()
     x = torch.randn(2, 40, model.config.dim)
     assert read(x, x, torch.arange(1, 9), torch.arange(40)).isfinite().all()

@@ -119,7 +119,7 @@ def test_names(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (None, "is not there: name a folder"),
+        (None, "does not exist: give a folder"),
         ("", "is empty: wait"),
         (json.dumps(line(1)) + '\n{"step": 2, "da', "line 2 is not JSON: remove"),
         ("[1, 2]", "line 1 has no number 'step'"),
@@ -144,7 +144,7 @@ def test_errors_of_the_call(tmp_path, monkeypatch, capsys):
     out = tmp_path / "curves.png"
     for arguments, expected in (
         ([one, one.parent, "--out", out], "NAME=RUN"),
-        ([*many, "--out", out], "up to 6 runs"),
+        ([*many, "--out", out], "at most 6 runs"),
         ([one, "--out", tmp_path / "curves.xyz"], "supported formats"),
         ([one, "--out", one / "curves.png"], str(one)),
     ):
