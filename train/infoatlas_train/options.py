@@ -48,7 +48,9 @@ class Options:
     shifts: int = field(default=6, metadata={"help": "product pairs per sample in the readout"})
     lr: float = 1.5e-3
     warmup: int = 100
-    decay: float = field(default=0.3, metadata={"help": "share of the steps in which the rate decays"})
+    decay: float = field(
+        default=0.3, metadata={"help": "share of the steps in which the learning rate decays"}
+    )
     average: float = field(default=0.998, metadata={"help": "decay of the averaged weights"})
     evaluate: int = field(default=200, metadata={"help": "steps between held-out evaluations"})
     precision: str = field(
@@ -74,7 +76,9 @@ def parse(description: str, argv: Sequence[str] | None = None) -> tuple[Options,
     """Parse a command line: options, and whether only a description of the preset is asked for."""
     style = argparse.ArgumentDefaultsHelpFormatter
     p = argparse.ArgumentParser(description=description, formatter_class=style)
-    p.add_argument("--describe", action="store_true", help="print the sizes of the preset, and exit")
+    p.add_argument(
+        "--describe", action="store_true", help="print the sizes of the preset, and exit"
+    )
     for f in fields(Options):
         if f.name in FROM_RECIPES:
             continue

@@ -91,8 +91,7 @@ def clusters(count: int, samples: int, queries: int, dim: int) -> Datasets:
 
 
 def products(count: int, samples: int, queries: int, dim: int) -> Datasets:
-    """Independent pairs (x_j, y_j) of the one-dimensional atlas; their mutual information adds up.
-    """
+    """Independent pairs (x_j, y_j), each of the atlas with one dimension; information is summed."""
     families = Atlas().families
     if torch.rand(()) < 0.5:  # all pairs of one kind
         families = {list(families)[int(torch.randint(len(families), ()))]: 1.0}

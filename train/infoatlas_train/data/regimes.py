@@ -144,8 +144,7 @@ def failures(count: int, samples: int, queries: int, dim: int) -> Datasets:
 
 
 def _information_of_failures(level: Tensor, rate: Tensor, other: Tensor, queries: int) -> Tensor:
-    """Mutual information of all channels [B]; a channel is a mixture of two Gaussians over (x, y).
-    """
+    """Mutual information of all channels [B]; each channel is a mixture of two Gaussians."""
     count = len(level)
     level, rate, other = (v.flatten().double() for v in (level, rate, other))
     one = torch.ones_like(level)

@@ -85,8 +85,7 @@ def of_length_one(u: Tensor, mask: Tensor) -> Tensor:
 
 
 def shares(u: Tensor, mask: Tensor) -> Tensor:
-    """Positive coordinates of sum one; a single coordinate, which would be constant, is unchanged.
-    """
+    """Positive coordinates of sum one; a single coordinate is unchanged (it would be constant)."""
     composition = u.masked_fill(mask[:, None] == 0, -math.inf).softmax(2)
     return torch.where(mask.sum(1)[:, None, None] > 1, composition, u)
 
