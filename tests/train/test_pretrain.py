@@ -142,5 +142,5 @@ def test_what_is_missing_or_no_checkpoint_is_said(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"lightning_fabric.*pip install 'infoatlas-rt\[train\]'"):
         pretrain.engine(Options(out="runs"))
     (tmp_path / "a.pt").write_text("no checkpoint")
-    with pytest.raises(ValueError, match="it is no file of weights that torch wrote"):
+    with pytest.raises(ValueError, match="the file does not contain weights saved by torch"):
         pretrain.load(tmp_path / "a.pt")

@@ -161,8 +161,8 @@ def page(results: dict[str, dict[str, list[float]]], args: argparse.Namespace) -
         "several). Averaged weights of the last step. Atlas: mean absolute error on "
         f"{PER_SIZE} held-out datasets of each size; BMI: mean absolute bias over its tasks to "
         f"five dimensions, {BMI_SEEDS} seeds "
-        "of data. All in nats. Runs this short rank choices by how fast they learn; they do not "
-        "say where each would end.",
+        "of data. All in nats. Such short runs show how fast each choice learns, not its final "
+        "error.",
         f"Measured {date.today()} with torch {torch.__version__} on {platform.machine()} by "
         f"`python -m infoatlas_train.compare --steps {args.steps} --seeds {args.seeds}`.",
     ]

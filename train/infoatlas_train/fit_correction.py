@@ -90,8 +90,8 @@ class Plan:
         cycle = sum(self.kinds.values())
         if math.gcd(cycle, HELD_OUT) > 1:
             raise ValueError(
-                f"a cycle of {cycle} batches: one batch in {HELD_OUT} is held out, which would not "
-                "be of all kinds; choose numbers whose sum has no factor 3"
+                f"with a cycle of {cycle} batches, the held-out batches (one in {HELD_OUT}) would "
+                "not be of all kinds: choose numbers whose sum has no factor 3"
             )
 
     @property

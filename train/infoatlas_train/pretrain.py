@@ -121,7 +121,7 @@ def load(path: str | Path) -> tuple[InfoAtlas, dict[str, Any]]:
     try:
         saved = torch.load(path, map_location="cpu", weights_only=True)
     except UnpicklingError as error:  # its own message advises to load unsafely
-        raise ValueError("it is no file of weights that torch wrote") from error
+        raise ValueError("the file does not contain weights saved by torch") from error
     model = InfoAtlas(HypernetworkConfig(**saved["config"]))
     model.load_state_dict(saved["model"])
     return model.eval(), saved["run"]
