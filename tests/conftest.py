@@ -1,4 +1,4 @@
-"""What tests of several folders share."""
+"""Settings and fixtures for all tests."""
 
 import os
 
@@ -10,9 +10,9 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 import pytest
 
 
-@pytest.hookimpl(optionalhook=True)  # of pytest-xdist, which not all environments have
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist, which some environments lack
 def pytest_xdist_make_scheduler(config, log):
-    """A file stays in one process, and so does the folder whose files share a traced model.
+    """Keep a file in one process, and also the folder whose files share a traced model.
 
     The other processes would wait two minutes for it.
     """
@@ -27,7 +27,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.fixture
 def figures(monkeypatch):
-    """The figures that are saved while a test runs, in order."""
+    """The figures that are saved during a test, in order."""
     from matplotlib.figure import Figure
 
     saved, savefig = [], Figure.savefig

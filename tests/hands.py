@@ -1,4 +1,4 @@
-"""Recordings of hands that carry things, made here: what is true about them is known."""
+"""Synthetic recordings of a hand that carries things, with known key states and objects."""
 
 from __future__ import annotations
 

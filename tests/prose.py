@@ -1,4 +1,4 @@
-"""Sentences of pages and messages that a reader has to read twice.
+"""Find sentences in pages and messages that are hard to read.
 
     python -m tests.prose                 # the pages and messages that tests/test_prose.py checks
     python -m tests.prose docs/bags.md    # any page or Python file
@@ -21,7 +21,7 @@ PAGES = ("docs/concepts.md", "docs/gradients.md", "docs/command-line.md")
 PACKAGES = ("runtime/infoatlas_rt", "train", "export", "ros2_node")
 LONGEST = 30  # words of a sentence
 
-# What to write instead.
+# Words to avoid, with replacements.
 WORDS = {
     "reading": "estimate",
     "readings": "estimates",
@@ -62,7 +62,7 @@ END = re.compile(r"(?<=[.!?])[)\"”*]*\s+(?=[(\"“*]*(?:[A-Z0-9`]|[a-z]+: ))")
 
 
 def findings(text: str) -> Iterator[str]:
-    """What is wrong with the sentences of a paragraph, each with the sentence."""
+    """Faults of the sentences of a paragraph, each with its sentence."""
     for sentence in END.split(" ".join(text.split())):
         words = len(WORD.findall(sentence))
         if words > LONGEST:
@@ -72,7 +72,7 @@ def findings(text: str) -> Iterator[str]:
 
 
 def page(text: str) -> Iterator[tuple[int, str]]:
-    """Paragraphs, items of lists and cells of tables of a Markdown page, by line; without code."""
+    """Paragraphs, list items and table cells of a Markdown page by line, without code."""
 
     def blank(match: re.Match[str]) -> str:
         return "\n" * match[0].count("\n")
@@ -97,7 +97,7 @@ def page(text: str) -> Iterator[tuple[int, str]]:
 
 
 def messages(source: str) -> Iterator[tuple[int, str]]:
-    """Strings of words in a Python file, by line; X in place of what is filled in."""
+    """Strings of words in a Python file by line, with X in place of inserted values."""
     tree = ast.parse(source)
     passed = {
         id(node.body[0].value)  # a docstring
@@ -107,7 +107,7 @@ def messages(source: str) -> Iterator[tuple[int, str]]:
         and isinstance(node.body[0], ast.Expr)
     }
     found = []
-    for node in ast.walk(tree):  # from the outside to the inside
+    for node in ast.walk(tree):  # outer nodes first
         text = None if id(node) in passed else _text(node)
         if text is None:
             continue
@@ -118,7 +118,7 @@ def messages(source: str) -> Iterator[tuple[int, str]]:
 
 
 def _parts(node: ast.AST) -> Iterator[ast.AST]:
-    """The strings that a string is made of; not those in its fields."""
+    """The strings that form a string, without those in its fields."""
     yield node
     if isinstance(node, ast.BinOp):
         yield from (*_parts(node.left), *_parts(node.right))
@@ -127,7 +127,7 @@ def _parts(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _text(node: ast.AST | None) -> str | None:
-    """A string as a reader sees it; None if the node is something else."""
+    """A string with X in place of its fields; None if the node is not a string."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else None
     if isinstance(node, ast.JoinedStr):
@@ -145,7 +145,7 @@ def check(file: Path) -> list[str]:
 
 
 def files() -> list[Path]:
-    """All that is checked."""
+    """All checked files."""
     code = (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
     return [*(ROOT / page for page in PAGES), *code]
 

@@ -1,4 +1,4 @@
-"""The mutations break code that is there, and name tests that are."""
+"""The mutations change existing code, and name existing tests."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Pages and messages are in plain sentences; and what the check finds."""
+"""Pages and messages have plain sentences; the check detects others."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import numpy as np
 
 
 class ReplayEnv:
-    """E environments that go through recorded episodes [T, d], one after the other.
+    """E environments that replay recorded episodes [T, d], one after the other.
 
     Parameters
     ----------
@@ -43,7 +43,9 @@ class ReplayEnv:
     def step(self, actions):
         over = self._done()
         self.at[~over] += 1
-        for row in np.flatnonzero(over):  # of the step before, if not reset with it
+        for row in np.flatnonzero(
+            over
+        ):  # environments that ended in the step before, if not yet reset
             self._next_episode(row)
         done, final, info = self._done(), self._obs(), {}
         if done.any() and self.layout != "next step":

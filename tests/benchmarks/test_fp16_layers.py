@@ -1,4 +1,4 @@
-"""An engine against the emulation of FP16: they agree, and where they do not, it is found."""
+"""Comparison of an engine with the emulation of FP16: agreement, and detection of differences."""
 
 import json
 
@@ -10,7 +10,7 @@ from infoatlas_export import engine_layers, fp16_emulation
 
 @pytest.fixture(scope="module")
 def engine():
-    """The FP16 graph of edge, as it was built, and the graph."""
+    """The layers of the FP16 engine of edge as built, and its graph."""
     pytest.importorskip("tensorrt_rtx_bindings", reason="there is no TensorRT-RTX")
     half = fp16_layers.fp16_graph("edge")
     content = half.SerializeToString()

@@ -1,4 +1,4 @@
-"""The page of wrong calls: what it draws, and that each cell has its row."""
+"""The page of wrong calls: its pictures, and a row for each of its cells."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A build is cancelled by its caller, whose thread is another one."""
+"""Cancellation of a build by its caller, which runs in another thread."""
 
 import _thread
 import threading

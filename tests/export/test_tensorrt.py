@@ -1,4 +1,4 @@
-"""Building engines, against a model of TensorRT: what is asked of it, and what its failures say."""
+"""Builds of engines with a model of TensorRT: calls, files and failures."""
 
 import json
 import logging
@@ -28,7 +28,7 @@ def world(monkeypatch, tmp_path):
 
 
 def half(path):
-    """A graph with an FP16 product: `mi` times one, on its way out."""
+    """A graph with an FP16 product: the output `mi` times one."""
     proto = onnx.load_from_string(model_file.load("edge").bytes)
     node = next(node for node in proto.graph.node if "mi" in node.output)
     node.output[list(node.output).index("mi")] = "mi32"
@@ -80,7 +80,7 @@ def test_the_description(world):
     assert (found.precision, found.tf32, found.workspace) == ("fp32", False, None)
     assert found.metadata == source.metadata
     assert {"fp32", "int64"} <= set(found.tensors) and "fp16" not in found.tensors
-    # Two of the profiles are the same.
+    # Two of the profiles are equal.
     assert [profile.name for profile in found.profiles] == ["control"] * 2 + ["batch"] * 4
 
 

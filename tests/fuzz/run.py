@@ -44,14 +44,14 @@ import pushes
 import readers
 from calls import Wrong
 
-PUSHES = 100  # of a stream
+PUSHES = 100  # length of a stream
 FAULTS = ("wrong", "raw", "warning")
 KINDS = ("calls", "pushes", "commands", "models", "readers", "graphs", "limits")
 NATIVE = ("graphs", "limits")
 
 
 def one(kind: str, number: int, seed: int, folder: Path) -> tuple[Counter[str], str]:
-    """Outcomes of a case, and what is wrong with it (empty if nothing is)."""
+    """Outcomes of a case, and a description of the fault (empty if there is none)."""
     rng = np.random.default_rng([seed, KINDS.index(kind), number])
     outcomes: Counter[str] = Counter()
     what = ""
@@ -93,7 +93,7 @@ def _case(cases: dict[Callable[..., str], int], rng: np.random.Generator) -> Cal
 def fuzz(
     kind: str, count: int, seed: int, processes: int = 1
 ) -> Iterator[tuple[int, Counter[str], str]]:
-    """So many calls of a kind: number of the case, its outcomes, and what is wrong with it."""
+    """Run `count` calls of a kind: number of the case, its outcomes, and the fault."""
     numbers = range(-(-count // PUSHES) if kind == "pushes" else count)
     job = partial(_in_a_folder, kind, seed)
     if processes == 1:

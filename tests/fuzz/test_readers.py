@@ -1,4 +1,4 @@
-"""The judge of data sets in files: what is wrong is seen."""
+"""The comparison of read data sets detects faults."""
 
 from __future__ import annotations
 

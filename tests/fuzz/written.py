@@ -1,4 +1,4 @@
-"""What a writer of random data sets gives back, and damage to its files."""
+"""The result of a writer of random data sets, and damage to files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ READ, REFUSED, EITHER, ANY = "read", "refused", "either", "any"
 
 
 class Found(NamedTuple):
-    """What was read: arrays [T, d] by name, the names of coordinates, the rate in Hz, notes."""
+    """Data that was read: arrays [T, d] by name, names of coordinates, rate in Hz, notes."""
 
     episodes: dict[str, np.ndarray]
     names: tuple[str, ...]
@@ -27,7 +27,7 @@ class Found(NamedTuple):
 
 
 def found(own: Trajectories) -> Found:
-    """Trajectories by episode; those without names are numbered."""
+    """Trajectories by episode; episodes without names are numbered."""
     parts = np.split(np.asarray(own.states), np.cumsum(own.lengths)[:-1])
     names = own.episodes or tuple(map(str, range(len(parts))))
     assert len(set(names)) == len(names) == len(parts), names
@@ -40,7 +40,7 @@ def load(path: Path, **options: Any) -> Found:
 
 @dataclass
 class Written:
-    """A data set on disk, and what has to come of it.
+    """A data set on disk, and the expected result.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ JUNK = (
 
 
 def damage(rng: Rng, folder: Path) -> str:
-    """Cut off a file, flip its bits, or replace it."""
+    """Truncate a file, flip some of its bits, or replace it."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     file = files[int(rng.integers(len(files)))]
     content = bytearray(file.read_bytes())

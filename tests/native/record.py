@@ -1,4 +1,4 @@
-"""Write inputs, and what the engine gives of them here, for the engine on another processor.
+"""Write inputs and the engine's outputs on this machine, to compare with another processor.
 
     python tests/native/record.py MODEL FILE
 

@@ -1,4 +1,4 @@
-"""What a report on /diagnostics must not leave out."""
+"""The contents of a report on /diagnostics."""
 
 from diagnostic_msgs.msg import DiagnosticStatus
 

@@ -1,4 +1,4 @@
-"""Samples on a GPU stay there, and give what the same samples on the host give.
+"""Samples on a GPU stay there, and give the same results as samples on the host.
 
 There is no GPU here, so torch's tensors on the host stand for tensors on one: they are taken for
 such, and whatever copies one to NumPy is watched. (A real GPU:
@@ -22,7 +22,7 @@ TOLERANCE = 1e-5  # nats
 
 @pytest.fixture
 def gpu(monkeypatch):
-    """Take torch's tensors for arrays on GPU 0; returns the shapes that were copied to NumPy."""
+    """Treat torch's tensors as arrays on GPU 0; returns the shapes that were copied to NumPy."""
     copied = []
 
     def watched(convert):
@@ -48,13 +48,13 @@ def gpu(monkeypatch):
 
 
 def stayed(copied, n):
-    """Only labels of rows, flags of coordinates and what belongs to a slice came to the host."""
+    """Check that only labels of rows, flags of coordinates and slices were copied to the host."""
     return all(n not in shape or (shape == (n,) and not real) for shape, real in copied)
 
 
 @functools.cache
 def on_device(**options):
-    """An estimator whose backend is told that it runs on CUDA: it binds addresses."""
+    """An estimator whose backend is marked as CUDA: it binds addresses."""
     estimator = Estimator(threads=1, **options)
     estimator.backend.provider = "cuda"
     return estimator
@@ -75,7 +75,7 @@ def with_constants(n):
 
 
 def in_groups(n):
-    """A goal and a pose that are constant within episodes, and three that are not."""
+    """A goal and a pose that are constant within episodes, and three varying coordinates."""
     x, y = pairs(n, 3, 3)
     episodes = np.arange(n) // 4
     x[:, 0], y[:, 1] = episodes // 2, -episodes
@@ -144,7 +144,7 @@ def test_all_real_types_and_layouts(kind, gpu):
 
 
 def test_several_determined_coordinates_are_flagged_and_alike(gpu):
-    """All canonical correlations are 1, so rounding chooses among all rotations."""
+    """All canonical correlations are 1, so rounding chooses among rotations."""
     x = pairs(120, 3, 3)[0]
     wanted, found = (on_device().estimate(side, side) for side in (x, torch.tensor(x)))
     assert found.saturated and wanted.saturated

@@ -1,4 +1,4 @@
-"""The learned localiser: it finds what is rewarded, in each trajectory at a time of its own."""
+"""The learned localiser finds rewarded steps, at a different time in each trajectory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regimes import demonstrations
 
 
 def ramps(count=40):
-    """A ramp that passes zero at another step of each trajectory, and a coordinate of noise."""
+    """A ramp that passes zero at a different step in each trajectory, and a coordinate of noise."""
     rng = np.random.default_rng(0)
     zeros = rng.integers(20, 60, count)
     states = [

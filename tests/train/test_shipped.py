@@ -1,4 +1,4 @@
-"""Shipped models are what their recipes made: checkpoint, graph, metadata and manifest agree."""
+"""Shipped models match their recipes: checkpoint, graph, metadata and manifest agree."""
 
 from __future__ import annotations
 

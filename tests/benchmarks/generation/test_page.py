@@ -1,4 +1,4 @@
-"""The plan, what policies learn from, and what the page says of the figures."""
+"""The plan of the generation benchmark, the data of its policies, and its page."""
 
 import json
 from dataclasses import replace
@@ -67,7 +67,7 @@ def test_rows_of_references(monkeypatch):
     monkeypatch.setitem(references.TASKS, "pick", TASK)
     plan = {"sets": {PLAIN: 1, CHANGED: 1}, "drawn": 2}
     rows = examine("pick", demos(12), plan)
-    assert len(rows) == 2 * (2 + 1)  # changed: the library's own alone
+    assert len(rows) == 2 * (2 + 1)  # changed sets: only the library's own
     own = [row for row in rows if row["arm"] == SUBTASKS and row["variant"] == PLAIN]
     assert all(row["right"] == row["sets"] == 2 and not row["wrong"] for row in own)
     assert all(row["right_cuts"] > 0.8 for row in own)

@@ -1,4 +1,4 @@
-"""Which engine a provider stands for: what is asked for runs or is refused; "auto" says why."""
+"""The engine of each provider: it runs or is refused; "auto" logs its choice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def model():
 
 
 class Engine:
-    """Stands for infoatlas_native.Engine."""
+    """Replaces infoatlas_native.Engine."""
 
     refuses: Exception | None = None
     target = "avx9"
@@ -52,7 +52,7 @@ class Engine:
 
 @pytest.fixture
 def package(monkeypatch):
-    """Stands for the module infoatlas_native."""
+    """Replaces the module infoatlas_native."""
     module = ModuleType("infoatlas_native")
     module.__spec__ = ModuleSpec("infoatlas_native", None)
     module.INTERFACE, module.__version__ = native.INTERFACE, "9.9"
@@ -69,7 +69,7 @@ def no_package(monkeypatch):
 
 @pytest.fixture
 def cuda(monkeypatch):
-    """An ONNX Runtime that lists CUDA. Its sessions do not start."""
+    """An ONNX Runtime that lists CUDA, whose sessions do not start."""
     there = ["CUDAExecutionProvider", "CPUExecutionProvider"]
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: there)
     start = onnxruntime.InferenceSession

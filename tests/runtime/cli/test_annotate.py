@@ -1,4 +1,4 @@
-"""The command annotate, run as a user runs it (in this process)."""
+"""The command annotate, as a user runs it (in this process)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def folder(states, tmp_path):
 
 @pytest.fixture(scope="module")
 def twelve(tmp_path_factory):
-    """Twelve demonstrations; one stops early, one waits."""
+    """Twelve demonstrations; one stops early, one pauses."""
     path = tmp_path_factory.mktemp("data") / "twelve.npz"
     with np.load(PICKCUBE) as file:
         parts = np.split(file["states"], np.cumsum(file["lengths"])[:-1])[:12]
@@ -186,7 +186,7 @@ def test_what_is_refused(folder, tmp_path, capsys, options, why):
 
 
 def test_key_states_of_lerobot_name_coordinates_shortly(states, tmp_path, capsys, monkeypatch):
-    """Without "observation.state.", as options take them; numbers stay as they are."""
+    """Names without "observation.state.", as in options; numbers are unchanged."""
     drawn = []
     figure = keystate_plots.raster_figure
     monkeypatch.setattr(
@@ -263,7 +263,7 @@ def test_saved_for_a_tracker(twelve, tmp_path):
 @pytest.mark.parametrize("command", ["annotate", "keystates", "curve"])
 def test_what_is_not_read_is_named(command, tmp_path, capsys):
     path = write_mimicgen(tmp_path / "demos.hdf5")
-    with h5py.File(path, "r+") as file:  # as many trajectories as the model needs for a curve
+    with h5py.File(path, "r+") as file:  # as many trajectories as a curve needs
         for number in range(40, 75):
             file.copy("data/demo_0", f"data/demo_{number}")
     moments = ["--points", "8"] if command == "curve" else []
@@ -280,7 +280,7 @@ def test_bodies_are_those_that_were_read(tmp_path):
         {"eef_pose": Pose("eef_pose")},
         {"cubeB": Pose("cubeB")},
     )
-    read = load_trajectories(path, features=["gripper", "cubeB"])  # and no tool
+    read = load_trajectories(path, features=["gripper", "cubeB"])  # without a tool
     assert annotate.known_bodies(path, read) == ({}, {})
 
 

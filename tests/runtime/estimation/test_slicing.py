@@ -1,4 +1,4 @@
-"""Projections: orthonormal, uniform, seeded, and kind to ties."""
+"""Projections: orthonormal, uniform, seeded, and equal for tied samples."""
 
 import numpy as np
 import pytest
@@ -91,7 +91,7 @@ def test_plan_is_the_same_for_the_same_widths_and_independent_across_sides():
     assert plan(12, 12, 10, k=4) is plan(12, 12, 10, k=4)
     p = plan(12, 12, 10, k=4)
     assert not np.allclose(p.x, p.y)
-    # A side's projections depend neither on the other side nor on how that is sliced.
+    # Projections of a side depend neither on the other side nor on its slicing.
     np.testing.assert_array_equal(p.x, plan(12, 30, 10, k=4).x)
     np.testing.assert_array_equal(p.y, plan(30, 12, 10, k=4, sides="both").y)
     assert not np.array_equal(p.x, plan(12, 12, 10, k=4, seed=1).x)
@@ -100,7 +100,7 @@ def test_plan_is_the_same_for_the_same_widths_and_independent_across_sides():
 
 
 def test_slices_without_constants():
-    """Those of a side that has the non-constant coordinates alone, as narrow as there are few."""
+    """Slices as of a side with the non-constant coordinates only, at most as wide as there are."""
     p = plan(9, 7, 10, k=5, slices=40, seed=3)
     q = without_constants(p, 7, 2, 3)
     assert (q.slices, q.k, q.x.shape, q.y.shape) == (40, 5, (40, 7, 5), (40, 2, 2))

@@ -1,4 +1,4 @@
-"""Files of other programs: one message that says the way to a file that is read."""
+"""Files of other programs: a message describes how to convert them."""
 
 import pytest
 

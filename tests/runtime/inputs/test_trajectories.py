@@ -1,4 +1,4 @@
-"""Trajectories and their rate; the states are in test_tables.py and in files/test_load.py."""
+"""Trajectories and their rate; other tests of states: test_tables.py and files/test_load.py."""
 
 from __future__ import annotations
 

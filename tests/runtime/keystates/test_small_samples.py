@@ -1,4 +1,4 @@
-"""The Gaussian form from few samples, where the truth is known."""
+"""The Gaussian form from few samples, compared with known information."""
 
 from __future__ import annotations
 

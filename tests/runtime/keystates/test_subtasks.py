@@ -1,4 +1,4 @@
-"""Sub-tasks of hands that carry things: parts, cuts and reference objects are known."""
+"""Sub-tasks of hands that carry things, with known parts, cuts and reference objects."""
 
 from __future__ import annotations
 
@@ -98,9 +98,9 @@ def test_orientation_of_the_reference():
         yaw = rng.uniform(-np.pi, np.pi)
         q = np.array([np.cos(yaw / 2), 0, 0, np.sin(yaw / 2)])
         s = s.copy()
-        s[:, 10:14] = q  # of a
+        s[:, 10:14] = q  # of object a
         ignores.append(s)
-        # The tool points down: (0, 1, 0, 0) turned about the vertical.
+        # The tool points down: (0, 1, 0, 0) rotated about the vertical.
         for kept, extra in ((follows, 0.0), (turned, rng.integers(0, 4) * np.pi / 2)):
             own = s.copy()
             half = (yaw + extra) / 2
@@ -109,7 +109,7 @@ def test_orientation_of_the_reference():
     for rows, wanted in ((follows, "pose"), (turned, "quarter turns"), (ignores, "position")):
         found = found_in(rows, names).subtasks(Pose("tool"), poses([("a", "b")]))
         assert found.parts[0].orientation == wanted
-        assert found.parts[1].orientation == "position"  # b never turns
+        assert found.parts[1].orientation == "position"  # b never rotates
 
 
 def test_a_demonstration_that_lacks_a_part_has_an_empty_one():
@@ -122,7 +122,7 @@ def test_a_demonstration_that_lacks_a_part_has_an_empty_one():
     spans = [(int(part.start[-1]), int(part.end[-1])) for part in found.parts]
     assert [end > start for start, end in spans] == [True, True, True, False]
     assert spans[0][0] == 0 and spans[-1][1] == len(short)
-    assert min(part.information for part in found.parts) > 4  # it does not count there
+    assert min(part.information for part in found.parts) > 4  # it has no effect there
     assert any("1 of 10 demonstrations lack" in note for note in found.notes)
 
 
@@ -141,7 +141,7 @@ def test_rates_do_not_change_the_parts():
 
 def test_a_reference_that_cannot_be_known_is_said_to_be_so():
     states, names, _ = carrying(10, [("a", "b")])
-    beside = []  # c lies at the same place from b in all demonstrations
+    beside = []  # c is at the same place from b in all demonstrations
     for s in states:
         c = s[:, 14:21].copy()
         c[:, 0] += 0.3
@@ -199,7 +199,7 @@ def test_without_objects_the_parts_lie_between_key_states():
 
 
 def test_parts_in_any_order():
-    """Half of the demonstrations do the second thing first."""
+    """Half of the demonstrations move the second object first."""
     states, names, _ = carrying(8, PAIRS[:2], seed=1)
     other, swapped, _ = carrying(8, PAIRS[1::-1], seed=2)
     columns_of = [swapped.index(name) for name in names]

@@ -89,7 +89,7 @@ def test_what_cannot_be_followed_is_not_reported_unless_asked():
 
 
 def test_it_is_causal(found):
-    """What is reported by step t does not depend on states after t."""
+    """Reports up to step t do not depend on states after t."""
     (episode,), _ = demonstrations(count=1, seed=5)
     whole = follow(KeyStateTracker(found), episode)
     for cut in (10, 30, 50):
@@ -116,7 +116,7 @@ def test_a_saved_file_tracks_alike(found, tmp_path):
 
 @pytest.mark.parametrize("factor", [5.0, 2.0, 0.5])
 def test_other_rates_by_argument_and_by_stamps(found, factor):
-    """Streams of 100, 40 and 10 Hz, followed by demonstrations of 20 Hz."""
+    """Streams of 100, 40 and 10 Hz, followed with demonstrations of 20 Hz."""
     (episode,), cuts = demonstrations(count=1, seed=12)
     stream, rate = resampled(episode, factor), 20 * factor
     stamps = np.arange(len(stream)) / rate

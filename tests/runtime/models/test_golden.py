@@ -1,4 +1,4 @@
-"""Each shipped model answers today what it answered when its golden outputs were written."""
+"""Outputs of each shipped model equal its golden outputs."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Model files: what is read from them, and why a wrong one is refused."""
+"""Model files: their content, and refusals of invalid ones."""
 
 import hashlib
 import json
@@ -153,7 +153,7 @@ def test_a_fifo_is_refused(tmp_path):
 
 
 def test_checksums_of_the_shipped_models():
-    """As `sha256sum -c SHA256SUMS` would find."""
+    """As in `sha256sum -c SHA256SUMS`."""
     listed = model_file._shipped_checksums()
     found = {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
@@ -163,7 +163,7 @@ def test_checksums_of_the_shipped_models():
 
 
 def flipped(content, seed, count):
-    """Copies of a file, each with another bit flipped."""
+    """Copies of a file, each with another flipped bit."""
     rng = np.random.default_rng(seed)
     for at, bit in zip(
         rng.integers(0, len(content), count), rng.integers(0, 8, count), strict=True
@@ -191,7 +191,7 @@ def test_every_flipped_bit_of_a_shipped_model_is_found(tmp_path, monkeypatch):
 
 
 def test_every_flipped_bit_of_an_own_model_is_found(write):
-    """A shipped file under another path is one: its own checksum decides."""
+    """A shipped file at another path is such a model: its own checksum decides."""
     content = model_file.load("edge").bytes
     assert model_file.load(write(content)).bytes == content
     for changed in flipped(content, 1, 30):

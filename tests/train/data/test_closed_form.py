@@ -1,4 +1,4 @@
-"""Plain datasets: what they claim to know of each other, against Gaussian closed forms."""
+"""Datasets with known mutual information, compared with Gaussian closed forms and counts."""
 
 import math
 
@@ -11,7 +11,7 @@ N, D = 5000, 3
 
 
 def gaussian_mi(x, y):
-    """Of the sample covariance, [B]: what jointly Gaussian sides know of each other."""
+    """Gaussian mutual information from the sample covariance, [B]."""
 
     def log_det(z):
         cov = z.mT @ z / z.shape[1]
@@ -44,14 +44,14 @@ def test_many_elliptical_datasets_have_all_dimensions():
 
 
 def test_clusters_know_their_names_and_what_each_of_them_knows(monkeypatch):
-    """Far apart: the entropy of the names, and the mean over the clusters. Some are opposite."""
+    """If far apart: the entropy of the names, plus the mean over clusters. Some are opposite."""
     monkeypatch.setattr(closed_form, "APART", 1e4)
-    monkeypatch.setattr(closed_form, "FULL", 1.0)  # on a line, clusters can have the same middle
+    monkeypatch.setattr(closed_form, "FULL", 1.0)  # in one dimension means can be equal
     torch.manual_seed(0)
     d = closed_form.clusters(12, N, 4096, D)
     opposite = 0
     for x, y, mi in zip(d.x, d.y, d.mi, strict=True):
-        values, order = x.sum(1).sort()  # clusters are gaps of it
+        values, order = x.sum(1).sort()  # clusters are separated by gaps of it
         name = torch.zeros(N, dtype=torch.long)
         name[order[1:]] = (values.diff() > 20).long().cumsum(0)
         sides = [[v[name == k] for k in range(int(name.max()) + 1)] for v in (x, y)]
@@ -79,7 +79,7 @@ def test_products_know_the_sum_of_what_their_pairs_know(monkeypatch):
 
 
 def test_codes_know_the_sum_of_what_counts_say():
-    """Less the bias of a table of counts, its cells by twice the samples at most."""
+    """Counts have a bias of at most their cells divided by twice the samples."""
     n, truths = 100_000, []
     for seed in range(6):
         torch.manual_seed(seed)
@@ -121,7 +121,7 @@ def test_information_of_an_erasure_and_of_a_symmetric_channel():
 
 
 def test_paths_know_what_their_law_says(monkeypatch):
-    """On paths that forget fast: the others' samples are too few to show their law."""
+    """For paths with short memory; for the others the samples are too few."""
     slow = closed_form.smooth
     monkeypatch.setattr(closed_form, "random_flow", unwarped)
     monkeypatch.setattr(closed_form, "smooth", lambda s, n, lag: slow(s.clamp(max=2), n, lag))

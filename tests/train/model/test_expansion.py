@@ -1,4 +1,4 @@
-"""A larger network starts from a smaller one: what it wrote before, it writes still."""
+"""A larger network that starts from a smaller one has the same outputs."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ SMALL = HypernetworkConfig(
 
 @pytest.fixture
 def small():
-    """A network in which no weight is 0, as after training."""
+    """A network without zero weights, as after training."""
     torch.manual_seed(0)
     network = Hypernetwork(SMALL).eval()
     with torch.no_grad():
@@ -42,7 +42,7 @@ def samples(dim=3, seed=1):
 
 @pytest.mark.parametrize("dim", [3, 4, 7])
 def test_wider_data_leaves_narrow_data_as_they_were(small, dim):
-    """The whole model, on samples without the new coordinates."""
+    """The complete model, on samples without the new coordinates."""
     models = []
     for network, data in ((small, samples()), (grown(small, dim=dim), samples(dim))):
         model = InfoAtlas(network.config).eval()
@@ -54,7 +54,7 @@ def test_wider_data_leaves_narrow_data_as_they_were(small, dim):
 
 
 def test_new_inputs_are_read_after_the_first_step(small):
-    """They start without an effect on the tokens, and have a gradient."""
+    """They initially have no effect on the tokens, but a gradient."""
     network = grown(small, dim=4)
     first = network.pair_embedding[0].weight
     theta = network(*samples(4))
@@ -64,7 +64,7 @@ def test_new_inputs_are_read_after_the_first_step(small):
 
 
 def test_old_features_stay_beside_new_ones(small):
-    """Row j of token i, among two a token before and five after."""
+    """Row j of token i, with two rows per token before and five afterwards."""
     before, after = small(*samples()), grown(small, features=30)(*samples())
     old = (torch.arange(6)[:, None] * 5 + torch.arange(2)).flatten()
     for name in ("side_x", "side_y"):

@@ -1,4 +1,4 @@
-"""Files and folders that are there as a whole or not at all."""
+"""Files and folders are written completely or not at all."""
 
 from __future__ import annotations
 

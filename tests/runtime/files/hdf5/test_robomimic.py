@@ -1,4 +1,4 @@
-"""Files of robomimic, MimicGen and Isaac Lab, made as they make them."""
+"""Synthetic files like those of robomimic, MimicGen and Isaac Lab."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_recordings_that_are_not_annotated_yet(tmp_path):
 
 @pytest.mark.parametrize("axis", range(3))
 def test_quaternions_of_half_turns(axis):
-    """Where w is 0 another component is the divisor."""
+    """Where w is 0, another component is the divisor."""
     turn = -np.eye(3)
     turn[axis, axis] = 1
     expected = np.zeros(4)

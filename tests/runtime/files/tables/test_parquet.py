@@ -1,4 +1,4 @@
-"""Tables in .parquet files: as in .csv, and lists, nulls, times and what pandas adds."""
+"""Tables in .parquet files: as in .csv, with lists, nulls, times and columns of pandas."""
 
 import json
 
@@ -116,7 +116,7 @@ def test_a_file_that_is_cut_off_or_holds_too_much(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet, "LARGEST", 999)
     for column in (np.arange(1000.0), pa.FixedSizeListArray.from_arrays(pa.array(range(1000)), 4)):
         write(path, x=column)
-        monkeypatch.setattr(pq.ParquetFile, "read", None)  # it is refused before it is read
+        monkeypatch.setattr(pq.ParquetFile, "read", None)  # it is refused in advance
         with pytest.raises(InputError, match="more than 999 numbers: save a part of them"):
             load_samples(path)
 

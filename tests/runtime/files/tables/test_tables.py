@@ -1,4 +1,4 @@
-"""Text files: how cells are separated, decimal commas, comments, and what is refused."""
+"""Text files: separators, decimal commas, comments and refusals."""
 
 import numpy as np
 import pytest
@@ -93,7 +93,7 @@ def test_integers_that_a_comma_separates_stay(tmp_path):
 
 
 def test_labels_beside_decimal_commas(tmp_path):
-    """Commas cut these rows into as many cells as tabs do; fewer of them are numbers."""
+    """Commas split these rows into as many cells as tabs, but fewer cells are numbers."""
     path = tmp_path / "a.csv"
     path.write_text("# x\tepisode\ty\n" + "1,5\tdemo_0\t2,25\n" * 3 + "0,5\tdemo_1\t3,75\n" * 3)
     found = load_trajectories(path)
