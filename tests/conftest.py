@@ -2,8 +2,8 @@
 
 import os
 
-# Before torch and NumPy are imported: with two processes on two cores, and on a busy machine at
-# all, more threads wait for each other most of the time. Numba would set OpenMP's number again.
+# Before imports of torch and NumPy. With two processes on two cores, or on a busy machine, more
+# threads would mostly wait for each other. Numba would set OpenMP's number again.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 

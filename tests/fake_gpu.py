@@ -1,11 +1,11 @@
-"""A GPU that is none: models of TensorRT, TensorRT-RTX, pycuda and cuda-python with their rules.
+"""A simulated GPU: models of TensorRT, TensorRT-RTX, pycuda and cuda-python with their rules.
 
-TensorRT's libraries cannot be installed without a GPU's driver, so builder and backend are driven
-against these. They are strict where the real ones are silent: device memory is looked up by address
-(freed or foreign memory is a fault), work on a stream runs when it is synchronised (a result read
-too early is wrong), a graph replays the addresses that it was captured with, and fails if its
-context was changed since. An engine computes with ONNX Runtime. Names and signatures are those of
-the recorded bindings (test_tensorrt_names.py compares).
+TensorRT's libraries need the driver of a GPU, so builder and backend are tested with these models.
+The models detect errors that the real libraries do not report. Device memory is looked up by its
+address, so an access to freed or foreign memory is an error. Work on a stream runs when it is
+synchronised, so a result that is read too early is wrong. A graph replays the addresses of its
+capture, and fails if its context has changed. An engine computes with ONNX Runtime. Names and
+signatures are those of the recorded bindings (test_tensorrt_names.py compares them).
 """
 
 from __future__ import annotations

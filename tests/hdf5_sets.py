@@ -1,4 +1,4 @@
-"""HDF5 files in the layouts of their writers, and sub-tasks of them.
+"""HDF5 files in the layouts of several programs, and sub-tasks for them.
 
 robomimic 0.3 to 0.5 and MimicGen 1.0; the recorder of Isaac Lab 2.0 to 2.2; robosuite 1.4 and 1.5
 (`collect_human_demonstrations.py`, `gather_demonstrations_as_hdf5`); ACT (`record_sim_episodes.py`)

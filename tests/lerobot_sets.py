@@ -1,7 +1,7 @@
 """Small LeRobot data sets in the layouts of v2.1 and v3.0.
 
-As lerobot/datasets/utils.py of huggingface/lerobot has them (its templates of paths, default
-features and metadata; v2.1 by the `LEGACY_` ones).
+The layouts are those of lerobot/datasets/utils.py of huggingface/lerobot: templates of paths,
+default features and metadata; for v2.1 the names that begin with `LEGACY_`.
 """
 
 from __future__ import annotations

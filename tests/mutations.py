@@ -1,9 +1,9 @@
-"""Break features on purpose, one at a time, and see that a test fails for each:
+"""Break features on purpose, one at a time, and check that a test fails for each.
 
     python tests/mutations.py [NUMBER ...]
 
-The sources are copied, the copy is changed, and the tests that concern the feature run on it. A
-mutation that survives (its tests pass) makes the exit status 1: a test is missing.
+The sources are copied, the copy is changed, and the tests of the feature run on it. If the tests
+pass, the mutation survives: a test is missing, and the exit status is 1.
 """
 
 from __future__ import annotations

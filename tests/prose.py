@@ -4,8 +4,8 @@
     python -m tests.prose docs/bags.md    # any page or Python file
 
 A finding is a sentence of more than 30 words, or a word of WORDS. Code is left out: fenced blocks
-and `spans` of a page; names, docstrings and comments of a Python file. A message is any string with
-two words or more: what is raised, logged or printed, and the help of the command line.
+and `spans` of a page; names, docstrings and comments of a Python file. A message is any string of
+two words or more, such as errors, logs, output, and the help of the command line.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     python tests/release.py [--out dist]
 
-The sdist, and from it a wheel for each Python at hand (3.12 and later share one). Each is installed
-into a fresh environment and run from a folder outside the checkout: `info`, `annotate` on a shipped
-example, an estimate with the C++ engine alone, and one with ONNX Runtime beside it. On the last
-Python the sdist is installed again where no compiler works. Takes a minute of compiling for each
-wheel; with fewer Pythons: PYTHONS="python3.11 python3.12".
+The script builds the sdist, and from it a wheel for each installed Python (3.12 and later share
+one). It installs each wheel into a new environment and runs it in a folder outside the checkout:
+`info`, `annotate` on a shipped example, and an estimate without and with ONNX Runtime. For the last
+Python it also installs the sdist without a working compiler. Compilation of a wheel lasts a minute.
+To use fewer Pythons: PYTHONS="python3.11 python3.12".
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     python tests/tensorrt_bindings.py      writes tests/tensorrt_api.json again
 
-TensorRT-RTX comes with the extra `dev`, and has its libraries. TensorRT's bindings are wheels on
-PyPI, and its libraries are not: the bindings import where libraries of those names define the
-functions that they link to, which do nothing else. Everything lies in build/bindings, outside of
-any environment, so that `import tensorrt` goes on failing where there is no TensorRT.
+TensorRT-RTX is installed by the extra `dev`, with its libraries. PyPI has wheels of TensorRT's
+bindings, but not its libraries. To import the bindings, the script creates libraries of these names
+with empty functions. All files are in build/bindings, outside of any environment, so that `import
+tensorrt` still fails without TensorRT.
 """
 
 from __future__ import annotations

@@ -11,11 +11,11 @@ class ReplayEnv:
     Parameters
     ----------
     episodes : list of list of [T, d]
-        Of each environment.
+        Episodes of each environment.
     layout : {"maniskill", "gymnasium", "next step"}
-        How the last observation of an episode is returned: with the final ones of all environments
-        as a batch; as one object for each environment; or as the observation itself, and the first
-        one of the next episode comes with the next step.
+        How the last observation of an episode is returned: in a batch with the final observations
+        of all environments; as one object for each environment; or as the observation itself, with
+        the first observation of the next episode in the next step.
     """
 
     def __init__(self, episodes, layout):

@@ -29,9 +29,9 @@ def run(module, *arguments):
 
 
 def call(module, out, *arguments):
-    """The same in this process, which spares the imports: with --quick, the report and the page.
+    """Run a benchmark in this process, which saves the imports: with --quick, report and page.
 
-    NAME.json, .md and .png are written for the page that is named like the module, or like `bmi`,
+    It writes NAME.json, .md and .png, where NAME is the name of the module, or of the pages `bmi`,
     `sparse` and `keystates`.
     """
     import_module(f"benchmarks.{module}").main([*arguments, "--quick", "--out", out])

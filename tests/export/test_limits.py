@@ -242,8 +242,8 @@ def test_an_attribute_that_the_parser_takes_by_mistake_is_found(rtx):
         parser_check.check(graph([("Transpose", ["x"], ["y"], {"perm": [0, 1]})]))
 
 
-# Of operators that do not take x, once or as often as they must: inputs and attributes. Arrays of
-# integers are stored as they are, others with the type that is tried.
+# Inputs and attributes of operators that need other inputs than x. Arrays of integers are stored
+# unchanged, others with the tested type.
 ZERO, ONES = np.array(0), np.array([1])
 FORMS = {
     "Concat": (["t", "t"], {"axis": 0}),

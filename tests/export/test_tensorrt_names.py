@@ -1,10 +1,10 @@
 """All names of TensorRT, pycuda and cuda-python in the code exist in all supported versions.
 
-TensorRT-RTX is one of them: its names are nearly the same, and those that it has alone are listed.
+TensorRT-RTX has nearly the same names; names of TensorRT-RTX only are listed.
 
-The code's names are read from its syntax, so that those of rare paths count too; the libraries'
-names come from the recorded bindings (tests/tensorrt_api.json), and the record is compared with the
-real bindings where they can be downloaded.
+Names in the code are found by its syntax, so that rarely used code is included. Names of the
+libraries come from the recorded bindings (tests/tensorrt_api.json). The record is compared with the
+real bindings if they can be downloaded.
 """
 
 import ast
@@ -192,8 +192,8 @@ def test_no_tensorrt_is_imported_by_accident():
         import tensorrt  # noqa: F401
 
 
-# As far as the real bindings go without their libraries: what subclasses their classes, and what is
-# said where neither a builder nor a runtime can be made.
+# Tests of the real bindings without their libraries: subclasses of their classes, and errors if
+# neither a builder nor a runtime can be created.
 DRIVE = """
 import logging, sys
 import tensorrt_bindings as trt

@@ -1,6 +1,6 @@
 """Random messages of ROS topics: several bodies, joints in any order, arrays of any length.
 
-The numbers of a body are those of no other one, so a state that mixes two is seen.
+The numbers of a body occur in no other body, so a state that mixes two bodies is detected.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ class Topic(NamedTuple):
     kind : str
     messages : list
     bodies : list of [T, d]
-        The states of each body that may come out.
+        Valid results: the states of each body.
     outcome : str
-        Of `load_demonstrations`.
+        Outcome of `load_demonstrations`.
     names : tuple of str, or None
+        Names of the coordinates.
     plain : bool
-        All messages are of one body and of one form.
+        Whether all messages are of one body and of one form.
     streamed : str
         Outcome of a stream, which may have holes.
     """

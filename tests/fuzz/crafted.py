@@ -1,6 +1,6 @@
 """Sealed model files with another graph: the native engine refuses them and gives the reason.
 
-Its operators are compiled: it would give the estimate of another graph.
+Its operators are compiled, so it would otherwise return the estimate of another graph.
 """
 
 from __future__ import annotations

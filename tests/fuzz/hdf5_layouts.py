@@ -21,11 +21,11 @@ class Case:
     ----------
     path : path
     options : dict
-        Of `load_trajectories`.
+        Options of `load_trajectories`.
     episodes : list of dict of array [T, ...]
         Arrays by the names of `features`.
     names : list of str
-        Of the episodes.
+        Names of the episodes.
     places : list of (path, str)
         File and group of each episode.
     """

@@ -1,6 +1,6 @@
 """The native engine under limits of threads and memory: the same bits, or an error with a reason.
 
-A process that dies by a signal, that does not end, or that prints a traceback is wrong.
+A process must not die by a signal, hang, or print a traceback.
 """
 
 from __future__ import annotations

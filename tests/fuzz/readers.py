@@ -1,9 +1,9 @@
 """Data sets in files: the recorded data is read, or there is one error of the library.
 
-A kind of file is a function in `WRITERS`: it writes a random data set into a folder, sound or
-damaged, and returns a `Written` (`written.py`) that says what was recorded and what has to happen.
-`read` loads it and judges. To add a kind, write such a function in a module of its own, as
-`lerobot_files.py`, and add it to `WRITERS`.
+A kind of file is a function in `WRITERS`. It writes a random data set to a folder, intact or
+damaged, and returns a `Written` (`written.py`) with the recorded data and the expected outcome.
+`read` loads the data set and compares. To add a kind, write such a function in a new module, such
+as `lerobot_files.py`, and add it to `WRITERS`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def read(number: int, rng: Rng, folder: Path) -> str:
     Raises
     ------
     Wrong
-        It was not read as it was recorded, or not refused.
+        If the result differs from the recorded data, or the data set should be refused.
     """
     writer = writer_of(number)
     case = writer(rng, folder)

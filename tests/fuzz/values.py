@@ -37,9 +37,9 @@ def clothes(rng: Rng, x: np.ndarray, *, large: bool) -> tuple[str, Any]:
     Returns
     -------
     str
-        What was done.
+        Description of the form.
     array-like
-        An estimate of it has to be that of x.
+        Samples whose estimate has to equal that of x.
     """
     n, d = x.shape
     whole = x.astype(np.int64)

@@ -46,24 +46,24 @@ class Written:
     ----------
     path : path
     recorded : dict of str to [T, d]
-        Trajectories by name. What is read is some of these, as they are, in their order.
+        Trajectories by name. A valid result is some of these, unchanged and in order.
     outcome : str
-        READ: all but `left_out` come out. REFUSED: an `InputError`. EITHER: one of both. ANY:
-        damage that changes numbers unseen; no other exception.
+        READ: all except `left_out` are read. REFUSED: an `InputError`. EITHER: one of both. ANY:
+        undetectable damage may change numbers, but there is no other exception.
     left_out : set of str, or None
         Episodes that have to be left out, with a note. None: any may be, with a note.
     options : dict
-        For `load`.
+        Options of `load`.
     load : function of `path` and `options`
     names : tuple of str, or None
-        Of the coordinates; None: not known.
+        Names of the coordinates; None if unknown.
     in_order : bool
-        The coordinates come in the order of `names`.
+        Whether the coordinates are in the order of `names`.
     holes : bool
-        What is read are rows of one trajectory, whatever its name, in their order; some are
-        missing.
+        Whether rows may be missing. The result is then a part of the rows of one trajectory with
+        any name, in order.
     rate : float, or None
-        Hz; `...` if not known.
+        Hz; `...` if unknown.
     """
 
     path: Path

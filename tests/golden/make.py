@@ -1,9 +1,9 @@
-"""Write what each shipped model answers to a handful of seeded inputs:
+"""Write the outputs of each shipped model for some seeded inputs.
 
     python tests/golden/make.py [MODEL ...]
 
-Run it when a model changes, never to make a failing test pass: tests/runtime/models/test_golden.py
-distinguishes the two by the checksum of the graph.
+Run it when a model changes, and never to make a failing test pass. The checksum of the graph
+distinguishes these cases in tests/runtime/models/test_golden.py.
 """
 
 from __future__ import annotations

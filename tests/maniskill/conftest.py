@@ -14,8 +14,8 @@ sys.path.insert(0, str(EXAMPLES))  # as for a script in that folder
 
 from examples.maniskill import headless  # noqa: E402  (makes mani_skill importable)
 
-# The examples import it by its own name, and the benchmarks from the package: a second copy would
-# replace SAPIEN's class again, under materials that are there.
+# The examples import it as `headless`, and the benchmarks from the package. A second copy would
+# replace SAPIEN's class again, although materials of the first one exist.
 sys.modules["headless"] = headless
 
 

@@ -2,8 +2,8 @@
 
     python tests/native/record.py MODEL FILE
 
-The file is read by tests/native/program.cpp: the number of cases, and for each the sizes B, n and
-M, the inputs and the outputs, in C order, of this machine's byte order.
+tests/native/program.cpp reads the file. It contains the number of cases, and for each case the
+sizes B, n and M, the inputs and the outputs, in C order and the byte order of this machine.
 """
 
 from __future__ import annotations

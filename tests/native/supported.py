@@ -1,8 +1,8 @@
-"""Write a small model whose correction is supported by neighbours, which no shipped model has yet.
+"""Write a small model whose bias correction uses an estimate from neighbours as support.
 
     .venv-dev/bin/python tests/native/supported.py build/native/supported.onnx
 
-It is untrained: the engine is compared with ONNX Runtime on it (test_supported.py).
+The model is untrained. test_supported.py compares the engine with ONNX Runtime on it.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ MI = 1e-3  # nats
 # single samples, nats and relative: impossible pairs can have hundreds of nats
 POINTWISE = INFLUENCE = 5e-3
 LARGE = 2e-3
-# Rounds of refinement make float32's rounding larger. ONNX Runtime, with AVX-512, is up to 0.023
-# nats off float64 on single samples of base, where the engine is off by 1e-3.
+# Refinement amplifies float32 rounding. On single samples of base, ONNX Runtime with AVX-512
+# differs from float64 by up to 0.023 nats, and the engine by 1e-3.
 LARGE_REFINED = 1e-2
 SPREAD = 0.01  # relative
 

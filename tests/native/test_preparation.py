@@ -1,7 +1,7 @@
 """Slices in canonical form: the engine agrees with slicing.py and preprocess.py.
 
-Within directions of equal canonical correlation nothing fixes a basis: there the engine and LAPACK
-may choose different ones, and what they span has to be the same.
+Directions of equal canonical correlation have no unique basis. The engine and LAPACK may choose
+different bases, which have to span the same space.
 """
 
 from __future__ import annotations
@@ -205,8 +205,8 @@ def test_the_gil_is_released():
 def test_estimates(regime, model, n):
     """The complete engine compared with its model on samples that Python prepares.
 
-    Several directions of a copy have the correlation 1, so the model sees another basis, as it does
-    in Python with another seed: the estimates scatter, and `stderr` covers that.
+    Several directions of a copy have the correlation 1, so the model gets another basis, as in
+    Python with another seed. The estimates differ within `stderr`.
     """
     rng = np.random.default_rng(n)
     x = rng.standard_normal((n, 3 if model == "edge" else 12))

@@ -151,8 +151,8 @@ class Bench:
     def _ask(self, client: Any, request: Any) -> Any:
         """The response to a request, or None.
 
-        A service that has not discovered the client's reader yet drops its answer, which happens
-        to a node that has just started.
+        A service that has not yet discovered the client's reader drops its response. This happens
+        just after the start of a node.
         """
         assert client.wait_for_service(20), f"no service {client.srv_name}"
         done = threading.Event()

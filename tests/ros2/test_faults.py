@@ -35,8 +35,8 @@ PUBLISHER = Path(__file__).with_name("publish.py")
 def run(bench, messages, kind, rate=250.0):
     """Feed messages with faults; the node has to agree with the library on all of them.
 
-    Every estimate is the library's at its stamp, to the last bit; faults of `kind` are counted
-    alike and reported with a warning; and the node reads on after the last of them.
+    Each estimate equals the library's at its stamp, bit for bit. Faults of `kind` are counted as in
+    the library and reported with a warning, and the node continues after the last of them.
     """
     expected, _, stream = offline(messages)
     assert stream.counts[kind] > 0

@@ -46,7 +46,7 @@ sys.exit(service.run())
 def test_launch(session, tmp_path, autostart):
     """In a namespace, under another name, with its own parameters. Needs launch_ros.
 
-    No wheel has it: the test runs where a distribution, or PYTHONPATH, provides it.
+    launch_ros is not in the wheels: the test runs if a distribution, or PYTHONPATH, provides it.
     """
     pytest.importorskip("launch_ros")
     words = ["namespace:=left", f"name:=watcher_{autostart}", "topic:=some/joints"]

@@ -161,8 +161,8 @@ def test_every_estimate_and_extremum_is_the_library_s(bench):
 def test_a_bag_gives_the_same_numbers(bench, tmp_path):
     """Recorded demonstrations: read as a bag without ROS, and played over DDS into the node.
 
-    Twice: each estimate waited for, and five times as fast as they were, so that many are
-    overtaken. Extrema are the same in both, to the last bit.
+    They are played twice: with a wait for each estimate, and at five times the speed, so that many
+    states are superseded. Extrema are equal in both, bit for bit.
     """
     make_bag(tmp_path / "bag", 4)
     command = [Path(sys.executable).with_name("infoatlas-rt"), "bag", tmp_path / "bag"]

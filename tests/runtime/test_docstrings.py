@@ -1,6 +1,6 @@
 """Docstrings of public names are complete, for the API page and `help()`.
 
-Each parameter and each field has a text of its own, instead of "As in `Estimator`".
+Each parameter and each field has a complete text, instead of "As in `Estimator`".
 """
 
 from __future__ import annotations

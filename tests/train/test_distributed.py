@@ -1,6 +1,6 @@
 """Several processes and accumulated gradients learn like one process with all batches.
 
-The processes are real ones, started by torchrun, and exchange gradients through gloo.
+torchrun starts the processes, which exchange gradients through gloo.
 """
 
 import functools

@@ -1,8 +1,7 @@
 """Samples on a GPU stay there, and give the same results as samples on the host.
 
-There is no GPU here, so torch's tensors on the host stand for tensors on one: they are taken for
-such, and whatever copies one to NumPy is watched. (A real GPU:
-tests/runtime/inputs/test_gpu_arrays.py.)
+Tensors on the host replace tensors on a GPU: they are treated as such, and all copies to NumPy are
+observed. Tests with a real GPU are in tests/runtime/inputs/test_gpu_arrays.py.
 """
 
 import functools

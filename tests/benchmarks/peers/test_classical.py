@@ -17,8 +17,9 @@ def mean_over_draws(estimate, truth, d, n):
     return np.mean([estimate(*gaussian(truth, d, n, seed)) for seed in range(DRAWS)])
 
 
-# An estimate from n samples spreads by sqrt(var(log-ratio) / n), at most sqrt(d / n) here; the mean
-# of 8 draws by a third of it. Three of those are allowed, and what ranks cost of strong dependence.
+# An estimate from n samples has the standard deviation sqrt(var(log-ratio) / n), here at most
+# sqrt(d / n), and the mean of 8 draws a third of it. The tolerance is three of these, plus the
+# error of ranks under strong dependence.
 @pytest.mark.parametrize("d", [1, 2, 5])
 @pytest.mark.parametrize("truth", [0.0, 0.3, 1.0, 2.0])
 def test_gaussian_copula(truth, d):
@@ -44,8 +45,8 @@ def test_gaussian_copula_of_two_coordinates_by_hand():
     assert gaussian_copula(x, y) == pytest.approx(-0.5 * math.log(1 - rho**2), abs=0.01)
 
 
-# Known of KSG: nearly unbiased in one dimension; in more it falls short where dependence is strong,
-# so weak dependence is what can be checked there (Kraskov et al. 2004, figures 4 and 14).
+# KSG is nearly unbiased in one dimension. In more it underestimates strong dependence, so only weak
+# dependence can be checked there (Kraskov et al. 2004, figures 4 and 14).
 @pytest.mark.parametrize(
     ("truth", "d", "tolerance"),
     [

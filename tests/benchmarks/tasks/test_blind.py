@@ -1,8 +1,8 @@
-"""The truths of the blind families, computed another way, from their own samples.
+"""The true values of the blind families, recomputed from their samples by other methods.
 
-The mutual information is a mean over samples of log p(y|x) / p(y), and p(y) a mean of p(y|x) over
-the x of other samples; or both densities are known another way; or pairs are counted. Uniform
-variables and errors of zero mean, by theory, hold the samplers to what the truths assume.
+The mutual information is a mean over samples of log p(y|x) / p(y), with p(y) a mean of p(y|x) over
+the x of other samples. For some families both densities are known, or pairs are counted. Variables
+that are uniform, or errors of zero mean, by theory check the samplers.
 """
 
 import math

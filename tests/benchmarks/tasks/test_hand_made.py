@@ -1,7 +1,7 @@
-"""The truths of the hand-made families, computed another way, from their own samples.
+"""The true values of the hand-made families, recomputed from their samples by other methods.
 
-With p(y|x), or with x and y given something that is hidden from both, the mutual information is a
-mean over samples of log p(y|x) / p(y), and p(y) a mean over other samples.
+The mutual information is a mean over samples of log p(y|x) / p(y), with p(y) a mean over other
+samples. The density is p(y|x), or follows from the densities of x and y given a hidden variable.
 """
 
 import math

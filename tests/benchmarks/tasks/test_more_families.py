@@ -1,7 +1,7 @@
-"""The truths of more families, computed another way, from their own samples.
+"""The true values of more families, recomputed from their samples by other methods.
 
-The mutual information is a mean over samples of log p(y|x) / p(y), and p(y) a mean of p(y|x) over
-the x of other samples; or both densities are known to scipy; or pairs are counted.
+The mutual information is a mean over samples of log p(y|x) / p(y), with p(y) a mean of p(y|x) over
+the x of other samples. For some families scipy has both densities, or pairs are counted.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Engines on a real GPU: results equal the model's, with CUDA graphs, and beside torch.
 
-TensorRT and TensorRT-RTX, each where it is installed and builds for the GPU.
+TensorRT and TensorRT-RTX are tested if they are installed and build for the GPU.
 """
 
 import subprocess

@@ -20,8 +20,8 @@ SHARED -= SHARED.mean()
 def detect(shape, paired=0.02, common=0.2, seed=0, z=4, **options):
     """Extrema of a curve whose estimates share most of their noise, as those of a robot do.
 
-    `paired` is the standard error of an estimate beyond the `common` one that all estimates share.
-    It is independent from estimate to estimate, which is what z = 4 is for.
+    `common` is the standard error that all estimates share, and `paired` an additional independent
+    one of each estimate, to which z refers.
     """
     rng = np.random.default_rng(seed)
     own = rng.standard_normal((len(shape), N))

@@ -1,6 +1,6 @@
 """The estimator around the graph: order, chunks, slices, errors and messages.
 
-Nothing here depends on how good a model is; accuracy has tests of its own.
+No test depends on the accuracy of a model; accuracy has separate tests.
 """
 
 import json
@@ -252,8 +252,8 @@ def ar1(rho, n, rng, runs=1):
 
 @pytest.mark.parametrize(("rho", "least"), [(0.0, 0.8), (0.5, 0.75), (0.9, 0.6)])
 def test_long_run_variance_of_an_autoregression(rho, least):
-    # Known: innovations of unit variance give 1 / (1 - rho)^2. HAC estimates are biased down at
-    # strong dependence; the plain variance would be 0.33 of the truth at 0.5, and 0.05 at 0.9.
+    # The true value with innovations of unit variance is 1 / (1 - rho)^2. HAC estimates are too low
+    # for strong dependence; the plain variance would be 0.33 of it for 0.5, and 0.05 for 0.9.
     series = ar1(rho, 1000, np.random.default_rng(0), runs=40)
     ratio = np.mean([long_run_variance(s) for s in series]) * (1 - rho) ** 2
     assert least < ratio < 1.1

@@ -18,8 +18,8 @@ def test_columns_are_orthonormal(d, k, slices):
 
 
 def test_haar_moments():
-    # Uniform on St(3, 2): every entry has mean 0 and variance 1/3, fourth moment 3/(3*5), and the
-    # determinant of a square one is as often 1 as -1. LAPACK's own signs fail the first of these.
+    # Uniform on St(3, 2): each entry has mean 0, variance 1/3 and fourth moment 3/(3*5), and the
+    # determinant of a square one is 1 or -1 equally often. LAPACK's signs violate the first.
     p = stiefel(3, 2, 20_000, np.random.default_rng(1))
     error = 1 / np.sqrt(len(p))
     np.testing.assert_allclose(p.mean(axis=0), 0, atol=5 * error)
@@ -123,8 +123,8 @@ def test_project_is_the_projection():
 
 @pytest.mark.parametrize("n", [33, 50, 101])
 def test_repeated_samples_stay_exact_ties(n):
-    # A robot at rest repeats its state. Rounding of the matrix product must not tell the copies
-    # apart, wherever they stand: ranks would make full-scale noise of it.
+    # A robot at rest repeats its state. Rounding in the matrix product must not separate the copies
+    # at any position, because ranks would amplify it to noise of full scale.
     rng = np.random.default_rng(n)
     distinct = rng.standard_normal((5, 41))
     which = rng.integers(0, 5, n)

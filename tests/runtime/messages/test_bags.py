@@ -95,7 +95,7 @@ def stream_of(bag, topics, fields, estimator, delay=1.0, **options):
 def test_same_numbers_as_the_estimator_fed_directly(bags, recorded, estimator, storage):
     """Estimates, standard errors and extrema, bit for bit.
 
-    Extrema are those of all estimates, though only every sixth is asked for.
+    Extrema are those of all estimates, although only every sixth is requested.
     """
     options = {"window": 40, "lag": 2, "lag_seconds": 0.1}
     states, stamps = recorded

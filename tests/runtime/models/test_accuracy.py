@@ -1,8 +1,8 @@
 """Accuracy of the shipped models on distributions of known mutual information.
 
-Tolerances are in nats and fixed: `bias` bounds the mean error over the draws, `error` the root of
-their mean square, so estimates that spread more fail rather than widen what is allowed. Each is
-about twice what the shipped models show. A model that is trained further has to stay within them.
+Tolerances are in nats and fixed: `bias` bounds the mean error over the draws, and `error` the root
+mean square error. A larger variance of the estimates therefore does not widen the tolerance. Each
+tolerance is about twice the value of the shipped models. A retrained model has to be within it.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def gaussian(truth, shares):
 
 EVEN = {"one": [1], "two": [1, 1], "five": [1, 1, 1, 1, 1]}
 UNEVEN = {"one of three": [1, 0, 0], "uneven": [4, 2, 1, 0, 0]}
-# Truth, bias, error. At 4 nats the ranks of 1000 samples are coarse: two correlations of 0.99
-# spread most.
+# True value, bias, error. At 4 nats the ranks of 1000 samples are coarse; the variance is largest
+# with two correlations of 0.99.
 LIMITS = [(0.1, 0.04, 0.05), (0.5, 0.05, 0.08), (2.0, 0.06, 0.10), (4.0, 0.20, 0.35)]
 
 
@@ -72,8 +72,8 @@ def test_gaussian(edge, shares, limits):
     check(edge, draw, truth, 1000, bias=bias, error=error)
 
 
-# Few samples leave more room: the closed form itself spreads by the root of d / n, 0.24 for d = 3
-# at n = 50, and is biased by d * d / 2n, 0.09, before correction.
+# Tolerances are larger for few samples. The closed form itself has a standard deviation of
+# sqrt(d / n), 0.24 for d = 3 at n = 50, and a bias of d * d / 2n, 0.09, before correction.
 @pytest.mark.parametrize(
     ("n", "draws", "bias", "error"),
     [
@@ -165,8 +165,8 @@ def mixture_truth():
 
 @pytest.mark.parametrize(("n", "bias", "error"), [(300, 0.12, 0.15), (1000, 0.07, 0.08)])
 def test_mixture(edge, n, bias, error):
-    # Three clusters of different correlation, one of them negative: a Gaussian copula sees 0.03
-    # nats of it.
+    # Three clusters with different correlations, one of them negative: a Gaussian copula finds 0.03
+    # nats.
     truth = mixture_truth()
     assert truth == pytest.approx(0.608, abs=1e-3)
     check(edge, mixture, truth, n, bias=bias, error=error)
@@ -222,8 +222,8 @@ def test_wide_needs_three_samples_a_dimension(models):
 
 # ---- independence --------------------------------------------------------------------------------
 
-# The stated bound: what independent samples may show. A Gaussian copula without correction has a
-# bias of d * d / 2n, 0.025 and 0.0125 for d = 5; the bound for a single draw is a few times that.
+# Bound for independent samples. A Gaussian copula without correction has a bias of d * d / 2n,
+# 0.025 and 0.0125 for d = 5; the bound for a single draw is a few times that.
 INDEPENDENT = {500: 0.10, 1000: 0.07}
 INDEPENDENT_MEAN = 0.05
 
@@ -261,7 +261,7 @@ def test_independence_of_the_other_models(models, name, d):
 def test_copies_are_finite_and_flagged(edge, n, d):
     """x = y and a common coordinate: infinite mutual information, of which n samples show a part.
 
-    More than 3 nats, and below 2 log n + 2: about the log of all pairs of samples there are.
+    The estimate is above 3 nats and below 2 log n + 2, about the log of the number of pairs.
     """
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((2, n, d))

@@ -51,7 +51,7 @@ def field(number, content):
 def onnx_file(metadata, inputs=model_file.INPUTS, outputs=model_file.OUTPUTS):
     """An ONNX file with an empty graph, written field by field (numbers from onnx.proto).
 
-    Its checksum is right, unless the metadata has none of this project's.
+    Its checksum is right, unless the metadata has no entries of this project.
     """
     graph = field(2, "graph")
     graph += b"".join(field(11, field(1, name) + field(2, b"")) for name in inputs)

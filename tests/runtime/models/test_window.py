@@ -86,8 +86,9 @@ def test_window_of_white_noise(estimator):
 def test_window_of_independent_random_walks(estimator):
     """Walks of two robots that are independent of each other: the true mutual information is 0.
 
-    As documented: as independent samples they look strongly dependent, and the estimate reports
-    that neighbours are alike. As a series they do not, and the standard error covers the error.
+    As documented, with independent samples assumed they appear strongly dependent, and the estimate
+    is flagged as autocorrelated. As a time series they do not, and the standard error covers the
+    error.
     """
     plain, series = [], []
     for i in range(8):

@@ -139,7 +139,7 @@ def test_no_pair_across_a_straggler(fake):
         if online.push(state(t), t / 10) is not None:
             pairs |= set(zip(fake.calls[-1].x[:, 0], fake.calls[-1].y[:, 0], strict=True))
     assert online.counts["older stamp"] == 1
-    # 16 arrived before it was known that 15 was missing; after the late message nothing is paired
+    # 16 arrived before it was known that 15 was missing. After the late message no state is paired
     # with earlier states.
     assert {x for x, y in pairs if y <= 16 < x} == set()
     assert {x - y for x, y in pairs if y > 16} == {2}

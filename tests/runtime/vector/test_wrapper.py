@@ -1,6 +1,6 @@
 """The wrapper around vector environments, with environments that replay episodes.
 
-The real ones are in tests/maniskill.
+Tests with real environments are in tests/maniskill.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def test_low_rank_correlations_are_correlations():
 def test_ratio_averages_to_one_over_independent_pairs(family):
     """The mean of p(x,y)/p(x)p(y) over independent pairs is 1, so ratios match the samples.
 
-    Strong dependence makes the average heavy tailed, so it is taken where the ratio is tame.
+    Under strong dependence the mean is heavy-tailed, so only moderately dependent datasets count.
     """
     torch.manual_seed(4)
     d = only(family, queries=384, draws=768).sample(48, 32)
@@ -141,9 +141,7 @@ def test_ratio_averages_to_one_over_independent_pairs(family):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_twenty_dimensions_hold_what_samples_can_show(family):
-    """Labels are right where the ratio is tame, and most datasets are no more dependent than that
-    the objective uses their truth.
-    """
+    """Labels are right under moderate dependence, and most datasets are below HIGHEST_MI."""
     torch.manual_seed(14)
     d = only(family, dim=20, queries=192).sample(48, 32)
     widths = (d.x.abs().amax(1) > 0).sum(1)

@@ -27,8 +27,8 @@ ISAAC = "obs/datagen_info"
 def mimicgen_rule(ends, length):
     """Parts [start, end) by MimicGen's `parse_source_dataset`, from signals in their order.
 
-    A part ends after the first step at which its signal has changed and that is not before the end
-    of the part before it. The last part ends with the demonstration.
+    A part ends after the first step at which its signal has changed, but not before the end of the
+    previous part. The last part ends with the demonstration.
     """
     parts, previous = [], 0
     for signal in ends:
