@@ -79,7 +79,7 @@ def test_found_steps_may_be_masked_or_of_any_number():
     assert nothing.found == nothing.recall == 0
 
 
-def test_the_end_helps_nobody_who_found_something():
+def test_the_end_does_not_count_with_other_key_states():
     assert score([[10]], [[98]], [101]).error == pytest.approx(0.88)
 
 
@@ -90,7 +90,7 @@ def test_crowding_an_event_is_precise_but_not_distinct():
     assert result.f1_5_steps == pytest.approx(0.5)
 
 
-def test_one_key_state_between_two_events_pays_in_f1():
+def test_one_key_state_between_two_events_lowers_f1():
     result = score([[52]], [[50, 54]], [101])
     assert result.recall_5_steps == result.precision_5_steps == 1
     assert result.f1_5_steps == pytest.approx(2 / 3)
@@ -110,7 +110,7 @@ def test_error_of_the_mean_is_over_trajectories():
     assert result.recall_se == pytest.approx(np.std([1, 1, 1, 0], ddof=1) / 2)
 
 
-def test_a_dense_guess_pays_in_precision():
+def test_a_dense_guess_lowers_precision():
     dense = score([np.arange(0, 101, 5)], [[52]], [101])
     assert dense.recall == 1 and dense.error <= 0.03
     assert dense.precision == pytest.approx(2 / 21)

@@ -130,7 +130,7 @@ def test_steps_are_no_longer_than_allowed():
     assert len(list(transform.stepped(one, one, 0.02, 0.1))) == 1
 
 
-def test_a_bent_path_begins_here_and_ends_there():
+def test_a_warped_path_has_the_given_ends():
     rng = np.random.default_rng(6)
     path = np.array([pose_matrix(np.array([0.1 * t, 0.0, 0.0]), np.eye(3)) for t in range(11)])
     start, moved = random_pose(rng), random_pose(rng)
@@ -185,7 +185,7 @@ def test_the_arm_is_pulled_to_the_posture():
     assert np.linalg.norm(found - posture) < np.linalg.norm(joints - posture) - 0.02
 
 
-def test_out_of_reach_is_no_leap():
+def test_unreachable_poses_cause_no_jump():
     joints = np.array([0.0, np.pi / 8, 0.0, -np.pi * 5 / 8, 0.0, np.pi * 3 / 4, np.pi / 4])
     far = arm.forward(joints)
     far[:3, 3] = [2.0, 0.0, 0.5]

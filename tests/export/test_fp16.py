@@ -241,7 +241,7 @@ def test_what_does_not_go_together(exported, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_place_where_nothing_can_be_written_is_known_before(tmp_path, capsys, monkeypatch):
+def test_an_unwritable_place_is_reported_in_advance(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(fp16, "halved", lambda *a: pytest.fail("it has computed"))
     command = ["export", "edge", "--precision", "fp16", "--out"]
     for target, why in ((tmp_path, "it is a folder"), (tmp_path / "no/a.onnx", "is missing")):

@@ -182,7 +182,7 @@ def test_profiles_hold_every_number_of_shifts_that_the_estimator_chooses(model, 
         assert m[0] <= m[1] <= m[2]
 
 
-def test_named_profiles_reach_as_far_as_they_say():
+def test_named_profiles_have_their_sizes():
     profiles = make_profiles(["batch"], model_file.load("edge"))
     assert max(profile.slices[2] for profile in profiles) == 1024
     assert max(profile.samples[2] for profile in profiles) == 5000

@@ -197,7 +197,7 @@ def test_what_is_no_array_is_refused(engine, value):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e38, 1e-42])
-def test_no_value_harms(engine, value):
+def test_invalid_values_have_no_lasting_effect(engine, value):
     """Invalid values give outputs of the right shape, and the next call is unaffected."""
     wanted = engine.run(*GIVEN)
     bad = GIVEN[0].copy()

@@ -81,7 +81,7 @@ def test_auto_takes_onnxruntime_for_another_graph(tmp_path, caplog):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_damaged_graphs_do_no_harm(seed):
+def test_damaged_graphs_are_harmless(seed):
     """Flipped bits in the nodes of a file without a checksum."""
     rng = np.random.default_rng(seed)
     damaged = bytearray(inputs.content("edge"))

@@ -79,7 +79,7 @@ def test_a_body_that_was_not_named(bench):
     assert "[header.frame_id=cube] is another body than [header.frame_id=tool]" in warning
 
 
-def test_the_newest_state_has_its_estimate_although_another_body_came_last():
+def test_the_newest_state_has_an_estimate_after_messages_of_another_body():
     real = Estimator(k=2, slices=2, threads=1)
     settings = Settings(lag=2, lag_seconds=0.0, window=40, slices=2, extremum_delay=1.0)
     extractor = Extractor(["pose.position"], Schema.of_class(PoseStamped))

@@ -263,7 +263,7 @@ def as_later():
     return 1_700_000_100 * 10**9
 
 
-def test_nobody_publishes(bench):
+def test_a_topic_without_publishers(bench):
     bench.up(topic="/nowhere")
     status = bench.diagnosis(lambda s: s.message == "no message yet on /nowhere")
     assert status.level == status.WARN and values(status)["publishers"] == "0"

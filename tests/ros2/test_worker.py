@@ -184,7 +184,7 @@ def test_what_was_coarsened_recovers(work, monkeypatch):
     assert it.period == 2 * base and "faster than they are processed" in it.health.warning
 
 
-def test_what_newer_states_have_overtaken_is_counted_in_pairs(work):
+def test_superseded_states_are_counted_in_pairs(work):
     settings = Settings(
         **vars(SETTINGS) | {"topic_b": "/b", "fields_b": ("position[:]",), "sync_tolerance": 0.001}
     )

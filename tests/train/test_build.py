@@ -87,7 +87,7 @@ def test_the_model_is_one_that_the_runtime_reads(built):
     assert [row["n"] for row in rows] == [50, 100]
 
 
-def test_the_manifest_says_what_was_made_of_what(built, short):
+def test_the_manifest_has_hashes_of_inputs_and_outputs(built, short):
     manifest = json.loads((built / "parts" / "manifest.json").read_text())
     stages = manifest["stages"]
     assert manifest["recipe"] == short and ["start", *stages] == list(OUTPUTS)
@@ -101,7 +101,7 @@ def test_the_manifest_says_what_was_made_of_what(built, short):
         assert all(made[file] == value for file, value in record["inputs"].items())
 
 
-def test_what_is_complete_is_left_alone(built, short, monkeypatch):
+def test_complete_files_are_unchanged(built, short, monkeypatch):
     def again(self):
         raise AssertionError("it is complete")
 
@@ -176,7 +176,7 @@ def test_another_recipe_is_refused_where_it_differs(built, short, section, optio
         Build(other, built / "whole").run()
 
 
-def test_a_stage_that_left_nothing_begins_anew(built, short, tmp_path, monkeypatch):
+def test_a_stage_without_output_starts_again(built, short, tmp_path, monkeypatch):
     """After an interrupted export, the recipe of the export may change."""
     other = copy.deepcopy(short)
     other["version"] = "9.9.9"
@@ -198,7 +198,7 @@ def test_recipes_are_complete_and_their_networks_the_presets():
         assert found == PRESETS[recipe["name"]] and recipe["name"] == file.stem
 
 
-def test_torch_reads_what_the_engine_does_not_take(short, tmp_path, monkeypatch):
+def test_torch_replaces_an_engine_that_refuses_the_network(short, tmp_path, monkeypatch):
     def refuse(_):
         raise RuntimeError("the engine has no generated readout")
 

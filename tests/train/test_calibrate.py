@@ -118,7 +118,7 @@ def test_sides_paired_anew_are_independent():
         assert max(wide.dx, wide.dy) > 3
 
 
-def test_wide_slices_hold_what_samples_can_show():
+def test_information_of_wide_slices_is_bounded():
     """Without a bound on the rank of their correlations, mixtures would have 20 nats."""
     torch.manual_seed(20_260_301)
     rng = np.random.default_rng(20_260_301)
@@ -207,7 +207,7 @@ def readings(rows, seed):
     return data
 
 
-def test_fit_covers_what_it_has_not_seen():
+def test_fit_covers_new_data():
     found = fit(readings(2000, 0))
     data = readings(4000, 1)
     stderr = standard_errors(data, found)

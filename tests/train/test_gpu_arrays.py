@@ -142,7 +142,7 @@ def test_all_real_types_and_layouts(kind, gpu):
     assert found.mi == pytest.approx(wanted.mi, abs=TOLERANCE)
 
 
-def test_several_determined_coordinates_are_flagged_and_alike(gpu):
+def test_several_determined_coordinates_are_flagged_and_equal(gpu):
     """All canonical correlations are 1, so rounding chooses among rotations."""
     x = pairs(120, 3, 3)[0]
     wanted, found = (on_device().estimate(side, side) for side in (x, torch.tensor(x)))

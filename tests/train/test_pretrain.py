@@ -42,7 +42,7 @@ def test_resume_is_exact(tmp_path):
         assert torch.equal(whole["average"][name], parts["average"][name]), name
 
 
-def test_a_run_can_start_from_a_model_with_a_gap(tmp_path):
+def test_a_run_can_start_from_a_model_with_a_correction(tmp_path):
     """The bias correction is left out, because it is valid only for the critic of its fit."""
     torch.manual_seed(7)
     fitted = InfoAtlas(dataclasses.replace(pretrain.PRESETS["tiny"], gap=1))
@@ -136,7 +136,7 @@ def test_checkpoints_record_what_decides_the_outcome():
     assert not set(LOCAL) & set(record)
 
 
-def test_what_is_missing_or_no_checkpoint_is_said(tmp_path, monkeypatch):
+def test_missing_packages_and_invalid_checkpoints_are_reported(tmp_path, monkeypatch):
     """Only the loop needs Lightning Fabric; torch's own message would advise unsafe loading."""
     monkeypatch.setitem(sys.modules, "lightning_fabric", None)
     with pytest.raises(InputError, match=r"lightning_fabric.*pip install 'infoatlas-rt\[train\]'"):

@@ -63,7 +63,7 @@ def test_gripper(made):
     assert abs(changes[0] - flag[0]) <= 2 and abs(changes[1] - flag[-1]) <= 2
 
 
-def test_key_states_do_not_see_objects(made):
+def test_proposed_cuts_do_not_depend_on_objects(made):
     """Positions of objects affect the reference objects, but not the proposed cuts."""
     hidden = arms.discover(made, ("cube", "goal"), k=8, method="events")
     columns = [i for i, name in enumerate(made.names) if "cube" in name or "goal" in name]

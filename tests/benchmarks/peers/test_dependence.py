@@ -39,7 +39,7 @@ def test_distance_correlation_by_hand():
 
 
 @pytest.mark.parametrize("score", [distance_correlation, hsic])
-def test_peers_know_the_extremes(score):
+def test_peers_at_the_extremes(score):
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((2, 200, 8))
     assert score(x, x) == pytest.approx(1)

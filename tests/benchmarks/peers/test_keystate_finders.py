@@ -136,7 +136,7 @@ def test_a_curve_over_trajectories_has_a_maximum_where_they_agree():
     assert 0.65 < np.mean(places) < 0.75
 
 
-def test_peers_see_no_events():
+def test_peers_do_not_use_events():
     """The results of all methods are independent of the true events."""
     demos = tasks.load("push", number=6)
     other = tasks.Demonstrations(

@@ -45,7 +45,7 @@ def test_independence(name, n, steps):
 
 
 @pytest.mark.parametrize("name", SHORT)
-def test_sees_what_no_correlation_shows(name):
+def test_detects_dependence_without_correlation(name):
     rng = np.random.default_rng(1)
     x = rng.uniform(-1, 1, (2000, 1))
     y = x**2 + 0.1 * rng.standard_normal(x.shape)

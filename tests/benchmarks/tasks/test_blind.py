@@ -280,7 +280,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("name", BY_NAME)
-def test_samples_are_what_the_truth_assumes(name):
+def test_samples_have_the_assumed_distributions(name):
     x, y = BY_NAME[name].draw(100_000, seed=79)
     uniforms, errors = (part.get(name, lambda *_: [])(x.T, y.T) for part in (UNIFORM, ERRORS))
     parts = [(u - 1 / 2, (u - 1 / 2) ** 2 - 1 / 12) for u in uniforms]
@@ -292,7 +292,7 @@ def test_samples_are_what_the_truth_assumes(name):
         assert abs(residual.mean()) < 4.5 * residual.std() / math.sqrt(len(x)) + 1e-9
 
 
-def test_families_are_what_the_benchmark_promises():
+def test_families_have_the_promised_range():
     assert {*GIVEN, *RATIO, *COUNTED} == {*UNIFORM, *ERRORS} == {*BY_NAME}
     truths = sorted(family.truth for family in blind.BLIND.families)
     assert truths[0] == 0  # envelope

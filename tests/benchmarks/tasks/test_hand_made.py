@@ -127,7 +127,7 @@ def test_truth_by_conditional_density(name):
 
 
 @pytest.mark.parametrize("name", HIDDEN)
-def test_truth_by_what_is_hidden(name):
+def test_truth_by_hidden_variables(name):
     log_density, draw = HIDDEN[name]
     x, y = BY_NAME[name].draw(N, seed=77)
     hidden = draw(np.random.default_rng(78))
@@ -174,7 +174,7 @@ def test_each_truth_is_checked():
     assert {*GIVEN, *HIDDEN, "ring", "second order"} == set(BY_NAME)
 
 
-def test_families_are_what_the_benchmark_promises():
+def test_families_have_the_promised_range():
     assert 15 <= len(HAND_MADE.families) <= 25
     assert all(0.1 < family.truth < 3 for family in HAND_MADE.families)
     widths = [side.shape[1] for family in HAND_MADE.families for side in family.draw(10, 0)]

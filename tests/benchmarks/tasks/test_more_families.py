@@ -119,7 +119,7 @@ def test_truth_of_the_beds_by_counting():
     assert grid_information(table) == pytest.approx(BY_NAME["beds"].truth, abs=0.003)
 
 
-def test_families_are_what_the_benchmark_promises():
+def test_families_have_the_promised_range():
     assert {*GIVEN, *RATIO, "beds"} == set(BY_NAME)
     truths = sorted(family.truth for family in MORE.families)
     assert 0.15 <= truths[0] < truths[-1] < 2.55

@@ -359,13 +359,13 @@ RESIDUALS = {
 
 
 @pytest.mark.parametrize("name", RESIDUALS)
-def test_samples_are_what_the_truth_assumes(name):
+def test_samples_have_the_assumed_distributions(name):
     x, y = BY_NAME[name].draw(5 * N, seed=79)
     for residual in RESIDUALS[name](x.T, y.T):
         assert abs(residual.mean()) < 4.5 * residual.std() / math.sqrt(len(residual))
 
 
-def test_families_are_what_the_benchmark_promises():
+def test_families_have_the_promised_range():
     assert {*GIVEN, *RATIO, "islands"} == {*RESIDUALS} == {*BY_NAME}
     truths = sorted(family.truth for family in unseen.UNSEEN.families)
     assert truths[0] == 0  # calls

@@ -192,7 +192,7 @@ def test_without_onnxruntime_the_refusal_of_native_is_kept(model, package, monke
         make_backend(model)
 
 
-def test_auto_says_why_cuda_and_native_do_not_start(model, cuda, package, monkeypatch, caplog):
+def test_auto_logs_why_cuda_and_native_do_not_start(model, cuda, package, monkeypatch, caplog):
     monkeypatch.setattr(Engine, "refuses", RuntimeError("no such readout"))
     assert make_backend(model, "auto").provider == "cpu"
     assert "CUDA failure 35" in caplog.text and "no such readout" in caplog.text

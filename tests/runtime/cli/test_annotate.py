@@ -142,7 +142,7 @@ def test_json(twelve, tmp_path, capsys):
     assert written["subtasks"] == result["subtasks"] and written["drop"] is None
 
 
-def test_what_maniskill_calls_its_episodes(states, tmp_path, capsys):
+def test_names_of_maniskill_episodes(states, tmp_path, capsys):
     path = tmp_path / "demos.h5"
     with h5py.File(path, "w") as file:
         for i, own in enumerate(states):

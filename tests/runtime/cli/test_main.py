@@ -179,7 +179,7 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     assert f"{first['information']['local']:.1f} nats (" in drawn
 
 
-def test_pictures_speak_of_what_is_drawn(capsys, tmp_path, figures):
+def test_texts_of_pictures_match_their_content(capsys, tmp_path, figures):
     """Marks and their legend only with flags; texts describe nothing else."""
     rng = np.random.default_rng(0)
     arrays = {"states": rng.standard_normal((240, 3)), "lengths": np.full(6, 40)}

@@ -290,7 +290,7 @@ def test_wrong_use(call, message):
         call()
 
 
-def test_readings_of_another_estimator_are_refused():
+def test_estimates_of_another_estimator_are_refused():
     detector = ExtremumDetector(delay=20)
     detector.update(1.0, noise=0.1, per_slice=[1.0, 1.0])
     with pytest.raises(InputError, match="3 slices after one with 2"):

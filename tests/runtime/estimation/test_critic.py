@@ -96,7 +96,7 @@ def test_no_product_pair_within_a_group(estimator, monkeypatch):
         assert (seen["owner"] != np.roll(seen["owner"], shift)).all()
 
 
-def test_which_trajectory_it_is_counts_little(estimator):
+def test_the_identity_of_trajectories_has_little_effect(estimator):
     """Each trajectory and side has an independent goal: the true local information is zero."""
     rng = np.random.default_rng(7)
     groups = np.repeat(np.arange(25), 30)

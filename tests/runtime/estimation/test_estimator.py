@@ -291,7 +291,7 @@ def test_time_series_widens_the_error(estimator, echo):
 
 
 @pytest.mark.parametrize("moving", [2, 3])
-def test_coordinates_that_do_not_move_count_as_nothing(moving):
+def test_constant_coordinates_have_no_effect(moving):
     """Locked joints: a side that is wider than the model is estimated without them."""
     real = Estimator(threads=1)
     rng = np.random.default_rng(0)

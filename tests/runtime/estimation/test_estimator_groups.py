@@ -129,7 +129,7 @@ def pooled(seed, groups=20, steps=30, shared=False):
     return x, y, labels
 
 
-def test_which_group_it_is_counts_as_information_only_without_groups(estimator):
+def test_the_identity_of_groups_is_information_only_without_groups(estimator):
     without = [estimator.estimate(*pooled(seed)[:2]).mi for seed in range(4)]
     x_y_groups = [pooled(seed) for seed in range(4)]
     honest = [estimator.estimate(x, y, groups=groups).mi for x, y, groups in x_y_groups]
@@ -137,7 +137,7 @@ def test_which_group_it_is_counts_as_information_only_without_groups(estimator):
     assert abs(np.mean(honest)) < 0.2
 
 
-def test_what_is_shared_counts_up_to_the_number_of_groups(estimator):
+def test_common_coordinates_count_up_to_the_number_of_groups(estimator):
     """Both sides contain the goal: infinite information, with 20 groups about log 20."""
     for seed in range(3):
         x, y, groups = pooled(seed, shared=True)

@@ -66,7 +66,7 @@ def test_finds_dependence(estimator):
 @pytest.mark.parametrize(
     ("options", "widths"), [({}, (2, 3)), ({"k": 2, "slices": 3}, (4, 6)), ({"sides": "x"}, (7, 1))]
 )
-def test_given_pairing_reads_as_the_estimate(options, widths):
+def test_the_given_pairing_has_the_estimate(options, widths):
     options = options | ({"k": 3, "slices": 2} if "sides" in options else {})
     estimator = Estimator(threads=1, **options)
     x, y = pairs(40, *widths, strength=1.0)
@@ -100,7 +100,7 @@ def test_rv_coefficient(n):
     assert independence_test(x, x, Estimator(k=2, slices=1), permutations=1).rv == pytest.approx(1)
 
 
-def test_finds_what_is_spread_over_many_coordinates():
+def test_finds_dependence_spread_over_many_coordinates():
     """Each of 64 coordinates depends slightly on all others; few slices have little of it."""
     rng = np.random.default_rng(0)
     x, noise = rng.standard_normal((2, 600, 64))
@@ -111,7 +111,7 @@ def test_finds_what_is_spread_over_many_coordinates():
     assert result.mi <= result.null.max()
 
 
-def test_finds_what_no_correlation_shows(estimator):
+def test_finds_dependence_without_correlation(estimator):
     x = np.random.default_rng(0).standard_normal(200)
     result = independence_test(x, x**2, estimator, permutations=19)
     assert result.p_value == 0.05 and result.mi > result.null.max()

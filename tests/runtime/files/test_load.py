@@ -21,7 +21,7 @@ PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
 FLAGS = ("is_grasped", "is_obj_placed", "success")
 
 
-def test_pickcube_is_what_its_readme_says():
+def test_pickcube_agrees_with_its_readme():
     recorded = load_trajectories(PICKCUBE)
     assert recorded.states.shape == (7820, 41) and recorded.states.dtype == np.float32
     assert recorded.lengths.shape == (100,) and recorded.lengths.sum() == 7820

@@ -405,7 +405,7 @@ def latent_pairs():
 
 @pytest.mark.parametrize("size", [1e3, 1e6, 1e12, 1e100, 1e300])
 @pytest.mark.parametrize("which", [slice(None), 4])
-def test_one_glitch_does_not_decide_a_sliced_reading(latent_pairs, size, which):
+def test_one_glitch_does_not_dominate_a_sliced_estimate(latent_pairs, size, which):
     """Without a limit of its deviation, an outlier would make other states nearly equal."""
     estimator, x, y, expected = latent_pairs
     x = x.copy()

@@ -89,7 +89,7 @@ def test_a_table_of_stamps_and_floats(estimator):
     assert len(np.unique(as_samples(arrays, "x")[:, 0])) == N
 
 
-def test_what_floats_hold_is_left_as_it_is():
+def test_values_that_floats_represent_are_unchanged():
     for values in (np.arange(9) + 2**53 - 9, np.arange(9.0) * 1e300, np.arange(9, dtype=np.uint8)):
         np.testing.assert_array_equal(as_samples(values, "x")[:, 0], values)
     floats = rng.standard_normal((N, 2))

@@ -328,7 +328,7 @@ def recorded(count=10, steps=120, seed=4):
     return made
 
 
-def test_motion_is_no_fault():
+def test_motion_is_not_a_fault():
     states = recorded()
     states[3][20, 7] = 1.0  # the gripper toggles for one frame
     states[5][90:, 0] += 0.4  # a step that remains

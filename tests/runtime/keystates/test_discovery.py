@@ -59,14 +59,14 @@ def test_phases_are_nested():
     np.testing.assert_array_equal(many.strength[columns], few.strength)
 
 
-def test_phases_that_do_not_fit_are_fewer_and_said():
+def test_fewer_phases_than_requested_are_reported():
     states, _ = demonstrations()
     found = discover_keystates([s[:30] for s in states], k=20, method="phase")
     assert 0 < found.steps.shape[1] < 20
     assert "no room for more" in found.notes[-1]
 
 
-def test_phases_that_separate_operators_say_so():
+def test_phases_that_separate_operators_are_reported():
     """Two operators: one moves after a short pause, the other before one."""
     rng = np.random.default_rng(0)
     states = []

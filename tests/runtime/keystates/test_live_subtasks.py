@@ -205,7 +205,7 @@ def test_other_rates_by_argument_and_by_stamps(pick, factor):
         assert reported[-1].total > 0.9 and not any(now and now.stalled for now in reported)
 
 
-def test_a_saved_file_tracks_alike(pick, tmp_path):
+def test_a_saved_file_gives_the_same_tracker(pick, tmp_path):
     found, live, episodes, _ = pick
     expected = follow(KeyStateTracker(found, subtasks=live), episodes[0])
     for subtasks in (live, live.subtasks):

@@ -139,7 +139,7 @@ def test_rates_do_not_change_the_parts():
         assert np.abs(a.end - b.end / 5).max() <= NEAR
 
 
-def test_a_reference_that_cannot_be_known_is_said_to_be_so():
+def test_an_unknown_reference_is_reported():
     states, names, _ = carrying(10, [("a", "b")])
     beside = []  # c is at the same place from b in all demonstrations
     for s in states:
@@ -282,7 +282,7 @@ def test_columns_without_names_need_the_kind_of_orientation():
     assert references(found) == ["a", "b"]
 
 
-def test_names_that_begin_alike():
+def test_names_with_a_common_prefix():
     states, names, _ = carrying(5, PAIRS[:1])
     more = [np.concatenate([s, s[:, 14:17] - s[:, 7:10]], axis=1) for s in states]
     names = (*names, "a_to_b.x", "a_to_b.y", "a_to_b.z")
@@ -304,7 +304,7 @@ def test_positions_in_other_units_are_noticed():
     assert any("not in metres" in note for note in millimetres)
 
 
-def test_an_unknown_rate_is_said():
+def test_an_unknown_rate_is_reported():
     states, names, _ = carrying(5, PAIRS[:1])
     found = found_in(states, names, rate=None).subtasks(Pose("tool"), poses(PAIRS[:1]))
     assert references(found) == ["a", "b"]

@@ -106,7 +106,7 @@ def test_reset_starts_a_new_episode(found):
     assert follow(tracker, episode) == first
 
 
-def test_a_saved_file_tracks_alike(found, tmp_path):
+def test_a_saved_file_gives_the_same_tracker(found, tmp_path):
     found.save(tmp_path / "task.json")
     (episode,), _ = demonstrations(count=1, seed=7)
     assert follow(KeyStateTracker(tmp_path / "task.json"), episode) == follow(

@@ -156,7 +156,7 @@ def test_two_topics_the_past_of_the_second(bags, recorded):
     np.testing.assert_array_equal(fake.calls[0].y, np.c_[states[1:21, :4], states[0:20, :4]])
 
 
-def test_without_reading_the_window_is_the_same(bags):
+def test_skipped_estimates_do_not_change_the_window(bags):
     """As in a node if messages arrive faster than estimates: only estimates are skipped."""
     runs = []
     for every in (1, 7):
@@ -415,7 +415,7 @@ def test_wrong_usage_is_reported(bags, capsys, arguments, message):
     assert re.search(message, error) and error.count("\n") == 1
 
 
-def test_what_is_below_the_resolution_does_not_move(bags, capsys):
+def test_motion_below_the_resolution_is_rest(bags, capsys):
     options = ("--topic", "/tool_pose", "--window", "60", "--resolution", "1e6", "--json")
     assert run(bags / "mcap", *options, *QUICK) == 0
     result = json.loads(capsys.readouterr().out)

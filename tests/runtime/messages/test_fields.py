@@ -302,7 +302,7 @@ def test_the_majority_takes_over():
     assert not extractor.notice
 
 
-def test_an_arm_wins_against_its_gripper():
+def test_an_arm_is_preferred_to_its_gripper():
     """At the same rate, whichever is first; later the arm stays."""
     arm, gripper = joints(range(7)), named(finger=0.1)
     for messages in ([gripper, arm] * 50, [arm, gripper] * 50):

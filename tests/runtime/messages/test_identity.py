@@ -104,7 +104,7 @@ def test_an_element_is_chosen_by_its_identity():
         extractor(tf(transform("tool0", 3, parent="base")))
 
 
-def test_another_body_is_no_step_and_dates_nothing():
+def test_another_body_has_no_effect_on_steps_and_stamps():
     """As if the other frames were absent: stamps are those of the element."""
     alone = [tf(transform("tool0", i, i / 100)) for i in range(40)]
     fakes = [RecordingEstimator(n_min=8) for _ in range(2)]
@@ -232,7 +232,7 @@ def run(capsys, path, *options):
     return code, capsys.readouterr()
 
 
-def test_a_bag_of_several_bodies_is_refused_with_what_it_holds(tmp_path, capsys):
+def test_a_bag_of_several_bodies_is_refused_with_their_names(tmp_path, capsys):
     path = write(tmp_path / "tf", TF, alternating(60, ("cube", "tool0", "map")))
     holds = ".*".join(
         re.escape(f"transforms[child_frame_id={name}] (60)") for name in ("cube", "tool0", "map")

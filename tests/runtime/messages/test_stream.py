@@ -142,7 +142,7 @@ def test_extrema_do_not_depend_on_the_load(swinging, unhurried, every):
     assert estimates.items() <= unhurried[1].items()
 
 
-def test_a_detector_that_is_too_dear_has_fewer_readings(swinging):
+def test_a_slow_detector_has_fewer_estimates(swinging):
     """As on a machine that is too slow: dates are as coarse as the estimates."""
     fake = RecordingEstimator(n_min=8)
     detector = ExtremumDetector(delay=1.0)
@@ -155,7 +155,7 @@ def test_a_detector_that_is_too_dear_has_fewer_readings(swinging):
     assert detector.count == len(fake.calls) == pytest.approx(57 + 30, abs=1)
 
 
-def test_memory_of_the_readings_in_time():
+def test_memory_of_estimates_in_time():
     """`delay` is in the unit of the stamps: ten times the estimates exceed the memory."""
     detector = ExtremumDetector(delay=2.0)
     for t in range(3000):

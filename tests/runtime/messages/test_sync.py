@@ -68,7 +68,7 @@ orders = st.lists(st.integers(0, 1), max_size=60)
 @given(
     steps, steps, st.lists(st.integers(0, 1), max_size=60), st.lists(st.integers(0, 1), max_size=60)
 )
-def test_pairs_hang_on_stamps_alone(a, b, order, other):
+def test_pairs_depend_only_on_stamps(a, b, order, other):
     """For any interleaving: the same pairs, within tolerance, each state at most once."""
     a, b = np.cumsum(a) / 64, np.cumsum(b) / 64
     runs = []

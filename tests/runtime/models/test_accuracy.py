@@ -198,7 +198,7 @@ def test_part_of_the_dependence_of_twisted_sides_is_found(models, name):
     assert 1.0 < found < 1.55
 
 
-def test_slices_hold_a_part_of_what_all_coordinates_hold(models):
+def test_slices_contain_a_part_of_the_information(models):
     x, y = gaussian(2.0, np.ones(20))(np.random.default_rng(0), 1000)
     assert models["edge"].estimate(x, y).mi < 0.5 * models["wide"].estimate(x, y).mi
 

@@ -122,7 +122,7 @@ def test_shipped_models_load():
         assert json.dumps(model.accuracy)
 
 
-def test_reading_agrees_with_onnxruntime():
+def test_readout_agrees_with_onnxruntime():
     onnxruntime = pytest.importorskip("onnxruntime")
     model = model_file.load("edge")
     options = onnxruntime.SessionOptions()

@@ -36,7 +36,7 @@ def test_three_deviations_of_the_increments_at_rest(sigma):
     assert 0.6 < early < 1.5 and 0.85 < late < 1.15
 
 
-def test_steps_of_a_quantised_reading_that_seldom_change_at_rest():
+def test_rarely_changing_steps_of_a_quantised_position_at_rest():
     step = 1e-3
     path = np.round((moved() + 2e-4) / step) * step
     assert (np.diff(path) == 0).mean() > 0.5
@@ -44,7 +44,7 @@ def test_steps_of_a_quantised_reading_that_seldom_change_at_rest():
 
 
 @pytest.mark.parametrize("name", ["sines", "slow", "walk", "smooth walk", "shaken", "no noise"])
-def test_motion_is_no_noise(name):
+def test_motion_is_not_taken_for_noise(name):
     """A coordinate that never rests, or rests without noise, keeps the floor."""
     rng, time = np.random.default_rng(1), np.arange(3000) / 20
     walk = rng.standard_normal(3000)

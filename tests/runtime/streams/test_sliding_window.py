@@ -51,7 +51,7 @@ def test_pairs_are_lag_steps_apart(fake, lag, history):
     assert online.reason == "ok"
 
 
-def test_reading_is_the_estimate_of_its_window(real):
+def test_an_estimate_is_that_of_its_window(real):
     rng = np.random.default_rng(0)
     walk = np.cumsum(rng.standard_normal((80, 2)), axis=0)
     online = OnlineEstimator(real, window=60)

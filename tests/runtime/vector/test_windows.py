@@ -19,7 +19,7 @@ def estimator():
     return Estimator(threads=1)
 
 
-def test_a_reading_is_the_estimate_of_the_window(estimator):
+def test_a_result_is_the_estimate_of_the_window(estimator):
     states = walks(40, 3)
     states[:, 1, 2] = 7.0  # a constant coordinate
     states[:, 2] = 1.0  # at rest

@@ -103,7 +103,7 @@ def test_prescribed_strength_is_met():
     torch.testing.assert_close(r, m.gaussian_mi(), atol=0.03, rtol=0.02)
 
 
-def test_prescribed_strengths_cover_what_robots_show():
+def test_prescribed_strengths_cover_those_of_robots():
     """6 U^1.3 nats in total, and two and a half times that in 6% of the draws."""
     torch.manual_seed(2)
     masks = (torch.arange(5) < torch.randint(1, 6, (2, 3000, 1))).float()
@@ -140,7 +140,7 @@ def test_ratio_averages_to_one_over_independent_pairs(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_twenty_dimensions_hold_what_samples_can_show(family):
+def test_information_of_twenty_dimensions_is_bounded(family):
     """Labels are right under moderate dependence, and most datasets are below HIGHEST_MI."""
     torch.manual_seed(14)
     d = only(family, dim=20, queries=192).sample(48, 32)
@@ -166,7 +166,7 @@ def test_datasets_are_finite_and_padded_with_zeros(family):
         assert widths.min() >= 1 and widths.min() < widths.max()
 
 
-def test_path_is_dependent_as_its_queries_are(monkeypatch):
+def test_paths_and_queries_have_equal_dependence(monkeypatch):
     """The time average of pairs along a path of a VAR(1) equals that of independent draws."""
     torch.manual_seed(11)
     monkeypatch.setattr(mixtures, "random_flow", lambda x, mask: x)

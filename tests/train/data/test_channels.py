@@ -50,7 +50,7 @@ def test_shapes_and_ranges(kind, dim):
 
 
 @pytest.mark.parametrize("hidden", [False, True])
-def test_gaussian_channels_know_what_the_closed_form_says(hidden, monkeypatch):
+def test_gaussian_channels_agree_with_the_closed_form(hidden, monkeypatch):
     """y = u + noise, x = u or u + noise, each coordinate separately."""
     monkeypatch.setattr(channels, "random_flow", unwarped)
     monkeypatch.setattr(channels, "function", lambda u, mask, out: u[..., :out])
@@ -133,14 +133,14 @@ def test_clean_channels_are_not_warped(clean, monkeypatch):
     assert bool((d.x == 0).all() and (d.y == 0).all()) != clean
 
 
-def test_labels_that_are_never_sure_end(monkeypatch):
+def test_never_accurate_labels_end_with_an_error(monkeypatch):
     monkeypatch.setattr(channels, "UNSURE", -1.0)
     monkeypatch.setattr(channels, "ATTEMPTS", 2)
     with pytest.raises(RuntimeError, match="sure label"):
         channels.channels(2, 40, 16, 2)
 
 
-def test_levels_know_what_counts_say():
+def test_levels_agree_with_counts():
     torch.manual_seed(2)
     mask, draws = torch.ones(6, 1), channels.DRAWS
     u, edge = levels(torch.randn(6, N + draws, 1), mask)
@@ -165,7 +165,7 @@ def test_noise_is_drawn_from_its_density(kind):
         assert float((z.abs() <= bound).float().mean()) == pytest.approx(inside, abs=0.005)
 
 
-def test_likelihoods_are_those_of_the_draw_beside(monkeypatch):
+def test_own_draws_are_most_likely(monkeypatch):
     """A side almost without noise: each query is likely only given its own draw."""
     monkeypatch.setattr(channels, "uniform", lambda b, low, *_: torch.full((b,), low))
     torch.manual_seed(4)

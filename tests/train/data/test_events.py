@@ -58,7 +58,7 @@ def test_some_events_are_rare():
     assert used.min() < 0.01 and used.max() > 0.3
 
 
-def test_signs_are_known_together_alone():
+def test_only_products_of_signs_are_informative():
     """Correlations vanish; with one dimension per side the odds of equal signs give the truth."""
     p = draw("signs", dim=1, sets=40)
     even = (p.x[..., 0] * p.y[..., 0] > 0).double().mean(1)

@@ -48,7 +48,7 @@ def test_labels_agree_with_neighbours(kind, monkeypatch):
         assert len(error) > 12 and error.abs().median() < 0.07 and error.abs().max() < 0.4
 
 
-def test_a_failure_that_is_seen_costs_its_share(monkeypatch):
+def test_information_with_recognisable_failures(monkeypatch):
     """A stuck value is recognisable: the other samples are those of a Gaussian channel."""
     monkeypatch.setattr(regimes, "STUCK", 1.0)
     monkeypatch.setattr(regimes, "FULL", 1.0)

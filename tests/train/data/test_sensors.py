@@ -70,7 +70,7 @@ def test_sources_are_of_length_one_or_sum_to_one():
 
 @pytest.mark.parametrize("either", [False, True])
 @pytest.mark.parametrize("d", [1, 2, 3])
-def test_directions_know_what_the_closed_form_says(d, either):
+def test_directions_agree_with_the_closed_form(d, either):
     """With uniform directions on a line, a circle and a sphere."""
     torch.manual_seed(4)
     kappa = 4.0
@@ -110,7 +110,7 @@ def test_directions_know_what_the_closed_form_says(d, either):
     torch.testing.assert_close(mi, torch.full((3,), float(expected)), atol=0.05, rtol=0)
 
 
-def test_counts_know_what_sums_over_counts_say():
+def test_counts_agree_with_sums_over_counts():
     """One of two rates, by the sign of the centre."""
     torch.manual_seed(5)
     sign = torch.randn(4, channels.DRAWS, 1).sign()
@@ -126,7 +126,7 @@ def test_counts_know_what_sums_over_counts_say():
 
 
 @pytest.mark.parametrize("d", [1, 2])
-def test_kinds_know_what_sums_over_counts_say(d):
+def test_kinds_agree_with_sums_over_counts(d):
     """Twelve things of two kinds, one or both of which are observed: binomial in both cases."""
     torch.manual_seed(6)
     sign = torch.randn(4, channels.DRAWS, 1).sign().expand(-1, -1, 2) * torch.tensor([1.0, 0.0])
@@ -145,7 +145,7 @@ def test_kinds_know_what_sums_over_counts_say(d):
 
 
 @pytest.mark.parametrize("within", [False, True])
-def test_parts_of_a_sum_hold_what_their_logits_hold(within):
+def test_compositions_have_the_information_of_their_logits(within):
     torch.manual_seed(7)
     centre, mask = torch.randn(4, channels.DRAWS, 2), torch.ones(4, 2)
     with pytest.MonkeyPatch.context() as patch:

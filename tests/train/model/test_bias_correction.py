@@ -68,7 +68,7 @@ def test_neighbours_by_hand(fall):
         torch.testing.assert_close(got, expected, atol=1e-4, rtol=1e-3)
 
 
-def test_moments_tell_a_common_factor_from_independence():
+def test_moments_separate_a_common_factor_from_independence():
     """Coordinates with a common factor have dependent norms and no correlation."""
     torch.manual_seed(1)
     factor = torch.exp(torch.randn(1, 4000, 1))
@@ -79,7 +79,7 @@ def test_moments_tell_a_common_factor_from_independence():
         assert low <= together <= high
 
 
-def test_persistence_tells_series_from_samples_in_any_order():
+def test_persistence_separates_series_from_shuffled_samples():
     """Autoregressions of 0.9 decay by 0.9 a step; n independent pairs of them count as n / 9.5."""
     torch.manual_seed(2)
     n, e = 4000, torch.randn(2, 3, 4000, D)
@@ -120,7 +120,7 @@ def test_unit_columns_and_deviation():
     torch.testing.assert_close(deviation(x[..., 1]), x[..., 1].std(1, correction=0))
 
 
-def test_the_gap_is_added_to_reading_and_local_values_alike(model):
+def test_the_correction_is_added_to_estimate_and_local_values(model):
     x, y = sample()
     with torch.no_grad():
         mi, pointwise, influence, spread = model(x, y, SHIFTS, ORDER)
@@ -155,7 +155,7 @@ def test_slope_is_that_of_autograd(model):
         model.gap.missing.constant.data -= 2
 
 
-def test_each_sample_has_its_share_of_the_gap(model):
+def test_effect_of_each_sample_on_the_correction(model):
     """Its share is the deviation of its terms from their means times the slope on these means."""
     x, y = sample()
     with torch.no_grad():
@@ -172,14 +172,14 @@ def test_each_sample_has_its_share_of_the_gap(model):
     torch.testing.assert_close(found.effect, expected, atol=1e-5, rtol=1e-4)
 
 
-def test_spread_is_positive_and_finite_whatever_the_diagnostics(model):
+def test_the_predicted_error_is_positive_and_finite(model):
     diagnostics = torch.randn(6, len(model.gap.mean))
     for scale in (0, 1, 1e30):
         spread = model.gap.spread(scale * diagnostics)
         assert (spread > 0).all() and torch.isfinite(spread).all()
 
 
-def test_an_unfitted_gap_adds_nothing():
+def test_an_unfitted_correction_is_zero():
     assert not BiasCorrection(1).correction(torch.randn(4, len(BiasCorrection(1).mean))).any()
 
 
@@ -189,7 +189,7 @@ def test_diagnostics_beyond_what_was_fitted_are_clipped(model):
     assert torch.isfinite(model.gap.correction(1e30 * far)).all()
 
 
-def test_what_neighbours_do_not_support_is_kept_in_part():
+def test_an_unsupported_correction_is_reduced():
     correction = BiasCorrection(2, share=0.4)
     diagnostics = torch.randn(4, len(correction.mean))
     diagnostics[:, LOG_N] = torch.tensor([50.0, 200.0, 1e6, 1e6]).log()
@@ -275,7 +275,7 @@ def test_units_are_dropped_only_while_heads_are_fitted():
         assert not torch.equal(heads(z), heads(z))
 
 
-def test_the_spread_is_that_of_readings_which_the_fit_has_not_seen(monkeypatch):
+def test_the_predicted_error_is_that_of_examples_outside_of_the_fit(monkeypatch):
     """Errors that no diagnostic feature predicts, three times as large if a column is positive."""
     monkeypatch.setattr(fit_correction, "BATCH", 256)
     torch.manual_seed(4)
@@ -301,7 +301,7 @@ def test_the_spread_is_that_of_readings_which_the_fit_has_not_seen(monkeypatch):
         )
 
 
-def test_what_is_beyond_reach_counts_in_the_spread(monkeypatch):
+def test_the_predicted_error_includes_unreachable_truths(monkeypatch):
     """For true values above 6.5 nats the correction is incomplete; predicted errors cover it."""
     monkeypatch.setattr(fit_correction, "BATCH", 128)
     torch.manual_seed(5)
@@ -334,7 +334,7 @@ def test_batches_are_of_the_kinds_of_the_recipe(monkeypatch):
     assert torch.equal(again.x, p.draw(2, 2).x) and not torch.equal(again.x, p.draw(6, 2).x)
 
 
-def test_independent_batches_share_nothing(monkeypatch):
+def test_independent_batches_have_no_information(monkeypatch):
     monkeypatch.setattr(fit_correction, "QUERIES", 16)
     p = plan(12, kinds={"independent": 1}, atlas={"families": {"canonical": 0.5, "mixture": 0.5}})
     drawn = [p.draw(number, 2) for number in range(12)]
@@ -426,7 +426,7 @@ def test_a_kind_can_count_several_times(kind, nats, monkeypatch):
     assert float(found) == pytest.approx(nats, abs=0.15)
 
 
-def test_a_shared_metric_is_counted_once_and_alike():
+def test_counts_of_a_shared_metric_are_equal():
     """Neighbours from the critic equal those that the correction would count itself."""
     torch.manual_seed(0)
     config = dataclasses.replace(PRESETS["tiny"], metrics=1, widths=2, shared=True)

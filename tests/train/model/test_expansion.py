@@ -41,7 +41,7 @@ def samples(dim=3, seed=1):
 
 
 @pytest.mark.parametrize("dim", [3, 4, 7])
-def test_wider_data_leaves_narrow_data_as_they_were(small, dim):
+def test_a_wider_network_keeps_outputs_for_narrow_data(small, dim):
     """The complete model, on samples without the new coordinates."""
     models = []
     for network, data in ((small, samples()), (grown(small, dim=dim), samples(dim))):
@@ -53,7 +53,7 @@ def test_wider_data_leaves_narrow_data_as_they_were(small, dim):
         torch.testing.assert_close(after, before, atol=2e-4, rtol=1e-3)
 
 
-def test_new_inputs_are_read_after_the_first_step(small):
+def test_new_inputs_have_a_gradient(small):
     """They initially have no effect on the tokens, but a gradient."""
     network = grown(small, dim=4)
     first = network.pair_embedding[0].weight

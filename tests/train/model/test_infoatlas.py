@@ -134,7 +134,7 @@ def test_natural_features_keep_their_scale():
     assert coefficient(1.0, natural=1) == pytest.approx(coefficient(1.0, natural=0), rel=0.1)
 
 
-def test_one_product_pair_more_takes_back_a_step_that_went_too_far():
+def test_all_product_pairs_limit_a_step_that_overshot():
     step, t0, t0_product = torch.full((2, 50), 4.0), torch.zeros(2, 50), torch.zeros(2, 200)
     step_product = torch.zeros(2, 200)
     assert best_share(t0, step, t0_product, step_product).tolist() == [1.0, 1.0]
@@ -254,7 +254,7 @@ def test_query_scores_agree_with_the_runtime_on_the_support():
     assert (between.diff(dim=-1) > 0).all()
 
 
-def test_the_whole_critic_has_a_share():
+def test_the_factor_of_the_critic():
     """If few product pairs dominate the bound is at least 0; otherwise it is unchanged."""
     x, y = gaussian(1.0, 2, 200, slices=2)
     partner = shift_index(torch.arange(1, 9), 200)
@@ -281,7 +281,7 @@ def test_a_rare_flag_is_not_read_below_zero(model):
     torch.testing.assert_close(queries, e.joint, atol=1e-2, rtol=1e-2)
 
 
-def test_the_anchor_learns_where_sides_lack_coordinates(model):
+def test_the_anchor_is_trainable_with_missing_coordinates(model):
     """Correlations of zero have finite slopes."""
     x, y = gaussian(1.0, 2, 64)
     z = torch.zeros(8, 5, requires_grad=True)

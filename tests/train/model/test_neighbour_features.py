@@ -61,7 +61,7 @@ def test_pairs_outside_leave_out_nothing():
         torch.testing.assert_close(got[b, q, h * WIDTHS + w], expected, atol=1e-5, rtol=1e-4)
 
 
-def test_independent_sides_read_nothing_and_a_ring_its_information():
+def test_independent_sides_and_a_ring():
     torch.manual_seed(1)
     angle = 6.2832 * torch.rand(1, 1000, 1)
     radius = 1 + 0.1 * torch.randn(1, 1000, 1)

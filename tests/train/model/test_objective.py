@@ -56,7 +56,7 @@ def test_in_sample_dv_is_the_readout(data):
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_the_papers_form_learns_from_each_objective(data, objective):
+def test_the_form_of_the_paper_learns_from_each_objective(data, objective):
     """Noise padding and an MLP generator: the loss decreases in some steps on one batch."""
     torch.manual_seed(3)
     model = InfoAtlas(PAPER)
@@ -74,7 +74,7 @@ def test_the_papers_form_learns_from_each_objective(data, objective):
     assert len(layers) == 3 and all(m.weight.grad.abs().max() > 0 for m in layers)
 
 
-def test_noise_takes_the_place_of_missing_coordinates_alone():
+def test_noise_replaces_only_missing_coordinates():
     torch.manual_seed(5)
     data = Atlas(families={"canonical": 1.0}).sample(24, 64)  # (codes of labels can be collinear)
     zeros, noise = (canonical_datasets(data, 5, 64, padding) for padding in ("zeros", "noise"))

@@ -80,7 +80,7 @@ def test_a_small_move_raises_the_objective_and_no_rate_moves_nothing(drawn):
         assert ((gain > 0) == higher).all()
 
 
-def test_rounds_see_what_the_written_features_miss():
+def test_refinement_finds_dependence_beyond_the_written_features():
     """An untrained critic of a circle has a higher bound with refinement."""
     torch.manual_seed(1)
     angle = 6.283 * torch.rand(2, 400)
@@ -109,7 +109,7 @@ def test_turns_over_fewer_pairs_than_a_round_has_are_refused():
         replace(PRESETS["tiny"], refine_shifts=2, refine_turns=1)
 
 
-def test_rounds_that_take_turns_fit_no_pairs_in_particular():
+def test_turns_prevent_overfitting_to_product_pairs():
     """On clusters, rounds with two of six product pairs overestimate more on these two."""
     torch.manual_seed(4)
     z, e = torch.randn(2, 8, 300, 5)

@@ -198,7 +198,7 @@ def test_two_arms(tmp_path):
         write_mimicgen(annotations(found, NAMES), path, tmp_path / "none.hdf5")
 
 
-def test_what_the_programs_would_miss_is_said(tmp_path):
+def test_content_that_programs_would_miss_is_reported(tmp_path):
     path = hdf5_sets.write_mimicgen(tmp_path / "demo.hdf5")
     with h5py.File(path, "a") as file:
         del file["data/demo_2/datagen_info/target_pose"]

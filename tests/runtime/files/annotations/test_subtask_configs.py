@@ -138,7 +138,7 @@ def test_offsets_that_empty_a_part(tmp_path):
     write_mimicgen_config(own, path, tmp_path / "b.json", offsets=(0, 9))
 
 
-def test_a_data_set_that_knows_no_end_effectors(tmp_path):
+def test_a_data_set_without_end_effectors(tmp_path):
     write_autodata(annotations(subtasks(CUBES, "panda"), ("0", "1", "2")), tmp_path, tmp_path / "a")
     task = YAML(typ="safe").load((tmp_path / "a").read_text())
     assert [part["object_ref"] for part in task["subtasks"]["panda"]] == [*CUBES, ""]
