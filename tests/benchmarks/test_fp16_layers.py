@@ -30,7 +30,7 @@ def test_they_agree(engine, monkeypatch, tmp_path):
     assert f"| {row['layers_with_fp16']} of {row['layers']} |" in page and "| none |" in page
 
 
-def test_what_the_emulation_misses_is_found(engine, monkeypatch):
+def test_differences_are_detected(engine, monkeypatch):
     half, made = engine
     plain = fp16_emulation._Emulation.plain
     monkeypatch.setattr(fp16_emulation._Emulation, "gelu", plain)

@@ -119,7 +119,7 @@ def test_a_dense_guess_lowers_precision():
 
 
 @pytest.mark.parametrize("found", [[[101]], [[-1]], [[1], [2]]])
-def test_what_cannot_be(found):
+def test_impossible_values_are_refused(found):
     with pytest.raises(ValueError):
         score(found, [[50]], [101])
 

@@ -63,7 +63,7 @@ def test_warped_is_a_map_of_each_coordinate():
         assert all(len(np.unique(column)) == 500 for column in side.T)  # none was clipped
 
 
-def test_one_path_is_a_path():
+def test_a_path_in_one_dimension():
     x, y = strong.sample(strong.PATH, 2.0, 3, 200, 0)
     assert np.array_equal(x[1:], y[:-1])
     assert not np.array_equal(*strong.sample("autoregressive", 2.0, 3, 200, 0))

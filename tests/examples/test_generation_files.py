@@ -107,7 +107,7 @@ def test_nothing_is_half_written(generated, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_there_is_left(generated, tmp_path):
+def test_existing_files_are_kept(generated, tmp_path):
     (tmp_path / "out").mkdir()
     with pytest.raises(InputError, match="exists: choose a folder that does not"):
         writing.write(generated, tmp_path / "out")

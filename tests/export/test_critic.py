@@ -27,7 +27,7 @@ def test_the_shipped_graph_is_the_committed_checkpoint():
 
 
 @pytest.mark.parametrize("checkpoint", ["base.pt", "none.pt"])
-def test_what_cannot_be_kept(checkpoint, tmp_path):
+def test_unsupported_critics_are_refused(checkpoint, tmp_path):
     with pytest.raises(ModelError, match=r"refines its critics|cannot read"):
         export_critic(CHECKPOINTS / checkpoint, tmp_path / "a.onnx", name="a", version="1")
     assert not list(tmp_path.iterdir())

@@ -232,7 +232,7 @@ def test_shipped_models_can_be_converted(name):
     assert 0 < min(sizes) <= max(sizes) <= 256  # longer sums lose precision in FP16
 
 
-def test_what_does_not_go_together(exported, tmp_path):
+def test_contradicting_options_are_refused(exported, tmp_path):
     out = ["--out", str(tmp_path / "x.onnx")]
     with pytest.raises(InputError, match="critic to keep is FP32"):
         export([str(exported / "tiny.pt"), "--critic", "--precision", "fp16", *out])

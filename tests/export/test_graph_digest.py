@@ -41,7 +41,7 @@ def test_comments_and_annotations_are_not_the_code():
 @pytest.mark.parametrize(
     ("old", "new"), [("+", "-"), ("2 *", "2.5 *"), ("= 3", "= 4"), ("2 * x", "x * 2")]
 )
-def test_what_is_computed_is_the_code(old, new):
+def test_only_computing_code_is_in_the_digest(old, new):
     assert old in SOURCE and computed(SOURCE) != computed(SOURCE.replace(old, new))
 
 

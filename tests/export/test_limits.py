@@ -131,7 +131,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_the_table_refuses_is_found(fault, monkeypatch):
+def test_faults_by_the_table(fault, monkeypatch):
     arguments, message = FAULTS[fault]
     monkeypatch.setattr(parser_check, "check", lambda proto: None)
     with pytest.raises(ModelError, match=message):
@@ -186,7 +186,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("fault", REFUSED)
-def test_what_the_parser_refuses_is_named(rtx, fault):
+def test_faults_by_the_parser(rtx, fault):
     arguments, message = REFUSED[fault]
     with pytest.raises(ModelError, match=rf"(?s)cannot read the graph.*{message}") as raised:
         parser_check.check(graph(**arguments))
@@ -331,7 +331,7 @@ def test_operators_and_types_agree_with_the_parser(rtx, operator):
         assert by_table < by_parser
 
 
-def test_what_the_table_is_for_the_parser_takes(rtx):
+def test_the_parser_accepts_faults_of_the_table(rtx):
     """The parser accepts these graphs; otherwise the table would not need the rules."""
     for name in ("an operator of another domain", "a type", "integers where numbers are wanted",
                  "a sort of too many", "a sort of as many as there are", "a diagonal",

@@ -104,7 +104,7 @@ def test_an_engine_allocates_nothing_while_it_runs(tmp_path):
         ({"timing_cache": "times"}, "times no kernels"),
     ],
 )
-def test_what_cannot_be_built_for(options, message):
+def test_unsupported_targets_are_refused(options, message):
     with pytest.raises(InputError, match=message):
         build("edge", profiles=[SMALL], **{**RTX, **options})
 
@@ -114,7 +114,7 @@ def test_a_workspace_that_is_too_small(tmp_path):
         build("edge", tmp_path / "a.engine", profiles=[FIXED], workspace=2**20, **RTX)
 
 
-def test_what_progress_raises_cancels_the_real_builder(tmp_path):
+def test_an_exception_of_progress_cancels_the_real_builder(tmp_path):
     def interrupt(share):
         raise ZeroDivisionError
 
@@ -241,7 +241,7 @@ def test_an_engine_that_is_not_the_model_is_refused(
         ({"out": "a\0.engine"}, "cannot be written"),
     ],
 )
-def test_what_is_refused_before_the_build(monkeypatch, tmp_path, options, message):
+def test_refusals_before_the_build(monkeypatch, tmp_path, options, message):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=message):
         build("edge", **{**RTX, **options})

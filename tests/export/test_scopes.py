@@ -40,7 +40,7 @@ def test_modules_alone():
     assert found == "bias_correction/missing/first"
 
 
-def test_what_the_tracer_added():
+def test_nodes_of_the_tracer():
     for trace in ("", 'File "/b/infoatlas_export/onnx.py", line 1, in export'):
         assert scopes.scope(notes(trace, [""])) == scopes.SHAPES
 

@@ -48,7 +48,7 @@ def half(path):
     return path
 
 
-def test_what_is_asked_of_the_builder(world):
+def test_settings_of_the_builder(world):
     build("edge", profiles=["control"], workspace=2**29)
     from tensorrt import BuilderFlag, MemoryPoolType, ProfilingVerbosity
 

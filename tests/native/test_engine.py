@@ -191,7 +191,7 @@ def test_refused_outputs(engine):
 
 
 @pytest.mark.parametrize("value", [None, 3, [[1.0]], "x"])
-def test_what_is_no_array_is_refused(engine, value):
+def test_other_objects_than_arrays_are_refused(engine, value):
     with pytest.raises((TypeError, ValueError)):
         engine.run(value, *GIVEN[1:])
 
@@ -225,7 +225,7 @@ def test_truncated_files(share):
 
 
 @pytest.mark.parametrize("junk", [b"\x00" * 100, b"not a model", b"\xff" * 1000, b"PK\x03\x04"])
-def test_what_is_no_model(junk):
+def test_other_files_than_models_are_refused(junk):
     with pytest.raises(RuntimeError, match=r"\w{4}"):
         Engine(junk)
 

@@ -113,7 +113,7 @@ def test_live_parameters(bench):
 
 
 @pytest.mark.parametrize("name", ["topic", "topic_b"])
-def test_what_is_no_topic_is_refused(bench, name):
+def test_invalid_topics_are_refused(bench, name):
     """Also while unconfigured: the name would end the node when publishers are counted."""
     bench.prepare()
     for topic, reason in {

@@ -40,7 +40,7 @@ def test_the_number_of_slices_is_that_of_20_ms(maker, monkeypatch, ten, forty, s
     assert maker.estimator.slices is None and not maker.measured
 
 
-def test_what_is_sliced(maker):
+def test_sliced_settings(maker):
     assert maker.sliced(Settings())
     maker.extractors[0].dim = 3
     assert not maker.sliced(Settings()) and maker.sliced(Settings(history=2))

@@ -161,7 +161,7 @@ def test_jumps_in_batches_that_follow_each_other_are_no_backlog(work):
     assert it.period == SETTINGS.extremum_delay / 20 and not it.health.warning
 
 
-def test_what_was_coarsened_recovers(work, monkeypatch):
+def test_a_coarse_period_recovers(work, monkeypatch):
     it = work()
     delay = SETTINGS.extremum_delay
     clock = SimpleNamespace(now=0.0)

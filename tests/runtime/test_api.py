@@ -42,7 +42,7 @@ def used_names(source):
                 yield node.attr
 
 
-def test_what_the_pages_and_examples_use_is_public():
+def test_pages_and_examples_use_only_public_names():
     used = {(where, name) for where, source in programs() for name in used_names(source)}
     assert {"KeyStateTracker", "Estimator", "OnlineEstimator"} <= {name for _, name in used}
     for page in PAGES:

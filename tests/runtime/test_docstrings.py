@@ -74,7 +74,7 @@ def test_docstring(name):
     assert not lines, f"{name}: {lines}"
 
 
-def test_what_is_found():
+def test_the_check_finds_missing_texts():
     docstring = """One line.
 
     Parameters

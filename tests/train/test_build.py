@@ -226,7 +226,7 @@ def test_torch_replaces_an_engine_that_refuses_the_network(short, tmp_path, monk
      ('start = "edge.toml"', r"write \[start\] on a line of its own"),
      ('[start]\nrecipe = "r.toml"', "r.toml starts with itself")],
 )  # fmt: skip
-def test_what_is_not_known_is_refused(tmp_path, change, message):
+def test_unknown_settings_are_refused(tmp_path, change, message):
     text = (RECIPES / "tiny.toml").read_text()
     if change.startswith("[network"):
         text = text.replace("[network]", change)

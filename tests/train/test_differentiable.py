@@ -118,7 +118,7 @@ def test_ranks_have_the_slope_of_a_smooth_map():
     assert through_ranks(on_scores, torch.zeros_like(x)).isfinite().all()
 
 
-def test_it_stays_on_the_device_and_in_the_type_of_its_samples():
+def test_device_and_dtype_are_those_of_the_samples():
     x, y, _ = mixed(0.7, 64, 2)
     x, y = x.float().requires_grad_(), y.float()
     found = mutual_information(x, y, seed=1)

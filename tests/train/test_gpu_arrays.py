@@ -211,7 +211,7 @@ def test_both_sides_are_in_one_place(gpu, monkeypatch):
     assert "GPU 0" in (message := refused(*there)) and "GPU 1" in message
 
 
-def test_what_cannot_be_used_is_named(gpu):
+def test_unusable_samples_are_refused(gpu):
     x, y = (torch.tensor(side) for side in pairs(50, 2, 2))
     assert "complex" in refused(x + 1j, y)
     assert "detach" in refused(x, y.requires_grad_())

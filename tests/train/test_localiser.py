@@ -47,7 +47,7 @@ def test_steps_are_distinct_and_within():
     assert found.tolist() == [[2, 3, 4], [7, 8, 9], [3, 4, 5]]
 
 
-def test_it_takes_trajectories_as_the_runtime_has_them():
+def test_it_accepts_trajectories_of_the_runtime():
     states, _ = demonstrations()
     whole = Trajectories(np.concatenate(states), np.array([len(s) for s in states]))
     (a, strength), (b, same) = fit(states, 3, 2, steps=2), fit(whole, 3, 2, steps=2)

@@ -28,7 +28,7 @@ def test_jobs(plan):
     assert [job[2] for job in policies.jobs(plan)] == sorted(job[2] for job in policies.jobs(plan))
 
 
-def test_what_policies_learn_from(tmp_path):
+def test_training_data_of_policies(tmp_path):
     real, more = demos(12), demos(3, seed=1)
     assert policies.data(tmp_path, "pick", TEN, 10) is None
     sources.write(real, tmp_path / "real" / "pick.npz")

@@ -211,7 +211,7 @@ def test_auto_takes_cuda_first(model, cuda, package, monkeypatch):
     assert found["cuda"] == "CUDAExecutionProvider" and "no Tensorrt" in found["tensorrt"]
 
 
-def test_what_is_installed(no_package):
+def test_installed_providers(no_package):
     found = backends.installed()
     assert tuple(found) == backends.PROVIDERS
     assert found["cpu"] == "CPUExecutionProvider" and "not built" in found["native"]

@@ -78,7 +78,7 @@ class Runtime:
         return self
 
 
-def test_what_the_session_is_asked_for(model, package, monkeypatch, tmp_path):
+def test_options_of_the_session(model, package, monkeypatch, tmp_path):
     runtime = Runtime(devices=2).install(monkeypatch)
     assert make_backend(model, "tensorrt-rtx").provider == "tensorrt-rtx"
     assert runtime.registered == [(EXECUTION, str(tmp_path / "libplugin.so"))]
@@ -124,7 +124,7 @@ def test_the_package_is_missing(model, monkeypatch):
         make_backend(model, "tensorrt-rtx")
 
 
-def test_what_is_installed(package, monkeypatch):
+def test_installed_packages(package, monkeypatch):
     modules = LIBRARIES["tensorrt-rtx"].modules
     for module in modules:
         monkeypatch.setitem(sys.modules, module, None)

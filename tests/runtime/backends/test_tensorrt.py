@@ -339,7 +339,7 @@ def test_no_gpu(engine, monkeypatch):
         ("tensorrt-rtx", "pycuda.driver", r"pycuda.*compiled"),
     ],
 )
-def test_what_is_not_installed_is_named(engine, monkeypatch, missing, message):
+def test_missing_packages_are_named(engine, monkeypatch, missing, message):
     monkeypatch.setitem(sys.modules, missing, None)
     if missing == "tensorrt_rtx":
         monkeypatch.setitem(sys.modules, "tensorrt_rtx_bindings", None)
@@ -355,7 +355,7 @@ def test_an_engine_takes_no_other_provider(engine, library, provider):
         make_backend(engine, provider)
 
 
-def test_what_fails_is_named_by_its_library(world, library, engine):
+def test_failures_name_their_library(world, library, engine):
     backend = TensorRTBackend(engine)
     world.memory = 100
     title = {"tensorrt": "TensorRT", "tensorrt-rtx": "TensorRT-RTX"}[library]

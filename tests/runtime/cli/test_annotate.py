@@ -176,7 +176,7 @@ def test_names_of_maniskill_episodes(states, tmp_path, capsys):
         (["--plot", "{tmp}/a.png", "--episode", "x"], "--episode 'x': there is none of this name"),
     ],
 )
-def test_what_is_refused(folder, tmp_path, capsys, options, why):
+def test_refusals(folder, tmp_path, capsys, options, why):
     before = everything(tmp_path)
     given = [option.format(set=folder, tmp=tmp_path) for option in options]
     assert main(["annotate", str(folder), *given]) == 2
@@ -261,7 +261,7 @@ def test_saved_for_a_tracker(twelve, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["annotate", "keystates", "curve"])
-def test_what_is_not_read_is_named(command, tmp_path, capsys):
+def test_arrays_that_are_not_read_are_reported(command, tmp_path, capsys):
     path = write_mimicgen(tmp_path / "demos.hdf5")
     with h5py.File(path, "r+") as file:  # as many trajectories as a curve needs
         for number in range(40, 75):

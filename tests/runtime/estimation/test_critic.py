@@ -70,7 +70,7 @@ def test_evaluated_as_the_graph_does(estimator):
     assert critic.pointwise(x, y).mean() == pytest.approx(critic.mi, abs=1e-4)
 
 
-def test_of_more_pairs_a_subset(estimator):
+def test_a_subset_of_many_pairs(estimator):
     critic = estimator.critic(*linear(4000, 6))
     assert critic.x.sorted.shape == (1, 2, 1500)
     again = estimator.critic(*linear(4000, 6))
@@ -132,12 +132,12 @@ def test_saved_and_loaded(estimator, tmp_path):
         (np.eye(4), np.eye(4), "at least"),
     ],
 )
-def test_what_no_critic_is_written_of(estimator, x, y, expected):
+def test_invalid_samples_are_refused(estimator, x, y, expected):
     with pytest.raises(InputError, match=expected):
         estimator.critic(x, y)
 
 
-def test_what_no_critic_is_asked(estimator):
+def test_invalid_new_pairs_are_refused(estimator):
     critic = estimator.critic(*linear(100, 9))
     with pytest.raises(InputError, match=r"x has 3 coordinates.*for 2"):
         critic.pointwise(np.zeros((5, 3)), np.zeros((5, 2)))

@@ -223,7 +223,7 @@ def test_options_of_slices_are_refused(options):
         Estimator(directions="canonical", **options)
 
 
-def test_what_would_slice_is_refused(estimator):
+def test_options_of_slicing_are_refused(estimator):
     x, y = linear()
     for call in (
         lambda: independence_test(x, y, estimator),

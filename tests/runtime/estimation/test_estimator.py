@@ -343,7 +343,7 @@ def test_exports():
         _ = infoatlas_rt.nothing_here
 
 
-def test_what_is_imported():
+def test_imports():
     code = (
         "import sys, infoatlas_rt\n"
         "assert 'numpy' not in sys.modules\n"

@@ -50,7 +50,7 @@ def test_no_state_is_a_flag():
         assert not any(gives_away(column, flag) for column in states.T), name
 
 
-def test_what_is_loaded_has_no_room_for_flags(tmp_path):
+def test_loaded_states_contain_no_flags(tmp_path):
     recorded = load_trajectories(PICKCUBE)
     assert set(vars(recorded)) == {"states", "lengths", "names", "rate", "episodes", "notes"}
     # unreadable flags have no effect
@@ -166,7 +166,7 @@ def write(path: Path, kind: str) -> Path:
         ("csv binary", "save it as UTF-8 text"),
     ],
 )
-def test_what_cannot_be_used_is_refused_by_name(tmp_path, kind, message):
+def test_unusable_files_are_refused_with_their_name(tmp_path, kind, message):
     path = write(tmp_path, kind)
     with pytest.raises(InputError, match=message) as caught:
         load_trajectories(path)
@@ -288,7 +288,7 @@ def test_headers(tmp_path, text, names):
 
 
 @pytest.mark.parametrize("text", ["1.5,x1.5\n2,3\n", "1_000\n2_000\n3_000\n"])
-def test_what_is_neither_header_nor_number(tmp_path, text):
+def test_cells_that_are_neither_header_nor_number(tmp_path, text):
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(InputError, match=r"a\.csv, line [12](, column .*)?: '.*' is no number"):
         load_trajectories(tmp_path / "a.csv")

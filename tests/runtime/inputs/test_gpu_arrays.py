@@ -86,7 +86,7 @@ def test_ties_constants_resolution_groups_and_order(place, estimator):
     assert estimator.estimate(place(x), place(np.ones((200, 2)))).degenerate
 
 
-def test_of_independence(place, estimator):
+def test_the_independence_test(place, estimator):
     x, y = pairs(60, 6, 6)
     found = independence_test(place(x), place(y), estimator, permutations=19)
     wanted = independence_test(x, y, estimator, permutations=19)

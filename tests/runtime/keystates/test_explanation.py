@@ -41,7 +41,7 @@ def test_made_and_broken(grasps):
     assert made.after == broken.before > 1
 
 
-def test_nothing_is_made_between_things_that_never_depend(grasps):
+def test_independent_things_have_no_changes(grasps):
     rng = np.random.default_rng(1)
     states = [np.c_[s, rng.standard_normal((len(s), 2)).cumsum(axis=0)] for s in grasps.states]
     found = discover_keystates(states, k=2, method="phase")

@@ -105,7 +105,7 @@ def test_it_is_judged_by_demonstrations_left_out(pick):
     assert "key state 1" in text
 
 
-def test_what_cannot_be_followed_is_not_reported_unless_asked():
+def test_unreliable_parts_are_reported_only_on_request():
     """Parts of random walks without a pattern, cut at random."""
     rng = np.random.default_rng(0)
     walks = [np.cumsum(rng.standard_normal((80, 3)), axis=0) for _ in range(8)]
@@ -136,7 +136,7 @@ def test_a_part_that_a_demonstration_lacks():
         assert ((reported == 1).sum() > 12) == (i >= 4)
 
 
-def test_a_stop_is_a_stall_and_an_episode_is_none(pick):
+def test_a_stop_is_a_stall_but_an_episode_is_not(pick):
     """The end of a task is not a stall, either, however long it lasts."""
     found, live, episodes, grasps = pick
     tracker = KeyStateTracker(found, subtasks=live)
@@ -340,7 +340,7 @@ def test_a_part_that_is_lacking_or_in_another_order(pick):
         found.follow(replace(own, parts=every))
 
 
-def test_what_cannot_be_fitted(pick, tmp_path):
+def test_invalid_sub_tasks_are_refused(pick, tmp_path):
     found, live, _, _ = pick
     own = live.subtasks
     with pytest.raises(InputError, match=r"9 demonstrations.*of the same demonstrations"):

@@ -69,7 +69,7 @@ def test_every_trajectory_gets_k_steps(k):
     assert 9 in steps[0]
 
 
-def test_what_the_model_is_given():
+def test_inputs_of_the_model():
     """Two views; constant coordinates are left out, and small increments are exactly 0."""
     estimator = RecordingEstimator()
     rng = np.random.default_rng(0)
@@ -119,7 +119,7 @@ def test_smoothing_keeps_level_and_mean():
         ((), {"k": 1}, "0 steps"),
     ],
 )
-def test_what_cannot_be_searched(lengths, options, expected):
+def test_invalid_searches_are_refused(lengths, options, expected):
     states = [np.random.default_rng(0).standard_normal((n, 2)) for n in lengths]
     with pytest.raises(InputError, match=expected):
         pointwise.discover(states, **options)

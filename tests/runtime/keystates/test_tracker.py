@@ -75,7 +75,7 @@ def test_it_is_judged_by_demonstrations_left_out(found):
     assert "followed" in KeyStateTracker(found).describe()
 
 
-def test_what_cannot_be_followed_is_not_reported_unless_asked():
+def test_unreliable_key_states_are_reported_only_on_request():
     rng = np.random.default_rng(0)
     walks = [np.cumsum(rng.standard_normal((80, 3)), axis=0) for _ in range(8)]
     found = discover_keystates(walks, k=2, method="phase")
@@ -161,7 +161,7 @@ def test_model_survives_a_dictionary(found):
     np.testing.assert_array_equal(again.followed, found.live.followed)
 
 
-def test_what_cannot_be_tracked(found, tmp_path):
+def test_invalid_trackers_are_refused(found, tmp_path):
     for rate in (0, -5, "fast", np.inf):
         with pytest.raises(InputError, match="rate is"):
             KeyStateTracker(found, rate=rate)

@@ -106,7 +106,7 @@ def test_a_part_is_read_as_if_there_was_nothing_else(path):
     assert shares[0] == 0 and max(shares) == 1
 
 
-def test_a_part_that_is_none(path):
+def test_invalid_parts_are_refused(path):
     for wrong in ((-1.0, None), (np.nan, None), (0.0, 0.0)):
         with pytest.raises(InputError, match=r"start|duration"):
             Part(*wrong)

@@ -80,7 +80,7 @@ def test_the_command_annotates(folder, capsys, tmp_path):
         (["--topic", "/x"], "no topic '/x'"),
     ],
 )
-def test_what_cannot_be_read(folder, options, message, capsys):
+def test_unreadable_folders(folder, options, message, capsys):
     assert main.main(["keystates", str(folder[0]), *options]) == 2
     assert re.search(message, capsys.readouterr().err)
 

@@ -163,7 +163,7 @@ def test_memory_of_estimates_in_time():
     assert len(detector._extrema.recent) <= 201 and len(detector._points) <= 42
 
 
-def test_a_rate_limit_that_is_none():
+def test_an_invalid_rate_limit():
     fake = RecordingEstimator(n_min=8)
     window = SlidingWindow(fake.model_file, window=20)
     for rate in (-1.0, np.inf, np.nan):

@@ -140,7 +140,7 @@ def test_missing_file_names_the_shipped_models(tmp_path):
             model_file.load(path)
 
 
-def test_what_is_no_path_is_refused():
+def test_invalid_paths_are_refused():
     for model in (None, 3, ["edge"], "~nobody-has-this-name/model.onnx", "a\0b", "/dev/zero"):
         with pytest.raises(ModelError, match=r"shipped model: .*edge"):
             model_file.load(model)

@@ -21,7 +21,7 @@ def alone(found, states):
     return [(e.step, e.detected_step) for state in states for e in tracker.push(state)]
 
 
-def test_it_reports_what_single_trackers_do(found):
+def test_it_agrees_with_single_trackers(found):
     states, _ = demonstrations(count=6, seed=4)
     tracker = VectorTracker(found, 6)
     detected = [[] for _ in states]
@@ -87,7 +87,7 @@ def test_bonus_counts_each_key_state_once(found):
         assert list(tracker.steps[0]) == [step for step, _ in alone(found, states[1])]
 
 
-def test_what_cannot_be_followed(found):
+def test_refusals(found):
     tracker = VectorTracker(found, 2)
     with pytest.raises(InputError, match=r"states have shape \(3, 6\).*\[2, d\]"):
         tracker.push(np.zeros((3, 6)))

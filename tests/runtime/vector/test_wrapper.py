@@ -151,7 +151,7 @@ def test_observations_in_dictionaries(found, episodes):
         envs.reset()
 
 
-def test_what_cannot_be_wrapped(found, episodes):
+def test_invalid_environments_are_refused(found, episodes):
     env = ReplayEnv(episodes, "maniskill")
     for streams in ((), (VectorTracker(found, 2), VectorTracker(found, 2))):
         with pytest.raises(InputError, match="pass a VectorTracker, a VectorWindows, or both"):

@@ -177,7 +177,7 @@ def test_own_draws_are_most_likely(monkeypatch):
     assert (table.diagonal() >= table.quantile(0.7, dim=1)).float().mean() > 0.7
 
 
-def test_what_draws_cannot_show_is_left_out():
+def test_datasets_with_inaccurate_labels_are_left_out():
     torch.manual_seed(5)
     u = torch.randn(2, 100 + channels.DRAWS, 1)
 

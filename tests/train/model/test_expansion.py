@@ -93,6 +93,6 @@ def test_more_metrics_and_rounds_keep_the_first_metric(small):
      ({"width": 32}, "width is 16 in the start and 32 after it: of a network only dim, features"),
      ({"widths": 3}, "widths is 2 in the start")],
 )  # fmt: skip
-def test_what_cannot_grow_is_refused(small, changes, message):
+def test_invalid_expansions_are_refused(small, changes, message):
     with pytest.raises(ValueError, match=message):
         expanded(small.state_dict(), SMALL, replace(SMALL, **changes))

@@ -100,7 +100,7 @@ def test_two_arms_share_a_label():
     assert both.shares("right").sum() == pytest.approx(1)
 
 
-def test_what_does_not_fit_is_refused(one_arm):
+def test_mismatches_are_refused(one_arm):
     with pytest.raises(InputError, match="of 3 demonstrations, sub-tasks of 3 and names of 2"):
         Annotations(one_arm.keystates, one_arm.subtasks, ("a", "b"))
     gap = Subtasks((part([0, 0, 0], [10, 19, 8]),), LENGTHS)

@@ -309,7 +309,7 @@ def test_rows_in_any_order_and_groups_of_rows(states, annotations, tmp_path):
         assert groups[0] == groups[1] > 1
 
 
-def test_what_does_not_fit_is_refused(states, annotations, tmp_path):
+def test_mismatches_are_refused(states, annotations, tmp_path):
     for i, (given, match) in enumerate((
         (states[:-1], f"7 episodes, and the annotations are of {COUNT}"),
         ([states[0][:-1], *states[1:]], "episode 0 has .* frames, and its annotations"),

@@ -51,7 +51,7 @@ def test_subtasks_and_key_states_are_read_back(tmp_path):
     assert trajectories.names == annotated.names  # annotations are not states
 
 
-def test_a_second_time(tmp_path):
+def test_a_second_annotation_replaces_the_first(tmp_path):
     path = write(tmp_path / "demo.h5")
     (tmp_path / "demo.json").write_text("{}")
     write_maniskill(annotations(subtasks(), EPISODES), path, tmp_path / "a.h5")

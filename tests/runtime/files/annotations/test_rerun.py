@@ -203,7 +203,7 @@ def add_videos(folder, version):
     return lambda i: folder / places[i]
 
 
-def test_what_cannot_be_written(tmp_path, monkeypatch):
+def test_refusals(tmp_path, monkeypatch):
     found = own_annotations()
     with pytest.raises(InputError, match="no demonstration demo_3: pass some of demo_0, demo_2"):
         write_rerun(found, tmp_path / "demo.hdf5", tmp_path / "view", episodes=["demo_3"])

@@ -59,7 +59,7 @@ def test_files_of_a_split_bag_are_merged(tmp_path):
         BagFiles(bag)
 
 
-def test_what_the_metadata_say_and_the_files_lack(tmp_path):
+def test_messages_that_the_metadata_count_and_files_lack(tmp_path):
     write(tmp_path / "bag.mcap", range(5))
     files = BagFiles(describe(tmp_path, 7))
     assert files.missing == {"/value": 2, "/large": 2}

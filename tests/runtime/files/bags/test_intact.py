@@ -63,7 +63,7 @@ def salvage(path):
 @pytest.mark.parametrize("kind", ["byte", "checksum", "head", "zeros", "first", "last"])
 @pytest.mark.parametrize("index", [True, False], ids=["index", "no index"])
 @pytest.mark.parametrize("form", ["zstd", "lz4", "plain"])
-def test_what_is_behind_the_damage_is_read(tmp_path, form, index, kind):
+def test_data_after_the_damage_is_read(tmp_path, form, index, kind):
     path, chunks = recorded(tmp_path / "a.mcap", form)
     number = {"first": 0, "last": len(chunks) - 1}.get(kind, len(chunks) // 2)
     broken = chunks[number : number + (2 if kind == "zeros" else 1)]
@@ -178,7 +178,7 @@ def test_a_file_behind_another(tmp_path, form, index):
     assert damage.notices()[0].startswith(f"damaged and left out: {len(content)} bytes")
 
 
-def test_what_is_between_the_data_and_the_index(tmp_path):
+def test_records_between_data_and_index(tmp_path):
     path, _ = recorded(tmp_path / "a.mcap")
     content = path.read_bytes()
     start = int.from_bytes(content[-28:-20], "little")
@@ -198,7 +198,7 @@ def test_what_is_between_the_data_and_the_index(tmp_path):
         (Damage((), 1, {}, 0, 0), "the data of the file is intact: nothing is left out"),
     ],
 )
-def test_what_is_missing_without_a_hole(damage, line):
+def test_missing_records_without_a_hole(damage, line):
     assert damage.notices() == [line]
 
 

@@ -203,7 +203,7 @@ def test_minari(tmp_path):
     assert found.notes == ("Left out: observations/mission (|S4, no number).",)
 
 
-def test_what_is_stored_in_other_ways(tmp_path):
+def test_other_forms_of_storage(tmp_path):
     (tmp_path / "buffer.zarr/data").mkdir(parents=True)
     (tmp_path / "set/1.0.0").mkdir(parents=True)
     record = tmp_path / "set/1.0.0/set-train.tfrecord-00000-of-00001"

@@ -122,7 +122,7 @@ def test_a_damaged_file_beside_it_does_not_matter(tmp_path, content):
     assert load_trajectories(path).rate is None
 
 
-def test_what_cannot_be_read(tmp_path, monkeypatch):
+def test_unreadable_files(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="does not exist"):
         load_trajectories(tmp_path / "none.h5")
     write(tmp_path / "t.h5", "flat", success=(False, False, False))
@@ -164,7 +164,7 @@ def test_episodes_with_other_arrays_are_named(tmp_path):
 
 
 @pytest.mark.parametrize("values", [np.zeros(0, bool), np.float32(1), np.zeros((29, 2))])
-def test_a_flag_of_success_that_is_none(values, tmp_path):
+def test_an_invalid_flag_of_success(values, tmp_path):
     with h5py.File(write(tmp_path / "t.h5", "flat"), "a") as file:
         del file["traj_0/success"]
         file["traj_0/success"] = values

@@ -83,7 +83,7 @@ def test_a_rate_that_is_no_number_is_unknown(states, tmp_path, fps):
     assert load_trajectories(folder, features=["timestamp"]).rate is None
 
 
-def test_what_cannot_be_read(states, tmp_path):
+def test_unreadable_data_sets(states, tmp_path):
     folder = write_lerobot(tmp_path / "set", states, "v3.0", None)
     last = sorted((folder / "data" / "chunk-000").iterdir())[-1]
     content = last.read_bytes()
@@ -301,7 +301,7 @@ def test_features_that_cannot_be_read(folder, features, match):
         load_trajectories(folder, features=features)
 
 
-def test_what_lance_stores_is_not_read(states, tmp_path):
+def test_data_in_lance_is_not_read(states, tmp_path):
     folder = write_lerobot(tmp_path / "set", states[:2], "v3.0", None)
     change_info(folder, storage_format="lance")
     with pytest.raises(InputError, match=r"stored by Lance, which is not read\. Load"):

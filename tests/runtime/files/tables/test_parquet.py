@@ -101,7 +101,7 @@ def test_nulls_are_missing_values_and_integers_are_exact(tmp_path):
         ({"episode": [0, 1], "x": [1, 2]}, "'episode' has 2 values in 2 rows"),
     ],
 )
-def test_what_is_refused(tmp_path, columns, message):
+def test_refusals(tmp_path, columns, message):
     path = write(tmp_path / "a.parquet", **columns)
     with pytest.raises(InputError, match=message) as caught:
         load_trajectories(path)

@@ -79,7 +79,7 @@ def test_semicolons_with_missing_values_and_large_integers(tmp_path):
         ("x\ty\n1\t2\n3\n", r"rows of different length \(1 cells, separated by tabs"),
     ],
 )  # fmt: skip
-def test_what_can_be_read_in_two_ways_or_in_none(tmp_path, text, message):
+def test_ambiguous_and_unreadable_tables(tmp_path, text, message):
     path = tmp_path / "a.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message) as caught:
