@@ -17,7 +17,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("docs/concepts.md", "docs/gradients.md", "docs/command-line.md")
+PAGES = (
+    "README.md",
+    "docs/tutorial.md",
+    "docs/concepts.md",
+    "docs/gradients.md",
+    "docs/command-line.md",
+)
 PACKAGES = ("runtime/infoatlas_rt", "train", "export", "ros2_node")
 LONGEST = 30  # words of a sentence
 

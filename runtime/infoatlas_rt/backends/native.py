@@ -42,10 +42,12 @@ def load_native() -> Any:
         import infoatlas_native
     except ImportError as error:
         what = f"the C++ engine cannot be loaded ({error})" if is_installed() else NOT_BUILT
-        raise ProviderError(f"{what}: {REBUILD}, or use provider='cpu'") from error
+        raise ProviderError(
+            f"provider 'native': {what}: {REBUILD}, or use provider='cpu'"
+        ) from error
     if infoatlas_native.INTERFACE != INTERFACE:
         raise ProviderError(
-            f"the C++ engine {infoatlas_native.__version__} has interface "
+            f"provider 'native': the C++ engine {infoatlas_native.__version__} has interface "
             f"{infoatlas_native.INTERFACE}, and this version of infoatlas-rt calls {INTERFACE}: "
             "install infoatlas-rt again, or use provider='cpu'"
         )

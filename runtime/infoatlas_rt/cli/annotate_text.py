@@ -55,7 +55,9 @@ def print_annotations(
     if result["written"]:
         print(f"Written: {result['written']} ({result['format']})")
     else:
-        print(f"Nothing written. --out COPY writes {result['format']}: {written}")
+        print(f"No data set is written. --out COPY writes {result['format']}: {written}")
+    if arguments.save:
+        print(f"Saved: {arguments.save} (KeyStateTracker and the ROS 2 node read it)")
     if arguments.plot:
         print(f"Picture: {arguments.plot}")
 
