@@ -68,13 +68,14 @@ def draw_heading(figure: Figure, heading: str, note: str, more: str = "") -> Non
     """A heading, and one or two lines of small print below it, all within the picture."""
     height = figure.get_figheight()
     room = 0.9 * figure.bbox.width
-    for inches, words, style in (
-        (HEADING, heading, {"color": INK, "fontsize": 13, "fontweight": "bold"}),
-        (NOTE, note, {"color": QUIET, "fontsize": 9}),
-        (MORE, more, {"color": QUIET, "fontsize": 9}),
+    for inches, words, colour, size, weight in (
+        (HEADING, heading, INK, 13, "bold"),
+        (NOTE, note, QUIET, 9, "normal"),
+        (MORE, more, QUIET, 9, "normal"),
     ):
         if words:
-            text = figure.text(0.075, 1 - inches / height, words, va="center", **style)
+            text = figure.text(0.075, 1 - inches / height, words, va="center")
+            text.set(color=colour, fontsize=size, fontweight=weight)
             fit(text, room)
 
 

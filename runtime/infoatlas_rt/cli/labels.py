@@ -21,7 +21,7 @@ def renderer(figure: Figure) -> Any:
     """What measures texts; Agg's sizes are those of the other formats within a pixel or two."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    return FigureCanvasAgg(figure).get_renderer()
+    return FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
 
 
 def shorten(name: str, letters: int) -> str:
@@ -52,8 +52,10 @@ def fit(text: Text, pixels: float, *, upright: bool = False, prefix: str = "") -
         box = text.get_window_extent(measure)
         return box.height if upright else box.width
 
-    while length() > pixels and text.get_fontsize() > SMALLEST:
-        text.set_fontsize(max(SMALLEST, text.get_fontsize() - 0.5))
+    size = float(text.get_fontsize())
+    while length() > pixels and size > SMALLEST:
+        size = max(SMALLEST, size - 0.5)
+        text.set_fontsize(size)
     rest = text.get_text().removeprefix(prefix)
     while length() > pixels and len(rest) > 2 and "$" not in rest:
         rest = rest[max(1, len(rest) // 12) :]
