@@ -1,8 +1,8 @@
 """The first picture of the README: sub-tasks of two sets of demonstrations, and what they give.
 
-    python -m benchmarks.front    # -> docs/front.png
+    python -m benchmarks.front    # draws docs/front.png
 
-The library finds the sub-tasks here, from the files of the key-state benchmark. The rates of
+The sub-tasks are found when the picture is drawn, in files of the key-state benchmark. The rates of
 success are those of results/generation.json (python -m benchmarks.generation).
 """
 
@@ -21,6 +21,7 @@ from .summary import load
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 ROOT = Path(__file__).parents[1]
 COLOURS = (SKY, ORANGE)  # of the parts
@@ -52,7 +53,7 @@ TASKS = (
 
 def found(task: Task) -> tuple[Trajectories, Subtasks]:
     demonstrations = load_trajectories(ROOT / f"benchmarks/tasks/data/{task.file}.npz")
-    keystates = discover_keystates(demonstrations, k=5, rate=20)
+    keystates = discover_keystates(demonstrations, k=5, rate=RATE)
     objects = {name: Pose(name) for name in task.objects}
     return demonstrations, keystates.subtasks({"tool": Pose("tool")}, objects)
 
@@ -107,7 +108,8 @@ def rates(axes: Axes) -> None:
     axes.legend(loc="upper right", frameon=False, fontsize=8.5)
 
 
-def main() -> None:
+def front() -> Figure:
+    """The picture."""
     figure = canvas(12.6, 3.7)
     left, middle, right = figure.subplots(1, 3, width_ratios=(1.25, 1.25, 1))
     for axes, task in zip((left, middle), TASKS, strict=True):
@@ -116,7 +118,11 @@ def main() -> None:
     figure.tight_layout(w_pad=2, rect=(0, 0.05, 1, 1))
     handles, labels = left.get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower left", ncols=2, frameon=False, fontsize=8.5)
-    figure.savefig(ROOT / "docs/front.png")
+    return figure
+
+
+def main() -> None:
+    front().savefig(ROOT / "docs/front.png")
 
 
 if __name__ == "__main__":
