@@ -17,7 +17,37 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("docs/concepts.md", "docs/gradients.md", "docs/command-line.md")
+PAGES = (
+    "docs/annotate.md",
+    "docs/api.md",
+    "docs/bags.md",
+    "docs/command-line.md",
+    "docs/concepts.md",
+    "docs/coupling.md",
+    "docs/files.md",
+    "docs/generation.md",
+    "docs/gradients.md",
+    "docs/jetson.md",
+    "docs/key-states.md",
+    "docs/maniskill.md",
+    "docs/method.md",
+    "docs/models.md",
+    "docs/native.md",
+    "docs/questions.md",
+    "docs/results.md",
+    "docs/ros2-faults.md",
+    "docs/ros2-reference.md",
+    "docs/ros2.md",
+    "docs/sub-tasks.md",
+    "docs/tensorrt.md",
+    "docs/training.md",
+    "docs/when-to-trust.md",
+    "CONTRIBUTING.md",
+    "benchmarks/results/README.md",
+    "examples/README.md",
+    "examples/data/README.md",
+    "runtime/native/DESIGN.md",
+)
 PACKAGES = ("runtime/infoatlas_rt", "train", "export", "ros2_node")
 LONGEST = 30  # words of a sentence
 
