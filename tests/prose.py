@@ -18,11 +18,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
-    "README.md",
-    "docs/tutorial.md",
-    "docs/concepts.md",
-    "docs/gradients.md",
-    "docs/command-line.md",
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "runtime/native/DESIGN.md"),
+    *("benchmarks/results/README.md", "examples/README.md", "examples/data/README.md"),
+    *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")),
 )
 PACKAGES = ("runtime/infoatlas_rt", "train", "export", "ros2_node")
 LONGEST = 30  # words of a sentence

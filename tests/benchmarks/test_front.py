@@ -2,10 +2,9 @@
 
 import re
 
-from pictures import crossing, words
-
 from benchmarks import front
 from benchmarks.summary import load
+from pictures import crossing, words
 
 
 def test_picture():

@@ -365,5 +365,5 @@ def test_the_publisher_that_is_asked_for():
 def test_an_older_rclpy(monkeypatch):
     monkeypatch.setattr(publishers, "GIVEN", False)
     assert len(publishers.of_topics(Mock(), Settings)) == 1
-    with pytest.raises(InputError, match=r"publisher_b is /x, but this rclpy gives no publisher's id"):
+    with pytest.raises(InputError, match=r"publisher_b is /x, but this rclpy gives no publisher"):
         publishers.of_topics(Mock(), partial(Settings, topic_b="b", publisher_b="/x"))

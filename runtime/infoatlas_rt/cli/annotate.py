@@ -38,11 +38,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="DATA",
         help=DEMONSTRATIONS,
     )
-    parser.add_argument("--out", metavar="COPY", help="file or folder to write, which is not there")
+    parser.add_argument("--out", metavar="COPY", help="file or folder to write; it must not exist")
     parser.add_argument(
         "--in-place",
         action="store_true",
-        help="write into DATA itself: a new one is written beside it and replaces it",
+        help="replace DATA by an annotated data set, which is written beside it first",
     )
     parser.add_argument(
         "--format",
@@ -62,23 +62,23 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="append",
         metavar="BODY",
         help="coordinates of an object that a sub-task may be about; give it once for each object. "
-        "NAME[:KIND][=COLUMNS], where KIND is position, pose or a kind of orientation: cube "
-        "(cube.x to cube.qz), goal:position, cube=28:35 or cube:quaternion_wxyz=28:35",
+        "NAME[:KIND][=COLUMNS], where KIND is position, pose or a kind of orientation. Examples: "
+        "cube (cube.x to cube.qz), goal:position, cube=28:35, cube:quaternion_wxyz=28:35",
     )
     parser.add_argument(
-        "--names", metavar="NAMES", help='names of the parts, in their order, as "reach,carry"'
+        "--names", metavar="NAMES", help='names of the sub-tasks, in their order, as "reach,carry"'
     )
     parser.add_argument(
         "--qa",
         action="store_true",
         help="report idle and outlying frames, missing key states and episodes to drop, and write "
-        "them where the format has a place",
+        "them if the format can store them",
     )
     parser.add_argument(
         "--language",
         choices=("subtask", "motion", "none"),
-        help="style of the rows of LeRobot's language_persistent (default: subtask); none: leave "
-        "them out, for LeRobot before 0.6",
+        help="style of the rows of LeRobot's language_persistent (default: subtask). none: no "
+        "rows, for LeRobot before 0.6",
     )
     add_loading(parser)
     add_discovery(parser)
@@ -92,8 +92,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--episode",
         action="append",
         metavar="NAME",
-        help="episode of the picture, and of recordings for Rerun; several if given several times "
-        "(default: the one of median length, and all)",
+        help="episode of the picture or of the recordings for Rerun; may be given several times "
+        "(default: the one of median length in the picture, all for Rerun)",
     )
     add_json(parser)
     add_topic(parser.add_argument_group("a folder of ROS bags"))

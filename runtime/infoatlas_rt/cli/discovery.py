@@ -24,14 +24,14 @@ def add_discovery(parser: ArgumentParser) -> None:
         choices=("auto", "events", "phase", "pointwise"),
         default="auto",
         help="events: changes that recur in other demonstrations, in any order. phase: boundaries "
-        "of phases that all demonstrations share. auto: events, and phases where halves of the "
+        "of phases that all demonstrations share. auto: events, and phases if halves of the "
         "demonstrations repeat them. pointwise: minima of the model's local information",
     )
     parser.add_argument(
         "--count",
         metavar="K",
         default="5",
-        help="number of key states of a demonstration besides the end, or auto",
+        help="largest number of key states in a demonstration, its end not counted; or auto",
     )
     parser.add_argument(
         "--label",
@@ -39,8 +39,8 @@ def add_discovery(parser: ArgumentParser) -> None:
         metavar="DEMO:STEPS",
         help="known steps of a demonstration, as 0:75,150 or 0:grasp=75,release=150; the same "
         "kinds are found in the others. Give it for one to three demonstrations, or once with a "
-        ".json file of {demo: {name: step}}. DEMO is the number of the episode in the file; the "
-        "place, from 0 on, where episodes have no numbers",
+        ".json file of {demo: {name: step}}. DEMO is the number of the episode in the file, or its "
+        "position, from 0, if episodes have no numbers",
     )
     parser.add_argument(
         "--gripper", metavar="COLUMNS", help="coordinates of the gripper: only their changes count"
@@ -56,12 +56,16 @@ def add_discovery(parser: ArgumentParser) -> None:
         "4=angle_degrees; none: do not look for any (default: recognised)",
     )
     parser.add_argument(
-        "--rate", type=float, help="recorded steps a second (default: that of the file)"
+        "--rate", type=float, help="recorded steps per second (default: that of the file)"
     )
     parser.add_argument(
-        "--stride", type=int, help="recorded steps of a working step (default: derived)"
+        "--stride",
+        type=int,
+        help="recorded steps in a working step (default: derived from the rate or the motion)",
     )
-    parser.add_argument("--lag", type=int, default=2, help="working steps to the past state")
+    parser.add_argument(
+        "--lag", type=int, default=2, help="working steps between a state and its past"
+    )
     parser.add_argument(
         "--resolution",
         type=float,

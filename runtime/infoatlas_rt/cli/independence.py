@@ -42,7 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "autocorrelation",
     )
     add_drop_missing(parser)
-    add_plot(parser, "picture of the null")
+    add_plot(parser, "picture of the estimates of permuted pairings")
     add_json(parser)
     add_estimator(parser)
 

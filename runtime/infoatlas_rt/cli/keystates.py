@@ -49,8 +49,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--group",
         action="append",
         metavar="NAME=COLUMNS",
-        help="report which groups of coordinates begin or cease to depend on each other at each "
-        "key state. Give it twice or more, as tool=18:21 or cube=cube. (beginning of names)",
+        help="report which groups of coordinates begin or stop to depend on each other at each "
+        "key state; give it at least twice. COLUMNS are numbers, as tool=18:21, or the beginning "
+        "of names, as cube=cube.",
     )
     add_plot(parser)
     parser.add_argument(
