@@ -11,8 +11,11 @@ two words or more: what is raised, logged or printed, and the help of the comman
 from __future__ import annotations
 
 import ast
+import inspect
+import io
 import re
 import sys
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,7 +61,7 @@ WORDS = {
 ALLOWED = re.compile(r"\bwhole (numbers?|seconds?|steps?)\b|\breading (an?|of) ", re.IGNORECASE)
 LISTED = re.compile(rf"\b({'|'.join(map(re.escape, WORDS))})\b", re.IGNORECASE)
 WORD = re.compile(r"[^\W_][\w'’.,/-]*")
-END = re.compile(r"(?<=[.!?])[)\"”*]*\s+(?=[(\"“*]*(?:[A-Z0-9`]|[a-z]+: ))")
+END = re.compile(r"(?<=[.!?])[)\"”*]*\s+(?=[(\"“*]*(?:[A-Z0-9`]|[a-z_]+[\"”]?: ))")
 
 
 def findings(text: str) -> Iterator[str]:
@@ -115,6 +118,60 @@ def messages(source: str) -> Iterator[tuple[int, str]]:
         if len(re.findall(r"(?<!\S)[a-z]+(?!\w)", text)) > 1:  # not a list of names
             found.append((node.lineno, text))
     yield from sorted(found)
+
+
+def notes(source: str) -> Iterator[tuple[int, str]]:
+    """Paragraphs of docstrings and comments of a Python file, by line; X in place of `spans`."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            found += _docstring(node.lineno, node.value.value)
+    found += _comments(source)
+    for line, text in sorted(found):
+        yield line, re.sub(r"(`+)(?!`).+?\1(?!`)", "X", text)
+
+
+def _docstring(start: int, text: str) -> Iterator[tuple[int, str]]:
+    """Paragraphs, items and descriptions of parameters; not formulas, examples and types."""
+    lines = [*inspect.cleandoc(text).splitlines(), ""]
+    base = number = 0
+    paragraph = list[str]()
+    for index, line in enumerate(lines):
+        title = index + 1 < len(lines) and re.fullmatch(r"-{3,}", lines[index + 1])
+        depth = len(line) - len(line.lstrip())
+        head = base and depth == 0  # a name with its type
+        item = re.match(r"\s*([-*]|\d+\.) ", line)
+        if item or title or head or not line.strip():
+            if paragraph:
+                yield start + number, " ".join(paragraph)
+            paragraph = []
+        base = 4 if title else base
+        code = (not paragraph and depth >= base + 2) or line.lstrip().startswith((">>>", "---"))
+        if line.strip() and not (title or head or code):
+            number = number if paragraph else index
+            paragraph.append(line.strip().lstrip("-* "))
+
+
+def _comments(source: str) -> Iterator[tuple[int, str]]:
+    """Comments, those of successive lines that start in the same column as one."""
+    start, last, parts = 0, (0, 0), list[str]()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type != tokenize.COMMENT or re.match(r"# *(noqa|type:|pragma)", token.string):
+            continue
+        row, column = token.start
+        alone = not token.line[:column].strip()
+        if parts and not (alone and (row - 1, column) == last):
+            yield start, " ".join(parts)
+            parts = []
+        start = start if parts else row
+        parts.append(token.string.lstrip("#: "))
+        last = (row, column)
+    if parts:
+        yield start, " ".join(parts)
 
 
 def _parts(node: ast.AST) -> Iterator[ast.AST]:

@@ -1,6 +1,6 @@
-"""What can go wrong by a user's hand, apart from faults of the library itself.
+"""Errors that a user can cause and correct.
 
-Every message names the value, the limit, and the way out.
+Every message names the value, the limit and the remedy.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class ModelError(InfoAtlasError, RuntimeError):
 
 
 class OutputError(InfoAtlasError, OSError):
-    """A result cannot be written: the disk is full, or nobody reads it any more."""
+    """A result cannot be written: the disk is full, or the reader has closed the pipe."""
 
 
 class ProviderError(InfoAtlasError, RuntimeError):
