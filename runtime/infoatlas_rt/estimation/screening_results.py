@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from .presentation import axes_of, require_pandas
 
-LEVEL = 0.05  # of an adjusted p-value that is marked as significant
-SHOWN = 20  # rows of a result that are printed
+LEVEL = 0.05  # an adjusted p-value below it is marked as significant
+SHOWN = 20  # rows of a result that are printed, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class Screening:
 
     @property
     def least_adjusted(self) -> float:
-        """The least adjusted p-value that a single dependence among the m tests can have."""
+        """Smallest adjusted p-value that a single dependence among the m tests can have."""
         tests = 1 if self.correction == "none" else len(self.mi)
         return min(1.0, tests / (1 + self.permutations))
 

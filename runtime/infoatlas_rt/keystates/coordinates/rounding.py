@@ -48,7 +48,7 @@ def tied(increments: Float, apart: Float) -> Float:
     """Increments [n, p], made equal where they differ by rounding alone.
 
     Sorted increments of one sign that follow each other in steps of at most `apart` [p] form a
-    group. They are replaced by the middle one if all except 1% lie within `apart`. Others keep
+    group. They are replaced by the middle one if the group spans at most 1.01 `apart`. Others keep
     their bits, and so do increments of 0.
     """
     made: Float = increments.copy()
