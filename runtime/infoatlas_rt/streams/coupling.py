@@ -13,11 +13,11 @@ causal, and needs no demonstrations. Four rules make so short a window usable:
    of samples and slices, at two steps in a row. (`Estimate.stderr`, calibrated over all kinds of
    data, is above 1 nat at 32 samples, too large for a decision within a second. Each event has it.)
 3. *Hysteresis.* A coupling ends when the estimate is below `leave` at four steps in a row (two if
-  the resolution is given). At least half of the window has to be newer than the start of the
-  coupling, and at least half of it has to move.
+   the resolution is given). At least half of the window has to be newer than the start of the
+   coupling, and at least half of it has to move.
 4. *Rest.* A coupling also ends if one side has not moved for `REST` steps while the other one has.
-  A constant side has no information, so no estimate is needed. The next coupling can begin when the
-  window contains no step of the last one, or the estimate has been below `leave`.
+   A constant side has no information, so no estimate is needed. The next coupling can begin when
+   the window contains no step of the last one, or the estimate has been below `leave`.
 
 Limit: two things that start to move at the same time, independently and smoothly, look coupled at
 first, because the window is short.

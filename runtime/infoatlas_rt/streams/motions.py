@@ -6,9 +6,9 @@ the stream. Noise at rest hides slow motions, so `LearnedMotions` has four other
 1. A side rests while its *path* over several steps stays within its resolution. Motion adds up and
    noise does not, so a slow motion does not count as rest, nor an outlier as motion.
 2. A rest ends a coupling only if the other side has meanwhile moved so far that a coupled side
-  would have moved visibly. The ratio of the two motions follows from the steps of this coupling in
-  which both move. The rest of a side with noise has to fill the window. While an arm carries an
-  object, it may turn its wrist alone, or brake, and the object hardly moves.
+   would have moved visibly. The ratio of the two motions follows from the steps of this coupling in
+   which both move. The rest of a side with noise has to fill the window. While an arm carries an
+   object, it may turn its wrist alone, or brake, and the object hardly moves.
 3. A coupling begins only if both sides have moved within the newest `REST` steps.
 4. The added noise is a third of the resolution, because the increments have noise of their own.
 """
