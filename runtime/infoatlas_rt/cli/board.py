@@ -112,9 +112,7 @@ class Energy:
 
 
 def find_rails(folder: Path) -> list[tuple[Path, Path]]:
-    """Files of voltage (mV) and current (mA) of a Jetson's input, or of its parts; empty
-    elsewhere.
-    """
+    """Files of voltage (mV) and current (mA) of a Jetson's input, or of its parts; or no files."""
     rails = {}
     for label in sorted(folder.glob("*/hwmon/hwmon*/in*_label")):
         number = label.name[len("in") : -len("_label")]

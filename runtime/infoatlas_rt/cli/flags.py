@@ -204,9 +204,7 @@ def evenly_spaced(lengths: NDArray[np.int64], k: int) -> list[NDArray[np.int64]]
 def slowest(
     states: NDArray[np.floating], lengths: NDArray[np.int64], k: int
 ) -> list[NDArray[np.int64]]:
-    """The K slowest local minima of the speed of each trajectory, with equal weights of
-    coordinates.
-    """
+    """The K slowest local minima of the speed of each trajectory; coordinates count equally."""
     spread = np.ptp(states, axis=0)
     scaled = np.asarray(states, np.float64)[:, spread > 0] / spread[spread > 0]
     found = []

@@ -28,9 +28,7 @@ STAGES = ("slicing", "preprocessing", "inference", "total")
 
 @dataclass(frozen=True)
 class Times:
-    """Statistics of one stage, in milliseconds; `cv` is the standard deviation divided by the
-    mean.
-    """
+    """Statistics of one stage, in milliseconds; `cv` is the coefficient of variation."""
 
     mean: float
     median: float

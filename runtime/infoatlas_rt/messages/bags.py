@@ -223,9 +223,7 @@ class Bag:
         return InputError(f"{self.path}: no message on {topic} is one of {wanted}. {held}".strip())
 
     def _bodies(self, topic: str, places: Sequence[Place]) -> str:
-        """Text: bodies in the messages, with their numbers of messages; empty if there is only
-        one.
-        """
+        """Text: bodies in the messages, with numbers of messages; empty if there is only one."""
         found = [Counter[tuple[Any, ...]]() for _ in places]
         for _, _, message in self.messages(topic) if places else ():
             for place, bodies in zip(places, found, strict=True):

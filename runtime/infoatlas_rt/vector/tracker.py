@@ -95,11 +95,11 @@ class VectorTracker(VectorEpisodes):
         Returns
         -------
         dict of str to [E]
-            "subtask" is the index in `Subtasks.parts` (int64): -1 before the first working step,
-            and in a part that cannot be followed. "subtask_progress" and "task_progress" are the
+            `subtask` is the index in `Subtasks.parts` (int64): -1 before the first working step,
+            and in a part that cannot be followed. `subtask_progress` and `task_progress` are the
             progress within the part and the task, 0 to 1 (float32); 0 if the index is -1.
-            "subtask_stalled" (bool) is true if there was no progress for 3 times the longest such
-            time in the demonstrations. "subtask_waiting" (float32) is the time without progress,
+            `subtask_stalled` (bool) is true if there was no progress for 3 times the longest such
+            time in the demonstrations. `subtask_waiting` (float32) is the time without progress,
             divided by that longest time.
 
         Raises
