@@ -169,7 +169,5 @@ class Messages:
 
 @cache
 def messages(trt: Any) -> Messages:
-    """The messages of a library, one object for all: its builders and runtimes use the first
-    logger.
-    """
+    """The messages of a library, shared by its builders and runtimes, which use one logger."""
     return Messages(trt)

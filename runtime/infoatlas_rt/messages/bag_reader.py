@@ -78,9 +78,7 @@ class BagReader:
             yield self.channels[place].topic, time, self._decode(data, self.channels[place])
 
     def _decode(self, data: bytes, channel: Channel) -> Any:
-        """A message; rclpy's `serialize_message` may add up to 8 bytes after an empty last
-        array.
-        """
+        """A message; rclpy's `serialize_message` adds up to 8 bytes after empty last arrays."""
         if channel.encoding == "ros1":
             return self.typestore.deserialize_ros1(data, channel.type)
         for surplus in (0, 4, 8):

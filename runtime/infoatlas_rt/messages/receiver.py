@@ -81,9 +81,7 @@ class Receiver(Stateful):
         self._sources.forget()
 
     def time(self, message: Any, received: float) -> float:
-        """Stamp of a message or its arrival, seconds; NaN if it lacks the element with the
-        stamp.
-        """
+        """Stamp of a message or its arrival, seconds; NaN if the dated element is absent."""
         try:
             stamp = self.extractor.stamp(message)
         except _UNDATED:
@@ -137,9 +135,7 @@ class Receiver(Stateful):
         return Sample(side, time, state, "", notice=notice, arrived=arrived)
 
     def _without_stamp(self, message: Any) -> Sample:
-        """Sample of a message that lacks the element with its stamp, usually because it is of
-        another body.
-        """
+        """Sample of a message without the element with its stamp: usually one of another body."""
         fault, fate = "the message has no stamp where stamps are read", ""
         try:
             self.extractor(message)

@@ -166,8 +166,7 @@ def scalars(table: Any, name: str, file: Path) -> NDArray[Any]:
 
 
 def _numbers(column: Any, what: str, where: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Numbers [n, d] of a column of numbers or (nested) lists of them, and whether rows are null
-    [n].
+    """Numbers [n, d] of a column of numbers or of (nested) lists, and whether rows are null [n].
 
     Lists are flattened. Null rows, and rows with a null in them, are 0.
     """

@@ -118,8 +118,7 @@ def as_ignored(ignore: Any, names: Sequence[str], d: int) -> Bool:
 
 
 def full_name(key: str, names: Sequence[str]) -> str:
-    """Full beginning of the names that `key` stands for: `key` itself if names begin with it, else
-    "".
+    """Full beginning of names for `key`: `key` itself if names begin with it, otherwise "".
 
     The beginning that all names share, up to a dot, may be left out, and so may LeRobot's
     "observation.state.": "left" stands for "observation.state.left".

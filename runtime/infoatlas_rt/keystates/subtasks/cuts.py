@@ -68,8 +68,7 @@ class Cuts:
         return steps
 
     def spans(self) -> list[tuple[str, Int, Int]]:
-        """Label of the end of each part, its start and its end [N]; the last part ends the
-        demonstration.
+        """Label of each part's end, its start and its end [N]; the last one ends the demonstration.
 
         A part begins at the cut that precedes its end in the demonstration, in any order.
         """
