@@ -1,11 +1,12 @@
-"""Sentences of pages and messages that a reader has to read twice.
+"""Sentences of pages, messages, docstrings and comments that a reader has to read twice.
 
-    python -m tests.prose                 # the pages and messages that tests/test_prose.py checks
+    python -m tests.prose                 # all texts that tests/test_prose.py checks
     python -m tests.prose docs/bags.md    # any page or Python file
 
-A finding is a sentence of more than 30 words, or a word of WORDS. Code is left out: fenced blocks
-and `spans` of a page; names, docstrings and comments of a Python file. A message is any string with
-two words or more: what is raised, logged or printed, and the help of the command line.
+A finding is a sentence of more than 30 words, or a word of WORDS. Code is left out: names, fenced
+blocks, examples, formulas and `spans`. A message is any string with two words or more: what is
+raised, logged or printed, and the help of the command line. Docstrings and comments are checked in
+DOCUMENTED.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("docs/concepts.md", "docs/gradients.md", "docs/command-line.md")
-PACKAGES = ("runtime/infoatlas_rt", "train", "export", "ros2_node")
+DOCUMENTED = ("runtime/infoatlas_rt", "runtime/native/infoatlas_native")
+PACKAGES = (*DOCUMENTED, "train", "export", "ros2_node")
 LONGEST = 30  # words of a sentence
 
 # What to write instead.
@@ -122,56 +124,48 @@ def messages(source: str) -> Iterator[tuple[int, str]]:
 
 def notes(source: str) -> Iterator[tuple[int, str]]:
     """Paragraphs of docstrings and comments of a Python file, by line; X in place of `spans`."""
-    found = []
+    found = _comments(source)
     for node in ast.walk(ast.parse(source)):
-        if (
-            isinstance(node, ast.Expr)
-            and isinstance(node.value, ast.Constant)
-            and isinstance(node.value.value, str)
-        ):
-            found += _docstring(node.lineno, node.value.value)
-    found += _comments(source)
+        value = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            found += _paragraphs(node.lineno, value.value)
     for line, text in sorted(found):
         yield line, re.sub(r"(`+)(?!`).+?\1(?!`)", "X", text)
 
 
-def _docstring(start: int, text: str) -> Iterator[tuple[int, str]]:
-    """Paragraphs, items and descriptions of parameters; not formulas, examples and types."""
-    lines = [*inspect.cleandoc(text).splitlines(), ""]
-    base = number = 0
-    paragraph = list[str]()
-    for index, line in enumerate(lines):
-        title = index + 1 < len(lines) and re.fullmatch(r"-{3,}", lines[index + 1])
+def _paragraphs(start: int, docstring: str) -> list[tuple[int, str]]:
+    """Paragraphs, items and descriptions; not titles, types, formulas and examples."""
+    lines = [*inspect.cleandoc(docstring).splitlines(), ""]
+    found, paragraph, indent = [], list[str](), 0
+    for number, line in enumerate(lines, start):
         depth = len(line) - len(line.lstrip())
-        head = base and depth == 0  # a name with its type
-        item = re.match(r"\s*([-*]|\d+\.) ", line)
-        if item or title or head or not line.strip():
+        title = re.match("-{3,}$", lines[min(number - start + 1, len(lines) - 1)])
+        entry = indent and depth == 0  # the name of a parameter, with its type
+        if title or entry or not line.strip() or re.match(r"\s*(-|\d+\.) ", line):
             if paragraph:
-                yield start + number, " ".join(paragraph)
+                found.append((number - len(paragraph), " ".join(paragraph)))
             paragraph = []
-        base = 4 if title else base
-        code = (not paragraph and depth >= base + 2) or line.lstrip().startswith((">>>", "---"))
-        if line.strip() and not (title or head or code):
-            number = number if paragraph else index
-            paragraph.append(line.strip().lstrip("-* "))
+        indent = 4 if title else indent
+        code = (not paragraph and depth > indent) or re.match(r"\s*(>>>|---)", line)
+        if line.strip() and not (title or entry or code):
+            paragraph.append(line.strip().lstrip("- "))
+    return found
 
 
-def _comments(source: str) -> Iterator[tuple[int, str]]:
-    """Comments, those of successive lines that start in the same column as one."""
-    start, last, parts = 0, (0, 0), list[str]()
+def _comments(source: str) -> list[tuple[int, str]]:
+    """Comments; lines that follow each other in one column are one comment."""
+    found = list[tuple[int, str]]()
+    last = (0, 0)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type != tokenize.COMMENT or re.match(r"# *(noqa|type:|pragma)", token.string):
+        if token.type != tokenize.COMMENT or re.match("# *(noqa|type:|fmt:)", token.string):
             continue
-        row, column = token.start
-        alone = not token.line[:column].strip()
-        if parts and not (alone and (row - 1, column) == last):
-            yield start, " ".join(parts)
-            parts = []
-        start = start if parts else row
-        parts.append(token.string.lstrip("#: "))
-        last = (row, column)
-    if parts:
-        yield start, " ".join(parts)
+        (row, column), text = token.start, token.string.lstrip("#: ")
+        if (row - 1, column) == last and not token.line[:column].strip():
+            found[-1] = found[-1][0], f"{found[-1][1]} {text}"
+        else:
+            found.append((row, text))
+        last = row, column
+    return found
 
 
 def _parts(node: ast.AST) -> Iterator[ast.AST]:
@@ -196,9 +190,12 @@ def _text(node: ast.AST | None) -> str | None:
 
 
 def check(file: Path) -> list[str]:
-    """Findings of a page or of the messages of a Python file, with file and line."""
-    parts = (page if file.suffix == ".md" else messages)(file.read_text(encoding="utf-8"))
-    return [f"{file}:{line}: {found}" for line, text in parts for found in findings(text)]
+    """Findings of a page or a Python file, with file and line."""
+    text = file.read_text(encoding="utf-8")
+    parts = [*(page if file.suffix == ".md" else messages)(text)]
+    if any(file.resolve().is_relative_to(ROOT / package) for package in DOCUMENTED):
+        parts += notes(text)
+    return [f"{file}:{line}: {found}" for line, part in parts for found in findings(part)]
 
 
 def files() -> list[Path]:
