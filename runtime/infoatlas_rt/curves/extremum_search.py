@@ -1,5 +1,4 @@
-"""Finds significant extrema of a noisy series; `extrema.py` describes the method.
-"""
+"""Finds significant extrema of a noisy series; `extrema.py` describes the method."""
 
 from __future__ import annotations
 

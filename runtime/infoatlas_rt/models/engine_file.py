@@ -139,7 +139,8 @@ class EngineFile:
     tensors : dict of int
         Number of tensors of the engine by type, as the engine inspector reports it.
     engine_sha256 : str
-        Checksum of the engine. """
+        Checksum of the engine.
+    """
 
     model: str
     model_sha256: str

@@ -217,7 +217,8 @@ def eef_names(
     Raises
     ------
     InputError
-        A tool is no end effector. """
+        A tool is no end effector.
+    """
     node = info.get(EEF_POSE) if info is not None else None
     known = list(node) if node is not None and not hasattr(node, "dtype") else []
     if len(known) == 1 == len(subtasks.tools):

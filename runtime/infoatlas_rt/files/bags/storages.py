@@ -245,7 +245,8 @@ def unpack(data: bytes, compression: str, size: int, checksum: int) -> bytes:
     ValueError
         The compression is not supported, or size or checksum differ.
     Exception
-        Errors of the decompressors. """
+        Errors of the decompressors.
+    """
     if compression == "zstd":
         import zstandard
 

@@ -1,5 +1,4 @@
-"""Sub-tasks of demonstrations, with the reference object of each; `parts.py` finds them.
-"""
+"""Sub-tasks of demonstrations, with the reference object of each; `parts.py` finds them."""
 
 from __future__ import annotations
 
