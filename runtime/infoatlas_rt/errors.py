@@ -23,4 +23,4 @@ class OutputError(InfoAtlasError, OSError):
 
 
 class ProviderError(InfoAtlasError, RuntimeError):
-    """The engine or the execution provider that was asked for is not available."""
+    """The engine or the execution provider that was requested is not available."""

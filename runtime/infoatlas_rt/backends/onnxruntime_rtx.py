@@ -40,7 +40,7 @@ def add_plugin(onnxruntime: Any, options: Any, settings: dict[str, str]) -> None
         Changed in place. Its sessions fail if the plugin leaves a node to the CPU, where it would
         run unnoticed, with copies to and from the GPU.
     settings : dict of str
-        Of the provider.
+        Options of the provider.
 
     Raises
     ------

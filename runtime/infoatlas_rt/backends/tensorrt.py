@@ -50,7 +50,7 @@ class TensorRTBackend:
     Parameters
     ----------
     model : ModelFile
-        Of an engine.
+        File of an engine.
 
     Attributes
     ----------

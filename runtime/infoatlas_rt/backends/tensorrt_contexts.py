@@ -53,7 +53,7 @@ class Contexts:
     ----------
     library : Library
     trt : module
-        Of that library.
+        The module of that library.
     engine : trt.ICudaEngine
     """
 

@@ -52,7 +52,7 @@ def curve_figure(
     ----------
     curve : MICurve
     extrema : sequence of Extremum
-        Of that curve.
+        Extrema of that curve.
     events : sequence of FlagTimes
         Drawn as bands (interquartile range) with a line (median), in the units of the curve; those
         after its end are left out.

@@ -41,11 +41,11 @@ def stream_figure(
     title : str
     topics : one or two str
     lag, history, window : int
-        Of the estimator, in steps.
+        Settings of the estimator, in steps.
     lag_seconds : float, optional
         Duration of `lag` steps, if past states are found by their stamps.
     z, delay : float
-        Of the detector of extrema.
+        Settings of the detector of extrema.
 
     Returns
     -------

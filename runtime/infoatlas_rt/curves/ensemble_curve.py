@@ -249,7 +249,7 @@ def _estimate(estimator: Estimator, x: NDArray[Any], y: NDArray[Any]) -> Estimat
 
 
 def _constant_within(states: NDArray[np.floating], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which coordinates [d] are constant within every trajectory."""
+    """Whether coordinates [d] are constant within every trajectory."""
     moved: NDArray[np.bool_] = states[1:] != states[:-1]
     moved[np.cumsum(lengths)[:-1] - 1] = False  # from one trajectory to the next
     return np.asarray(~moved.any(axis=0))

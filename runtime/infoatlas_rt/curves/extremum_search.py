@@ -21,7 +21,7 @@ class CurvePoint:
 
     index: int
     stamp: float
-    mi: float  # of the estimate that it is dated to, nats
+    mi: float  # estimate to which it is dated, nats
     value: float  # nats
     samples: NDArray[np.int64]  # [n] ascending
     share: NDArray[np.float64]  # [n] contribution of each sample to `value`, less the mean

@@ -24,7 +24,7 @@ def lagged_rows(
     ----------
     x, y : array-like [T] or [T, d], or list of such arrays (trajectories)
     lags : three sequences of int
-        Of x, of y, and of y again. A negative lag is ahead of t.
+        Lags of x, of y, and a second set of lags of y. A negative lag is ahead of t.
 
     Returns
     -------

@@ -45,7 +45,7 @@ class Prepared:
     time_series : bool
         The samples are in order of time.
     seed : int
-        Of projections, shuffle and shifts.
+        Seed of projections, shuffle and shifts.
     constant_x, constant_y : tuple of int
         Constant coordinates of the input.
     degenerate : bool

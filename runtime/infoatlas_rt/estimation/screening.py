@@ -51,8 +51,8 @@ def lag_scan(
         each lag, and at least 199; 0 leaves out the tests. There are n - 1 shifts, so fewer are
         used if n is small.
     correction : {"benjamini-hochberg", "holm", "none"}
-        Of p-values for the number of lags: "benjamini-hochberg" bounds the share of false
-        discoveries, "holm" the probability of one.
+        Correction of p-values for the number of lags. "benjamini-hochberg" bounds the share of
+        false discoveries, "holm" the probability of one.
     executor : concurrent.futures.Executor, optional
         Any executor, such as a pool of processes: its workers share the lags. The result has the
         same bits as without it.
@@ -122,8 +122,8 @@ def rank_features(
         feature, and at least 199. If features do not share permutations, fewer are drawn above
         20,000 in all. 0 leaves out the tests.
     correction : {"benjamini-hochberg", "holm", "none"}
-        Of p-values for the number of features: "benjamini-hochberg" bounds the share of false
-        discoveries, "holm" the probability of one.
+        Correction of p-values for the number of features. "benjamini-hochberg" bounds the share of
+        false discoveries, "holm" the probability of one.
     executor : concurrent.futures.Executor, optional
         Any executor, such as a pool of processes: its workers share the features. The result has
         the same bits as without it.
@@ -197,8 +197,8 @@ def pairwise(
         pair, and at least 199. If pairs do not share permutations, fewer are drawn above 20,000 in
         all. 0 leaves out the tests.
     correction : {"benjamini-hochberg", "holm", "none"}
-        Of p-values for the number of pairs: "benjamini-hochberg" bounds the share of false
-        discoveries, "holm" the probability of one.
+        Correction of p-values for the number of pairs. "benjamini-hochberg" bounds the share of
+        false discoveries, "holm" the probability of one.
     executor : concurrent.futures.Executor, optional
         Any executor, such as a pool of processes: its workers share the pairs. The result has the
         same bits as without it.

@@ -25,7 +25,7 @@ class Screening:
         Nats; each estimate, its standard error, and the part of this from samples and slices
         alone. Estimates share the model's errors, so compare them by `noise`.
     p_value : [m] float64
-        Of independence; NaN if there were no permutations.
+        P-values of independence; NaN without permutations.
     p_adjusted : [m] float64
         Corrected for m tests.
     saturated : [m] bool
@@ -95,7 +95,7 @@ class LagScan(Screening):
         Nats; the estimate of each lag, its standard error, and the part of this from samples and
         slices alone. Estimates share the model's errors, so compare them by `noise`.
     p_value : [m] float64
-        Of independence; NaN if there were no permutations.
+        P-values of independence; NaN without permutations.
     p_adjusted : [m] float64
         Corrected for m tests.
     saturated : [m] bool
@@ -164,7 +164,7 @@ class FeatureRanking(Screening):
     Attributes
     ----------
     names : tuple of m str
-        Of the features, the most informative first; x0, x1, ... if the columns have no names.
+        Names of the features, the most informative first; x0, x1, ... if the columns have no names.
     order : [m] int64
         Positions of the features in the input.
     mi, stderr, noise : [m] float64
@@ -172,7 +172,7 @@ class FeatureRanking(Screening):
         of this from samples and slices alone. Estimates share the model's errors, so compare them
         by `noise`.
     p_value : [m] float64
-        Of independence; NaN if there were no permutations.
+        P-values of independence; NaN without permutations.
     p_adjusted : [m] float64
         Corrected for m tests.
     saturated : [m] bool
@@ -236,14 +236,14 @@ class PairwiseInformation(Screening):
     Attributes
     ----------
     names : tuple of d str
-        Of the columns; x0, x1, ... if they have none.
+        Names of the columns; x0, x1, ... if they have none.
     pairs : [m, 2] int64
         Columns of each pair, the smaller one first.
     mi, stderr, noise : [m] float64
         Nats; the estimate of each pair, its standard error, and the part of this from samples and
         slices alone. Estimates share the model's errors, so compare them by `noise`.
     p_value : [m] float64
-        Of independence; NaN if there were no permutations.
+        P-values of independence; NaN without permutations.
     p_adjusted : [m] float64
         Corrected for m tests.
     saturated : [m] bool

@@ -29,7 +29,7 @@ LARGEST = 10**8  # numbers in the projections of one side (0.8 GB)
 
 @dataclass(frozen=True, eq=False)
 class Slicing:
-    """How a pair of sides is sliced.
+    """The slices of a pair of sides.
 
     Attributes
     ----------

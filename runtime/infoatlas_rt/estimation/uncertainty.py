@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-LEAST_FACTOR = 0.5  # of `few`
+LEAST_FACTOR = 0.5  # of the factor for small samples, at least
 CLUSTERS = 10  # trajectories from which a clustered variance is used
 LEAST_BEYOND = 0.02  # nats, added to the information beyond Gaussian dependence
 MOST_RANK_NOISE = 1.0  # at 1 the ranks of n samples cannot distinguish rho from 1
@@ -197,7 +197,7 @@ def beyond_gaussian(per_slice: NDArray[np.float64], gaussian: NDArray[np.float64
 
 
 def rank_noise(correlations: Any, n: int) -> NDArray[np.float64]:
-    """How close the strongest canonical correlations are to what n ranks can resolve.
+    """Closeness of the strongest canonical correlations to what n ranks can resolve.
 
     The variance of a sample's rank is about 1 / n. A canonical direction with unexplained variance
     1 - rho^2 can be distinguished from a deterministic one only if n (1 - rho^2) is large. The

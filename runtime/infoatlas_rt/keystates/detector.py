@@ -139,7 +139,7 @@ def fit_detectors(features: Sequence[Float], steps: Float) -> tuple[Float, Float
     Parameters
     ----------
     features : sequence of N arrays [T_i, f]
-        Of demonstrations.
+        Features of demonstrations.
     steps : [N, K] float64
         Working steps of the key states; NaN where a demonstration has none.
 

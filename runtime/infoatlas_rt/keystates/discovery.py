@@ -234,7 +234,7 @@ def _nothing_left(coordinates: Coordinates, ignored: NDArray[np.bool_]) -> str:
 
 
 def _no_more_phases(recordings: Recordings, made: int, count: int) -> str:
-    """Why there are fewer boundaries of phases than were asked for, and what to do."""
+    """Why there are fewer boundaries of phases than requested, and what to do."""
     some = f"{made} of {count} boundaries of phases were found"
     states, lag, rest = _bursting(recordings)
     if not motion_scores(states, lag, rest).shape[1]:

@@ -103,7 +103,7 @@ class CoordinateChange:
     coordinates : tuple of int
         At most five, largest change first.
     names : tuple of str
-        Of those coordinates, or "column 7" where they have no names.
+        Names of those coordinates, or "column 7" if they have no names.
     nats : tuple of float
         Symmetric Kullback-Leibler divergence of Gaussians fitted to the increments of each
         coordinate before and after the key state.

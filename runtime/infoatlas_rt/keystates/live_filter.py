@@ -89,15 +89,15 @@ class LiveFilter(Stateful):
             own.reset(rows)
 
     def place(self, tool: int = 0) -> tuple[Int, Float, Float, Float]:
-        """Where each episode is, by one of the tools.
+        """Sub-task and progress of each episode, for one tool.
 
         Returns
         -------
         index : [E] int64
-            Of `Subtasks.parts`; -1 before the first working step, and in a part that is not
+            Index in `Subtasks.parts`; -1 before the first working step, and in a part that is not
             followed.
         progress, total : [E] float64
-            Of the part and of the task; 0 where the index is -1.
+            Progress within the part and the task; 0 if the index is -1.
         waiting : [E] float64
             Time without progress, divided by the usual longest time.
         """
@@ -115,7 +115,7 @@ class LiveFilter(Stateful):
         )
 
     def subtask_state(self, row: int, tool: int = 0) -> SubtaskState | None:
-        """Where one episode is, by one of the tools; None if that is not known."""
+        """Sub-task and progress of an episode, for one tool; None if that is not known."""
         assert self._subtasks is not None  # there is a tool
         about, own = self._subtasks.tools[tool], self.progress[tool]
         part = int(own.part[row])

@@ -52,7 +52,7 @@ class KeyStates:
     rate : float or None
         Recorded steps a second (Hz).
     names : tuple of str
-        Of the coordinates; empty if they have none.
+        Names of the coordinates; empty if they have none.
     labels : tuple of str
         Names of the labelled kinds.
     reproduced : float
@@ -64,7 +64,7 @@ class KeyStates:
     notes : tuple of str
         Sentences about what was recognised, left out or replaced.
     quality : tuple of Quality
-        Of each demonstration; empty after `load`.
+        Quality of each demonstration; empty after `load`.
     local : tuple of [T_i] float64, or None
         Local information of every step with its past, nats ("pointwise").
     states : tuple of [T_i, d] float64

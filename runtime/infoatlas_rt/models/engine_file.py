@@ -191,7 +191,7 @@ def read(path: Path, content: bytes | None = None) -> EngineFile:
     Parameters
     ----------
     path : Path
-        Of the engine.
+        Path of the engine.
     content : bytes, optional
         Content of the engine, whose checksum is then compared.
 

@@ -75,7 +75,7 @@ class CouplingDetector(Stateful):
     latest : WindowEstimate or None
         The newest estimate of the mutual information of the motions.
     resolution : ([d] float64, [d'] float64) or None
-        Of both groups: as given, or as estimated so far. None before there is an increment.
+        Resolution of both groups, as given or as estimated so far. None before the first increment.
 
     Raises
     ------
@@ -151,7 +151,7 @@ class CouplingDetector(Stateful):
         Returns
         -------
         list of Event
-            Of the kinds "coupled" and "decoupled".
+            Events of the kinds "coupled" and "decoupled".
 
         Raises
         ------

@@ -22,18 +22,18 @@ class Event:
     stamp, detected_stamp : float or None
         Stamps of those steps, seconds; the steps themselves or None where no stamps are given.
     keystate : int or None
-        Of a key state: its number, from 0 (column of `KeyStates.steps`).
+        For a key state: its number, from 0 (column of `KeyStates.steps`).
     score : float or None
-        Of a key state: similarity of the motion to that of the demonstrations there, 0 to 1.
+        For a key state: similarity of the motion to that of the demonstrations there, 0 to 1.
     subtask : str or None
-        Of a key state: name of the sub-task at the detection, if known.
+        For a key state: name of the sub-task at the detection, if known.
     value, stderr : float or None
-        Of a coupling: mutual information of the motions at the detection, and its calibrated
+        For a coupling: mutual information of the motions at the detection, and its calibrated
         standard error, nats.
     z : float or None
-        Of a coupling: `value` in units of its noise of samples and slices.
+        For a coupling: `value` in units of its noise of samples and slices.
     resolution : (float, float) or None
-        Of a coupling: smallest motion within a step that is resolved, in the units of the states.
+        For a coupling: smallest motion within a step that is resolved, in the units of the states.
         For each group, it is that of its coarsest coordinate, as given or as estimated at the
         detection.
     """

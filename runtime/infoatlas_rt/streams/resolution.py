@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 FLOOR = 1e-5  # resolution of states without noise, in their units
-STEPS, STRIDE = 16, 8  # of a block, and from one block to the next
+STEPS, STRIDE = 16, 8  # steps of a block, and steps from one block to the next
 BLOCKS = 256  # newest blocks that are kept
 LEAST = 3  # blocks at rest for an estimate
 RETURNS = 1.8
 SHARE = 0.5  # of the blocks with increments as small: share that has to be at rest
 UPPER = 0.8  # quantile of the increments of a block, which outliers hardly change
 READINGS = 8  # non-zero increments that are tested for being multiples of the smallest
-TOLERANCE = 0.01  # of the smallest
+TOLERANCE = 0.01  # of the smallest increment, for multiples of it
 LARGEST = 2.5  # times that quantile (1.2 standard deviations of normal noise): three deviations
 
 

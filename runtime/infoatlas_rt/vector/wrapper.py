@@ -91,7 +91,7 @@ class KeyStateWrapper:
         Returns
         -------
         obs, info
-            Of the environments, with the values of the streams in `info`.
+            Those of the environments, with the values of the streams in `info`.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class KeyStateWrapper:
         Returns
         -------
         obs, reward, terminated, truncated, info
-            Of the environments, with the values of the streams in `info`.
+            Those of the environments, with the values of the streams in `info`.
 
         Raises
         ------

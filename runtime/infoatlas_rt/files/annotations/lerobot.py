@@ -130,7 +130,7 @@ class _Frames:
     Attributes
     ----------
     times : list of [T] float32
-        Of each episode, seconds.
+        Times of the frames of each episode, seconds.
     index : list of [T] int64
         Numbers of its frames in the data set.
     notes : list of str

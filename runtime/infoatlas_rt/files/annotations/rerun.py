@@ -252,13 +252,13 @@ def _groups(annotations: Annotations) -> Iterator[tuple[str, list[int], list[str
 def _beginning(name: str) -> str:
     """cube of cube.x and cube.0, cube.q of cube.qw, joint.position of joint1.position.
 
-    Of a name without a dot, it is the name without a number at its end.
+    For a name without a dot, it is the name without a number at its end.
     """
     beginning, _, last = name.rpartition(".")
     if not beginning:
         return name.rstrip("0123456789 _") or name
     plain = beginning.rstrip("0123456789 _") or beginning
-    if re.fullmatch("q[wxyz]", last):  # of another size than a position
+    if re.fullmatch("q[wxyz]", last):  # on another scale than a position
         return f"{beginning}.q"
     return beginning if AXIS.fullmatch(last) else f"{plain}.{last}"
 

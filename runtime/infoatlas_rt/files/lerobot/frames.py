@@ -209,7 +209,7 @@ def _flattened(
     """Numbers of an array of (nested) lists, their count in a row, and rows with a null in them."""
     count, width = len(array), 1
     while True:
-        array = getattr(array, "storage", array)  # of an extension, such as Hugging Face's Array2D
+        array = getattr(array, "storage", array)  # in an extension, such as Hugging Face's Array2D
         if array.null_count:
             null = np.asarray(array.is_null().to_numpy(zero_copy_only=False))
             return array, width, np.asarray(null.reshape(count, width).any(axis=1), np.bool_)

@@ -38,7 +38,7 @@ def read_coordinates(
     ----------
     states : sequence of [T_i, d] array-like, or Trajectories
     names : sequence of str, optional
-        Of the d columns; those of the tables or Trajectories unless given.
+        Names of the d columns; those of the tables or Trajectories unless given.
     orientation : mapping of columns to kinds, or "none", optional
         As {"tool.q": "quaternion_wxyz", (3, 4, 5): "rotation_vector", "3:7": "quaternion_xyzw"}.
         Columns are numbers, names, the beginning of names, or a range; kinds are those of

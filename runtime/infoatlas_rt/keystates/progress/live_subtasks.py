@@ -45,7 +45,7 @@ class SubtaskState:
     Attributes
     ----------
     index : int
-        Of the part in `Subtasks.parts`.
+        Index of the part in `Subtasks.parts`.
     name : str
         Name of the part, as "reach cube".
     tool : str
@@ -220,7 +220,7 @@ def fit_subtasks(
     states : sequence of N arrays [T_i, d]
         Recorded steps of the demonstrations.
     names : sequence of str
-        Of the d columns; empty if they have none.
+        Names of the d columns; empty if they have none.
     subtasks : Subtasks
 
     Raises
