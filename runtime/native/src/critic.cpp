@@ -35,7 +35,7 @@ void side_inputs(float* x, int dim, int64_t n, int64_t ld, float* used) {
 Sample take_sample(const Task& task, int dim, Arena& arena) {
   Sample s;
   s.n = task.n;
-  s.ld = round_up(s.n, 16) + 16;  // (not a power of two, whose cache lines conflict)
+  s.ld = round_up(s.n, 16) + 16;  // (rows of a power of two conflict in the cache)
   s.dim = dim;
   s.inputs = 2 * dim + 1;
   s.x = arena.take(s.inputs * s.ld);
