@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and what they describe: an estimator, a kind of data."""
+"""Arguments that several commands share, with the estimator and the data that they describe."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..errors import InputError
 
 
 class HelpFormatter(argparse.HelpFormatter):
-    """Writes the default of an option behind its help, and leaves the lines of a listing alone."""
+    """Adds the default of an option to its help, and keeps the lines of a listing."""
 
     def _get_help_string(self, action: argparse.Action) -> str:
         return described(action)
@@ -29,7 +29,7 @@ def listing(title: str, lines: list[str]) -> str:
 
 
 def described(action: argparse.Action) -> str:
-    """The help of an argument, and its default, if that is a value that a user could write."""
+    """The help of an argument, with its default if a user could write that."""
     text, default = action.help or "", action.default
     if isinstance(default, bool) or default in (None, "", argparse.SUPPRESS):
         return text
@@ -146,7 +146,7 @@ def add_topic(group: Any) -> None:
 
 
 def add_extrema(parser: Any, delay: float | None, text: str) -> None:
-    """--history, --z and --delay: the curve and its extrema; `text` says what the delay counts."""
+    """--history, --z and --delay, for the curve and its extrema; `text` describes the delay."""
     parser.add_argument("--history", type=int, default=1, help="number of past states stacked")
     parser.add_argument(
         "--z", type=float, default=3.5, help="smallest significant difference, standard errors"
@@ -155,14 +155,14 @@ def add_extrema(parser: Any, delay: float | None, text: str) -> None:
 
 
 def check_data(data: str, command: str) -> None:
-    """Raise InputError if data do not exist, or if another command takes them.
+    """Raise InputError if data do not exist, or are for another command.
 
     Parameters
     ----------
     data : str
     command : {"keystates", "annotate", "curve", "bag"}
-        keystates and annotate take demonstrations and folders of bags, curve takes demonstrations,
-        bag takes one ROS bag.
+        "keystates" and "annotate" are for demonstrations and folders of bags, "curve" is for
+        demonstrations, and "bag" for one ROS bag.
     """
     from ..files.formats import known_way
     from ..files.kinds import TABLE, kind_of

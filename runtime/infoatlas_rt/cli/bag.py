@@ -185,7 +185,7 @@ def run(arguments: Namespace) -> None:
             extractors.append(bag.extractor(topics[1], arguments.with_field, (), dated))
         paces = [survey(bag, t, e) for t, e in zip(topics, extractors, strict=True)]
         steps = [pace.step for pace in paces]
-        step = None if None in steps else max(filter(None, steps))  # of pairs: the slower topic's
+        step = None if None in steps else max(filter(None, steps))  # two topics: the slower one
         detector = ExtremumDetector(z=arguments.z, delay=arguments.delay)
         grid = 0.0
         if arguments.every is None and arguments.rate_limit is None:

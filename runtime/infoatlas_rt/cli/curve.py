@@ -73,7 +73,7 @@ def run(arguments: Namespace) -> None:
     from .flags import compare_moments, flag_times, load_flags
 
     check_data(arguments.data, "curve")
-    # Refuses --z and --delay before minutes of computing, not after.
+    # Checks --z and --delay before minutes of computing.
     ExtremumDetector(z=arguments.z, delay=1.0 if arguments.delay is None else arguments.delay)
     trajectories = load_data(arguments)
     flags = load_flags(arguments.data)

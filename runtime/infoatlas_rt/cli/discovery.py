@@ -1,4 +1,4 @@
-"""Options that describe how key states are looked for, and the search with them."""
+"""Options of the search for key states, and the search with them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def add_discovery(parser: ArgumentParser) -> None:
-    """--method to --resolution; `discover` reads them."""
+    """Add --method to --resolution, for `discover`."""
     parser.add_argument(
         "--method",
         choices=("auto", "events", "phase", "pointwise"),
@@ -77,13 +77,13 @@ def add_discovery(parser: ArgumentParser) -> None:
 
 
 def check_discovery(arguments: Namespace) -> None:
-    """Refuse options of other forms, before anything is computed."""
+    """Raise InputError for options of other forms, before the computation."""
     if arguments.count != "auto" and not arguments.count.isdecimal():
         raise InputError(f"--count is {arguments.count!r}: pass a number of key states, or auto")
 
 
 def discover(arguments: Namespace, trajectories: Trajectories, estimator: Estimator) -> KeyStates:
-    """Key states as the options ask for them."""
+    """Find key states with these options."""
     from ..keystates.discovery import discover_keystates
 
     return discover_keystates(
@@ -135,9 +135,9 @@ def parse_labels(texts: list[str]) -> dict[int, Any]:
 
 
 def placed_labels(labels: dict[int, Any], episodes: Sequence[str]) -> dict[int, Any]:
-    """Labels by place in the data, for labels by number of the episode.
+    """Labels by index in the data, from labels by number of the episode.
 
-    Episodes may be numbered otherwise than from 0 on, or some may be absent.
+    Numbers of episodes may not begin at 0, and some may be absent.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def placed_labels(labels: dict[int, Any], episodes: Sequence[str]) -> dict[int, 
     if not episodes or not all(name.isdecimal() for name in episodes):
         return labels
     places = {int(name): i for i, name in enumerate(episodes)}
-    if len(places) < len(episodes):  # "1" and "01": no numbers, but names
+    if len(places) < len(episodes):  # "1" and "01" are names, not numbers
         return labels
     absent = [number for number in labels if number not in places]
     if absent:

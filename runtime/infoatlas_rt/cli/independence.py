@@ -97,7 +97,7 @@ def run(arguments: Namespace) -> None:
 
 
 def null_figure(result: IndependenceResult) -> Figure:
-    """Histogram of the estimates of permuted pairings, and where the given pairing lies.
+    """Histogram of the estimates of permuted pairings, with that of the given pairing.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The demonstrations of a command: their options, and how they are loaded."""
+"""Options for the demonstrations of a command, and their loading."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEMONSTRATIONS = (
 
 
 def add_loading(parser: ArgumentParser) -> None:
-    """Options that choose a part of a data set; `load_data` reads them."""
+    """Add options that choose a part of a data set, for `load_data`."""
     group = parser.add_argument_group("data")
     group.add_argument(
         "--features",
