@@ -34,8 +34,8 @@ demo: .venv/ready ## key states of a planner's and of people's demonstrations, w
 ros-demo: build/ros2/ready ## the ROS 2 node, live: it reports when the robot takes the cube
 	. build/ros2/install/local_setup.sh && $(ROS)/python ros2_node/demo.py
 
-bench: .venv/ready ## latency of one update on this machine
-	$(RUN)/infoatlas-rt bench
+bench: .venv/ready build/native/ready ## latency of one update on this machine (a C++20 compiler)
+	PYTHONPATH=build/native/package $(RUN)/infoatlas-rt bench
 
 # The tests of ROS wait for messages most of the time. The last two use one core each.
 test: test-fast ## the whole test suite, with everything that it drives
