@@ -127,7 +127,7 @@ class Changes:
             total += running_max(height, near) + 0.01 * height
         total[:edge] = total[-2:] = -np.inf
         found: list[int] = []
-        evidence: list[float] = []
+        scores: list[float] = []
         while len(found) < CANDIDATES and len(total):
             t = int(total.argmax())
             value = float(total[t])
@@ -138,8 +138,8 @@ class Changes:
             total[max(0, t - apart) : t + apart + 1] = -np.inf
             if all(abs(date - other) > near for other in found):
                 found.append(date)
-                evidence.append(value)
-        return np.array(found, np.int64), np.array(evidence)
+                scores.append(value)
+        return np.array(found, np.int64), np.array(scores)
 
     def signatures(self, states: Float, steps: Int) -> Float:
         """Unit vectors [m, 3 p] that describe the changes at steps [m] of a demonstration [T, p].

@@ -25,7 +25,7 @@ Int = NDArray[np.int64]
 FEWEST = 4  # demonstrations: with fewer, support is not used
 SHARE = 0.8  # of the other demonstrations, those with the best matches: the support is their mean
 COMPARED = 100  # demonstrations that a candidate is compared with, at most
-ALIKE = 0.3  # cosine of the signatures of one kind, at least
+SIMILAR = 0.3  # cosine of the signatures of one kind, at least
 REPEAT = 0.8  # cosine of the signatures from which two kinds count as one kind, repeated
 KEPT = 0.2  # share of the demonstrations that have a kind, at least
 SAME = 0.1  # seconds from a better candidate within which a boundary of phases is dropped
@@ -111,8 +111,8 @@ def find_candidates(
 
 
 def _search(changes: Changes, states: Float) -> Candidates:
-    steps, evidence = changes.candidates(states)
-    return Candidates(steps, evidence, changes.signatures(states, steps))
+    steps, scores = changes.candidates(states)
+    return Candidates(steps, scores, changes.signatures(states, steps))
 
 
 def _match(own: Candidates, other: Candidates) -> Float:
@@ -215,16 +215,16 @@ def group(
             add(which, True, "phase")
     seeds = np.random.default_rng(0).permutation(len(owner))[:300]
     cosine = np.maximum(signature[seeds] @ signature.T, 0.0)
-    alike = np.where(
-        cosine >= ALIKE, cosine**2 * (1 - 0.25 * np.abs(time[seeds, None] - time)), 0.0
+    similarity = np.where(
+        cosine >= SIMILAR, cosine**2 * (1 - 0.25 * np.abs(time[seeds, None] - time)), 0.0
     )
     while total > 1 and free[seeds].any():
         value = np.zeros((len(seeds), total))
         usable = np.flatnonzero(free)
-        np.maximum.at(value.T, owner[usable], alike[:, usable].T)
+        np.maximum.at(value.T, owner[usable], similarity[:, usable].T)
         value = value.mean(axis=1) * score[seeds] * free[seeds]
         best = int(value.argmax())
-        which = _best_of_each(owner, np.where(free, alike[best], 0.0), 1e-9)
+        which = _best_of_each(owner, np.where(free, similarity[best], 0.0), 1e-9)
         if value[best] <= 0 or len(which) < max(2, KEPT * total):
             break
         add(which, True, "event")

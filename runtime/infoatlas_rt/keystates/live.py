@@ -180,10 +180,10 @@ def _judge(
         for threshold in THRESHOLDS.tolist():
             hits, delays, reports = 0, [], 0
             for score, peak, step in zip(scores, peaks, steps, strict=True):
-                told = _spaced(peak[score[peak] > threshold], gap)[: 1 if once else None]
-                reports += len(told)
-                away = told - step
-                if len(told) and np.abs(away).min(initial=np.inf) <= near:
+                found = _spaced(peak[score[peak] > threshold], gap)[: 1 if once else None]
+                reports += len(found)
+                away = found - step
+                if len(found) and np.abs(away).min(initial=np.inf) <= near:
                     hits += 1
                     delays.append(float(away[np.abs(away).argmin()]) / timing.frequency + wait)
             f1 = 2 * hits / max(reports + int(there.sum()), 1)

@@ -314,5 +314,5 @@ def _stack(
     some: Sequence[tuple[float, NDArray[np.float64]]],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Stamps and states; those of another size (another robot, before a restart) are left out."""
-    alike = [row for row in some if len(row[1]) == len(some[-1][1])]
-    return np.array([stamp for stamp, _ in alike]), np.array([state for _, state in alike])
+    same = [row for row in some if len(row[1]) == len(some[-1][1])]
+    return np.array([stamp for stamp, _ in same]), np.array([state for _, state in same])

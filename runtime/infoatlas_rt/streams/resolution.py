@@ -25,7 +25,7 @@ LEAST = 3  # blocks at rest for an estimate
 RETURNS = 1.8
 SHARE = 0.5  # of the blocks with increments as small: share that has to be at rest
 UPPER = 0.8  # quantile of the increments of a block, which outliers hardly change
-READINGS = 8  # non-zero increments that are tested for being multiples of the smallest
+TESTED = 8  # non-zero increments that are tested for being multiples of the smallest
 TOLERANCE = 0.01  # of the smallest increment, for multiples of it
 LARGEST = 2.5  # times that quantile (1.2 standard deviations of normal noise): three deviations
 
@@ -94,7 +94,7 @@ class RestingNoise:
         assert self.resolution is not None
         known = min(self._blocks, BLOCKS)
         sizes, rests = self._sizes[:known], self._rests[:known]
-        quantised = (self._changes >= READINGS) & (self._multiples >= 0.95 * self._changes)
+        quantised = (self._changes >= TESTED) & (self._multiples >= 0.95 * self._changes)
         for i in range(self.resolution.size):
             resting = np.sort(sizes[rests[:, i], i])
             if len(resting) < LEAST:

@@ -230,8 +230,8 @@ def _running(table: Table, starts: Int) -> Iterator[_Running]:
         # Times may repeat: messages can have one stamp, and clocks can count seconds. Counters do
         # not.
         runs = len(up) > 0 if time else len(up) + len(down) == len(steps) and (whole or index)
-        alike = len(up) > 0 and np.ptp(up) == 0 and bool((values[down] == values[0]).all())
-        if runs and (SHORTEST * len(down) <= len(up) or alike):
+        regular = len(up) > 0 and np.ptp(up) == 0 and bool((values[down] == values[0]).all())
+        if runs and (SHORTEST * len(down) <= len(up) or regular):
             anew = _restarts(values, starts)
             what = TIME if time else INDEX if index else COUNTER
             yield _Running(c, what, anew, len(down) - len(anew))
@@ -337,8 +337,8 @@ def _rate(clocks: list[_Clock], lengths: Int) -> tuple[float | None, list[str]]:
         return None, notes
     name, rate = found[0]
     others = [f"{each} {own:.6g} Hz" for each, own in found[1:] if abs(own / rate - 1) > EVEN]
-    doubt = f", but {', '.join(others)}: pass the rate if that is right" if others else ""
-    return rate, [f"Rate by column {name}: {rate:.6g} Hz{doubt}."]
+    conflict = f", but {', '.join(others)}: pass the rate if that is right" if others else ""
+    return rate, [f"Rate by column {name}: {rate:.6g} Hz{conflict}."]
 
 
 def _name(table: Table, column: int) -> str:

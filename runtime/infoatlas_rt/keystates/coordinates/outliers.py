@@ -33,7 +33,7 @@ NEAR = 10.0  # times the range: faults other than zeros and codes
 SMOOTH = 0.3  # of the range: the largest regular increment of a smooth coordinate
 CODE = 900.0  # codes of missing values (-999, 9999, 1e4) are as far away; motions are not
 FREQUENT = 0.05  # of the rows: larger shares are no faults
-ALIKE = 0.9  # share of the columns with one value in a frame in which all sensors dropped out
+SAME = 0.9  # share of the columns with one value in a frame in which all sensors dropped out
 
 
 @dataclass(frozen=True)
@@ -73,19 +73,19 @@ def dropped_frames(columns: Float, first: Bool, jump: Float, usual: Float) -> Bo
     [n] bool
     """
     m, n = columns.shape
-    alike = np.zeros(n, bool)
+    dropped = np.zeros(n, bool)
     if m < 3:
-        return alike
+        return dropped
     for reference in {0, m // 2, m - 1}:
-        alike |= (columns == columns[reference]).sum(axis=0) >= np.ceil(ALIKE * m)
-    if not alike.any():
-        return alike
+        dropped |= (columns == columns[reference]).sum(axis=0) >= np.ceil(SAME * m)
+    if not dropped.any():
+        return dropped
     found = np.zeros(n, bool)
     bound = np.append(np.flatnonzero(first), n)
-    for start in np.flatnonzero(alike & ~(np.append(False, alike[:-1]) & ~first)):
+    for start in np.flatnonzero(dropped & ~(np.append(False, dropped[:-1]) & ~first)):
         end = int(bound[np.searchsorted(bound, start, side="right")])
         stop = int(start)
-        while stop < end and alike[stop]:
+        while stop < end and dropped[stop]:
             stop += 1
         inside, outside = not first[start], stop < end
         sides = [jump[:, row] for row, there in ((start, inside), (stop, outside)) if there]

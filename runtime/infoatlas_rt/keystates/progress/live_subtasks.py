@@ -352,11 +352,11 @@ def _judge(
         t = np.arange(len(part)) + 0.5
         cuts = example.cuts[1:-1]
         judged = (np.abs(t[:, None] - cuts) > aside).all(axis=1) if len(cuts) else t > 0
-        said = row[:, 0].astype(np.int64)
-        right = judged & (said == part)
+        live = row[:, 0].astype(np.int64)
+        right = judged & (live == part)
         hit += np.bincount(part[right], minlength=number)
         there += np.bincount(part[judged], minlength=number)
-        reported += np.bincount(said[judged], minlength=number)
+        reported += np.bincount(live[judged], minlength=number)
         off += np.bincount(part[right], np.abs(row[:, 1] - share)[right], number)
     # Of parts that are too short to have steps away from cuts, precision alone counts.
     most = np.maximum(there, reported)
