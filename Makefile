@@ -35,8 +35,8 @@ demo: .venv/ready ## key states of a planner's and of people's demonstrations, w
 ros-demo: build/ros2/ready ## the ROS 2 node, live: it reports when the robot grasps the cube
 	. build/ros2/install/local_setup.sh && $(ROS)/python ros2_node/demo.py
 
-bench: .venv/ready ## latency of one update on this machine
-	$(RUN)/infoatlas-rt bench
+bench: .venv/ready build/native/ready ## latency of one update on this machine (a C++20 compiler)
+	PYTHONPATH=build/native/package $(RUN)/infoatlas-rt bench
 
 # In pairs: the ROS 2 tests mostly wait for messages, and the last two use one core each.
 test: test-fast ## all tests, including ROS 2, the C++ engine and the simulator
@@ -77,8 +77,8 @@ generation: export OMP_NUM_THREADS = 1
 accuracy applications keystates generation policies:
 	$(DEV)/python -m benchmarks $@ $(QUICKLY)
 
-summary: .venv-dev/ready ## figures and chart of the README, from these pages
-	$(DEV)/python -m benchmarks.summary
+summary: .venv-dev/ready ## pictures and figures of the README, from these pages
+	$(DEV)/python -m benchmarks.summary && $(DEV)/python -m benchmarks.front
 
 lint: .venv-dev/ready ## ruff and mypy
 	$(DEV)/ruff check . && $(DEV)/ruff format --check . && $(DEV)/mypy

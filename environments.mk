@@ -24,10 +24,10 @@ ENGINE_SOURCES = $(shell find runtime/native -type f -not -path '*/__pycache__/*
 	touch $@
 
 # The wheel of the users. Its engine is copied to a separate folder, for tests and model builds.
-build/native/ready: .venv-dev/ready pyproject.toml $(ENGINE_SOURCES)
+build/native/ready: .venv/ready pyproject.toml $(ENGINE_SOURCES)
 	rm -rf build/native/wheel build/native/package
-	INFOATLAS_ENGINE= $(DEV)/pip wheel --quiet --disable-pip-version-check --no-deps -w build/native/wheel .
-	$(DEV)/python -m zipfile -e build/native/wheel/*.whl build/native/wheel
+	INFOATLAS_ENGINE= $(RUN)/pip wheel --quiet --disable-pip-version-check --no-deps -w build/native/wheel .
+	$(RUN)/python -m zipfile -e build/native/wheel/*.whl build/native/wheel
 	mkdir build/native/package && mv build/native/wheel/infoatlas_native build/native/package
 	touch $@
 

@@ -1,4 +1,4 @@
-"""Detect when a robot holds a cube, by the couplings of the node, in replayed demonstrations.
+"""Detect when a robot carries a cube, by the couplings of the node, in replayed demonstrations.
 
 The poses of the tool and of the cube are published on two topics at the 20 Hz of the recording.
 Each demonstration is played forwards and then backwards, so that the arm puts the cube back,

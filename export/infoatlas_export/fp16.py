@@ -3,9 +3,9 @@
     infoatlas-rt export edge --precision fp16 --out edge-fp16.onnx
 
 The FP16 parts are products over features of at most 256 terms, with their biases and activations.
-The FP32 parts are inputs and outputs, the critic and its anchor, softmax and the means that it
-weights, normalisation, kernels of neighbours, all sums over samples, all logarithms and
-exponentials, the solve, the DV readout and the bias correction. The graph specifies the type of
+All other parts are FP32: inputs and outputs, the critic and its anchor, softmax and the means that
+it weights, normalisation, the solve, the DV readout and the bias correction. So are kernels of
+neighbours, all sums over samples, and all logarithms and exponentials. The graph specifies the type of
 each tensor, and strongly typed TensorRT networks keep these types.
 
 The error from FP16 is computed on the CPU, by a graph of FP32 nodes that rounds where an engine

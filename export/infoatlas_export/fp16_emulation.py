@@ -34,7 +34,8 @@ def emulated(proto: onnx.ModelProto, *, sums: bool = True) -> onnx.ModelProto:
     """A graph of FP32 nodes that rounds all values that an engine computes in FP16.
 
     Nodes keep their names. The name of a new node begins with the name of the original node and a
-    colon: "NODE:round:7" rounds a value of NODE to FP16, and "NODE:round_sum:7" a running sum.
+    colon. For example, "NODE:round:7" rounds a value of NODE to FP16, and "NODE:round_sum:7" a
+    running sum.
 
     Parameters
     ----------

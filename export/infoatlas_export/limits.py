@@ -9,8 +9,8 @@ module has limits that the parser does not check, with sources:
 - what the parser of 1.7.1 accepts and the builder refuses: K of TopK (tested for compute capability
   8.9);
 - what the parser of 1.7.1 accepts and changes: FP64, which becomes FP32; operators of other
-  domains, whose domain it ignores; a vector times matrices (its cause is in the source of 10.1,
-  too, MatMul in onnxOpImporters.cpp);
+  domains, whose domain it ignores; a vector times matrices. (The cause of the last one is in the
+  source of 10.1, too: MatMul in onnxOpImporters.cpp.)
 - the types of inputs and outputs for which the runtime has buffers;
 - TensorRT's messages: fewer than 2^31 elements in a tensor (the builder of TensorRT-RTX 1.7.1
   accepted 12.5 * 10^9; whether such an engine runs was not tested).

@@ -252,7 +252,7 @@ def test_attention_that_has_no_factors(part):
 
 
 def test_another_interface():
-    with pytest.raises(RuntimeError, match=r"interface 99.*one checkout"):
+    with pytest.raises(RuntimeError, match=r"interface 99.*install infoatlas-rt again"):
         Engine(content("edge"), interface=99)
 
 

@@ -173,7 +173,7 @@ def test_a_grasp_is_announced_after_15_demonstrations(bench, demonstrations, tmp
         ({"coupling": True}, "set topic_b"),
         ({"coupling": True, "topic_b": CUBE, "coupling_resolution": [-1.0]}, "resolution"),
         ({"coupling": True, "topic_b": CUBE, "coupling_resolution": [1.0] * 3}, "3 numbers"),
-        ({"coupling": True, "topic_b": CUBE, "coupling_resolution": [0.0, 1.0]}, "pass 0 alone"),
+        ({"coupling": True, "topic_b": CUBE, "coupling_resolution": [0.0, 1.0]}, "set it to 0"),
     ],
 )
 def test_couplings_that_cannot_work(bench, settings, why):

@@ -149,8 +149,8 @@ def test_a_publisher_that_falls_silent(bench):
     counts = values(status)
     assert counts["messages: other publishers"] == "15" and counts["messages: resets"] != "0"
     assert (
-        "a state is of publisher /arms/right now, before it was of /arms/left, of which none of "
-        "the last 15 messages is; the window starts anew" in counts["last warning"]
+        "a state is of publisher /arms/right now, before it was of /arms/left, which sent none of "
+        "the last 15 messages; the window starts anew" in counts["last warning"]
     )
 
 
@@ -365,5 +365,5 @@ def test_the_publisher_that_is_asked_for():
 def test_an_older_rclpy(monkeypatch):
     monkeypatch.setattr(publishers, "GIVEN", False)
     assert len(publishers.of_topics(Mock(), Settings)) == 1
-    with pytest.raises(InputError, match=r"publisher_b is /x, but this rclpy gives no id"):
+    with pytest.raises(InputError, match=r"publisher_b is /x, but this rclpy gives no publisher"):
         publishers.of_topics(Mock(), partial(Settings, topic_b="b", publisher_b="/x"))

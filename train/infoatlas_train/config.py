@@ -1,15 +1,15 @@
 """Sizes and switches of the hypernetwork, and the presets.
 
-The preset `paper` has the sizes that the paper gives (section 3.1 and appendix): D = 20, 16 and 8
-self-attention layers, keys and values of width 1536, a seven-layer generator of 8196 units, every
-parameter of the critic generated, padding with noise. The paper leaves other sizes open. These are
-assumptions:
+The preset `paper` has the sizes of the paper (section 3.1 and appendix): D = 20, 16 and 8
+self-attention layers, keys and values of width 1536, and a seven-layer generator of 8196 units.
+Every parameter of the critic is generated, and padding is noise. The paper leaves other sizes open.
+These are assumptions:
 
-* 16 heads, 64 latent queries of the joint path and 64 of the marginal path, two-layer MLPs of
+- 16 heads, 64 latent queries of the joint path and 64 of the marginal path, two-layer MLPs of
   twice the width after each attention, projections f_x and f_y of width 1536;
-* "seven layers" are seven hidden layers on the mean of the fused tokens, each with a layer norm,
+- "seven layers" are seven hidden layers on the mean of the fused tokens, each with a layer norm,
   and a linear layer after them that writes all parameters at once;
-* a critic of this project's form (a network of each side, a layer for the pairs) with 64 hidden
+- a critic of this project's form (a network of each side, a layer for the pairs) with 64 hidden
   units and 64 features, the Gaussian anchor, and inputs in canonical form.
 """
 

@@ -9,10 +9,10 @@ differently:
 - *Whitening and rotation* are constants. Mutual information is invariant under linear maps of one
   side, so their derivatives would only add errors of the network. This also avoids the gradient of
   an eigendecomposition, which is infinite at equal eigenvalues.
-- *The critic and the bound* are differentiated completely: hypernetwork, neighbours, solve. With
-  the written critic as a constant (the envelope theorem) slopes in several dimensions would be a
-  third too small, because a critic that is written in one pass is not at its optimum. The slopes
-  are implemented in :mod:`infoatlas_train.readout`.
+- *The critic and the bound* are differentiated completely: hypernetwork, neighbours, solve. By the
+  envelope theorem the written critic could be a constant at its optimum. A critic that is written
+  in one pass is not at its optimum, and slopes in several dimensions would be a third too small.
+  The slopes are implemented in :mod:`infoatlas_train.readout`.
 - *The bias correction* is a constant. It is a network fitted to examples, and its slope would lead
   an optimiser to inputs outside of these examples.
 

@@ -3,9 +3,9 @@
 It is a baseline of the paper and not a method of `infoatlas_rt.discover_keystates`, because evenly
 spaced steps are closer to the events (docs/key-states.md).
 
-As in MaxMI (Zhou et al., 2024), on which the paper's Table 2 builds, the network attends to the
-steps of a trajectory for each of K concepts, and the mean of the attention is the time of the
-concept. The loss orders the concepts in time, and rewards mutual information of pooled pairs: the
+The method is that of MaxMI (Zhou et al., 2024), on which the paper's Table 2 builds. The network
+attends to the steps of a trajectory for each of K concepts, and the mean of the attention is the
+time of the concept. The loss orders the concepts in time, and rewards mutual information of pooled pairs: the
 states at a concept and the states `lag` steps before. Any differentiable estimate of the mutual
 information can be used. MaxMI estimates it for each coordinate. This module estimates it for all
 coordinates of a state together.

@@ -9,7 +9,7 @@ computes the same value, with its own backward passes for three parts:
 - *Readout*: at the solved coefficients the slope of the objective is zero. By the implicit function
   theorem their slopes follow from one linear system, for any number of steps of the solve.
 
-Shapes: B slices, n samples, C context samples, M + 1 shifts of which the first is 0 (the joint
+Shapes: B slices, n samples, C context samples, M + 1 shifts, the first 0 (the joint
 pairs), D inputs a side, F features, K features of neighbours.
 """
 

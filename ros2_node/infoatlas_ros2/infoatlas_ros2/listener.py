@@ -1,9 +1,9 @@
-"""A separate thread that takes the messages of the node's subscriptions.
+"""A separate thread that receives the messages of the node's subscriptions.
 
 At each message, rclpy's executor goes through all entities of a node (services, timers, events).
 This lasts 0.5 ms, ten times as long as taking the message. The listener waits only for the
-subscriptions, like `rclpy.wait_for_message`, and takes all available messages at once. The executor
-runs the rest of the node.
+subscriptions, like `rclpy.wait_for_message`, and receives all available messages at once. The
+executor runs the rest of the node.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ UNEXECUTED = Unexecuted()
 
 
 class Listener:
-    """Takes the messages of some subscriptions until it is stopped.
+    """Receives the messages of some subscriptions until it is stopped.
 
     Parameters
     ----------

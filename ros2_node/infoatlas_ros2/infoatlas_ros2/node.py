@@ -141,7 +141,7 @@ class InfoAtlasNode(LifecycleNode):
             self.create_subscription(
                 kind,
                 topic,
-                _ignored,  # the listener takes its messages
+                _ignored,  # a listener receives its messages
                 copy(qos_profile_sensor_data),  # a copy: rclpy writes overrides into it
                 qos_overriding_options=QoSOverridingOptions.with_default_policies(),
                 callback_group=UNEXECUTED,
@@ -354,4 +354,4 @@ class InfoAtlasNode(LifecycleNode):
 
 
 def _ignored(message: Any) -> None:
-    """Unused callback of a subscription whose messages a listener takes."""
+    """Unused callback of a subscription whose messages a listener receives."""

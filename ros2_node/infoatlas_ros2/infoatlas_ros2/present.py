@@ -13,7 +13,7 @@ SETTLED = 1.0  # seconds within which ROS makes an accepted change
 
 
 class Present:
-    """The settings of a node, read only after a change because reading them lasts 70 us.
+    """The settings of a node, which are read only after a change, because that lasts 70 us.
 
     They are read at each call within `SETTLED` after a change was accepted, and by `refresh`. (ROS
     calls back before it makes a change. Humble has no callback after it.)

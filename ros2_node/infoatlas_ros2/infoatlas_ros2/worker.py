@@ -46,7 +46,7 @@ class Published:
 
 
 class Worker:
-    """Takes states from the subscriptions, and makes estimates at the newest state.
+    """Receives states from the subscriptions, and makes estimates at the newest state.
 
     All states enter the window, so that pairs are exactly a lag apart (no pair spans states that a
     full queue has dropped). Inference is for the newest state only. States without an estimate are

@@ -63,7 +63,7 @@ def test_without_a_target_nothing_is_written(folder, capsys):
     assert (
         "3 sub-tasks of 12 demonstrations" in text and "20 Hz" in text and "until key state" in text
     )
-    assert "Nothing written. --out COPY writes lerobot: columns language_persistent" in text
+    assert "No data set is written. --out COPY writes lerobot: columns language_persistent" in text
     assert everything(folder.parent) == before
 
 
@@ -249,9 +249,10 @@ def test_hdf5_in_place(name, tmp_path, states, capsys):
     assert any(signal in node for node in found)
 
 
-def test_saved_for_a_tracker(twelve, tmp_path):
+def test_saved_for_a_tracker(twelve, tmp_path, capsys):
     saved = tmp_path / "task.json"
     assert main(["annotate", str(twelve), *BODIES, "--save", str(saved)]) == 0
+    assert f"Saved: {saved}" in capsys.readouterr().out
     tracker = KeyStateTracker(saved)
     demonstrations = load_trajectories(twelve)
     for state in demonstrations.states[: demonstrations.lengths[0]]:

@@ -493,7 +493,7 @@ def test_on_a_terminal(monkeypatch, capsys):
     assert "─" in capsys.readouterr().out
     monkeypatch.setitem(sys.modules, "rich.progress", None)
     assert main.main(quick) == 0
-    assert "\rbench cpu: 100%\n" in capsys.readouterr().err
+    assert "\rbench auto: 100%\n" in capsys.readouterr().err
 
 
 def test_help_lists_all_commands_and_imports_nothing_slow():

@@ -3,15 +3,15 @@
 Each dataset has the pointwise log-ratio log p(x,y)/p(x)p(y) on query pairs, exact or from many
 Monte Carlo draws, as the target of a critic. Families (:mod:`infoatlas_train.data.families`):
 
-* ``mixture``     up to 60 Gaussian or Student-t components (paper, Algorithm 1 and 2); a
+- ``mixture``     up to 60 Gaussian or Student-t components (paper, Algorithm 1 and 2); a
   quarter has a few components, each with prescribed canonical correlations
-* ``canonical``   one component with prescribed canonical correlations, to 6 nats
-* ``functional``  y = f(x) + s(x) e, random smooth f and s
-* ``latent``      x = f(u) + noise, y = g(u) + noise, u of dimension 1 to 3
-* ``autoregressive``  states of a stationary VAR(1) and later ones: dependent samples
-* ``discrete``    a noisy channel between labels, observed as numeric codes
-* ``events``      flags, levels and values that are mostly zero, as contacts (module `events`)
-* ``signs``       sides that depend only through products of signs (module `events`)
+- ``canonical``   one component with prescribed canonical correlations, to 6 nats
+- ``functional``  y = f(x) + s(x) e, random smooth f and s
+- ``latent``      x = f(u) + noise, y = g(u) + noise, u of dimension 1 to 3
+- ``autoregressive``  states of a stationary VAR(1) and later ones: dependent samples
+- ``discrete``    a noisy channel between labels, observed as numeric codes
+- ``events``      flags, levels and values that are mostly zero, as contacts (module `events`)
+- ``signs``       sides that depend only through products of signs (module `events`)
 
 Random invertible flows of each side (:mod:`infoatlas_train.data.flows`) then change the marginals,
 but not the log-ratio.

@@ -2,11 +2,11 @@
 
 The bias correction (:mod:`infoatlas_train.fit_correction`) is fitted to them and to the atlas:
 
-* ``elliptical``  one Gaussian or Student-t component, no flow (recipes call it ``straight``)
-* ``clusters``    a few Gaussian clusters with different dependence, no flow
-* ``products``    pairs of single coordinates, independent of the other pairs
-* ``codes``       pairs of letters with a noisy channel between them
-* ``paths``       two smooth paths, or one path at two times: few independent samples
+- ``elliptical``  one Gaussian or Student-t component, no flow (recipes call it ``straight``)
+- ``clusters``    a few Gaussian clusters with different dependence, no flow
+- ``products``    pairs of single coordinates, independent of the other pairs
+- ``codes``       pairs of letters with a noisy channel between them
+- ``paths``       two smooth paths, or one path at two times: few independent samples
 
 Arguments of each function are the number of datasets, the number of samples, the number of queries
 for a label, and the dimension D of a side.

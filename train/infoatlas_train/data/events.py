@@ -1,8 +1,8 @@
 """Rare events and sign interactions: families of the atlas with tables of joint probabilities.
 
-* ``events``  flags, levels and values that are zero most of the time, as contacts and counts are.
+- ``events``  flags, levels and values that are zero most of the time, as contacts and counts are.
   The activity of a pair of coordinates has a joint table of two by two; some are rarely active.
-* ``signs``   parities. The product of the signs of some coordinates of both sides is more often +1
+- ``signs``   parities. The product of the signs of some coordinates of both sides is more often +1
   than -1 (or less often). Otherwise the sides are independent.
 
 Both have the interface of :mod:`infoatlas_train.data.families`. Shapes: B datasets, N samples, Q

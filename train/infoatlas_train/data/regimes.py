@@ -3,10 +3,10 @@
 Such data is frequent in robots and instruments and rare in the atlas, which changes channels one by
 one. The bias correction (:mod:`infoatlas_train.fit_correction`) is fitted to these kinds:
 
-* ``regimes``   a hidden level changes the noise, the map or the scale of all channels at once
-* ``failures``  each channel fails independently of the others; it then is noise or constant
-* ``delays``    y is x some steps earlier, and the delay varies from sample to sample
-* ``growing``   the noise of all channels grows with one coordinate
+- ``regimes``   a hidden level changes the noise, the map or the scale of all channels at once
+- ``failures``  each channel fails independently of the others; it then is noise or constant
+- ``delays``    y is x some steps earlier, and the delay varies from sample to sample
+- ``growing``   the noise of all channels grows with one coordinate
 
 The first three are mixtures of Gaussians, whose densities are exact. Arguments of each function are
 the number of datasets, the number of samples, the number of queries for a label, and the dimension

@@ -3,9 +3,9 @@
 Noisy channels (:mod:`infoatlas_train.data.channels`) have general functions. This module has
 functions that are frequent in robots, and sides whose noise is not additive:
 
-* functions   linear maps, distances from beacons, rotated frames, chains of links
-* sources     those of the channels, or unit vectors, or compositions (positive, with sum one)
-* sides       a function plus noise; a direction (von Mises-Fisher distribution, sometimes of random
+- functions   linear maps, distances from beacons, rotated frames, chains of links
+- sources     those of the channels, or unit vectors, or compositions (positive, with sum one)
+- sides       a function plus noise; a direction (von Mises-Fisher distribution, sometimes of random
               sign); counts (Poisson or multinomial); a composition (logistic-normal distribution)
 
 There are no flows. Shapes: B datasets, N samples, Q queries, R draws behind a label, D of a side.

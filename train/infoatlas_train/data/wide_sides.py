@@ -1,8 +1,8 @@
 """Datasets whose sides are wider than a model, for the calibration of slices.
 
 Each is a mixture of Gaussian and Student-t components. Projections of it are mixtures of the same
-kind, so the mutual information of a slice is known: in closed form for one Gaussian component, and
-as a Monte Carlo mean of exact log-ratios otherwise.
+kind, so the mutual information of a slice is known. For one Gaussian component it has a closed
+form. Otherwise it is a Monte Carlo mean of exact log-ratios.
 
 | kind | dependence |
 |---|---|

@@ -66,7 +66,7 @@ def sample_size(x: Tensor) -> Tensor:
 def fisher_z(x: Tensor, y: Tensor) -> Tensor:
     """Fisher z of the correlations of samples in canonical form: x, y [B, n, D] -> [B, D].
 
-    Computed through 1 - rho = mean((x - y)^2) / 2, which is accurate when rho is nearly 1, and
+    It is computed from 1 - rho = mean((x - y)^2) / 2, which is accurate if rho is nearly 1. It is
     clamped to what n samples can resolve: 1 - rho^2 >= max(1 / n^2, 2e-5).
     """
     n = sample_size(x)
@@ -276,9 +276,9 @@ def best_share(t0: Tensor, step: Tensor, t0_product: Tensor, step_product: Tenso
     """Share of the solved features that maximises the DV objective over all product pairs: [B].
 
     The solve uses some of the product pairs. If dependence is strong, few of these are close to the
-    joint pairs, and the objective over all product pairs can show that the solve overshot. t0, step
-    [B, n] are anchor and solved part on the joint pairs; t0_product, step_product [B, P] are the
-    same on all product pairs.
+    joint pairs, and the objective over all product pairs can show that the solve overshot. The
+    arguments are anchor and solved part on the joint pairs (t0, step [B, n]) and on all product
+    pairs (t0_product, step_product [B, P]).
     """
     share = torch.tensor(SHARES, dtype=t0.dtype, device=t0.device)
     value = t0.mean(1, keepdim=True) + share * step.mean(1, keepdim=True)
@@ -295,7 +295,7 @@ def critic_share(joint: Tensor, product: Tensor) -> Tensor:
     """Factor of the critic, including its anchor, that maximises the DV objective: [B].
 
     Rare values are far from the mean. If a flag is set in 1% of the samples, these samples are at
-    seven standard deviations after preprocessing, and the few product pairs of two such samples
+    seven standard deviations after preprocessing. The few product pairs of two such samples
     dominate the log-mean-exp. One of the shares is 0, with a bound of 0, so that no bound is
     negative. On other data the share is 1. joint [B, n], product [B, P] are values of T.
     """

@@ -92,8 +92,8 @@ class Kernels:
 
         In training they are `constant`: the metrics are trained on pairs outside of the sample,
         where the same sums need no gather and a fraction of the time. If `counted`, the result
-        includes counts of the samples' neighbours in the first metric, at `COUNTED` widths that
-        begin with twice the widest kernel; the first partners must be the samples themselves.
+        includes counts of the samples' neighbours in the first metric. Their `COUNTED` widths begin
+        with twice the widest kernel. The first partners must be the samples themselves.
         """
         features, counts = [], []
         for metric, (x, y) in enumerate(zip(self.x, self.y, strict=True)):
@@ -187,8 +187,8 @@ def from_distances(kx: Tensor, ky: Tensor, c: int) -> Tensor:
     Oh and Viswanath (2017). It counts ties, and so accepts flags and levels. It has no learned
     parts. Kernel values [B, n, C], a decreasing function of the distances, replace the distances.
     The digamma function psi(k) is approximated by log(k - 1/2). The third neighbour is at its
-    distance in one of the two sides only, so each side uses the mean of psi(k) and psi(k + 1),
-    which is log k.
+    distance in only one of the two sides. Each side therefore uses the mean of psi(k) and
+    psi(k + 1), which is log k.
     """
     both = torch.minimum(kx, ky)
     least = both.topk(NEAREST, -1).values[..., NEAREST - 1 :] - EQUAL

@@ -8,7 +8,7 @@ the held-out objective, with n among its inputs, so that rates are small where a
 The rounds are part of the forward pass. They have a fixed number and only plain products, so that
 they can be exported.
 
-Shapes: B datasets (or slices), n samples, M shifts of which the first is 0 (the joint pairs),
+Shapes: B datasets (or slices), n samples, M shifts, the first 0 (the joint pairs),
 D inputs a side, H units a side, F features.
 """
 
