@@ -5,8 +5,8 @@
 The FP16 parts are products over features of at most 256 terms, with their biases and activations.
 All other parts are FP32: inputs and outputs, the critic and its anchor, softmax and the means that
 it weights, normalisation, the solve, the DV readout and the bias correction. So are kernels of
-neighbours, all sums over samples, and all logarithms and exponentials. The graph specifies the type of
-each tensor, and strongly typed TensorRT networks keep these types.
+neighbours, all sums over samples, and all logarithms and exponentials. The graph specifies the type
+of each tensor, and strongly typed TensorRT networks keep these types.
 
 The error from FP16 is computed on the CPU, by a graph of FP32 nodes that rounds where an engine
 does (fp16_emulation.py).

@@ -5,10 +5,10 @@ spaced steps are closer to the events (docs/key-states.md).
 
 The method is that of MaxMI (Zhou et al., 2024), on which the paper's Table 2 builds. The network
 attends to the steps of a trajectory for each of K concepts, and the mean of the attention is the
-time of the concept. The loss orders the concepts in time, and rewards mutual information of pooled pairs: the
-states at a concept and the states `lag` steps before. Any differentiable estimate of the mutual
-information can be used. MaxMI estimates it for each coordinate. This module estimates it for all
-coordinates of a state together.
+time of the concept. The loss orders the concepts in time, and rewards mutual information of pooled
+pairs: the states at a concept and the states `lag` steps before. Any differentiable estimate of the
+mutual information can be used. MaxMI estimates it for each coordinate. This module estimates it for
+all coordinates of a state together.
 
 Shapes: N trajectories, K concepts, L steps of resampled trajectories, d coordinates.
 """
