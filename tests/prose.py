@@ -1,11 +1,11 @@
-"""Sentences of pages, messages, docstrings and comments that a reader has to read twice.
+"""Find sentences of pages, messages, docstrings and comments that are hard to read.
 
     python -m tests.prose                 # all texts that tests/test_prose.py checks
     python -m tests.prose docs/bags.md    # any page or Python file
 
 A finding is a sentence of more than 30 words, or a word of WORDS. Code is left out: names, fenced
-blocks, examples, formulas and `spans`. A message is any string with two words or more: what is
-raised, logged or printed, and the help of the command line. Docstrings and comments are checked in
+blocks, examples, formulas and `spans`. A message is any string of two words or more, such as an
+error, a log, an output, or the help of the command line. Docstrings and comments are checked in
 DOCUMENTED.
 """
 
@@ -30,7 +30,7 @@ DOCUMENTED = ("runtime/infoatlas_rt", "runtime/native/infoatlas_native")
 PACKAGES = (*DOCUMENTED, "train", "export", "ros2_node")
 LONGEST = 30  # words of a sentence
 
-# What to write instead.
+# Words to avoid, with replacements.
 WORDS = {
     "reading": "estimate",
     "readings": "estimates",
@@ -71,7 +71,7 @@ END = re.compile(r"(?<=[.!?])[)\"”*]*\s+(?=[(\"“*]*(?:[A-Z0-9`]|[a-z_]+[\"�
 
 
 def findings(text: str) -> Iterator[str]:
-    """What is wrong with the sentences of a paragraph, each with the sentence."""
+    """Faults of the sentences of a paragraph, each with its sentence."""
     for sentence in END.split(" ".join(text.split())):
         words = len(WORD.findall(sentence))
         if words > LONGEST:
@@ -81,7 +81,7 @@ def findings(text: str) -> Iterator[str]:
 
 
 def page(text: str) -> Iterator[tuple[int, str]]:
-    """Paragraphs, items of lists and cells of tables of a Markdown page, by line; without code."""
+    """Paragraphs, list items and table cells of a Markdown page by line, without code."""
 
     def blank(match: re.Match[str]) -> str:
         return "\n" * match[0].count("\n")
@@ -106,7 +106,7 @@ def page(text: str) -> Iterator[tuple[int, str]]:
 
 
 def messages(source: str) -> Iterator[tuple[int, str]]:
-    """Strings of words in a Python file, by line; X in place of what is filled in."""
+    """Strings of words in a Python file by line, with X in place of inserted values."""
     tree = ast.parse(source)
     passed = {
         id(node.body[0].value)  # a docstring
@@ -116,7 +116,7 @@ def messages(source: str) -> Iterator[tuple[int, str]]:
         and isinstance(node.body[0], ast.Expr)
     }
     found = []
-    for node in ast.walk(tree):  # from the outside to the inside
+    for node in ast.walk(tree):  # outer nodes first
         text = None if id(node) in passed else _text(node)
         if text is None:
             continue
@@ -173,7 +173,7 @@ def _comments(source: str) -> list[tuple[int, str]]:
 
 
 def _parts(node: ast.AST) -> Iterator[ast.AST]:
-    """The strings that a string is made of; not those in its fields."""
+    """The strings that form a string, without those in its fields."""
     yield node
     if isinstance(node, ast.BinOp):
         yield from (*_parts(node.left), *_parts(node.right))
@@ -182,7 +182,7 @@ def _parts(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _text(node: ast.AST | None) -> str | None:
-    """A string as a reader sees it; None if the node is something else."""
+    """A string with X in place of its fields; None if the node is not a string."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else None
     if isinstance(node, ast.JoinedStr):
@@ -203,7 +203,7 @@ def check(file: Path) -> list[str]:
 
 
 def files() -> list[Path]:
-    """All that is checked."""
+    """All checked files."""
     code = (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
     return [*(ROOT / page for page in PAGES), *code]
 

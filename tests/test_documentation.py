@@ -1,4 +1,4 @@
-"""What the README and the examples show runs as it is shown."""
+"""Code of the README, the pages and the examples runs as shown."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_true_value_in_the_readme():
 
 
 def summary():
-    """The script of the figures; the file that it wrote."""
+    """The script of the figures; it uses the file that it wrote."""
     from benchmarks import summary as module
 
     return module, json.loads((ROOT / "benchmarks/results/summary.json").read_text("utf-8"))
@@ -69,7 +69,7 @@ def test_figures_of_the_readme_come_from_the_results():
 
 
 def test_models_in_the_readme():
-    """The widest side that is estimated unsliced, and the fewest samples."""
+    """The widest side for unsliced estimates, and the smallest number of samples."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in ("edge", "base", "wide"):
         dim = model_file.load(name).dim
@@ -79,7 +79,7 @@ def test_models_in_the_readme():
 
 
 def test_model_card():
-    """Versions, sizes and data sets are those of the shipped files and of their manifests."""
+    """Versions, sizes and data sets are those of the shipped files and their manifests."""
     text = (ROOT / "docs/models.md").read_text(encoding="utf-8")
     rows = {}
     for line in re.findall(r"^\|(.+)\|$", text, re.M):
@@ -109,7 +109,7 @@ def test_key_states_page():
 
 
 def test_trust_page():
-    """The comment behind a print is what it prints."""
+    """The comment after a print is its output."""
     code = "\n".join(blocks("docs/when-to-trust.md"))
     said = re.findall(r"^print.*?# (\d\.\d+):", code, re.M)
     printed = re.findall(r"^I = (\S+) ±", run("-c", code), re.M)
@@ -118,7 +118,7 @@ def test_trust_page():
 
 
 def test_questions_page():
-    """The closed forms behind the prints are inside the intervals."""
+    """The closed forms in the comments are inside the intervals."""
     code = "\n".join(blocks("docs/questions.md"))
     text = run("-c", code)
     printed = re.findall(r"^[IT]\(.*\) = (\S+) ± (\S+) nats \(p = (\S+),", text, re.M)
@@ -131,7 +131,7 @@ def test_questions_page():
 
 
 def test_gradients_page():
-    """The share of the column that y depends on grows; the critic ranks the likely pair first."""
+    """The share of the column that y depends on grows; the critic prefers the likely pair."""
     text = run("-c", "\n".join(blocks("docs/gradients.md")))
     found = re.findall(r"^(-?[\d.]+) nats, share of the first column ([\d.]+)$", text, re.M)
     (first, before), (last, after) = np.array(found, float)
@@ -156,7 +156,7 @@ def test_outputs_that_differ_are_found_and_written(tmp_path, capsys):
     part = "```console\n$ infoatlas-rt info\nModel edge\n...\n```\n"
     for shown, code in [
         (right, 0),
-        (right.replace("ten 10.5", "ten 11"), 0),  # a number that is near
+        (right.replace("ten 10.5", "ten 11"), 0),  # a number that is similar
         (right.replace("ten 10.5", "ten 50"), 1),
         (right.replace("ten 10.5", "nine 10.5"), 1),
         (silent, 1),
@@ -183,7 +183,7 @@ def test_every_example_is_run():
     assert scripts == {*EXAMPLES, "make_bag.py", "make_dataset.py", "ros_client.py"}
 
 
-EXAMPLES = {  # what each prints
+EXAMPLES = {  # output of each
     "estimate.py": r"in groups: I = -?0\.",
     "independence.py": r"dependent: +I = \S+ nats, p = 0\.01(.|\n)*independent:.* p = 0\.[1-9]",
     "online.py": r"filling: (.|\n)*I = (.|\n)*(maximum|change) at",
@@ -204,7 +204,7 @@ def test_examples(name):
 
 
 def script(name):
-    """A script of the site, as a module."""
+    """A script of the site as a module."""
     spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/site/{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -212,7 +212,7 @@ def script(name):
 
 
 def test_every_page_and_example_is_reached_from_the_readme():
-    reached = script("stage").reachable(ROOT / "README.md")  # raises where a link leads to nothing
+    reached = script("stage").reachable(ROOT / "README.md")  # raises an error for a dead link
     for file in [*(ROOT / "docs").glob("*"), *(ROOT / "examples").glob("*.py")]:
         assert file in reached or file.is_dir(), f"no page links to {file.relative_to(ROOT)}"
 
@@ -252,7 +252,7 @@ def test_tables_are_those_of_the_sources(tmp_path, capsys):
 
 
 def test_help_has_what_the_page_of_commands_has():
-    """Examples, which are those that a parser accepts, and exit codes."""
+    """Examples, which the parser accepts, and exit codes."""
     page = (ROOT / "docs/command-line.md").read_text(encoding="utf-8")
     parser = script("tables").make_parser(main.COMMANDS)
     assert re.search(r"exit codes:\n(  \d+: .*\n)+", parser.format_help())

@@ -1,4 +1,4 @@
-"""Pages, messages, docstrings and comments are in plain sentences; and what the check finds."""
+"""Pages, messages, docstrings and comments have plain sentences; the check detects others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The thread that takes messages, the lock under which they are handled, and the warm-up."""
+"""The thread that takes messages, the lock for handling them, and the warm-up."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def until(condition, seconds=20.0):
 
 
 class Broken:
-    """A subscription of which one message cannot be taken."""
+    """A subscription with one message that cannot be taken."""
 
     def __init__(self, subscription):
         self.handle, self.errors = subscription.handle, 1
