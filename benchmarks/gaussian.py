@@ -147,7 +147,7 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
         figure,
         "Gaussians: bias over truth",
         f"estimate - truth in nats: mean over {draws} draws, band: one standard deviation of a "
-        "draw; values below -1.6 are not shown",
+        "draw; values outside the axes are not shown",
     )
     drawing.line_legend(figure, {f"n = {n}": shade for n, shade in shades.items()})
     return figure

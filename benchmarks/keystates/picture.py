@@ -59,7 +59,8 @@ def picture(rows: Rows, tasks: Sequence[str]) -> Figure:
     drawing.heading(
         figure,
         "Key states compared with true events",
-        "large dots: methods of this package; hollow dots: methods that use the names of columns",
+        "large dots: methods of this package; hollow dots: methods that use the names of columns; "
+        "right panel: a dot for each method and task",
     )
     for axes, name, title in (
         (panels[0], "recall_5_steps", "recall within 5 steps, K = 5"),
@@ -87,8 +88,9 @@ def picture(rows: Rows, tasks: Sequence[str]) -> Figure:
         if row["precision_5_steps"] is not None:
             mark(last, row["method"], row["recall_5_steps"], row["precision_5_steps"])
     last.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.05), xlabel="recall within 5 steps")
-    last.set_ylabel("precision within 5 steps", labelpad=1)
-    last.set_title("K by the method, a dot for each task", color=INK, fontsize=10.5, loc="left")
+    last.set_title(
+        "precision within 5 steps, K by the method", color=INK, fontsize=10.5, loc="left"
+    )
     figure.text(
         0.012,
         0.13 / height,
