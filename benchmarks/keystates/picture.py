@@ -88,9 +88,7 @@ def picture(rows: Rows, tasks: Sequence[str]) -> Figure:
         if row["precision_5_steps"] is not None:
             mark(last, row["method"], row["recall_5_steps"], row["precision_5_steps"])
     last.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.05), xlabel="recall within 5 steps")
-    last.set_title(
-        "precision within 5 steps, K by the method", color=INK, fontsize=10.5, loc="left"
-    )
+    last.set_title("precision, K by the method", color=INK, fontsize=10.5, loc="left")
     figure.text(
         0.012,
         0.13 / height,

@@ -1,7 +1,7 @@
-"""Families of known mutual information, robots' first, written blind.
+"""Families of known mutual information, many from robotics, written without knowledge of the model.
 
-Whoever wrote them down knew neither how the model is trained nor what it estimates. Tests compute
-each truth another way. All draws are independent, each from a process of its own.
+The authors knew neither its training nor its estimates. Tests compute each truth in another way.
+All draws are independent; each is from a separate process.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def stribeck_friction(rng: Generator, n: int) -> tuple[Array, Array]:
 
 
 def _held_truth(sd: float) -> float:
-    """Over the two earlier commands and y, all less the last command."""
+    """Integral over the two earlier commands and y, all minus the last command."""
     one, two = np.meshgrid(*2 * [np.arange(-6.5, 6.6, 0.1)], indexing="ij")
     y, parts = np.arange(-8, 8, 0.05), zip(ARRIVALS, [0 * one, one, two], strict=True)
     given = sum(share * normal_density(sd)(y - shift[:, :, None]) for share, shift in parts)
@@ -166,7 +166,7 @@ def corridor(rng: Generator, n: int) -> tuple[Array, Array]:
 
 
 def _quadrants_truth(sd: float) -> float:
-    """Over three orthonormal sums of the currents; the fourth, the whole, is only noise."""
+    """Over three orthonormal sums of the currents; the fourth, the total, is only noise."""
     u, v = np.meshgrid(*2 * [erf(0.8 * ndtri(even(1000)) / math.sqrt(2)) / 2], indexing="ij")
     edges, cell = np.linspace(-0.5 - 6 * sd, 0.5 + 6 * sd, 91, retstep=True)
     histogram = np.histogramdd(np.stack([u, v, 2 * u * v]).reshape(3, -1).T, 3 * [edges])[0]
@@ -200,7 +200,7 @@ def dose_response(rng: Generator, n: int) -> tuple[Array, Array]:
 
 
 def _pedigree_truth(share: float) -> float:
-    """Of one locus; children are independent of each other, given their parents."""
+    """Truth of one locus; children are independent of each other given their parents."""
     parent, a = binom.pmf(np.arange(3), 2, share), np.arange(3)[:, None] / 2
     child = np.stack([(1 - a) * (1 - a.T), a + a.T - 2 * a * a.T, a * a.T])
     table = np.einsum("f,m,ifm,jfm->fmij", parent, parent, child, child)
@@ -245,7 +245,7 @@ def purchase(rng: Generator, n: int) -> tuple[Array, Array]:
 
 
 def _insurance_truth(shape: float, scale: float, tail: float) -> float:
-    """What the rate shares with the number, and the mean claim with the total of that many."""
+    """Information of rate and number, plus that of mean claim and total given the number."""
     n = np.arange(200)
     shared = (n + tail) * digamma(n + tail) - gammaln(n + tail) - n
     shared += gammaln(tail) - tail * digamma(tail)
@@ -293,7 +293,7 @@ def pulse_position(rng: Generator, n: int) -> tuple[Array, Array]:
 
 
 def _pilot_truth(noise: float) -> float:
-    """Of one bit; the error of the channel's estimate is noise as well."""
+    """Truth of one bit; the error of the channel's estimate acts as noise."""
     ratio, (z, weight) = -np.log(even(8000))[:, None] / (noise * (2 + noise)), normal_nodes(60)
     return math.log(2) - float((np.log1p(np.exp(-2 * ratio - 2 * ratio**0.5 * z)) @ weight).mean())
 

@@ -1,8 +1,8 @@
-"""Hand-made families of known mutual information, none of them in the form of the atlas.
+"""Hand-made families of known mutual information, in other forms than the training data.
 
 Each truth is a closed form or a quadrature to four digits (:mod:`truths`); tests compare it with a
-Monte Carlo computation that goes another way. Two of the families are paths, so that samples depend
-on each other; the others are independent draws.
+separate Monte Carlo computation. Two of the families are paths with dependent samples; the others
+are independent draws.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HAND_MADE = Collection(
 family = HAND_MADE.family
 
 
-# --- what samplers are made of -----------------------------------------------------------------
+# --- parts of samplers -------------------------------------------------------------------------
 
 
 def signs(rng: Generator, shape: int | tuple[int, ...]) -> Array:

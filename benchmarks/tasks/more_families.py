@@ -1,11 +1,11 @@
 """More families of known mutual information; some have led to data for the bias correction.
 
-They were written down, as an engineer or a statistician would, by someone who had not seen how the
-model is trained, and first measured by 0.8.0. Its results on unit quaternions, on counts of a
-fixed sum and on a throw led to the sensors that the bias correction of `edge` 0.9.0 is fitted to.
+Their author, who did not know how the model is trained, chose typical examples of engineering and
+statistics. They were first measured with 0.8.0. Its results on unit quaternions, on counts of a
+fixed sum and on a throw led to simulated sensors in the fit of the bias correction of `edge` 0.9.0.
 
 Each truth is a closed form or a quadrature; tests compare it with means over samples. All draws are
-independent of each other, those of processes too: each is from a process of its own.
+independent, also those of processes: each is from a separate process.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def crossed(rng: Generator, n: int) -> tuple[Array, Array]:
 
 def _student_truth(nu: float, rho: float, dx: int, dy: int) -> float:
     def block(d: int) -> float:
-        """Entropy, but for what is proportional to d."""
+        """Entropy without the terms proportional to d."""
         half = (nu + d) / 2
         log_det = (d - 1) * math.log1p(-rho) + math.log1p((d - 1) * rho)
         return float(half * (digamma(half) - digamma(nu / 2)) - gammaln(half) + log_det / 2)
@@ -198,7 +198,7 @@ def student(rng: Generator, n: int) -> tuple[Array, Array]:
 
 
 def _beds_truth(mean: float, stay: float) -> float:
-    """Those who stay are common to both days; those who leave and who come are independent."""
+    """Patients who stay are common to both days; those who leave or arrive are independent."""
     count = np.arange(80)
     other = poisson.pmf(count[:, None] - count, mean * (1 - stay))
     return grid_information(other * poisson.pmf(count, mean * stay) @ other.T)
@@ -212,7 +212,7 @@ def beds(rng: Generator, n: int) -> tuple[Array, Array]:
 
 
 def _author_truth(alpha: float, words: int) -> float:
-    """Over all pairs of pages."""
+    """Sum over all pairs of pages."""
     pages = np.indices((words + 1,) * 5).reshape(5, -1).T
     pages = pages[pages.sum(1) == words]
     orders = -gammaln(pages + 1.0).sum(1)

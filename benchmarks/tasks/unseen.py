@@ -1,10 +1,10 @@
-"""Families of known mutual information, taken from many fields and written blind.
+"""Families of known mutual information from many fields, written without knowledge of the model.
 
-They were written down by someone who had not seen how the model is trained, nor any of its
-estimates. They can no longer measure what is tuned to results on them from now on.
+Their author knew neither the training of the model nor any of its estimates. They are no test set
+for anything that is tuned on their results.
 
 Each truth is a closed form or a quadrature; tests compare it with means over samples. All draws are
-independent of each other, those of processes too: each is from a process of its own.
+independent, also those of processes: each is from a separate process.
 """
 
 from __future__ import annotations
