@@ -108,18 +108,16 @@ def summary(rows: list[Row], sizes: Sequence[int], eight: list[str], total: int)
 def standard_errors(rows: list[Row], sizes: Sequence[int]) -> str:
     """Reported standard errors beside the spread over seeds."""
     lines = []
-    for name in filter(ours, names(rows)):
-        words = []
-        for n in sizes:
+    for n in sizes:
+        for name in filter(ours, names(rows)):
             own = pick(rows, n=n, estimator=name)
-            said, found = (np.mean([getattr(r, a) for r in own]) for a in ("stderr", "spread"))
-            words.append(f"{number(said)} for a spread of {number(found)} (n = {n})")
-        lines.append(
-            f"Mean standard error of {name} over tasks: {', '.join(words)}. "
-            "The standard error exceeds the spread because it includes the bias of the model, as "
-            "measured on the training distribution."
-        )
-    return "\n\n".join(lines)
+            means = (np.mean([getattr(r, a) for r in own]) for a in ("stderr", "spread"))
+            lines.append([str(n), name, *map(number, means)])
+    text = (
+        "The standard error exceeds the spread because it includes the bias of the model, as "
+        "measured on the training distribution. Both are means over tasks."
+    )
+    return f"{text}\n\n{table(['n', 'estimator', 'standard error', 'spread'], lines)}"
 
 
 def paper(rows: list[Row], eight: list[str], n: int) -> list[str]:

@@ -15,8 +15,8 @@ from infoatlas_rt.cli.bench import HEADER, row
 FOLDER = Path(__file__).parent / "results" / "devices"
 TOP = """# Latency by device
 
-Each row is the time of one update: a window of 100 states of 41 coordinates and their past, in 40
-slices of 5 dimensions unless the row states otherwise. To add a row, run on an idle machine:
+Each row is the time of one update. Unless the row states otherwise, a window has 100 states of 41
+coordinates and their past, in 40 slices of 5 dimensions. To add a row, run on an idle machine:
 
 ```console
 $ infoatlas-rt bench --provider PROVIDER --json benchmarks/results/devices/NAME.json

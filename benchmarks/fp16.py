@@ -134,7 +134,7 @@ def page(about: dict[str, Any], rows: dict[str, list[dict[str, Any]]]) -> str:
         f"`{about['command']}`, {about['date']}, {about['machine']}, ONNX Runtime "
         f"{about['onnxruntime']} on the CPU. Nothing ran on a GPU. The emulation rounds to FP16 "
         "where [built engines](fp16_layers.md) of `infoatlas-rt export --precision fp16` do, and "
-        "also rounds the running sums of products. |error| is the absolute difference to FP32, in "
+        "also rounds the running sums of products. Errors are absolute differences from FP32 in "
         "nats: of the estimate, of a single slice, and of the standard error.",
         "",
         "| model | inputs | n | count | largest |error| | mean |error| | largest |error| of a "

@@ -83,7 +83,7 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
         "Mean ± standard deviation over draws where the truth is 0. Estimates of this size are no "
         "sign of dependence.",
         by_size(rows, sizes, independent),
-        intervals.section(rows, sizes, lambda row: f"{row.truth:g} nats, d = {row.label['d']}"),
+        intervals.section(rows, sizes, lambda row: f"{row.truth:g} nats (d = {row.label['d']})"),
     ]
     for name in filter(ours, names(rows)):
         parts += [f"## Estimates by level, {name}", "Mean over draws ± spread."]

@@ -189,7 +189,7 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
         intervals.section(
             [row for row in rows if row.label["kind"] != PATH],
             sizes,
-            lambda row: f"{row.label['kind']}, d = {row.label['d']}, {row.truth:g} nats",
+            lambda row: f"{row.label['kind']} (d = {row.label['d']}, {row.truth:g} nats)",
         ),
         f'A family is a kind of a dimension and a level. "{PATH}" is excluded.',
     ]

@@ -276,7 +276,7 @@ def _photon_pair_truth(contrast: float) -> float:
 
 @family("interaction", lambda: _photon_pair_truth(0.95))
 def photon_pair(rng: Generator, n: int) -> tuple[Array, Array]:
-    """x: angles of two polarisers; y: the way that each of two entangled photons takes"""
+    """x: angles of two polarisers; y: the output of each of two entangled photons"""
     x, first = rng.uniform(0, math.pi, (n, 2)), rng.choice([-1.0, 1.0], n)
     alike = rng.random(n) < 0.5 + 0.5 * 0.95 * np.cos(2 * (x[:, 0] - x[:, 1]))
     return x, columns(first, np.where(alike, first, -first))
