@@ -150,8 +150,8 @@ def text(
             "Rollouts of the policy `none` (seed 0) on PickCube from further starts. The policy "
             "imitates a planner, including its pauses. Key states are scored as those of "
             "[demonstrations](keystates.md), on rollouts with a grasp of the cube. The event is "
-            "the first grasp. K = 5 unless the method chooses K. Mean error and recall (within "
-            "0.05) are fractions of the rollout."
+            "the first grasp. K = 5 unless the method chooses K. The mean error is a fraction of "
+            "the rollout, and recall is within 0.05 of the rollout."
         )
         parts.append(
             table(
