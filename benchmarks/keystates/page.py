@@ -51,8 +51,8 @@ def text(about: dict[str, Any], rows: Rows, tasks: dict[str, Demonstrations]) ->
         "Cells: recall within 0.1 s / 0.25 s / 0.5 s at K = 5.",
         grid(rows, MAIN, 5, list(tasks), _seconds),
         "## Tolerances as fractions of the trajectory",
-        "Cells: mean error / recall within 0.05 / precision within 0.05 at K = 5. Error and tolerance "
-        "are fractions of the trajectory, so the tolerance is wide on long trajectories.",
+        "Cells: mean error / recall within 0.05 / precision within 0.05 at K = 5. Error and "
+        "tolerance are fractions of the trajectory, so the tolerance is wide on long trajectories.",
         grid(rows, MAIN, 5, list(tasks), _fractions),
     ]
     others = [s for s in dict.fromkeys(row["study"] for row in rows) if s not in (MAIN, "online")]
