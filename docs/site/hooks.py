@@ -1,4 +1,4 @@
-"""What mkdocs changes in the HTML of a page, so that it can be read at the width of a phone."""
+"""The list of measurements, and HTML of pages that can be read at the width of a phone."""
 
 from __future__ import annotations
 
@@ -11,8 +11,20 @@ PICTURE = re.compile(r'<p>(<img [^>]*?src="([^":]+\.png)"[^>]*?/?>)</p>')
 CELL = re.compile(r"<td(?=[^>]*>(?:<strong>)?([^<]{1,28})(?:</strong>)?</td>)")
 CODE = re.compile(r"<code>([^<\n]+)</code>")
 NUMBERS = re.compile(r"[^A-Za-z]+")
-LONG = 24  # characters: inline code up to this length stays on one line
-LARGE = 1000  # pixels: a picture this wide has labels that a phone cannot show at its own width
+LONG = 24  # characters: a word of inline code up to this length stays on one line
+LARGE = 800  # pixels: a picture this wide has labels that a phone cannot show at its own width
+
+
+def on_config(config: Any) -> Any:
+    """List the pages of measurements in the navigation; called by mkdocs."""
+    folder = Path(config.docs_dir)
+    pages = [str(page.relative_to(folder)) for page in folder.glob("benchmarks/results/**/*.md")]
+    pages.sort(key=lambda page: (not page.endswith("results/README.md"), page))
+    for section in config.nav:
+        for entry in next(iter(section.values())):
+            if "Measurements" in entry:
+                entry["Measurements"] = pages
+    return config
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:
@@ -42,5 +54,11 @@ def code(found: re.Match[str]) -> str:
     text = re.sub(r"(like|tensor)\[", r"\1 [", found[1].replace("array - like", "array-like"))
     if len(text) <= LONG:
         return f'<code class="short">{text}</code>'
-    text = re.sub(r"(?<=[,/=|\]])(?=[\w{\[])|(?<=[a-z\]]\.)(?=[a-z])", "<wbr>", text)
-    return f"<code>{text}</code>"
+    return f"<code>{re.sub(r'[^ ]+', word, text)}</code>"
+
+
+def word(found: re.Match[str]) -> str:
+    """A word of inline code: a long one may be broken behind its separators."""
+    if len(found[0]) <= LONG:
+        return f'<span class="short">{found[0]}</span>'
+    return re.sub(r"(?<=[,/=|\]])(?=[\w{\[])|(?<=[a-z\]]\.)(?=[a-z])", "<wbr>", found[0])
