@@ -203,12 +203,11 @@ def draw(populations: dict[str, Estimates]) -> Figure:
     figure.legend(
         loc="upper right", bbox_to_anchor=(0.99, 0.99), ncols=3, frameon=False, fontsize=9
     )
-    words = (
-        "share of truths within mi ± z stderr: on the diagonal, error bars hold what they promise"
-    )
+    words = "share of truths within mi ± z stderr; black: the nominal share"
     drawing.heading(figure, "Are the standard errors calibrated?", words)
     for axes in (left, right):
         axes.xaxis.label.set_color(QUIET)
+        axes.yaxis.label.set_color(QUIET)
     return figure
 
 

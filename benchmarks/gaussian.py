@@ -146,7 +146,7 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
         figure,
         "Gaussians: bias over truth",
         f"estimate - truth in nats: mean over {draws} draws, band: one standard deviation of a "
-        "draw; what lies below -1.6 is cut off",
+        "draw; what lies outside the axis is cut off",
     )
     drawing.line_legend(figure, {f"n = {n}": shade for n, shade in shades.items()})
     return figure
