@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 PICTURE = re.compile(r'<p>(<img [^>]*?src="([^":]+\.png)"[^>]*?/?>)</p>')
-CELL = re.compile(r"<td(?=[^>]*>(?:<strong>)?([^<]{1,28})(?:</strong>)?</td>)")
+CELL = re.compile(r"<td(?=[^>]*>(.*?)</td>)", re.DOTALL)
+TAG = re.compile(r"<[^>]*>")
 CODE = re.compile(r"<code>([^<\n]+)</code>")
 NUMBERS = re.compile(r"[^A-Za-z]+")
+SHORT = 28  # characters of a cell that may stay on one line
 LONG = 24  # characters: a word of inline code up to this length stays on one line
 LARGE = 800  # pixels: a picture this wide has labels that a phone cannot show at its own width
 
@@ -44,8 +46,10 @@ def picture(found: re.Match[str], folder: Path) -> str:
 
 
 def cell(found: re.Match[str]) -> str:
-    """A short cell of a table; numbers are never broken."""
-    return f'{found[0]} class="short{" number" if NUMBERS.fullmatch(found[1]) else ""}"'
+    """A cell of a table with a class by the length of its text."""
+    text = TAG.sub("", found[1])
+    kind = "long" if len(text) > SHORT else "short"
+    return f'<td class="{kind}{" number" if NUMBERS.fullmatch(text) else ""}"'
 
 
 def code(found: re.Match[str]) -> str:
