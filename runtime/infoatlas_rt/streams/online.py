@@ -43,7 +43,7 @@ class OnlineEstimator(Stateful):
         (states 0.03 s apart do not meet a lag of 0.1 s, so the nearest counts), but at most half
         the lag.
     history : int
-        Number of past states that are stacked into s_<t-Δt>; 1 in the paper.
+        Number of past states that are stacked into `s_<t-Δt>`; 1 in the paper.
     window : int
         Steps; also the largest number of pairs.
     every : int
