@@ -1,10 +1,11 @@
-# make help lists the targets. environments.mk makes what they run in; maintain.mk has those of
-# maintainers.
+# `make help` lists the targets. environments.mk makes their environments; maintain.mk has targets
+# for maintainers.
 
-# Packages are installed without bytecode, which their first import writes. Where that is switched
-# off, each of the processes that tests start would compile all of torch again.
+# Packages are installed without bytecode, and the first import writes it. Without this line, that
+# could be disabled, and each process of the tests would compile torch again.
 export PYTHONDONTWRITEBYTECODE =
-# Environments have the sources and no C++ engine: it is compiled once, into build/native/package.
+# Environments have the sources without the C++ engine, which is compiled once, into
+# build/native/package.
 export INFOATLAS_ENGINE = 0
 
 PYTHON ?= python3
@@ -18,7 +19,7 @@ META = .venv-metaworld/bin
 DIST = .venv-dist/bin
 GPU ?= .venv-gpu/bin
 INSTALL = install --quiet --disable-pip-version-check --no-compile
-# ManiSkill's planner needs NumPy 1, which Pythons after 3.12 do not have.
+# ManiSkill's planner needs NumPy 1, which does not support Python 3.13 and later.
 SIMULATED := $(shell $(PYTHON) -c 'import sys; print(int(sys.version_info < (3, 13)))')
 
 .DEFAULT_GOAL := help
@@ -31,24 +32,24 @@ demo: .venv/ready ## key states of a planner's and of people's demonstrations, w
 		--group tool=tool.x,tool.y,tool.z --group cube=cube.x,cube.y,cube.z --plot keystates.png
 	$(RUN)/infoatlas-rt keystates benchmarks/tasks/data/sawyer_place.npz --rate 20 --plot keystates_people.png
 
-ros-demo: build/ros2/ready ## the ROS 2 node, live: it reports when the robot takes the cube
+ros-demo: build/ros2/ready ## the ROS 2 node, live: it reports when the robot grasps the cube
 	. build/ros2/install/local_setup.sh && $(ROS)/python ros2_node/demo.py
 
-bench: .venv/ready ## latency of one update on this machine
-	$(RUN)/infoatlas-rt bench
+bench: .venv/ready build/native/ready ## latency of one update on this machine (a C++20 compiler)
+	PYTHONPATH=build/native/package $(RUN)/infoatlas-rt bench
 
-# The tests of ROS wait for messages most of the time. The last two use one core each.
-test: test-fast ## the whole test suite, with everything that it drives
+# In pairs: the ROS 2 tests mostly wait for messages, and the last two use one core each.
+test: test-fast ## all tests, including ROS 2, the C++ engine and the simulator
 	$(MAKE) -j 2 --output-sync test-rest test-ros2
 	$(MAKE) -j 2 --output-sync test-native $(if $(filter 1,$(SIMULATED)),test-maniskill)
 
-test-core: test-fast test-rest ## all tests but those of ROS 2, of the C++ engine and of the simulator
+test-core: test-fast test-rest ## all tests except those of ROS 2, the C++ engine and the simulator
 
-# Two processes of one thread; a file stays in one, for what its tests share (tests/conftest.py).
+# Two processes of one thread. A file stays in one process, because its tests share fixtures.
 PYTEST = $(1)/python -m pytest -n 2 --dist loadfile --durations 10 --durations-min 10
 
-# In the environment of the runtime: what it does not have, the core does not need.
-test-fast: .venv/tests ## the core, in a few minutes: the runtime alone (no torch, no engine, no simulator)
+# In the environment of the runtime, to show that the core needs no other package.
+test-fast: .venv/tests ## tests of the runtime, in a few minutes (no torch, no C++ engine, no simulator)
 	$(RUN)/python -c "from importlib.util import find_spec as f; assert not any(map(f, ('torch', 'mujoco', 'infoatlas_native')))"
 	$(call PYTEST,$(RUN)) tests/runtime -m 'not slow'
 
@@ -56,8 +57,8 @@ test-rest: .venv-dev/ready ## the other tests of the core, with torch
 	$(call PYTEST,$(DEV)) tests/runtime -m slow
 	$(call PYTEST,$(DEV)) tests --ignore tests/runtime
 
-# DDS bounds no time: how long discovery takes, and whether a message of best effort arrives. So a
-# test that fails is run once more, and the summary says so.
+# DDS guarantees neither the time of discovery nor the arrival of best-effort messages. A failed test
+# is therefore run once more, and the summary reports it.
 test-ros2: build/ros2/ready ## the node, over DDS (x86-64 Linux, a C++ compiler)
 	. build/ros2/install/local_setup.sh && $(ROS)/python -m pytest --reruns 1 -r R tests/ros2
 
@@ -67,29 +68,29 @@ test-native: .venv/tests build/native/ready build/native/supported.onnx ## the w
 test-maniskill: .venv-maniskill/ready ## the wrapper and the examples against the simulator (Python up to 3.12)
 	$(SIM)/python -m pytest tests/maniskill
 
-# Every page of a kind anew; QUICK=1: much shortened, into build/results.
+# Renew all pages of a kind. With QUICK=1 the measurements are shortened, and go to build/results.
 QUICKLY = $(if $(QUICK),--quick)
 applications keystates: .venv-dev/ready ## pages of measurements; QUICK=1: shortened, into build/results
-accuracy: .venv-dev/ready build/bmi/ready ## pages on accuracy, the peers beside
+accuracy: .venv-dev/ready build/bmi/ready ## pages on accuracy, with other estimators
 generation policies: .venv-dev/ready .venv-maniskill/ready ## from ten demonstrations to a policy: hours on two cores
 generation: export OMP_NUM_THREADS = 1
 accuracy applications keystates generation policies:
 	$(DEV)/python -m benchmarks $@ $(QUICKLY)
 
-summary: .venv-dev/ready ## the figures and the chart of the README, from these pages
-	$(DEV)/python -m benchmarks.summary
+summary: .venv-dev/ready ## pictures and figures of the README, from these pages
+	$(DEV)/python -m benchmarks.summary && $(DEV)/python -m benchmarks.front
 
 lint: .venv-dev/ready ## ruff and mypy
 	$(DEV)/ruff check . && $(DEV)/ruff format --check . && $(DEV)/mypy
 
-docs: .venv-docs/ready ## the site in build/docs/site; a warning or a dead link is an error
+docs: .venv-docs/ready ## the site, in build/docs/site; warnings and dead links are errors
 	$(DOCS)/python docs/site/stage.py build/docs/source
 	PYTHONPATH=docs/site NO_MKDOCS_2_WARNING=1 $(DOCS)/mkdocs build --quiet --strict -f docs/site/mkdocs.yml
 
-environments: .venv/tests .venv-dev/ready .venv-docs/ready ## what lint, docs and test need; with -j side by side
+environments: .venv/tests .venv-dev/ready .venv-docs/ready ## environments of lint, docs and test; -j makes them in parallel
 environments: build/ros2/ready build/native/ready $(if $(filter 1,$(SIMULATED)),.venv-maniskill/ready)
 
-clean: ## remove all environments and what was built
+clean: ## remove all environments and built files
 	rm -rf .venv .venv-* build dist
 
 include environments.mk maintain.mk

@@ -1,11 +1,11 @@
-# The environments that targets run in. Each is made again when what it is made from changes.
+# The environments of the targets. Each is made again when its sources change.
 
-# The sources as paths alone: PYTHONPATH goes before them, and the finder that the build backend
-# adds would go before PYTHONPATH.
+# An editable install keeps only paths to the sources: the finder that the build backend adds would
+# precede PYTHONPATH.
 LIVE = sed -i.old '/^import /d' $(1)/../lib/python*/site-packages/_editable_*.pth
 ENGINE_SOURCES = $(shell find runtime/native -type f -not -path '*/__pycache__/*')
 
-# Modules are compiled when they are first imported: most of torch's and SciPy's never are.
+# Without bytecode: most modules of torch and SciPy are never imported.
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(RUN)/pip $(INSTALL) -e '.[cpu,cli,plot]'
@@ -23,11 +23,11 @@ ENGINE_SOURCES = $(shell find runtime/native -type f -not -path '*/__pycache__/*
 	$(call LIVE,$(DEV))
 	touch $@
 
-# The wheel that users get. Its engine lies in a folder of its own, for tests and builds of models.
-build/native/ready: .venv-dev/ready pyproject.toml $(ENGINE_SOURCES)
+# The wheel of the users. Its engine is copied to a separate folder, for tests and model builds.
+build/native/ready: .venv/ready pyproject.toml $(ENGINE_SOURCES)
 	rm -rf build/native/wheel build/native/package
-	INFOATLAS_ENGINE= $(DEV)/pip wheel --quiet --disable-pip-version-check --no-deps -w build/native/wheel .
-	$(DEV)/python -m zipfile -e build/native/wheel/*.whl build/native/wheel
+	INFOATLAS_ENGINE= $(RUN)/pip wheel --quiet --disable-pip-version-check --no-deps -w build/native/wheel .
+	$(RUN)/python -m zipfile -e build/native/wheel/*.whl build/native/wheel
 	mkdir build/native/package && mv build/native/wheel/infoatlas_native build/native/package
 	touch $@
 
@@ -46,7 +46,7 @@ build/native/supported.onnx: .venv-dev/ready tests/native/supported.py $(wildcar
 	$(ROS)/python ros2_node/wheels.py
 	touch $@
 
-# As on a robot, but that the wheels take the place of /opt/ros.
+# As on a robot, with wheels in place of /opt/ros.
 build/ros2/ready: .venv-ros/ready $(shell find ros2_node/infoatlas_* -type f -not -path '*/__pycache__/*')
 	PATH="$(CURDIR)/$(ROS):$$PATH" VIRTUAL_ENV="$(CURDIR)/.venv-ros" \
 	CMAKE_PREFIX_PATH="$(CURDIR)/.venv-ros" AMENT_PREFIX_PATH="$(CURDIR)/.venv-ros" \
@@ -54,7 +54,7 @@ build/ros2/ready: .venv-ros/ready $(shell find ros2_node/infoatlas_* -type f -no
 		--build-base build/ros2/build --install-base build/ros2/install --cmake-args -DBUILD_TESTING=OFF
 	touch $@
 
-# ManiSkill's planner crashes with numpy 2, so it has an environment of its own.
+# ManiSkill's planner crashes with NumPy 2, so it has a separate environment.
 .venv-maniskill/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-maniskill
 	$(SIM)/pip $(INSTALL) torch==2.13.0
@@ -62,20 +62,20 @@ build/ros2/ready: .venv-ros/ready $(shell find ros2_node/infoatlas_* -type f -no
 	$(call LIVE,$(SIM))
 	touch $@
 
-# BMI needs an old jax and numpy < 2, so it lives alone and hands over .npz files.
+# BMI needs an old jax and NumPy 1, so it has a separate environment and writes .npz files.
 build/bmi/ready: benchmarks/tasks/bmi_samples.py
 	$(PYTHON) -m venv .venv-bmi
 	$(BMI)/pip $(INSTALL) benchmark-mi==0.1.3 'jax<0.4.24' 'jaxlib<0.4.24' 'numpy<2' 'scipy<1.13'
 	$(BMI)/python -m benchmarks.tasks.bmi_samples build/bmi
 	touch $@
 
-# Meta-World asks for MuJoCo 3.3.0 alone. gymnasium imports packaging without asking for it.
+# Meta-World needs exactly MuJoCo 3.3.0. gymnasium imports packaging without requiring it.
 .venv-metaworld/ready: environments.mk
 	$(PYTHON) -m venv .venv-metaworld
 	$(META)/pip $(INSTALL) metaworld==3.1.1 packaging tqdm
 	touch $@
 
-# The export of FP16 graphs brings the CPU's ONNX Runtime, which shares the import name of the GPU's.
+# The extra `export` installs ONNX Runtime for CPUs, which has the same import name as that for GPUs.
 .venv-gpu/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-gpu
 	$(GPU)/pip $(INSTALL) -e '.[export,gpu,tensorrt,dev]' 'onnxruntime-ep-nv-tensorrt-rtx-cu12; platform_machine == "x86_64"'

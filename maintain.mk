@@ -1,53 +1,54 @@
-# Targets of maintainers; make help lists them.
+# Targets for maintainers, which `make help` lists, too.
 
 , := ,
 MODELS = runtime/infoatlas_rt/models
 PROGRAM = cmake -S tests/native -B build/native/$(1) -DCMAKE_BUILD_TYPE=$(2) $(3) && cmake --build build/native/$(1) --parallel 2
 
-dist: .venv-dist/ready ## sdist and wheels in dist/, installed and tried on the Pythons at hand
+dist: .venv-dist/ready ## sdist and wheels in dist/, tested with the installed Pythons
 	rm -rf dist
 	$(DIST)/python tests/release.py
 
 # On a Jetson, with the environment of docs/jetson.md and pytest in it: make gpu GPU=~/infoatlas/bin
-gpu: $(if $(filter .venv-gpu/bin,$(GPU)),.venv-gpu/ready) ## what needs a GPU: engines, CUDA graphs, samples on it (docs/tensorrt.md)
+gpu: $(if $(filter .venv-gpu/bin,$(GPU)),.venv-gpu/ready) ## tests on a GPU: engines, CUDA graphs, GPU arrays (docs/tensorrt.md)
 	$(GPU)/python -m pytest -m gpu -rs tests/runtime
 
-# Frames of the stack for what it reports; threads last, for they exclude the other two.
-native-sanitize: ## test program of the engine under the sanitizers of addresses, undefined behaviour, threads
+# With debug information, for stack traces. The sanitizer of threads excludes the other two.
+native-sanitize: ## test program of the engine with sanitizers of addresses, undefined behaviour, threads
 	$(call PROGRAM,sanitize,RelWithDebInfo,-DSANITIZE=address$(,)undefined)
 	$(foreach model,edge base wide,build/native/sanitize/program fuzz $(MODELS)/$(model).onnx &&) true
 	$(call PROGRAM,threads,RelWithDebInfo,-DSANITIZE=thread)
 	$(foreach model,edge base wide,build/native/threads/program fuzz $(MODELS)/$(model).onnx &&) true
 
-# What the engine gives here, which is compared with ONNX Runtime, is what it has to give there.
-native-aarch64: .venv/tests build/native/ready ## the same for aarch64, emulated (Debian: g++-aarch64-linux-gnu qemu-user)
+# Results on aarch64 have to equal those of this machine, which are compared with ONNX Runtime.
+native-aarch64: .venv/tests build/native/ready ## test program for aarch64, emulated (Debian: g++-aarch64-linux-gnu qemu-user)
 	$(call PROGRAM,aarch64,Release,-DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++)
 	$(foreach model,edge base wide,PYTHONPATH=build/native/package $(RUN)/python tests/native/record.py $(model) build/native/$(model).bin && \
 	qemu-aarch64 -L /usr/aarch64-linux-gnu build/native/aarch64/program compare $(MODELS)/$(model).onnx build/native/$(model).bin &&) true
 
-keystates-data: .venv-maniskill/ready .venv-metaworld/ready ## demonstrations of the key-state benchmark, collected anew
+keystates-data: .venv-maniskill/ready .venv-metaworld/ready ## collect the demonstrations of the key-state benchmark again
 	$(SIM)/python -m benchmarks.tasks.collect_planned
 	$(foreach version,0.3.0 1.0.1 1.4.1,$(SIM)/pip download --quiet --no-deps --dest build/robosuite robosuite==$(version) &&) true
 	$(SIM)/python -m benchmarks.tasks.collect_people build/robosuite
 	$(META)/python -m benchmarks.tasks.collect_scripted
 
-engines: .venv-dev/ready ## engines of all models by TensorRT-RTX, without a GPU: sizes, times, refusals (an hour)
+engines: .venv-dev/ready ## build engines of all models with TensorRT-RTX, without a GPU: sizes, times, refusals (an hour)
 	$(DEV)/python -m benchmarks.engines $(if $(QUICK),--quick --out build/results)
 
 fuzz: .venv-dev/ready build/native/ready ## random calls and pushes, damaged files, limits of threads and memory
 	PYTHONPATH=build/native/package $(DEV)/python tests/fuzz/run.py --calls 20000 --processes 2 --out build/fuzz.md
 
-# glibc keeps its pages: to fetch and zero them anew for each large tensor takes a fifth of the time.
+# With these settings glibc keeps freed pages. Otherwise new pages for large tensors cost a fifth of
+# the time.
 MODEL ?= tiny
-remake: .venv-dev/ready build/native/ready ## MODEL=edge: a model from its recipe (recipes/), resumable
+remake: .venv-dev/ready build/native/ready ## MODEL=edge: build a model from its recipe (recipes/), resumable
 	MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=10000000000 PYTHONPATH=build/native/package \
 	$(DEV)/python -m infoatlas_train.build recipes/$(MODEL).toml --out runs/$(MODEL)
 
-# What remake made becomes the shipped model; the pages on accuracy come after (make accuracy).
+# Afterwards renew the pages on accuracy (make accuracy).
 SHIPPED = train/checkpoints/$(MODEL)
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' recipes/$(MODEL).toml)
-ship: .venv-dev/ready ## MODEL=edge: what remake has made takes the place of the shipped model
-	test -e $(SHIPPED).pt # a model that is shipped
+ship: .venv-dev/ready ## MODEL=edge: replace the shipped model by that of `make remake`
+	test -e $(SHIPPED).pt # the model is a shipped one
 	test -e runs/$(MODEL)/evaluation.json # the build is complete
 	cp runs/$(MODEL)/model.onnx $(MODELS)/$(MODEL).onnx
 	cp runs/$(MODEL)/corrected.pt $(SHIPPED).pt

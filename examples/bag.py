@@ -1,6 +1,6 @@
-"""A ROS bag without ROS: when a robot's tool and a cube begin to move together.
+"""Find in a ROS bag, without ROS, when a robot's tool and a cube begin to move together.
 
-The bag is made here of three recorded demonstrations. With a bag of your own, the command is all:
+This script writes three recorded demonstrations as a bag. For your own bag, only run the command:
 
     infoatlas-rt bag BAG --topic /tool_pose --with-topic /cube_pose
 """

@@ -1,4 +1,4 @@
-"""Are two samples independent? A p-value that holds at any number of samples."""
+"""Test whether two samples are independent, by a p-value that is valid at any sample size."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ print("dependent:  ", independence_test(x, noisy, permutations=99))
 other = rng.standard_normal((80, 2))
 print("independent:", independence_test(x, other, permutations=99))
 
-# Two series: y is shifted in a circle, which keeps the memory of each.
+# Two time series: y is shifted cyclically, which keeps the autocorrelation of each series.
 noise = rng.standard_normal((2, 300, 2))
 for t in range(1, 300):
     noise[:, t] += 0.8 * noise[:, t - 1]

@@ -1,7 +1,7 @@
 """Key states of 100 recorded demonstrations, and a tracker that detects them in the next one.
 
-The command does the first half, prints how near the key states come to the simulator's flags, and
-draws them:
+The following command finds the key states, too. It also compares them with the simulator's flags
+and draws them:
 
     infoatlas-rt keystates examples/data/pickcube.npz --plot keystates.png --save task.json
 """

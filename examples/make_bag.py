@@ -1,7 +1,7 @@
-"""A ROS 2 bag of demonstrations: one robot that picks cubes, as its driver would publish it.
+"""Write demonstrations of a robot that picks cubes as a ROS 2 bag, as a driver would publish them.
 
-Joints on /joint_states, the tool on /tool_pose and the cube on /cube_pose, at 20 Hz; a second of
-pause after each demonstration, in which the robot is put back.
+Joints are on /joint_states, the tool on /tool_pose and the cube on /cube_pose, at 20 Hz. There is a
+pause of one second after each demonstration, in which the robot moves back to its start.
 
     python examples/make_bag.py pick_bag 30        # 30 of the 100 demonstrations
     infoatlas-rt bag pick_bag --topic /joint_states --lag-seconds 0.1 --window 40

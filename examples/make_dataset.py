@@ -1,7 +1,7 @@
-"""Ten demonstrations by people as a LeRobot data set (v3.0, without videos), and four to try on.
+"""Write ten demonstrations by people, and four unseen ones, as LeRobot data sets (v3.0, no videos).
 
-A person drives a Sawyer arm that takes an object and places it: recordings of robosuite 0.3.0 (MIT
-licence; benchmarks/tasks/data). `demos` has ten of fourteen, `unseen` every fourth.
+A person drives a Sawyer arm that grasps an object and places it. The recordings are from robosuite
+0.3.0 (MIT licence; benchmarks/tasks/data). `demos` has ten of fourteen, `unseen` the other four.
 
     python examples/make_dataset.py        # writes the folders demos and unseen
     infoatlas-rt keystates demos --count 2
@@ -20,7 +20,7 @@ except ModuleNotFoundError as error:
 
 FILE = Path(__file__).resolve().parents[1] / "benchmarks" / "tasks" / "data" / "sawyer_place.npz"
 FPS = 20
-JOINTS = 9  # seven of the arm, two fingers: the action is where they are one step later
+JOINTS = 9  # seven of the arm, two fingers; an action is their position one step later
 PLACE = "chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 FIRST_FILE = PLACE.format(chunk_index=0, file_index=0)
 

@@ -1,7 +1,8 @@
-"""Learn what two sensors share: linear encoders of both that maximise mutual information.
+"""Learn what two sensors have in common: linear encoders of both that maximise mutual information.
 
-One of the four sources of sensor x is a swing, and one of those of sensor y is its square, with
-noise. They are uncorrelated, so no linear method finds them. Takes torch: pip install '.[train]'.
+One of the four sources of sensor x is a swing. One of the sources of sensor y is the square of the
+swing, with noise. The two are uncorrelated, so linear methods do not find them. The script needs
+torch: pip install '.[train]'.
 
     python examples/maximise.py [--quick] [--plot maximise.png]
 """
@@ -17,7 +18,7 @@ except ModuleNotFoundError as error:
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--quick", action="store_true", help="a few steps")
-parser.add_argument("--plot", metavar="FILE", help="a picture of the trace")
+parser.add_argument("--plot", metavar="FILE", help="picture of the optimisation")
 options = parser.parse_args()
 
 torch.manual_seed(0)
@@ -38,7 +39,7 @@ for step in range(10 if options.quick else 100):
     (-mi).backward()
     optimiser.step()
     trace.append(mi.item())
-    with torch.no_grad():  # how near the code of x comes to the swing
+    with torch.no_grad():  # how well the code of x recovers the swing
         found.append(torch.corrcoef(torch.cat([encoders[0](x), swing], 1).T)[0, 1].abs().item())
     if step % 10 == 0:
         print(f"step {step}: I = {mi.item():.2f} nats, correlation with the swing {found[-1]:.2f}")

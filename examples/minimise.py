@@ -1,7 +1,7 @@
-"""Remove a nuisance from a representation: an encoder that keeps a target and forgets a heading.
+"""Remove a nuisance from a representation: an encoder that keeps a target and removes a heading.
 
-Eight readings mix the target with the heading of the robot. Without a penalty the code of the
-readings is informative about both. Takes torch: pip install '.[train]'.
+Eight sensor values mix the target with the heading of the robot. Without a penalty their code is
+informative about both. The script needs torch: pip install '.[train]'.
 
     python examples/minimise.py [--quick] [--plot minimise.png]
 """
@@ -17,7 +17,7 @@ except ModuleNotFoundError as error:
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--quick", action="store_true", help="a few steps")
-parser.add_argument("--plot", metavar="FILE", help="a picture of the traces")
+parser.add_argument("--plot", metavar="FILE", help="picture of the optimisation")
 options = parser.parse_args()
 
 torch.manual_seed(0)

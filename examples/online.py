@@ -1,7 +1,7 @@
-"""A robot's stream in a sliding window: an estimate for every new state, and its extrema.
+"""Estimate mutual information in a sliding window of a robot's stream, and detect its extrema.
 
-The robot is simulated: three joints move at random, and swing together between 6 s and 14 s. The
-past is then more informative about the present.
+The robot is simulated: three joints move at random, and swing together between 6 s and 14 s. While
+they swing, the past is more informative about the present.
 """
 
 import numpy as np

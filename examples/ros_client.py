@@ -1,4 +1,4 @@
-"""A ROS 2 node that listens to infoatlas: prints estimates and extrema as they come.
+"""A ROS 2 node that subscribes to the infoatlas node and prints its estimates and extrema.
 
 ros2 launch infoatlas_ros2 infoatlas.launch.py config:=manipulator
 python examples/ros_client.py

@@ -1,10 +1,10 @@
-"""Does the robot hold the cube? Demonstrations replayed live into the node, which has seen none.
+"""Detect when a robot carries a cube, by the couplings of the node, in replayed demonstrations.
 
-The poses of the tool and of the cube are two topics, over DDS, at the 20 Hz of the recording. Each
-demonstration is played forwards, and then backwards: the cube is put back, let go, and the arm
-retreats. The node publishes when the two begin to move together ("coupled") and when they stop
-("decoupled"); the simulator's own flag marks when the cube was held. Run it as `make ros-demo`, or
-where the workspace is sourced:
+The poses of the tool and of the cube are published on two topics at the 20 Hz of the recording.
+Each demonstration is played forwards and then backwards, so that the arm puts the cube back,
+releases it and retreats. The node publishes when the two begin to move together ("coupled") and
+when they stop ("decoupled"). A flag of the simulator shows when the cube was held. Run it by
+`make ros-demo`, or in a sourced workspace:
 
     python ros2_node/demo.py --demonstrations 4 --plot ros2.png
 """
@@ -66,7 +66,7 @@ def seconds(stamp: Time) -> float:
 
 
 class Robot:
-    """Publishes two poses, and keeps the messages of the node."""
+    """Publishes two poses and stores the messages of the node."""
 
     def __init__(self) -> None:
         self.node = rclpy.create_node("robot")
@@ -104,18 +104,18 @@ class Robot:
         return done.wait(30) and future.result().success
 
     def change(self, name: str) -> None:
-        """Take the node through a transition."""
+        """Request a transition of the node."""
         number = getattr(Transition, f"TRANSITION_{name.upper()}")
         if not self._call(self._change, ChangeState.Request(transition=Transition(id=number))):
             raise RuntimeError(f"the node refused to {name}: see what it printed")
 
     def reset(self) -> None:
-        """A new episode begins."""
+        """Begin a new episode."""
         if not self._call(self._reset, Trigger.Request()):
             raise RuntimeError("the node refused to reset: see what it printed")
 
     def replay(self, states: np.ndarray) -> np.ndarray:
-        """Publish the poses in states [n, 41] at RATE; their stamps, seconds [n]."""
+        """Publish the poses in states [n, 41] at RATE; returns their stamps, seconds [n]."""
         start = time.time_ns()
         stamps = start + np.arange(len(states)) * (10**9 // RATE)
         for stamp, state in zip(stamps.tolist(), states, strict=True):
@@ -130,7 +130,7 @@ class Robot:
 
 
 def report(number: int, stamps: np.ndarray, held: np.ndarray, events: list[Coupling]) -> list[int]:
-    """Print the simulator's flags and the node's events; returns delays in steps."""
+    """Print the flags of the simulator and the events of the node; returns delays in steps."""
     print(f"Demonstration {number}, and back again: {len(stamps) / RATE:.1f} s")
     delays = []
     flags = np.diff(np.r_[False, held, False].astype(int))
@@ -159,7 +159,7 @@ def report(number: int, stamps: np.ndarray, held: np.ndarray, events: list[Coupl
 
 
 def picture(robot: Robot, played: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Figure:
-    """The curve that was published, above its states; bands where the simulator's flag is set."""
+    """The published estimates above the states, with bands where the simulator's flag is set."""
     start = played[0][0][0]
     stamps = np.concatenate([stamps for stamps, _, _ in played])
     states = np.concatenate([states for _, states, _ in played])
@@ -237,7 +237,7 @@ def main() -> int:
             before = len(robot.events)
             path, held = np.r_[there, there[-2::-1]], np.r_[flag, flag[-2::-1]]
             stamps = robot.replay(path)
-            time.sleep(0.5)  # until its last messages are here
+            time.sleep(0.5)  # until its last messages have arrived
             played.append((stamps, path, held))
             new = robot.events[before:]
             delays += report(number, stamps, held, [event for _, event in new])

@@ -1,7 +1,8 @@
-"""Make the ROS 2 wheels of a virtual environment fit to build messages with.
+"""Prepare the ROS 2 wheels of a virtual environment for building messages.
 
-Their CMake files carry the include folders of the machine on which the wheels were made; this puts
-those of this environment there. Run it with the environment's own Python, after installing.
+The CMake files of the wheels contain include folders of the machine on which they were made. This
+script replaces them by those of the environment. Run it after the installation, with the Python of
+the environment.
 """
 
 import re

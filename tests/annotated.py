@@ -1,4 +1,4 @@
-"""Annotations made by hand."""
+"""Hand-made annotations for tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from infoatlas_rt.keystates.steps import Steps
 
 
 def annotations(subtasks, episodes, states=(), names=(), labels=("grasp", "release")):
-    """Key states one step before the ends of the first two parts; the second may be absent."""
+    """Key states one step before the ends of the first two parts, if these parts exist."""
     parts = subtasks.parts[: len(labels)]
     shape = (len(parts), len(subtasks.lengths))
     steps = np.reshape([part.end - 1 for part in parts], shape).astype(np.int64).T

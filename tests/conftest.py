@@ -1,18 +1,18 @@
-"""What tests of several folders share."""
+"""Settings and fixtures for all tests."""
 
 import os
 
-# Before torch and NumPy are imported: with two processes on two cores, and on a busy machine at
-# all, more threads wait for each other most of the time. Numba would set OpenMP's number again.
+# Before imports of torch and NumPy. With two processes on two cores, or on a busy machine, more
+# threads would mostly wait for each other. Numba would set OpenMP's number again.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 
 import pytest
 
 
-@pytest.hookimpl(optionalhook=True)  # of pytest-xdist, which not all environments have
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist, which some environments lack
 def pytest_xdist_make_scheduler(config, log):
-    """A file stays in one process, and so does the folder whose files share a traced model.
+    """Keep a file in one process, and also the folder whose files share a traced model.
 
     The other processes would wait two minutes for it.
     """
@@ -27,7 +27,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.fixture
 def figures(monkeypatch):
-    """The figures that are saved while a test runs, in order."""
+    """The figures that are saved during a test, in order."""
     from matplotlib.figure import Figure
 
     saved, savefig = [], Figure.savefig

@@ -1,4 +1,4 @@
-"""The command export in this process; its errors are raised."""
+"""Run the command `export` in this process; its errors are raised."""
 
 from __future__ import annotations
 

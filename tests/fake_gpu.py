@@ -1,11 +1,11 @@
-"""A GPU that is none: models of TensorRT, TensorRT-RTX, pycuda and cuda-python with their rules.
+"""A simulated GPU: models of TensorRT, TensorRT-RTX, pycuda and cuda-python with their rules.
 
-TensorRT's libraries cannot be installed without a GPU's driver, so builder and backend are driven
-against these. They are strict where the real ones are silent: device memory is looked up by address
-(freed or foreign memory is a fault), work on a stream runs when it is synchronised (a result read
-too early is wrong), a graph replays the addresses that it was captured with, and fails if its
-context was changed since. An engine computes with ONNX Runtime. Names and signatures are those of
-the recorded bindings (test_tensorrt_names.py compares).
+TensorRT's libraries need the driver of a GPU, so builder and backend are tested with these models.
+The models detect errors that the real libraries do not report. Device memory is looked up by its
+address, so an access to freed or foreign memory is an error. Work on a stream runs when it is
+synchronised, so a result that is read too early is wrong. A graph replays the addresses of its
+capture, and fails if its context has changed. An engine computes with ONNX Runtime. Names and
+signatures are those of the recorded bindings (test_tensorrt_names.py compares them).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAGIC = b"fake plan\n"
 
 @dataclass
 class World:
-    """The machine: what it is, what fails, and what was called."""
+    """The machine: its properties, its faults, and the calls."""
 
     version: str = "10.3.0"
     rtx: str = "1.7.1.116"  # version of TensorRT-RTX
@@ -43,9 +43,9 @@ class World:
     memory: int = 2**34  # bytes
     parse_errors: list[str] = field(default_factory=list)
     build_error: str = ""
-    inspector: str = "Half"  # word for FP16 in the inspector's answer; "": it shows FP32
+    inspector: str = "Half"  # name of FP16 in the inspector's answer; "": it reports FP32
     capturable: bool = True
-    captures: int = 10**9  # samples up to which TensorRT-RTX allocates nothing within a call
+    captures: int = 10**9  # samples up to which TensorRT-RTX does not allocate in a call
     lost: dict[str, tuple[int, ...]] = field(default_factory=dict)  # shapes that became numbers
     calls: list[str] = field(default_factory=list)
     counts: Counter = field(default_factory=Counter)
@@ -60,7 +60,7 @@ class World:
         self.counts[call] += 1
 
     def at(self, address: int, size: int) -> np.ndarray:
-        """Device memory, if it is allocated."""
+        """Device memory at an address, if it is allocated."""
         for start, memory in self.allocations.items():
             if start <= address and address + size <= start + memory.nbytes:
                 return memory[address - start : address - start + size]
@@ -74,7 +74,7 @@ def session(model: bytes) -> onnxruntime.InferenceSession:
 
 @dataclass(frozen=True)
 class Node:
-    """A node of a graph, and the types of its inputs and outputs."""
+    """A node of a graph, with the types of its inputs and outputs."""
 
     name: str
     operator: str
@@ -102,7 +102,7 @@ def working_memory(shapes: dict[str, list[list[int]]]) -> int:
 
 
 def install(monkeypatch: Any, **settings: Any) -> World:
-    """Make `import tensorrt`, `tensorrt_rtx`, `pycuda.driver` and `cuda.bindings.driver` do so."""
+    """Replace tensorrt, tensorrt_rtx, pycuda.driver and cuda.bindings.driver by the models."""
     world = World(**settings)
     pycuda, cuda, bindings = (types.ModuleType(n) for n in ("pycuda", "cuda", "cuda.bindings"))
     pycuda.driver, driver = make_pycuda(world), make_driver(world)
@@ -119,7 +119,7 @@ def install(monkeypatch: Any, **settings: Any) -> World:
 
 
 def as_rtx(path: Path, version: str = "1.7.1.116") -> Path:
-    """Make an engine of TensorRT, as the models build it, one of TensorRT-RTX."""
+    """Convert an engine of TensorRT, as the models build it, to one of TensorRT-RTX."""
     header, _, model = path.read_bytes().removeprefix(MAGIC).partition(b"\n")
     content = json.dumps({**json.loads(header), "version": version}).encode()
     path.write_bytes(MAGIC + content + b"\n" + model)
@@ -135,7 +135,7 @@ def as_rtx(path: Path, version: str = "1.7.1.116") -> Path:
 
 
 def make_pycuda(world: World) -> types.ModuleType:
-    """pycuda.driver, as wrap_cudadrv.cpp binds it."""
+    """pycuda.driver with the signatures of wrap_cudadrv.cpp."""
 
     class Error(Exception):
         pass
@@ -230,7 +230,7 @@ def make_pycuda(world: World) -> types.ModuleType:
         if used + size > world.memory:
             raise MemoryError("cuMemAlloc failed: out of memory")
         world.note("mem_alloc")
-        return DeviceAllocation(np.full(size, 255, np.uint8))  # NaN, where floats
+        return DeviceAllocation(np.full(size, 255, np.uint8))  # NaN if read as floats
 
     def pagelocked_empty(shape: int, dtype: Any, order: str = "C", mem_flags: int = 0) -> Any:
         needs_context()
@@ -284,7 +284,7 @@ def make_pycuda(world: World) -> types.ModuleType:
 
 
 def make_driver(world: World) -> types.ModuleType:
-    """The calls of cuda.bindings.driver that capture; they return (error, result)."""
+    """The calls of cuda.bindings.driver for capturing; they return (error, result)."""
 
     class CUresult(IntEnum):
         CUDA_SUCCESS = 0
@@ -348,7 +348,7 @@ DTYPES = {1: "FLOAT", 10: "HALF", 16: "BF16", 6: "INT32", 7: "INT64", 9: "BOOL"}
 
 
 def make_tensorrt(world: World, version: str | None = None) -> types.ModuleType:
-    """tensorrt of one version: enumerations as recorded, classes with the real ones' rules.
+    """tensorrt of one version, with the recorded enumerations, and classes with the same rules.
 
     Versions before 10 are those of TensorRT-RTX.
     """
@@ -369,7 +369,7 @@ def make_tensorrt(world: World, version: str | None = None) -> types.ModuleType:
         INTERNAL_ERROR, ERROR, WARNING, INFO, VERBOSE = range(5)
 
         def __init__(self) -> None:
-            self.ready = True  # a subclass that does not call this crashes the real one
+            self.ready = True  # without this call, a subclass crashes the real library
 
         def log(self, severity: Any, msg: str) -> None:
             raise NotImplementedError
@@ -379,7 +379,7 @@ def make_tensorrt(world: World, version: str | None = None) -> types.ModuleType:
             self.ready = True
 
     def host_memory(content: bytes) -> Any:
-        """For IHostMemory, of which the buffer alone is used (no class can offer one)."""
+        """Replaces IHostMemory, of which only the buffer is used (no class can offer one)."""
         return np.frombuffer(content, np.uint8)
 
     class ParserError:
@@ -562,8 +562,8 @@ def make_tensorrt(world: World, version: str | None = None) -> types.ModuleType:
             self.shapes: dict[str, tuple[int, ...]] = {}
             self.addresses: dict[str, int] = {}
             self.scratch = (0, 0)
-            self.state = 0  # changes with every setting
-            self.warm = -1  # the state of the last plain enqueue that has run
+            self.state = 0  # changes with each setting
+            self.warm = -1  # the state at the last plain enqueue that has run
 
         def set_optimization_profile_async(self, profile_index: int, stream_handle: int) -> bool:
             assert stream_handle in world.streams
@@ -666,7 +666,7 @@ def make_tensorrt(world: World, version: str | None = None) -> types.ModuleType:
             return trt.TensorLocation.DEVICE
 
         def get_tensor_shape(self, name: str) -> tuple[int, ...]:
-            """-1 for what is open: neither a number in the graph, nor fixed by all profiles."""
+            """-1 for an open axis: neither a number in the graph nor fixed by all profiles."""
             profiles = self.header["profiles"]
             sizes = [[size for p in profiles for size in (shape[i] for shape in p["x"])]
                      for i in range(2)]  # fmt: skip

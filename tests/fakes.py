@@ -1,4 +1,4 @@
-"""A stand-in for the estimator, where it matters what it is given and not what it answers."""
+"""A replacement of the estimator, for tests of its inputs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from infoatlas_rt.estimation.result import Estimate
 
 
 class RecordingEstimator:
-    """Keeps what it is given; answers with the size of the samples."""
+    """Stores its inputs, and returns the number of samples."""
 
     def __init__(self, n_min: int = 8, per_slice=(1.0,)) -> None:
         self.model_file = SimpleNamespace(n_min=n_min, name="recording")

@@ -1,4 +1,4 @@
-"""Checks that need a GPU have the marker `gpu`, and skip where there is none (make gpu)."""
+"""Marker `gpu` for tests that need a GPU, which are skipped without one (make gpu)."""
 
 from __future__ import annotations
 

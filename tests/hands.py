@@ -1,4 +1,4 @@
-"""Recordings of hands that carry things, made here: what is true about them is known."""
+"""Synthetic recordings of a hand that carries things, with known key states and objects."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def carrying(
     speed: tuple[float, float] = (0.8, 1.25),
     lift: float = 0.1,
 ):
-    """Demonstrations in which a hand takes things and puts them down beside others.
+    """Demonstrations in which a hand grasps things and puts them beside others.
 
     Parameters
     ----------
     moves : list of (thing, target)
-        The hand goes to the thing, takes it, and brings it to the target. Without a target ("")
+        The hand goes to the thing, grasps it, and brings it to the target. Without a target ("")
         it stays at the thing.
     goals : tuple of str
-        Targets that never move and have no orientation of their own.
+        Targets that never move and have no orientation.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def carrying(
         Poses of "tool" and of all things, wxyz.
     names : tuple of str
     cuts : [number, 2 * moves]
-        Steps at which each thing is taken, and at which it is let go.
+        Steps at which each thing is grasped, and at which it is released.
     """
     rng = np.random.default_rng(seed)
     bodies = list(dict.fromkeys(name for move in moves for name in move if name))

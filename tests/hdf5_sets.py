@@ -1,4 +1,4 @@
-"""HDF5 files in the layouts of their writers, and sub-tasks of them.
+"""HDF5 files in the layouts of several programs, and sub-tasks for them.
 
 robomimic 0.3 to 0.5 and MimicGen 1.0; the recorder of Isaac Lab 2.0 to 2.2; robosuite 1.4 and 1.5
 (`collect_human_demonstrations.py`, `gather_demonstrations_as_hdf5`); ACT (`record_sim_episodes.py`)
@@ -16,7 +16,7 @@ import numpy as np
 from infoatlas_rt.keystates.subtasks import Subtask, Subtasks
 
 LENGTHS = (40, 30, 50)
-NUMBERS = (0, 2, 10)  # in the order of numbers, not of names
+NUMBERS = (0, 2, 10)  # sorted as numbers, not as names
 NAMES = tuple(f"demo_{number}" for number in NUMBERS)
 
 
@@ -27,9 +27,9 @@ def turned(angle):
 
 
 def pose(length, seed):
-    """Poses [T, 4, 4] that turn about z, and their angles [T]."""
+    """Poses [T, 4, 4] with rotations about z, and their angles [T]."""
     rng = np.random.default_rng(seed)
-    angle = np.linspace(0.2, 0.2 + rng.uniform(4, 7), length)  # beyond a whole turn of q
+    angle = np.linspace(0.2, 0.2 + rng.uniform(4, 7), length)  # more than a full rotation of q
     matrices = np.tile(np.eye(4), (length, 1, 1))
     matrices[:, :3, :3] = turned(angle)
     matrices[:, :3, 3] = np.cumsum(rng.standard_normal((length, 3)) * 0.01, axis=0)
@@ -104,7 +104,7 @@ def walk(length, width, seed, dtype=np.float64):
 
 
 def write_robosuite(path, lengths=(40, 30), step=0.05):
-    """What robosuite's collector writes: no observations, no num_samples, numbers from 1."""
+    """A file like robosuite's collector: no observations, no num_samples, numbers from 1."""
     with h5py.File(path, "w") as file:
         data = file.create_group("data")
         data.attrs["env"], data.attrs["env_info"] = "Lift", json.dumps({"robots": ["Panda"]})
@@ -140,7 +140,7 @@ def write_aloha_folder(folder, lengths=(30, 20, 25), numbers=(0, 2, 10)):
 
 
 def write_d4rl(path, ends=(9, 24, 39), rows=45, terminal=(24,), timeouts=True):
-    """Rows one after another; an episode ends in a terminal or a timeout, the last in neither."""
+    """Consecutive rows; an episode ends with a terminal or a timeout, the last one with neither."""
     with h5py.File(path, "w") as file:
         file["observations"] = walk(rows, 3, 0, np.float32)
         file["actions"] = walk(rows, 2, 1, np.float32)
@@ -154,7 +154,7 @@ def write_d4rl(path, ends=(9, 24, 39), rows=45, terminal=(24,), timeouts=True):
 
 
 def write_minari(folder, lengths=(12, 9, 15), numbers=(0, 1, 10), dictionary=False):
-    """The folder of a data set; observations are one more than actions."""
+    """The folder of a data set, with one more observation than actions."""
     (folder / "data").mkdir(parents=True)
     with h5py.File(folder / "data" / "main_data.hdf5", "w") as file:
         for i, (number, length) in enumerate(zip(numbers, lengths, strict=True)):
@@ -178,7 +178,7 @@ def write_minari(folder, lengths=(12, 9, 15), numbers=(0, 1, 10), dictionary=Fal
 
 
 def subtasks(objects=("cubeA", "cubeB"), tool="tool", cuts=None, rate=20.0, lengths=LENGTHS):
-    """Three parts: reach the first object, carry it to the second, and what is left."""
+    """Three parts: reach the first object, carry it to the second, and the rest."""
     cuts = np.array([[10, 25], [8, 20], [20, 41]] if cuts is None else cuts)
     edges = np.concatenate([np.zeros((len(cuts), 1), int), cuts, np.array(lengths)[:, None]], 1)
     references, held = (*objects, "world"), ("", objects[0], "")

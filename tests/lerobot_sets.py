@@ -1,7 +1,7 @@
-"""LeRobot data sets in small, in the layouts of v2.1 and v3.0.
+"""Small LeRobot data sets in the layouts of v2.1 and v3.0.
 
-As lerobot/datasets/utils.py of huggingface/lerobot has them (its templates of paths, default
-features and metadata; v2.1 by the `LEGACY_` ones).
+The layouts are those of lerobot/datasets/utils.py of huggingface/lerobot: templates of paths,
+default features and metadata; for v2.1 the names that begin with `LEGACY_`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SHAPES = {
 
 
 def write_lerobot(folder, states, version, names, per_file=2, fps=20):
-    """Write episodes (list of [T, d] float32) as a data set of a version; v3: some in each file."""
+    """Write episodes (list of [T, d] float32) as a data set; v3: `per_file` in each file."""
     d = states[0].shape[1]
     scalar = {"shape": [1], "names": None}
     features = {
@@ -55,7 +55,7 @@ def write_lerobot(folder, states, version, names, per_file=2, fps=20):
             if feature["dtype"] != "video"
         }
         columns = {
-            # v3.0's library writes lists of a fixed length, older ones lists.
+            # The library of v3.0 writes lists of fixed length, older ones variable lists.
             "observation.state": pa.FixedSizeListArray.from_arrays(own.ravel(), d)
             if version == "v3.0"
             else pa.array(own.tolist(), pa.list_(pa.float32())),

@@ -1,4 +1,4 @@
-"""MCAP files by the writer of the format; the messages are bytes that hold their time."""
+"""MCAP files by the writer of the format; the bytes of a message contain its time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def message(time):
 
 
 def write(path, times, *, size=8, topic="/value", metadata=None, **options):
-    """An .mcap file with a message at each time, which holds its time, beside a large one."""
+    """An .mcap file with a message at each time, which contains the time, and one large message."""
     with path.open("wb") as file:
         writer = Writer(file, **options)
         writer.start(profile="ros2")
@@ -42,7 +42,7 @@ def write(path, times, *, size=8, topic="/value", metadata=None, **options):
 
 
 def read(source, topic="/value"):
-    """Times of a topic's messages; those on /value hold their own time."""
+    """Times of the messages of a topic; messages on /value contain their own time."""
     files = BagFiles(source)
     chosen = {i for i, channel in enumerate(files.channels) if channel.topic == topic}
     found = [*files.messages(chosen)]

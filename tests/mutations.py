@@ -1,9 +1,9 @@
-"""Break features on purpose, one at a time, and see that a test fails for each:
+"""Break features on purpose, one at a time, and check that a test fails for each.
 
     python tests/mutations.py [NUMBER ...]
 
-The sources are copied, the copy is changed, and the tests that concern the feature run on it. A
-mutation that survives (its tests pass) makes the exit status 1: a test is missing.
+The sources are copied, the copy is changed, and the tests of the feature run on it. If the tests
+pass, the mutation survives: a test is missing, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("runtime", "train", "export")
 RT, TRAIN, EXPORT = "runtime/infoatlas_rt", "train/infoatlas_train", "export/infoatlas_export"
 
-# What is broken; file; text, its replacement (the first occurrence); tests, and which of them.
+# (description of the fault, file, text, replacement (of the first occurrence), tests, selection)
 MUTATIONS = [
     ("projections are not orthonormal", f"{RT}/estimation/slicing.py",
      "q, r = np.linalg.qr(matrices)", "q, r = matrices, np.linalg.qr(matrices)[1]",
@@ -70,7 +70,7 @@ MUTATIONS = [
 
 
 def survives(file: str, text: str, other: str, tests: str, which: str) -> bool:
-    """Whether the tests pass with the text replaced."""
+    """Whether the tests pass with the replaced text."""
     with tempfile.TemporaryDirectory() as folder:
         for package in PACKAGES:
             shutil.copytree(ROOT / package, Path(folder, package))

@@ -1,4 +1,4 @@
-"""Pictures, to be compared by what they contain: axes, series and labels."""
+"""Compare pictures by their content: axes, series and labels."""
 
 from itertools import combinations
 
@@ -8,19 +8,19 @@ from matplotlib.transforms import Bbox
 
 
 def drawn(line):
-    """x and y of a line as lists, without the NaN that break it at a pause."""
+    """x and y of a line as lists, without the NaN that separate its pieces."""
     x, y = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
     return [x[np.isfinite(y)].tolist(), y[np.isfinite(y)].tolist()]
 
 
 def series(axes, points):
-    """x and y of the one line of that many points."""
+    """x and y of the only line with that many points."""
     (line,) = [line for line in axes.lines if len(drawn(line)[0]) == points]
     return drawn(line)
 
 
 def words(axes):
-    """Every text in the axes."""
+    """All texts in the axes."""
     return [text.get_text() for text in axes.texts]
 
 
@@ -42,7 +42,7 @@ def texts_drawn(figure):
 
 
 def crossing(figure):
-    """Pairs of texts that cover each other, and texts that leave the picture."""
+    """Pairs of texts that overlap, and texts beyond the edge of the picture."""
     shown = texts_drawn(figure)
     pairs = []
     for (one, a), (other, b) in combinations(shown, 2):

@@ -1,4 +1,4 @@
-"""A stream with a receiver for each topic, fed message by message."""
+"""A stream with a receiver for each topic, fed with one message at a time."""
 
 from __future__ import annotations
 

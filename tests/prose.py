@@ -1,27 +1,36 @@
-"""Sentences of pages and messages that a reader has to read twice.
+"""Find sentences of pages, messages, docstrings and comments that are hard to read.
 
-    python -m tests.prose                 # the pages and messages that tests/test_prose.py checks
+    python -m tests.prose                 # all texts that tests/test_prose.py checks
     python -m tests.prose docs/bags.md    # any page or Python file
 
-A finding is a sentence of more than 30 words, or a word of WORDS. Code is left out: fenced blocks
-and `spans` of a page; names, docstrings and comments of a Python file. A message is any string with
-two words or more: what is raised, logged or printed, and the help of the command line.
+A finding is a sentence of more than 30 words, or a word of WORDS. Code is left out: names, fenced
+blocks, examples, formulas and `spans`. A message is any string of two words or more, such as an
+error, a log, an output, or the help of the command line. Docstrings and comments are checked in
+DOCUMENTED.
 """
 
 from __future__ import annotations
 
 import ast
+import inspect
+import io
 import re
 import sys
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("docs/concepts.md", "docs/gradients.md", "docs/command-line.md")
-PACKAGES = ("runtime/infoatlas_rt", "train", "export", "ros2_node")
+PAGES = (
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "runtime/native/DESIGN.md"),
+    *("benchmarks/results/README.md", "examples/README.md", "examples/data/README.md"),
+    *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")),
+)
+DOCUMENTED = ("runtime/infoatlas_rt", "runtime/native/infoatlas_native")
+PACKAGES = (*DOCUMENTED, "train", "export", "ros2_node")
 LONGEST = 30  # words of a sentence
 
-# What to write instead.
+# Words to avoid, with replacements.
 WORDS = {
     "reading": "estimate",
     "readings": "estimates",
@@ -58,11 +67,11 @@ WORDS = {
 ALLOWED = re.compile(r"\bwhole (numbers?|seconds?|steps?)\b|\breading (an?|of) ", re.IGNORECASE)
 LISTED = re.compile(rf"\b({'|'.join(map(re.escape, WORDS))})\b", re.IGNORECASE)
 WORD = re.compile(r"[^\W_][\w'’.,/-]*")
-END = re.compile(r"(?<=[.!?])[)\"”*]*\s+(?=[(\"“*]*(?:[A-Z0-9`]|[a-z]+: ))")
+END = re.compile(r"(?<=[.!?])[)\"”*]*\s+(?=[(\"“*]*(?:[A-Z0-9`]|[a-z_]+[\"”]?: ))")
 
 
 def findings(text: str) -> Iterator[str]:
-    """What is wrong with the sentences of a paragraph, each with the sentence."""
+    """Faults of the sentences of a paragraph, each with its sentence."""
     for sentence in END.split(" ".join(text.split())):
         words = len(WORD.findall(sentence))
         if words > LONGEST:
@@ -72,7 +81,7 @@ def findings(text: str) -> Iterator[str]:
 
 
 def page(text: str) -> Iterator[tuple[int, str]]:
-    """Paragraphs, items of lists and cells of tables of a Markdown page, by line; without code."""
+    """Paragraphs, list items and table cells of a Markdown page by line, without code."""
 
     def blank(match: re.Match[str]) -> str:
         return "\n" * match[0].count("\n")
@@ -97,7 +106,7 @@ def page(text: str) -> Iterator[tuple[int, str]]:
 
 
 def messages(source: str) -> Iterator[tuple[int, str]]:
-    """Strings of words in a Python file, by line; X in place of what is filled in."""
+    """Strings of words in a Python file by line, with X in place of inserted values."""
     tree = ast.parse(source)
     passed = {
         id(node.body[0].value)  # a docstring
@@ -107,7 +116,7 @@ def messages(source: str) -> Iterator[tuple[int, str]]:
         and isinstance(node.body[0], ast.Expr)
     }
     found = []
-    for node in ast.walk(tree):  # from the outside to the inside
+    for node in ast.walk(tree):  # outer nodes first
         text = None if id(node) in passed else _text(node)
         if text is None:
             continue
@@ -117,8 +126,54 @@ def messages(source: str) -> Iterator[tuple[int, str]]:
     yield from sorted(found)
 
 
+def notes(source: str) -> Iterator[tuple[int, str]]:
+    """Paragraphs of docstrings and comments of a Python file, by line; X in place of `spans`."""
+    found = _comments(source)
+    for node in ast.walk(ast.parse(source)):
+        value = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            found += _paragraphs(node.lineno, value.value)
+    for line, text in sorted(found):
+        yield line, re.sub(r"(`+)(?!`).+?\1(?!`)", "X", text)
+
+
+def _paragraphs(start: int, docstring: str) -> list[tuple[int, str]]:
+    """Paragraphs, items and descriptions; not titles, types, formulas and examples."""
+    lines = [*inspect.cleandoc(docstring).splitlines(), ""]
+    found, paragraph, indent = [], list[str](), 0
+    for number, line in enumerate(lines, start):
+        depth = len(line) - len(line.lstrip())
+        title = re.match("-{3,}$", lines[min(number - start + 1, len(lines) - 1)])
+        entry = indent and depth == 0  # the name of a parameter, with its type
+        if title or entry or not line.strip() or re.match(r"\s*(-|\d+\.) ", line):
+            if paragraph:
+                found.append((number - len(paragraph), " ".join(paragraph)))
+            paragraph = []
+        indent = 4 if title else indent
+        code = (not paragraph and depth > indent) or re.match(r"\s*(>>>|---)", line)
+        if line.strip() and not (title or entry or code):
+            paragraph.append(line.strip().lstrip("- "))
+    return found
+
+
+def _comments(source: str) -> list[tuple[int, str]]:
+    """Comments; lines that follow each other in one column are one comment."""
+    found = list[tuple[int, str]]()
+    last = (0, 0)
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type != tokenize.COMMENT or re.match("# *(noqa|type:|fmt:)", token.string):
+            continue
+        (row, column), text = token.start, token.string.lstrip("#: ")
+        if (row - 1, column) == last and not token.line[:column].strip():
+            found[-1] = found[-1][0], f"{found[-1][1]} {text}"
+        else:
+            found.append((row, text))
+        last = row, column
+    return found
+
+
 def _parts(node: ast.AST) -> Iterator[ast.AST]:
-    """The strings that a string is made of; not those in its fields."""
+    """The strings that form a string, without those in its fields."""
     yield node
     if isinstance(node, ast.BinOp):
         yield from (*_parts(node.left), *_parts(node.right))
@@ -127,7 +182,7 @@ def _parts(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _text(node: ast.AST | None) -> str | None:
-    """A string as a reader sees it; None if the node is something else."""
+    """A string with X in place of its fields; None if the node is not a string."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else None
     if isinstance(node, ast.JoinedStr):
@@ -139,13 +194,16 @@ def _text(node: ast.AST | None) -> str | None:
 
 
 def check(file: Path) -> list[str]:
-    """Findings of a page or of the messages of a Python file, with file and line."""
-    parts = (page if file.suffix == ".md" else messages)(file.read_text(encoding="utf-8"))
-    return [f"{file}:{line}: {found}" for line, text in parts for found in findings(text)]
+    """Findings of a page or a Python file, with file and line."""
+    text = file.read_text(encoding="utf-8")
+    parts = [*(page if file.suffix == ".md" else messages)(text)]
+    if any(file.resolve().is_relative_to(ROOT / package) for package in DOCUMENTED):
+        parts += notes(text)
+    return [f"{file}:{line}: {found}" for line, part in parts for found in findings(part)]
 
 
 def files() -> list[Path]:
-    """All that is checked."""
+    """All checked files."""
     code = (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
     return [*(ROOT / page for page in PAGES), *code]
 

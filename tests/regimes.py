@@ -1,4 +1,4 @@
-"""Synthetic demonstrations whose phases are known."""
+"""Synthetic demonstrations with known phases."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def demonstrations(count=12, d=6, seed=0, noise=0.0):
-    """Three phases at random steps: all coordinates drift, the second half rests, all oscillate.
+    """Three phases of random length: all coordinates drift, the second half rests, all oscillate.
 
     Returns
     -------

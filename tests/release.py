@@ -1,12 +1,12 @@
-"""Build what a release uploads, and try it as a user would: make dist.
+"""Build the files of a release and test them like a user: make dist.
 
     python tests/release.py [--out dist]
 
-The sdist, and from it a wheel for each Python at hand (3.12 and later share one). Each is installed
-into a fresh environment and run from a folder outside the checkout: `info`, `annotate` on a shipped
-example, an estimate with the C++ engine alone, and one with ONNX Runtime beside it. On the last
-Python the sdist is installed again where no compiler works. Takes a minute of compiling for each
-wheel; with fewer Pythons: PYTHONS="python3.11 python3.12".
+The script builds the sdist, and from it a wheel for each installed Python (3.12 and later share
+one). It installs each wheel into a new environment and runs it in a folder outside the checkout:
+`info`, `annotate` on a shipped example, and an estimate without and with ONNX Runtime. For the last
+Python it also installs the sdist without a working compiler. Compilation of a wheel lasts a minute.
+To use fewer Pythons: PYTHONS="python3.11 python3.12".
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ x = np.random.default_rng(0).standard_normal((500, 3))
 found = estimate(x, np.exp(x + 0.6 * x[::-1]), provider=sys.argv[1])
 print(found.provider, found.mi)
 """
-# Paths of the checkout and settings of its Makefile are no part of what a user has.
+# Users have neither paths of the checkout nor settings of its Makefile.
 ENVIRONMENT = {
     name: value
     for name, value in os.environ.items()
@@ -42,7 +42,7 @@ ENVIRONMENT = {
 
 
 def run(*command: str | Path, where: Path, code: int = 0, **environment: str) -> str:
-    """What a command prints, standard error included; SystemExit if it ends otherwise."""
+    """Output of a command, including standard error; SystemExit if it ends with another code."""
     print("$", *command, flush=True)
     done = subprocess.run(
         list(map(str, command)),
@@ -58,14 +58,14 @@ def run(*command: str | Path, where: Path, code: int = 0, **environment: str) ->
 
 
 def expect(text: str, *parts: str) -> None:
-    """SystemExit unless all parts are in a text."""
+    """Exit unless a text contains all parts."""
     for part in parts:
         if part not in text:
             raise SystemExit(f"{text}\ndoes not say {part!r}")
 
 
 def at_hand() -> list[str]:
-    """Pythons that start."""
+    """Pythons that can be started."""
     names = os.environ.get("PYTHONS", " ".join(PYTHONS)).split()
     return [
         name
@@ -84,11 +84,11 @@ class Fresh:
         run(python, "-m", "venv", "env", where=folder)
 
     def run(self, program: str, *arguments: str | Path, code: int = 0, **environment: str) -> str:
-        """What one of its programs prints."""
+        """Output of a program of the environment."""
         return run(self.bin / program, *arguments, where=self.folder, code=code, **environment)
 
     def install(self, *what: str | Path, **environment: str) -> None:
-        """pip install."""
+        """Run pip install."""
         quiet = ("--quiet", "--disable-pip-version-check", "--no-compile")
         self.run("pip", "install", *quiet, *what, **environment)
 
@@ -98,7 +98,7 @@ class Fresh:
         return used, float(value)
 
     def annotate(self) -> None:
-        """Annotate the shipped example, and look at what was written."""
+        """Annotate the shipped example, and check the written file."""
         shutil.copy(DATA, self.folder)
         written = self.run(
             "infoatlas-rt", "annotate", DATA.name, *ANNOTATE, "--out", "parts.csv"
@@ -109,7 +109,7 @@ class Fresh:
 
 
 def build(out: Path, pythons: list[str], scratch: Path) -> Path:
-    """Sdist and wheels in `out`; the path of the sdist."""
+    """Build sdist and wheels in `out`; returns the path of the sdist."""
     run(sys.executable, "-m", "build", "--sdist", "--outdir", out, where=ROOT)
     (sdist,) = out.glob("*.tar.gz")
     for python in pythons:
@@ -131,7 +131,7 @@ def build(out: Path, pythons: list[str], scratch: Path) -> Path:
 
 
 def try_wheel(fresh: Fresh, out: Path, version: str) -> None:
-    """The wheel alone, then with ONNX Runtime."""
+    """Test the wheel without and then with ONNX Runtime."""
     given = ("--find-links", out, "--only-binary", "infoatlas-rt")
     fresh.install(*given, f"infoatlas-rt=={version}")
     expect(fresh.run("infoatlas-rt", "info"), "ONNX Runtime is not installed", "the C++ engine")
@@ -147,7 +147,7 @@ def try_wheel(fresh: Fresh, out: Path, version: str) -> None:
 
 
 def try_without_compiler(fresh: Fresh, sdist: Path) -> None:
-    """The sdist where no compiler works: Python alone, which says so."""
+    """Test the sdist without a compiler: only Python is installed, and a message reports it."""
     fresh.install(sdist, CC="/bin/false", CXX="/bin/false", PIP_NO_CACHE_DIR="1")
     expect(fresh.run("infoatlas-rt", "info"), "was not built", "ONNX Runtime is not installed")
     refused = fresh.run("infoatlas-rt", "bench", "--duration", "0.1", code=3)

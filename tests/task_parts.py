@@ -1,4 +1,4 @@
-"""Sub-tasks by hand: PickCube's recorded demonstrations, and invented ones with a skipped part."""
+"""Hand-made sub-tasks of PickCube's demonstrations and of synthetic ones with a skipped part."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pickcube():
 
 
 def reach_and_carry(states, grasps):
-    """Reach the cube up to the grasp, then carry it to the goal."""
+    """Reach the cube until the grasp, then carry it to the goal."""
     lengths = np.array([len(s) for s in states])
     zero = np.zeros_like(lengths)
     return Subtasks(

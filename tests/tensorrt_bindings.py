@@ -2,10 +2,10 @@
 
     python tests/tensorrt_bindings.py      writes tests/tensorrt_api.json again
 
-TensorRT-RTX comes with the extra `dev`, and has its libraries. TensorRT's bindings are wheels on
-PyPI, and its libraries are not: the bindings import where libraries of those names define the
-functions that they link to, which do nothing else. Everything lies in build/bindings, outside of
-any environment, so that `import tensorrt` goes on failing where there is no TensorRT.
+TensorRT-RTX is installed by the extra `dev`, with its libraries. PyPI has wheels of TensorRT's
+bindings, but not its libraries. To import the bindings, the script creates libraries of these names
+with empty functions. All files are in build/bindings, outside of any environment, so that `import
+tensorrt` still fails without TensorRT.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RTX = "1.7.1.116"  # of tensorrt-rtx-cu12-bindings
 CUDA_BINDINGS = ("12.9.5", "13.0.3")
 PYCUDA = ("2024.1", "2026.1")
 
-# Of the bindings, what a builder and a runtime deal with.
+# Classes of the bindings that a builder and a runtime use.
 CLASSES = (
     "Builder", "EngineInspector", "IBuilderConfig", "ICudaEngine", "IExecutionContext",
     "IHostMemory", "ILayer", "ILogger", "INetworkDefinition", "IOptimizationProfile",
@@ -77,11 +77,11 @@ print(json.dumps(found))
 
 
 class Unavailable(Exception):
-    """What the check needs cannot be had here."""
+    """A requirement of the check is unavailable."""
 
 
 def install(package: str, version: str, *others: str) -> Path:
-    """A folder with one wheel, and others that it needs, downloaded once."""
+    """A folder with a wheel and others that it needs, downloaded once."""
     folder = FOLDER / f"{package}-{version}"
     if not folder.exists():
         part = FOLDER / f"{folder.name}.{os.getpid()}"
@@ -91,7 +91,7 @@ def install(package: str, version: str, *others: str) -> Path:
 
 
 def pycuda_source(version: str) -> str:
-    """The source of pycuda's module, which takes CUDA's toolkit to compile."""
+    """The source of pycuda's module, whose compilation needs CUDA's toolkit."""
     archive = FOLDER / f"pycuda-{version}.tar.gz"
     if not archive.exists():
         _pip(
@@ -108,7 +108,7 @@ def pycuda_source(version: str) -> str:
 
 
 def tensorrt_folders(version: str) -> tuple[Path, Path]:
-    """The bindings of a version of TensorRT, and the libraries that let them be imported."""
+    """The bindings of a version of TensorRT, and libraries that allow importing them."""
     folder = install(TENSORRT[version], version)
     major = version.split(".")[0]
     stubs = FOLDER / f"stubs-{major}"
@@ -157,7 +157,7 @@ def python(
     text: str = "",
     path: Sequence[str] = (),
 ) -> str:
-    """What a fresh Python prints that has a folder on its path, and others."""
+    """Output of a new Python process with a folder, and others, on its path."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *path])}
     if libraries is not None:
         environment["LD_LIBRARY_PATH"] = str(libraries)

@@ -1,4 +1,4 @@
-"""What is said where a package of an extra is not installed: which one, and the command."""
+"""Messages for missing packages of an extra: the package, and the command to install it."""
 
 from __future__ import annotations
 

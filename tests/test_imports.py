@@ -1,4 +1,4 @@
-"""Imports go downwards and in no circle, those for annotations and within functions included.
+"""Imports go downwards and not in circles, including those for annotations and in functions.
 
 There are no exceptions.
 """
@@ -8,9 +8,9 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = "runtime train export ros2_node/infoatlas_ros2 ."  # of packages, by what they import
+FOLDERS = "runtime train export ros2_node/infoatlas_ros2 ."  # folders of packages, in order
 PACKAGES = "infoatlas_rt infoatlas_train infoatlas_export infoatlas_ros2 benchmarks"
-# Top to bottom: a module imports modules of its own room and of those below.
+# From top to bottom: a module imports only modules of its own line and of those below.
 ORDER = """
     benchmarks infoatlas_export infoatlas_train infoatlas_ros2
     infoatlas_rt.__main__ infoatlas_rt.cli infoatlas_rt.messages infoatlas_rt.vector

@@ -1,4 +1,4 @@
-"""The mutations break code that is there, and name tests that are."""
+"""The mutations change existing code, and name existing tests."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from mutations import MUTATIONS, ROOT
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation[0])
-def test_the_code_to_break_is_there(mutation):
+def test_mutated_code_exists(mutation):
     _, file, text, other, tests, _ = mutation
     assert text in (ROOT / file).read_text("utf-8") and text != other
     assert (ROOT / "tests" / tests).is_file()

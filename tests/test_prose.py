@@ -1,4 +1,4 @@
-"""Pages and messages are in plain sentences; and what the check finds."""
+"""Pages, messages, docstrings and comments have plain sentences; the check detects others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_page(name):
 
 
 @pytest.mark.parametrize("package", prose.PACKAGES)
-def test_messages(package):
+def test_code(package):
     files = sorted((prose.ROOT / package).rglob("*.py"))
     assert files
     assert [line for file in files for line in prose.check(file)] == []
@@ -78,3 +78,47 @@ def f(x):
 def test_messages_are_found_with_their_parts():
     texts = [text for _, text in prose.messages(SOURCE)]
     assert texts == ["so it says X", "value X of X was told X", "it says so: %s"]
+
+
+NOTES = '''"""A module.
+
+- an item that
+  has two lines
+- another one
+
+    formula = of(what) it is
+
+"""
+def f(x):
+    """One line with `a span`.
+
+    Parameters
+    ----------
+    x : float, which is no sentence
+        Its text.
+    y
+        Its own text,
+        in two lines.
+
+            >>> example
+    """
+    # A comment
+    # of two lines.
+    x = 1  # beside code
+    # below it
+    return x  # noqa: F821 (a reason)
+'''
+
+
+def test_docstrings_and_comments_are_found():
+    assert list(prose.notes(NOTES)) == [
+        (1, "A module."),
+        (3, "an item that has two lines"),
+        (5, "another one"),
+        (11, "One line with X."),
+        (16, "Its text."),
+        (18, "Its own text, in two lines."),
+        (23, "A comment of two lines."),
+        (25, "beside code"),
+        (26, "below it"),
+    ]

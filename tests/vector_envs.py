@@ -6,16 +6,16 @@ import numpy as np
 
 
 class ReplayEnv:
-    """E environments that go through recorded episodes [T, d], one after the other.
+    """E environments that replay recorded episodes [T, d], one after the other.
 
     Parameters
     ----------
     episodes : list of list of [T, d]
-        Of each environment.
+        Episodes of each environment.
     layout : {"maniskill", "gymnasium", "next step"}
-        How the last observation of an episode is returned: with the final ones of all environments
-        as a batch; as one object for each environment; or as the observation itself, and the first
-        one of the next episode comes with the next step.
+        How the last observation of an episode is returned: in a batch with the final observations
+        of all environments; as one object for each environment; or as the observation itself, with
+        the first observation of the next episode in the next step.
     """
 
     def __init__(self, episodes, layout):
@@ -43,7 +43,9 @@ class ReplayEnv:
     def step(self, actions):
         over = self._done()
         self.at[~over] += 1
-        for row in np.flatnonzero(over):  # of the step before, if not reset with it
+        for row in np.flatnonzero(
+            over
+        ):  # environments that ended in the step before, if not yet reset
             self._next_episode(row)
         done, final, info = self._done(), self._obs(), {}
         if done.any() and self.layout != "next step":

@@ -1,9 +1,9 @@
-"""Demonstrations from the motion planners that ManiSkill brings along, as it stores them itself.
+"""Record demonstrations of ManiSkill's motion planners, in ManiSkill's own format.
 
     python examples/maniskill/collect.py PickCube-v1 --number 100 --out demos
     infoatlas-rt keystates demos/trajectory.h5 --save task.json
 
-Runs on a CPU, without a display: about a quarter of a second an episode of PickCube-v1.
+This runs on a CPU, without a display. An episode of PickCube-v1 needs about 0.25 s.
 """
 
 from __future__ import annotations

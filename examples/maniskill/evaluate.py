@@ -1,4 +1,4 @@
-"""Success of a policy of train.py on reset seeds that it was not trained on.
+"""Evaluate a policy of train.py on reset seeds that it was not trained on.
 
 python examples/maniskill/evaluate.py policy.pt --episodes 100
 """

@@ -1,11 +1,11 @@
-"""Many demonstrations from ten: sub-tasks are found, moved to new starts, and tried.
+"""Generate many demonstrations from ten: their sub-tasks are found, moved to new starts, and run.
 
     python examples/maniskill/collect.py PickCube-v1 --number 10 --out demos
     python examples/maniskill/generate.py PickCube-v1 demos/trajectory.h5 --out generated
     python examples/maniskill/train.py generated/trajectory.h5 --out policy.pt
 
-As MimicGen does it, and without telling where parts begin and which object each is about: those
-are found in the states. 300 attempts at PickCube-v1 take about a minute on one core.
+This follows MimicGen. Where sub-tasks begin, and their reference objects, need not be given: they
+are found in the states. 300 attempts at PickCube-v1 need about a minute on one core.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ RATE = 20  # control steps a second
 
 
 def find_subtasks(task: str, sources: Sources) -> Subtasks:
-    """Parts of the demonstrations, each with the object that it is about."""
+    """Sub-tasks of the demonstrations, with their reference objects."""
     found = discover_keystates(
         Trajectories(sources.states, sources.lengths, sources.names, rate=RATE)
     )

@@ -1,13 +1,13 @@
 """ManiSkill on a machine without Vulkan: import this before `mani_skill`.
 
-What it needs, and why these versions (the extra `maniskill` of pyproject.toml has them):
+These versions are needed (the extra `maniskill` of pyproject.toml installs them):
 
     pip install torch==2.13.0
     pip install mani-skill==3.0.1 torch==2.13.0 'numpy<2'    # its planner crashes with numpy 2
 
-ManiSkill makes render materials even where nothing is rendered, and SAPIEN makes none without a
-rendering device. So the class of materials is replaced by one that does nothing. States, contacts
-and planners do not see the difference; `gym.make` has to be called with `OPTIONS`.
+ManiSkill creates render materials even if nothing is rendered, and SAPIEN cannot create them
+without a rendering device. So the class of materials is replaced by one that does nothing. States,
+contacts and planners do not depend on it. Call `gym.make` with `OPTIONS`.
 """
 
 from __future__ import annotations

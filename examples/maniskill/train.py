@@ -3,8 +3,8 @@
     python examples/maniskill/train.py demos/trajectory.h5 --out policy.pt
     python examples/maniskill/evaluate.py policy.pt
 
-`--weight 0` is the same network without key states. Whether they help is measured, with intervals,
-by `make policies`; this is the loop in its shortest form.
+`--weight 0` trains the same network without key states. `make policies` measures whether they help,
+with intervals. This script is the training loop in its shortest form.
 """
 
 from __future__ import annotations

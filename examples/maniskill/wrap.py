@@ -1,9 +1,9 @@
-"""Key states and mutual information in a loop over ManiSkill environments.
+"""Follow key states and mutual information in a loop over ManiSkill environments.
 
     python examples/maniskill/wrap.py demos/trajectory.h5 --envs 16
 
-The key states come from the file that collect.py wrote. Here the actions are random; a learner
-takes `info["key_state"]` as an input, or adds a bonus to the reward, as the last lines do.
+The key states are found in the file that collect.py wrote. Here the actions are random. A learner
+can use `info["key_state"]` as an input, or add a bonus to the reward, as in the last lines.
 """
 
 from __future__ import annotations

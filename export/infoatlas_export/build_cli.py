@@ -1,4 +1,4 @@
-"""The command build: model file -> engine of TensorRT or TensorRT-RTX."""
+"""The command `build`, which makes an engine of TensorRT or TensorRT-RTX from a model file."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ EXAMPLES = (
     "build edge --profile control",
     "build edge --backend rtx --compute-capability 8.9 --profile control",
 )
-REQUIRES = ()  # neither torch nor onnx; TensorRT for `run`, which says how to install it
+REQUIRES = ()  # no torch or onnx; `run` reports how to install TensorRT if it is missing
 UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 BACKENDS = {"tensorrt": "tensorrt", "rtx": "tensorrt-rtx"}
 PRECISIONS = "fp32", "fp16"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Arguments of this command."""
+    """Add the arguments of this command."""
     parser.add_argument(
         "model", metavar="MODEL", help="shipped model or .onnx file (FP16 if the file is)"
     )
@@ -111,11 +111,12 @@ def run(arguments: Namespace) -> None:
 
 
 def as_bytes(text: str) -> int:
-    """Bytes, as in 512MiB.
+    """Parse a number of bytes, as in 512MiB.
 
     Raises
     ------
     InputError
+        If the text is not a number with a unit.
     """
     number = text.rstrip("KMGiB")
     try:

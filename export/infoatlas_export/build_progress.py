@@ -1,7 +1,8 @@
-"""The progress of a build, and how it is cancelled.
+"""Progress and cancellation of a build.
 
-TensorRT calls Python back in the thread that builds, and drops what these calls raise, an interrupt
-of the keyboard among them. So a build has a thread of its own, and the caller's takes the signals.
+TensorRT calls Python back in the thread that builds, and discards exceptions of these calls,
+including KeyboardInterrupt. A build therefore runs in a separate thread, and the caller's thread
+receives the signals.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ T = TypeVar("T")
 def monitor(trt: Any, progress: Callable[[float], None]) -> Any:
     """A progress monitor that reports one share for nested phases.
 
-    What `progress` raises cancels the build, and `check` raises it again. `stopped` = True cancels
-    it too.
+    An exception of `progress` cancels the build, and `check` raises it again. Setting `stopped` to
+    True cancels the build, too.
     """
 
     class Monitor(trt.IProgressMonitor):  # type: ignore[misc]
         def __init__(self) -> None:
             trt.IProgressMonitor.__init__(self)
             self.phases: dict[str, list[int]] = {}  # name -> [steps done, steps], outermost first
-            self.share = 0.0  # the largest so far: phases that end together would take it back
+            self.share = 0.0  # the largest so far; it would decrease where phases end together
             self.stopped = False
             self.error: BaseException | None = None
 
@@ -53,7 +54,7 @@ def monitor(trt: Any, progress: Callable[[float], None]) -> Any:
                 self.error, self.stopped = error, True
 
         def check(self) -> None:
-            """Raise what cancelled the build."""
+            """Raise the exception that cancelled the build, if any."""
             if self.error is not None:
                 raise self.error
 
@@ -61,18 +62,18 @@ def monitor(trt: Any, progress: Callable[[float], None]) -> Any:
 
 
 def interruptible(work: Callable[[], T], watch: Any) -> T:
-    """Do the work in a thread of its own; an exception in this one, such as Ctrl-C, cancels it.
+    """Do the work in a separate thread; an exception in this one, such as Ctrl-C, cancels it.
 
     Parameters
     ----------
     work : callable
-        What it raises is raised here.
+        Its exceptions are raised here.
     watch : monitor
-        Whose `stopped` ends the work.
+        Setting its `stopped` ends the work.
     """
     results: list[T] = []
     errors: list[BaseException] = []
-    done = threading.Event()  # a join that is interrupted takes the thread for ended (Python 3.11)
+    done = threading.Event()  # not join: after an interrupt it regards the thread as ended (3.11)
 
     def run() -> None:
         try:
@@ -84,7 +85,7 @@ def interruptible(work: Callable[[], T], watch: Any) -> T:
 
     threading.Thread(target=run, name="infoatlas build", daemon=True).start()
     try:
-        while not done.wait(0.1):  # a wait without a limit would not let signals in
+        while not done.wait(0.1):  # a wait without a limit would block signals
             pass
     except BaseException:
         watch.stopped = True

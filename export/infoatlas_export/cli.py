@@ -1,4 +1,4 @@
-"""The command export: checkpoint -> ONNX, with a parity table."""
+"""The command `export`, which writes a checkpoint as an ONNX file and prints a parity table."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ REQUIRES = ("torch", "onnx", "onnxscript")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Arguments of this command."""
+    """Add the arguments of this command."""
     parser.add_argument(
         "checkpoint",
         metavar="CHECKPOINT",
-        help="best.pt, as python -m infoatlas_train.pretrain wrote it; "
-        "or a model (a name or an .onnx file), to write again with --calibration or --precision",
+        help="best.pt of python -m infoatlas_train.pretrain; or a model (a name or an .onnx file), "
+        "with --calibration or --precision",
     )
     parser.add_argument("--out", required=True, help="the .onnx file to write")
     parser.add_argument("--name", default="edge", help="name of the model, in its metadata")
@@ -35,18 +35,18 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--calibration",
         metavar="FILE",
-        help="constants of the standard error, as python -m infoatlas_train.calibrate wrote them",
+        help="constants of the standard error, from python -m infoatlas_train.calibrate",
     )
     parser.add_argument(
         "--precision",
         choices=("fp32", "fp16"),
         default="fp32",
-        help="fp16: the layers' products in FP16, the rest in FP32, for GPUs",
+        help="fp16: products of the hypernetwork's layers in FP16, the rest in FP32; for GPUs",
     )
     parser.add_argument(
         "--critic",
         action="store_true",
-        help="write the graph that returns a critic to keep, instead of the estimator's",
+        help="write the graph that returns the critic, instead of the graph of the estimator",
     )
     add_json(parser, "parity figures")
 
@@ -72,7 +72,7 @@ def run(arguments: Namespace) -> None:
     if Path(arguments.checkpoint).suffix == ".onnx" or arguments.checkpoint in available():
         if calibration is None and not half:
             raise InputError(
-                "a model is written again with --calibration or --precision fp16: pass one"
+                "a model can only be exported with --calibration or --precision fp16: pass one"
             )
         made = load(arguments.checkpoint).bytes
         if calibration is not None:

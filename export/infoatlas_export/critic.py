@@ -1,10 +1,10 @@
-"""torch -> ONNX: the graph that writes a critic and returns its parameters, to be kept.
+"""Export of the graph that writes a critic and returns its parameters.
 
     infoatlas-rt export train/checkpoints/edge.pt --critic --out critics/edge.onnx
 
-The estimator's graph evaluates a critic on the sample that it was written from. This one returns
-the critic itself, which the runtime evaluates on new pairs. It leaves out the features of
-neighbours: on new trajectories they cost more than they give (docs/key-states.md).
+The estimator's graph evaluates a critic on the sample that it was written from. This graph returns
+the critic itself, so that the runtime can evaluate it on new pairs. It has no neighbour features,
+whose cost exceeds their benefit on new trajectories (docs/key-states.md).
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from infoatlas_train.model.critic import (
 from infoatlas_train.model.infoatlas import InfoAtlas
 from infoatlas_train.pretrain import load
 
-TOLERANCE = 0.05  # nats of a single pair on new samples, ONNX Runtime and NumPy against torch
+TOLERANCE = 0.05  # nats of a single new pair; ONNX Runtime with NumPy compared with torch
 
 
 class Writer(torch.nn.Module):
-    """Samples in, the complete parameters of their critic out (`PARAMETERS`)."""
+    """Maps samples to the complete parameters of their critic (`PARAMETERS`)."""
 
     def __init__(self, model: InfoAtlas, *, exact: bool) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ def export_critic(checkpoint: str | Path, out: str | Path, *, name: str, version
     Raises
     ------
     ModelError
-        The checkpoint cannot be read, its critics are not of the plain kind, or graph and torch
+        If the checkpoint cannot be read, its critics are refined or not solved, or graph and torch
         differ by more than the tolerance (then nothing is written).
     """
     try:
@@ -109,7 +109,7 @@ def export_critic(checkpoint: str | Path, out: str | Path, *, name: str, version
 
 
 def difference(model: InfoAtlas, content: bytes) -> float:
-    """Largest difference on new pairs: graph and NumPy against torch with the exact solve, nats."""
+    """Largest difference on new pairs between graph with NumPy and torch (exact solve), nats."""
     worst = 0.0
     for slices, samples in ((1, 64), (10, 300), (3, 1500)):
         inputs = example(slices, samples, model.config.dim, seed=samples)
@@ -119,6 +119,6 @@ def difference(model: InfoAtlas, content: bytes) -> float:
             exact = Writer(model, exact=True)(*(torch.from_numpy(a) for a in inputs.values()))
         expected = Weights(*(values.numpy() for values in exact))(new["x"], new["y"])
         got = Weights(*start_session(content).run(PARAMETERS, inputs))(new["x"], new["y"])
-        # x = y (slice 0 of the example) has no finite value: its critic is near singular.
+        # Slice 0 of the example is x = y, for which the critic is nearly singular.
         worst = max(worst, float(np.abs(got - expected)[1:].max(initial=0)))
     return worst

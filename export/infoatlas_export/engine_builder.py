@@ -1,4 +1,4 @@
-"""A graph through the parser and the builder of TensorRT or TensorRT-RTX: the serialised engine."""
+"""Build a serialised engine from a graph, with TensorRT or TensorRT-RTX."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from infoatlas_rt.models.engine_file import Profile
 
 log = logging.getLogger(__name__)
 
-BUILDING = threading.Lock()  # a library's messages do not say which build they are of
+BUILDING = threading.Lock()  # one build at a time: messages do not identify their build
 
 
 @dataclass(frozen=True)
@@ -35,16 +35,16 @@ class Order:
     graph : bytes
         The .onnx file.
     name : str
-        Of the graph, for errors.
+        Name of the graph, for errors.
     dim : int
         D of the graph's inputs.
     profiles : sequence of Profile
     compute_capabilities : sequence of str
-        For TensorRT-RTX.
+        Used by TensorRT-RTX.
     workspace : int, optional
         Limit of the working memory in bytes.
     timing_cache : path, optional
-        For TensorRT.
+        Used by TensorRT.
     """
 
     library: Library
@@ -59,7 +59,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Made:
-    """A serialised engine, and what was seen while it was made.
+    """A serialised engine, and information from its build.
 
     Attributes
     ----------
@@ -67,9 +67,9 @@ class Made:
     layers : int
         Number of layers of the parsed network.
     types : dict of str to set of str
-        As from `engine_layers.network_types`.
+        Result of `engine_layers.network_types`.
     reports : tuple of str
-        What the builder reported of the engine.
+        Messages of the builder about the engine.
     seconds : float
         Duration of the build.
     """
@@ -86,7 +86,7 @@ def make(
     context: Callable[[], AbstractContextManager[None]] = nullcontext,
     progress: Callable[[float], None] | None = None,
 ) -> Made:
-    """Build an engine; builds of several threads take turns.
+    """Build an engine; only one thread builds at a time.
 
     Parameters
     ----------
@@ -94,14 +94,14 @@ def make(
     context : callable
         Makes the GPU's context current in the thread that builds, which is not the caller's.
     progress : callable, optional
-        Called with the share done, 0 to 1. What it raises cancels the build.
+        Called with the share done, 0 to 1. An exception cancels the build.
 
     Raises
     ------
     ModelError
-        The parser or the builder refuses the graph.
+        If the parser or the builder refuses the graph.
     ProviderError
-        The library does not start.
+        If the library does not start.
     """
     trt = load(order.library)
     watch = monitor(trt, progress or (lambda share: None))
@@ -128,15 +128,15 @@ def _compile(order: Order, trt: Any, watch: Any) -> Made:
             "libraries"
         ) from error
     network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
-    # The parser owns the network's weights, and lives as long as the build does.
+    # The parser owns the network's weights, so it is kept until the end of the build.
     _parser = parse(library, trt, network, order.graph, order.name)
     config = builder.create_builder_config()
     if order.workspace is not None:
         config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, order.workspace)
-    config.clear_flag(trt.BuilderFlag.TF32)  # costs accuracy in covariances and the solve
-    config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED  # types of layers
+    config.clear_flag(trt.BuilderFlag.TF32)  # inaccurate in covariances and the solve
+    config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED  # for the types of layers
     if library.anywhere:
-        # Nothing is allocated within a call, which a CUDA graph could not do.
+        # No allocation within a call, which a CUDA graph would not allow.
         config.set_flag(trt.BuilderFlag.REQUIRE_USER_ALLOCATION)
         config.num_compute_capabilities = len(order.compute_capabilities)
         for i, capability in enumerate(order.compute_capabilities):
@@ -165,7 +165,7 @@ def _compile(order: Order, trt: Any, watch: Any) -> Made:
 
 
 def _failure(title: str, order: Order, reason: str) -> str:
-    """What to do where no engine came out of a build."""
+    """Message for a build without a result: the reason, and what to change."""
     if order.workspace is not None and re.search("OutOfMemory|workspace limit", reason):
         return (
             f"{title} cannot build {order.name} in a workspace of {order.workspace} bytes "
@@ -178,7 +178,7 @@ def _failure(title: str, order: Order, reason: str) -> str:
 
 
 def _read_timing_cache(config: Any, file: str | os.PathLike[str] | None) -> None:
-    """Give the builder the times of earlier builds; those of another GPU or version are dropped."""
+    """Give the builder the kernel times of earlier builds with the same GPU and version."""
     if file is None:
         return
     try:
@@ -187,7 +187,7 @@ def _read_timing_cache(config: Any, file: str | os.PathLike[str] | None) -> None
         raise InputError(f"timing cache {file} cannot be read ({error}): check the path") from error
     cache = config.create_timing_cache(kept)
     if cache is None or not config.set_timing_cache(cache, False):
-        log.warning("timing cache %s belongs to another GPU or TensorRT: starting anew", file)
+        log.warning("timing cache %s belongs to another GPU or TensorRT: it is replaced", file)
         config.set_timing_cache(config.create_timing_cache(b""), False)
 
 
@@ -196,5 +196,5 @@ def _write_timing_cache(config: Any, file: str | os.PathLike[str] | None) -> Non
         return
     try:
         Path(file).write_bytes(bytes(memoryview(config.get_timing_cache().serialize())))
-    except OSError as error:  # the engine is worth more than its times
+    except OSError as error:  # not fatal: the engine was built
         log.warning("timing cache %s cannot be written: %s", file, error)

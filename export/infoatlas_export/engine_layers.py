@@ -1,10 +1,10 @@
-"""What the layers of a built engine are, from what the library has written of them.
+"""Layers of a built engine and the types of their tensors, from descriptions by the library.
 
-Two texts have them: the builder's message "Layers:" of TensorRT-RTX, which needs no GPU, and the
-answer of TensorRT's engine inspector, JSON. Both show the tensors between the kernels of an engine
-and their types. They show neither the types inside of a kernel nor those in which it sums up.
+There are two descriptions: the message "Layers:" of TensorRT-RTX's builder, which needs no GPU, and
+the JSON of TensorRT's engine inspector. Both contain the tensors between the kernels of an engine
+and their types, but not the types within a kernel or of its sums.
 
-Nothing here needs TensorRT, torch or onnx.
+This module does not need TensorRT, torch or onnx.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-# Types as the libraries write them, and ours. Versions differ ("Half", "Row major linear FP16
+# Type in the library's text -> name used here. Versions differ ("Half", "Row major linear FP16
 # format").
 WORDS = {
     "BFLOAT16": "bf16", "BF16": "bf16", "FLOAT16": "fp16", "HALF": "fp16", "FP16": "fp16",
@@ -40,15 +40,16 @@ class EngineLayer:
     Attributes
     ----------
     name : str
-        Without the profile.
+        Name without the profile.
     profile : int
-        Index of the profile that it is for.
+        Index of its profile.
     kind : str
-        The library's word: "gemm", "kgen" (a kernel made for a few operators), "runtime_fusion".
+        The library's term: "gemm", "kgen" (a kernel generated for a few operators) or
+        "runtime_fusion".
     inputs, constants, outputs : tuple of str
         Type of each tensor, one of the values of `WORDS`; tensors of other types are left out.
     nodes : tuple of str
-        Names of the nodes of the ONNX graph that it computes, as far as the library has kept them.
+        Names of the nodes of the ONNX graph that it computes, as far as the library keeps them.
     """
 
     name: str
@@ -61,7 +62,7 @@ class EngineLayer:
 
     @property
     def types(self) -> set[str]:
-        """Types of all of its tensors."""
+        """Types of all its tensors."""
         return {*self.inputs, *self.constants, *self.outputs}
 
     @property
@@ -71,12 +72,12 @@ class EngineLayer:
 
 
 def word(text: str) -> str:
-    """The type that a library's text names, as in "fp16"; "" if it is another or none."""
+    """Name of the type in a library's text, such as "fp16"; "" if it is another or none."""
     return next((WORDS[part] for part in re.findall(r"\w+", text.upper()) if part in WORDS), "")
 
 
 def parse(text: str) -> list[EngineLayer]:
-    """The layers that a builder's message or an inspector's JSON has; empty if it has none."""
+    """Parse the layers of a builder's message or an inspector's JSON; empty without layers."""
     if not text.lstrip().startswith("{"):
         layers = [_from_line(found) for found in _LAYER.finditer(text)]
     else:
@@ -85,8 +86,8 @@ def parse(text: str) -> list[EngineLayer]:
         except (ValueError, RecursionError):
             return []
         layers = [_from_json(layer) for layer in listed if isinstance(layer, dict)]
-    # Each profile has a graph of its own, whose number is in the names of its layers. Only names
-    # of some tensors have that of the profile.
+    # Each profile has its own graph, whose number is in the names of its layers. Only some tensors
+    # have the number of the profile in their names.
     profiles: dict[str, int] = {}
     for layer in layers:
         if graph := _GRAPH.search(layer.name):
@@ -136,7 +137,7 @@ def _layer(name: str, kind: str, tensors: Mapping[str, Sequence[str]], text: str
 
 
 def counts(layers: Iterable[EngineLayer]) -> dict[str, int]:
-    """How many tensors of the layers have which type; one that two layers have counts twice."""
+    """Number of tensors of each type in the layers; a tensor of two layers counts twice."""
     found = Counter(
         kind for layer in layers for kind in (*layer.inputs, *layer.constants, *layer.outputs)
     )
@@ -144,17 +145,17 @@ def counts(layers: Iterable[EngineLayer]) -> dict[str, int]:
 
 
 def network_types(network: Any) -> dict[str, set[str]]:
-    """Types of the inputs and outputs of each ONNX node, from a network that a parser has made.
+    """Types of the inputs and outputs of each ONNX node, from the network of a parser.
 
     Parameters
     ----------
     network : trt.INetworkDefinition
-        Strongly typed.
+        A strongly typed network.
 
     Returns
     -------
     dict of str to set of str
-        Name of a node -> its types, in the words of `WORDS`. A node can be several layers.
+        Name of a node -> its types, as named in `WORDS`. A node can consist of several layers.
     """
     found: dict[str, set[str]] = {}
     for i in range(network.num_layers):
@@ -170,20 +171,20 @@ def network_types(network: Any) -> dict[str, set[str]]:
 def changed_types(
     expected: Mapping[str, Iterable[str]], layers: Iterable[EngineLayer]
 ) -> list[str]:
-    """What an engine computes in another precision than its network has it.
+    """Layers of an engine whose precision differs from that of the network.
 
     Parameters
     ----------
     expected : mapping of str to set of str
-        Name of a node -> types of its inputs and outputs, as from `network_types`.
+        Name of a node -> types of its inputs and outputs, from `network_types`.
     layers : iterable of EngineLayer
 
     Returns
     -------
     list of str
-        One line for each layer that has FP16 tensors and computes no node that has any, and for
-        each matrix product of FP16 nodes that has no FP16 tensor. A layer for which no node is
-        named may move FP16 values on, and not make any.
+        One line for each layer with FP16 tensors that computes no FP16 node, and for each matrix
+        product of FP16 nodes without FP16 tensors. A layer without named nodes may pass FP16 values
+        on, but not produce any.
     """
     faults = []
     for layer in layers:
@@ -201,7 +202,7 @@ def changed_types(
 
 
 def scratch(reports: Iterable[str]) -> tuple[int, ...]:
-    """Workspace in bytes that each profile needs, in their order, from the builder's messages."""
+    """Workspace of each profile in bytes, in their order, from the builder's messages."""
     return tuple(int(found) for text in reports for found in _SCRATCH.findall(text))
 
 

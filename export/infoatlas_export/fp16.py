@@ -1,15 +1,15 @@
-"""Mixed precision: a graph whose wide products are FP16 and whose arithmetic on samples is FP32.
+"""Convert a graph to mixed precision: layers of the hypernetwork in FP16, the rest in FP32.
 
     infoatlas-rt export edge --precision fp16 --out edge-fp16.onnx
 
-What is in FP16 are the layers of the hypernetwork: products over features, at most 256 terms,
-with their biases and activations. In FP32 stay inputs and outputs, the critic and its anchor,
-softmax and the means that it weights, normalisation, kernels of neighbours, every sum over samples,
-every logarithm and exponential, the solve, the DV readout and the bias correction. The graph says
-the type of each tensor, and TensorRT, strongly typed, obeys.
+The FP16 parts are products over features of at most 256 terms, with their biases and activations.
+All other parts are FP32: inputs and outputs, the critic and its anchor, softmax and the means that
+it weights, normalisation, the solve, the DV readout and the bias correction. So are kernels of
+neighbours, all sums over samples, and all logarithms and exponentials. The graph specifies the type
+of each tensor, and strongly typed TensorRT networks keep these types.
 
-What that costs is computed on the CPU, by a graph of FP32 nodes that rounds where an engine does
-(fp16_emulation.py).
+The error from FP16 is computed on the CPU, by a graph of FP32 nodes that rounds where an engine
+does (fp16_emulation.py).
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from infoatlas_export.onnx import differences, sealed
 from infoatlas_rt.errors import ModelError
 from infoatlas_rt.models.model_file import OUTPUTS
 
-# Scopes of layers. `condition` is none: of 20 coordinates a side its first product has 1762 terms,
-# and summed up in FP16 it alone moves estimates by 0.02 nats. It runs once for each slice.
+# Scopes of FP16 layers. `condition` is excluded: with 20 coordinates a side its first product has
+# 1762 terms, and an FP16 sum of it changes estimates by 0.02 nats. It runs once for each slice.
 SCOPES = (
     r"hypernetwork/(pair_embedding|f_x|f_y)/\d+",
     r"hypernetwork/(.*/)?(mlp/\d+|attention|attend_[xy])",
     r"hypernetwork/generation/write",
 )
-# In these, operators that compute in FP16; and anywhere, those that only move what is FP16.
+# Operators that compute in FP16 within these scopes, and operators that only move FP16 values.
 COMPUTING = {"MatMul", "Gemm", "Add", "Mul", "Gelu"}
 MOVING = {"Reshape", "Transpose", "Unsqueeze", "Squeeze", "Slice", "Concat", "Gather", "Identity"}
-# Slices, samples and coordinates of a side (0: all that the model takes).
+# Slices, samples and coordinates of a side (0: the model's D).
 SIZES = (
     (1, 17, 0), (4, 32, 0), (10, 100, 0), (40, 100, 0), (3, 1000, 0), (2, 5000, 0),
     (4, 300, 1), (4, 1000, 1), (2, 5000, 1), (4, 1000, 2),
@@ -55,7 +55,7 @@ TOLERANCE = 0.02  # nats
 
 
 def chosen(graph: onnx.GraphProto, scopes: Iterable[str] = SCOPES) -> set[str]:
-    """Names of the nodes that are to be FP16; no product among them runs over samples."""
+    """Names of the nodes to convert to FP16; none of them is a product over samples."""
     pattern = re.compile(rf"({'|'.join(scopes)})/\w+")
     shapes = fixed_shapes(graph)
     found, half = set(), set()
@@ -74,18 +74,18 @@ def chosen(graph: onnx.GraphProto, scopes: Iterable[str] = SCOPES) -> set[str]:
 
 
 def terms(product: onnx.NodeProto, shapes: dict[str, list[int]]) -> int:
-    """How many terms each sum of a matrix product has; 0 where it depends on the input."""
+    """Number of terms in each sum of a matrix product; 0 if it depends on the input."""
     left, right = (shapes.get(name) or [0] for name in product.input)
     return left[-1] or right[max(-2, -len(right))]
 
 
 def mixed(proto: onnx.ModelProto, nodes: set[str]) -> onnx.ModelProto:
-    """The graph with these nodes in FP16, and one Cast for each tensor that crosses over.
+    """The graph with these nodes in FP16, and a Cast of each tensor between FP16 and FP32 nodes.
 
     Raises
     ------
     ModelError
-        If a weight is beyond FP16, 65504.
+        If a weight exceeds the range of FP16, 65504.
     """
     out = onnx.ModelProto()
     out.CopyFrom(proto)
@@ -97,7 +97,7 @@ def mixed(proto: onnx.ModelProto, nodes: set[str]) -> onnx.ModelProto:
     body: list[onnx.NodeProto] = []
 
     def as_type(name: str, wanted: int, scope: str) -> str:
-        """The tensor in the wanted type, through a Cast or a weight converted now."""
+        """The name of a tensor in the wanted type, after a Cast or as a converted weight."""
         if (name, wanted) in made:
             return made[name, wanted]
         new = f"{name}_fp{16 if wanted == HALF else 32}"
@@ -139,12 +139,12 @@ def mixed(proto: onnx.ModelProto, nodes: set[str]) -> onnx.ModelProto:
 
 
 def converted(content: bytes, scopes: Iterable[str] = SCOPES) -> bytes:
-    """A model file in mixed precision; not compared with the given one.
+    """Convert a model file to mixed precision, without comparing the two.
 
     Raises
     ------
     ModelError
-        Where nodes have no scopes in their names, or FP16 overflows.
+        If the names of nodes have no scopes, or FP16 overflows.
     """
     proto = onnx.load_from_string(content)
     nodes = chosen(proto.graph, scopes)
@@ -155,19 +155,19 @@ def converted(content: bytes, scopes: Iterable[str] = SCOPES) -> bytes:
         )
     half = mixed(proto, nodes)
     limits.refuse(half)
-    own = GRAPH, CODE  # which graph the FP32 file has
+    own = GRAPH, CODE  # entries that identify the graph of the FP32 file
     kept = {p.key: p.value for p in proto.metadata_props if p.key not in own}
     helper.set_model_props(half, kept | {"infoatlas.precision": "fp16"})
     return sealed(half)
 
 
 def refuse_inexact(content: bytes, half: bytes) -> list[dict[str, float]]:
-    """The parity table of an FP16 file: emulated FP16 against the FP32 file that it was made from.
+    """The parity table of an FP16 file: emulated FP16 compared with the original FP32 file.
 
     Raises
     ------
     ModelError
-        A value is not finite, or the mutual information of an example is off by more than the
+        If a value is not finite, or the mutual information of an example differs by more than the
         tolerance.
     """
     rows = parity(content, emulated(onnx.load_from_string(half)).SerializeToString())
@@ -178,13 +178,19 @@ def refuse_inexact(content: bytes, half: bytes) -> list[dict[str, float]]:
 
 
 def halved(content: bytes, scopes: Iterable[str] = SCOPES) -> tuple[bytes, list[dict[str, float]]]:
-    """A model file in mixed precision, and its parity table; ModelError as in the two parts."""
+    """Convert a model file to mixed precision, and compare it: the file and its parity table.
+
+    Raises
+    ------
+    ModelError
+        From `converted` or `refuse_inexact`.
+    """
     half = converted(content, scopes)
     return half, refuse_inexact(content, half)
 
 
 def parity(expected: bytes, emulation: bytes) -> list[dict[str, float]]:
-    """Largest differences of all outputs in nats at each size; infinite where one is not finite."""
+    """Largest differences of all outputs in nats at each size; infinite if one is not finite."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 2
     sessions = [

@@ -1,14 +1,17 @@
-"""What an engine computes of an FP16 graph, as a graph of FP32 nodes that rounds.
+"""Emulate an engine's evaluation of an FP16 graph by a graph of FP32 nodes with rounding.
 
-ONNX Runtime's CPU provider computes FP16 nodes in FP32 and rounds next to nothing, so it is no
-proof. `emulated` rounds where the engine of TensorRT-RTX does (benchmarks/fp16_layers.py holds the
-two against each other): every FP16 tensor of the graph, the steps of GELU, a product before its
-bias is added. An attention layer is one kernel there: its logits stay FP32, its weights are rounded
-before they are divided by their sum, and its sums over values are FP16. The engine has how it sums
-up, and NVIDIA's published source of such kernels the order of the steps; up to 32 keys, which the
-models have, are taken at once.
+ONNX Runtime's CPU provider computes FP16 nodes in FP32 with almost no rounding, so it does not show
+the error of an engine. `emulated` rounds where the engine of TensorRT-RTX rounds, as compared in
+benchmarks/fp16_layers.py: each FP16 tensor of the graph, the steps of GELU, and a product before
+its bias is added.
 
-How the other products sum up is chosen when an engine is loaded. The worst case is taken: FP16.
+An engine computes an attention layer by one kernel. Its logits are FP32, its weights are rounded
+before the division by their sum, and its sums over values are FP16. The type of the sums is that of
+the engine, and the order of the steps is that of NVIDIA's published source of such kernels. Up to
+32 keys, which the models have, are processed together.
+
+The type of the sums of other products is chosen when an engine is loaded. The emulation uses the
+worst case, FP16.
 """
 
 from __future__ import annotations
@@ -22,30 +25,30 @@ from onnx import TensorProto, helper, numpy_helper
 
 from infoatlas_rt.errors import ModelError
 
-CHUNK = 16  # terms that a tensor core adds before it rounds
-ROOT = float(np.float16(np.sqrt(2)))  # as an FP16 engine has it, 1.4140625
+CHUNK = 16  # terms that a tensor core adds before rounding
+ROOT = float(np.float16(np.sqrt(2)))  # the square root of two in FP16, 1.4140625
 HALF, SINGLE = TensorProto.FLOAT16, TensorProto.FLOAT
 
 
 def emulated(proto: onnx.ModelProto, *, sums: bool = True) -> onnx.ModelProto:
-    """A graph of FP32 nodes that rounds what an engine computes in FP16.
+    """A graph of FP32 nodes that rounds all values that an engine computes in FP16.
 
-    Nodes keep their names. Those that are new have the name of the node that they stand for, a
-    colon, and more: "NODE:round:7" rounds a value of it to FP16, and "NODE:round_sum:7" a running
-    sum.
+    Nodes keep their names. The name of a new node begins with the name of the original node and a
+    colon. For example, "NODE:round:7" rounds a value of NODE to FP16, and "NODE:round_sum:7" a
+    running sum.
 
     Parameters
     ----------
     proto : onnx.ModelProto
         A graph with FP16 tensors.
     sums : bool
-        Whether running sums of products are rounded too, after each 16 terms. Without, they are
+        Whether running sums of products are rounded, too, after each 16 terms. If False, they are
         FP32, and the product is rounded once.
 
     Raises
     ------
     ModelError
-        A Gemm is scaled, or takes its left side transposed.
+        If a Gemm is scaled, or its left side is transposed.
     """
     out = onnx.shape_inference.infer_shapes(proto, strict_mode=True, data_prop=True)
     work = _Emulation(out.graph, sums)
@@ -55,7 +58,7 @@ def emulated(proto: onnx.ModelProto, *, sums: bool = True) -> onnx.ModelProto:
 
 
 class _Emulation:
-    """The graph on its way from FP16 to FP32."""
+    """Builder of the emulating graph."""
 
     def __init__(self, graph: onnx.GraphProto, sums: bool) -> None:
         self.graph = graph
@@ -104,7 +107,7 @@ class _Emulation:
         return name
 
     def plain(self, node: onnx.NodeProto) -> None:
-        """A node that computes as in FP32, and its outputs rounded."""
+        """Add a node in FP32, with rounded outputs."""
         if node.op_type == "Cast" and self.types[node.output[0]] == HALF:
             node.attribute[0].i = SINGLE
         self.body.append(node)
@@ -114,7 +117,7 @@ class _Emulation:
                 self.round(node.name, node.output[i], name)
 
     def product_node(self, node: onnx.NodeProto) -> None:
-        """MatMul, or Gemm with its bias added to the rounded product."""
+        """Add a MatMul, or a Gemm whose bias is added to the rounded product."""
         left, right, output = node.input[0], node.input[1], node.output[0]
         size = self.shapes[left][-1] or self.shapes[right][max(-2, -len(self.shapes[right]))]
         gemm = node.op_type == "Gemm"
@@ -135,7 +138,7 @@ class _Emulation:
         self.round(node.name, total, output)
 
     def product(self, owner: str, left: str, right: str, output: str, size: int) -> str:
-        """A matrix product of which all partial sums but the last are rounded."""
+        """Add a matrix product whose partial sums, except for the last, are rounded."""
         parts = -(-size // CHUNK)
         if not self.sums or parts < 2:
             return self.add(owner, "MatMul", [left, right], output)
@@ -162,7 +165,7 @@ class _Emulation:
         return total
 
     def gelu(self, node: onnx.NodeProto) -> None:
-        """x (1 + erf(x / sqrt(2))) / 2, step by step: all of them FP16 but the error function."""
+        """Add x (1 + erf(x / sqrt(2))) / 2 in steps, all FP16 except for the error function."""
         owner, x, y = node.name, node.input[0], node.output[0]
         value = x
         for op, other in (("Div", ROOT), ("Erf", None), ("Add", 1.0), ("Mul", x), ("Mul", 0.5)):
@@ -175,7 +178,7 @@ class _Emulation:
             value = self.round(owner, exact, y if other == 0.5 else f"{exact}:rounded")
 
     def kernel(self, last: onnx.NodeProto, layer: tuple[str, ...]) -> None:
-        """An attention layer as one kernel."""
+        """Add an attention layer as one kernel."""
         first = next(node for node in self.graph.node if node.name == layer[0])
         owner, output, values = last.name, last.output[0], last.input[1]
         logits = self.add(owner, "MatMul", list(first.input), f"{output}:logits")
@@ -193,10 +196,10 @@ class _Emulation:
 
 
 def attention_layers(graph: onnx.GraphProto, types: dict[str, int]) -> dict[str, tuple[str, ...]]:
-    """Attention layers that are one kernel: name of the last product -> names of the nodes before.
+    """Attention layers of one kernel: name of the last product -> names of the nodes before it.
 
-    They are two FP16 products and the softmax between them, with its casts, where no other node
-    takes anything of what is between.
+    Such a layer consists of two FP16 products and the softmax between them, with its casts, if no
+    other node uses an intermediate result.
     """
     uses = Counter(name for node in graph.node for name in node.input)
     maker = {name: node for node in graph.node for name in node.output}
@@ -215,7 +218,7 @@ def attention_layers(graph: onnx.GraphProto, types: dict[str, int]) -> dict[str,
 
 
 def element_types(graph: onnx.GraphProto) -> dict[str, int]:
-    """Element type of each tensor that has one in the graph."""
+    """Element type of each tensor whose type the graph states."""
     types = {w.name: w.data_type for w in graph.initializer}
     for value in (*graph.input, *graph.value_info, *graph.output):
         types[value.name] = value.type.tensor_type.elem_type
@@ -223,7 +226,7 @@ def element_types(graph: onnx.GraphProto) -> dict[str, int]:
 
 
 def fixed_shapes(graph: onnx.GraphProto) -> dict[str, list[int]]:
-    """Shapes of tensors; axes that vary are 0."""
+    """Shapes of tensors, with 0 for dynamic axes."""
     shapes = {w.name: list(w.dims) for w in graph.initializer}
     for value in (*graph.input, *graph.value_info):
         shapes[value.name] = [d.dim_value for d in value.type.tensor_type.shape.dim]

@@ -1,16 +1,17 @@
-"""Which graph a model file has: a digest of its structure, and one of the code that was traced.
+"""Digests that identify the graph of a model file: of its structure, and of the traced code.
 
-The C++ engine computes what the model's code computes, and reads from a file no more than weights
-and configuration. So a file states its graph, in two entries of its metadata:
+The C++ engine implements the model's code, and reads only weights and configuration from a file.
+Two entries of the metadata therefore identify the graph:
 
-    infoatlas.graph   the structure: operators, attributes, connections, constants that are not
-                      weights, and the configuration; runtime/native/src/graph_digest.cpp computes
-                      the same of the file, and refuses one that was changed after its export
-    infoatlas.code    the code that was traced; the engine has a list of those that it implements
+    infoatlas.graph   digest of the structure: operators, attributes, connections, constants that
+                      are not weights, and the configuration; runtime/native/src/graph_digest.cpp
+                      computes the same and refuses a file that was changed after its export
+    infoatlas.code    digest of the code that was traced; the engine has a list of the digests that
+                      it implements
 
-The structure depends on the configuration and on the version of torch, so the engine cannot have it
-in advance. The code depends on neither, nor on the version of Python; comments, docstrings,
-annotations and layout are left out of it. Both guard against mistakes, not against forgery.
+The structure depends on the configuration and on the version of torch, so the engine cannot have a
+list of its digests. The digest of the code depends on neither, and not on the version of Python. It
+ignores comments, docstrings, annotations and layout. Both protect against mistakes, not forgery.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ from infoatlas_rt.errors import ModelError
 
 GRAPH, CODE = "infoatlas.graph", "infoatlas.code"  # keys of the metadata
 CONFIG = "infoatlas.config"
-WEIGHTS = ("hypernetwork.", "gap.")  # names of weights begin so; their values are not structure
+WEIGHTS = ("hypernetwork.", "gap.")  # prefixes of weights, whose values are not structure
 PACKAGE = "infoatlas_train.model"
-FIRST = f"{PACKAGE}.infoatlas"  # with what it imports of the package, it decides the graph
-TRACED = "infoatlas_export.onnx", "Graph"  # and so does the module that is traced
-# Of nodes of the syntax tree: fields that do not decide what is computed.
+FIRST = f"{PACKAGE}.infoatlas"  # the graph depends on it and on its imports from the package,
+TRACED = "infoatlas_export.onnx", "Graph"  # and on the module that is traced
+# Fields of nodes of the syntax tree that do not affect the computation.
 NOT_COMPUTED = {"annotation", "returns", "type_comment", "type_params", "kind"}
 
 
 def structure(proto: onnx.ModelProto) -> str:
     """Digest of the structure of a graph.
 
-    Order and names of nodes and names of intermediate values make no difference. A weight counts by
-    its name, type and shape, any other constant by its value.
+    The digest does not depend on the order and names of nodes and the names of intermediate values.
+    It includes name, type and shape of a weight, and type, shape and value of any other constant.
 
     Returns
     -------
@@ -50,8 +51,8 @@ def structure(proto: onnx.ModelProto) -> str:
     Raises
     ------
     ValueError
-        Functions, graphs within nodes, constants that are not stored as raw data, or values that
-        nothing computes.
+        If the graph has functions, nested graphs, constants that are not stored as raw data, or
+        values that no node computes.
     """
     graph = proto.graph
     if proto.functions or graph.sparse_initializer:
@@ -98,7 +99,7 @@ def structure(proto: onnx.ModelProto) -> str:
 
 
 def digest(*parts: bytes) -> bytes:
-    """SHA-256 of parts, each after its length in 8 bytes."""
+    """SHA-256 of parts, each preceded by its length in 8 bytes."""
     return hashlib.sha256(b"".join(struct.pack("<Q", len(p)) + p for p in parts)).digest()
 
 
@@ -127,7 +128,7 @@ def attribute_value(attribute: onnx.AttributeProto) -> tuple[bytes, bytes]:
 
 @cache
 def code() -> str:
-    """Digest of the code that decides the graph: the model's, and the module that is traced.
+    """Digest of the code that determines the graph: the model and the module that is traced.
 
     Returns
     -------
@@ -149,13 +150,13 @@ def code() -> str:
 
 
 def imported(tree: ast.Module, name: str) -> list[str]:
-    """Modules of the package that one of them imports.
+    """Modules of the package that a module imports.
 
     Raises
     ------
     ValueError
-        It does not name them as `from infoatlas_train.model.MODULE import NAME`, which alone is
-        followed.
+        If an import is not of the form `from infoatlas_train.model.MODULE import NAME`, the only
+        one that is followed.
     """
     found = []
     for node in ast.walk(tree):
@@ -178,7 +179,7 @@ def imported(tree: ast.Module, name: str) -> list[str]:
 
 
 def syntax(module: str) -> ast.Module:
-    """The syntax tree of a module, which is not imported."""
+    """The syntax tree of a module, without importing it."""
     package, *rest = module.split(".")
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
@@ -188,9 +189,9 @@ def syntax(module: str) -> ast.Module:
 
 
 def computed(node: Any) -> Any:
-    """A syntax tree as nested lists, without what does not decide what is computed.
+    """A syntax tree as nested lists, without fields that do not affect the computation.
 
-    Fields that are empty are left out, for versions of Python differ in which there are.
+    Empty fields are left out, because versions of Python differ in them.
     """
     if isinstance(node, list):
         return [computed(part) for part in node if not is_text(part)]
@@ -205,7 +206,7 @@ def computed(node: Any) -> Any:
 
 
 def is_text(node: Any) -> bool:
-    """Whether it is a docstring."""
+    """Whether a node is a docstring."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
@@ -214,5 +215,5 @@ def is_text(node: Any) -> bool:
 
 
 def stated(proto: onnx.ModelProto) -> dict[str, str]:
-    """Entries of the metadata of a graph that was traced just now."""
+    """Metadata entries of a graph that was just traced."""
     return {GRAPH: structure(proto), CODE: code()}

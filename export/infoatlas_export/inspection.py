@@ -1,4 +1,4 @@
-"""Whether an engine that was built is the model: sizes of outputs, profiles, types of layers."""
+"""Check that a built engine matches the model: sizes of outputs, profiles, types of layers."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ def inspect(
     ----------
     library : Library
     trt : module
-        Of the library.
+        Python module of the library.
     made : Made
     path : Path
-        Of the engine, for errors.
+        Path of the engine, for errors.
     profiles : sequence of Profile
-        The first one has sizes that vary, if any one has (`targets.make_profiles`).
+        If any profile has variable sizes, the first one has (`targets.make_profiles`).
 
     Returns
     -------
     memory : tuple of int
-        Bytes that each profile needs.
-    tensors : dict of int
-        How many tensors have which type.
+        Working memory of each profile in bytes.
+    tensors : dict of str to int
+        Number of tensors of each type.
 
     Raises
     ------
     ModelError
-        The engine is not what the network was: the size of an axis is fixed, or a layer has another
+        If the engine differs from the network: the size of an axis is fixed, or a layer has another
         precision.
     """
-    if library.anywhere:  # without a GPU the engine is seen through the builder's messages
+    if library.anywhere:  # no GPU is needed: use the builder's messages
         text = "\n".join(made.reports)
         memory = engine_layers.scratch(made.reports)
         ends = engine_layers.dimensions(text)
-        # An engine of several profiles shows the sizes of the first one.
+        # An engine with several profiles reports the sizes of the first one.
         changed = [
             f"{name} has dimensions {list(ends.get(name, ()))} instead of {list(expected)}"
             for name, expected in output_dimensions(profiles[:1]).items()

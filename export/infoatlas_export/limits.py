@@ -1,19 +1,19 @@
-"""What TensorRT takes: a graph is checked before it is written, minutes before a robot builds.
+"""Check at export that TensorRT accepts a graph, so that a later build on a robot does not fail.
 
-The ONNX parser of TensorRT-RTX is asked where it is installed (`parser_check`). The table here has
-what that parser does not decide, with sources:
+If the ONNX parser of TensorRT-RTX is installed, it is asked (`parser_check`). The table in this
+module has limits that the parser does not check, with sources:
 
-- what TensorRT 10.3, the oldest that is supported, lacks and the parser of TensorRT-RTX 1.7.1
-  takes: the support matrix of the parser of 10.0 and 10.1, github.com/onnx/onnx-tensorrt,
+- limits of TensorRT 10.3, the oldest supported version, that the parser of TensorRT-RTX 1.7.1 does
+  not have: the support matrix of the parser of 10.0 and 10.1, github.com/onnx/onnx-tensorrt,
   docs/operators.md;
-- what the parser of 1.7.1 takes and the builder refuses: K of TopK (asked for compute capability
+- what the parser of 1.7.1 accepts and the builder refuses: K of TopK (tested for compute capability
   8.9);
-- what the parser of 1.7.1 takes and reads as something else: FP64, which becomes FP32; operators of
-  other domains, whose domain it ignores; a vector times matrices (its cause is in the source of
-  10.1 too, MatMul in onnxOpImporters.cpp);
-- the types of inputs and outputs that the runtime has buffers for;
-- TensorRT's messages: fewer than 2^31 elements a tensor (the builder of TensorRT-RTX 1.7.1 took
-  12.5 * 10^9; whether such an engine runs was not seen).
+- what the parser of 1.7.1 accepts and changes: FP64, which becomes FP32; operators of other
+  domains, whose domain it ignores; a vector times matrices. (The cause of the last one is in the
+  source of 10.1, too: MatMul in onnxOpImporters.cpp.)
+- the types of inputs and outputs for which the runtime has buffers;
+- TensorRT's messages: fewer than 2^31 elements in a tensor (the builder of TensorRT-RTX 1.7.1
+  accepted 12.5 * 10^9; whether such an engine runs was not tested).
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from onnx import TensorProto
 from infoatlas_export import parser_check
 from infoatlas_rt.errors import ModelError
 
-OPSETS = range(9, 21)  # 10.3; TensorRT-RTX 1.7.1 reads 7 to 26
+OPSETS = range(9, 21)  # of TensorRT 10.3; TensorRT-RTX 1.7.1 reads 7 to 26
 ELEMENTS = 2**31 - 1
-LARGEST_K = 3840  # of TopK
+LARGEST_K = 3840  # largest K of TopK
 
 FLOATS = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16}
 INTEGERS = {TensorProto.INT32, TensorProto.INT64}
 TYPES = FLOATS | INTEGERS | {TensorProto.BOOL}
 INPUTS, OUTPUTS = INTEGERS | {TensorProto.FLOAT}, {TensorProto.FLOAT}
 
-# Of the matrix, those that a model may use.
+# Operators of the support matrix that a model may use.
 OPERATORS = frozenset(
     """
     Abs Add And ArgMax Asinh Cast Ceil Clip Concat Constant ConstantOfShape Cos CumSum Div Einsum
@@ -52,7 +52,7 @@ OPERATORS = frozenset(
     """.split()
 )
 
-# Types of an input, by operator and position, where ONNX and TensorRT-RTX take more.
+# Accepted types of an input, by operator and position, if ONNX and TensorRT-RTX accept more.
 NARROWER = {
     ("CumSum", 0): FLOATS,
     ("Equal", 0): FLOATS | INTEGERS,
@@ -60,19 +60,19 @@ NARROWER = {
     ("Pow", 1): FLOATS,
 }
 
-# Input that has to be stored in the graph; TensorRT-RTX evaluates constant expressions too.
+# Input that has to be stored in the graph; TensorRT-RTX also evaluates constant expressions.
 STORED = {"CumSum": 1, "Slice": 3, "Squeeze": 1, "TopK": 1, "Unsqueeze": 1} | {
     operator: 1 for operator in OPERATORS if operator.startswith("Reduce")
 }
 
 
 def problems(proto: onnx.ModelProto) -> list[str]:
-    """What the table has against a graph, one line for each fault; empty if nothing.
+    """Faults of a graph by the table, one line for each.
 
     Parameters
     ----------
     proto : ModelProto
-        A complete model; its types are inferred, strictly.
+        A complete model; its types are inferred in strict mode.
     """
     found = [
         f"opset {opset.version} of {opset.domain or 'ONNX'}: {OPSETS[0]} to {OPSETS[-1]} are read"
@@ -84,7 +84,7 @@ def problems(proto: onnx.ModelProto) -> list[str]:
         for node in proto.graph.node
         if node.domain or node.op_type not in OPERATORS
     ]
-    if found:  # types of other operators cannot be inferred
+    if found:  # types cannot be inferred with these operators
         return found
     try:
         graph = onnx.shape_inference.infer_shapes(proto, check_type=True, strict_mode=True).graph
@@ -125,7 +125,7 @@ def refuse(proto: onnx.ModelProto) -> None:
     Raises
     ------
     ModelError
-        With what TensorRT would refuse, or would read as another graph.
+        If TensorRT would refuse the graph, or read it as another one.
     """
     found = problems(proto)
     if found:
@@ -167,15 +167,15 @@ def _node_problems(
 
 
 def largest_tensor(model: bytes, slices: int, samples: int, shifts: int) -> tuple[int, str]:
-    """Elements and name of the largest tensor of a graph at such sizes, without evaluating it.
+    """Elements and name of the largest tensor of a graph at these sizes, without evaluating it.
 
-    TensorRT refuses a profile if, at its largest sizes, there is one of more than `ELEMENTS`.
+    TensorRT refuses a profile if a tensor has more than `ELEMENTS` elements at its largest sizes.
     """
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     for axis, size in {"slices": slices, "samples": samples, "shifts": shifts}.items():
         options.add_free_dimension_override_by_name(axis, size)
-    # ONNX Runtime folds what depends on sizes alone; then shapes are numbers.
+    # ONNX Runtime folds nodes that depend only on sizes, so that shapes are numbers.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "folded.onnx"

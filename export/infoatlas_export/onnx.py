@@ -1,8 +1,8 @@
-"""torch -> ONNX, one graph, with everything a user must know of the model in its metadata.
+"""Export of a model from torch to one ONNX graph, with a description in its metadata.
 
     infoatlas-rt export runs/edge/best.pt --out edge.onnx
 
-All axes that vary are dynamic and named; opset 20, which TensorRT 10.3 and later read.
+Variable axes are dynamic and named. The opset is 20, which TensorRT 10.3 and later accept.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from infoatlas_train.model.infoatlas import InfoAtlas
 from infoatlas_train.pretrain import SIZES, load
 
 OPSET = 20
-# Slices, samples and coordinates of a side (0: all that the model takes). One coordinate and many
-# samples make the features nearly collinear, which is the hardest case of the solve.
+# Slices, samples and coordinates of a side (0: the model's D). With one coordinate and many samples
+# the features are nearly collinear, which is the hardest case for the solve.
 PARITY_SIZES = (
     (1, 17, 0), (2, 100, 0), (3, 1000, 0), (40, 100, 0), (40, 1000, 0), (1, 5000, 0), (40, 17, 0),
     (2, 5000, 0), (3, 1000, 1), (3, 5000, 1),
 )  # fmt: skip
-TOLERANCE = 1e-2  # nats, ONNX Runtime against torch with the exact solve
+TOLERANCE = 1e-2  # nats; difference of ONNX Runtime and torch with the exact solve
 
 
 class Graph(torch.nn.Module):
-    """What is traced: the model with the graph's own solver."""
+    """The module that is traced: the model with the solver of graphs."""
 
     def __init__(self, model: InfoAtlas) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ def example(
     shifts: int = 8,
     coordinates: int | None = None,
 ) -> dict[str, NDArray[Any]]:
-    """Canonical samples of mixed strength, from independence to x = y: inputs by name (NumPy)."""
+    """Inputs by name (NumPy): canonical samples of all strengths, from independence to x = y."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(slices, samples, coordinates or dim))
     noise = 10 ** rng.uniform(-3, 1, size=(slices, 1, 1))
@@ -74,9 +74,9 @@ def example(
 
 
 def to_onnx(model: InfoAtlas, metadata: dict[str, str]) -> onnx.ModelProto:
-    """Trace the model; the metadata states which graph it is.
+    """Trace the model and add the metadata, including the digests of the graph.
 
-    At one slice the tracer would fix that axis, so it is traced at three.
+    The tracer would make the axis of a single slice constant, so the example has three slices.
     """
     inputs = {name: torch.from_numpy(a) for name, a in example(3, 17, model.config.dim).items()}
     slices, samples, m = (torch.export.Dim(name, min=1) for name in ("slices", "samples", "shifts"))
@@ -93,7 +93,7 @@ def traced(
     outputs: Sequence[str],
     dynamic_shapes: dict[str, Any],
 ) -> onnx.ModelProto:
-    """Trace a module; `dynamic_shapes` names the axes of each input that vary."""
+    """Trace a module; `dynamic_shapes` names the variable axes of each input."""
     with recorded():
         program = torch.onnx.export(
             module.eval(),
@@ -106,15 +106,15 @@ def traced(
             external_data=False,
             verbose=False,
         )
-    assert program is not None  # it is where dynamo=True
+    assert program is not None  # never None with dynamo=True
     return program.model_proto
 
 
 def clean(proto: onnx.ModelProto, metadata: dict[str, str]) -> onnx.ModelProto:
-    """The graph with names, without the tracer's notes, with metadata, checked."""
+    """Name nodes and weights, replace the tracer's notes by metadata, and check the graph."""
     name_nodes(proto.graph)
     name_weights(proto.graph)
-    for node in proto.graph.node:  # the tracer's notes name files of the machine that traced
+    for node in proto.graph.node:  # the tracer's notes contain local file names
         del node.metadata_props[:]
         node.doc_string = ""
     for value in (*proto.graph.value_info, *proto.graph.input, *proto.graph.output):
@@ -152,10 +152,10 @@ def metadata(model: InfoAtlas, run: dict[str, Any], name: str, version: str) -> 
 
 
 def parity(model: InfoAtlas, onnx_bytes: bytes) -> list[dict[str, float]]:
-    """ONNX Runtime against torch with the exact solve, largest difference in nats at each size.
+    """Largest difference in nats of ONNX Runtime and torch with the exact solve, at each size.
 
-    Torch computes in float64. In float32 it is less accurate than ONNX Runtime where one side
-    nearly determines the other: 0.1 nats off at n = 5000.
+    Torch computes in float64. In float32 it is less accurate than ONNX Runtime if one side nearly
+    determines the other, with an error of 0.1 nats at n = 5000.
     """
     whole = copy.deepcopy(model).double()
     options = onnxruntime.SessionOptions()
@@ -180,7 +180,7 @@ def differences(
     sizes: Sequence[tuple[int, int, int]],
     dim: int,
 ) -> list[dict[str, float]]:
-    """Largest differences of all outputs in nats at each size; infinite where one is not finite."""
+    """Largest differences of all outputs in nats at each size; infinite if one is not finite."""
     rows = []
     for slices, samples, coordinates in sizes:
         inputs = example(slices, samples, dim, seed=samples, coordinates=coordinates or dim)
@@ -193,12 +193,12 @@ def differences(
 
 
 def read_calibration(path: str | Path) -> dict[str, str]:
-    """Metadata from what python -m infoatlas_train.calibrate wrote.
+    """Metadata entries from a file of python -m infoatlas_train.calibrate.
 
     Raises
     ------
     InputError
-        If it cannot be read, or holds something else.
+        If the file cannot be read, or is not a calibration.
     """
     try:
         values = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -211,7 +211,7 @@ def read_calibration(path: str | Path) -> dict[str, str]:
 
 
 def recalibrated(model: bytes, calibration: dict[str, str]) -> bytes:
-    """A model file with other constants of the standard error, the graph unchanged."""
+    """A model file with new constants of the standard error and the same graph."""
     proto = onnx.load_from_string(model)
     kept = {p.key: p.value for p in proto.metadata_props}
     del proto.metadata_props[:]

@@ -1,14 +1,14 @@
-"""What NVIDIA's ONNX parser makes of a graph: its errors, and whether it keeps the shapes.
+"""Parse a graph with NVIDIA's ONNX parser, and check that it keeps all shapes.
 
-A build needs `parse` alone, on robots without onnx. `check` asks the parser of TensorRT-RTX, which
-needs no GPU, wherever a graph is exported. The parser takes some graphs and builds others from
-them. Version 1.7.1 was asked on graphs of one to three nodes, with dynamic axes; it
+A build needs only `parse`, which works on robots without onnx. An export calls `check`, which uses
+the parser of TensorRT-RTX and needs no GPU. The parser reads some graphs as other graphs. On graphs
+of one to three nodes with dynamic axes, version 1.7.1
 
 - drops the batch of a vector times matrices: [n] @ [S, n, F] becomes [1, F];
-- takes a Transpose of three axes with two in `perm`;
-- takes an empty file, as a network of no layers.
+- accepts a Transpose of three axes with two in `perm`;
+- accepts an empty file as a network without layers.
 
-So the shape of each tensor of the network is compared with what ONNX infers.
+The shape of each tensor of the network is therefore compared with the shape that ONNX infers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Of the dynamic axes, in their order: sizes that no other axis of a graph has.
+# Sizes for the dynamic axes, in their order; no other axis of a graph has such a size.
 SIZES = 1009, 2003, 307, 4001, 5003, 6007
 
 
@@ -37,9 +37,9 @@ def parse(library: Library, trt: Any, network: Any, graph: bytes, what: str) -> 
     library : Library
         TensorRT, or TensorRT-RTX.
     trt : module
-        Its module.
+        Python module of the library.
     network : trt.INetworkDefinition
-        It has to be kept for as long as the parser is used.
+        An empty network, which has to exist as long as the parser is used.
     graph : bytes
         The .onnx file.
     what : str
@@ -52,7 +52,7 @@ def parse(library: Library, trt: Any, network: Any, graph: bytes, what: str) -> 
     Raises
     ------
     ModelError
-        With the operators and nodes that the parser refuses.
+        If the parser refuses the graph; the message lists operators and nodes.
     """
     reported = messages(trt)
     parser = trt.OnnxParser(network, reported.logger)
@@ -68,24 +68,24 @@ def parse(library: Library, trt: Any, network: Any, graph: bytes, what: str) -> 
 
 
 def _described(fault: Any) -> str:
-    """An error of the parser, which is of a node or of the file."""
-    # After a line that starts with "[" come errors of CUDA, where there is none.
+    """Text of an error of the parser, which concerns a node or the file."""
+    # On a machine without CUDA, lines that start with "[" add errors of CUDA.
     text: str = fault.desc().partition("\n[")[0].replace("\n", ": ")
     return f"{fault.node_operator()} {fault.node_name()!r}: {text}" if fault.node_name() else text
 
 
 def check(proto: onnx.ModelProto) -> None:
-    """Ask the parser of TensorRT-RTX, and compare shapes; without it, log that it was not asked.
+    """Parse a graph with TensorRT-RTX and compare shapes; log a note if it is not installed.
 
     Parameters
     ----------
     proto : ModelProto
-        A complete model; a shape is compared if the node has a name of its own.
+        A complete model; a shape is compared if the name of the node is unique.
 
     Raises
     ------
     ModelError
-        The parser refuses the graph, or reads it as another one.
+        If the parser refuses the graph, or reads it as another one.
     """
     library = LIBRARIES["tensorrt-rtx"]
     try:
@@ -105,21 +105,21 @@ def check(proto: onnx.ModelProto) -> None:
 
 
 def misread(proto: onnx.ModelProto, parser: Any) -> list[str]:
-    """Tensors that have another shape in the network than in the graph, one line for each.
+    """Tensors whose shapes differ between the network and the graph, one line for each.
 
-    The rank differs, or a size that is a number in the network is another one in the graph, whose
-    dynamic axes have the sizes of `SIZES` here. Sizes that ONNX cannot infer are not compared.
+    Ranks are compared, and sizes that are numbers in the network. Dynamic axes of the graph have
+    the sizes of `SIZES`. Sizes that ONNX cannot infer are not compared.
 
     Raises
     ------
     ModelError
-        ONNX cannot infer the shapes: an operator does not fit its inputs.
+        If ONNX cannot infer the shapes, because an operator does not fit its inputs.
     """
     shapes = inferred_shapes(proto)
     named = Counter(node.name for node in proto.graph.node)
     found = []
     for node in proto.graph.node:
-        if named[node.name] > 1:  # the parser would give the first one's
+        if named[node.name] > 1:  # the parser would return the first of them
             continue
         for i, name in enumerate(node.output):
             tensor = parser.get_layer_output_tensor(node.name, i)
@@ -136,9 +136,9 @@ def misread(proto: onnx.ModelProto, parser: Any) -> list[str]:
 
 
 def inferred_shapes(proto: onnx.ModelProto) -> dict[str, tuple[int | None, ...]]:
-    """Shape of each tensor, as ONNX infers it with numbers for the dynamic axes.
+    """Shape of each tensor, inferred by ONNX with numbers for the dynamic axes.
 
-    With names for axes, ONNX gives up at the first product of two.
+    With names for axes, the inference ends at the first product of two axes.
     """
     import onnx
 

@@ -1,9 +1,9 @@
-"""Give a model file the graph of today's code, with the weights and the values that it has.
+"""Replace the graph of a model file by that of the current code, with the same weights.
 
     python -m infoatlas_export.regraph FILE.onnx CHECKPOINT.pt MANIFEST.json
 
-After a change of the graph's form: what the graph computes has to stay the same, bit for bit. The
-manifest gets an entry, from the file that the recipe made to the new one.
+Use it after a change to the form of the graph. The results of the new graph have to be the same,
+bit for bit. An entry of the manifest records the hashes of the recipe's file and of the new one.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from infoatlas_export.graph_digest import CODE, GRAPH, WEIGHTS, stated
 from infoatlas_export.onnx import example, sealed, to_onnx
 from infoatlas_train.pretrain import load
 
-SIZES = (1, 33), (1, 100), (3, 64), (40, 100), (2, 1000)  # slices, samples; compared
+SIZES = (1, 33), (1, 100), (3, 64), (40, 100), (2, 1000)  # slices, samples of the comparison
 
 
 def regraphed(content: bytes, checkpoint: str) -> bytes:
-    """A model file with today's graph of its checkpoint.
+    """A model file with the current graph of its checkpoint.
 
-    Weights are those of the file: some are products of others, whose rounding depends on the
-    machine that exported them.
+    Weights are taken from the file. Some of them are products of other weights, whose rounding
+    depends on the machine of the export.
 
     Raises
     ------
     SystemExit
-        The graphs have other weights, or give other values.
+        If the graphs have different weights or different results.
     """
     old = onnx.load_from_string(content)
     kept = {p.key: p.value for p in old.metadata_props if p.key not in (GRAPH, CODE)}
@@ -69,7 +69,7 @@ def _session(content: bytes) -> Any:
 
 
 def as_made(content: bytes) -> str:
-    """SHA-256 of a file without the entries of `graph_digest`, which the recipes' builds lacked."""
+    """SHA-256 of a file without the entries of `graph_digest`, which earlier builds lacked."""
     proto = onnx.load_from_string(content)
     kept = {p.key: p.value for p in proto.metadata_props if p.key not in (GRAPH, CODE)}
     onnx.helper.set_model_props(proto, kept)
@@ -77,7 +77,7 @@ def as_made(content: bytes) -> str:
 
 
 def main(file: str, checkpoint: str, manifest: str) -> None:
-    """Write file and manifest anew."""
+    """Rewrite the model file and the manifest."""
     content, record = Path(file).read_bytes(), json.loads(Path(manifest).read_text("utf-8"))
     made = record["stages"]["calibrate"]["outputs"]["model.onnx"]
     before = record.get("regraphed", {"to": ""})["to"]

@@ -1,11 +1,11 @@
-"""Names of a graph's nodes: the modules and functions of the model that they came from.
+"""Name the nodes of a graph by the modules and functions of the model that they come from.
 
     hypernetwork/joint_reading/mlp/1/MatMul
     critic/solve_readout/inverse/block_inverse/MatMul_17
     critic/neighbour_features/inside/gaussian/Exp
 
-Precision tools choose nodes by name, and profilers and TensorRT report them. The tracer numbers
-nodes in order, so that one line more in the model renames all after it; these names stay.
+Precision tools select nodes by name, and profilers and TensorRT report names. The tracer numbers
+nodes in order, so that a new line in the model renames all later nodes. These names are stable.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ import torch
 
 PACKAGES = re.compile(r"[\\/]infoatlas_(train|export)[\\/]")
 FRAME = re.compile(r'File "([^"]*)", line \d+, in (\w+|<\w+>)')
-HOOK = "_filter_traceback_frames"  # that torch says can be overridden
-SHAPES = "shapes"  # of nodes that the tracer added of itself: arithmetic on sizes
-ROOT = "infoatlas"  # of nodes in the forward function of the whole model
-PARTS = {"gap": "bias_correction"}  # where a checkpoint's name is not the glossary's
+HOOK = "_filter_traceback_frames"  # a function that torch allows to override
+SHAPES = "shapes"  # scope of nodes that the tracer adds: arithmetic on sizes
+ROOT = "infoatlas"  # scope of nodes in the forward function of the complete model
+PARTS = {"gap": "bias_correction"}  # name in checkpoints -> name in the documentation
 
 
 @contextmanager
 def recorded() -> Iterator[None]:
-    """While it is open, the tracer records which functions of this project a node comes from.
+    """A context in which the tracer records the functions of this project for each node.
 
-    By itself it keeps the frames of modules' forward functions alone, and the solve, the neighbour
+    By default the tracer records only forward functions of modules. The solve, the neighbour
     features and the readout are plain functions.
     """
     tracer = torch.fx.proxy.TracerBase
@@ -50,7 +50,7 @@ def recorded() -> Iterator[None]:
 
 
 def name_nodes(graph: onnx.GraphProto) -> None:
-    """Name every node by its scope and operator; a number follows where there are several."""
+    """Name each node by its scope and operator, with a number if there are several."""
     seen: Counter[str] = Counter()
     for node in graph.node:
         notes = {note.key: note.value for note in node.metadata_props}
@@ -60,10 +60,9 @@ def name_nodes(graph: onnx.GraphProto) -> None:
 
 
 def scope(notes: dict[str, str]) -> str:
-    """Scope from the tracer's notes on a node: modules, then functions within the last of them.
+    """Scope of a node from the tracer's notes: modules, then functions within the last module.
 
-    A function of another file is preceded by the name of that file, unless it repeats the part
-    before it.
+    The name of the file precedes a function of another file, unless it repeats the part before.
     """
     frames = FRAME.findall(notes.get("pkg.torch.onnx.stack_trace", ""))
     forward = [i for i, (_, function) in enumerate(frames) if function == "forward"]

@@ -1,6 +1,6 @@
-"""The stage `export` of a build of a model (`infoatlas_train.stages.Export`).
+"""The stage `export` of the build of a model (`infoatlas_train.stages.Export`).
 
-pyproject.toml registers this module as an entry point, by which infoatlas_train.build finds it.
+infoatlas_train.build finds this module by its entry point in pyproject.toml.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from infoatlas_train.model.infoatlas import InfoAtlas
 
 
 def graph(model: InfoAtlas, run: dict[str, Any], name: str, version: str) -> bytes:
-    """The ONNX file of a model in memory; not compared with torch."""
+    """The ONNX file of a model in memory, without a comparison with torch."""
     return onnx.sealed(onnx.to_onnx(model, onnx.metadata(model, run, name, version)))
 
 
@@ -23,17 +23,17 @@ def content(checkpoint: Path, name: str, version: str) -> bytes:
     Raises
     ------
     ModelError
-        The checkpoint cannot be read, or the graph and torch differ by more than the tolerance.
+        If the checkpoint cannot be read, or graph and torch differ by more than the tolerance.
     """
     return onnx.content(checkpoint, name=name, version=version)[0]
 
 
 def calibrated(model: bytes, calibration: Path) -> bytes:
-    """An ONNX file with the constants of the standard error from a file of the calibration.
+    """The ONNX file of a model with the constants of a calibration file.
 
     Raises
     ------
     InputError
-        The file of the calibration cannot be read.
+        If the calibration file cannot be read.
     """
     return onnx.recalibrated(model, onnx.read_calibration(calibration))

@@ -1,4 +1,4 @@
-"""What an engine is built for: ranges of sizes, compute capabilities, precision."""
+"""Targets of the build of an engine: ranges of sizes, compute capabilities and precision."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from infoatlas_rt.models.engine_file import NAMED, Profile
 from infoatlas_rt.models.model_file import LEAST_SHIFTS, ModelFile
 from infoatlas_rt.models.onnx_content import GRAPH, fields
 
-INITIALIZER, DATA_TYPE, FLOAT16 = 5, 2, 10  # of onnx.proto: fields of a graph, of a weight; a type
+# Numbers in onnx.proto: a field of a graph, a field of a weight, a type.
+INITIALIZER, DATA_TYPE, FLOAT16 = 5, 2, 10
 
 
 def make_profiles(names: Sequence[str], model: ModelFile) -> tuple[Profile, ...]:
@@ -19,20 +20,22 @@ def make_profiles(names: Sequence[str], model: ModelFile) -> tuple[Profile, ...]
     Parameters
     ----------
     names : sequence of str
-        Of `NAMED`, or ranges as in "slices=1:40:64,samples=32:100:512": smallest, optimal and
-        largest, or one number for all three; "shifts" may be given too.
+        Names in `NAMED`, or ranges as in "slices=1:40:64,samples=32:100:512": smallest, optimal and
+        largest size, or one number for all three. A range of "shifts" is optional.
     model : ModelFile
-        Its default numbers of shifts are covered.
+        Profiles cover its default numbers of shifts.
 
     Returns
     -------
-    tuple of Profile, each once
-        Those whose sizes vary come first: an engine's inputs and outputs are described with the
-        sizes of the first profile, and one slice would hide that an engine takes no more.
+    tuple of Profile
+        Each profile once, those with variable sizes first. An engine reports its inputs and outputs
+        with the sizes of the first profile. If that had one slice, the report would not show
+        whether the axis is variable.
 
     Raises
     ------
     InputError
+        If a name or a range is invalid for the model.
     """
     found: dict[Profile, Profile] = {}
     for name in names:
@@ -54,7 +57,7 @@ def make_profiles(names: Sequence[str], model: ModelFile) -> tuple[Profile, ...]
 
 
 def _given(text: str, model: ModelFile) -> Profile:
-    """A profile from its ranges, written out."""
+    """Parse a profile that is given by its ranges."""
     axes: dict[str, tuple[int, int, int]] = {}
     try:
         for part in text.split(","):
@@ -88,9 +91,9 @@ def _given(text: str, model: ModelFile) -> Profile:
 
 
 def refuse_large(source: ModelFile, profiles: Sequence[Profile]) -> None:
-    """Raise InputError for a profile in which a tensor is too large, minutes before TensorRT would.
+    """Raise InputError for a profile with too large a tensor, minutes before TensorRT would.
 
-    A robot has no onnx: there TensorRT alone checks.
+    Without onnx, as on a robot, only TensorRT checks.
     """
     try:
         from infoatlas_export.limits import ELEMENTS, largest_tensor
@@ -100,7 +103,7 @@ def refuse_large(source: ModelFile, profiles: Sequence[Profile]) -> None:
         largest = (axis[2] for axis in (profile.slices, profile.samples, profile.shifts))
         try:
             elements, tensor = largest_tensor(source.bytes, *largest)
-        except Exception:  # a graph that ONNX Runtime refuses: TensorRT's parser gives the reason
+        except Exception:  # ONNX Runtime refuses the graph; TensorRT's parser reports the reason
             return
         if elements > ELEMENTS:
             raise InputError(
@@ -111,19 +114,19 @@ def refuse_large(source: ModelFile, profiles: Sequence[Profile]) -> None:
 
 
 def choose_library(name: str) -> Library:
-    """One of `LIBRARIES`; InputError for another name."""
+    """The library of this name in `LIBRARIES`; InputError for another name."""
     if name not in LIBRARIES:
         raise InputError(f"library is {name!r}: pass one of {', '.join(LIBRARIES)}")
     return LIBRARIES[name]
 
 
 def choose_precision(source: ModelFile, wanted: str | None) -> tuple[str, bool]:
-    """The precision of the graph to build, and whether it has to be made FP16 first.
+    """The precision of the graph to build, and whether it has to be converted to FP16 first.
 
     Raises
     ------
     InputError
-        Another word, or FP32 of an FP16 file.
+        If the precision is unknown, or FP32 is wanted of an FP16 file.
     """
     if wanted not in (None, "fp32", "fp16"):
         raise InputError(f"precision is {wanted!r}: pass 'fp32' or 'fp16'")
@@ -134,7 +137,7 @@ def choose_precision(source: ModelFile, wanted: str | None) -> tuple[str, bool]:
 
 
 def file_precision(content: bytes) -> str:
-    """The smallest type of the weights of an .onnx file: "fp16" or "fp32"."""
+    """The precision of an .onnx file: "fp16" if any weight is FP16, otherwise "fp32"."""
     for number, message in fields(memoryview(content)):
         if number == GRAPH and not isinstance(message, int):
             for kind, weight in fields(message):
@@ -144,7 +147,7 @@ def file_precision(content: bytes) -> str:
 
 
 def half_graph(source: ModelFile) -> bytes:
-    """The FP16 graph of an FP32 file, not yet compared with it (`fp16.refuse_inexact`)."""
+    """The FP16 graph of an FP32 file; `fp16.refuse_inexact` compares them."""
     try:
         from infoatlas_export.fp16 import converted
     except ImportError as error:
@@ -157,12 +160,12 @@ def half_graph(source: ModelFile) -> bytes:
 
 
 def choose_capabilities(library: Library, given: Sequence[str]) -> tuple[str, ...]:
-    """The compute capabilities to build for, in ascending order; empty for this machine's GPU.
+    """Compute capabilities to build for, in ascending order; empty for the GPU of this machine.
 
     Raises
     ------
     InputError
-        The library does not build for one of those that are given.
+        If the library does not build for one of the given capabilities.
     """
     if given and not library.anywhere:
         raise InputError(

@@ -1,12 +1,12 @@
-"""ONNX -> engine, with TensorRT or TensorRT-RTX.
+"""Build an engine from an ONNX file, with TensorRT or TensorRT-RTX.
 
     infoatlas-rt build edge --profile control
     infoatlas-rt build edge --backend rtx --compute-capability 8.9 --profile control
 
-TensorRT builds on the machine that will run the engine; TensorRT-RTX builds anywhere, without a
-GPU. Neither torch nor onnx is needed: a robot has none of them. The precision is the graph's own:
-the network is strongly typed, which is what all versions have in common (TensorRT 11 has no flag
-for FP16), so an FP16 engine is built from an FP16 .onnx file.
+TensorRT builds on the machine that will run the engine. TensorRT-RTX builds on any machine, without
+a GPU. A build needs no torch or onnx, which robots lack. The precision is that of the graph,
+because the network is strongly typed: all versions of TensorRT support that, and TensorRT 11 has no
+flag for FP16. An FP16 engine is therefore built from an FP16 .onnx file.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from infoatlas_rt.models.engine_file import NAMED, EngineFile
 
 @dataclass(frozen=True)
 class Built:
-    """What a build did.
+    """Result of a build.
 
     Attributes
     ----------
     path : Path
-        Of the engine.
+        Path of the engine.
     engine : EngineFile
-        Its description.
+        Description of the engine.
     reason : str
-        Why it was built; "" if the one that was there fits.
+        Why the engine was built; "" if an existing engine fits.
     seconds : float
-        Duration of the build; 0.0 if there was none.
+        Duration of the build; 0.0 if an existing engine fits.
     layers : int or None
-        Number of layers of the network that the parser made; None if nothing was built.
+        Number of layers of the parsed network; None if an existing engine fits.
     """
 
     path: Path
@@ -74,7 +74,7 @@ def build(
     precision: str | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Built:
-    """Build an engine and its description, unless they are there and fit.
+    """Build an engine and its description, unless existing files fit.
 
     Parameters
     ----------
@@ -85,18 +85,18 @@ def build(
     library : {"tensorrt", "tensorrt-rtx"}
         TensorRT builds for the GPU of this machine, TensorRT-RTX for named capabilities.
     compute_capabilities : sequence of str
-        For TensorRT-RTX, as in "8.9"; all that it offers unless given. An engine for several is
-        neither larger nor slower to build than one for one of them.
+        Used by TensorRT-RTX, as in "8.9"; by default all that it supports. An engine for several
+        is as large, and built as fast, as an engine for one of them.
     profiles : sequence of str
-        As in `make_profiles`.
+        Names or ranges of sizes, see `make_profiles`.
     workspace : int, optional
-        Limit of the engine's working memory in bytes; none unless given. A build fails if a
+        Limit of the engine's working memory in bytes; by default there is none. A build fails if a
         profile needs more.
     timing_cache : path, optional
-        For TensorRT: times of kernels, kept between builds: read if it is there, and written.
+        Used by TensorRT: file for times of kernels, which is read if it exists, and written.
     precision : {"fp32", "fp16"}, optional
-        The file's own unless given. "fp16" makes an FP16 graph of an FP32 file first, as
-        `infoatlas-rt export --precision fp16` does, and needs what that needs.
+        By default that of the file. "fp16" first converts an FP32 file, as `infoatlas-rt export
+        --precision fp16` does, and needs the same packages.
     progress : callable, optional
         Called with the share done, 0 to 1.
 
@@ -106,7 +106,12 @@ def build(
 
     Raises
     ------
-    InputError, ModelError, ProviderError
+    InputError
+        If an argument is invalid.
+    ModelError
+        If the model cannot be built, or the engine differs from it.
+    ProviderError
+        If the library is missing or does not start.
     """
     source = model_file.load(model)
     if source.engine is not None:
@@ -173,7 +178,7 @@ def build(
 
 
 def fitting(path: Path, wanted: Mapping[str, Any]) -> tuple[EngineFile | None, str]:
-    """The description of an engine that is there and fits; or None, and why one has to be built."""
+    """The description of an existing engine that fits; or None, and why one has to be built."""
     if not path.exists():
         return None, "there was none"
     try:
@@ -190,7 +195,7 @@ def _write(path: Path, content: bytes, found: EngineFile) -> None:
     try:
         temporary.write_bytes(content)
         temporary.replace(path)
-        # The description goes last: an engine without one, or with an old one, is refused.
+        # The description is written last: an engine without one, or with an old one, is refused.
         found.write(path)
     except OSError as error:
         raise InputError(f"{path} cannot be written ({error}): check the path") from error

@@ -1,11 +1,11 @@
-"""Names of a graph's weights: the parameters of the checkpoint that they are.
+"""Name the weights of a graph by the parameters of the checkpoint.
 
-    hypernetwork.joint_reading.mlp.1.weight.T              a linear layer's, [inputs, outputs]
+    hypernetwork.joint_reading.mlp.1.weight.T              of a linear layer, [inputs, outputs]
     hypernetwork.joint_reading.attention.merged_query.T    see `Attention.merged`
     gap.missing.first.weight
 
-The tracer numbers the constants that it folds, so that a line more in the model renames them; these
-names stay. Engines that compute without the graph find the weights by them.
+The tracer numbers folded constants, so that a new line in the model renames them. These names are
+stable. Engines that do not interpret the graph find the weights by name.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import re
 
 import onnx
 
-PREFIX = "model."  # of what the traced module wraps
+PREFIX = "model."  # prefix of parameters in the traced module
 TRANSPOSED = ".T"
 HYPERNETWORK = re.compile(r"(hypernetwork/.*)/(MatMul|Add)(_\d+)?")
 ATTENTION = re.compile(r"(attention|attend_[xy])$")
-# Of the weights of an attention, in the order of its nodes.
+# Names of the weights of an attention, in the order of its nodes.
 MERGED = {
     "MatMul": ("merged_query" + TRANSPOSED, "merged_out" + TRANSPOSED),
     "Add": ("merged_query_bias", "merged_out_bias"),
@@ -26,10 +26,10 @@ MERGED = {
 
 
 def name_weights(graph: onnx.GraphProto) -> None:
-    """Name every weight of a graph with named nodes; other constants keep their names."""
+    """Name all weights of a graph with named nodes; other constants keep their names."""
     constants = {constant.name: len(constant.dims) for constant in graph.initializer}
     new = {name: name.removeprefix(PREFIX) for name in constants}
-    merged: dict[tuple[str, str], int] = {}  # how many weights of an attention have been named
+    merged: dict[tuple[str, str], int] = {}  # number of named weights of an attention
     for node in graph.node:
         found = HYPERNETWORK.fullmatch(node.name)
         if found is None:

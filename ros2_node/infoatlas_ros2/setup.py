@@ -14,14 +14,14 @@ setup(
         (f"share/{NAME}/launch", glob("launch/*.launch.py")),
         (f"share/{NAME}/config", glob("config/*")),
     ],
-    # infoatlas-rt is not listed: on a robot it may live in an environment of its own.
+    # infoatlas-rt is not listed, because on a robot it may be in a separate environment.
     install_requires=["setuptools"],
     zip_safe=True,
     maintainer="infoatlas-rt",
     maintainer_email="infoatlas-rt@example.org",
     description="Mutual information, extrema and key states of any topic, online.",
     license="Apache-2.0",
-    # The wrapper of console_scripts looks up the package for 0.1 s, and a signal then would leave a
-    # traceback.
+    # Not console_scripts: that wrapper looks up the package for 0.1 s, and a signal during this
+    # time would cause a traceback.
     scripts=["scripts/infoatlas_node"],
 )

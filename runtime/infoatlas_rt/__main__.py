@@ -3,9 +3,10 @@
 SIGTERM ends it with 143 in the same way, and SIGHUP (a closed terminal) with 129, so that temporary
 files are removed.
 
-Everything is imported within `main`, when the interrupt is handled already. An interrupt can be
-lost: engines turn it into import errors of their own, and Python prints and drops those that hit a
-destructor. So the handler takes a note, which decides at the end, and an alarm ends what goes on.
+`main` imports the rest after it has installed the handlers. An interrupt can be lost: engines turn
+it into import errors of their own, and Python prints and drops those that hit a destructor. So the
+handler records the signal, `main` checks the record at the end, and an alarm stops whatever still
+runs.
 """
 
 import os
@@ -14,12 +15,12 @@ import sys
 from types import FrameType
 from typing import Any
 
-BASE = 128  # of the exit code, which is the number of the signal more, as shells have it
-REPORTED = 130  # of a command that has printed that it was interrupted
+BASE = 128  # plus the number of the signal is the exit code, as in shells
+REPORTED = 130  # exit code of a command that has already printed that it was interrupted
 SIGNALS: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM)
 if hasattr(signal, "SIGHUP"):  # not on Windows
     SIGNALS += (signal.SIGHUP,)
-CLEAN_UP = 5.0  # seconds
+CLEAN_UP = 5.0  # seconds for it, before the alarm
 
 
 def main() -> int:
@@ -29,8 +30,9 @@ def main() -> int:
     def interrupt(number: int, frame: FrameType | None) -> None:
         nonlocal received
         if received:
-            # Ctrl-C skips the clean-up. `timeout` sends SIGTERM twice, and of a terminal that is
-            # closed both the shell and the kernel send SIGHUP.
+            # A second Ctrl-C skips the clean-up. A second SIGTERM or SIGHUP does not: `timeout`
+            # sends SIGTERM twice, and when a terminal is closed, the shell and the kernel both send
+            # SIGHUP.
             if number == signal.SIGINT:
                 os._exit(BASE + received)
             return
@@ -51,7 +53,7 @@ def main() -> int:
     code = None
     try:
         for number in SIGNALS:
-            if signal.getsignal(number) is not signal.SIG_IGN:  # as for jobs in the background
+            if signal.getsignal(number) is not signal.SIG_IGN:  # ignored in background jobs
                 signal.signal(number, interrupt)
         sys.unraisablehook = unraisable
         from .cli.main import main as run
@@ -67,7 +69,7 @@ def main() -> int:
             _report()
         os._exit(BASE + received)  # without waiting for threads that still compute
     for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN)  # what is left takes no time
+        signal.signal(number, signal.SIG_IGN)  # little is left to do
     assert code is not None
     return code
 

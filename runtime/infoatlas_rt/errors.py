@@ -1,6 +1,6 @@
-"""What can go wrong by a user's hand, apart from faults of the library itself.
+"""Errors that a user can cause and correct.
 
-Every message names the value, the limit, and the way out.
+Every message names the value, the limit and the remedy.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class ModelError(InfoAtlasError, RuntimeError):
 
 
 class OutputError(InfoAtlasError, OSError):
-    """A result cannot be written: the disk is full, or nobody reads it any more."""
+    """A result cannot be written: the disk is full, or the reader has closed the pipe."""
 
 
 class ProviderError(InfoAtlasError, RuntimeError):
-    """The engine or the execution provider that was asked for is not available."""
+    """The engine or the execution provider that was requested is not available."""

@@ -1,4 +1,4 @@
-"""Mutual information from exact densities: what tests of several sets of families compute."""
+"""Mutual information from exact densities, for tests of benchmark families."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ def bell(error, sd=1.0):
 
 
 def log_ratios(given, x, y, other, at_once=250):
-    """log p(y|x) / p(y) of each sample; p(y) is a mean of given(x, y) over the x of others.
+    """log p(y|x) / p(y) of each sample, with p(y) a mean of given(x, y) over x of other samples.
 
     `given` takes lists of coordinates that broadcast; x, y [n, d] and other [m, dx] are samples.
     """
@@ -21,7 +21,7 @@ def log_ratios(given, x, y, other, at_once=250):
 
 
 def log_mean(own, others, count):
-    """With x's own density the mean is finite, and its log too high by half the last term."""
+    """Log of the mean, which includes the sample's own density to be finite, minus its bias."""
     mean = (own + others.sum(1)) / (1 + count)
     square = (own**2 + np.einsum("ij,ij->i", others, others)) / (1 + count)
     return np.log(mean) - (square / mean**2 - 1) / (2 * count)

@@ -1,4 +1,4 @@
-"""Gaussians of known mutual information, as several tests of peers draw them."""
+"""Gaussian samples of known mutual information, for tests of peers."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def gaussian(truth, d, n, seed):
-    """x, y [n, d] that correlate pair by pair and share `truth` nats."""
+    """x, y [n, d] whose coordinates correlate in pairs, with `truth` nats in total."""
     rng = np.random.default_rng(seed)
     rho = math.sqrt(1 - math.exp(-2 * truth / d))
     x, noise = rng.standard_normal((2, n, d))

@@ -1,4 +1,4 @@
-"""The truths of the calibration benchmark, and what it counts."""
+"""The true values of the calibration benchmark, and its coverage."""
 
 import numpy as np
 import pytest
@@ -8,12 +8,12 @@ from benchmarks import calibration as benchmark
 
 
 def test_truth_of_a_student_t():
-    """Against the mean of the log-ratio over samples."""
+    """Comparison with the mean of the log-ratio over samples."""
     for dx, nu in ((1, 1.0), (2, 2.0), (5, 3.0)):
         z = np.random.default_rng(0).standard_normal((400_000, 2 * dx))
         z /= np.sqrt(np.random.default_rng(1).chisquare(nu, (400_000, 1)) / nu)
         x, y = (np.square(side).sum(1) for side in (z[:, :dx], z[:, dx:]))
-        # The log-ratio of the densities, whose constant is what the formula has to get right.
+        # The log-ratio of the densities, including its constant.
         shape = ((nu + 2 * dx) / 2, (nu + dx) / 2)
         ratio = shape[1] * (np.log1p(x / nu) + np.log1p(y / nu)) - shape[0] * np.log1p((x + y) / nu)
         ratio += gammaln(shape[0]) + gammaln(nu / 2)

@@ -1,4 +1,4 @@
-"""The table of devices is made from the files beside it."""
+"""The table of devices is generated from the files beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An engine against the emulation of FP16: they agree, and where they do not, it is found."""
+"""Comparison of an engine with the emulation of FP16: agreement, and detection of differences."""
 
 import json
 
@@ -10,7 +10,7 @@ from infoatlas_export import engine_layers, fp16_emulation
 
 @pytest.fixture(scope="module")
 def engine():
-    """The FP16 graph of edge, as it was built, and the graph."""
+    """The layers of the FP16 engine of edge as built, and its graph."""
     pytest.importorskip("tensorrt_rtx_bindings", reason="there is no TensorRT-RTX")
     half = fp16_layers.fp16_graph("edge")
     content = half.SerializeToString()
@@ -30,7 +30,7 @@ def test_they_agree(engine, monkeypatch, tmp_path):
     assert f"| {row['layers_with_fp16']} of {row['layers']} |" in page and "| none |" in page
 
 
-def test_what_the_emulation_misses_is_found(engine, monkeypatch):
+def test_differences_are_detected(engine, monkeypatch):
     half, made = engine
     plain = fp16_emulation._Emulation.plain
     monkeypatch.setattr(fp16_emulation._Emulation, "gelu", plain)

@@ -1,4 +1,4 @@
-"""`python -m benchmarks GROUP`: which benchmarks run, in which order, and what it asks for."""
+"""`python -m benchmarks GROUP`: which benchmarks run, in which order, and what they need."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from benchmarks import __main__ as groups
 
 @pytest.fixture
 def started(monkeypatch):
-    """Arguments and environment of each process that would be started; exit codes to return."""
+    """Arguments and environment of each process that would start, and exit codes to return."""
     calls, codes = [], []
 
     def run(words, *, env, **_):

@@ -1,4 +1,4 @@
-"""Intervals of families: shares of draws inside, and families that miss most of the time."""
+"""Intervals of families: shares of covered draws, and families that are mostly missed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Scores of key states in closed form."""
+"""Scores of key states, compared with closed forms."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def test_by_hand():
     assert result.error_steps == pytest.approx((2 + 3 + 10) / 3)
     assert result.recall_2_steps == pytest.approx(1 / 3)
     assert result.recall_5_steps == pytest.approx(2 / 3)
-    assert result.recall_se == pytest.approx(0.5)  # 1 and 0
+    assert result.recall_se == pytest.approx(0.5)  # recalls of 1 and 0
     assert result.precision_5_steps == pytest.approx(2 / 4)
     assert result.f1_5_steps == pytest.approx(2 * 2 / (4 + 3))
     assert result.recall == 1
@@ -68,7 +68,7 @@ def test_nothing_found_is_the_end_and_finds_nothing():
 
 
 def test_found_steps_may_be_masked_or_of_any_number():
-    """As lists of different lengths, with NaN, and as a masked array [N, K]."""
+    """As lists of different lengths, with NaN, or as a masked array [N, K]."""
     times, lengths = [[20, 50], [30, nan]], [101, 81]
     masked = np.ma.masked_array([[21, 50], [33, 70]], mask=[[False, False], [False, True]])
     expected = score([[21, 50], [33]], times, lengths, rate=20.0)
@@ -79,7 +79,7 @@ def test_found_steps_may_be_masked_or_of_any_number():
     assert nothing.found == nothing.recall == 0
 
 
-def test_the_end_helps_nobody_who_found_something():
+def test_the_end_does_not_count_with_other_key_states():
     assert score([[10]], [[98]], [101]).error == pytest.approx(0.88)
 
 
@@ -90,14 +90,14 @@ def test_crowding_an_event_is_precise_but_not_distinct():
     assert result.f1_5_steps == pytest.approx(0.5)
 
 
-def test_one_key_state_between_two_events_pays_in_f1():
+def test_one_key_state_between_two_events_lowers_f1():
     result = score([[52]], [[50, 54]], [101])
     assert result.recall_5_steps == result.precision_5_steps == 1
     assert result.f1_5_steps == pytest.approx(2 / 3)
 
 
 def test_distinct_is_the_largest_matching():
-    """The first find is near both events, the second near one: each event has one of its own."""
+    """The first found step is near both events, the second near one: each event has its own."""
     result = score([[50, 54]], [[52, 47]], [101])
     assert result.distinct == result.precision_5_steps == result.f1_5_steps == 1
     assert score([[50, 54]], [[58, 47]], [101]).distinct == 1
@@ -110,7 +110,7 @@ def test_error_of_the_mean_is_over_trajectories():
     assert result.recall_se == pytest.approx(np.std([1, 1, 1, 0], ddof=1) / 2)
 
 
-def test_a_dense_guess_pays_in_precision():
+def test_a_dense_guess_lowers_precision():
     dense = score([np.arange(0, 101, 5)], [[52]], [101])
     assert dense.recall == 1 and dense.error <= 0.03
     assert dense.precision == pytest.approx(2 / 21)
@@ -119,7 +119,7 @@ def test_a_dense_guess_pays_in_precision():
 
 
 @pytest.mark.parametrize("found", [[[101]], [[-1]], [[1], [2]]])
-def test_what_cannot_be(found):
+def test_impossible_values_are_refused(found):
     with pytest.raises(ValueError):
         score(found, [[50]], [101])
 

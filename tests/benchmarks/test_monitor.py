@@ -1,4 +1,4 @@
-"""The monitor of stalls against outcomes, on episodes that are known to stop."""
+"""The monitor of stalls, on episodes with known stops."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def task():
 
 @pytest.fixture(scope="module")
 def episodes():
-    """Ten that come to the end, and ten that stop half-way for ten seconds."""
+    """Ten complete episodes, and ten that stop half-way for ten seconds."""
     good, _ = visits(count=10, seed=2)
     bad = [
         np.concatenate([s[:30], np.repeat(s[30:31], 200, axis=0)])

@@ -1,4 +1,4 @@
-"""Every benchmark, much shortened, from samples to report: what its page says is in its rows."""
+"""All benchmarks in a short form: each page shows the rows of its report."""
 
 import json
 import re
@@ -18,7 +18,7 @@ ESTIMATORS = ("infoatlas-rt", "Gaussian copula", "KSG (k=5)")
 
 
 def run(module, *arguments):
-    """As from the command line."""
+    """Run a benchmark as from the command line."""
     return subprocess.run(
         [sys.executable, "-m", f"benchmarks.{module}", *map(str, arguments)],
         capture_output=True,
@@ -29,9 +29,9 @@ def run(module, *arguments):
 
 
 def call(module, out, *arguments):
-    """The same in this process, which spares the imports: with --quick, the report and the page.
+    """Run a benchmark in this process, which saves the imports: with --quick, report and page.
 
-    NAME.json, .md and .png are written for the page that is named like the module, or like `bmi`,
+    It writes NAME.json, .md and .png, where NAME is the name of the module, or of the pages `bmi`,
     `sparse` and `keystates`.
     """
     import_module(f"benchmarks.{module}").main([*arguments, "--quick", "--out", out])
@@ -53,7 +53,7 @@ def read(out, name, module):
 
 @pytest.fixture
 def samples(tmp_path):
-    """Two tasks with names of the paper's, one other, of three seeds."""
+    """Samples of two tasks with names of the paper's and of one other, for three seeds."""
     folder = tmp_path / "samples"
     folder.mkdir()
     rng = np.random.default_rng(0)
@@ -90,7 +90,7 @@ def test_bmi_from_the_command_line(samples, tmp_path):
         assert row["seconds"] > 0
         own = row["estimator"] == "infoatlas-rt"
         assert ("mean_stderr" in row) == own and len(row.get("stderrs", [])) == 2 * own
-    # Same samples for each: the Gaussian copula is right about Gaussians.
+    # All peers get the same samples. The Gaussian copula is right for Gaussians.
     (row,) = (
         r
         for r in rows
@@ -104,7 +104,7 @@ def test_bmi_from_the_command_line(samples, tmp_path):
     paper = [abs(r["bias"]) for r in own if r["task"] != "1v1-normal-0.75"]
     assert float(found[0]) == pytest.approx(np.mean(paper), abs=6e-4)
     assert float(found[1]) == pytest.approx(np.mean([abs(r["bias"]) for r in own]), abs=6e-4)
-    # n = 5000 is what the paper published, so its rows are not set beside n = 500.
+    # The paper published n = 5000, so its rows are not shown beside n = 500.
     assert "as published" not in page.lower()
 
 
@@ -117,7 +117,7 @@ def test_published_rows_are_quoted_at_the_papers_size(samples, tmp_path):
     done = run("bmi_unsliced", samples, "--seeds", 1, "--sizes", 5000, "--out", out)
     assert done.returncode == 0, done.stderr
     page = (out / "bmi.md").read_text(encoding="utf-8")
-    # The columns of the tasks that were there, and no others.
+    # Only the columns of the tasks at hand.
     assert "| InfoAtlas, as published | 0.60 | 1.46 | (0.13) | 0.09 s |" in page
     assert "Spiral" not in page.split("## Where a peer")[0].split("The paper's")[1]
 
@@ -208,12 +208,12 @@ def test_two_models_in_one_run(samples, tmp_path):
 def test_table1(samples, tmp_path):
     report, page = call("table1", tmp_path, samples)
     trained = ["MINE, 100 steps", "MINE, 1000 steps", "MINE, 5 s", "InfoNCE", "KNIFE"]
-    # The third task is none of the paper's.
+    # The third task is not one of the paper's.
     assert len(report["rows"]) == 2 * (4 + len(trained))
     assert {row["estimator"] for row in report["rows"]} == {*ESTIMATORS, "KDE", *trained}
     assert report["versions"]["torch"] and report["torch_threads"] >= 1
     assert "training was cut short" in page
-    assert "As published" not in page  # that is n = 5000
+    assert "As published" not in page  # that is for n = 5000
 
 
 def test_trained_peers_may_have_fewer_seeds(samples):
@@ -230,7 +230,7 @@ def test_trained_peers_may_have_fewer_seeds(samples):
 
 
 def test_bmi_sliced(tmp_path):
-    """Two kinds of 8 dimensions in three strengths, of which the benchmark has the middle one."""
+    """Two kinds of 8 dimensions in three strengths; the benchmark has the middle one."""
     folder = tmp_path / "large"
     folder.mkdir()
     rng = np.random.default_rng(0)
@@ -245,7 +245,7 @@ def test_bmi_sliced(tmp_path):
     kinds = "multinormal-dense-8-8 | spiral-multinormal-sparse-8-8 |"
     assert kinds in page
     assert "| 100 | infoatlas-rt, 8 slices of 5 | 1.00 | 1.00 | 1.00 |" in page
-    assert page.count("-1.0 |") == 2  # the benchmark's own, once each
+    assert page.count("-1.0 |") == 2  # values of the benchmark itself, once each
 
 
 def test_independence(tmp_path):
@@ -254,7 +254,7 @@ def test_independence(tmp_path):
     rows = report["rows"]
     assert len(rows) == 3 * 1 * 2 * 7
     assert all(0 <= row["auc"] <= 1 for row in rows)
-    # Strong enough for anyone who looks at all coordinates, and nearly for slices of five.
+    # Strong dependence for methods with all coordinates, and almost for slices of five.
     strong = [r for r in rows if r["relation"] == "independent coordinates" and r["n"] == 300]
     by = {row["score"]: row["auc"] for row in strong}
     assert by["distance correlation"] == by["HSIC"] == by["Gaussian copula, shrunk"] == 1
@@ -270,7 +270,7 @@ def test_conditional(tmp_path):
     assert xor["mean"] == pytest.approx(np.log(2), abs=0.02) and xor["inside"] == 1
     copies = one_row(closed, "2 x 2 switches, copy")
     assert copies["mean"] == copies["half_width"] == 0
-    # Where z is informative about both sides, the chain rule alone is far off.
+    # If z is informative about both sides, the chain rule has a large error.
     near = "two measurements of z, noise 0.05"
     alone = one_row(closed, near, "chain rule alone")
     assert abs(one_row(closed, near)["bias"]) < abs(alone["bias"])
@@ -289,8 +289,8 @@ def test_embeddings(tmp_path):
     assert len(rows) == 2 * 5 * 4
     assert all(len(row["values"]) == 2 and np.isfinite(row["values"]).all() for row in rows)
     means = [r["mean"] for r in rows if r["score"] == "distance correlation" and r["n"] == 100]
-    assert means == sorted(means, reverse=True)  # noise takes away
-    assert means[0] > 0.2  # documentation and code have to do with each other
+    assert means == sorted(means, reverse=True)  # noise reduces the dependence
+    assert means[0] > 0.2  # documentation and code depend on each other
     assert "## Separation" in page
 
 
@@ -301,7 +301,7 @@ def test_motion(tmp_path):
     assert len(rows) == 3 * 2 * 5
     by = {(r["scene"], r["view"], r["score"]): r["auc_pr"] for r in rows}
     for scene in {row["scene"] for row in rows}:
-        # What defines a rigid body finds it.
+        # The defining property of a rigid body identifies it.
         assert by[scene, "positions (3-D)", "distance constancy"] > 0.99
         assert by[scene, "image (2-D)", "infoatlas-rt"] > 0.4  # chance: 0.1
     assert "| chance |" in page

@@ -1,4 +1,4 @@
-"""The page of wrong calls: what it draws, and that each cell has its row."""
+"""The page of wrong calls: its pictures, and a row for each of its cells."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from benchmarks import pitfalls, report
 from infoatlas_rt import Estimator
 
 
-def test_motions_have_the_memory_that_they_say():
+def test_motions_have_the_stated_memory():
     for memory in (0.9, 0.98):
         x = pitfalls.motion(memory, 20_000, np.random.default_rng(0))
         own = [np.corrcoef(column[1:], column[:-1])[0, 1] for column in x.T]

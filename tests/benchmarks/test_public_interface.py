@@ -1,4 +1,4 @@
-"""Benchmarks read models as a user does: by the names that the library exports."""
+"""Benchmarks use models only by the public names of the library."""
 
 import ast
 from pathlib import Path
@@ -8,11 +8,11 @@ import pytest
 import infoatlas_rt
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
-# No models: the bar of the command line, and the rows that `infoatlas-rt bench` prints.
+# Allowed: the progress bar of the command line, and the rows that `infoatlas-rt bench` prints.
 ALLOWED = {("infoatlas_rt.cli.console", "progress")} | {
     ("infoatlas_rt.cli.bench", name) for name in ("HEADER", "row")
 }
-# Cuts that are not the library's own get references by its rule.
+# Other methods' cuts get reference objects by the rule of the library.
 ALLOWED |= {
     ("infoatlas_rt.keystates.subtasks.cuts", "make_cuts"),
     ("infoatlas_rt.keystates.subtasks.parts", "ordered_parts"),
@@ -21,9 +21,9 @@ ALLOWED |= {
     ("infoatlas_rt.keystates.progress.live_subtasks", "LiveSubtasks"),
     ("infoatlas_rt.keystates.progress.live_subtasks", "STALLED"),
 }
-# A recording of two topics at different rates is paired as a bag of them is.
+# A recording of two topics at different rates is paired like a bag.
 ALLOWED |= {("infoatlas_rt.messages.sync", "Synchroniser")}
-# Engines are built as `infoatlas-rt build` does it, and read back.
+# Engines are built as by `infoatlas-rt build`, and their layers are parsed.
 ALLOWED |= {
     ("infoatlas_rt.backends.tensorrt_libraries", "LIBRARIES"),
     ("infoatlas_rt.backends.tensorrt_libraries", "load"),
@@ -36,7 +36,7 @@ MODULES = sorted(FOLDER.rglob("*.py"))
 
 
 def imports(path):
-    """Pairs of module and name; the name of `import module` is None."""
+    """Imports as (module, name); the name is None for `import module`."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level == 0:
             yield from ((node.module, alias.name) for alias in node.names)

@@ -1,4 +1,4 @@
-"""Truths of the slicing benchmark, against slices that are drawn and against nearest neighbours."""
+"""True values of the slicing benchmark, compared with drawn slices and with nearest neighbours."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_sparse_and_dense_have_the_same_slices():
-    """The closed forms, against slices that are drawn; and the paper's own figure."""
+    """The closed forms agree with drawn slices and with the paper's value."""
     assert slicing_studies.dense(1.0) == pytest.approx(0.7963, abs=1e-4)
     for rho in (0.5, 0.95):
         for own in ([rho, 0.0], [slicing_studies.dense(rho)] * 2):
@@ -29,7 +29,7 @@ def test_a_slice_of_all_coordinates_is_the_unsliced_value():
 
 @pytest.mark.parametrize(("d", "k", "ratio"), [(2, 1, 3.0), (20, 2, 3.0), (20, 1, 1.2)])
 def test_information_of_a_common_radius(d, k, ratio):
-    """By integration, against nearest neighbours on samples."""
+    """By integration, compared with nearest neighbours on samples."""
     x, y, _ = slicing_studies.radius(3000, d, ratio, np.random.default_rng(1))
     found = ksg(x[:, :k], y[:, :k])
     assert slicing_studies.radius_truth(d, k, ratio) == pytest.approx(found, abs=0.05)
@@ -43,7 +43,7 @@ def test_a_common_radius_is_log_2_unsliced():
 
 
 def test_the_page_for_users():
-    """Its code runs, and the truths it quotes are those of the benchmark."""
+    """The code of the page runs, and its true values are those of the benchmark."""
     page = (ROOT / "docs" / "when-to-trust.md").read_text(encoding="utf-8")
     exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.S)), {})
     half = np.sqrt(0.5)

@@ -1,4 +1,4 @@
-"""Closed forms of the sparse-data benchmark, and its quick form: no estimate beyond its bounds."""
+"""Closed forms of the sparse-data benchmark; in its quick form no estimate exceeds its bounds."""
 
 import math
 
@@ -10,7 +10,7 @@ from infoatlas_rt import Estimator
 
 
 def plug_in(x, y):
-    """Information of the observed table, its bias subtracted, of samples with few levels."""
+    """Mutual information of a table of counts minus its bias, for samples with few levels."""
     sides = [np.unique(side, axis=0, return_inverse=True)[1].ravel() for side in (x, y)]
     p = np.zeros([side.max() + 1 for side in sides])
     np.add.at(p, tuple(sides), 1 / len(x))
@@ -42,7 +42,7 @@ def test_truths_of_tables(kind):
 def test_truth_of_flag_and_level():
     for seed in range(5):
         x, y, truth, least = sparse_data.flag_and_level(np.random.default_rng(seed), 400_000)
-        bins = np.floor(4 * y)  # fine: what is lost is far below the tolerance
+        bins = np.floor(4 * y)  # fine enough: the loss is far below the tolerance
         found = plug_in(x, bins)
         assert truth == pytest.approx(found[0], abs=0.01)
         assert least == pytest.approx(found[1], abs=0.01)

@@ -1,4 +1,4 @@
-"""What the strong-dependence benchmark calls the truth, recomputed from its samples."""
+"""True values of the strong-dependence benchmark, recomputed from samples."""
 
 import math
 
@@ -19,7 +19,7 @@ def gaussian_information(x, y):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_dimension(kind):
-    """KSG is nearly unbiased there; a path of 4000 is as good as independent at 1 nat."""
+    """Comparison with KSG, which is nearly unbiased there; a path of 4000 suffices at 1 nat."""
     found = np.mean([ksg(*strong.sample(kind, 1.0, 1, 4000, seed)) for seed in range(3)])
     assert found == pytest.approx(1.0, abs=0.06)
 
@@ -33,7 +33,7 @@ def test_gaussian_core(kind, truth, d):
 
 @pytest.mark.parametrize(("truth", "d"), [(1.0, 5), (4.0, 3)])
 def test_student(truth, d):
-    """Mean log-ratio of the densities as scipy has them."""
+    """The mean log-ratio with scipy's densities."""
     x, y = strong.student(np.random.default_rng(0), truth, d, 20_000)
     cross = np.diag(strong.correlations(truth - strong.student_excess(strong.FREEDOM, d), d))
     shape = np.block([[np.eye(d), cross], [cross, np.eye(d)]])
@@ -44,7 +44,7 @@ def test_student(truth, d):
 
 @pytest.mark.parametrize("d", [2, 5])
 def test_mixture(d):
-    """The name of the cluster, and what is known within each."""
+    """The information of the cluster's name, plus that within the clusters."""
     x, y = strong.sample("mixture", 3.0, d, 40_000, 1)
     labels = []
     for side in (x, y):
@@ -52,7 +52,7 @@ def test_mixture(d):
         axis = np.linalg.svd(centred, full_matrices=False)[2][0]
         labels.append(centred @ axis > 0)
     agree = (labels[0] == labels[1]).mean()
-    assert agree in (0.0, 1.0)  # either side tells the cluster
+    assert agree in (0.0, 1.0)  # either side determines the cluster
     within = np.mean([gaussian_information(x[part], y[part]) for part in (labels[0], ~labels[0])])
     assert math.log(2) + within == pytest.approx(3.0, abs=0.03)
 
@@ -60,10 +60,10 @@ def test_mixture(d):
 def test_warped_is_a_map_of_each_coordinate():
     x, y = strong.sample("warped", 2.0, 3, 500, 3)
     for side in (x, y):
-        assert all(len(np.unique(column)) == 500 for column in side.T)  # none was cut off
+        assert all(len(np.unique(column)) == 500 for column in side.T)  # none was clipped
 
 
-def test_one_path_is_a_path():
+def test_a_path_in_one_dimension():
     x, y = strong.sample(strong.PATH, 2.0, 3, 200, 0)
     assert np.array_equal(x[1:], y[:-1])
     assert not np.array_equal(*strong.sample("autoregressive", 2.0, 3, 200, 0))

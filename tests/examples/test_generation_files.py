@@ -46,7 +46,7 @@ def test_lerobot(generated, tmp_path):
     pandas = pytest.importorskip("pandas")
     folder = writing.write(generated, tmp_path / "out") / "lerobot"
     read = load_trajectories(folder)
-    np.testing.assert_array_equal(read.lengths, [4, 6, 3])  # a frame for each action
+    np.testing.assert_array_equal(read.lengths, [4, 6, 3])  # one frame per action
     assert read.names == tuple(f"observation.state.{name}" for name in NAMES)
     assert read.rate == 20
     np.testing.assert_array_equal(read.states[:4], generated.states[:4])
@@ -107,7 +107,7 @@ def test_nothing_is_half_written(generated, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_there_is_left(generated, tmp_path):
+def test_existing_files_are_kept(generated, tmp_path):
     (tmp_path / "out").mkdir()
     with pytest.raises(InputError, match="exists: choose a folder that does not"):
         writing.write(generated, tmp_path / "out")
@@ -144,7 +144,7 @@ def test_noise_is_averaged_and_turns_stay_turns():
     clean[:, 1] = 0.01 * t
     clean[:, 4], clean[:, 7] = np.cos(0.01 * t), np.sin(0.01 * t)
     states = clean + rng.normal(scale=1e-3, size=clean.shape)
-    states[30:, 4:] *= -1  # the same turns
+    states[30:, 4:] *= -1  # the same rotations
     actions = np.zeros((60, 8))
     actions[30:, 7] = 1
     lengths = np.array([40, 20])
@@ -158,7 +158,7 @@ def test_noise_is_averaged_and_turns_stay_turns():
         return np.sqrt(np.mean((poses(sources.states, names, "cube") - exact) ** 2))
 
     assert far(smooth) < 0.6 * far(noisy)
-    np.testing.assert_array_equal(smooth.actions[:, 7], noisy.actions[:, 7])  # the gripper's
+    np.testing.assert_array_equal(smooth.actions[:, 7], noisy.actions[:, 7])  # the gripper's action
     assert noisy.smoothed(1) is noisy
     taken = smooth.take([1])
     np.testing.assert_array_equal(taken.states, smooth.states[40:])

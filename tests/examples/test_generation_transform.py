@@ -1,4 +1,4 @@
-"""Moving pieces of demonstrations: pure functions of poses."""
+"""Transforms of pieces of demonstrations: pure functions of poses."""
 
 from itertools import pairwise
 
@@ -70,7 +70,7 @@ def test_symmetric_turns_turn_the_tool_least(orientation, yaw, expected):
 
 
 def test_symmetric_turns_count_from_where_the_tool_is():
-    """In the demonstration the tool turned by 0.6 to its grasp: 0.6 + 0.3 - pi / 2 is less."""
+    """In the demonstration the tool turned by 0.6 to its grasp: 0.6 + 0.3 - pi / 2 is smaller."""
     at = pose_matrix(np.zeros(3), np.eye(3))
     now = pose_matrix(np.zeros(3), about_vertical(0.3))
     grasp = pose_matrix(np.zeros(3), about_vertical(0.6) @ DOWN)
@@ -130,7 +130,7 @@ def test_steps_are_no_longer_than_allowed():
     assert len(list(transform.stepped(one, one, 0.02, 0.1))) == 1
 
 
-def test_a_bent_path_begins_here_and_ends_there():
+def test_a_warped_path_has_the_given_ends():
     rng = np.random.default_rng(6)
     path = np.array([pose_matrix(np.array([0.1 * t, 0.0, 0.0]), np.eye(3)) for t in range(11)])
     start, moved = random_pose(rng), random_pose(rng)
@@ -142,7 +142,7 @@ def test_a_bent_path_begins_here_and_ends_there():
     np.testing.assert_allclose(bent[0], start, atol=1e-12)
     for t in (7, 10):
         np.testing.assert_allclose(bent[t], moved @ path[t], atol=1e-9)
-    # In between, each step has its share of the way: no leap.
+    # In between, each step is moved by its share: no jump.
     steps = np.linalg.norm(np.diff([pose[:3, 3] for pose in bent], axis=0), axis=1)
     assert steps.max() < 3 * np.mean(steps) + 0.1
 
@@ -185,7 +185,7 @@ def test_the_arm_is_pulled_to_the_posture():
     assert np.linalg.norm(found - posture) < np.linalg.norm(joints - posture) - 0.02
 
 
-def test_out_of_reach_is_no_leap():
+def test_unreachable_poses_cause_no_jump():
     joints = np.array([0.0, np.pi / 8, 0.0, -np.pi * 5 / 8, 0.0, np.pi * 3 / 4, np.pi / 4])
     far = arm.forward(joints)
     far[:3, 3] = [2.0, 0.0, 0.5]

@@ -17,7 +17,7 @@ from infoatlas_train.pretrain import checkpoint
 
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory):
-    """A small untrained model through the command, traced once for all tests and processes.
+    """A small untrained model, exported by the command once for all tests and processes.
 
     With a round of refinement and a bias correction, so that every operator is there; a second
     step of the solve would have no other ones.
@@ -38,7 +38,7 @@ def _export(folder):
     model = InfoAtlas(config)
     for heads in (model.gap.missing, model.gap.doubt):
         torch.nn.init.normal_(heads.last, std=0.1)
-    # Equal weights, as those of new norms, would be one constant of the graph.
+    # Equal weights, as in new norms, would be merged into one constant of the graph.
     with torch.no_grad():
         for values in model.parameters():
             values.add_(0.01 * torch.randn_like(values))
@@ -51,7 +51,7 @@ def _export(folder):
 
 @pytest.fixture(scope="module")
 def half(tmp_path_factory):
-    """The FP16 graphs, not compared with FP32, which takes a minute."""
+    """The FP16 graphs, without the comparison with FP32, which lasts a minute."""
     folder = tmp_path_factory.mktemp("half")
 
     def made(model):

@@ -1,4 +1,4 @@
-"""A build is cancelled by its caller, whose thread is another one."""
+"""Cancellation of a build by its caller, which runs in another thread."""
 
 import _thread
 import threading
@@ -24,7 +24,7 @@ def test_an_interrupt_of_the_caller_stops_the_work():
     assert len(ended) == 1 and ended[0] is not threading.main_thread()
 
 
-def test_what_the_work_returns_and_raises():
+def test_results_and_exceptions_of_the_work():
     watch = types.SimpleNamespace(stopped=False)
     assert interruptible(lambda: 3, watch) == 3
     with pytest.raises(ZeroDivisionError):

@@ -1,4 +1,4 @@
-"""The graph that writes critics to keep."""
+"""The graph that writes a critic."""
 
 from pathlib import Path
 
@@ -16,25 +16,25 @@ CHECKPOINTS = Path(__file__).parents[2] / "train" / "checkpoints"
 
 
 def test_the_shipped_graph_is_the_committed_checkpoint():
-    """On new pairs: ONNX Runtime and NumPy against torch with the exact solve."""
+    """On new pairs: ONNX Runtime and NumPy compared with torch and the exact solve."""
     model, _ = load(CHECKPOINTS / "edge.pt")
     content = (FOLDER / "edge.onnx").read_bytes()
     assert difference(model, content) <= TOLERANCE
-    # Another network's critics are others: the comparison would see it.
+    # With other weights the comparison has to fail.
     for weights in model.hypernetwork.generation.write.parameters():
         weights.data *= 1.1
     assert not difference(model, content) <= TOLERANCE
 
 
 @pytest.mark.parametrize("checkpoint", ["base.pt", "none.pt"])
-def test_what_cannot_be_kept(checkpoint, tmp_path):
+def test_unsupported_critics_are_refused(checkpoint, tmp_path):
     with pytest.raises(ModelError, match=r"refines its critics|cannot read"):
         export_critic(CHECKPOINTS / checkpoint, tmp_path / "a.onnx", name="a", version="1")
     assert not list(tmp_path.iterdir())
 
 
 def test_a_graph_that_differs_is_refused(tmp_path, monkeypatch):
-    """The shipped graph in place of a trace, which takes a minute; the weights are others."""
+    """The shipped graph replaces a trace, which lasts a minute; the weights are different."""
     model, run = load(CHECKPOINTS / "edge.pt")
     for weights in model.hypernetwork.generation.write.parameters():
         weights.data *= 1.1

@@ -1,4 +1,4 @@
-"""What an engine's layers are: recorded texts of the builder, and engines that it builds here."""
+"""Layers of an engine, from recorded messages of the builder and from engines that are built."""
 
 import json
 import subprocess
@@ -31,7 +31,7 @@ def tensor(name: str, kind: str, dims: str = "40,64") -> str:
 
 
 def line(name: str, kind: str, inputs: str, constants: str, outputs: str, *nodes: str) -> str:
-    """A layer as TensorRT-RTX 1.7 writes it."""
+    """A layer in the format of TensorRT-RTX 1.7."""
     return (
         f"Name: {name}, LayerType: {kind}, Inputs: [{inputs}], Constants: [{constants}], "
         f"Outputs: [{outputs}], TacticName: __myelin_CASK_STUB, StreamId: 0, Metadata: "
@@ -56,7 +56,7 @@ def shapes(smallest: str, largest: str) -> str:
     )
 
 
-# Names and order as in the engine of `edge` in FP16.
+# Names and order as in the FP16 engine of `edge`.
 HALF = [
     f" {tensor(name, 'Half')}{',' * (name == 'weight')}" for name in ("in", "weight", "bias", "out")
 ]
@@ -99,7 +99,7 @@ def test_the_builders_message():
 
 
 def test_the_inspectors_json():
-    """As TensorRT 10 and 11 answer; one of them has a type and a format in one text."""
+    """In the formats of TensorRT 10 and 11; in one of them type and format are one text."""
     layers = [
         {"Name": "a_myl0_1", "LayerType": "gemm", "Inputs": [{"Name": "x", "Datatype": "Half"}],
          "Outputs": [{"Name": "y", "Datatype": "Half"}], "Metadata": "[ONNX Layer: f_x/0/MatMul]"},
@@ -141,7 +141,7 @@ def test_layers_belong_to_the_profile_that_any_of_their_graph_names():
 def test_fp32_that_became_fp16():
     changed = LAYERS.copy()
     changed[3] = changed[3].replace("Datatype: Float", "Datatype: Half")
-    assert changed_types(NODES, parse(message(changed))) == []  # a cast may be in this kernel ...
+    assert changed_types(NODES, parse(message(changed))) == []  # this kernel may contain a cast ...
     nodes = NODES | {"f_x/Cast:logits_fp32": {"fp32"}}
     (fault,) = changed_types(nodes, parse(message(changed)))  # ... or not
     assert "SubExpSum" in fault and "f_x/Softmax" in fault and "profile 0" in fault
@@ -178,7 +178,7 @@ def test_it_needs_neither_torch_nor_onnx_nor_tensorrt():
 
 
 def built(content: bytes, profiles: list[dict]):
-    """An engine for compute capability 8.9: the builder's messages, and the network's types."""
+    """An engine for compute capability 8.9: messages of the builder, and types of the network."""
     pytest.importorskip("tensorrt_rtx_bindings", reason="there is no TensorRT-RTX")
     trt = load(LIBRARIES["tensorrt-rtx"])
     reported = messages(trt)
@@ -202,7 +202,7 @@ def built(content: bytes, profiles: list[dict]):
 
 
 def mlp(half: bool) -> bytes:
-    """Two products with a GELU between them and a softmax behind, FP32 or FP16 between casts."""
+    """Two products with a GELU between them and a softmax; FP32, or FP16 between casts."""
     rng = np.random.default_rng(0)
     number = np.float16 if half else np.float32
     weights = [

@@ -1,4 +1,4 @@
-"""Mixed precision: what is FP16, what emulation rounds, and what is refused."""
+"""Mixed precision: which nodes are FP16, what the emulation rounds, and what is refused."""
 
 import json
 import math
@@ -30,7 +30,7 @@ def half(exported, tmp_path_factory):
 
 def test_the_command_writes_a_model_that_the_runtime_reads(exported, half):
     rows = json.loads((half / "parity.json").read_text())["parity"]
-    assert 0 < max(row["mi"] for row in rows) <= fp16.TOLERANCE  # it did round something
+    assert 0 < max(row["mi"] for row in rows) <= fp16.TOLERANCE  # something was rounded
     assert {row["samples"] for row in rows} >= {32, 100, 1000, 5000}
     loaded = model_file.load(half / "half.onnx")
     proto = onnx.load_from_string(loaded.bytes)
@@ -58,11 +58,11 @@ def test_layers_are_fp16_and_sums_over_samples_are_not(half):
     written = {n.op_type for n in graph.node if types.get(n.output[0]) == TensorProto.FLOAT16}
     assert not written & single
     crossings = [node.input[0] for node in graph.node if node.name.count("/Cast:")]
-    assert len(crossings) == len(set(crossings))  # each tensor once
+    assert len(crossings) == len(set(crossings))  # each tensor is cast once
 
 
 def product(k: int, n: int = 3, scale: float = 1.0) -> tuple[onnx.ModelProto, np.ndarray]:
-    """A graph y = x w, and w."""
+    """A graph of y = x w, and w."""
     w = (scale * np.random.default_rng(k).normal(size=(k, n))).astype(np.float32)
     graph = helper.make_graph(
         [helper.make_node("MatMul", ["x", "w"], ["p"], name="critic/side/MatMul"),
@@ -84,7 +84,7 @@ def test_emulation_rounds_as_numpy_does(sums):
         fp16_emulation.emulated(mixed, sums=sums).SerializeToString()
     )
     x = np.random.default_rng(1).normal(size=(50, 40)).astype(np.float32)
-    x[0], x[1] = 1e-7, 5e3  # tiny values stay, as subnormal numbers; the last are near the limit
+    x[0], x[1] = 1e-7, 5e3  # tiny values stay subnormal; the last values are near the limit
     a, b = (v.astype(np.float16).astype(np.float32) for v in (x, w))
     total = np.zeros((50, 3), np.float32)
     for i in range(0, 40, 16 if sums else 40):
@@ -92,15 +92,15 @@ def test_emulation_rounds_as_numpy_does(sums):
         with np.errstate(over="ignore"):
             total = (total + a[:, part] @ b[part]).astype(np.float16).astype(np.float32)
     found = session.run(None, {"x": x})[0] / 2
-    np.testing.assert_allclose(found, total, rtol=1e-3, atol=1e-6)  # a sum may round either way
+    np.testing.assert_allclose(found, total, rtol=1e-3, atol=1e-6)  # either rounding is valid
     assert np.mean(found == total) > 0.95
     assert not np.allclose(found[2:], (x @ w)[2:], rtol=1e-5)
-    # ... and beyond the limit, 65504, there is no number.
+    # ... beyond the limit, 65504, values are infinite.
     assert np.isinf(session.run(None, {"x": 1e4 * x})[0]).any()
 
 
 def run_emulated(nodes, x, weights, shape, sums=True):
-    """Outputs of a graph of FP16 nodes from "x" to "y", emulated."""
+    """Outputs of an emulated graph of FP16 nodes from "x" to "y"."""
     value = helper.make_tensor_value_info
     graph = helper.make_graph(
         [helper.make_node("Cast", ["x"], ["x16"], "Cast", to=TensorProto.FLOAT16), *nodes,
@@ -117,7 +117,7 @@ def run_emulated(nodes, x, weights, shape, sums=True):
 
 
 def to_half(values):
-    """Rounded to FP16, in FP32."""
+    """Values rounded to FP16, as FP32."""
     return np.asarray(values).astype(np.float16).astype(np.float32)
 
 
@@ -127,7 +127,7 @@ def test_gelu_is_rounded_at_each_step():
     a = to_half(x)
     error = to_half(np.vectorize(math.erf)(to_half(a / np.float32(1.4140625)).astype(float)))
     expected = to_half(to_half(a * to_half(1 + error)) * 0.5)
-    # The error functions of two libraries may round to neighbours.
+    # Error functions of two libraries may differ by one rounding.
     assert np.mean(found == expected) > 0.99 and np.abs(found - expected).max() < 0.01
     once = to_half([v * (1 + math.erf(v / math.sqrt(2))) / 2 for v in a.astype(float)])
     assert np.mean(found == once) < 0.9
@@ -144,14 +144,14 @@ def test_a_gemm_is_rounded_before_its_bias_is_added(bias):
     found = run_emulated([node], x, weights, (50, 3), sums=False)
     expected = to_half(to_half(x) @ w.T.astype(np.float32))
     expected = to_half(expected + b.astype(np.float32)) if bias else expected
-    assert np.mean(found == expected) > 0.97  # a sum may round either way
+    assert np.mean(found == expected) > 0.97  # a sum may be rounded either way
     node = helper.make_node("Gemm", inputs, ["y16"], "Gemm", transB=1, alpha=2.0)
     with pytest.raises(ModelError, match="scaled or transposed"):
         run_emulated([node], x, weights, (50, 3))
 
 
 def test_an_attention_layer_is_one_kernel():
-    """Logits stay FP32, and weights are rounded before they are divided by their sum."""
+    """Logits stay FP32, and weights are rounded before the division by their sum."""
     rng = np.random.default_rng(0)
     x = (3 * rng.normal(size=(20, 8))).astype(np.float32)
     keys, values = (rng.normal(size=size).astype(np.float16) for size in ((8, 12), (12, 8)))
@@ -168,7 +168,7 @@ def test_an_attention_layer_is_one_kernel():
     weights = np.exp(logits - logits.max(1, keepdims=True))
     sums = to_half(to_half(weights) @ values.astype(np.float32))
     np.testing.assert_allclose(found, to_half(sums / weights.sum(1, keepdims=True)), rtol=1e-3)
-    # Where another node takes the weights, they are made, and every tensor is rounded.
+    # If another node uses the weights, they are computed, and each tensor is rounded.
     apart = [*nodes, make("Identity", ["p16"], ["other"], "Identity")]
     separate = run_emulated(apart, x, {"k": keys, "v": values}, (20, 8))
     logits = to_half(logits)
@@ -191,7 +191,7 @@ def test_outputs_stay_fp32():
 
 
 def test_a_worse_graph_is_refused(exported, monkeypatch, tmp_path):
-    """Sums over samples, logarithms and the solve in FP16: nothing is written."""
+    """With sums over samples, logarithms and the solve in FP16 nothing is written."""
     monkeypatch.setattr(fp16, "SIZES", ((4, 1000, 0),))
     content = (exported / "tiny.onnx").read_bytes()
     more = "Sub Div Exp Log Pow Sqrt Reciprocal ReduceSum ReduceMean ReduceLogSumExp Softmax"
@@ -218,7 +218,7 @@ def test_a_graph_without_scopes_is_refused(exported):
 
 @pytest.mark.parametrize("name", model_file.available())
 def test_shipped_models_can_be_converted(name):
-    """Their nodes have the names of the layers that may be FP16."""
+    """The names of their nodes contain the layers that may be FP16."""
     graph = onnx.load_from_string(model_file.load(name).bytes).graph
     chosen = fp16.chosen(graph)
     layers = {node.op_type for node in graph.node if node.name in chosen}
@@ -229,10 +229,10 @@ def test_shipped_models_can_be_converted(name):
         for node in graph.node
         if node.name in chosen and node.op_type in ("MatMul", "Gemm")
     ]
-    assert 0 < min(sizes) <= max(sizes) <= 256  # longer sums lose digits in FP16
+    assert 0 < min(sizes) <= max(sizes) <= 256  # longer sums lose precision in FP16
 
 
-def test_what_does_not_go_together(exported, tmp_path):
+def test_contradicting_options_are_refused(exported, tmp_path):
     out = ["--out", str(tmp_path / "x.onnx")]
     with pytest.raises(InputError, match="critic to keep is FP32"):
         export([str(exported / "tiny.pt"), "--critic", "--precision", "fp16", *out])
@@ -241,7 +241,7 @@ def test_what_does_not_go_together(exported, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_place_where_nothing_can_be_written_is_known_before(tmp_path, capsys, monkeypatch):
+def test_an_unwritable_place_is_reported_in_advance(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(fp16, "halved", lambda *a: pytest.fail("it has computed"))
     command = ["export", "edge", "--precision", "fp16", "--out"]
     for target, why in ((tmp_path, "it is a folder"), (tmp_path / "no/a.onnx", "is missing")):

@@ -41,12 +41,12 @@ def test_comments_and_annotations_are_not_the_code():
 @pytest.mark.parametrize(
     ("old", "new"), [("+", "-"), ("2 *", "2.5 *"), ("= 3", "= 4"), ("2 * x", "x * 2")]
 )
-def test_what_is_computed_is_the_code(old, new):
+def test_only_computing_code_is_in_the_digest(old, new):
     assert old in SOURCE and computed(SOURCE) != computed(SOURCE.replace(old, new))
 
 
 def test_the_code_is_all_that_the_model_imports(monkeypatch):
-    """A line more in any of these modules is other code; training's are not among them."""
+    """A new line in one of these modules changes the digest; training modules do not count."""
     found, original = [], graph_digest.syntax
 
     def recorded(name):
@@ -90,7 +90,7 @@ def test_graphs_that_no_export_has():
 
 @pytest.fixture
 def other_graph(monkeypatch):
-    """Today's export of edge, with a node more and with weights that another machine rounded."""
+    """The current export of edge with one more node, and weights of another machine."""
     traced = onnx.load_from_string(model_file.load("edge").bytes)
     node = next(n for n in traced.graph.node if "mi" in n.output)
     node.output[list(node.output).index("mi")] = "before"
@@ -127,7 +127,7 @@ def test_a_file_gets_todays_graph_with_its_own_weights(other_graph, tmp_path, ca
     assert entries[graph_digest.GRAPH] == graph_digest.structure(found)
     had = {w.name: w for w in onnx.load_from_string(shipped).graph.initializer}
     assert all(w == had[w.name] for w in found.graph.initializer)
-    regraph.main(str(path), "edge.pt", str(record))  # and again, at the next change of the form
+    regraph.main(str(path), "edge.pt", str(record))  # again, after the next change of the form
     assert json.loads(record.read_text())["regraphed"]["to"] == made
 
 

@@ -1,4 +1,4 @@
-"""Every shipped graph is within TensorRT's limits, and a graph that is not is found out.
+"""All shipped graphs are within TensorRT's limits, and graphs beyond them are detected.
 
 The tests of the parser ask the real one of TensorRT-RTX, which needs no GPU.
 """
@@ -43,7 +43,7 @@ def test_the_parser_reads_shipped_graphs_as_they_are(rtx, path):
     proto = onnx.load(path)
     parser_check.check(proto)
     names = [node.name for node in proto.graph.node]
-    assert len(set(names)) == len(names)  # so that every shape is compared
+    assert len(set(names)) == len(names)  # so that all shapes are compared
     sizes = [size for shape in parser_check.inferred_shapes(proto).values() for size in shape]
     assert sizes.count(None) < 0.1 * len(sizes)
 
@@ -65,7 +65,7 @@ def test_no_tensor_of_a_named_profile_is_too_large(model):
 
 
 def test_the_size_of_the_largest_tensor():
-    """Of x [S, n, 2], all pairs of samples: [S, n, n]; and M enters alone."""
+    """For all pairs of samples of x [S, n, 2]: a tensor [S, n, n]."""
     proto = graph(
         [("Transpose", ["x"], ["t"], {"perm": [0, 2, 1]}), ("MatMul", ["x", "t"], ["y"], {})],
         y=(FLOAT, ["slices", "samples", "samples"]),
@@ -94,7 +94,7 @@ VECTOR = dict(  # [n] @ [S, n, 2]
     constants=[("axes", np.array([0, 2]))],
     y=(FLOAT, ["slices", 2]),
 )
-# By the table, with or without the parser.
+# Faults by the table, with or without the parser.
 FAULTS = {
     "an operator that TensorRT lacks": (
         dict(nodes=[("Det", ["x"], ["y"], {})]), "Det 'n0'.*not in the table"),
@@ -131,7 +131,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_the_table_refuses_is_found(fault, monkeypatch):
+def test_faults_by_the_table(fault, monkeypatch):
     arguments, message = FAULTS[fault]
     monkeypatch.setattr(parser_check, "check", lambda proto: None)
     with pytest.raises(ModelError, match=message):
@@ -158,7 +158,7 @@ def test_without_the_parser_the_table_decides_and_that_is_logged(monkeypatch, ca
     assert "the table of limits alone: TensorRT-RTX cannot be imported" in message
 
 
-# By the parser.
+# Faults by the parser.
 REFUSED = {
     "an operator that it lacks": (
         dict(nodes=[("Exp", ["x"], ["e"], {}), ("Det", ["e"], ["y"], {})],
@@ -186,12 +186,12 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("fault", REFUSED)
-def test_what_the_parser_refuses_is_named(rtx, fault):
+def test_faults_by_the_parser(rtx, fault):
     arguments, message = REFUSED[fault]
     with pytest.raises(ModelError, match=rf"(?s)cannot read the graph.*{message}") as raised:
         parser_check.check(graph(**arguments))
     assert "checkMacros" not in str(raised.value)
-    assert messages(rtx).errors == []  # of which a later failure would be accused
+    assert messages(rtx).errors == []  # a later failure would report them
 
 
 def corrupted(change):
@@ -204,7 +204,7 @@ def corrupted(change):
     ("content", "message"),
     [
         (lambda: model_file.load("edge").bytes[:-1000], "Assertion failed.*Failed to parse"),
-        (lambda: b"", "no reason was given"),  # a network of no layers
+        (lambda: b"", "no reason was given"),  # a network without layers
         (lambda: corrupted(lambda node: node.input.__setitem__(0, "?")), "Softmax '.*registered"),
         (lambda: corrupted(lambda node: setattr(node.attribute[0], "i", 7)), "Softmax '.*range"),
         (lambda: corrupted(lambda node: setattr(node, "op_type", "Unique")), "Unique '.*/Softmax'"),
@@ -212,7 +212,7 @@ def corrupted(change):
     ids=["cut", "empty", "input", "attribute", "operator"],
 )
 def test_a_corrupted_file_fails_with_one_error(rtx, content, message):
-    """Through the function that builds use."""
+    """By the function that builds use."""
     builder = rtx.Builder(messages(rtx).logger)
     network = builder.create_network(1 << int(rtx.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
     with pytest.raises(ModelError, match=rf"TensorRT-RTX .* cannot read a.onnx \(.*{message}"):
@@ -220,7 +220,7 @@ def test_a_corrupted_file_fails_with_one_error(rtx, content, message):
 
 
 def test_a_vector_times_matrices_loses_its_batch_in_the_parser(rtx):
-    """Which the comparison of shapes finds without the table's rule."""
+    """The comparison of shapes detects it without the rule of the table."""
     with pytest.raises(ModelError, match=r"MatMul 'n1' has \[1, 2\] instead of \[1009, 2\]"):
         parser_check.check(graph(**VECTOR))
     row = [VECTOR["nodes"][0], ("Unsqueeze", ["v", "zero"], ["r"], {}),
@@ -230,20 +230,20 @@ def test_a_vector_times_matrices_loses_its_batch_in_the_parser(rtx):
 
 
 def test_nodes_of_one_name_are_not_compared(rtx):
-    """The parser would give the first one's tensor for both."""
+    """The parser would return the tensor of the first one for both."""
     proto = graph([("Transpose", ["x"], ["t"], {"perm": [2, 1, 0]}), ("Exp", ["x"], ["y"], {})])
     proto.graph.node[1].name = proto.graph.node[0].name
     parser_check.check(proto)
 
 
 def test_an_attribute_that_the_parser_takes_by_mistake_is_found(rtx):
-    """Two axes for a transpose of three."""
+    """Two axes for a transposition of three."""
     with pytest.raises(ModelError, match=r"Transpose 'n0' has \[-1, -1, 2\] instead"):
         parser_check.check(graph([("Transpose", ["x"], ["y"], {"perm": [0, 1]})]))
 
 
-# Of operators that do not take x, once or as often as they must: inputs and attributes. Arrays of
-# integers are stored as they are, others with the type that is tried.
+# Inputs and attributes of operators that need other inputs than x. Arrays of integers are stored
+# unchanged, others with the tested type.
 ZERO, ONES = np.array(0), np.array([1])
 FORMS = {
     "Concat": (["t", "t"], {"axis": 0}),
@@ -269,7 +269,7 @@ FORMS = {
     "Where": (["mask", "t", "t"], {}),
 } | {name: (["t", ONES], {}) for name in limits.OPERATORS if name.startswith("Reduce")}
 SHAPES = {"EyeLike": (3, 3), "Gemm": ("samples", 2), "Squeeze": ("slices", "samples", 1)}
-# What the parser of 1.7.1 refuses, of what ONNX and the table take.
+# What the parser of 1.7.1 refuses, although ONNX and the table accept it.
 PARSER_REFUSES = {
     **dict.fromkeys(("Einsum", "Gemm", "MatMul", "ReduceL2", "ReduceLogSumExp"), limits.INTEGERS),
     "Relu": {TensorProto.INT32},
@@ -279,7 +279,7 @@ PARSER_REFUSES = {
 
 
 def single(operator, kind):
-    """A graph of one operator between casts; None if ONNX lacks it for that type."""
+    """A graph of one operator between casts; None if ONNX does not define it for that type."""
     fewest = onnx.defs.get_schema(operator, 20).min_input
     inputs, attributes = FORMS.get(operator, (["t"] * fewest, {}))
     attributes = {"to": FLOAT} if operator == "Cast" else attributes
@@ -327,12 +327,12 @@ def test_operators_and_types_agree_with_the_parser(rtx, operator):
     assert valid - by_parser <= PARSER_REFUSES.get(operator, set())
     narrower = limits.NARROWER.get((operator, 0), limits.TYPES)
     assert by_table == valid & narrower
-    if (operator, 0) in limits.NARROWER:  # or the parser would do
+    if (operator, 0) in limits.NARROWER:  # otherwise the parser would suffice
         assert by_table < by_parser
 
 
-def test_what_the_table_is_for_the_parser_takes(rtx):
-    """Else the table could lose it."""
+def test_the_parser_accepts_faults_of_the_table(rtx):
+    """The parser accepts these graphs; otherwise the table would not need the rules."""
     for name in ("an operator of another domain", "a type", "integers where numbers are wanted",
                  "a sort of too many", "a sort of as many as there are", "a diagonal",
                  "a newer opset", "FP16 input"):  # fmt: skip
@@ -368,7 +368,7 @@ def test_the_largest_sort_that_the_builder_takes(rtx, k, builds):
 def test_an_unsupported_operator_in_a_shipped_graph_is_found():
     proto = onnx.load_from_string(model_file.load("edge").bytes)
     node = next(node for node in proto.graph.node if node.op_type == "Erf")
-    node.op_type = "Celu"  # same types, valid ONNX, and not in the table
+    node.op_type = "Celu"  # same types, valid ONNX, not in the table
     onnx.checker.check_model(proto, full_check=True)
     (problem,) = problems(proto)
     assert problem.startswith(f"Celu {node.name!r}: the operator is not in the table")

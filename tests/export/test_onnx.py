@@ -1,4 +1,4 @@
-"""torch -> ONNX: axes that really vary, parity, and the shipped file made by the command."""
+"""Export to ONNX: variable axes, parity, and equality of shipped files with their checkpoints."""
 
 import json
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_metadata_survives_the_round_trip(exported):
 
 
 def test_graph_is_one_that_tensorrt_can_take(exported):
-    """Opset 20, and no operator that TensorRT 10.3 lacks or limits (Unique, Det, Einsum)."""
+    """Opset 20, without operators that TensorRT 10.3 lacks or restricts (Unique, Det, Einsum)."""
     model = onnx.load(exported / "tiny.onnx")
     assert [o.version for o in model.opset_import if o.domain == ""] == [20]
     assert {o.domain for o in model.opset_import} == {""}
@@ -78,7 +78,7 @@ def test_unreadable_checkpoint(tmp_path):
 
 
 def test_the_solve_of_refined_critics_is_exact_on_warped_pairs():
-    """Of one coordinate: rounds bring features together, which two blocks are too coarse for."""
+    """With one coordinate, refinement makes features similar, and two blocks are too inaccurate."""
     model, _ = load(CHECKPOINTS / "base.pt")
     inputs = export_module.example(3, 1000, 5, seed=1000, coordinates=1)
     tensors = [torch.from_numpy(values) for values in inputs.values()]
@@ -89,7 +89,7 @@ def test_the_solve_of_refined_critics_is_exact_on_warped_pairs():
 
 @pytest.mark.parametrize("name", ["edge", "base", "wide"])
 def test_a_shipped_file_is_its_committed_checkpoint(name, monkeypatch):
-    """On samples that the golden outputs do not hold: ONNX Runtime against torch."""
+    """On samples that are not in the golden outputs: ONNX Runtime compared with torch."""
     monkeypatch.setattr(export_module, "PARITY_SIZES", ((3, 100, 0), (1, 1000, 0)))
 
     def worst(key):
@@ -99,14 +99,14 @@ def test_a_shipped_file_is_its_committed_checkpoint(name, monkeypatch):
     shipped = model_file.load(name)
     assert (shipped.steps, shipped.datasets) == (run["step"], run["datasets"]) and run["step"] > 0
     assert worst("mi") <= TOLERANCE and worst("spread") <= TOLERANCE
-    # Other weights give other values: the comparison would see them.
+    # With other weights the comparison has to fail.
     for weights in model.hypernetwork.generation.write.parameters():
         weights.data *= 1.1
     assert worst("mi") > TOLERANCE
 
 
 def test_the_graph_is_compared_with_float64(monkeypatch):
-    """Nearly deterministic pairs of one coordinate: torch in float32 is 0.1 nats off."""
+    """On nearly deterministic pairs of one coordinate, float32 torch has an error of 0.1 nats."""
     monkeypatch.setattr(export_module, "PARITY_SIZES", ((1, 5000, 1),))
     model, _ = load(CHECKPOINTS / "base.pt")
     (row,) = parity(model, model_file.load("base").bytes)
@@ -114,7 +114,7 @@ def test_the_graph_is_compared_with_float64(monkeypatch):
 
 
 def test_more_shifts_than_traced_with(exported):
-    """The shifts axis varies too: all n-1 of them."""
+    """The axis of shifts is variable, too: all n-1 of them."""
     import onnxruntime
 
     model, _ = load(exported / "tiny.pt")

@@ -1,4 +1,4 @@
-"""Engines by the real builder of TensorRT-RTX, which needs no GPU."""
+"""Engines from the real builder of TensorRT-RTX, which needs no GPU."""
 
 import dataclasses
 import json
@@ -30,7 +30,7 @@ RTX = {"library": "tensorrt-rtx"}
 
 
 def with_vector(content):
-    """The graph of earlier files: a vector times a batch of matrices."""
+    """A graph of earlier files, with a vector times a batch of matrices."""
     proto = onnx.load_from_string(content)
     made = {name: node for node in proto.graph.node for name in node.output}
     product = next(
@@ -50,7 +50,7 @@ def with_vector(content):
 @pytest.mark.parametrize(
     ("profile", "message"),
     [
-        ("slices=1:40:64,samples=32:100:128", r"mi.*\[1\]"),  # builds, for one slice alone
+        ("slices=1:40:64,samples=32:100:128", r"mi.*\[1\]"),  # builds, but for one slice only
         (FIXED, r"Reshaping \[40,1,62\] to \[1,62\]"),
         ("slices=1,samples=32:64:128 slices=2:3:4,samples=32:64:128", "Reshaping|mi.*1"),
     ],
@@ -89,7 +89,7 @@ def test_a_graph_that_the_parser_refuses(tmp_path, change, message):
 
 
 def test_an_engine_allocates_nothing_while_it_runs(tmp_path):
-    """Else the largest tensors of this range would not count: 7.4 GB."""
+    """Otherwise the largest tensors of this range, 7.4 GB, would not count."""
     wide = "slices=1:40:64,samples=32:100:512"
     built = build("edge", tmp_path / "a.engine", profiles=[wide], **RTX)
     assert max(read(built.path).memory) > 2e10
@@ -104,7 +104,7 @@ def test_an_engine_allocates_nothing_while_it_runs(tmp_path):
         ({"timing_cache": "times"}, "times no kernels"),
     ],
 )
-def test_what_cannot_be_built_for(options, message):
+def test_unsupported_targets_are_refused(options, message):
     with pytest.raises(InputError, match=message):
         build("edge", profiles=[SMALL], **{**RTX, **options})
 
@@ -114,7 +114,7 @@ def test_a_workspace_that_is_too_small(tmp_path):
         build("edge", tmp_path / "a.engine", profiles=[FIXED], workspace=2**20, **RTX)
 
 
-def test_what_progress_raises_cancels_the_real_builder(tmp_path):
+def test_an_exception_of_progress_cancels_the_real_builder(tmp_path):
     def interrupt(share):
         raise ZeroDivisionError
 
@@ -134,7 +134,7 @@ def test_signals_cancel_a_build(tmp_path, number, code):
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(5)  # in the builder, which takes 15 s or more
+    time.sleep(5)  # within the builder, which lasts 15 s or more
     running.send_signal(number)
     out, err = running.communicate(timeout=120)
     assert running.returncode == code and "wrote" not in out and "Traceback" not in err
@@ -241,7 +241,7 @@ def test_an_engine_that_is_not_the_model_is_refused(
         ({"out": "a\0.engine"}, "cannot be written"),
     ],
 )
-def test_what_is_refused_before_the_build(monkeypatch, tmp_path, options, message):
+def test_refusals_before_the_build(monkeypatch, tmp_path, options, message):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=message):
         build("edge", **{**RTX, **options})
@@ -296,7 +296,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
 
 
 def test_precision_is_asked_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(fp16, "parity", lambda *_: [{"mi": 0.0}])  # a minute
+    monkeypatch.setattr(fp16, "parity", lambda *_: [{"mi": 0.0}])  # saves a minute
     path = tmp_path / "a.engine"
     first = build("edge", path, profiles=[SMALL], precision="fp16", **RTX)
     found = read(path)

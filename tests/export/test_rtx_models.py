@@ -1,4 +1,4 @@
-"""Engines of the shipped models by the real builder of TensorRT-RTX."""
+"""Engines of the shipped models from the real builder of TensorRT-RTX."""
 
 import re
 
@@ -17,7 +17,7 @@ SMALL = "slices=2,samples=64"
 @pytest.mark.parametrize(
     ("model", "precision", "profile", "capabilities"),
     [
-        # `batch` has the profiles of `control`, and more.
+        # `batch` includes the profiles of `control`.
         ("edge", "fp32", "batch", THREE),
         ("edge", "fp16", "control", THREE),
         *(("edge", precision, FIXED, THREE) for precision in ("fp32", "fp16")),
@@ -27,7 +27,7 @@ SMALL = "slices=2,samples=64"
     ],
 )
 def test_shipped_models_build(half, tmp_path, caplog, model, precision, profile, capabilities):
-    """Axes stay dynamic, and types are those of the network: `build` refuses all else."""
+    """Axes stay dynamic, and types are those of the network: otherwise `build` raises an error."""
     file = half(model) if precision == "fp16" else model
     built = build(
         file,

@@ -1,4 +1,4 @@
-"""Names of nodes: where in the model each of them comes from."""
+"""Names of nodes: the places in the model that they come from."""
 
 import onnx
 import torch
@@ -40,7 +40,7 @@ def test_modules_alone():
     assert found == "bias_correction/missing/first"
 
 
-def test_what_the_tracer_added():
+def test_nodes_of_the_tracer():
     for trace in ("", 'File "/b/infoatlas_export/onnx.py", line 1, in export'):
         assert scopes.scope(notes(trace, [""])) == scopes.SHAPES
 
@@ -58,7 +58,7 @@ def test_every_node_of_a_graph_has_a_name_of_its_own(exported):
         "bias_correction/diagnostics/persistence",
         "bias_correction/missing/first",
     } <= of
-    # Next to nothing is left without a scope.
+    # Almost all nodes have a scope.
     assert sum(name.startswith(scopes.SHAPES) for name in names) < 0.03 * len(names)
 
 

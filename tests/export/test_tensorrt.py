@@ -1,4 +1,4 @@
-"""Building engines, against a model of TensorRT: what is asked of it, and what its failures say."""
+"""Builds of engines with a model of TensorRT: calls, files and failures."""
 
 import json
 import logging
@@ -28,7 +28,7 @@ def world(monkeypatch, tmp_path):
 
 
 def half(path):
-    """A graph with an FP16 product: `mi` times one, on its way out."""
+    """A graph with an FP16 product: the output `mi` times one."""
     proto = onnx.load_from_string(model_file.load("edge").bytes)
     node = next(node for node in proto.graph.node if "mi" in node.output)
     node.output[list(node.output).index("mi")] = "mi32"
@@ -48,7 +48,7 @@ def half(path):
     return path
 
 
-def test_what_is_asked_of_the_builder(world):
+def test_settings_of_the_builder(world):
     build("edge", profiles=["control"], workspace=2**29)
     from tensorrt import BuilderFlag, MemoryPoolType, ProfilingVerbosity
 
@@ -80,7 +80,7 @@ def test_the_description(world):
     assert (found.precision, found.tf32, found.workspace) == ("fp32", False, None)
     assert found.metadata == source.metadata
     assert {"fp32", "int64"} <= set(found.tensors) and "fp16" not in found.tensors
-    # Two of the profiles are the same.
+    # Two of the profiles are equal.
     assert [profile.name for profile in found.profiles] == ["control"] * 2 + ["batch"] * 4
 
 
@@ -182,7 +182,7 @@ def test_profiles_hold_every_number_of_shifts_that_the_estimator_chooses(model, 
         assert m[0] <= m[1] <= m[2]
 
 
-def test_named_profiles_reach_as_far_as_they_say():
+def test_named_profiles_have_their_sizes():
     profiles = make_profiles(["batch"], model_file.load("edge"))
     assert max(profile.slices[2] for profile in profiles) == 1024
     assert max(profile.samples[2] for profile in profiles) == 5000

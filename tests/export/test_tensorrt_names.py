@@ -1,10 +1,10 @@
-"""Every name of TensorRT, pycuda and cuda-python that the code uses exists, in all versions.
+"""All names of TensorRT, pycuda and cuda-python in the code exist in all supported versions.
 
-TensorRT-RTX is one of them: its names are nearly the same, and those that it has alone are listed.
+TensorRT-RTX has nearly the same names; names of TensorRT-RTX only are listed.
 
-The code's names are read from its syntax, so that those of rare paths count too; the libraries'
-names come from the recorded bindings (tests/tensorrt_api.json), and the record is compared with the
-real bindings where they can be downloaded.
+Names in the code are found by its syntax, so that rarely used code is included. Names of the
+libraries come from the recorded bindings (tests/tensorrt_api.json). The record is compared with the
+real bindings if they can be downloaded.
 """
 
 import ast
@@ -50,14 +50,14 @@ MODULES = [
         parser_check,
     )
 ]
-# What TensorRT-RTX has alone; the code asks `Library.compiles` or `anywhere` first.
+# Names of TensorRT-RTX only; the code first checks `Library.compiles` or `anywhere`.
 RTX_ALONE = {
     "BuilderFlag": {"REQUIRE_USER_ALLOCATION"},
-    "ComputeCapability": set(),  # its members are looked up by their names
+    "ComputeCapability": set(),  # members are looked up by name
     "CudaGraphStrategy": {"DISABLED"},
     "DynamicShapesKernelSpecializationStrategy": {"EAGER"},
     "IBuilderConfig": {"num_compute_capabilities", "set_compute_capability"},
-    "ICudaEngine": {"create_runtime_config"},  # of 11 too
+    "ICudaEngine": {"create_runtime_config"},  # TensorRT 11 has it, too
     "IExecutionContext": {"is_stream_capturable"},
     "IRuntimeConfig": {
         "create_runtime_cache",
@@ -68,7 +68,7 @@ RTX_ALONE = {
     },
 }
 
-# What the variables and attributes of these modules hold.
+# Classes of variables and attributes of these modules.
 CLASS_OF = {
     "builder": "Builder", "cache": "ITimingCache", "config": "IBuilderConfig",
     "context": "IExecutionContext", "engine": "ICudaEngine", "_engine": "ICudaEngine",
@@ -83,7 +83,7 @@ NOT_TENSORRT = {
 
 
 def used_names(source: str) -> set[tuple[str, str]]:
-    """(class or enumeration, member) of TensorRT, and ("", name) of its module."""
+    """(class or enumeration, member) of TensorRT; the class is "" for names of its module."""
     found = set()
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Attribute) or node.attr in ("__init__", "__members__"):
@@ -104,7 +104,7 @@ def of_rtx_alone(kind: str, name: str) -> bool:
 
 
 def missing(names: set[tuple[str, str]], version: str) -> set[str]:
-    """Of these names, those that a version lacks; those of `RTX_ALONE` count for that alone."""
+    """Names that a version lacks; those of `RTX_ALONE` count for TensorRT-RTX only."""
     api = RECORD[version]
     if version != bindings.RTX:
         names = {name for name in names if not of_rtx_alone(*name)}
@@ -125,12 +125,12 @@ def names():
 
 @pytest.mark.parametrize("version", RECORD)
 def test_names_that_the_code_uses_exist(names, version):
-    assert len(names) > 60  # they are found at all
+    assert len(names) > 60  # names are found at all
     assert missing(names, version) == set()
 
 
 def test_names_of_rtx_alone_are_those():
-    """They exist there, and do not in the oldest TensorRT."""
+    """They exist in TensorRT-RTX, and not in the oldest TensorRT."""
     oldest, rtx = ({**RECORD[v]["classes"], **RECORD[v]["enums"]} for v in ("10.3.0", bindings.RTX))
     for kind, members in RTX_ALONE.items():
         assert members <= set(rtx[kind])
@@ -164,10 +164,10 @@ def test_the_record_is_what_the_bindings_have(version):
 
 @pytest.mark.parametrize("version", RECORD)
 def test_the_model_of_tensorrt_has_no_names_of_its_own(version):
-    """Its classes have what the real bindings have, with arguments of the same names."""
+    """Classes of the model have the names and arguments of the real bindings."""
     api = RECORD[version]
     fake = make_tensorrt(World(version=version))
-    own = {"load", "test"}  # how models talk among themselves
+    own = {"load", "test"}  # private names within the models
     for name, kind in vars(fake).items():
         if name in api["enums"]:
             assert sorted(kind.__members__) == api["enums"][name]
@@ -192,8 +192,8 @@ def test_no_tensorrt_is_imported_by_accident():
         import tensorrt  # noqa: F401
 
 
-# As far as the real bindings go without their libraries: what subclasses their classes, and what is
-# said where neither a builder nor a runtime can be made.
+# Tests of the real bindings without their libraries: subclasses of their classes, and errors if
+# neither a builder nor a runtime can be created.
 DRIVE = """
 import logging, sys
 import tensorrt_bindings as trt
@@ -256,7 +256,7 @@ def test_pycuda_binds_what_the_code_uses_and_no_graphs(version):
     for name in used:
         bound = rf'"{name}"|DEF_SIMPLE_\w+\({name}\)|DECLARE_EXC\({name},'
         assert re.search(bound, source), name
-    assert re.search(r'"Stream", py::init<unsigned int>', source)  # takes flags
+    assert re.search(r'"Stream", py::init<unsigned int>', source)  # has an argument of flags
     assert not re.search(r"cuStreamBeginCapture|cuGraphLaunch", source)
     own = {name for name in vars(make_pycuda(World())) if not name.startswith("_")}
     assert all(f'"{name}"' in source or f"({name}" in source for name in own)

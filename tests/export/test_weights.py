@@ -1,4 +1,4 @@
-"""Names of weights: an engine without the graph finds every parameter by its name."""
+"""Names of weights: an engine that does not use the graph finds all parameters by name."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Random ROS bags in all their forms: the stream of one, or a folder of demonstrations."""
+"""Random ROS bags of all forms: a stream from one bag, or demonstrations from a folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from infoatlas_rt.messages.receiver import Receiver
 
 
 def bags(rng: Rng, folder: Path) -> Written:
-    """A bag that is played as a stream, or a folder of bags of one demonstration each."""
+    """A bag to be read as a stream, or a folder with a bag for each demonstration."""
     plan = Plan(rng)
     if rng.integers(2):
         case = stream_case(plan, folder)
@@ -69,7 +69,7 @@ def folder_case(plan: Plan, folder: Path) -> Written:
         outcomes.append(topic.outcome)
         if first is None:
             first, names = topic, topic.names
-        elif names is not None and topic.names is not None:  # columns in the order of the first
+        elif names is not None and topic.names is not None:  # columns in the order of the first bag
             order = [topic.names.index(name) for name in names]
             recorded[path.name] = [states[:, order] for states in topic.bodies]
     outcome = next((o for o in (REFUSED, EITHER) if o in outcomes), READ)
@@ -83,7 +83,7 @@ def folder_case(plan: Plan, folder: Path) -> Written:
 
 
 def demonstrations(path: Path, by_name: bool = False, **options: Any) -> Found:
-    """Demonstrations of a folder; `by_name`: with coordinates in the order of their names."""
+    """Demonstrations of a folder; with `by_name` coordinates are in the order of their names."""
     own = found(load_demonstrations(path, **options))
     if not by_name:
         return own
@@ -94,7 +94,7 @@ def demonstrations(path: Path, by_name: bool = False, **options: Any) -> Found:
 def stream(
     path: Path, topic: str, by_name: bool = False, partial: bool = False, **options: Any
 ) -> Found:
-    """States of a stream in parts: where other coordinates take over, the next part begins."""
+    """States of a stream in parts; a new part begins where other coordinates replace them."""
     parts: list[list[np.ndarray]] = [[]]
     with Bag(path, partial=partial) as bag:
         extractor = bag.extractor(topic, **options)
@@ -111,7 +111,7 @@ def stream(
 
 
 def write(rng: Rng, folder: Path, name: str, topic: Topic) -> Path:
-    """A bag in one of the forms: a folder, a file of one, or an MCAP file with other channels."""
+    """A bag in a random form: a folder, its only file, or an MCAP file with other channels."""
     raws = [bytes(STORE.serialize_cdr(message, topic.kind)) for message in topic.messages]
     times = [START + STEP * i for i in range(len(raws))]
     if find_spec("mcap") and rng.integers(3) == 0:
@@ -142,7 +142,7 @@ def write(rng: Rng, folder: Path, name: str, topic: Topic) -> Path:
 def write_mcap(
     rng: Rng, path: Path, kind: str, times: Sequence[int], raws: Sequence[bytes]
 ) -> Path:
-    """A file of the format's own writer, with channels of JSON and Protobuf beside."""
+    """An MCAP file by the writer of the format, with additional channels of JSON and Protobuf."""
     from mcap.writer import CompressionType, Writer as McapWriter
 
     compression = pick(rng, (CompressionType.NONE, CompressionType.ZSTD, CompressionType.LZ4))

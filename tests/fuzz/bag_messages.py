@@ -1,6 +1,6 @@
 """Random messages of ROS topics: several bodies, joints in any order, arrays of any length.
 
-The numbers of a body are those of no other one, so a state that mixes two is seen.
+The numbers of a body occur in no other body, so a state that mixes two bodies is detected.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ TOPIC = "/states"
 
 
 class Topic(NamedTuple):
-    """Messages of one topic in one bag, and what has to come of them.
+    """Messages of one topic in one bag, and the expected result.
 
     Attributes
     ----------
     kind : str
     messages : list
     bodies : list of [T, d]
-        The states of each body that may come out.
+        Valid results: the states of each body.
     outcome : str
-        Of `load_demonstrations`.
+        Outcome of `load_demonstrations`.
     names : tuple of str, or None
+        Names of the coordinates.
     plain : bool
-        All messages are of one body and of one form.
+        Whether all messages are of one body and of one form.
     streamed : str
         Outcome of a stream, which may have holes.
     """
@@ -55,12 +56,12 @@ def header(time: int, frame: str) -> Any:
 
 
 def numbers(rng: Rng, body: int, shape: tuple[int, ...]) -> np.ndarray:
-    """Numbers of one body: from 1000 times its number on."""
+    """Numbers of a body, which begin at 1000 times its number."""
     return 1000.0 * body + rng.uniform(1, 999, shape)
 
 
 def turns(rng: Rng, count: int, bodies: int) -> list[int]:
-    """Which body each message is of: in turn, at random, or one after the other."""
+    """The body of each message: in turn, at random, or one after the other."""
     form = pick(rng, ("in turn", "random", "blocks", "few"))
     if form == "in turn":
         return [i % bodies for i in range(count)]
@@ -72,14 +73,14 @@ def turns(rng: Rng, count: int, bodies: int) -> list[int]:
 
 
 class Plan:
-    """What the bags of a data set have in common: type, bodies, fields."""
+    """Common properties of the bags of a data set: type, bodies, fields."""
 
     def __init__(self, rng: Rng) -> None:
         self.rng = rng
         self.options: dict[str, Any] = {"topic": TOPIC}
         self.write = pick(rng, (self._joints, self._joints, self._poses, self._frames, self._array))
         self.count = int(rng.integers(20, 70))
-        self.several = rng.integers(3) == 0  # bodies
+        self.several = rng.integers(3) == 0  # whether there are several bodies
         self.joints = [f"j{i}" for i in range(int(rng.integers(1, 5)))]
         same = rng.integers(3) == 0
         self.others = [f"f{i}" for i in range(len(self.joints) if same else rng.integers(1, 4))]
@@ -98,7 +99,7 @@ class Plan:
         return (self.time + np.cumsum(steps)).tolist()
 
     def _joints(self) -> Topic:
-        """JointState: arm (body 1) and gripper (body 2), names in any order."""
+        """JointState: arm (body 1) and gripper (body 2), with names in any order."""
         rng, kind = self.rng, "sensor_msgs/msg/JointState"
         if self.asked:
             self.options["joints"] = self.asked
@@ -121,7 +122,7 @@ class Plan:
             orders.append(given)
             (arm, gripper)[who].append(values.ravel() if full else values[0])
         if self.several or self.velocities == "some" or len({*frames}) > 1:
-            # Which layout is read is up to the reader; some have no velocities.
+            # Either layout may be read; some messages have no velocities.
             self.options["by_name"] = True
             alike: dict[tuple[int, int], list[np.ndarray]] = {}
             for body, states in enumerate((arm, gripper)):
@@ -138,7 +139,7 @@ class Plan:
         return Topic(kind, messages, [states], outcome, tuple(labels), outcome == READ)
 
     def _poses(self) -> Topic:
-        """PoseStamped of one frame or several."""
+        """PoseStamped with one or several frames."""
         rng, kind = self.rng, "geometry_msgs/msg/PoseStamped"
         bodies = 1 + 2 * int(self.several)
         whose = turns(rng, self.count, bodies)
@@ -155,7 +156,7 @@ class Plan:
         return self._one_of(kind, messages, values, whose, seen)
 
     def _frames(self) -> Topic:
-        """TFMessage of several child frames, together or spread."""
+        """TFMessage with several child frames, in one message or several."""
         rng, kind = self.rng, "tf2_msgs/msg/TFMessage"
         bodies = 1 + 2 * int(self.several)
         whose, values, messages, twice = [], [], [], False
@@ -182,7 +183,7 @@ class Plan:
         place = "0" if self.chosen is None else f"child_frame_id=frame{self.chosen}"
         self.options["fields"] = [f"transforms[{place}].transform"]
         if self.chosen is None and not self.spread and not self.permuted:
-            seen = {whose[0]}  # always the first one
+            seen = {whose[0]}  # always the first frame
             values, whose = values[::bodies], whose[::bodies]
         topic = self._one_of(kind, messages, values, whose, seen)
         if twice and self.chosen is not None and topic.outcome == READ:
@@ -201,7 +202,7 @@ class Plan:
             own = self.chosen
         states = [row for row, who in zip(values, whose, strict=True) if who == own]
         if outcome == READ and len(states) < len(messages):
-            outcome = EITHER  # rates of demonstrations may differ then
+            outcome = EITHER  # demonstrations may have different rates then
         streamed = REFUSED if outcome == REFUSED else EITHER
         return Topic(kind, messages, [np.array(states)], outcome, None, len(seen) == 1, streamed)
 

@@ -1,4 +1,4 @@
-"""Calls of the API: what is the same has to read the same, and what is broken is refused."""
+"""Calls of the API: equal data gives equal estimates, and invalid arguments are refused."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from infoatlas_rt.messages.sync import Synchroniser
 from infoatlas_rt.streams.online import OnlineEstimator
 from infoatlas_rt.vector.pooled_pairs import PooledPairs
 
-LEAST = -0.1  # nats: no reading is below
+LEAST = -0.1  # nats; no estimate is lower
 
 
 class Wrong(Exception):
-    """A result that is not right, and that nothing warns of."""
+    """A wrong result without a warning."""
 
 
 def check(holds: bool, what: str) -> None:
@@ -38,7 +38,7 @@ def check(holds: bool, what: str) -> None:
 
 
 def refuse(what: str, call: Callable[[], Any]) -> str:
-    """A call that has to be refused, with a reason."""
+    """A call that has to be refused with a reason."""
     try:
         result = call()
     except InfoAtlasError as error:
@@ -58,14 +58,14 @@ def sliced() -> Estimator:
 
 
 def entropy(side: Any) -> float:
-    """Of the rows of a side, nats: more mutual information than that there cannot be."""
+    """Entropy of the rows of a side in nats, an upper bound of the mutual information."""
     _, often = np.unique(np.asarray(side), axis=0, return_counts=True)
     share = often / often.sum()
     return float(-(share * np.log(share)).sum())
 
 
 def check_sane(result: Any, n: int, what: str, sides: tuple[Any, ...] = ()) -> None:
-    """What holds for any estimate."""
+    """Check properties of any estimate."""
     for name, value in result.to_dict(arrays=True).items():
         if name != "seed" and not isinstance(value, str | None):
             check(bool(np.isfinite(value).all()), f"{what}: {name} is not finite")
@@ -141,7 +141,7 @@ def unusual(rng: Rng) -> str:
 
 
 def options(rng: Rng) -> str:
-    """Settings of the wrong type are refused; numbers that NumPy made are numbers."""
+    """Settings of the wrong type are refused; NumPy's numbers are accepted as numbers."""
     x, y = np.random.default_rng(0).standard_normal((2, 40, 3))
     good = {
         "k": (None, 1, 3, np.int64(2)),
@@ -179,7 +179,7 @@ def _fits(value: Any, good: tuple[Any, ...], name: str) -> bool:
 
 
 def arguments(rng: Rng) -> str:
-    """Arguments of calls and constructors, of any type; what is accepted has to fit."""
+    """Arguments of any type for calls and constructors; accepted ones have to work."""
     junk = pick(rng, JUNK)
     table = every_argument(junk)
     name = pick(rng, table)
@@ -191,7 +191,7 @@ def arguments(rng: Rng) -> str:
 
 
 def every_argument(junk: Any) -> dict[str, tuple[Callable[[], Any], bool]]:
-    """For each argument, a call with this value, and whether the value can be used."""
+    """For each argument, a call with this value, and whether the value is valid."""
     x, y = np.random.default_rng(1).standard_normal((2, 40, 2))
     numbers = (int, float, np.floating, np.integer)
     number = isinstance(junk, numbers) and not isinstance(junk, bool)
@@ -290,7 +290,7 @@ def independence(rng: Rng) -> str:
     return "ok"
 
 
-# How often each is called, of 100.
+# How many of 100 calls are of each kind.
 CASES: dict[Callable[[Rng], str], int] = {
     equivalent: 25,
     refused: 25,

@@ -1,4 +1,4 @@
-"""Command lines: one line and a code of what was wrong, or what the same files give elsewhere."""
+"""Command lines: an error has one line and an exit code, and equal data gives equal results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUICK = ["--threads", "1"]
 
 
 def run(arguments: list[str]) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of a command, in this process."""
+    """Exit code, stdout and stderr of a command in this process."""
     out, error = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
         try:
@@ -41,9 +41,9 @@ def refuse(arguments: list[str], codes: tuple[int, ...] = (2,)) -> str:
 
 
 def write(rng: Rng, path: Path, samples: np.ndarray) -> Path:
-    """Samples in a file of some kind."""
+    """Write samples to a file of some kind."""
     kinds = ("npy", "npz", "csv", "csv with header", "csv of integers", "compressed", "parquet")
-    # One column with decimal commas may be two of integers.
+    # One column with decimal commas may be read as two columns of integers.
     kind = pick(rng, (*kinds, ";", "\t", " ") if samples.shape[1] > 1 else kinds)
     _, given = clothes(rng, samples, large=False)
     if kind == "npy":
@@ -59,7 +59,7 @@ def write(rng: Rng, path: Path, samples: np.ndarray) -> Path:
         pq.write_table(pa.table(columns), path.with_suffix(".parquet"), row_group_size=17)
         return path.with_suffix(".parquet")
     lines = [",".join(map(repr, row)) for row in rows.tolist()]
-    if len(kind) == 1:  # a separator, and decimal commas
+    if len(kind) == 1:  # a separator, with decimal commas
         cells = ((f"{v:.17e}".replace(".", ",") for v in row) for row in rows.tolist())
         lines = [kind.join(row) for row in cells]
     if kind == "csv with header":
@@ -69,7 +69,7 @@ def write(rng: Rng, path: Path, samples: np.ndarray) -> Path:
 
 
 def files(rng: Rng, folder: Path) -> str:
-    """The same samples in any files read the same."""
+    """The same samples in different files give the same result."""
     x = counts(rng, int(rng.integers(32, 90)), int(rng.integers(1, 3)))
     y = dependent(rng, x, 2)
     paths = [str(write(rng, folder / name, side)) for name, side in (("x", x), ("y", y))]
@@ -105,7 +105,7 @@ def missing(rng: Rng, folder: Path) -> str:
 
 
 def damaged(rng: Rng, folder: Path) -> str:
-    """Files with flipped bytes, cut off, of another kind, or with broken samples in them."""
+    """Files with flipped bytes, truncated, of another kind, or with invalid samples."""
     x = counts(rng, 60, 2)
     good = folder / "good.npy"
     np.save(good, x)
@@ -125,7 +125,7 @@ def damaged(rng: Rng, folder: Path) -> str:
             check(code == 2 and out == "" and error.count("\n") == 1, f"{kind}: {code} {error}")
             return "refused"
         expected = unsliced().estimate(x, x).mi
-        # One bit of a header makes the other order of bytes, and nothing can know that.
+        # One bit of a header selects the byte order, so a flip is undetectable.
         check(
             json.loads(out)["mi"] == expected or b"'>f8'" in content,
             f"{path.suffix}, {bytes(content[:80])!r}: {json.loads(out)['mi']}, not {expected}",
@@ -133,7 +133,7 @@ def damaged(rng: Rng, folder: Path) -> str:
         return "ok"
     elif kind == "broken":
         name, values = broken(rng, x)
-        if "mask" in name:  # files have none
+        if "mask" in name:  # files have no masks
             return "ok"
         try:
             np.save(path.with_suffix(".npy"), np.asarray(values), allow_pickle=True)
@@ -172,7 +172,7 @@ OPTIONS = {
 
 
 def options(rng: Rng, folder: Path) -> str:
-    """Values of options that cannot be used."""
+    """Invalid values of options."""
     path = folder / "x.npy"
     np.save(path, np.random.default_rng(0).standard_normal((40, 3)))
     name = pick(rng, OPTIONS)
@@ -188,7 +188,7 @@ def options(rng: Rng, folder: Path) -> str:
 
 
 def results(rng: Rng, folder: Path) -> str:
-    """Settings that can be used give what the API gives."""
+    """Valid settings give the same results as the API."""
     x = np.random.default_rng(int(rng.integers(100))).standard_normal((50, 3))
     np.save(folder / "x.npy", x)
     np.save(folder / "y.npy", x**2)

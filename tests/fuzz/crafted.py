@@ -1,6 +1,6 @@
-"""Model files with another graph, sealed: the native engine refuses them, and names why.
+"""Sealed model files with another graph: the native engine refuses them and gives the reason.
 
-Its operators are compiled: it would give the estimate of another graph.
+Its operators are compiled, so it would otherwise return the estimate of another graph.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from infoatlas_rt.models.model_file import MODELS
 from infoatlas_rt.models.onnx_content import CHECKSUM, checksum
 
 Proto = onnx.ModelProto
-# Operators of the same signature.
+# Operators with the same signature.
 OTHERS = (
     ("Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"), ("Greater", "Less", "GreaterOrEqual"),
     ("Exp", "Log", "Tanh", "Neg", "Sqrt", "Reciprocal", "Abs", "Erf", "Softplus", "Sigmoid"),
@@ -37,7 +37,7 @@ def entries(proto: Proto) -> dict[str, str]:
 
 
 def sealed(proto: Proto) -> bytes:
-    """The content of the file, with its checksum; what it states of its graph is left."""
+    """The file's content with its checksum; the entries that identify its graph are unchanged."""
     kept = {key: value for key, value in entries(proto).items() if key != CHECKSUM}
     onnx.helper.set_model_props(proto, kept)
     found = checksum(proto.SerializeToString(deterministic=True))
@@ -85,7 +85,7 @@ def swapped_inputs(rng: Rng, proto: Proto) -> None:
 
 
 def rewired(rng: Rng, proto: Proto) -> None:
-    """An input that is the value of another, earlier node."""
+    """Replace an input by the value of an earlier node."""
     at = int(rng.integers(1, len(proto.graph.node)))
     node, other = proto.graph.node[at], proto.graph.node[int(rng.integers(at))]
     i = int(rng.integers(len(node.input)))
@@ -100,7 +100,7 @@ def swapped_outputs(rng: Rng, proto: Proto) -> None:
 
 
 def swapped_weights(rng: Rng, proto: Proto) -> None:
-    """Two weights of one shape, each in the other's place."""
+    """Swap two weights of one shape."""
     shapes: dict[tuple[int, ...], list[str]] = {}
     for weight in proto.graph.initializer:
         if is_weight(weight.name):
@@ -112,7 +112,7 @@ def swapped_weights(rng: Rng, proto: Proto) -> None:
 
 
 def configuration(rng: Rng, proto: Proto) -> None:
-    """A setting of the engine that needs no other weights."""
+    """Change a setting of the engine that needs no other weights."""
     pairs = (
         ('"newton_steps": ', '"newton_steps": 1'), ('"ridge_floor": 0.000', '"ridge_floor": 0.001'),
         ('"solve_shifts": ', '"solve_shifts": 1'), ('"refine_shifts": ', '"refine_shifts": 1'),
@@ -138,7 +138,7 @@ def unstated(rng: Rng, proto: Proto) -> None:
 
 
 def rename(proto: Proto, names: dict[str, str], *, declared: bool = True) -> None:
-    """Other names of values, in nodes and (if `declared`) in what is known of them."""
+    """Rename values in nodes and, if `declared`, in their type declarations."""
     for node in proto.graph.node:
         node.input[:] = [names.get(name, name) for name in node.input]
         node.output[:] = [names.get(name, name) for name in node.output]
@@ -147,7 +147,7 @@ def rename(proto: Proto, names: dict[str, str], *, declared: bool = True) -> Non
 
 
 def same(rng: Rng, proto: Proto) -> None:
-    """The same graph: other names, and nodes in another order that can be computed too."""
+    """The same graph with other names, and nodes in another valid order."""
     own = {name for node in proto.graph.node for name in node.output}
     own -= {value.name for value in proto.graph.output}
     rename(proto, {name: f"{name}_{rng.integers(1000)}" for name in own})
@@ -166,13 +166,13 @@ CHANGES: tuple[Callable[[Rng, Proto], None], ...] = (
     operator, attribute, without_attribute, constant, swapped_inputs, rewired, swapped_outputs,
     swapped_weights, configuration, opset, other_code, unstated,
 )  # fmt: skip
-# What the reason says.
+# A part of the reason.
 REASONS = {other_code: "infoatlas.code is 000000000000", unstated: "does not state which graph"}
 CHANGED = "changed after its export"
 
 
 def craft(rng: Rng, folder: Path, change: Callable[[Rng, Proto], None] | None = None) -> str:
-    """A sealed file with another graph is refused; one with the same graph is not."""
+    """A sealed file with another graph is refused; one with the same graph is accepted."""
     name = pick(rng, ("edge", "edge", "base", "wide"))
     change = change or pick(rng, (*CHANGES, same))
     proto = onnx.load_from_string(content(name))

@@ -1,4 +1,4 @@
-"""Random HDF5 files of demonstrations, whole or with a fault."""
+"""Random HDF5 files of demonstrations, intact or with a fault."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ABSENT = "absent"  # refused, or read without the array of the fault
 
 
 def hdf5(rng: Rng, folder: Path) -> Written:
-    """A data set of one of the layouts, in half of the cases with a fault."""
+    """A data set in one of the layouts, in half of the cases with a fault."""
     case = LAYOUTS[rng.integers(len(LAYOUTS))](rng, folder)
     if rng.random() < 0.5:
         FAULTS[rng.integers(len(FAULTS))](rng, case)
@@ -48,7 +48,7 @@ def hdf5(rng: Rng, folder: Path) -> Written:
 
 
 def _target(rng: Rng, case: Case) -> tuple[int, str, Path, str]:
-    """An array that is read: number of its demonstration, name, file and path in it."""
+    """An array that is read: number of its demonstration, name, file and path within it."""
     number = int(rng.integers(len(case.places)))
     key = pick(rng, case.episodes[0])
     path, group = case.places[number]
@@ -68,13 +68,13 @@ def _replace(path: Path, name: str, put: Callable[[Any, str], None]) -> None:
 
 
 def _mark(case: Case, number: int, key: str, fault: str) -> None:
-    """An array that cannot be read: it may be left out where nothing else speaks of it."""
+    """Mark an array as unreadable; it may be left out if nothing else refers to it."""
     first = number == 0 and "features" not in case.options
     case.outcome, case.key, case.fault = ABSENT if first else REFUSED, key, fault
 
 
 def other_type(rng: Rng, case: Case) -> None:
-    """Strings, compounds, references, objects, or another number of dimensions."""
+    """Replace an array by strings, compounds, references, objects, or another dimensionality."""
     number, key, path, name = _target(rng, case)
     n = len(case.episodes[number][key]) if len(case.places) > 1 else 5
     kind = pick(rng, ("S", "str", "compound", "reference", "vlen", "complex", "void", "3d", "0d",
@@ -110,13 +110,13 @@ def other_type(rng: Rng, case: Case) -> None:
 
 
 def other_length(rng: Rng, case: Case) -> None:
-    """Rows that are missing or too many."""
+    """Remove or add rows."""
     number, key, path, name = _target(rng, case)
     values = case.episodes[number][key]
     rows = len(values) + pick(rng, (-1, 1, 7))
     _replace(path, name, lambda file, n: file.__setitem__(n, np.ones((rows, *values.shape[1:]))))
     _mark(case, number, key, "other length")
-    if rows == 0 or len(case.episodes[0]) == 1:  # nothing else says how many there are
+    if rows == 0 or len(case.episodes[0]) == 1:  # no other array determines the length
         case.outcome = ANY
 
 
@@ -141,7 +141,7 @@ def not_finite(rng: Rng, case: Case) -> None:
 
 
 def missing(rng: Rng, case: Case) -> None:
-    """An array that is gone from one demonstration, or a link to nothing, or never written."""
+    """An array is absent in one demonstration, a dangling link, or never written."""
     number, key, path, name = _target(rng, case)
     kind = pick(rng, ("gone", "soft", "external", "circle", "unwritten", "virtual"))
     shape = (len(case.episodes[number][key]), *case.episodes[number][key].shape[1:])
@@ -169,12 +169,12 @@ def missing(rng: Rng, case: Case) -> None:
 
 
 def additional(rng: Rng, case: Case) -> None:
-    """An array that one demonstration has alone."""
+    """An additional array in one demonstration only."""
     number, _, path, name = _target(rng, case)
     layout = name.rpartition("/")[0]
     if len(case.places) == 1 or "features" in case.options or layout.count("/") == 0:
         return
-    if path.name.startswith("episode_"):  # ALOHA reads qpos alone
+    if path.name.startswith("episode_"):  # only qpos of ALOHA is read
         return
     with h5py.File(path, "r+") as file:
         file[f"{layout}/one_more"] = np.ones(
@@ -184,7 +184,7 @@ def additional(rng: Rng, case: Case) -> None:
 
 
 def bad_count(rng: Rng, case: Case) -> None:
-    """num_samples that is no count, or another one."""
+    """num_samples is invalid or wrong."""
     path, group = case.places[int(rng.integers(len(case.places)))]
     if not group.startswith("data/"):
         return
@@ -197,7 +197,7 @@ def bad_count(rng: Rng, case: Case) -> None:
 
 
 def bad_mask(rng: Rng, case: Case) -> None:
-    """A list of demonstrations that is none."""
+    """An invalid list of demonstrations."""
     if "split" not in case.options:
         return
     path = case.places[0][0]
@@ -209,7 +209,7 @@ def bad_mask(rng: Rng, case: Case) -> None:
 
 
 def cut_short(rng: Rng, case: Case) -> None:
-    """The end of a file is missing."""
+    """A truncated file."""
     path = case.places[int(rng.integers(len(case.places)))][0]
     content = path.read_bytes()
     path.write_bytes(content[: int(rng.integers(len(content)))])
@@ -217,7 +217,7 @@ def cut_short(rng: Rng, case: Case) -> None:
 
 
 def damaged(rng: Rng, case: Case) -> None:
-    """Some bytes are others: numbers may change, so anything may come out but a raw exception."""
+    """Some bytes are changed; numbers may change, so any result is valid except a raw exception."""
     path = case.places[int(rng.integers(len(case.places)))][0]
     content = bytearray(path.read_bytes())
     for place in rng.integers(0, len(content), rng.integers(1, 30)):
@@ -227,7 +227,7 @@ def damaged(rng: Rng, case: Case) -> None:
 
 
 def strange_options(rng: Rng, case: Case) -> None:
-    """Options for another kind of file, names that are not there."""
+    """Options for another kind of file, or with unknown names."""
     case.options = pick(rng, (
         {"features": ["nope"]}, {"features": "qpos"}, {"features": []}, {"features": [3]},
         {"split": "nope"}, {"episode_column": "x"}, {"features": ["."]}, {"features": [""]},
@@ -236,7 +236,7 @@ def strange_options(rng: Rng, case: Case) -> None:
 
 
 def strange_content(rng: Rng, case: Case) -> None:
-    """Other things beside the demonstrations, with names of all kinds."""
+    """Additional content with names of all kinds."""
     path = case.places[0][0]
     with h5py.File(path, "r+") as file:
         name = pick(rng, ("notes", "\u00e9", "version", "data_1", "x" * 300))

@@ -1,4 +1,4 @@
-"""Random HDF5 files of demonstrations, in the layouts of the data sets that there are."""
+"""Random HDF5 files of demonstrations, in the layouts of known data sets."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ KEYS = ("pos", "robot0_eef_pos", "policy/q", "policy/deep/er/v", "a b", "\u00fc"
 
 @dataclass
 class Case:
-    """Files on disk, and what is in them.
+    """Files on disk, and their content.
 
     Attributes
     ----------
     path : path
     options : dict
-        Of `load_trajectories`.
+        Options of `load_trajectories`.
     episodes : list of dict of array [T, ...]
         Arrays by the names of `features`.
     names : list of str
-        Of the episodes.
+        Names of the episodes.
     places : list of (path, str)
         File and group of each episode.
     """
@@ -36,7 +36,7 @@ class Case:
     names: list[str]
     places: list[tuple[Path, str]] = field(default_factory=list)
     outcome: str = "read"
-    key: str = ""  # of the array with the fault
+    key: str = ""  # name of the array with the fault
     fault: str = ""
 
 
@@ -45,7 +45,7 @@ def _values(rng: Rng, length: int, shape: tuple[int, ...], dtype: str) -> np.nda
 
 
 def _episodes(rng: Rng, keys: list[str]) -> list[dict[str, np.ndarray]]:
-    """Arrays of one to five demonstrations, of the same shapes."""
+    """Arrays of one to five demonstrations, with the same shapes."""
     shapes = [pick(rng, ((), (1,), (3,), (7,))) for _ in keys]
     dtypes = [pick(rng, ("f4", "f8", "f2", ">f4", ">f8")) for _ in keys]
     return [
@@ -66,7 +66,7 @@ def _keys(rng: Rng) -> list[str]:
 
 
 def _choose(rng: Rng, case: Case) -> Case:
-    """Some of the keys by name, in half of the cases."""
+    """Choose some of the keys by name, in half of the cases."""
     names = list(case.episodes[0])
     if rng.random() < 0.5:
         chosen = [str(n) for n in rng.permutation(names)[: rng.integers(1, len(names) + 1)]]
@@ -84,7 +84,7 @@ def _dotted(own: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def robomimic(rng: Rng, folder: Path) -> Case:
-    """robomimic, MimicGen, Isaac Lab."""
+    """Files of robomimic, MimicGen or Isaac Lab."""
     own = _episodes(rng, _keys(rng))
     stem = pick(rng, ("demo_{}", "demo{}", "episode_{}"))
     names = [stem.format(number) for number in _numbers(rng, len(own))]
@@ -115,7 +115,7 @@ def robomimic(rng: Rng, folder: Path) -> Case:
 
 
 def robosuite(rng: Rng, folder: Path) -> Case:
-    """What robosuite's collector writes."""
+    """A file of robosuite's collector."""
     own = _episodes(rng, ["states"])
     names = [f"demo_{number}" for number in _numbers(rng, len(own))]
     path = folder / "demo.hdf5"
@@ -129,7 +129,7 @@ def robosuite(rng: Rng, folder: Path) -> Case:
 
 
 def aloha(rng: Rng, folder: Path) -> Case:
-    """A folder of ALOHA, or one file."""
+    """A folder of ALOHA, or one of its files."""
     own = _episodes(rng, ["qpos", "qvel"])
     inside = folder / "aloha"
     inside.mkdir()
@@ -150,7 +150,7 @@ def aloha(rng: Rng, folder: Path) -> Case:
 
 
 def minari(rng: Rng, folder: Path) -> Case:
-    """A data set of Minari, its folder or its file."""
+    """A data set of Minari: its folder or its file."""
     nested = bool(rng.integers(2))
     own = _episodes(rng, _keys(rng) if nested else ["observations"])
     names = [f"episode_{number}" for number in _numbers(rng, len(own))]
@@ -168,7 +168,7 @@ def minari(rng: Rng, folder: Path) -> Case:
 
 
 def maniskill(rng: Rng, folder: Path) -> Case:
-    """What ManiSkill's RecordEpisode writes."""
+    """A file of ManiSkill's RecordEpisode."""
     own = _episodes(rng, _keys(rng))
     names = [f"traj_{number}" for number in _numbers(rng, len(own))]
     path = folder / "trajectory.h5"

@@ -1,4 +1,4 @@
-"""Random LeRobot data sets, sound or with faults."""
+"""Random LeRobot data sets, intact or with faults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from written import ANY, EITHER, JUNK, READ, REFUSED, Written, damage
 
 
 class LeRobot:
-    """A data set in memory: `info`, the rows of each file, and the lengths of `meta/`."""
+    """A data set in memory: `info`, the rows of each file, and the lengths in `meta/`."""
 
     def __init__(self, rng: Rng) -> None:
         self.rng = rng
@@ -51,7 +51,7 @@ class LeRobot:
             "features": self.features,
         }
         self.lengths = [(e, len(s)) for e, s in self.states.items()]
-        # Rows as [episode, frame, values or None], in one file for each episode, or in any.
+        # Rows as [episode, frame, values or None], in one file per episode or in any file.
         self.files = [
             [[e, t, row.tolist()] for t, row in enumerate(s)] for e, s in self.states.items()
         ]
@@ -127,7 +127,7 @@ class LeRobot:
 def names_of(
     rng: Rng, feature: str, shape: tuple[int, ...], width: int
 ) -> tuple[Any, tuple[str, ...] | None]:
-    """Names in one of the forms that data sets have, and those of the coordinates."""
+    """Names in one of the forms of data sets, and the names of the coordinates."""
     plain = [f"n{i}" for i in range(width)]
     expected = tuple(f"{feature}.{name}" for name in plain)
     half = width // 2
@@ -159,7 +159,7 @@ def names_of(
     return forms[pick(rng, list(forms))]
 
 
-# Faults that leave out an episode, with a note, and those that have to be refused.
+# Faults after which an episode is left out with a note, and faults that have to be refused.
 
 
 def _rows(data: LeRobot, episode: int) -> list[list[Any]]:
@@ -290,7 +290,7 @@ REFUSING = (
 
 
 def lerobot(rng: Rng, folder: Path) -> Written:
-    """A LeRobot data set, sound or with one or two faults."""
+    """A LeRobot data set, intact or with one or two faults."""
     data = LeRobot(rng)
     case = data.case
     case.path = folder
@@ -306,11 +306,11 @@ def lerobot(rng: Rng, folder: Path) -> Written:
                 case.outcome = REFUSED
             elif before == REFUSED:
                 case.outcome = REFUSED
-        if {"unknown", "absent"} <= set(case.what):  # nothing is left that could be missed
+        if {"unknown", "absent"} <= set(case.what):  # no value remains that could be missed
             known = {str(e) for e, _ in data.lengths} | {str(r[0]) for f in data.files for r in f}
             case.recorded = {e: s for e, s in case.recorded.items() if e in known}
         if len(case.what) > 1 and case.outcome == READ:
-            # Two faults may meet in one episode; what is left out is known to be one of them.
+            # Two faults may be in one episode; either may be the reason for leaving it out.
             case.outcome = EITHER if kind == "leaving out" else READ
     elif kind == "junk":
         case.outcome = pick(rng, (EITHER, EITHER, ANY))
@@ -326,7 +326,7 @@ def lerobot(rng: Rng, folder: Path) -> Written:
 
 
 def junk_in_info(data: LeRobot) -> str:
-    """Put junk in the place of some value of `info.json`, or take it away."""
+    """Replace some value of `info.json` by junk, or remove it."""
     places: list[tuple[Any, Any]] = []
 
     def collect(value: Any) -> None:

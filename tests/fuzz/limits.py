@@ -1,6 +1,6 @@
-"""The native engine in processes with limits of threads and memory: the same bits, or a reason.
+"""The native engine under limits of threads and memory: the same bits, or an error with a reason.
 
-A process that dies by a signal, that does not end, or that prints a traceback is wrong.
+A process must not die by a signal, hang, or print a traceback.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from values import Rng, pick
 
 SECONDS = 60
 
-# Limits apply once all is imported: what is tried is the engine, not Python's imports.
+# Limits begin after all imports, so that they affect only the engine.
 CODE = """
 import json, logging, os, re, resource, sys
 
@@ -50,7 +50,7 @@ else:
 
 
 def limited(rng: Rng, folder: Path) -> str:
-    """An estimate with a random number of threads, under random limits."""
+    """An estimate with a random number of threads under random limits."""
     memory = pick(rng, (None, int(rng.integers(1 << 28)), int(rng.integers(1 << 22))))
     processes = None if memory is not None and rng.integers(2) else int(rng.integers(1, 9))
     given = {
@@ -81,5 +81,5 @@ def limited(rng: Rng, folder: Path) -> str:
 
 
 def _with_stacks(size: int) -> None:
-    """Bytes of the stack of each thread, which count as memory."""
+    """Set the stack size of each thread in bytes, which counts as memory."""
     resource.setrlimit(resource.RLIMIT_STACK, (size, resource.getrlimit(resource.RLIMIT_STACK)[1]))

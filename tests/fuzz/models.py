@@ -1,4 +1,4 @@
-"""Bit flips of a model file: it is refused, or its readings are the same."""
+"""Bit flips of a model file: the file is refused, or gives the same estimates."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def reading(estimator: Estimator) -> float:
 
 
 def flip(rng: Rng, folder: Path) -> str:
-    """A file with one to three bits flipped, or cut off."""
+    """A file with one to three flipped bits, or truncated."""
     name = pick(rng, ("edge", "edge", "base", "wide"))
     damaged = bytearray(content(name))
     if rng.random() < 0.1:
         damaged = damaged[: rng.integers(len(damaged))]
     else:
         for _ in range(rng.integers(1, 4)):
-            # A third of them near the ends, where the metadata lies.
+            # A third of the flips are near the ends, where the metadata is.
             near = rng.random() < 1 / 3
             at = rng.integers(min(20_000, len(damaged))) if near else rng.integers(len(damaged))
             damaged[-1 - at] ^= 1 << rng.integers(8)

@@ -1,4 +1,4 @@
-"""Pushes: whatever comes between them, a pair is a state with the one `lag` steps before it."""
+"""Random pushes to windows: a pair is always a state and the state `lag` steps before."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from infoatlas_rt.vector.pooled_pairs import PooledPairs
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from fakes import RecordingEstimator
 
-POISON = 77_777  # what must not come through a mask
+POISON = 77_777  # a masked value, which must not appear in results
 
 
 def state(rng: Rng, step: int, offset: int, form: str) -> Any:
-    """A state [2] that holds its step in some type."""
+    """A state [2] that contains its step, in some type."""
     if form == "small":
         kind = pick(rng, ("float32", "float64", "int16", "int64", "uint32", "longdouble", "list"))
         return [step, 1] if kind == "list" else np.array([step, 1], kind)
@@ -31,7 +31,7 @@ def state(rng: Rng, step: int, offset: int, form: str) -> Any:
 
 
 def bad(rng: Rng) -> tuple[str, Any]:
-    """A state that is refused and leaves a hole, by the count that it goes to."""
+    """A state that is refused and leaves a hole, and the count for it."""
     return pick(
         rng,
         (
@@ -58,7 +58,7 @@ def bad(rng: Rng) -> tuple[str, Any]:
 
 
 def stream(rng: Rng, pushes: int) -> int:
-    """A stream of so many pushes; returns how many were refused.
+    """A stream of that many pushes; returns how many were refused.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def check_window(call: Any, window: int, lag: int, history: int, what: str) -> N
     check(POISON not in call.x and POISON not in call.y, f"{what}: a refused value was read")
     check(bool((np.diff(x) > 0).all()), f"{what}: steps are not in order")
     check(x[-1] - x[0] < window, f"{what}: older than the window")
-    # Large numbers are moved by the middle of their column, and lags with them: they stay equal.
+    # Large numbers are centred by the middle of their column, and so are lags: they stay equal.
     sides = [x, *y.T]
     for newer, older, apart in zip(sides[:-1], sides[1:], [lag] + [1] * (history - 1), strict=True):
         lags = np.unique(newer - older)
@@ -124,7 +124,7 @@ def check_window(call: Any, window: int, lag: int, history: int, what: str) -> N
 
 
 def pool(rng: Rng, pushes: int) -> int:
-    """Parallel environments; returns how many steps had something to refuse."""
+    """Parallel environments; returns in how many steps something was refused."""
     envs, lag = int(rng.integers(1, 5)), int(rng.integers(1, 4))
     pairs, found = PooledPairs(envs, 10, lag=lag), 0
     offset = pick(rng, (0, NOW))

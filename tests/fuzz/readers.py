@@ -1,9 +1,9 @@
-"""Data sets in files: what was recorded comes out, or one error of the library.
+"""Data sets in files: the recorded data is read, or there is one error of the library.
 
-A kind of file is a function in `WRITERS`: it writes a random data set into a folder, sound or
-damaged, and returns a `Written` (`written.py`) that says what was recorded and what has to happen.
-`read` loads it and judges. To add a kind, write such a function in a module of its own, as
-`lerobot_files.py`, and add it to `WRITERS`.
+A kind of file is a function in `WRITERS`. It writes a random data set to a folder, intact or
+damaged, and returns a `Written` (`written.py`) with the recorded data and the expected outcome.
+`read` loads the data set and compares. To add a kind, write such a function in a new module, such
+as `lerobot_files.py`, and add it to `WRITERS`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WRITERS: tuple[Callable[[Rng, Path], Written], ...] = (lerobot, hdf5, table, bag
 
 
 def writer_of(number: int) -> Callable[[Rng, Path], Written]:
-    """The kind of a case: all of them in turn."""
+    """The kind of a case; all kinds take turns."""
     return WRITERS[number % len(WRITERS)]
 
 
@@ -36,7 +36,7 @@ def read(number: int, rng: Rng, folder: Path) -> str:
     Raises
     ------
     Wrong
-        It was not read as it was recorded, or not refused.
+        If the result differs from the recorded data, or the data set should be refused.
     """
     writer = writer_of(number)
     case = writer(rng, folder)
@@ -50,7 +50,7 @@ def read(number: int, rng: Rng, folder: Path) -> str:
 
 
 def judge(case: Written, folder: Path) -> str:
-    """Load what was written and compare: "ok" or "refused"; raises Wrong."""
+    """Load a data set and compare: "ok" or "refused"; raises Wrong."""
     try:
         found = case.load(case.path, **case.options)
     except InputError as error:
@@ -85,7 +85,7 @@ def judge(case: Written, folder: Path) -> str:
 
 
 def differing(states: np.ndarray, recorded: np.ndarray) -> str:
-    """How states differ from what was recorded; empty if they do not."""
+    """How states differ from the recorded ones; empty if they do not."""
     if states.shape != recorded.shape:
         return f"shape {states.shape}, not {recorded.shape}"
     rows = np.flatnonzero((states != recorded).any(axis=1))
@@ -97,7 +97,7 @@ def lengths(found: Found) -> dict[str, int]:
 
 
 def arranged(found: Found, case: Written) -> Found:
-    """What was found with its coordinates in the order of `case.names`."""
+    """The found data with coordinates in the order of `case.names`."""
     check(len(set(found.names)) == len(found.names), f"names {found.names}")
     if case.names is None:
         return found

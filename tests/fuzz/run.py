@@ -2,16 +2,18 @@
 
     python tests/fuzz/run.py --calls 20000 --out benchmarks/results/fuzz.md
 
-Each case has a number, and its random numbers come from (seed, kind, number), so one that fails is
-repeated alone: `python tests/fuzz/run.py --only calls:1234`. Outcomes:
+Each case has a number, and its random numbers depend on (seed, kind, number), so a failing case can
+be repeated: `python tests/fuzz/run.py --only calls:1234`. Outcomes:
 
-- ok: the result is right, as far as a case can know: equal to that of the same data in another
-  form, within limits that hold for any data, or as a model of the stream has it.
-- refused: an error of the library, where there has to be one.
-- wrong, raw, warning: a wrong result or an error where there should be none or another; any other
-  exception; any warning. There have to be none.
+- ok: the result is right. It equals the result of the same data in another form, is within limits
+  for any data, or agrees with a model of the stream.
+- refused: an error of the library, as expected.
+- wrong: a wrong result, or an unexpected error of the library.
+- raw: any other exception.
+- warning: any warning.
 
-Crafted graphs and limits of threads and memory try the C++ engine, where it is installed.
+The last three must not occur. Crafted graphs and limits of threads and memory test the C++ engine,
+if it is installed.
 """
 
 from __future__ import annotations
@@ -44,14 +46,14 @@ import pushes
 import readers
 from calls import Wrong
 
-PUSHES = 100  # of a stream
+PUSHES = 100  # length of a stream
 FAULTS = ("wrong", "raw", "warning")
 KINDS = ("calls", "pushes", "commands", "models", "readers", "graphs", "limits")
 NATIVE = ("graphs", "limits")
 
 
 def one(kind: str, number: int, seed: int, folder: Path) -> tuple[Counter[str], str]:
-    """Outcomes of a case, and what is wrong with it (empty if nothing is)."""
+    """Outcomes of a case, and a description of the fault (empty if there is none)."""
     rng = np.random.default_rng([seed, KINDS.index(kind), number])
     outcomes: Counter[str] = Counter()
     what = ""
@@ -93,7 +95,7 @@ def _case(cases: dict[Callable[..., str], int], rng: np.random.Generator) -> Cal
 def fuzz(
     kind: str, count: int, seed: int, processes: int = 1
 ) -> Iterator[tuple[int, Counter[str], str]]:
-    """So many calls of a kind: number of the case, its outcomes, and what is wrong with it."""
+    """Run `count` calls of a kind: number of the case, its outcomes, and the fault."""
     numbers = range(-(-count // PUSHES) if kind == "pushes" else count)
     job = partial(_in_a_folder, kind, seed)
     if processes == 1:

@@ -1,4 +1,4 @@
-"""Random tables of demonstrations: text files in many dialects, and parquet."""
+"""Random tables of demonstrations: text files in many dialects, and Parquet files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HEADERS = ("plain", "plain", "quoted", "# ", "% ", "#", "none")
 
 
 class Columns:
-    """Columns of a table, what they are, and what has to come of them."""
+    """Columns of a table, their roles, and the expected result."""
 
     def __init__(self, rng: Rng, case: Written) -> None:
         self.rng, self.case = rng, case
@@ -65,7 +65,7 @@ class Columns:
         return found
 
     def _bookkeeping(self) -> None:
-        """Labels, counters and clocks that begin anew or go on."""
+        """Add labels, counters and clocks that restart or continue."""
         rng, case = self.rng, self.case
         counter = rng.integers(2) if self.kind in ("label", "none") else self.kind != "nothing"
         clock = rng.integers(2) and self.kind in ("label", "none", "counter")
@@ -90,7 +90,7 @@ class Columns:
         if self.kind == "label":
             self._label()
         elif self.several and self.kind == "counter" and (counter or clock):
-            case.outcome = REFUSED  # nothing names them
+            case.outcome = REFUSED  # without names
             if jitter_hides(self.columns, self.starts):
                 case.outcome = EITHER
         elif self.kind == "by counter":
@@ -117,7 +117,7 @@ class Columns:
         self.texts = form == "separators"
 
     def expect(self) -> None:
-        """Demonstrations as they were written."""
+        """Demonstrations as written."""
         case = self.case
         case.names = tuple(name for name in self.columns if name in self.states)
         states = np.column_stack([self.states[name] for name in case.names])
@@ -133,14 +133,14 @@ class Columns:
 
 
 def jitter_hides(columns: dict[str, Any], starts: np.ndarray) -> bool:
-    """Whether a clock is so uneven that steps back within a demonstration hide its restarts."""
+    """Whether a clock is so uneven that steps back within demonstrations hide its restarts."""
     clocks = [np.asarray(columns[name], float) for name in columns if name in CLOCKS]
     downs = [np.flatnonzero(np.diff(times) < 0) + 1 for times in clocks]
     return any(not np.array_equal(down, starts) for down in downs)
 
 
 def table(rng: Rng, folder: Path) -> Written:
-    """A table, sound, with a fault, or damaged."""
+    """A table: intact, with a fault, or damaged."""
     case = Written(folder / "a", {}, load=as_table)
     columns = Columns(rng, case)
     columns.expect()
@@ -167,7 +167,7 @@ def plain(value: Any) -> Any:
 
 
 def as_table(path: Path, **options: Any) -> Found:
-    """Trajectories; the same file is read as samples too, where any result is right."""
+    """Trajectories; the same file is also read as samples, for which any result is valid."""
     try:
         load_samples(path)
     except InputError as error:
@@ -176,7 +176,7 @@ def as_table(path: Path, **options: Any) -> Found:
 
 
 def fault(columns: Columns, cells: dict[str, list[Any]]) -> None:
-    """A value that is missing or no number, or rows that are not together."""
+    """Insert a missing or non-numeric value, or separate rows of a demonstration."""
     rng, case = columns.rng, columns.case
     kinds = ["missing", "not finite", "text"]
     if columns.several and columns.kind == "label":
@@ -217,7 +217,7 @@ def columns_label(columns: Columns) -> str:
 
 
 def write_parquet(columns: Columns, cells: dict[str, list[Any]], path: Path) -> None:
-    """Columns of their own types; some beside each other as a list."""
+    """Write columns with their own types, some of them combined as a list."""
     rng, case = columns.rng, columns.case
     arrays: dict[str, Any] = {name: pa.array(values) for name, values in cells.items()}
     kind = pick(rng, (None, None, pa.float32(), pa.float16()))
@@ -245,7 +245,7 @@ def write_parquet(columns: Columns, cells: dict[str, list[Any]], path: Path) -> 
 
 
 def write_text(columns: Columns, cells: dict[str, list[Any]], folder: Path) -> None:
-    """A text file in a random dialect."""
+    """Write a text file in a random dialect."""
     rng, case, header = columns.rng, columns.case, columns.header
     names = [*cells]
     commented = header in ("# ", "% ", "#")
@@ -281,7 +281,7 @@ def write_text(columns: Columns, cells: dict[str, list[Any]], folder: Path) -> N
             out.write(f"sep={separator}{end}")
         writer.writerow(first)
     if decimal and separator == "," and quoted != "all":
-        for row in rows:  # as programs write that know nothing of commas
+        for row in rows:  # as written by programs without quoting
             out.write(f"{','.join(row)}{end}")
         if any("," in value for row in rows for value in row):
             case.outcome = REFUSED
@@ -291,7 +291,7 @@ def write_text(columns: Columns, cells: dict[str, list[Any]], folder: Path) -> N
     if rng.integers(5) == 0:
         text = text.rstrip("\r\n")
     if decimal and case.outcome == READ and (columns.digits == 3 or len(first) == 1):
-        case.outcome = EITHER  # 1,234 may be a thousand, or two columns
+        case.outcome = EITHER  # 1,234 may be a thousand or two columns
     suffix = pick(rng, (".csv", ".csv", ".CSV", ".tsv", ".txt"))
     case.path = folder / f"a{suffix}"
     encoding = pick(rng, ("utf-8", "utf-8", "utf-8-sig"))

@@ -33,7 +33,7 @@ def test_files_of_each_kind_are_read_right_or_refused():
 
 
 def test_faults_are_seen(monkeypatch, tmp_path):
-    """The judge itself: a wrong result, another exception and a warning count as such."""
+    """Wrong results, other exceptions and warnings are counted as such."""
 
     def fault(error):
         def case(rng):

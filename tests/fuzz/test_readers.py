@@ -1,4 +1,4 @@
-"""The judge of data sets in files: what is wrong is seen."""
+"""The comparison of read data sets detects faults."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def outcome(found, folder, **expected):
     return judge(case, folder)
 
 
-def test_what_was_recorded_is_right(tmp_path):
+def test_recorded_data_is_accepted(tmp_path):
     assert outcome(Found({"a": A, "b": B}, NAMES, 20.0, ()), tmp_path) == "ok"
     swapped = Found({"a": A[:, ::-1], "b": B[:, ::-1]}, ("v", "q"), 20.0, ())
     assert outcome(swapped, tmp_path, in_order=False) == "ok"
@@ -60,6 +60,6 @@ def test_what_was_recorded_is_right(tmp_path):
         (InputError("/tmp: no"), {"outcome": READ}),
     ],
 )
-def test_what_is_wrong_is_seen(tmp_path, found, expected):
+def test_wrong_data_is_detected(tmp_path, found, expected):
     with pytest.raises(Wrong):
         outcome(found, tmp_path, **expected)

@@ -1,4 +1,4 @@
-"""Seeded data for the fuzzers: samples, the same samples in other clothes, and broken ones."""
+"""Seeded data for the fuzzers: samples, equivalent forms of them, and invalid ones."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 
 Rng = np.random.Generator
 
-NOW = 1_763_800_000_123_456_789  # nanoseconds: floats hold them to 256
+NOW = 1_763_800_000_123_456_789  # nanoseconds; floats resolve 256 of them
 
 
 def pick(rng: Rng, options: Any) -> Any:
-    """One of a sequence, as it is (NumPy's choice would convert it)."""
+    """One element of a sequence, unchanged (NumPy's choice would convert it)."""
     options = list(options)
     return options[rng.integers(len(options))]
 
 
 def counts(rng: Rng, n: int, d: int) -> np.ndarray:
-    """Integers [n, d] that every type from int16 on holds, some with many ties."""
+    """Integers [n, d] within the range of int16, some with many ties."""
     levels = pick(rng, (2, 5, 40, 30000))
     return rng.integers(0, levels, (n, d)).astype(np.float64)
 
 
 def dependent(rng: Rng, x: np.ndarray, dy: int) -> np.ndarray:
-    """Integers [n, dy] that depend on x more or less."""
+    """Integers [n, dy] that depend on x to a random degree."""
     noise = pick(rng, (0, 1, 10, 1000))
     mixed = x[:, rng.integers(x.shape[1], size=dy)]
     return mixed + rng.integers(0, noise + 1, mixed.shape)
@@ -37,9 +37,9 @@ def clothes(rng: Rng, x: np.ndarray, *, large: bool) -> tuple[str, Any]:
     Returns
     -------
     str
-        What was done.
+        Description of the form.
     array-like
-        An estimate of it has to be that of x.
+        Samples whose estimate has to equal that of x.
     """
     n, d = x.shape
     whole = x.astype(np.int64)
@@ -138,7 +138,7 @@ def broken(rng: Rng, x: np.ndarray) -> tuple[str, Any]:
 
 
 def extreme(rng: Rng, n: int, d: int) -> tuple[str, np.ndarray]:
-    """Samples [n, d] that are unusual and right."""
+    """Samples [n, d] that are unusual but valid."""
     normal = rng.standard_normal((n, d))
     rare = np.zeros((n, d))
     rare[rng.integers(n, size=rng.integers(1, 6))] = 1

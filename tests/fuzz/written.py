@@ -1,4 +1,4 @@
-"""What a writer of random data sets gives back, and damage to its files."""
+"""The result of a writer of random data sets, and damage to files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ READ, REFUSED, EITHER, ANY = "read", "refused", "either", "any"
 
 
 class Found(NamedTuple):
-    """What was read: arrays [T, d] by name, the names of coordinates, the rate in Hz, notes."""
+    """Data that was read: arrays [T, d] by name, names of coordinates, rate in Hz, notes."""
 
     episodes: dict[str, np.ndarray]
     names: tuple[str, ...]
@@ -27,7 +27,7 @@ class Found(NamedTuple):
 
 
 def found(own: Trajectories) -> Found:
-    """Trajectories by episode; those without names are numbered."""
+    """Trajectories by episode; episodes without names are numbered."""
     parts = np.split(np.asarray(own.states), np.cumsum(own.lengths)[:-1])
     names = own.episodes or tuple(map(str, range(len(parts))))
     assert len(set(names)) == len(names) == len(parts), names
@@ -40,30 +40,30 @@ def load(path: Path, **options: Any) -> Found:
 
 @dataclass
 class Written:
-    """A data set on disk, and what has to come of it.
+    """A data set on disk, and the expected result.
 
     Attributes
     ----------
     path : path
     recorded : dict of str to [T, d]
-        Trajectories by name. What is read is some of these, as they are, in their order.
+        Trajectories by name. A valid result is some of these, unchanged and in order.
     outcome : str
-        READ: all but `left_out` come out. REFUSED: an `InputError`. EITHER: one of both. ANY:
-        damage that changes numbers unseen; no other exception.
+        READ: all except `left_out` are read. REFUSED: an `InputError`. EITHER: one of both. ANY:
+        undetectable damage may change numbers, but there is no other exception.
     left_out : set of str, or None
         Episodes that have to be left out, with a note. None: any may be, with a note.
     options : dict
-        For `load`.
+        Options of `load`.
     load : function of `path` and `options`
     names : tuple of str, or None
-        Of the coordinates; None: not known.
+        Names of the coordinates; None if unknown.
     in_order : bool
-        The coordinates come in the order of `names`.
+        Whether the coordinates are in the order of `names`.
     holes : bool
-        What is read are rows of one trajectory, whatever its name, in their order; some are
-        missing.
+        Whether rows may be missing. The result is then a part of the rows of one trajectory with
+        any name, in order.
     rate : float, or None
-        Hz; `...` if not known.
+        Hz; `...` if unknown.
     """
 
     path: Path
@@ -86,7 +86,7 @@ JUNK = (
 
 
 def damage(rng: Rng, folder: Path) -> str:
-    """Cut off a file, flip its bits, or replace it."""
+    """Truncate a file, flip some of its bits, or replace it."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     file = files[int(rng.integers(len(files)))]
     content = bytearray(file.read_bytes())

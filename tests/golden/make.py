@@ -1,9 +1,9 @@
-"""Write what each shipped model answers to a handful of seeded inputs:
+"""Write the outputs of each shipped model for some seeded inputs.
 
     python tests/golden/make.py [MODEL ...]
 
-Run it when a model changes, never to make a failing test pass: tests/runtime/models/test_golden.py
-distinguishes the two by the checksum of the graph.
+Run it when a model changes, and never to make a failing test pass. The checksum of the graph
+distinguishes these cases in tests/runtime/models/test_golden.py.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ MODELS = ("edge", "base", "wide")
 
 
 def file(model: str) -> Path:
-    """Where the outputs of a model are kept."""
+    """The file with the outputs of a model."""
     return Path(__file__).with_name(f"{model}.json")
 
 
 def cases() -> Iterator[tuple[str, dict[str, Any], dict[str, Any], np.ndarray, np.ndarray]]:
-    """Name, options of the estimator, options of the call, x, y."""
+    """Yield name, options of the estimator, options of the call, x and y."""
     rng = np.random.default_rng(2026)
     x = rng.standard_normal((100, 2))
     yield "gaussian 2 + 2, n=100", {}, {}, x, 0.8 * x + 0.6 * rng.standard_normal(x.shape)
 
-    # Not 1 + 1 without ties: normal scores are symmetric then, and rounding decides the signs.
+    # Not 1 + 1 without ties: its normal scores are symmetric, so rounding would decide the signs.
     x = rng.standard_normal((500, 2))
     yield "sine 2 + 1, n=500", {}, {}, x, np.sin(2 * x[:, 0]) + 0.5 * rng.standard_normal(500)
 
@@ -57,13 +57,13 @@ def cases() -> Iterator[tuple[str, dict[str, Any], dict[str, Any], np.ndarray, n
 
 
 def graph_checksum(model: model_file.ModelFile) -> str:
-    """Of the graph alone: metadata (accuracy, calibration) may change without it."""
+    """Checksum of the graph; metadata (accuracy, calibration) may change without it."""
     fields = onnx_content.fields(memoryview(model.bytes))
     return hashlib.sha256(dict(fields)[onnx_content.GRAPH]).hexdigest()
 
 
 def outputs(model: str) -> dict[str, Any]:
-    """What a shipped model answers: mi, noise and the first five pointwise values, nats."""
+    """Outputs of a shipped model: mi, noise and the first five pointwise values, nats."""
     found = {}
     for name, options, call, x, y in cases():
         estimator = Estimator(model, provider="cpu", threads=1, **options)

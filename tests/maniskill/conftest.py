@@ -1,4 +1,4 @@
-"""Demonstrations of the example, recorded once."""
+"""Demonstrations of the example, recorded once for all tests."""
 
 import os
 import runpy
@@ -10,17 +10,17 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "maniskill"
-sys.path.insert(0, str(EXAMPLES))  # as for a script that runs there
+sys.path.insert(0, str(EXAMPLES))  # as for a script in that folder
 
 from examples.maniskill import headless  # noqa: E402  (makes mani_skill importable)
 
-# The examples import it by its own name, and the benchmarks from the package: a second copy would
-# replace SAPIEN's class again, under materials that are there.
+# The examples import it as `headless`, and the benchmarks from the package. A second copy would
+# replace SAPIEN's class again, although materials of the first one exist.
 sys.modules["headless"] = headless
 
 
 def run_example(name, *arguments):
-    """As from the command line, but in this process: its imports take seconds."""
+    """Run an example as from the command line, but in this process: imports last seconds."""
     before = sys.argv
     sys.argv = [name, *map(str, arguments)]
     try:
@@ -31,7 +31,7 @@ def run_example(name, *arguments):
 
 @pytest.fixture(scope="session")
 def demonstrations(tmp_path_factory):
-    """trajectory.h5 of ten episodes of PickCube."""
+    """trajectory.h5 with ten episodes of PickCube."""
     folder = tmp_path_factory.mktemp("demos")
     run_example("collect.py", "PickCube-v1", "--number", "10", "--out", folder)
     return folder / "trajectory.h5"

@@ -1,4 +1,4 @@
-"""The examples, and the loop of the benchmark, in short."""
+"""Short runs of the examples, and of the loop of the benchmark."""
 
 import json
 import re
@@ -20,7 +20,7 @@ def test_wrap(demonstrations, example, capsys):
 
 
 def test_page(demonstrations, tmp_path, monkeypatch):
-    """Its code runs with one environment, as many as a CPU simulates."""
+    """The code of the page runs with one environment, the number that a CPU simulates."""
     found = discover_keystates(load_trajectories(demonstrations), k=2)
     found.save(tmp_path / "task.json")
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""What ManiSkill's RecordEpisode writes is read."""
+"""Files of ManiSkill's RecordEpisode can be read."""
 
 import gymnasium
 import h5py
@@ -14,7 +14,7 @@ from infoatlas_rt.cli.main import main
 
 def test_observations_of_the_example(demonstrations):
     found = load_trajectories(demonstrations)
-    # 42 columns, of which 18 is the flag is_grasped
+    # 42 columns; column 18 is the flag is_grasped
     assert found.names == tuple(f"obs.{column}" for column in range(42) if column != 18)
     with h5py.File(demonstrations) as file:
         lengths = [len(file[f"traj_{i}/obs"]) for i in range(10)]

@@ -1,4 +1,4 @@
-"""Generation in the simulator, in short; and its files."""
+"""Short generation in the simulator, and its files."""
 
 import sys
 
@@ -36,7 +36,7 @@ def sources(collected):
 
 @pytest.fixture(scope="module")
 def parts(collected, sources):
-    """By the simulator's flag: the grasp, and the rest."""
+    """Parts by the flag of the simulator: the grasp, and the rest."""
     with np.load(collected) as file:
         grasped = np.split(file["grasped_cube"], sources.bounds[1:-1])
     cut = np.array([np.argmax(own) + 7 for own in grasped])
@@ -102,7 +102,7 @@ def test_same_seed_same_attempts_and_another_seed_others(scene, sources, parts, 
 
 
 def test_without_cuts_nothing_is_placed(scene, sources):
-    """The goal has moved, and the demonstration follows the cube alone."""
+    """The goal has moved, but the demonstration is only transformed with the cube."""
     assert generate(TASK, sources, None, 6, scene=scene).successes.sum() <= 1
 
 
@@ -135,7 +135,7 @@ def test_files_are_read_back(generated, tmp_path):
 
 
 def test_an_episode_begins_anew_from_what_is_written(generated, scene):
-    """States of the simulator are the environment's: set, they give the same state."""
+    """States of the simulator are those of the environment: setting one gives the same state."""
     row = int(generated.lengths[0]) - 5
     nested = {"actors": {}, "articulations": {}}
     for name, values in generated.simulator.items():
@@ -149,7 +149,7 @@ def test_an_episode_begins_anew_from_what_is_written(generated, scene):
 
 
 def test_recorded_by_the_example(demonstrations, tmp_path):
-    """trajectory.h5 of collect.py: by its observations, or by the states of the simulator."""
+    """trajectory.h5 of collect.py, by its observations or by the states of the simulator."""
     read = read_sources(demonstrations)
     assert read.names[18:21] == ("tool.x", "tool.y", "tool.z")
     assert read.names[25:28] == ("goal.x", "goal.y", "goal.z")

@@ -1,4 +1,4 @@
-"""The simulator's half of the policy benchmark, and the examples that train and evaluate."""
+"""The policy benchmark in the simulator, and the examples for training and evaluation."""
 
 import json
 
@@ -26,13 +26,13 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("task", ["pick", "stack"])
 def test_fast_simulation_repeats_a_demonstration(folder, task):
-    """Read from the physics engine: the same bits, and success at the same step."""
+    """Fast simulation gives the same bits, and success at the same step."""
     with np.load(folder / f"{task}.npz") as file:
         data = {name: file[name] for name in file.files}
     end = 0
     for seed, length in zip(data["seeds"], data["lengths"], strict=True):
         start, end = end, end + length
-        judged = demos.Judged(task)  # a fresh scene, as each demonstration had
+        judged = demos.Judged(task)  # a new scene, as in each demonstration
         judged.reset(seed=int(seed))
         done = [judged.step(action) for action in data["actions"][start : end - 1]]
         np.testing.assert_array_equal(judged.states, data["states"][start:end])

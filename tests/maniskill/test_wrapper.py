@@ -1,4 +1,4 @@
-"""The wrapper around ManiSkill's own vector environment, and around Gymnasium's."""
+"""The wrapper around the vector environments of ManiSkill and of Gymnasium."""
 
 import gymnasium
 import h5py
@@ -48,7 +48,7 @@ def told(found, states):
 
 
 def test_a_demonstration_again(found, estimator, demonstrations):
-    """Its actions, from its seed: the wrapper follows it as a tracker follows its states."""
+    """With a demonstration's actions and seed, the wrapper agrees with a tracker of its states."""
     with h5py.File(demonstrations) as file:
         actions = torch.from_numpy(file["traj_0/actions"][()])
     env = gymnasium.make(
@@ -80,7 +80,7 @@ def test_a_demonstration_again(found, estimator, demonstrations):
         )
         assert isinstance(reward, torch.Tensor) and reward.device == obs.device
         total += float(reward)
-    # The last step has reset the environment; the true values are in final_info.
+    # The last step reset the environment; the true values are in final_info.
     last = info["final_info"]
     assert bool(info["_final_info"]) and "episode" in last
     assert int(info["key_state"]) == -1 and int(last["key_state"]) == alone(found, seen) >= 0

@@ -1,4 +1,4 @@
-"""The models, in both engines."""
+"""The shipped models in both engines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def name(request):
 
 @pytest.fixture
 def backends(name):
-    """ONNX Runtime, and the engine."""
+    """Backends of ONNX Runtime and of the native engine."""
     return _backends(name)
 
 

@@ -1,4 +1,4 @@
-"""Models, and samples of every regime in canonical form, as the graph takes them."""
+"""Models, and canonical samples of all regimes as inputs of the graph."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from infoatlas_rt.models import model_file
 
 @cache
 def content(name):
-    """The file of a shipped model."""
+    """The content of the file of a shipped model."""
     return model_file.load(name).bytes
 
 
 def stated(changed):
-    """A file that states the graph which it has now."""
+    """A file whose digests are those of its current graph."""
     proto = onnx.load_from_string(changed)
     entries = {p.key: p.value for p in proto.metadata_props}
     onnx.helper.set_model_props(proto, entries | graph_digest.stated(proto))
@@ -29,7 +29,7 @@ def stated(changed):
 
 
 def counted_meanwhile(call):
-    """How far this thread of Python counts while another one is in a call."""
+    """How far a Python thread counts while another thread is in a call."""
     counted, done = 0, threading.Event()
 
     def run():
@@ -60,14 +60,14 @@ def tied(rng, x):
 
 
 def rank_deficient(rng, x):
-    """All columns of x are multiples of the first but the last one, which is constant."""
+    """All columns of x are multiples of the first one, except the last, which is constant."""
     x[:, 1:] = x[:, :1] * np.arange(2, x.shape[1] + 1)
     x[:, -1] = 1
     return x[:, :1] + rng.standard_normal((len(x), 2))
 
 
 def series(rng, x):
-    """In time order, slowly varying."""
+    """Slowly varying samples in order of time."""
     for t in range(1, len(x)):
         x[t] = 0.95 * x[t - 1] + 0.3 * x[t]
     return np.roll(x, 2, axis=0) + 0.2 * rng.standard_normal(x.shape)
@@ -95,7 +95,7 @@ REGIMES = {
 
 
 def canonical(dim, n, slices, shifts, seed=0):
-    """Inputs of the graph; each slice is of the regime whose turn it is.
+    """Inputs of the graph; the slices have the regimes in turn.
 
     Returns
     -------

@@ -1,9 +1,9 @@
-"""Write inputs, and what the engine gives of them here, for the engine on another processor.
+"""Write inputs and the engine's outputs on this machine, to compare with another processor.
 
     python tests/native/record.py MODEL FILE
 
-The file is read by tests/native/program.cpp: the number of cases, and for each the sizes B, n and
-M, the inputs and the outputs, in C order, of this machine's byte order.
+tests/native/program.cpp reads the file. It contains the number of cases, and for each case the
+sizes B, n and M, the inputs and the outputs, in C order and the byte order of this machine.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Write a small model whose correction is supported by neighbours, which no shipped model has yet.
+"""Write a small model whose bias correction uses an estimate from neighbours as support.
 
     .venv-dev/bin/python tests/native/supported.py build/native/supported.onnx
 
-It is untrained: the engine is compared with ONNX Runtime on it (test_supported.py).
+The model is untrained. test_supported.py compares the engine with ONNX Runtime on it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def main() -> None:
     with torch.no_grad():
         for heads in (model.gap.missing, model.gap.doubt):
             heads.last.normal_(std=0.05)
-        model.gap.missing.constant.fill_(0.8)  # nats: above what is trusted
-        for values in model.state_dict().values():  # the export folds zeros and ones
+        model.gap.missing.constant.fill_(0.8)  # nats; more than neighbours support
+        for values in model.state_dict().values():  # the export folds 0 and 1
             values.add_(0.01 * torch.randn_like(values))
     content = to_onnx(model, metadata(model, RUN, "supported", "0")).SerializeToString()
     Path(sys.argv[1]).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Threads that cannot be made, and threads that run when Python ends."""
+"""Threads that cannot be created, and threads that run when Python ends."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import textwrap
 
 import pytest
 
-STACK = 256 << 20  # bytes of each new thread, so that a limit of memory counts them
+STACK = 256 << 20  # stack of a new thread in bytes, so that a limit of memory limits threads
 
 
 def python(code, preexec=None):
-    """Run code in a process of its own: exit code, and all that it printed."""
+    """Run code in a separate process: exit code, and all that it printed."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
         capture_output=True, text=True, timeout=30, preexec_fn=preexec, check=False,
@@ -27,7 +27,7 @@ def large_stacks():
 
 @pytest.mark.parametrize("made", [0, 1, 2])
 def test_threads_that_cannot_be_made_are_done_without(made):
-    """Memory for so many stacks: the engine runs with those, with the same bits, and says so."""
+    """With memory for some threads, the engine runs with these, has the same bits, and logs it."""
     code = f"""
         import logging, re, resource
         import numpy as np
@@ -51,7 +51,7 @@ def test_threads_that_cannot_be_made_are_done_without(made):
     assert f"runs with {1 + made} of 8 threads" in warning and "ulimit" in warning
 
 
-# A thread that estimates without end when the main thread ends, as a control loop does.
+# A thread that makes estimates when the main thread ends, like a control loop.
 LOOP = """
     import os, sys, threading, time
     import numpy as np

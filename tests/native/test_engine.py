@@ -1,4 +1,4 @@
-"""The module infoatlas_native: what it refuses, threads, processes, the same bits."""
+"""The module infoatlas_native: refusals, threads, processes, reproducibility."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def same(found, wanted):
 
 @pytest.mark.parametrize("n, slices", [(33, 3), (100, 5), (700, 1), (3000, 1)])
 def test_diagnostics_are_those_of_the_graph(name, n, slices):
-    """What enters asinh, the first step of the correction."""
+    """The inputs of asinh, the first operation of the correction."""
     proto = onnx.load_from_string(content(name))
     entering = [node.input[0] for node in proto.graph.node if node.op_type == "Asinh"]
-    for value in entering:  # one has the diagnostics, another the inputs of the predicted error
+    for value in entering:  # of the diagnostics, or of the inputs of the predicted error
         info = onnx.helper.make_tensor_value_info(value, onnx.TensorProto.FLOAT, None)
         proto.graph.output.append(info)
     session = onnxruntime.InferenceSession(
@@ -73,7 +73,7 @@ def test_one_slice_is_shared_out_with_the_same_bits():
 
 
 def test_calls_of_all_sizes_in_any_order(engine):
-    """Memory that an earlier call has left makes no difference."""
+    """Memory of earlier calls has no effect."""
     sizes = [(50, 3), (400, 1), (33, 20), (50, 3), (1000, 2), (33, 1), (50, 3)]
     for n, slices in sizes:
         given = inputs.canonical(5, n, slices, 6)
@@ -108,7 +108,7 @@ def test_no_slices(engine):
 @given(st.data())
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_any_arrays_are_taken_or_refused(data):
-    """Nothing is read or written beyond an array, whatever its shape (make native-sanitize)."""
+    """No access is out of the bounds of an array, whatever its shape (make native-sanitize)."""
     engine = _engine()
     dtypes = st.sampled_from([np.float32, np.float64, np.int64, np.int32])
     sizes = st.integers(0, 6)
@@ -141,7 +141,7 @@ def test_any_arrays_are_taken_or_refused(data):
     try:
         found = engine.run(*arguments)
     except (ValueError, RuntimeError):
-        assert not good or len(arguments[2]) < 5  # which cannot be solved
+        assert not good or len(arguments[2]) < 5  # too few shifts for a solve
     else:
         assert good and [len(values) for values in found] == [len(arguments[0])] * 4
 
@@ -191,14 +191,14 @@ def test_refused_outputs(engine):
 
 
 @pytest.mark.parametrize("value", [None, 3, [[1.0]], "x"])
-def test_what_is_no_array_is_refused(engine, value):
+def test_other_objects_than_arrays_are_refused(engine, value):
     with pytest.raises((TypeError, ValueError)):
         engine.run(value, *GIVEN[1:])
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e38, 1e-42])
-def test_no_value_harms(engine, value):
-    """Garbage gives garbage of the right shape, and the next call is as before."""
+def test_invalid_values_have_no_lasting_effect(engine, value):
+    """Invalid values give outputs of the right shape, and the next call is unaffected."""
     wanted = engine.run(*GIVEN)
     bad = GIVEN[0].copy()
     bad[3, 5, 2] = value
@@ -208,7 +208,7 @@ def test_no_value_harms(engine, value):
 
 
 def test_denormal_numbers_stay_as_they_are(engine):
-    """What the engine switches within a call is switched back."""
+    """Settings of the processor that the engine changes within a call are restored."""
     tiny = np.float32(1e-40)
     engine.run(*GIVEN)
     assert tiny * np.float32(0.5) > 0
@@ -225,13 +225,13 @@ def test_truncated_files(share):
 
 
 @pytest.mark.parametrize("junk", [b"\x00" * 100, b"not a model", b"\xff" * 1000, b"PK\x03\x04"])
-def test_what_is_no_model(junk):
+def test_other_files_than_models_are_refused(junk):
     with pytest.raises(RuntimeError, match=r"\w{4}"):
         Engine(junk)
 
 
 def test_weights_of_other_names():
-    """A file of the right framing without what the engine looks for."""
+    """A valid file without the weights that the engine needs."""
     whole = content("edge")
     renamed = whole.replace(b"hypernetwork.", b"hypernetwerk.")
     assert renamed != whole
@@ -241,7 +241,7 @@ def test_weights_of_other_names():
 
 @pytest.mark.parametrize("part", ["merged_query", "merged_out"])
 def test_attention_that_has_no_factors(part):
-    """Heads of a full rank; what an export writes has the rank of a head."""
+    """Heads of full rank; in an exported file the rank is that of a head."""
     data = bytearray(content("edge"))
     name = f"hypernetwork.attend_x.{part}.T".encode()
     at = data.index(name + b"J\x80\x80\x02") + len(name) + 4  # raw data, of 2 * 64 * 64 floats
@@ -252,7 +252,7 @@ def test_attention_that_has_no_factors(part):
 
 
 def test_another_interface():
-    with pytest.raises(RuntimeError, match=r"interface 99.*one checkout"):
+    with pytest.raises(RuntimeError, match=r"interface 99.*install infoatlas-rt again"):
         Engine(content("edge"), interface=99)
 
 
@@ -266,7 +266,7 @@ def test_bad_thread_counts(threads):
 
 
 def test_the_gil_is_released(engine):
-    """Another thread of Python counts while a call runs."""
+    """Another Python thread counts during a call."""
     given = inputs.canonical(5, 5000, 2, 5)
     assert inputs.counted_meanwhile(lambda: engine.run(*given)) > 20
 
@@ -300,7 +300,7 @@ def test_a_forked_process_has_threads_of_its_own(engine):
 
 
 def test_a_fork_during_a_call(engine):
-    """The child does not wait for threads that it does not have."""
+    """The child process does not wait for threads that it lacks."""
     wanted = engine.run(*GIVEN)
     given = inputs.canonical(5, 5000, 4, 5)
     context = multiprocessing.get_context("fork")
@@ -322,7 +322,7 @@ def test_threads_end_with_the_engine():
 
 
 def test_rounds_of_refinement_take_turns():
-    """Turns over as many product pairs as a round has are none; over more, it is another critic."""
+    """Turns over as many product pairs as a round uses have no effect; over more they have one."""
 
     def critic(turns):
         shipped = b'"refine_turns": 5'

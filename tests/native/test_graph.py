@@ -1,4 +1,4 @@
-"""The engine takes the graph that it computes, and refuses any other by name."""
+"""The engine accepts the graph that it implements, and refuses any other with a reason."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def test_other_weights_are_the_same_graph():
 
 
 def test_a_second_graph_is_refused():
-    """A reader of protocol buffers merges the two; weights would come from both."""
+    """Readers of protocol buffers merge two graphs, so weights would come from both."""
     twice = inputs.content("edge") + b"\x3a\x00"  # field 7, empty
     with pytest.raises(RuntimeError, match="no export has: two graphs"):
         Engine(twice)
 
 
 def test_auto_takes_onnxruntime_for_another_graph(tmp_path, caplog):
-    """The estimate is that of the file's graph."""
+    """The estimate is that of the graph in the file."""
     proto = onnx.load_from_string(inputs.content("edge"))
     crafted.swapped_outputs(np.random.default_rng(2), proto)
     path = tmp_path / "swapped.onnx"
@@ -81,8 +81,8 @@ def test_auto_takes_onnxruntime_for_another_graph(tmp_path, caplog):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_damaged_graphs_do_no_harm(seed):
-    """Flipped bits among the nodes, in a file that no checksum guards."""
+def test_damaged_graphs_are_harmless(seed):
+    """Flipped bits in the nodes of a file without a checksum."""
     rng = np.random.default_rng(seed)
     damaged = bytearray(inputs.content("edge"))
     first = damaged.index(b"MatMul")
@@ -92,6 +92,6 @@ def test_damaged_graphs_do_no_harm(seed):
         found = Engine(bytes(damaged)).run(*GIVEN)
     except RuntimeError as error:
         assert len(str(error)) > 20
-    else:  # a name, or what is known of a shape
+    else:  # a name, or a declared shape
         for value, wanted in zip(found, Engine(inputs.content("edge")).run(*GIVEN), strict=True):
             np.testing.assert_array_equal(value, wanted)

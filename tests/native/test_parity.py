@@ -1,4 +1,4 @@
-"""The engine gives what ONNX Runtime gives of the same file."""
+"""Outputs of the native engine equal those of ONNX Runtime for the same file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import inputs
 from infoatlas_rt import Estimator
 
 SIZES = {  # n: slices, shifts
-    32: (1000, 5),  # (base and wide: 60, for ONNX Runtime takes long)
+    32: (1000, 5),  # (base and wide: 60, because ONNX Runtime is slow)
     33: (1, 32),
     40: (2, 39),
     100: (40, 5),
@@ -19,11 +19,11 @@ SIZES = {  # n: slices, shifts
     20_000: (1, 5),
 }
 MI = 1e-3  # nats
-# Of single samples, nats, and relative: a pair that the critic finds impossible has hundreds.
+# single samples, nats and relative: impossible pairs can have hundreds of nats
 POINTWISE = INFLUENCE = 5e-3
 LARGE = 2e-3
-# Rounds of refinement make float32's rounding larger. ONNX Runtime, with AVX-512, is up to 0.023
-# nats off float64 on single samples of base, where the engine is off by 1e-3.
+# Refinement amplifies float32 rounding. On single samples of base, ONNX Runtime with AVX-512
+# differs from float64 by up to 0.023 nats, and the engine by 1e-3.
 LARGE_REFINED = 1e-2
 SPREAD = 0.01  # relative
 
@@ -43,7 +43,7 @@ def test_the_outputs_are_those_of_onnxruntime(name, backends, n):
     slices, shifts = SIZES[n]
     if name != "edge":
         slices = min(slices, 60)
-    if name == "wide":  # at 20,000 a step of the solve is taken or not by the last bit of a sum
+    if name == "wide":  # at 20,000 the last bit of a sum decides about a step of the solve
         n = min(n, 16_000)
     given = inputs.canonical(native._engine.dim, n, slices, shifts)
     relative = LARGE_REFINED if name == "base" else LARGE
@@ -51,7 +51,7 @@ def test_the_outputs_are_those_of_onnxruntime(name, backends, n):
 
 
 def test_estimates(name):
-    """All of an update: a window of a robot's states, sliced."""
+    """A complete update: a window of states of a robot, sliced."""
     rng = np.random.default_rng(0)
     x = np.cumsum(rng.standard_normal((100, 41)), axis=0)
     y = x + rng.standard_normal(x.shape)

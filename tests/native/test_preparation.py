@@ -1,7 +1,7 @@
-"""Slices in canonical form: the engine gives what slicing.py and preprocess.py give.
+"""Slices in canonical form: the engine agrees with slicing.py and preprocess.py.
 
-Within directions of equal canonical correlation nothing fixes a basis: there the engine and LAPACK
-may choose different ones, and what they span has to be the same.
+Directions of equal canonical correlation have no unique basis. The engine and LAPACK may choose
+different bases, which have to span the same space.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from inputs import REGIMES
 WIDE = make_backend(model_file.load("wide"), "native", 2)
 DIM = 20
 CORRELATIONS = 1e-10
-NEAR = 1e-5  # difference of correlations below which directions count as one group
-FORM = 2e-5  # of canonical samples and of their products
+NEAR = 1e-5  # difference of correlations below which directions form a group
+FORM = 2e-5  # tolerance of canonical samples and of their products
 
 
 def both(x, y, projections_x=None, projections_y=None, backend=WIDE):
-    """What the engine gives, and what Python gives."""
+    """Canonical forms by the engine and by Python."""
     sides = (x, projections_x), (y, projections_y)
     slices = max(1 if p is None else len(p) for _, p in sides)
     wanted = canonicalise(
@@ -61,7 +61,7 @@ def compare(found, wanted):
 
 
 def compare_group(paired, x, y, wanted_x, wanted_y):
-    """Directions [n, group] that may be turned; one alone has a sign, if its samples give one."""
+    """Compare directions [n, group] up to rotation; a single one has a sign, if defined."""
     if x.shape[1] == 1:
         both, shared = (x**3 + y**3).sum(), (x * y * (x + y)).sum()
         alone = min(abs((side**3).sum()) for side in (x, y))
@@ -71,7 +71,7 @@ def compare_group(paired, x, y, wanted_x, wanted_y):
             return
     x, y, wanted_x, wanted_y = (side[:200] for side in (x, y, wanted_x, wanted_y))
     pairs = [(x, x, wanted_x, wanted_x), (y, y, wanted_y, wanted_y)]
-    if paired:  # the two sides turn together
+    if paired:  # both sides rotate together
         pairs.append((x, y, wanted_x, wanted_y))
     for left, right, wanted_left, wanted_right in pairs:
         np.testing.assert_allclose(left @ right.T, wanted_left @ wanted_right.T, atol=50 * FORM)
@@ -90,7 +90,7 @@ def test_the_regimes(regime, n):
 @pytest.mark.parametrize("dx", [1, 2, 3, 7, 11, 13, 20])
 @pytest.mark.parametrize("dy", [1, 2, 5, 6, 12, 19])
 def test_sides_of_different_widths(dx, dy):
-    """No correlation fixes the last directions of the wider side; LAPACK's are chosen."""
+    """Correlations do not determine the last directions of the wider side; LAPACK's are used."""
     rng = np.random.default_rng([dx, dy])
     x, noise = rng.standard_normal((200, dx)), rng.standard_normal((200, dy))
     y = noise + x @ rng.standard_normal((dx, dy)) / 3
@@ -103,7 +103,7 @@ def test_sides_of_different_widths(dx, dy):
 @pytest.mark.parametrize("rank", [1, 3, 4])
 @pytest.mark.parametrize("dy", [1, 2, 6])
 def test_dropped_directions_come_last(rank, dy):
-    """Not before those that are kept and correlate with nothing."""
+    """They are not before kept directions without correlation."""
     rng = np.random.default_rng([rank, dy])
     levels = rng.integers(0, 3, (300, rank))
     x = np.concatenate([levels, levels, levels[:, :1]], axis=1).astype(float)
@@ -132,7 +132,7 @@ def test_slices(slices, sides):
 
 
 def test_equal_samples_stay_equal_in_all_slices():
-    """Whatever their place: no two of them are rounded apart."""
+    """Equal samples are equal after rounding, wherever they are."""
     rng = np.random.default_rng(0)
     few = rng.standard_normal((7, 41))
     rows = rng.integers(0, 7, 203)
@@ -191,7 +191,7 @@ def test_same_bits_whatever_the_threads_and_the_other_slices(threads):
 
 
 def test_the_gil_is_released():
-    """Another thread of Python counts while slices are prepared."""
+    """Another Python thread counts while slices are prepared."""
     rng = np.random.default_rng(0)
     x, projections = rng.standard_normal((5000, 41)), rng.standard_normal((60, 5, 41))
     table = np.linspace(-2, 2, 9999)
@@ -203,10 +203,10 @@ def test_the_gil_is_released():
 @pytest.mark.parametrize("model", ["edge", "wide"])
 @pytest.mark.parametrize("n", [60, 100, 1000])
 def test_estimates(regime, model, n):
-    """The engine from end to end, against its own model on what Python prepares.
+    """The complete engine compared with its model on samples that Python prepares.
 
-    Several directions of a copy have the correlation 1, so the model sees another basis, as it does
-    in Python with another seed: the estimates scatter, and `stderr` covers that.
+    Several directions of a copy have the correlation 1, so the model gets another basis, as in
+    Python with another seed. The estimates differ within `stderr`.
     """
     rng = np.random.default_rng(n)
     x = rng.standard_normal((n, 3 if model == "edge" else 12))
@@ -228,12 +228,12 @@ def test_estimates(regime, model, n):
 
 
 def has_copies(data):
-    """Whether several correlations are 1, up to rounding."""
+    """Whether several correlations are 1, except for rounding."""
     return data.correlations[0, 1] > 1 - 1e-9
 
 
 class Unprepared:
-    """The engine's model alone."""
+    """The model of the engine without preparation."""
 
     provider, threads = "cpu", 1
 
@@ -278,7 +278,7 @@ def test_refused_arrays(case):
 @given(st.data())
 @settings(max_examples=100, deadline=None, derandomize=True)
 def test_any_values_are_taken(data):
-    """Garbage gives arrays of the right shape, and the next call is as before."""
+    """Invalid values give arrays of the right shape, and the next call is unaffected."""
     wanted = ENGINE.canonicalise(**GIVEN)
     n, d = data.draw(st.sampled_from([2, 3, 40, 300])), data.draw(st.integers(1, 5))
     values = st.floats(width=64)

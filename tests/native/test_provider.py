@@ -1,4 +1,4 @@
-"""provider="native" where the package is installed: taken by auto, in copies, and the command."""
+"""provider="native" if the package is installed: chosen by auto, in copies, and by the command."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_auto_takes_it(caplog):
 
 
 def test_the_page(capsys):
-    """The block of docs/native.md."""
+    """The code block of docs/native.md."""
     page = Path(__file__).parents[2] / "docs" / "native.md"
     (code,) = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
     exec(code, {})
@@ -60,7 +60,7 @@ def test_versions_of_the_interface_are_compared(monkeypatch):
 
 
 def test_a_model_that_it_does_not_take(monkeypatch, caplog):
-    """The way out is named, and auto takes it."""
+    """The error suggests another provider, which auto uses."""
     file = model_file.load("edge")
     other = file.bytes.replace(b"hypernetwork.", b"hypernetwerk.")
     changed = copy.copy(file)

@@ -1,4 +1,4 @@
-"""A correction that is supported by neighbours: third neighbours, cells, the share that is kept."""
+"""A bias correction with support by neighbours: distances, cells, and the kept share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILE = Path(__file__).parents[2] / "build" / "native" / "supported.onnx"  # make
 
 @pytest.fixture(scope="module")
 def engines():
-    """ONNX Runtime, and the engine."""
+    """Backends of ONNX Runtime and of the native engine."""
     content = FILE.read_bytes()
     return onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]), Engine(
         content
@@ -25,7 +25,7 @@ def engines():
 
 
 def ties(given):
-    """The same samples in few values, as flags and counts have."""
+    """The same samples rounded to few values, as flags and counts have."""
     x, y, *rest = given
     return (np.round(x), np.round(y), *rest)
 
@@ -43,7 +43,7 @@ def test_the_outputs_are_those_of_onnxruntime(engines, slices, n, shifts, change
 
 @pytest.mark.parametrize("strength", [0.0, 0.99])
 def test_the_third_neighbour_is_the_last_diagnostic(engines, strength):
-    """Beyond the bound it supports the prediction; among independent sides it does not."""
+    """If it exceeds the bound it supports the prediction; for independent sides it does not."""
     _, engine = engines
     x, noise = np.random.default_rng(0).standard_normal((2, 1, 500, engine.dim)).astype(np.float32)
     y = np.float32(strength) * x + np.float32(np.sqrt(1 - strength**2)) * noise

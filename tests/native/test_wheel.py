@@ -1,4 +1,4 @@
-"""The wheel that `make build/native/ready` built: everything in one distribution."""
+"""The wheel of `make build/native/ready` contains everything in one distribution."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import infoatlas_rt
 
 ROOT = Path(__file__).parents[2]
-# Folders of the checkout, and where they are in the wheel.
+# Folder of the checkout -> folder in the wheel.
 PACKAGES = {
     "runtime/infoatlas_rt": "infoatlas_rt",
     "runtime/native/infoatlas_native": "infoatlas_native",

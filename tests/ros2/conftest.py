@@ -1,4 +1,4 @@
-"""One node process for all tests; each test takes it through its lifecycle."""
+"""One process of the node for all tests; each test runs it through its lifecycle."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-# Localhost only, and a domain of our own: nobody else's topics get in.
+# Localhost and a separate domain, so that topics of others are not received.
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 100)
 
@@ -16,7 +16,7 @@ from harness import BASE, LIVE, TOPIC, Bench, NodeProcess
 
 @pytest.fixture(scope="session")
 def process(tmp_path_factory):
-    """The node; it loses no message of TOPIC or BASE, so that tests know what it has seen.
+    """The node; TOPIC and BASE are reliable, so that tests can compare all messages.
 
     LIVE is best effort, as sensors are, but deep enough for a busy machine.
     """

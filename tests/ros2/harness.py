@@ -1,4 +1,4 @@
-"""Drives the node in its own process, over real DDS: transitions, parameters, messages, faults."""
+"""Run the node in a separate process with real DDS: transitions, parameters, messages, faults."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TOPIC = "/arm/joint_states"
 BASE = "/base/twist"
 LIVE = "/live/joint_states"
 RELIABLE = QoSProfile(depth=1000)
-# Small and quick; what a test does not name is set to this, or to its default, before each test.
+# Small and fast settings; `prepare` resets parameters to these, or to their defaults.
 SMALL: dict[str, Any] = {
     name: list(value) if isinstance(value, tuple) else value
     for name, value in vars(Settings()).items()
@@ -53,7 +53,7 @@ SMALL: dict[str, Any] = {
 
 
 class NodeProcess:
-    """The node as colcon installed it; what it prints is in `log`."""
+    """The node as installed by colcon; its output is in `log`."""
 
     def __init__(self, log: Path, *arguments: str) -> None:
         program = Path(get_package_prefix("infoatlas_ros2"), "lib/infoatlas_ros2/infoatlas_node")
@@ -63,7 +63,7 @@ class NodeProcess:
                 [sys.executable, program, *arguments],
                 stdout=file,
                 stderr=subprocess.STDOUT,
-                # Types of fields are checked as older distributions do.
+                # Types of fields are checked, as in older distributions.
                 env=os.environ | {"PYTHONUNBUFFERED": "1", "ROS_PYTHON_CHECK_FIELDS": "1"},
             )
 
@@ -71,13 +71,13 @@ class NodeProcess:
         return self.process.poll() is None
 
     def stop(self) -> int:
-        """End it as Ctrl-C does; returns its exit code."""
+        """Stop it like Ctrl-C; returns its exit code."""
         self.process.terminate()
         return self.process.wait(10)
 
 
 class Bench:
-    """A node of the test's own process, with everything that a test needs to see and do."""
+    """A node in the process of the test, which sends and receives for the tests."""
 
     def __init__(self, name: str = "infoatlas") -> None:
         self.node = rclpy.create_node("bench")
@@ -136,23 +136,23 @@ class Bench:
         self.node.destroy_node()
 
     def wait(self, condition: Callable[[], Any], seconds: float = 15.0) -> Any:
-        """Wait until something that messages bring about is so; returns it."""
+        """Wait until a condition on messages is true; returns its value."""
         with self._news:
             found = self._news.wait_for(condition, seconds)
         assert found, f"not within {seconds} s; last said: {self.statuses[-1:]}"
         return found
 
     def read(self, message: Any, seconds: float = 15.0) -> None:
-        """Wait until a message is the newest one that has been read."""
+        """Wait until the node has read a message."""
         self.wait(
             lambda: self.estimates and self.estimates[-1][1].header == message.header, seconds
         )
 
     def _ask(self, client: Any, request: Any) -> Any:
-        """The answer to a request, or None.
+        """The response to a request, or None.
 
-        A service that has not discovered the client's reader yet drops its answer, which happens
-        to a node that has just started.
+        A service that has not yet discovered the client's reader drops its response. This happens
+        just after the start of a node.
         """
         assert client.wait_for_service(20), f"no service {client.srv_name}"
         done = threading.Event()
@@ -164,7 +164,7 @@ class Bench:
         return None
 
     def _call(self, client: Any, request: Any) -> Any:
-        """The answer to a request that may be sent again."""
+        """The response to a request that may be repeated."""
         for _ in range(3):
             answer = self._ask(client, request)
             if answer is not None:
@@ -190,7 +190,7 @@ class Bench:
         return self._call(self._reset, Trigger.Request())
 
     def set(self, **values: Any) -> str:
-        """Set parameters, all or none; returns why not, or "" if they were."""
+        """Set parameters, all or none; returns the reason of a refusal, or ""."""
         messages = [
             Parameter(name, value=value).to_parameter_msg() for name, value in values.items()
         ]
@@ -201,14 +201,14 @@ class Bench:
         return self._call(self._describe, DescribeParameters.Request(names=list(names))).descriptors
 
     def down(self) -> None:
-        """To unconfigured, from wherever the node is."""
+        """Bring the node to unconfigured from any state."""
         if self.state() == "active":
             assert self.transition("deactivate")
         if self.state() == "inactive":
             assert self.transition("cleanup")
 
     def prepare(self, **values: Any) -> None:
-        """Unconfigured, with parameters as given, else small; what was seen is forgotten."""
+        """Bring the node to unconfigured, with these parameters or SMALL; clears messages."""
         self.down()
         assert self.set(**(SMALL | values)) == ""
         for received in (
@@ -218,7 +218,7 @@ class Bench:
         self.statuses.clear()
 
     def up(self, **values: Any) -> None:
-        """Active, with parameters as given, else small."""
+        """Bring the node to active, with these parameters or SMALL."""
         self.prepare(**values)
         assert self.transition("configure"), self.diagnosis(lambda s: "configure" in s.message)
         assert self.transition("activate")
@@ -230,14 +230,14 @@ class Bench:
         seconds: float = 15,
         past: bool = False,
     ) -> Any:
-        """The next status for which a condition holds; or one since `prepare`, with `past`."""
+        """The next status for which a condition is true; with `past` also one since `prepare`."""
         start = 0 if past else len(self.statuses)
         return self.wait(
             lambda: next((s for s in self.statuses[start:] if condition(s)), None), seconds
         )
 
     def publisher(self, kind: Any = JointState, topic: str = TOPIC, qos: Any = RELIABLE) -> Any:
-        """A publisher that the node has found."""
+        """A publisher that the node has discovered."""
         publisher = self.node.create_publisher(kind, topic, qos)
         end = time.monotonic() + 10
         while not publisher.get_subscription_count():
@@ -247,7 +247,7 @@ class Bench:
 
 
 def values(status: Any) -> dict[str, str]:
-    """The key-value pairs of a status."""
+    """Key-value pairs of a status."""
     return {pair.key: pair.value for pair in status.values}
 
 
@@ -260,7 +260,7 @@ def as_time(nanoseconds: int) -> Time:
 
 
 def walk(n: int, dim: int = 4, seed: int = 0) -> np.ndarray:
-    """States [n, d] of something that moves: autoregressive, coupled."""
+    """States [n, d] of a moving robot: autoregressive and coupled."""
     rng = np.random.default_rng(seed)
     states = np.zeros((n, dim))
     for t in range(1, n):
@@ -283,7 +283,7 @@ def joint_states(
 
 
 def feed(publisher: Any, messages: Iterable[Any], rate: float = 400.0) -> None:
-    """Publish at a rate."""
+    """Publish messages at a rate."""
     begin = time.monotonic()
     for i, message in enumerate(messages):
         pause = begin + i / rate - time.monotonic()
@@ -293,8 +293,8 @@ def feed(publisher: Any, messages: Iterable[Any], rate: float = 400.0) -> None:
 
 
 def feed_live(publisher: Any, states: np.ndarray, rate: int) -> list[JointState]:
-    """Publish states at a rate, stamped with the moments at which they are due."""
-    lead = 500_000_000  # for making the messages
+    """Publish states at a rate, stamped with the times at which they are due."""
+    lead = 500_000_000  # time to create the messages
     start = time.time_ns() + lead
     messages = joint_states(states, start, 10**9 // rate)
     time.sleep(max(0, start - time.time_ns()) / 1e9)

@@ -1,4 +1,4 @@
-"""A robot in a process of its own, to be killed: publishes joint states until it is.
+"""A robot in a separate process, which publishes joint states until it is killed.
 
 python publish.py TOPIC RATE SEED
 """

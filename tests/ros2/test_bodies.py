@@ -1,4 +1,4 @@
-"""Topics that several bodies share: the node reads one, and says what else is there."""
+"""Topics shared by several bodies: the node reads one, and reports the others."""
 
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -22,7 +22,7 @@ KIND = "geometry_msgs/msg/PoseStamped"
 
 
 def poses(frame, states, start=START):
-    """Positions, each 10 ms."""
+    """Positions at intervals of 10 ms."""
     messages = []
     for i, state in enumerate(states):
         message = PoseStamped()
@@ -42,7 +42,7 @@ def mixed(first, second):
 
 
 def agree(bench, tool):
-    """The estimates are those of one body alone."""
+    """Check that the estimates are those of one body only."""
     player = Player(
         Estimator(k=2, slices=4, threads=1),
         Extractor(["pose.position"], Schema.of_class(PoseStamped)),
@@ -68,7 +68,7 @@ def test_a_body_that_is_asked_for(bench):
 
 
 def test_a_body_that_was_not_named(bench):
-    """That of the first message is read, and a warning names the others."""
+    """The body of the first message is used, and a warning names the others."""
     tool, both = mixed("tool", "cube")
     bench.up(message_type=KIND, fields=["pose.position"])
     feed(bench.publisher(PoseStamped), both, 600)
@@ -79,7 +79,7 @@ def test_a_body_that_was_not_named(bench):
     assert "[header.frame_id=cube] is another body than [header.frame_id=tool]" in warning
 
 
-def test_the_newest_state_has_its_estimate_although_another_body_came_last():
+def test_the_newest_state_has_an_estimate_after_messages_of_another_body():
     real = Estimator(k=2, slices=2, threads=1)
     settings = Settings(lag=2, lag_seconds=0.0, window=40, slices=2, extremum_delay=1.0)
     extractor = Extractor(["pose.position"], Schema.of_class(PoseStamped))
@@ -100,7 +100,7 @@ def test_the_newest_state_has_its_estimate_although_another_body_came_last():
 
     worker._turn([*batch[:50], (other, "other"), (other, "other")], False, 0)
     assert newest() == 49 and worker.reason == "ok"
-    # While that batch is estimated, the other body's message comes, and no state.
+    # While that batch is estimated, a message of the other body arrives, and no state.
     worker._ring.append((other, "other"))
     worker._turn(batch[50:], False, 0)
     assert newest() < 59

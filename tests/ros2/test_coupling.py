@@ -1,4 +1,4 @@
-"""Coupling of two topics, and key states of demonstrations, over DDS, against true grasps."""
+"""Coupling of two topics, and key states of demonstrations, over DDS, compared with true grasps."""
 
 import json
 import subprocess
@@ -54,7 +54,7 @@ def poses(positions, start):
 
 
 def test_the_grasp_couples_tool_and_cube(bench, demonstrations):
-    """Each event and each estimate is the library's; after a reset all begins anew."""
+    """Events and estimates equal those of the library; a reset restarts everything."""
     motions = []
     subscription = bench.node.create_subscription(
         MutualInformation,
@@ -83,7 +83,7 @@ def test_the_grasp_couples_tool_and_cube(bench, demonstrations):
                 expected[stamp] = detector.latest.estimate
             tool.publish(a)
             cube.publish(b)
-            time.sleep(0.01)  # best effort, as cameras are: no faster than it is taken
+            time.sleep(0.01)  # best effort, as cameras: not faster than messages are taken
             if stamp in expected:
                 bench.wait(lambda t=stamp: motions and seconds(motions[-1].header.stamp) == t)
         got = {seconds(m.header.stamp): m.value for m in motions}
@@ -133,7 +133,7 @@ def test_a_bag_reports_the_same_couplings(bench, tmp_path):
 
 
 def test_a_grasp_is_announced_after_15_demonstrations(bench, demonstrations, tmp_path):
-    """A file of 15 demonstrations; episodes that it has not seen; a reset between them, or none."""
+    """A file of 15 demonstrations, other episodes, with or without a reset between them."""
     found = discover_keystates([states[:, :18] for states, _ in demonstrations[:15]], k=3)
     grasps = np.array([[held.argmax()] for _, held in demonstrations[:15]])
     number = int(np.ma.abs(found.steps - grasps).mean(axis=0).argmin())
@@ -173,7 +173,7 @@ def test_a_grasp_is_announced_after_15_demonstrations(bench, demonstrations, tmp
         ({"coupling": True}, "set topic_b"),
         ({"coupling": True, "topic_b": CUBE, "coupling_resolution": [-1.0]}, "resolution"),
         ({"coupling": True, "topic_b": CUBE, "coupling_resolution": [1.0] * 3}, "3 numbers"),
-        ({"coupling": True, "topic_b": CUBE, "coupling_resolution": [0.0, 1.0]}, "pass 0 alone"),
+        ({"coupling": True, "topic_b": CUBE, "coupling_resolution": [0.0, 1.0]}, "set it to 0"),
     ],
 )
 def test_couplings_that_cannot_work(bench, settings, why):
@@ -182,7 +182,7 @@ def test_couplings_that_cannot_work(bench, settings, why):
 
 
 def test_topics_of_detectors_are_there_with_them(bench, demonstrations, tmp_path):
-    """`~/extrema` always; key states with a file, couplings with `coupling`; until the clean-up."""
+    """`~/extrema` always exists; others exist with their settings until the clean-up."""
     file = tmp_path / "task.json"
     discover_keystates([states[:, :9] for states, _ in demonstrations[:5]], k=1).save(file)
     own = "key_states", "couplings", "motion_information"
@@ -206,7 +206,7 @@ def test_a_keystates_file_that_cannot_work(bench, demonstrations, tmp_path):
     bench.prepare(keystates_file=str(tmp_path / "none.json"))
     assert not bench.transition("configure")
     bench.diagnosis(lambda s: "none.json" in s.message, past=True)
-    # Demonstrations of other coordinates: only a message can tell.
+    # Demonstrations of other coordinates, which only a message can reveal.
     file = tmp_path / "task.json"
     discover_keystates([states[:, :5] for states, _ in demonstrations[:3]], k=1).save(file)
     bench.up(keystates_file=str(file))

@@ -12,7 +12,7 @@ CLIENT = Path(__file__).parents[2] / "examples/ros_client.py"
 
 
 def test_the_client_prints_what_the_node_publishes(bench, tmp_path):
-    """The newest value; a client that the node has not discovered yet misses the first messages."""
+    """It prints the newest value; messages before the discovery of a client are lost."""
     bench.up()
     publisher = bench.publisher()
     with (tmp_path / "out").open("w") as out, (tmp_path / "err").open("w") as err:

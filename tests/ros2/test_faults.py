@@ -1,4 +1,4 @@
-"""What goes wrong on robots, done on purpose. docs/ros2-faults.md has the same list."""
+"""Faults of robots, caused on purpose; docs/ros2-faults.md has the same list."""
 
 import math
 import os
@@ -33,10 +33,10 @@ PUBLISHER = Path(__file__).with_name("publish.py")
 
 
 def run(bench, messages, kind, rate=250.0):
-    """Feed messages with a fault among them; the node has to agree with the library on all.
+    """Feed messages with faults; the node has to agree with the library on all of them.
 
-    Every estimate is the library's at its stamp, to the last bit; faults of `kind` are counted
-    alike and reported with a warning; and the node reads on after the last of them.
+    Each estimate equals the library's at its stamp, bit for bit. Faults of `kind` are counted as in
+    the library and reported with a warning, and the node continues after the last of them.
     """
     expected, _, stream = offline(messages)
     assert stream.counts[kind] > 0
@@ -54,7 +54,7 @@ def run(bench, messages, kind, rate=250.0):
 
 
 def counts(status, stream):
-    """Fates of messages, as a status has them."""
+    """Fates of messages in a status."""
     told = values(status)
     return {key: int(told.get(f"messages: {key}", 0)) for key in stream.counts}
 
@@ -70,7 +70,7 @@ def test_nan(bench):
 
 
 def test_nan_in_two_of_ten(bench):
-    """The window has too few pairs for ever: the status says which window would have enough."""
+    """The window never has enough pairs; the status reports which window would."""
     messages = joint_states(walk(200))
     for t, message in enumerate(messages):
         if t % 10 in (3, 6):
@@ -106,7 +106,7 @@ def test_repeated_stamps(bench):
 
 
 def test_lost_messages_leave_holes(bench):
-    """Lost unseen, in the network: a lag by stamps pairs nothing across the gap."""
+    """Messages lost in the network: with a lag by stamps, no pair spans the hole."""
     messages = [m for i, m in enumerate(joint_states(walk(200))) if i % 10 and not 80 <= i < 85]
     expected, _, _ = offline(messages)
     bench.up()
@@ -118,7 +118,7 @@ def test_lost_messages_leave_holes(bench):
 
 
 def test_time_jumps_back(bench):
-    """A bag that loops: the second round is read as the first was, from an empty window."""
+    """A bag that loops: the second round is read like the first, from an empty window."""
     messages = joint_states(walk(150))
     expected, _, _ = offline(messages)
     bench.up()
@@ -135,7 +135,7 @@ def test_time_jumps_back(bench):
 
 
 def test_dimension_changes_with_a_restart(bench):
-    """Another robot, after a jump back: it is read, since nothing of the first is left."""
+    """Another robot after a jump back is accepted, because nothing remains of the first."""
     bench.up()
     publisher = bench.publisher()
     feed(publisher, joint_states(walk(90, dim=4)), 250)
@@ -175,7 +175,7 @@ def test_publisher_dies_and_another_takes_over(bench, how):
 
 
 def test_flood(bench):
-    """1 kHz for three seconds, best effort: newest wins, nothing piles up, drops are counted."""
+    """1 kHz for three seconds, best effort: the newest state wins, and drops are counted."""
     topic = "/flood/joint_states"
     bench.up(topic=topic, lag=10, lag_seconds=0.02, window=300, k=5, slices=8)
     publisher = bench.publisher(topic=topic, qos=qos_profile_sensor_data)
@@ -189,7 +189,7 @@ def test_flood(bench):
 
 
 def test_full_queue_drops_the_oldest(bench):
-    """A queue of one: what it loses is counted, and pairs stay exactly a lag apart."""
+    """A queue of one state: drops are counted, and pairs stay exactly a lag apart."""
     messages = joint_states(walk(400))
     bench.up(queue=1, slices=40, window=100)
     feed(bench.publisher(), messages, 1000)
@@ -201,7 +201,7 @@ def test_full_queue_drops_the_oldest(bench):
 
 
 def test_no_pair_across_what_a_full_queue_dropped():
-    """Steps are counted, and half of what comes during an estimate is lost."""
+    """Steps are counted, and half of the messages that arrive during an estimate are lost."""
     real = Estimator(k=2, slices=2, threads=1)
     entered, go_on, pairs = threading.Semaphore(0), threading.Semaphore(0), set()
 
@@ -236,7 +236,7 @@ def test_no_pair_across_what_a_full_queue_dropped():
         while worker.stream.window.counts["accepted"] < first + 20:
             assert time.monotonic() < deadline
     offer(range(40, 45))
-    for first in (45, 105, 165):  # sixty come while one is read; the queue keeps thirty
+    for first in (45, 105, 165):  # sixty arrive during an estimate; the queue keeps thirty
         assert entered.acquire(timeout=30)
         offer(range(first, first + 60))
         go_on.release()
@@ -248,7 +248,7 @@ def test_no_pair_across_what_a_full_queue_dropped():
 
 
 def test_settings_that_do_not_fit_the_states(bench):
-    """k is larger than what the messages turn out to hold: an error on /diagnostics, no crash."""
+    """k exceeds the coordinates of the messages: an error on /diagnostics, no crash."""
     bench.up(k=5)
     publisher = bench.publisher()
     feed(publisher, joint_states(walk(90, dim=3)), 250)
@@ -263,14 +263,14 @@ def as_later():
     return 1_700_000_100 * 10**9
 
 
-def test_nobody_publishes(bench):
+def test_a_topic_without_publishers(bench):
     bench.up(topic="/nowhere")
     status = bench.diagnosis(lambda s: s.message == "no message yet on /nowhere")
     assert status.level == status.WARN and values(status)["publishers"] == "0"
 
 
 def test_publisher_that_does_not_fit(bench, process):
-    """TOPIC is subscribed to as reliable: a best-effort publisher is seen, and not heard."""
+    """TOPIC needs a reliable publisher: a best-effort one is reported, and not received."""
     bench.up()
     publisher = bench.node.create_publisher(JointState, TOPIC, qos_profile_sensor_data)
     before = values(bench.diagnosis())["publishers"]
@@ -315,7 +315,7 @@ def test_unstamped_headers_count_as_no_headers(bench):
 
 
 def test_jump_below_the_threshold_is_no_restart(bench):
-    """A clock that is set back by less than reset_after: refused until it has caught up."""
+    """A clock that is set back by less than reset_after: states are refused until it catches up."""
     messages = joint_states(walk(120))
     for i, message in enumerate(messages[60:], start=60):
         message.header.stamp = as_time(1_700_000_000 * 10**9 + i * 10_000_000 - 300_000_000)

@@ -1,4 +1,4 @@
-"""What a report on /diagnostics must not leave out."""
+"""The contents of a report on /diagnostics."""
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
@@ -20,7 +20,7 @@ def test_every_warning_of_a_period_is_in_its_report():
     assert report(health).message == "ok"
 
 
-def test_what_was_refused_before_a_stall_is_reported():
+def test_refusals_before_a_stall_are_reported():
     health = Health()
     health.heard["/arm"] = 0.0
     status = report(health, dimension=4)

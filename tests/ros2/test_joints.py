@@ -1,4 +1,4 @@
-"""Joints by name, and topics whose first messages are not like the rest."""
+"""Joints by name, and topics whose first messages differ from the others."""
 
 import numpy as np
 from harness import feed, joint_states, seconds, values, walk
@@ -19,7 +19,7 @@ def named(messages, names=NAMES):
 
 
 def offline(messages, fields=("position[:]",), joints=(), **options):
-    """Estimates of the library, by stamp, and the stream."""
+    """Estimates of the library by stamp, and the stream."""
     options = {"lag": 2, "lag_seconds": 0.02, "window": 48} | options
     extractor = Extractor(fields, Schema.of_class(JointState), joints)
     player = Player(Estimator(k=2, slices=4, threads=1), extractor, **options)
@@ -52,7 +52,7 @@ def test_reordered_joints_are_the_same_joints(bench):
 
 
 def test_joints_that_are_asked_for(bench):
-    """The topic carries an arm, and a gripper that publishes in between and is no hole."""
+    """An arm and a gripper share the topic; messages of the gripper leave no holes."""
     states = walk(150)
     joints = ["wrist", "shoulder", "elbow"]
     arm = named(joint_states(states))
@@ -101,7 +101,7 @@ def test_first_messages_without_velocities(bench):
 
 
 def test_a_gripper_that_comes_first(bench):
-    """It and its arm share the topic: the arm is read."""
+    """A gripper and its arm share the topic: the arm is used."""
     states = walk(150)
     arm = named(joint_states(states))
     gripper = named(joint_states(np.zeros((150, 1)), start=1_699_999_999_999_000_000), ["finger"])

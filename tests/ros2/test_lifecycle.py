@@ -1,4 +1,4 @@
-"""Lifecycle and parameters, from another process: what the node refuses, and how it says so."""
+"""Lifecycle and parameters, from another process: what the node refuses, and with which message."""
 
 import re
 import signal
@@ -22,12 +22,12 @@ def test_transitions_and_silence_outside_active(bench):
     feed(publisher, [next(messages) for _ in range(80)])
     bench.wait(lambda: bench.estimates)
     assert bench.transition("deactivate")
-    bench.diagnosis(lambda s: s.message == "inactive")  # what was on its way has arrived
+    bench.diagnosis(lambda s: s.message == "inactive")  # pending messages have arrived
     seen = len(bench.estimates)
     feed(publisher, [next(messages) for _ in range(80)])
     bench.diagnosis()
     assert len(bench.estimates) == seen
-    # Activated again, it starts afresh: another robot may be there, with more joints.
+    # After activation the window is empty: there may be another robot with more joints.
     assert bench.transition("activate")
     feed(publisher, joint_states(walk(80, dim=6), start=1_700_000_100 * 10**9))
     bench.wait(lambda: len(bench.estimates) > seen)
@@ -38,7 +38,7 @@ def test_transitions_and_silence_outside_active(bench):
     assert values(bench.diagnosis(lambda s: s.message == "unconfigured"))["topic"] == TOPIC
 
 
-# What is wrong, and what the node says of it.
+# Invalid settings, and the reason that the node gives.
 UNFIT = {
     "unknown type": (
         {"message_type": "sensor_msgs/msg/JointStates"},
@@ -65,16 +65,16 @@ def test_configure_refuses_with_the_reason(bench, process, name):
     assert bench.state() == "unconfigured"
     status = bench.diagnosis(lambda s: s.message.startswith("configure: "), past=True)
     assert reason in status.message and status.level == status.ERROR
-    status = bench.diagnosis()  # and in the reports after it
+    status = bench.diagnosis()  # also in later reports
     assert reason in status.message and status.level == status.ERROR
     assert values(status)["last error"] == status.message
     assert reason in process.log.read_text()
-    # And the way out is to set it right: no restart is needed.
+    # A valid value solves it without a restart.
     assert bench.set(**{key: SMALL[key] for key in changes}) == ""
     assert bench.transition("configure")
 
 
-# Each is refused for this reason, and changes nothing.
+# Invalid changes, which are refused for this reason and have no effect.
 LIVE_REFUSED = {
     "topic": ("/elsewhere", "topic: fixed while the node is configured"),
     "provider": ("cuda", "provider: fixed while the node is configured"),
@@ -96,16 +96,16 @@ def test_live_parameters(bench):
     bench.wait(lambda: bench.estimates)
     for name, (value, reason) in LIVE_REFUSED.items():
         assert reason in bench.set(**{name: value}), name
-    # All or none: a good value beside a bad one is not taken.
+    # All or none: a valid value beside an invalid one is not set.
     assert "window=31" in bench.set(seed=1, window=31)
-    bench.diagnosis(lambda s: s.message.startswith("stalled"))  # all is read
+    bench.diagnosis(lambda s: s.message.startswith("stalled"))  # all messages are read
     assert bench.set(slices=6, window=40, seed=3) == ""
     bench.estimates.clear()
     feed(publisher, [next(messages) for _ in range(80)])
     bench.wait(lambda: bench.estimates and bench.estimates[-1][1].slices == 6)
     assert {(m.slices, m.samples, m.k) for _, m in bench.estimates} == {(6, 40, 2)}
-    assert len(bench.estimates) <= 40  # the window started anew
-    # What has nothing to do with the window leaves it alone.
+    assert len(bench.estimates) <= 40  # the window was emptied
+    # Parameters that do not concern the window leave it unchanged.
     assert bench.set(extremum_z=5.0, stall_after=2.0) == ""
     before = len(bench.estimates)
     feed(publisher, [next(messages)])
@@ -113,8 +113,8 @@ def test_live_parameters(bench):
 
 
 @pytest.mark.parametrize("name", ["topic", "topic_b"])
-def test_what_is_no_topic_is_refused(bench, name):
-    """While unconfigured, too: it would end the node when publishers are counted."""
+def test_invalid_topics_are_refused(bench, name):
+    """Also while unconfigured: the name would end the node when publishers are counted."""
     bench.prepare()
     for topic, reason in {
         "/arm-left/joint_states": "characters other than alphanumerics",
@@ -128,7 +128,7 @@ def test_what_is_no_topic_is_refused(bench, name):
     assert bench.set(topic_b=TOPIC) == f"topic_b equals topic, {TOPIC}: leave it empty or change it"
 
 
-# Given at the start: what configure says of it, or nothing if it is fine.
+# Values at the start, and the reason that configure gives; "" if they are valid.
 AT_THE_START = {
     "an invalid topic": ("topic:=/arm-left/joint_states", "topic is '/arm-left/joint_states'"),
     "unknown kinds": ("extremum_kinds:=[summit]", "summit"),
@@ -177,7 +177,7 @@ def test_counts_start_anew_with_activate(bench):
     feed(publisher, joint_states(walk(50)))
     status = values(bench.diagnosis(lambda s: values(s)["messages: accepted"] == "50"))
     assert status["received"] == "50"
-    # A live change makes a new window; the counts go on.
+    # A change at run time makes a new window; counts continue.
     assert bench.set(slices=5) == ""
     feed(publisher, joint_states(walk(50), start=1_700_000_100 * 10**9))
     status = values(bench.diagnosis(lambda s: values(s)["messages: accepted"] == "100"))
@@ -185,7 +185,7 @@ def test_counts_start_anew_with_activate(bench):
 
 
 def test_a_long_inference_holds_nothing_up(session, tmp_path):
-    """A window that takes minutes: transitions are answered, and the process ends at once."""
+    """With a window that lasts minutes, transitions are answered, and the process ends at once."""
     node = NodeProcess(
         tmp_path / "log.txt",
         *("--ros-args", "-r", "__node:=slow", "-p", "window:=5000", "-p", "slices:=400"),
@@ -207,7 +207,7 @@ def test_a_long_inference_holds_nothing_up(session, tmp_path):
 
 
 def test_ctrl_c_under_load_is_no_traceback(session, tmp_path):
-    """At 1 kHz the signal comes in the middle of something."""
+    """At 1 kHz the signal arrives during some operation."""
     for number in range(6):
         words = ("-r", f"__node:=other{number}", "-p", "diagnostics_period:=0.05")
         words += ("-p", f"topic:={TOPIC}", "-p", "fields:=['position[:]']", "-p", "slices:=4")
@@ -216,7 +216,7 @@ def test_ctrl_c_under_load_is_no_traceback(session, tmp_path):
         assert bench.transition("configure") and bench.transition("activate")
         publisher = bench.publisher()
         feed(publisher, joint_states(walk(700 + 3 * number), step=1_000_000), 1000)
-        node.process.send_signal(signal.SIGINT)  # and again, as launch does
+        node.process.send_signal(signal.SIGINT)  # again, as launch does
         time.sleep(0.003 * number)
         node.process.send_signal(signal.SIGINT)
         feed(publisher, joint_states(walk(100), start=1_800_000_000 * 10**9), 1000)
@@ -256,7 +256,7 @@ def test_shutdown_from_active_and_the_end_of_the_process(session, tmp_path):
     assert node.alive() and node.stop() == 0, node.log.read_text()
 
 
-def test_a_wrong_value_at_the_start_is_said_in_one_line(tmp_path, process):
+def test_a_wrong_value_at_the_start_is_reported_in_one_line(tmp_path, process):
     node = NodeProcess(tmp_path / "log.txt", "--ros-args", "-p", "window:=lots")
     assert node.process.wait(20) == 2
     log = node.log.read_text()

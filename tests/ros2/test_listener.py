@@ -1,4 +1,4 @@
-"""The thread that takes messages, the lock under which they are handled, and the warm-up."""
+"""The thread that takes messages, the lock for handling them, and the warm-up."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def until(condition, seconds=20.0):
 
 
 class Broken:
-    """A subscription of which one message cannot be taken."""
+    """A subscription with one message that cannot be taken."""
 
     def __init__(self, subscription):
         self.handle, self.errors = subscription.handle, 1
@@ -83,4 +83,4 @@ def test_a_cold_start_is_no_slow_inference(second, warned):
     maker = SimpleNamespace(warm_up=lambda settings: time.sleep(took.pop(0)))
     node = SimpleNamespace(_health=Health(), get_logger=lambda: SimpleNamespace(warning=print))
     InfoAtlasNode._warm_up(node, maker, Settings(extremum_delay=2.0))
-    assert ("an estimate took 0.15 s" in node._health.warning) is warned
+    assert ("but extrema need one every 0.10 s" in node._health.warning) is warned

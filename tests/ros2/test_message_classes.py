@@ -1,4 +1,4 @@
-"""Fields of rclpy's own message classes: the same as of the definitions inside a bag."""
+"""Fields of rclpy's message classes equal those of the definitions in a bag."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NAMES = [(package, name) for package, names in NUMERIC.items() for name in names
 
 
 def tree(schema: Schema) -> dict:
-    """Everything that is known of a type."""
+    """All known properties of a type."""
     return {
         name: (str(kind), tree(schema.nested(kind.base)) if "/" in kind.base else None)
         for name, kind in schema.fields().items()
@@ -46,7 +46,7 @@ def test_same_types_as_in_a_bag(package, name):
 
 
 def test_same_state_as_from_a_bag(tmp_path):
-    """A message of rclpy, and the same one out of a bag that rclpy's bytes were written to."""
+    """A message of rclpy, and the same message read from a bag with its bytes."""
     kind = "sensor_msgs/msg/JointState"
     live = JointState(name=["a", "b"], position=[0.1, 1 / 3], velocity=[-2.0, 3e-7])
     live.header.stamp.sec, live.header.stamp.nanosec = 1_700_000_000, 123_456_789

@@ -1,4 +1,4 @@
-"""The node chooses how many slices an estimate has, unless it is told."""
+"""The node chooses the number of slices if none is set."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def maker():
 @pytest.mark.parametrize(
     ("ten", "forty", "slices", "slow"),
     [
-        (0.004, 0.015, None, False),  # the usual number
-        (0.012, 0.042, 18, False),  # 1 ms a slice: 20 ms
+        (0.004, 0.015, None, False),  # the default number
+        (0.012, 0.042, 18, False),  # 1 ms per slice: 20 ms
         (0.0195, 0.0595, 10, False),
         (0.022, 0.082, 9, False),
         (0.030, 0.060, LEAST, True),
-        (0.030, 0.025, LEAST, True),  # other work has come and gone
+        (0.030, 0.025, LEAST, True),  # other work was running for a time
     ],
 )
 def test_the_number_of_slices_is_that_of_20_ms(maker, monkeypatch, ten, forty, slices, slow):
@@ -40,7 +40,7 @@ def test_the_number_of_slices_is_that_of_20_ms(maker, monkeypatch, ten, forty, s
     assert maker.estimator.slices is None and not maker.measured
 
 
-def test_what_is_sliced(maker):
+def test_sliced_settings(maker):
     assert maker.sliced(Settings())
     maker.extractors[0].dim = 3
     assert not maker.sliced(Settings()) and maker.sliced(Settings(history=2))

@@ -1,4 +1,4 @@
-"""What comes with the node: configurations, the launch file, the layout."""
+"""Files of the packages: configurations, launch file, layout."""
 
 import os
 import signal
@@ -18,9 +18,9 @@ SHARE = Path(get_package_share_directory("infoatlas_ros2"))
 
 @pytest.mark.parametrize("name", ["arrays", "manipulator", "mobile_base"])
 def test_configurations(bench, name):
-    """Each is taken by the node as it is, and can be configured."""
+    """The node accepts each configuration unchanged, and can be configured with it."""
     [(node, body)] = yaml.safe_load((SHARE / "config" / f"{name}.yaml").read_text()).items()
-    assert node == "/**"  # whatever the node is called, and its namespace
+    assert node == "/**"  # any node name and namespace
     values = body["ros__parameters"]
     overrides = values.pop("qos_overrides", {})
     assert set(overrides) <= {"/" + values["topic"]}
@@ -44,9 +44,9 @@ sys.exit(service.run())
 
 @pytest.mark.parametrize("autostart", ["true", "false"])
 def test_launch(session, tmp_path, autostart):
-    """In a namespace, under another name, with parameters of its own. Needs launch_ros.
+    """In a namespace, under another name, with its own parameters. Needs launch_ros.
 
-    No wheel has it: the test runs where a distribution, or PYTHONPATH, provides it.
+    launch_ros is not in the wheels: the test runs if a distribution, or PYTHONPATH, provides it.
     """
     pytest.importorskip("launch_ros")
     words = ["namespace:=left", f"name:=watcher_{autostart}", "topic:=some/joints"]
@@ -75,7 +75,7 @@ def test_launch(session, tmp_path, autostart):
 
 
 def test_launch_file_is_installed_and_complete():
-    """What can be checked where there is no launch_ros."""
+    """Checks that do not need launch_ros."""
     text = (SHARE / "launch" / "infoatlas.launch.py").read_text()
     compile(text, "infoatlas.launch.py", "exec")
     assert 'executable="infoatlas_node"' in text and 'package="infoatlas_ros2"' in text
@@ -84,7 +84,7 @@ def test_launch_file_is_installed_and_complete():
 
 
 def test_the_node_runs_with_the_python_of_the_active_environment(tmp_path):
-    """And not with that of the colcon that built it, which does not know the environment."""
+    """It does not run with the Python of colcon, which lacks the environment's packages."""
     python = tmp_path / "python3"
     python.write_text('#!/bin/sh\necho "chosen for $1"\n')
     python.chmod(0o755)

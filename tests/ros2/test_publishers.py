@@ -1,4 +1,4 @@
-"""Publishers that share a topic: the node reads one, and says which others there are."""
+"""Publishers that share a topic: the node uses one, and reports the others."""
 
 import time
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ NEEDS_IDS = pytest.mark.skipif(
 
 @contextmanager
 def robot(name):
-    """A publisher of a node of its own, known to the node under test."""
+    """A publisher of a separate node that the tested node has discovered."""
     node = rclpy.create_node(name, namespace="/arms")
     try:
         publisher = node.create_publisher(JointState, TOPIC, RELIABLE)
@@ -45,7 +45,7 @@ def robot(name):
 
 
 class Turns:
-    """Publishes messages in turn."""
+    """Publishes messages of several publishers in turn."""
 
     def __init__(self, *publishers):
         self.publishers = publishers
@@ -71,7 +71,7 @@ def estimator():
 
 
 def agree(bench, estimator, own):
-    """The estimates are those of one robot alone."""
+    """Check that the estimates are those of one robot only."""
     player = Player(
         estimator,
         Extractor(["position[:]"], Schema.of_class(JointState)),
@@ -89,11 +89,11 @@ def agree(bench, estimator, own):
 @NEEDS_IDS
 @pytest.mark.parametrize("asked", [0, 1])
 def test_two_robots_without_names(bench, estimator, asked):
-    """The first one is read, or the one that is asked for."""
+    """The first robot is used, or the one that the parameter names."""
     *robots, both = mixed()
     bench.up(**({"publisher": "/arms/right"} if asked else {}))
     with robot("left") as left, robot("right") as right:
-        feed(Turns(left, right), both if asked else both[:-1], 600)  # the last one is read
+        feed(Turns(left, right), both if asked else both[:-1], 600)  # the last message is read
         agree(bench, estimator, robots[asked])
     aside = "not asked for" if asked else "other publishers"
     counts = {"messages: accepted": "120", f"messages: {aside}": str(120 - (not asked))}
@@ -110,7 +110,7 @@ def test_two_robots_without_names(bench, estimator, asked):
 
 
 def test_an_arm_and_its_gripper_have_a_publisher_each(bench, estimator):
-    """Other joints are no other robot, whoever publishes them, and leave no trace."""
+    """Another publisher with other joints is not another robot, and has no effect."""
     arm, _, both = mixed(names=(("a", "b", "c", "d"), ("e", "f", "g", "h")))
     bench.up(joints=["a", "b", "c", "d"])
     with robot("arm") as left, robot("gripper") as right:
@@ -121,7 +121,7 @@ def test_an_arm_and_its_gripper_have_a_publisher_each(bench, estimator):
 
 
 def test_a_driver_that_is_started_again(bench, estimator):
-    """Its new publisher takes the place of the old one at once, and the window goes on."""
+    """The new publisher replaces the old one immediately, and the window is kept."""
     messages = joint_states(walk(120))
     bench.up()
     with robot("arm") as first:
@@ -135,7 +135,7 @@ def test_a_driver_that_is_started_again(bench, estimator):
 
 @NEEDS_IDS
 def test_a_publisher_that_falls_silent(bench):
-    """Another one is read after 15 messages, with an empty window."""
+    """After 15 messages another publisher is used, with an empty window."""
     left, right = joint_states(walk(60)), joint_states(walk(120, seed=1), start=START + STEP // 2)
     bench.up()
     with robot("left") as first, robot("right") as second:
@@ -149,13 +149,13 @@ def test_a_publisher_that_falls_silent(bench):
     counts = values(status)
     assert counts["messages: other publishers"] == "15" and counts["messages: resets"] != "0"
     assert (
-        "a state is of publisher /arms/right now, before it was of /arms/left, of which none of "
-        "the last 15 messages is; the window starts anew" in counts["last warning"]
+        "a state is of publisher /arms/right now, before it was of /arms/left, which sent none of "
+        "the last 15 messages; the window starts anew" in counts["last warning"]
     )
 
 
 def test_joints_that_take_over_bring_their_publisher(bench):
-    """A gripper comes first; then the arm has most coordinates, and its publisher is read."""
+    """A gripper is first; then the arm has most coordinates, and its publisher is used."""
     arm = joint_states(walk(150))
     for message in arm:
         message.name = ["a", "b", "c", "d"]
@@ -173,7 +173,7 @@ def test_joints_that_take_over_bring_their_publisher(bench):
 
 
 def test_a_relay_of_two_robots_is_refused(bench):
-    """One publisher, so states alone show that there are two."""
+    """With one publisher, only the states reveal two robots."""
     steps = np.arange(80)[:, None] / 20
     poses = np.sin(steps + np.arange(4)), 3 + 0.5 * np.cos(1.3 * steps + 2.0 * np.arange(4))
     robots = [joint_states(states, START + i * STEP // 2) for i, states in enumerate(poses)]
@@ -186,7 +186,7 @@ def test_a_relay_of_two_robots_is_refused(bench):
 
 
 class Heard:
-    """Messages of publishers, without DDS; ids are bytes, and their nodes are called by them.
+    """Messages of publishers without DDS; ids are bytes, and nodes have the same names.
 
     Publishers in `hidden` have no id in the graph; `names` gives nodes other names.
     """
@@ -209,7 +209,7 @@ class Heard:
         ]
 
     def __call__(self, gid, dim=3):
-        """A sample; of no publisher if `gid` is None."""
+        """A sample; without a publisher if `gid` is None."""
         self.present.setdefault(gid)
         self.stamp += STEP
         (message,) = joint_states(np.ones((1, dim)), START + self.stamp)
@@ -258,7 +258,7 @@ def test_a_warning_waits_for_the_names(clock):
     assert not heard(b"a").skip and heard(b"b").skip and not heard.publishers.named
     clock.now += 2.0
     heard(b"a")
-    assert heard(b"b").skip and heard.publishers.named  # it will have none
+    assert heard(b"b").skip and heard.publishers.named  # it will never have a name
 
 
 def test_a_node_that_does_not_publish(clock):
@@ -272,7 +272,7 @@ def test_a_node_that_does_not_publish(clock):
 
 @pytest.mark.parametrize("silence", [0.01, 0.3])
 def test_a_driver_that_is_started_again_at_once(clock, silence):
-    """The graph still has the old publisher. Two robots may have one name, but no silence."""
+    """The graph still has the old publisher. Two robots can share a name, but are not silent."""
     heard = Heard()
     heard.names |= {b"a": "arm", b"b": "arm"}
     assert not heard(b"a").skip
@@ -286,7 +286,7 @@ def test_a_driver_that_is_started_again_at_once(clock, silence):
 def test_a_publisher_that_only_seemed_to_have_stopped():
     heard = Heard(stall=0.0)
     assert not heard(b"a").skip
-    assert heard(b"b")[3:6] == ("", "", "")  # as if it were started again
+    assert heard(b"b")[3:6] == ("", "", "")  # as if it were restarted
     found = heard(b"a")
     assert found.skip and "/a publishes on this topic beside /b" in found.notice
     assert not heard(b"b").notice and not heard(b"a").notice
@@ -294,7 +294,7 @@ def test_a_publisher_that_only_seemed_to_have_stopped():
 
 @pytest.mark.parametrize("stall", [0.0, 60.0])
 def test_messages_that_are_no_states_do_not_take_over(stall):
-    """Neither after a silence, nor after many, nor where the one that is read has left."""
+    """Neither after a silence, nor after many messages, nor if the used publisher has left."""
     heard = Heard(stall=stall)
     assert not heard(b"a").fault
     others = [heard(b"b", dim=0) for _ in range(40)]
@@ -302,11 +302,11 @@ def test_messages_that_are_no_states_do_not_take_over(stall):
     assert not heard(b"a").fault and not heard(b"a").notice
     del heard.present[b"a"]
     assert {heard(b"b", dim=0).skip for _ in range(40)} == {"other publishers"}
-    assert not heard(b"a").fault  # still the one that is read
+    assert not heard(b"a").fault  # it is still used
 
 
 def test_another_robot_after_a_silence():
-    """One message of other coordinates does not end the window; those before are read on."""
+    """One message with other coordinates does not end the window; the earlier ones continue."""
     heard = Heard(stall=0.0)
     assert not heard(b"a").fault
     assert heard(b"b", dim=4).skip == "other publishers"
@@ -315,7 +315,7 @@ def test_another_robot_after_a_silence():
 
 @pytest.mark.parametrize("wanted", ["", pytest.param("c", marks=NEEDS_IDS)])
 def test_ids_that_the_graph_lacks(monkeypatch, wanted):
-    """The graph is asked at intervals, and a name that comes late is taken."""
+    """The graph is queried at intervals, and a late name is used."""
     heard, clock = Heard(wanted, hidden=(b"a", b"b")), SimpleNamespace(now=0.0)
     monkeypatch.setattr(publishers, "time", SimpleNamespace(monotonic=lambda: clock.now))
     for i in range(1000):
@@ -330,7 +330,7 @@ def test_ids_that_the_graph_lacks(monkeypatch, wanted):
 
 @pytest.mark.usefixtures("session")
 def test_remapped_topics():
-    """Names are remapped once: where two topics swap their names, each has its own publishers."""
+    """Names are remapped once: if two topics swap names, each has its own publishers."""
     words = "-r __node:=swapped -r /first:=/second -r /second:=/first -p topic:=first".split()
     node, other = InfoAtlasNode(cli_args=["--ros-args", *words]), rclpy.create_node("driver")
     try:
@@ -365,5 +365,5 @@ def test_the_publisher_that_is_asked_for():
 def test_an_older_rclpy(monkeypatch):
     monkeypatch.setattr(publishers, "GIVEN", False)
     assert len(publishers.of_topics(Mock(), Settings)) == 1
-    with pytest.raises(InputError, match=r"publisher_b is /x, but this rclpy gives no id"):
+    with pytest.raises(InputError, match=r"publisher_b is /x, but this rclpy gives no publisher"):
         publishers.of_topics(Mock(), partial(Settings, topic_b="b", publisher_b="/x"))

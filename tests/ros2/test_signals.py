@@ -1,4 +1,4 @@
-"""Signals to the process of the node: exit code 0 and one line, whatever it does at that moment."""
+"""Signals to the process of the node: exit code 0 and one line at any time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Signal(abc.MetaPathFinder):
             os.kill(os.getpid(), {number})
 sys.meta_path.insert(0, Signal())
 """
-# Two of them within a transition, as from launch.
+# Two signals within a transition, as from launch.
 AT_CONFIGURE = """
 import os, threading, time
 import infoatlas_ros2.__main__ as program
@@ -40,7 +40,7 @@ START = "import sys; from infoatlas_ros2.__main__ import main; sys.exit(main())"
 
 
 def stopped(code, number, hangup=signal.SIG_DFL):
-    """What the node prints, apart from lines of its log; it was stopped by a signal."""
+    """Output of a node that a signal stops, without lines of its log."""
     words = ["--ros-args", "-r", "__node:=signalled", "-p", "topic:=/signalled/value"]
     words += ["-p", "message_type:=sensor_msgs/msg/JointState", "-p", "slices:=2"]
     done = subprocess.run(
@@ -71,7 +71,7 @@ def test_during_imports(name, number):
 
 
 def test_nohup():
-    """A SIGHUP that is ignored stays so."""
+    """A SIGHUP that is ignored stays ignored."""
     code = "".join(
         AT_IMPORT.format(name="rclpy", number=n) for n in (signal.SIGHUP, signal.SIGTERM)
     )
@@ -79,14 +79,14 @@ def test_nohup():
 
 
 def test_within_a_transition():
-    """It is completed first: nothing is closed under it."""
+    """The transition is completed first: nothing is closed during it."""
     code = AT_CONFIGURE.format(number=int(signal.SIGTERM), limit=5.0, seconds=0)
     log = stopped(code, signal.SIGTERM)
     assert "configured: /signalled/value" in log
 
 
 def test_within_a_transition_that_does_not_end():
-    """Such as a model that a slow disk reads."""
+    """For example a model on a slow disk."""
     code = AT_CONFIGURE.format(number=int(signal.SIGTERM), limit=0.2, seconds=50)
     log = stopped(code, signal.SIGTERM)
     assert "configured" not in log

@@ -1,4 +1,4 @@
-"""Twenty seconds of a robot at 100 Hz over DDS: stamps, values, what was dropped, and how late."""
+"""Twenty seconds of a robot at 100 Hz over DDS: stamps, values, drops and latency."""
 
 import json
 import subprocess
@@ -48,14 +48,14 @@ def nanoseconds(stamp):
 
 
 def test_twenty_seconds_at_100_hz(bench, capsys):
-    """Best effort, as sensors publish. Values are checked without this project's own pairing."""
+    """Best effort, as sensors. Values are checked without the pairing of this project."""
     bench.up(topic=LIVE, window=WINDOW, lag=LAG, lag_seconds=LAG / RATE, k=5, slices=20)
     publisher = bench.publisher(topic=LIVE, qos=qos_profile_sensor_data)
     states = walk(20 * RATE, dim=7, seed=1)
     messages = feed_live(publisher, states, RATE)
 
     def at_rest(status):
-        """A busy machine may stall in between: then what was sent since is still on its way."""
+        """Whether all sent messages were processed; a busy machine may stall in between."""
         every = int(values(status)["estimates"]) == len(bench.estimates)
         return every and status.message.startswith("stalled")
 
@@ -66,7 +66,7 @@ def test_twenty_seconds_at_100_hz(bench, capsys):
     whole = 0
     newest = -1
     for _, m in bench.estimates:
-        i = sent[nanoseconds(m.header.stamp)]  # every stamp is that of an input
+        i = sent[nanoseconds(m.header.stamp)]  # each stamp is that of an input
         assert m.header.frame_id == messages[i].header.frame_id
         assert i > newest
         newest = i
@@ -83,7 +83,7 @@ def test_twenty_seconds_at_100_hz(bench, capsys):
 
     count = {key: int(status[key]) for key in ("received", "estimates", "dropped: newer came")}
     received, estimates, dropped = count.values()
-    # Each message was read, or overtaken, or came while the window was filling.
+    # Each message was estimated, or superseded, or arrived while the window was filling.
     assert 0 <= received - estimates - dropped <= WINDOW + LAG + 5
     assert int(status["dropped: queue full"]) == 0
     with capsys.disabled():
@@ -93,14 +93,14 @@ def test_twenty_seconds_at_100_hz(bench, capsys):
             f"stamp to publication p50 {status['latency p50 (ms)']} ms, "
             f"p99 {status['latency p99 (ms)']} ms, inference {status['inference (ms)']} ms"
         )
-    # Published before it arrived here: the same unit, and the same clock.
+    # Published before it arrived here: the same unit and clock.
     longest = 1e3 * max(at - seconds(m.header.stamp) for at, m in bench.estimates)
     p50, p99 = (float(status[f"latency {p} (ms)"]) for p in ("p50", "p99"))
     assert 0 < p50 <= p99 <= longest + 0.1  # a digit is printed
 
 
 def offline(messages, extractor_of=JointState, detector=None, **options):
-    """What the library says of the same messages, one by one: by stamp, and all extrema."""
+    """Results of the library for the same messages, one at a time: by stamp, and all extrema."""
     options = {"lag": 2, "lag_seconds": 0.02, "window": 48} | options
     estimator = Estimator(k=2, slices=4, threads=1)
     extractor = Extractor(["position[:]"], Schema.of_class(extractor_of))
@@ -111,16 +111,16 @@ def offline(messages, extractor_of=JointState, detector=None, **options):
 
 
 def test_every_estimate_and_extremum_is_the_library_s(bench):
-    """One message after the other, each estimated: then the extrema are the same ones, too."""
+    """Messages one at a time, each with an estimate: then extrema are equal, too."""
     rng = np.random.default_rng(2)
     states = np.zeros((270, 4))
-    for t in range(1, len(states)):  # held between 110 and 190, else it trembles
+    for t in range(1, len(states)):  # still from 110 to 190, otherwise it trembles
         held = 110 <= t < 190
         push = 0.6 * np.sin(0.1 * t + np.arange(4)) if held else 0.0
         noise = (0.05 if held else 0.3) * rng.standard_normal(4)
         states[t] = 0.8 * states[t - 1] + push + noise
-    # Stamps are 0.1 s apart, so that the detector is due an estimate every second: a busy machine,
-    # too, has the time for all of them.
+    # Stamps are 0.1 s apart, so that the detector needs one estimate per second, which even a busy
+    # machine achieves.
     messages = joint_states(states, step=100_000_000)
     options = {"window": 40, "lag_seconds": 0.2}
     detector = ExtremumDetector(delay=20.0)
@@ -161,8 +161,8 @@ def test_every_estimate_and_extremum_is_the_library_s(bench):
 def test_a_bag_gives_the_same_numbers(bench, tmp_path):
     """Recorded demonstrations: read as a bag without ROS, and played over DDS into the node.
 
-    Twice: each estimate waited for, and five times as fast as they were, so that many are
-    overtaken. Extrema are the same in both, to the last bit.
+    They are played twice: with a wait for each estimate, and at five times the speed, so that many
+    states are superseded. Extrema are equal in both, bit for bit.
     """
     make_bag(tmp_path / "bag", 4)
     command = [Path(sys.executable).with_name("infoatlas-rt"), "bag", tmp_path / "bag"]
@@ -179,7 +179,7 @@ def test_a_bag_gives_the_same_numbers(bench, tmp_path):
     kind = "sensor_msgs/msg/JointState"
     with Bag(tmp_path / "bag") as bag:
         messages = [
-            (seconds_of(m), bytes(STORE.serialize_cdr(m, kind)))  # as it is in the bag
+            (seconds_of(m), bytes(STORE.serialize_cdr(m, kind)))  # as in the bag
             for _, _, m in bag.messages("/joint_states")
         ]
     settings = {"extremum_delay": 5.0, "extremum_z": 2.0}
@@ -216,7 +216,7 @@ def seconds_of(message):
 
 
 def test_two_topics(bench):
-    """I(A; B): joints at 100 Hz, and a base at 50 Hz whose stamps are 2 ms off."""
+    """I(A; B): joints at 100 Hz, and a base at 50 Hz with stamps that differ by 2 ms."""
     start = 1_700_000_000 * 10**9
     bench.up(
         topic_b=BASE,
@@ -224,7 +224,7 @@ def test_two_topics(bench):
         fields_b=["twist.linear.x", "twist.angular.z"],
         sync_tolerance=0.004,
         lag=0,
-        lag_seconds=0.1,  # of no meaning at lag 0
+        lag_seconds=0.1,  # has no effect at lag 0
         window=64,
     )
     arm, wheels = bench.publisher(), bench.publisher(TwistStamped, BASE)
@@ -283,7 +283,7 @@ def test_messages_without_a_header_are_stamped_on_arrival(bench):
 
 
 def test_reset_empties_the_window(bench):
-    """An episode ends: no pair reaches back before it, and another robot may come."""
+    """After the end of an episode no pair reaches back, and another robot may follow."""
     bench.prepare()
     answer = bench.reset()
     assert not answer.success and "unconfigured" in answer.message
@@ -294,7 +294,7 @@ def test_reset_empties_the_window(bench):
     bench.read(messages[-1])
     assert bench.reset().success
     seen = len(bench.estimates)
-    # Stamps go on, so without the reset the window would, too; the dimension is another one.
+    # Stamps continue, so without the reset the window would, too; the dimension differs.
     later = joint_states(walk(90, dim=6, seed=1), start=1_700_000_000 * 10**9 + 10**9)
     expected, _, _ = offline(later)
     feed(publisher, later)
@@ -306,7 +306,7 @@ def test_reset_empties_the_window(bench):
 
 
 def test_simulated_time(bench):
-    """/clock is what stamps messages without a header, and what latency is measured by."""
+    """/clock stamps messages without a header, and determines the latency."""
     topic = "/simulated"
     bench.up(
         topic=topic,
@@ -345,7 +345,7 @@ def test_diagnostics_say_what_there_is_to_know(bench):
 
 
 def test_stamps_of_a_field_of_their_own(bench):
-    """Microseconds since the start of a board: lags by them, and published with them."""
+    """Microseconds since the start of a board, used for lags and published stamps."""
     options = {"message_type": "geometry_msgs/msg/Point", "fields": ["y", "z"], "k": 0}
     bench.up(**options, stamp_field="x us", lag=2, lag_seconds=0.02, window=48)
     publisher = bench.publisher(Point)

@@ -1,4 +1,4 @@
-"""Sub-tasks of a running episode over DDS: each message, and the latched one for latecomers."""
+"""Sub-tasks of a running episode over DDS: each message, and the latched one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def expected(file, episode):
 
 
 def late(bench):
-    """The message that somebody gets who subscribes now."""
+    """The message that a new subscriber receives."""
     got, arrived = [], threading.Event()
     subscription = bench.node.create_subscription(
         Subtask, "/infoatlas/subtask", lambda m: (got.append(m), arrived.set()), LATCHED
@@ -55,7 +55,7 @@ def late(bench):
 
 
 def test_the_node_reports_the_sub_task(bench, file):
-    """Messages are the library's; one who comes late gets the newest; a reset ends it."""
+    """Messages equal the library's; a new subscriber receives the newest one; a reset ends it."""
     states, grasps, _ = pickcube()
     bench.up(lag_seconds=0.0, keystates_file=str(file))
     publisher = bench.publisher()
@@ -101,7 +101,7 @@ def test_a_robot_that_stops_is_stalled(bench, file):
     feed(publisher, joint_states(stream, step=STEP), 400)
     bench.wait(lambda: bench.subtasks and bench.subtasks[-1].stalled)
     assert late(bench).stalled and late(bench).waiting > 3
-    # While it is not active there is no episode; the next one begins anew.
+    # While the node is inactive there is no episode; the next one starts from the beginning.
     assert bench.transition("deactivate")
     bench.wait(lambda: bench.subtasks[-1].index == -1)
 

@@ -1,4 +1,4 @@
-"""The worker's thread alone, without DDS: what a batch of states that have waited does to it."""
+"""The thread of the worker without DDS: effects of a batch of waiting states."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LATER = 1_700_000_010 * 10**9
 
 
 class Work:
-    """A worker, and what it published."""
+    """A worker, and its published results."""
 
     def __init__(self, settings=SETTINGS, sides=1):
         self.maker = Maker(settings, [extractor(JointState, ["position[:]"])] * sides)
@@ -58,7 +58,7 @@ class Work:
             self.worker.offer(sample, message.header)
 
     def at_once(self, *batches):
-        """Offer batches of one side each while the worker waits, so that it takes them as one."""
+        """Offer batches of one side each while the worker waits, so that it takes them together."""
         with self.maker.turn:
             self.offer(batches[0][:1])
             self.until(lambda: not self.worker._ring)  # it has taken that one, and waits
@@ -102,7 +102,7 @@ def work():
 
 
 def moving(steps):
-    """Smooth motion and noise in turns: the past of a state is informative, and is not."""
+    """Smooth motion and noise in turns: the past of a state is informative, or is not."""
     rng = np.random.default_rng(3)
     state, out = np.zeros(2), []
     for t in range(steps):
@@ -112,7 +112,7 @@ def moving(steps):
 
 
 def extrema_of_bag(path, messages):
-    """Extrema that `infoatlas-rt bag` finds, of a bag with these messages."""
+    """Extrema that `infoatlas-rt bag` finds in a bag with these messages."""
     with Writer(path, version=9) as writer:
         topic = writer.add_connection("/a", SETTINGS.message_type, typestore=STORE)
         for number, message in enumerate(messages):
@@ -131,12 +131,12 @@ def test_a_bag_in_a_loop_has_the_extrema_of_each_round(work, tmp_path):
     for first in range(0, 700, 20):
         it.at_once(messages[first : first + 20])
     before = it.period
-    # A stall at the end of the round: the batch has both sides of the jump, 8 s apart.
+    # A stall at the end of a round: the batch has both sides of the jump of 8 s.
     it.at_once(messages[700:] + messages[:100])
     for first in range(100, 800, 20):
         it.at_once(messages[first : first + 20])
     assert it.period == before and not it.health.warning
-    # A maximum may be certain, and published, before the change that leads to it.
+    # A maximum can be certain and published before the change that precedes it.
     found, n = it.extrema(), len(expected)
     assert len(found) == 2 * n
     for each in (found[:n], found[n:]):
@@ -161,7 +161,7 @@ def test_jumps_in_batches_that_follow_each_other_are_no_backlog(work):
     assert it.period == SETTINGS.extremum_delay / 20 and not it.health.warning
 
 
-def test_what_was_coarsened_recovers(work, monkeypatch):
+def test_a_coarse_period_recovers(work, monkeypatch):
     it = work()
     delay = SETTINGS.extremum_delay
     clock = SimpleNamespace(now=0.0)
@@ -177,21 +177,21 @@ def test_what_was_coarsened_recovers(work, monkeypatch):
         clock.now += 1.01 * delay
         keep_up([0.2])
     assert it.period == base
-    # States that arrive faster than they are processed: two long batches in a row.
+    # States that arrive faster than they are processed: two long batches.
     keep_up([1.0, 2.5, 4.0])
     assert it.period == base
     keep_up([4.5, 6.0, 7.9])
     assert it.period == 2 * base and "faster than they are processed" in it.health.warning
 
 
-def test_what_newer_states_have_overtaken_is_counted_in_pairs(work):
+def test_superseded_states_are_counted_in_pairs(work):
     settings = Settings(
         **vars(SETTINGS) | {"topic_b": "/b", "fields_b": ("position[:]",), "sync_tolerance": 0.001}
     )
     it = work(settings, sides=2)
     a, b = joint_states(walk(60)), joint_states(walk(60, seed=1))
     it.at_once(a, b)
-    # Four have estimates: the newest, and three for the detector, one in 0.1 s.
+    # Four have estimates: the newest, and three for the detector, one per 0.1 s.
     assert it.worker.counts["accepted"] == 60 and it.health.superseded == 56
     for one, other in zip(joint_states(walk(9), LATER), joint_states(walk(9), LATER), strict=True):
         it.offer([one])

@@ -1,4 +1,4 @@
-"""The public names: complete, documented, typed, and imported when they are first used."""
+"""Public names: complete, documented, typed, and imported at their first use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
 
 
 def programs():
-    """(where, source) of the Python code of the pages and the examples."""
+    """(where, source) of the Python code of pages and examples."""
     for page in PAGES:
         for block in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
             yield page.name, block
@@ -28,7 +28,7 @@ def programs():
 
 
 def used_names(source):
-    """Names that a program takes out of infoatlas_rt, or out of a module in it."""
+    """Names that a program imports from infoatlas_rt or from one of its modules."""
     tree = ast.parse(source)
     aliases = {"infoatlas_rt"}
     for node in ast.walk(tree):
@@ -42,7 +42,7 @@ def used_names(source):
                 yield node.attr
 
 
-def test_what_the_pages_and_examples_use_is_public():
+def test_pages_and_examples_use_only_public_names():
     used = {(where, name) for where, source in programs() for name in used_names(source)}
     assert {"KeyStateTracker", "Estimator", "OnlineEstimator"} <= {name for _, name in used}
     for page in PAGES:
@@ -55,7 +55,7 @@ def test_what_the_pages_and_examples_use_is_public():
 @pytest.mark.parametrize("name", infoatlas_rt.__all__)
 def test_public_names_are_documented(name):
     value = getattr(infoatlas_rt, name)
-    # A dataclass without a docstring of its own gets its signature as one.
+    # A dataclass without a docstring has its signature as docstring.
     assert value.__doc__ and not value.__doc__.startswith(f"{name}(")
     assert name in dir(infoatlas_rt)
 
@@ -67,7 +67,7 @@ def test_the_reference_has_every_public_name():
 
 
 def test_there_are_few_public_names():
-    """The list is the stub's, and type checkers read it too."""
+    """The list is that of the stub, which type checkers read, too."""
     stub = ast.parse(Path(infoatlas_rt.__file__ + "i").read_text("utf-8"))
     listed = [a for node in stub.body if isinstance(node, ast.ImportFrom) for a in node.names]
     assert all(a.name == a.asname for a in listed)  # re-exported

@@ -1,4 +1,4 @@
-"""Copies of what follows a stream: neither changes with what is pushed to the other."""
+"""Copies of objects that follow a stream: pushes to one do not change the other."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def extractor():
 
 
 def receive(receiver, state, t):
-    message = SimpleNamespace(data=state[: 2 + t // 40])  # another layout takes over
+    message = SimpleNamespace(data=state[: 2 + t // 40])  # another layout replaces it
     return repr(receiver.receive(message, t / 10))
 
 
@@ -144,7 +144,7 @@ CASES = {
 @pytest.mark.parametrize("fed", ["the copy", "the original"])
 @pytest.mark.parametrize("kind", CASES, ids=lambda kind: kind.__name__)
 def test_a_copy_does_not_follow_the_original(kind, fed):
-    """What goes on gives what an object without a copy gives, whatever the other one is given."""
+    """The continuing object equals an object without a copy, whatever the other one receives."""
     make, push = CASES[kind]
     alone, one = make(), make()
     states = np.concatenate(EPISODES[:3])
@@ -154,7 +154,7 @@ def test_a_copy_does_not_follow_the_original(kind, fed):
     if fed == "the original":
         one, other = other, one
     for t in range(STEPS // 2, STEPS):
-        for more in range(2):  # it gets ahead, into what the other one still remembers
+        for more in range(2):  # it is ahead, within what the other one still remembers
             push(other, states[-t] * 3, 2 * t + more)
         assert push(one, states[t], t) == push(alone, states[t], t)
 
@@ -169,7 +169,7 @@ def test_a_wrapper_is_not_copied():
 
 
 def test_a_copy_shares_the_estimator():
-    """It is not changed by a stream, and an engine takes a moment to make."""
+    """A stream does not change the estimator, and creating an engine lasts a moment."""
     original = stream()
     own = copy.copy(original)
     assert own.estimator is own.coupling.estimator is original.estimator

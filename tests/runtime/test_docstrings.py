@@ -1,6 +1,6 @@
-"""Docstrings of public names are complete: what the API page and `help()` show.
+"""Docstrings of public names are complete, for the API page and `help()`.
 
-Each parameter and each field has a text of its own, instead of "As in `Estimator`".
+Each parameter and each field has a complete text, instead of "As in `Estimator`".
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MEMBERS = dict(members())
 
 
 def texts(docstring: str) -> dict[str, str]:
-    """What a NumPy docstring says of each parameter and attribute, the types left out."""
+    """Texts of the parameters and attributes in a NumPy docstring, without types."""
     found = {}
     parts = re.split(r"^(\w[\w ]*)\n-{3,}\n", inspect.cleandoc(docstring), flags=re.MULTILINE)
     for title, section in zip(parts[1::2], parts[2::2], strict=True):
@@ -55,7 +55,7 @@ def texts(docstring: str) -> dict[str, str]:
 
 
 def wanted(value: object) -> set[str]:
-    """Parameters of a function, or of a class; of a data class its fields."""
+    """Parameters of a function or class; fields of a data class."""
     if isinstance(value, property) or (inspect.isclass(value) and issubclass(value, Exception)):
         return set()
     if dataclasses.is_dataclass(value):
@@ -74,7 +74,7 @@ def test_docstring(name):
     assert not lines, f"{name}: {lines}"
 
 
-def test_what_is_found():
+def test_the_check_finds_missing_texts():
     docstring = """One line.
 
     Parameters

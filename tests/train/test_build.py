@@ -1,4 +1,4 @@
-"""A build from a recipe: the same bits again, resumed where it stopped, and what it refuses."""
+"""Build from a recipe: reproducible, resumable, and with refusals of changed recipes."""
 
 import copy
 import hashlib
@@ -27,7 +27,7 @@ RECIPES = Path(__file__).parents[2] / "recipes"
 
 @pytest.fixture(scope="module")
 def short():
-    """The recipe of tiny in seconds, with a network that is traced in a fraction of the time."""
+    """A recipe of tiny for seconds, with a network that can be traced quickly."""
     recipe = read_recipe(RECIPES / "tiny.toml")
     recipe["network"] |= {"width": 8, "joint_latents": 2, "units": 4, "features": 4}
     recipe["network"] |= {"rounds": 0, "readout": "generated"}
@@ -42,13 +42,13 @@ def short():
 
 @pytest.fixture(scope="module")
 def built(short, tmp_path_factory):
-    """Folder with a build at one go, and one with a build in pieces; one thread."""
+    """Folders of an uninterrupted build and of one in pieces, on one thread."""
     threads, folder = torch.get_num_threads(), tmp_path_factory.mktemp("build")
     held_out, to_onnx = pretrain.held_out_batches, export_module.to_onnx
     graphs = {}
 
     def traced_once(model, metadata):
-        """Equal models are traced once; tests/export says that a trace gives the same bytes."""
+        """Trace equal models once; tests/export checks that traces are reproducible."""
         weights = b"".join(v.numpy().tobytes() for v in model.state_dict().values())
         key = hashlib.sha256(weights).hexdigest(), str(model.config), str(metadata)
         if key not in graphs:
@@ -72,7 +72,7 @@ def built(short, tmp_path_factory):
 
 
 def test_the_same_recipe_gives_the_same_bits(built):
-    """At one go or in pieces: the model file is equal byte for byte."""
+    """Uninterrupted or in pieces: the model files are equal byte for byte."""
     whole, parts = ((built / name / "model.onnx").read_bytes() for name in ("whole", "parts"))
     assert whole == parts
 
@@ -87,7 +87,7 @@ def test_the_model_is_one_that_the_runtime_reads(built):
     assert [row["n"] for row in rows] == [50, 100]
 
 
-def test_the_manifest_says_what_was_made_of_what(built, short):
+def test_the_manifest_has_hashes_of_inputs_and_outputs(built, short):
     manifest = json.loads((built / "parts" / "manifest.json").read_text())
     stages = manifest["stages"]
     assert manifest["recipe"] == short and ["start", *stages] == list(OUTPUTS)
@@ -101,7 +101,7 @@ def test_the_manifest_says_what_was_made_of_what(built, short):
         assert all(made[file] == value for file, value in record["inputs"].items())
 
 
-def test_what_is_complete_is_left_alone(built, short, monkeypatch):
+def test_complete_files_are_unchanged(built, short, monkeypatch):
     def again(self):
         raise AssertionError("it is complete")
 
@@ -111,7 +111,7 @@ def test_what_is_complete_is_left_alone(built, short, monkeypatch):
 
 
 def test_a_recipe_can_start_with_a_smaller_network(short, tmp_path, monkeypatch):
-    """Of two dimensions first; the larger network begins with what it has learned."""
+    """With two dimensions first; the larger network starts from its weights."""
     recipe = copy.deepcopy(short)
     recipe["start"] = {"network": {"dim": 2}, "pretrain": {"steps": 2, "seed": 3}}
     recipe["pretrain"] |= {"steps": 1, "lr": 0.0}
@@ -127,7 +127,7 @@ def test_a_recipe_can_start_with_a_smaller_network(short, tmp_path, monkeypatch)
     for name, values in expanded(
         first.hypernetwork.state_dict(), first.config, whole.config
     ).items():
-        if name == "q_joint" or name.startswith("f_x"):  # nothing of it is drawn anew
+        if name == "q_joint" or name.startswith("f_x"):  # it has no new random weights
             assert torch.equal(begun[name], values), name
     stages = json.loads((tmp_path / "manifest.json").read_text())["stages"]
     assert stages["pretrain"]["inputs"] == stages["start"]["outputs"]
@@ -137,7 +137,7 @@ def test_a_recipe_can_start_with_a_smaller_network(short, tmp_path, monkeypatch)
 
 
 def test_a_recipe_can_start_with_the_network_of_another(built, short, tmp_path, monkeypatch):
-    """Its build is taken where it lies in start/; a change of its calibration concerns nobody."""
+    """An existing build in start/ is used; changes to its calibration have no effect."""
     (tmp_path / "start" / "pretrain").mkdir(parents=True)
     for file in ("manifest.json", "pretrain/best.pt"):
         shutil.copy(built / "whole" / file, tmp_path / "start" / file)
@@ -176,8 +176,8 @@ def test_another_recipe_is_refused_where_it_differs(built, short, section, optio
         Build(other, built / "whole").run()
 
 
-def test_a_stage_that_left_nothing_begins_anew(built, short, tmp_path, monkeypatch):
-    """An export that was interrupted does not bind the recipe to what it was made from."""
+def test_a_stage_without_output_starts_again(built, short, tmp_path, monkeypatch):
+    """After an interrupted export, the recipe of the export may change."""
     other = copy.deepcopy(short)
     other["version"] = "9.9.9"
     shutil.copytree(built / "whole", tmp_path / "whole")
@@ -198,7 +198,7 @@ def test_recipes_are_complete_and_their_networks_the_presets():
         assert found == PRESETS[recipe["name"]] and recipe["name"] == file.stem
 
 
-def test_torch_reads_what_the_engine_does_not_take(short, tmp_path, monkeypatch):
+def test_torch_replaces_an_engine_that_refuses_the_network(short, tmp_path, monkeypatch):
     def refuse(_):
         raise RuntimeError("the engine has no generated readout")
 
@@ -210,7 +210,7 @@ def test_torch_reads_what_the_engine_does_not_take(short, tmp_path, monkeypatch)
     model = InfoAtlas(made.config).eval()
     run = {"step": 1, "datasets": 8, "seed": 0, "git_revision": "none"}
     monkeypatch.setattr(pretrain, "load", lambda _: (model, run))
-    with pytest.warns(UserWarning, match="torch reads the examples: .* generated readout"):
+    with pytest.warns(UserWarning, match="using torch for the examples: .* generated readout"):
         read = made.make_diagnose()
     x = torch.randn(2, 40, model.config.dim)
     assert read(x, x, torch.arange(1, 9), torch.arange(40)).isfinite().all()
@@ -226,7 +226,7 @@ def test_torch_reads_what_the_engine_does_not_take(short, tmp_path, monkeypatch)
      ('start = "edge.toml"', r"write \[start\] on a line of its own"),
      ('[start]\nrecipe = "r.toml"', "r.toml starts with itself")],
 )  # fmt: skip
-def test_what_is_not_known_is_refused(tmp_path, change, message):
+def test_unknown_settings_are_refused(tmp_path, change, message):
     text = (RECIPES / "tiny.toml").read_text()
     if change.startswith("[network"):
         text = text.replace("[network]", change)

@@ -1,4 +1,4 @@
-"""Calibration: labels that are known another way, a fit that finds its way back, and the file."""
+"""Calibration: labels by other methods, a fit that recovers constants, and the file."""
 
 import itertools
 import json
@@ -61,7 +61,7 @@ def test_labels_of_gaussians_are_those_of_their_samples():
 
 
 def test_labels_of_sliced_gaussians():
-    """From the correlations of many samples, over projections of its own."""
+    """From the correlations of many samples, over other projections."""
     rng, found = np.random.default_rng(0), 0
     for d in sliced(18, seed=5, samples=20_000, k=2):
         gaussian = d.family in ("spread", "factors", "sparse")
@@ -84,7 +84,7 @@ def test_labels_of_sliced_gaussians():
 
 @pytest.mark.parametrize("kind", ["regimes", "parity", "student", "mixture"])
 def test_labels_of_wide_kinds_are_means_over_their_own_samples(kind):
-    """The density of each slice at the standardised samples of the dataset itself."""
+    """The density of each slice at the standardised samples of the dataset."""
     torch.manual_seed(0)
     rng = np.random.default_rng(3)
     wide = wide_sides.draw(kind, 2, rng)
@@ -103,7 +103,7 @@ def test_labels_of_wide_kinds_are_means_over_their_own_samples(kind):
 
 
 def spread(wide, side):
-    """Standard deviations [d, 1] of the coordinates, of many samples."""
+    """Standard deviations [d, 1] of the coordinates, from many samples."""
     many = wide_sides.sample(wide, 200_000, np.random.default_rng(1))
     own = many[0] if many[0].shape[1:] == side.shape[1:] else many[1]
     return own.std(0)[:, None]
@@ -118,8 +118,8 @@ def test_sides_paired_anew_are_independent():
         assert max(wide.dx, wide.dy) > 3
 
 
-def test_wide_slices_hold_what_samples_can_show():
-    """Without a bound on the rank of their correlations mixtures hold 20 nats."""
+def test_information_of_wide_slices_is_bounded():
+    """Without a bound on the rank of their correlations, mixtures would have 20 nats."""
     torch.manual_seed(20_260_301)
     rng = np.random.default_rng(20_260_301)
     drawn = [wide_sides.draw("mixture", 20, rng) for _ in range(3)]
@@ -127,7 +127,7 @@ def test_wide_slices_hold_what_samples_can_show():
 
 
 def test_labels_of_sliced_mixtures():
-    """A t with identity dispersion has the same mutual information in every projection."""
+    """A t with identity dispersion has the same mutual information in each projection."""
     nu, k, d = 4.0, 2, 6
 
     def entropy(d):
@@ -164,7 +164,7 @@ def test_gaussian_part_takes_its_bias_off():
 
 def test_rank_noise_indicates_when_ranks_are_too_coarse():
     assert float(rank_noise(np.array([0.5, 0.0]), 1000)) < 0.001
-    assert float(rank_noise(np.array([0.999, 0.0]), 100)) == 1.0  # lost altogether
+    assert float(rank_noise(np.array([0.999, 0.0]), 100)) == 1.0  # completely lost
     assert rank_noise(np.ones((2, 5)), 50).tolist() == [1.0, 1.0]
 
 
@@ -180,7 +180,7 @@ def test_standard_error_grows_with_what_it_counts():
         "samples": 40,
     }.items():
         assert standard_error(CONSTANTS, **{**base, name: value}) > least
-    assert standard_error(CONSTANTS, **{**base, "beyond": 1.0}) == least  # power 0: as before it
+    assert standard_error(CONSTANTS, **{**base, "beyond": 1.0}) == least  # power 0: as without it
     powers = {**CONSTANTS, "predicted": 0.5, "beyond": 1.0}
     assert standard_error(powers, **{**base, "beyond": 0.2}) > standard_error(powers, **base)
 
@@ -194,7 +194,7 @@ def test_noise_never_grows_with_the_samples(few):
 
 
 def readings(rows, seed):
-    """Estimates whose errors follow the law exactly, with tails."""
+    """Estimates whose errors follow the model of the standard error exactly, with tails."""
     rng = np.random.default_rng(seed)
     n = rng.choice([50, 100, 500, 1000, 5000], rows).astype(float)
     data = {"n": n, "samples": n, "mi": rng.exponential(0.5, rows)}
@@ -207,7 +207,7 @@ def readings(rows, seed):
     return data
 
 
-def test_fit_covers_what_it_has_not_seen():
+def test_fit_covers_new_data():
     found = fit(readings(2000, 0))
     data = readings(4000, 1)
     stderr = standard_errors(data, found)
@@ -215,7 +215,7 @@ def test_fit_covers_what_it_has_not_seen():
         part = {name: column[data["n"] == n] for name, column in data.items()}
         assert abs(coverage(part, stderr[data["n"] == n]) - SHARE) < 0.03
         assert coverage(part, part["noise"]) < 0.8
-    # The shares of the law come back, up to the common factor that 90% of a t asks for.
+    # The constants are recovered, up to the common factor for the coverage of 90%.
     ratio = [found[name] / CONSTANTS[name] for name in ("noise", "spread", "ceiling")]
     assert max(ratio) / min(ratio) < 1.6
 

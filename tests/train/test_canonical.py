@@ -1,4 +1,4 @@
-"""Training prepares samples with the lines of the runtime, in torch."""
+"""Training uses the runtime's preprocessing, in torch."""
 
 import numpy as np
 import pytest

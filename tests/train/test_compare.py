@@ -1,4 +1,4 @@
-"""The comparison trains each variant once, and its page says what came out."""
+"""The comparison trains each variant once, and its page shows the results."""
 
 import sys
 
@@ -13,7 +13,7 @@ from infoatlas_train.model.infoatlas import InfoAtlas
 
 @pytest.fixture
 def command(monkeypatch, tmp_path):
-    """Two steps of the smallest comparison; returns a function that runs it and reads the page."""
+    """A function that runs the smallest comparison (two steps) and returns its page."""
     monkeypatch.setattr(pretrain, "SIZES", {32: 1.0})
     monkeypatch.setattr(pretrain, "HELD_OUT_SIZES", (50,))
     batches = pretrain.held_out_batches
@@ -47,7 +47,7 @@ def test_page_has_every_variant_and_runs_are_kept(command, monkeypatch):
     ours, muon = (row[1:] for row in rows[-2:])
     assert ours != muon
 
-    monkeypatch.setattr(pretrain, "pretrain", None)  # the second time nothing is trained
+    monkeypatch.setattr(pretrain, "pretrain", None)  # the second call trains nothing
     assert command(2) == page
     with pytest.raises(SystemExit, match="has another run"):
         command(3)
@@ -65,7 +65,7 @@ def test_muon_moves_matrices_and_adamw_the_rest():
     assert not any(p is model.hypernetwork.generation.write.weight for p in muon)
     before = [p.detach().clone() for p in (*muon, *adamw)]
     for group in optimizer.param_groups:
-        group["lr"] = 0.0  # as the schedule does it, through the outer optimizer
+        group["lr"] = 0.0  # as the schedule does, through the outer optimizer
     for p in model.parameters():
         p.grad = torch.randn_like(p)
     optimizer.step()

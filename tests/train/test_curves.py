@@ -1,4 +1,4 @@
-"""Learning curves: what is read, what is refused, and that every run is in every panel."""
+"""Learning curves: input files, refusals, and a line for each run in each panel."""
 
 import functools
 import json
@@ -69,7 +69,7 @@ def test_every_run_is_in_every_panel(tmp_path):
 
 
 def test_the_last_line_of_a_step_counts(tmp_path):
-    # Resumed from 200; what was seen at 600 is of weights that were given up.
+    # Resumed from 200; the evaluation at 600 was of discarded weights.
     steps = [200, 400, 600, 400, 400]
     lines = [line(step, held_out=i) for i, step in enumerate(steps)]
     run = curves.read(write(tmp_path, lines))
@@ -85,7 +85,7 @@ def test_runaways_and_nan_do_not_spoil_the_scale(tmp_path):
     low, high = curves.limits([run["held_out"]])
     assert 0.3 < low < 0.4 and 0.6 < high < 0.8
     figure = curves.page({"wild": run})
-    assert figure.axes[0].texts[0].get_text() == "0.4000"  # the last that is finite
+    assert figure.axes[0].texts[0].get_text() == "0.4000"  # the last finite value
     blank = curves.read(write(tmp_path, [line(1, held_out=float("nan"))]))
     assert not curves.page({"blank": blank}).axes[0].texts
 
@@ -108,7 +108,7 @@ def test_names(tmp_path, monkeypatch):
         ("edge", "edge", "edge/metrics.jsonl"),
         ("edge/metrics.jsonl", "edge", "edge/metrics.jsonl"),
         ("mine=edge/", "mine", "edge/metrics.jsonl"),
-        ("lr=3", "lr=3", "lr=3/metrics.jsonl"),  # a folder's name may have the sign
+        ("lr=3", "lr=3", "lr=3/metrics.jsonl"),  # a folder's name may contain the sign
         ("mine=lr=3", "mine", "lr=3/metrics.jsonl"),
         (".", tmp_path.name, "metrics.jsonl"),
     ):
@@ -119,7 +119,7 @@ def test_names(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (None, "is not there: name a folder"),
+        (None, "does not exist: give a folder"),
         ("", "is empty: wait"),
         (json.dumps(line(1)) + '\n{"step": 2, "da', "line 2 is not JSON: remove"),
         ("[1, 2]", "line 1 has no number 'step'"),
@@ -144,7 +144,7 @@ def test_errors_of_the_call(tmp_path, monkeypatch, capsys):
     out = tmp_path / "curves.png"
     for arguments, expected in (
         ([one, one.parent, "--out", out], "NAME=RUN"),
-        ([*many, "--out", out], "up to 6 runs"),
+        ([*many, "--out", out], "at most 6 runs"),
         ([one, "--out", tmp_path / "curves.xyz"], "supported formats"),
         ([one, "--out", one / "curves.png"], str(one)),
     ):

@@ -1,4 +1,4 @@
-"""Diagnostic features as the C++ engine is to give them, from the graph that it is given."""
+"""Diagnostic features from the exported graph, as the C++ engine returns them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RUN = {"step": 1, "datasets": 8, "seed": 0, "git_revision": "none"}
 
 
 def test_the_exported_critic_has_the_diagnostics_of_torch():
-    """tests/native has the engine beside a graph; here is the graph that a build gives it."""
+    """tests/native compares the engine with a graph; this test uses the graph of a build."""
     torch.manual_seed(0)
     config = dataclasses.replace(
         PRESETS["tiny"], metrics=1, widths=2, shared=True, newton_steps=1, rounds=0

@@ -1,4 +1,4 @@
-"""Mutual information in torch: the value of the runtime, and slopes that are right."""
+"""Mutual information in torch: the value of the runtime, and correct slopes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MODELS = ("edge", "base", "wide")
 
 
 def mixed(rho, n, d, seed=0):
-    """Gaussian sides of correlation rho in each of d coordinates, and the slope of y on rho."""
+    """Gaussian sides with correlation rho in each of d coordinates, and the slope of y on rho."""
     x, noise = torch.from_numpy(np.random.default_rng(seed).standard_normal((2, n, d)))
     rest = np.sqrt(1 - rho**2)
     return x, rho * x + rest * noise, x - rho / rest * noise
@@ -60,7 +60,7 @@ def test_a_batch_is_a_loop_with_slopes():
 
     x = awkward(8)
     y = awkward(6) + x[..., :6]
-    y[0] = 1.0  # a side that is constant
+    y[0] = 1.0  # a constant side
     together = [v.detach() for v in slopes(x, y)]
     alone = [torch.stack(v).detach() for v in zip(*map(slopes, x, y), strict=True)]
     for a, b in zip(together, alone, strict=True):
@@ -76,14 +76,14 @@ def test_the_slope_on_a_correlation_is_the_closed_form(rho, d, tolerance):
     """I = -d log(1 - rho^2) / 2, so dI / drho = d rho / (1 - rho^2): the mean of 24 draws."""
     x, y, moves = zip(*(mixed(rho, 200, d, seed) for seed in range(24)), strict=True)
     x, y, moves = (torch.stack(v) for v in (x, y, moves))
-    y = torch.exp(y / 2).requires_grad_()  # monotone: changes nothing
+    y = torch.exp(y / 2).requires_grad_()  # monotone: has no effect
     mutual_information(x, y).sum().backward()
     slope = (y.grad * moves * y.detach() / 2).sum((1, 2)).mean().item()
     assert slope == pytest.approx(d * rho / (1 - rho**2), rel=tolerance)
 
 
 def test_the_slope_is_that_of_finite_differences():
-    """Of the estimate itself, sliced; it moves by steps, so the difference is a wide one."""
+    """For the sliced estimate, which changes in steps, so the difference is wide."""
 
     def estimate(rho):
         draws = zip(*(mixed(rho, 120, 9, seed) for seed in range(3)), strict=True)
@@ -97,28 +97,28 @@ def test_the_slope_is_that_of_finite_differences():
 
 
 def test_a_dependence_without_correlation_has_slopes():
-    """Neighbours find it, not the written features: their slopes count too."""
+    """Only the neighbour features find it, so their slopes are needed."""
     rng = np.random.default_rng(0)
     x, noise = torch.from_numpy(rng.standard_normal((2, 4, 200, 1)))
     y = (torch.sin(3 * x) + 0.3 * noise).requires_grad_()
     mutual_information(x, y).sum().backward()
-    assert (y.grad * noise).sum().item() / 4 < -0.8  # the truth is -2.3 nats
+    assert (y.grad * noise).sum().item() / 4 < -0.8  # the true value is -2.3 nats
 
 
 def test_ranks_have_the_slope_of_a_smooth_map():
-    """Of exp(z) with standard normal z, the map to scores has the slope exp(-z)."""
+    """For exp(z) with standard normal z, the map to scores has the slope exp(-z)."""
     z = torch.from_numpy(np.random.default_rng(0).standard_normal((1, 400)))
     x = torch.exp(z)
-    on_scores = torch.sign(torch.arange(400) % 2 - 0.5)[None].double()  # no function of z
+    on_scores = torch.sign(torch.arange(400) % 2 - 0.5)[None].double()  # not a function of z
     ratio = through_ranks(on_scores, x) / on_scores * x
     middle = (z > -1.5) & (z < 1.5)
     assert 0.7 < ratio[middle].min() and ratio[middle].max() < 1.4
-    # What bends a coordinate changes no information.
+    # Warping a coordinate does not change the information.
     assert through_ranks(z, x).abs().mean() < 0.15 * through_ranks(on_scores, x).abs().mean()
     assert through_ranks(on_scores, torch.zeros_like(x)).isfinite().all()
 
 
-def test_it_stays_on_the_device_and_in_the_type_of_its_samples():
+def test_device_and_dtype_are_those_of_the_samples():
     x, y, _ = mixed(0.7, 64, 2)
     x, y = x.float().requires_grad_(), y.float()
     found = mutual_information(x, y, seed=1)

@@ -1,6 +1,6 @@
-"""Several processes and accumulated gradients learn what one process learns from all the batches.
+"""Several processes and accumulated gradients learn like one process with all batches.
 
-The processes are real ones, started by torchrun, and exchange gradients through gloo.
+torchrun starts the processes, which exchange gradients through gloo.
 """
 
 import functools
@@ -22,11 +22,11 @@ OPTIONS = ["--preset", "tiny", "--accelerator", "cpu", "--quiet", "--tokens", "5
 
 
 def train(out: Path, *args: str) -> dict:
-    """Weights after the last step, and the shapes of the batches that this process drew."""
+    """Weights after the last step, and the shapes of the batches of this process."""
     shapes, losses = [], pretrain.losses
 
     def watched(model, data, shifts, *objective):
-        if objective:  # (an evaluation names none)
+        if objective:  # (an evaluation has none)
             shapes.append(tuple(data.x.shape))
         return losses(model, data, shifts, *objective)
 
@@ -42,7 +42,7 @@ def train(out: Path, *args: str) -> dict:
 
 
 def worker(out: Path) -> None:
-    """One of the processes: a whole run, and one in two parts."""
+    """One of the processes: a complete run, and one in two parts."""
     whole = train(out / "whole", "--steps", str(STEPS))
     train(out / "parts", "--steps", str(STEPS - 2))
     resumed = train(out / "parts", "--steps", str(STEPS), "--resume")
@@ -51,7 +51,7 @@ def worker(out: Path) -> None:
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
-    """The folder of the runs, and what each of two processes has in the end."""
+    """The folder of the runs, and the final results of both processes."""
     out = tmp_path_factory.mktemp("two")
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
@@ -80,7 +80,9 @@ def test_two_processes_are_two_accumulated_batches(two, tmp_path):
     for name, value in together.items():
         torch.testing.assert_close(value, alone["model"][name], rtol=1e-4, atol=2e-5)
     half = train(tmp_path / "half", "--steps", str(STEPS))["model"]
-    assert max((together[k] - v).abs().max() for k, v in half.items()) > 1e-3  # both batches count
+    assert (
+        max((together[k] - v).abs().max() for k, v in half.items()) > 1e-3
+    )  # both batches have an effect
 
 
 def test_files_are_written_once_and_count_all_datasets(two):

@@ -1,8 +1,7 @@
-"""Samples on a GPU stay there, and give what the same samples on the host give.
+"""Samples on a GPU stay there, and give the same results as samples on the host.
 
-There is no GPU here, so torch's tensors on the host stand for tensors on one: they are taken for
-such, and whatever copies one to NumPy is watched. (A real GPU:
-tests/runtime/inputs/test_gpu_arrays.py.)
+Tensors on the host replace tensors on a GPU: they are treated as such, and all copies to NumPy are
+observed. Tests with a real GPU are in tests/runtime/inputs/test_gpu_arrays.py.
 """
 
 import functools
@@ -22,7 +21,7 @@ TOLERANCE = 1e-5  # nats
 
 @pytest.fixture
 def gpu(monkeypatch):
-    """Take torch's tensors for arrays on GPU 0; returns the shapes that were copied to NumPy."""
+    """Treat torch's tensors as arrays on GPU 0; returns the shapes that were copied to NumPy."""
     copied = []
 
     def watched(convert):
@@ -48,13 +47,13 @@ def gpu(monkeypatch):
 
 
 def stayed(copied, n):
-    """Only labels of rows, flags of coordinates and what belongs to a slice came to the host."""
+    """Check that only labels of rows, flags of coordinates and slices were copied to the host."""
     return all(n not in shape or (shape == (n,) and not real) for shape, real in copied)
 
 
 @functools.cache
 def on_device(**options):
-    """An estimator whose backend is told that it runs on CUDA: it binds addresses."""
+    """An estimator whose backend is marked as CUDA: it binds addresses."""
     estimator = Estimator(threads=1, **options)
     estimator.backend.provider = "cuda"
     return estimator
@@ -75,7 +74,7 @@ def with_constants(n):
 
 
 def in_groups(n):
-    """A goal and a pose that are constant within episodes, and three that are not."""
+    """A goal and a pose that are constant within episodes, and three varying coordinates."""
     x, y = pairs(n, 3, 3)
     episodes = np.arange(n) // 4
     x[:, 0], y[:, 1] = episodes // 2, -episodes
@@ -143,8 +142,8 @@ def test_all_real_types_and_layouts(kind, gpu):
     assert found.mi == pytest.approx(wanted.mi, abs=TOLERANCE)
 
 
-def test_several_determined_coordinates_are_flagged_and_alike(gpu):
-    """All canonical correlations are 1, so rounding chooses among all rotations."""
+def test_several_determined_coordinates_are_flagged_and_equal(gpu):
+    """All canonical correlations are 1, so rounding chooses among rotations."""
     x = pairs(120, 3, 3)[0]
     wanted, found = (on_device().estimate(side, side) for side in (x, torch.tensor(x)))
     assert found.saturated and wanted.saturated
@@ -212,7 +211,7 @@ def test_both_sides_are_in_one_place(gpu, monkeypatch):
     assert "GPU 0" in (message := refused(*there)) and "GPU 1" in message
 
 
-def test_what_cannot_be_used_is_named(gpu):
+def test_unusable_samples_are_refused(gpu):
     x, y = (torch.tensor(side) for side in pairs(50, 2, 2))
     assert "complex" in refused(x + 1j, y)
     assert "detach" in refused(x, y.requires_grad_())

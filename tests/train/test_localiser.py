@@ -1,4 +1,4 @@
-"""The learned localiser: it finds what is rewarded, in each trajectory at a time of its own."""
+"""The learned localiser finds rewarded steps, at a different time in each trajectory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regimes import demonstrations
 
 
 def ramps(count=40):
-    """A ramp that passes zero at another step of each trajectory, and a coordinate of noise."""
+    """A ramp that passes zero at a different step in each trajectory, and a coordinate of noise."""
     rng = np.random.default_rng(0)
     zeros = rng.integers(20, 60, count)
     states = [
@@ -47,7 +47,7 @@ def test_steps_are_distinct_and_within():
     assert found.tolist() == [[2, 3, 4], [7, 8, 9], [3, 4, 5]]
 
 
-def test_it_takes_trajectories_as_the_runtime_has_them():
+def test_it_accepts_trajectories_of_the_runtime():
     states, _ = demonstrations()
     whole = Trajectories(np.concatenate(states), np.array([len(s) for s in states]))
     (a, strength), (b, same) = fit(states, 3, 2, steps=2), fit(whole, 3, 2, steps=2)

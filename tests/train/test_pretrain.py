@@ -1,4 +1,4 @@
-"""The loop: it learns, resumes exactly, and its checkpoints describe themselves."""
+"""Pretraining: it learns, resumes exactly, and writes self-describing checkpoints."""
 
 import dataclasses
 import functools
@@ -42,8 +42,8 @@ def test_resume_is_exact(tmp_path):
         assert torch.equal(whole["average"][name], parts["average"][name]), name
 
 
-def test_a_run_can_start_from_a_model_with_a_gap(tmp_path):
-    """The gap belongs to the critics that it was fitted to, and stays behind."""
+def test_a_run_can_start_from_a_model_with_a_correction(tmp_path):
+    """The bias correction is left out, because it is valid only for the critic of its fit."""
     torch.manual_seed(7)
     fitted = InfoAtlas(dataclasses.replace(pretrain.PRESETS["tiny"], gap=1))
     record = {"step": 9, "datasets": 70, "seconds": 1.0}
@@ -56,7 +56,7 @@ def test_a_run_can_start_from_a_model_with_a_gap(tmp_path):
 
 
 def test_resume_goes_before_init(tmp_path):
-    """The command that started a run from another's weights goes on with it when it is resumed."""
+    """When it is resumed, the command that started from other weights continues its own run."""
     run(tmp_path / "other", "--steps", "1")
     start = ("--init", str(tmp_path / "other" / "best.pt"), "--lr", "0")
     run(tmp_path / "on", "--steps", "1", *start)
@@ -75,7 +75,7 @@ def test_checkpoint_describes_itself(tmp_path):
 
 
 def test_it_learns(monkeypatch, tmp_path):
-    """Two hundred steps of what the anchor cannot see: the held-out loss falls by a tenth."""
+    """Two hundred steps on dependence beyond the anchor: the held-out loss falls by a tenth."""
     curves = functools.partial(pretrain.Atlas, families={"functional": 1.0}, independent=0.0)
     monkeypatch.setattr(pretrain, "Atlas", curves)
     options = ("--steps", "200", "--evaluate", "200", "--lr", "3e-3", "--warmup", "5")
@@ -136,11 +136,11 @@ def test_checkpoints_record_what_decides_the_outcome():
     assert not set(LOCAL) & set(record)
 
 
-def test_what_is_missing_or_no_checkpoint_is_said(tmp_path, monkeypatch):
-    """Lightning Fabric is for the loop alone; and torch would advise to load anything."""
+def test_missing_packages_and_invalid_checkpoints_are_reported(tmp_path, monkeypatch):
+    """Only the loop needs Lightning Fabric; torch's own message would advise unsafe loading."""
     monkeypatch.setitem(sys.modules, "lightning_fabric", None)
     with pytest.raises(InputError, match=r"lightning_fabric.*pip install 'infoatlas-rt\[train\]'"):
         pretrain.engine(Options(out="runs"))
     (tmp_path / "a.pt").write_text("no checkpoint")
-    with pytest.raises(ValueError, match="it is no file of weights that torch wrote"):
+    with pytest.raises(ValueError, match="the file does not contain weights saved by torch"):
         pretrain.load(tmp_path / "a.pt")

@@ -1,4 +1,4 @@
-"""Slopes that are written out: those of autograd through the model, and the same values."""
+"""Explicit slopes equal those of autograd through the model, and values are the same."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from infoatlas_train.readout import evaluated
 
 
 def canonical(dim, n=96, slices=2):
-    """Samples [slices, n, dim] whose coordinates correlate less and less, one of them bent."""
+    """Samples [slices, n, dim] with decreasing correlation of coordinates, one of them warped."""
     g = torch.Generator().manual_seed(0)
     x, noise = torch.randn(2, slices, n, dim, generator=g)
     share = torch.linspace(0.8, 0.1, dim)
@@ -42,7 +42,7 @@ def test_values_and_slopes_are_those_of_autograd(model, all_pairs, monkeypatch):
     for name in ("both", "x", "y"):
         ours, theirs = (getattr(v.counts, name) for v in (e, traced))
         torch.testing.assert_close(ours, theirs, atol=1e-3, rtol=1e-3)
-    # The solve stops before its optimum, where alone the implicit function theorem is exact.
+    # The solve stops before its optimum, at which the implicit function theorem is exact.
     for ours, theirs in zip(slopes, expected, strict=True):
         assert (ours - theirs).norm() < 0.1 * theirs.norm()
 
@@ -69,7 +69,7 @@ def test_slopes_of_pairs_are_those_of_finite_differences():
 
 
 def test_chunks_and_threads_change_nothing(monkeypatch):
-    """Nor does a call change how many threads torch has."""
+    """Nor does a call change the number of threads of torch."""
     x, y = torch.from_numpy(np.random.default_rng(0).standard_normal((2, 64, 9)))
     y = (x + y).requires_grad_()
     before = torch.get_num_threads()

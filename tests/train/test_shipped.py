@@ -1,4 +1,4 @@
-"""Shipped models are what their recipes made: checkpoint, graph, metadata and manifest agree."""
+"""Shipped models match their recipes: checkpoint, graph, metadata and manifest agree."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def manifest(name):
 
 
 @pytest.mark.parametrize("name", REMADE)
-def test_the_manifest_is_of_the_recipe_and_whole(name):
+def test_the_manifest_is_complete_and_of_the_recipe(name):
     made = manifest(name)
     assert made["recipe"] == json.loads(json.dumps(read_recipe(ROOT / "recipes" / f"{name}.toml")))
     assert all(made["stages"][stage]["complete"] for stage in OUTPUTS)

@@ -1,4 +1,4 @@
-"""Pretraining of models, their calibration, and estimates with gradients: all in torch."""
+"""Pretraining and calibration of models, and differentiable estimates, in torch."""
 
 from importlib.util import find_spec
 

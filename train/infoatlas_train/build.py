@@ -1,18 +1,20 @@
 """Build a model from its recipe: python -m infoatlas_train.build recipes/edge.toml --out runs/edge
 
-A recipe has all settings: network, mixture of datasets, schedules, numbers, seeds. The stages
+A recipe contains all settings: network, mixture of datasets, schedules, numbers, seeds. The stages
+write their files to `--out`:
 
     start -> pretrain -> examples -> correction -> export -> calibrate -> evaluate
 
-(`start` pretrains a smaller network first and is optional: [start.network] and [start.pretrain]
-contain what differs, or `recipe = "edge.toml"` in [start] names the recipe of that network)
-write their files to `--out`. For each stage manifest.json has its part of the recipe, hashes of its
-input and output files, the git revision, versions, seconds and datasets. The same command resumes a
-build: complete stages are kept, and a stage that has begun goes on. model.onnx is the result.
+The optional stage `start` pretrains a smaller network first. [start.network] and [start.pretrain]
+contain its settings that differ, or `recipe = "edge.toml"` in [start] names its recipe.
 
-Several processes: torchrun --nproc-per-node 8 -m infoatlas_train.build ... shares pretraining; and
---shard 0/8 ... --shard 7/8, each in a process of its own, share the examples, which the next call
-without --shard merges.
+manifest.json records for each stage its part of the recipe, hashes of its input and output files,
+the git revision, versions, seconds and datasets. The same command resumes a build: complete stages
+are kept, and a stage that has begun continues. The result is model.onnx.
+
+Two stages can be split among processes. `torchrun --nproc-per-node 8 -m infoatlas_train.build ...`
+splits pretraining. `--shard 0/8` to `--shard 7/8`, each in its own process, split the examples; the
+next call without --shard merges them.
 """
 
 from __future__ import annotations
@@ -43,12 +45,12 @@ from infoatlas_train.options import Options
 from infoatlas_train.recipe import PRETRAIN, RecipeError, check_names, read_recipe
 from infoatlas_train.stages import export_stage
 
-PACKAGES = {  # and their modules
+PACKAGES = {  # package -> module; their versions are recorded
     "torch": "torch", "numpy": "numpy", "onnx": "onnx", "onnxruntime": "onnxruntime",
     "lightning-fabric": "lightning_fabric",
 }  # fmt: skip
 
-OUTPUTS = {  # of the stages
+OUTPUTS = {  # stage -> its main output file
     "start": "start/best.pt",
     "pretrain": "pretrain/best.pt",
     "examples": "examples.pt",
@@ -57,12 +59,12 @@ OUTPUTS = {  # of the stages
     "calibrate": "model.onnx",
     "evaluate": "evaluation.json",
 }
-EXPORTED = ("export", "calibrate", "evaluate")  # stages from the export on
-RESUMED = ("start", "pretrain", "examples")  # stages that go on where they stopped
+EXPORTED = ("export", "calibrate", "evaluate")  # stages that need the export package
+RESUMED = ("start", "pretrain", "examples")  # stages that resume where they stopped
 
 
 class Build:
-    """A recipe and a folder: stages that are complete, begun or to come."""
+    """The build of one recipe in one folder."""
 
     def __init__(self, recipe: dict[str, Any], out: Path, threads: int = 0) -> None:
         self.recipe, self.out, self.threads = recipe, out, threads
@@ -94,9 +96,9 @@ class Build:
         }
 
     def run(self, until: str = "evaluate", shard: tuple[int, int] = (0, 1)) -> None:
-        """All stages that are not complete, up to and with `until`."""
+        """Run all stages that are not complete, up to and including `until`."""
         if until in EXPORTED:
-            export_stage()  # an export that is missing is reported now, not hours later
+            export_stage()  # reports a missing export package now, not after hours of training
         for name, (stage, sections, inputs) in self.stages().items():
             key = self.key(name, sections, inputs)
             done = self.manifest().get("stages", {}).get(name)
@@ -124,16 +126,17 @@ class Build:
                 if find_spec("infoatlas_native"):
                     record["versions"]["C++ engine"] = __version__
                 self.note(name, record)
-            if name == until or (rank() > 0 and name == "pretrain"):  # processes share pretraining
+            # Only the first process continues after pretraining.
+            if name == until or (rank() > 0 and name == "pretrain"):
                 return
 
     def key(self, name: str, sections: tuple[str, ...], inputs: tuple[str, ...]) -> str:
-        """What a stage depends on: its part of the recipe, and the files that go in."""
+        """Hash of what a stage depends on: its part of the recipe and its input files."""
         part = {section: self.recipe[section] for section in sections}
-        if name == "examples":  # (a longer fit needs no other examples)
+        if name == "examples":  # they depend on the features of the correction, not on its fit
             options = self.recipe["correction"]
             part["correction"] = options["metrics"]
-            if options.get("share"):  # more features
+            if options.get("share"):  # a share needs an additional feature
                 part["second"] = True
         if name == "start" and "recipe" in part["start"]:
             other = part["start"]["recipe"]
@@ -175,11 +178,14 @@ class Build:
         return self.train("pretrain", self.config, self.recipe["pretrain"])
 
     def train(self, stage: str, config: HypernetworkConfig, section: dict[str, Any]) -> int:
-        """Pretrain one network, from the start if there is one; returns the datasets seen."""
+        """Pretrain one network and return the number of datasets seen.
+
+        The stage `pretrain` begins with the weights of `start` if the recipe has that stage.
+        """
         check_names("[pretrain]", section, PRETRAIN)
         out, started = self.out / stage, stage == "pretrain" and "start" in self.recipe
         sizes = {int(n): weight for n, weight in section.get("sizes", {}).items()} or None
-        given = section | {"sizes": sizes}  # keys in TOML are text
+        given = section | {"sizes": sizes}  # keys of a TOML table are strings
         options = Options(
             preset=self.recipe["name"],
             out=out,
@@ -192,13 +198,13 @@ class Build:
         return int(pretrain.load(out / "last.pt")[1]["datasets"])
 
     def shard(self, shard: tuple[int, int]) -> Path:
-        """Examples of one shard, in a file of its own."""
+        """Gather the examples of one shard into a separate file."""
         keep = self.out / f"examples-{shard[0]}-of-{shard[1]}.pt"
         fit_correction.gather(self.make_diagnose, self.config, self.plan, keep, shard)
         return keep
 
     def make_diagnose(self) -> diagnose.Diagnose:
-        """The C++ engine if it is installed and takes the network, and torch otherwise."""
+        """Diagnose with the C++ engine if it is installed and supports the network, else torch."""
         model, run = pretrain.load(self.out / "pretrain" / "best.pt")
         options = self.recipe["correction"]
         form = options["metrics"], options.get("share", 0.0)
@@ -208,7 +214,7 @@ class Build:
             try:
                 return diagnose.with_native(graph(complete, run, *labels))
             except RuntimeError as error:
-                warnings.warn(f"torch reads the examples: {error}", stacklevel=2)
+                warnings.warn(f"using torch for the examples: {error}", stacklevel=2)
         return diagnose.with_torch(model, *form)
 
     def examples(self) -> int:
@@ -219,7 +225,7 @@ class Build:
                 f"{self.out} has shards of several partitions: remove the files examples-*-of-*"
             )
         n = count.pop() if count else 1
-        files = [self.shard((i, n)) for i in range(n)]  # (completes what is not)
+        files = [self.shard((i, n)) for i in range(n)]  # completes shards that were interrupted
         examples = fit_correction.merged([torch.load(file, weights_only=True) for file in files])
         torch.save(examples, self.out / "examples.pt")
         for file in files:
@@ -232,7 +238,7 @@ class Build:
         options = self.recipe["correction"]
         complete, about = fit_correction.corrected(model, data, plan=self.plan, **options)
         about["git_revision"] = revision()
-        saved = pretrain.checkpoint(complete, run | {"gap": about})  # shipped files have this key
+        saved = pretrain.checkpoint(complete, run | {"gap": about})  # key of shipped checkpoints
         torch.save(saved, self.out / "corrected.pt")
         return int(about["datasets"])
 
@@ -255,7 +261,7 @@ class Build:
         return int(options["draws"] + options["wide"])
 
     def evaluate(self) -> int:
-        """Error, bias and coverage on datasets of the calibration's kind, with another seed."""
+        """Measure error, bias and coverage on datasets like the calibration's, of another seed."""
         options = self.recipe["evaluation"]
         model, threads = str(self.out / "model.onnx"), max(1, self.threads)
         estimator = calibrate.Estimator(model, threads=threads, provider="auto")
@@ -293,14 +299,14 @@ def revision() -> str:
 
 
 def check_clean(folder: Path) -> None:
-    """Raise RecipeError if the code in a folder is not that of a commit."""
+    """Raise RecipeError if the code in a folder has uncommitted changes or is in no checkout."""
     command = ["git", "-C", str(folder), "status", "--porcelain", "--untracked-files=no"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode or done.stdout.strip():
         what = done.stdout.strip() or "no git checkout"
         raise RecipeError(
-            f"the code is not that of a commit ({what}): commit first, or pass --allow-dirty; "
-            "what made the model is then not recorded"
+            f"the code is not committed ({what}): commit first, or pass --allow-dirty; "
+            "the code that made the model is then not recorded"
         )
 
 
@@ -317,9 +323,9 @@ def main(argv: list[str] | None = None) -> None:
     p.add_argument("--out", type=Path, required=True, help="folder for all files of the build")
     p.add_argument("--until", choices=OUTPUTS, default="evaluate", help="last stage to run")
     p.add_argument("--shard", type=parse_shard, default=(0, 1), metavar="I/N",
-                   help="draw this part of the examples, and stop")  # fmt: skip
-    p.add_argument("--threads", type=int, default=1, help="one thread: the same bits again")
-    p.add_argument("--allow-dirty", action="store_true", help="build from code that is no commit's")
+                   help="gather this part of the examples, and stop")  # fmt: skip
+    p.add_argument("--threads", type=int, default=1, help="results are reproducible with 1 thread")
+    p.add_argument("--allow-dirty", action="store_true", help="build from uncommitted code")
     args = p.parse_args(argv)
     try:
         if not args.allow_dirty:

@@ -1,20 +1,20 @@
 """Calibration of the standard error: python -m infoatlas_train.calibrate edge.onnx
 
-Estimates datasets of known mutual information through the runtime's public interface, and fits the
-constants of `infoatlas_rt.estimation.uncertainty`. The constants first maximise a heavy-tailed
-likelihood (Student's t with few degrees of freedom, because a few datasets are estimated badly).
-Then a factor makes 90% intervals cover 90% of the truths at small and at large n. For `edge` this
-takes a quarter of an hour on one core of a busy host. This command writes the constants into a
-model file:
+The command estimates datasets of known mutual information through the runtime's public interface,
+and fits the constants of `infoatlas_rt.estimation.uncertainty` to the errors. The constants first
+maximise a heavy-tailed likelihood (Student's t with few degrees of freedom), because a few datasets
+have large errors. Then a factor makes 90% intervals cover 90% of the truths at small and at large
+n. Calibration of `edge` lasts a quarter of an hour on one core. To write the constants into a model
+file:
 
     infoatlas-rt export edge.onnx --calibration calibration.json --out edge.onnx
 
 Two thirds of the unsliced datasets are draws of the atlas. The others are elliptical (one component
-without flows): the atlas warps nearly all its draws, and much real data is elliptical. Sliced
-datasets are wide mixtures of nine kinds (`infoatlas_train.data.wide_sides`), whose projections are
-mixtures too, so that their mutual information is known as well. There the factor covers the truths
-of each kind, so that no kind is missed for the sake of the average. The seeds differ from those of
-training and of the benchmark.
+without flows), because the atlas warps nearly all its draws and much real data is elliptical.
+Sliced datasets are wide mixtures of nine kinds (`infoatlas_train.data.wide_sides`). Their
+projections are mixtures too, so their mutual information is known. Their factor is fitted to the
+coverage of each kind, not to the average. The seeds differ from those of training and of the
+benchmark.
 """
 
 from __future__ import annotations
@@ -40,15 +40,17 @@ from infoatlas_train.data.mixtures import component, label
 
 SIZES = (50, 100, 200, 500, 1000, 2000, 5000)
 SEED, HELD_OUT_SEED = 20_260_301, 20_260_401
-QUERIES = 2048  # behind the label of an atlas draw, and draws behind its densities, twice as many
+QUERIES = 2048  # pairs whose log-ratios are averaged for a label; densities use twice as many draws
 Z90 = 1.645
-# Share of the truths that 90% intervals cover here: more of elliptical draws, fewer of the atlas's,
-# which are hard to estimate, but 85% at least.
+# Share of the truths that 90% intervals cover in the fit, over all unsliced datasets. The coverage
+# is higher for elliptical draws and lower for draws of the atlas, which are hard to estimate; it is
+# at least 85%.
 SHARE = 0.91
-# Share of the truths of each wide kind that intervals of slices cover here. One kind determines it:
-# 50 samples show little of many clusters. In the fit, the other kinds are covered to 91% and more.
+# Share of the truths that 90% intervals of sliced estimates cover in the fit, at least, for each
+# kind. One kind has this minimum: 50 samples do not resolve many clusters. The other kinds are
+# covered to 91% or more.
 EACH = 0.86
-LEAST_FEW = -0.5 * math.sqrt(min(SIZES))  # the part from noise never grows with the samples
+LEAST_FEW = -0.5 * math.sqrt(min(SIZES))  # with this bound the noise part never grows with n
 SCALES = ("noise", "spread", "ceiling")  # constants that are factors
 # Columns of the estimates that determine a standard error, in the order of `standard_error`.
 DIAGNOSTICS = ("noise", "predicted_error", "rank_noise", "samples", "beyond_gaussian")
@@ -56,17 +58,17 @@ DIAGNOSTICS = ("noise", "predicted_error", "rank_noise", "samples", "beyond_gaus
 
 @dataclass
 class Dataset:
-    """Samples with their mutual information (in slices: its mean over all projections)."""
+    """Samples with their mutual information; if sliced, its mean over random projections."""
 
     family: str
     x: np.ndarray  # [n, dx] float64
     y: np.ndarray  # [n, dy]
     mi: float  # nats
-    mi_error: float  # standard error of mi, which is a Monte Carlo mean; 0 where it is exact
+    mi_error: float  # standard error of mi, if it is a Monte Carlo mean; 0 if it is exact
 
 
 def unsliced(count: int, seed: int, samples: int = max(SIZES), dim: int = 5) -> Iterator[Dataset]:
-    """Datasets for estimates without slices: two of the atlas, one elliptical, and so on."""
+    """Datasets for unsliced estimates; two of three are of the atlas, the third is elliptical."""
     torch.manual_seed(seed)
     atlas = Atlas(dim=dim, queries=QUERIES, draws=2 * QUERIES, group=1, in_order=True)
     for i in range(count):
@@ -86,12 +88,12 @@ def unsliced(count: int, seed: int, samples: int = max(SIZES), dim: int = 5) -> 
 
 
 def _used(side: np.ndarray) -> np.ndarray:
-    """Without the coordinates of padding; at least one remains."""
+    """Remove the coordinates of padding; at least one coordinate remains."""
     return side[:, : max(1, int((side != 0).any(0).sum()))]
 
 
 def sliced(count: int, seed: int, samples: int = max(SIZES), k: int = 5) -> Iterator[Dataset]:
-    """Wide datasets for slices of k dimensions, of all kinds of `wide_sides` in turn."""
+    """Wide datasets for slices of k dimensions, cycling through the kinds of `wide_sides`."""
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
     for i in range(count):
@@ -109,7 +111,7 @@ def estimates(
     sizes: tuple[int, ...] = SIZES,
     advance: Callable[[], None] = lambda: None,
 ) -> Estimates:
-    """Estimates of the first n samples of each dataset; without saturated and degenerate ones."""
+    """Estimate from the first n samples of each dataset; drop saturated and degenerate results."""
     rows = []
     for number, d in enumerate(draws):
         for n in sizes:
@@ -126,7 +128,7 @@ def estimates(
 
 
 def coverage(data: Estimates, stderr: np.ndarray, z: float = Z90) -> float:
-    """Share of truths within mi ± z stderr; the standard errors of the labels are added."""
+    """Share of truths within mi ± z stderr, with the standard errors of the labels added."""
     total = np.sqrt(stderr**2 + data["truth_error"] ** 2)
     return float((np.abs(data["mi"] - data["truth"]) <= z * total).mean())
 
@@ -137,15 +139,16 @@ def standard_errors(data: Estimates, constants: dict[str, float]) -> np.ndarray:
 
 
 def fit(data: Estimates, share: float = SHARE, freedom: float = 2.0) -> dict[str, float]:
-    """Constants of the standard error by which `share` of the truths are covered.
+    """Fit the constants of the standard error, so that intervals cover `share` of the truths.
 
     Parameters
     ----------
     data : Estimates
-        Unsliced.
+        Unsliced estimates.
     share : float
+        Share of the truths within 90% intervals.
     freedom : float
-        Degrees of freedom of the errors.
+        Degrees of freedom of the distribution of the errors (Student's t).
     """
     found = (
         ABSENT | {"few": 0.0} | _likeliest(data, {"noise": 0.3, "spread": 1, "ceiling": 1}, freedom)
@@ -160,8 +163,9 @@ def fit(data: Estimates, share: float = SHARE, freedom: float = 2.0) -> dict[str
         own = stderr[half]
         factors.append(_least(lambda factor, p=part, s=own: coverage(p, factor * s) >= share))
         sizes.append(math.exp(np.log(part["n"]).mean()))
-    # factor = always (1 + few / sqrt(n)) through both, or above them where `few` is at its bound.
-    # It can fall with fewer samples: noise averages out with n, and errors of the model do not.
+    # Solve always (1 + few / sqrt(n)) = factor for both halves. If `few` is at its bound, the curve
+    # is at or above both factors. `few` can be negative: noise averages out with n, and errors of
+    # the model do not.
     roots = [size**-0.5 for size in sizes]
     slope = (factors[0] - factors[1]) / (roots[0] - roots[1])
     few = max(slope / max(factors[1] - slope * roots[1], 0.1 * factors[1]), LEAST_FEW)
@@ -171,10 +175,10 @@ def fit(data: Estimates, share: float = SHARE, freedom: float = 2.0) -> dict[str
 
 
 def fit_sliced(data: Estimates, share: float = EACH, freedom: float = 8.0) -> dict[str, float]:
-    """Constants of the standard error by which `share` of the truths of each family are covered.
+    """Fit the constants of the standard error, so that intervals cover `share` of each family.
 
-    The powers of the model error and `few` are fitted too. The factor for the
-    coverage multiplies the model error alone: noise between slices is measured, not predicted.
+    The powers of the model error and `few` are fitted, too. The factor for the coverage multiplies
+    only the model error, because noise between slices is measured and not predicted.
     """
     start = {"noise": 1, "spread": 1, "ceiling": 1, "predicted": 0.3, "beyond": 1, "few": 0}
     found = _likeliest(data, start, freedom)
@@ -192,7 +196,7 @@ def fit_sliced(data: Estimates, share: float = EACH, freedom: float = 8.0) -> di
 
 
 def _likeliest(data: Estimates, start: dict[str, float], freedom: float) -> dict[str, float]:
-    """The constants in `start` that maximise the likelihood of the errors, the others fixed."""
+    """Maximise the likelihood over the constants in `start`; other constants are fixed."""
     diagnostics = [torch.from_numpy(data[name].astype(np.float64)) for name in DIAGNOSTICS]
     error = torch.from_numpy(data["mi"] - data["truth"])
     label = torch.from_numpy(data["truth_error"].astype(np.float64))
@@ -208,7 +212,7 @@ def _likeliest(data: Estimates, start: dict[str, float], freedom: float) -> dict
         constants = ABSENT | {"few": 0.0} | dict(zip(start, low + logs.exp(), strict=True))
         variance = standard_error(constants, *diagnostics) ** 2 + label**2 + 1e-12
         t = torch.log1p(error**2 / variance / freedom) * (freedom + 1) / 2 + variance.log() / 2
-        # A prior with the weight of a dataset: constants that the data do not determine stay.
+        # A prior with the weight of one dataset keeps constants that the data do not determine.
         total = t.mean() + (logs - prior).square().sum() / 2 / datasets
         total.backward()
         return total
@@ -218,7 +222,7 @@ def _likeliest(data: Estimates, start: dict[str, float], freedom: float) -> dict
 
 
 def _least(enough: Callable[[float], bool]) -> float:
-    """The least factor, from 0.001 to 1000, that is enough."""
+    """Smallest factor from 0.001 to 1000 for which `enough` is true."""
     low, high = 1e-3, 1e3
     for _ in range(60):
         middle = math.sqrt(low * high)
@@ -229,13 +233,13 @@ def _least(enough: Callable[[float], bool]) -> float:
 def calibrate(
     model: str, count: int, wide: int, seed: int = SEED, threads: int = 1
 ) -> tuple[dict, list]:
-    """Constants for a model file, and the coverage on the data they were fitted to, by size."""
+    """Constants for a model file, and the coverage by sample size on the data of the fit."""
     plain = Estimator(model, threads=threads, provider="auto")
     dim = plain.model_file.dim
     slicing = Estimator(model, threads=threads, slices=SLICES, provider="auto")
     usable = tuple(n for n in SIZES if n >= plain.model_file.n_min)
-    # A sliced estimate takes 40 estimates, and fewer sizes suffice: every other, from the largest.
-    kinds = {  # by their names in the file of the calibration and in model files
+    # A sliced estimate costs 40 estimates, so only every other size is used, from the largest.
+    kinds = {  # keys as in the calibration file and in model files
         "whole": (plain, unsliced(count, seed, dim=dim), usable, count),
         "sliced": (slicing, sliced(wide, seed, k=dim), usable[::-2][::-1], wide),
     }
@@ -264,9 +268,9 @@ def main() -> None:
     style = argparse.ArgumentDefaultsHelpFormatter
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0], formatter_class=style)
     p.add_argument("model", help="shipped model or .onnx file")
-    p.add_argument("--out", default="calibration.json", help="constants, as export reads them")
-    p.add_argument("--draws", type=int, default=360, help="datasets that are not sliced")
-    p.add_argument("--wide", type=int, default=288, help="datasets that are sliced")
+    p.add_argument("--out", default="calibration.json", help="file for the constants")
+    p.add_argument("--draws", type=int, default=360, help="number of unsliced datasets")
+    p.add_argument("--wide", type=int, default=288, help="number of sliced datasets")
     p.add_argument("--seed", type=int, default=SEED)
     p.add_argument("--threads", type=int, default=1)
     args = p.parse_args()

@@ -1,8 +1,8 @@
-"""Choices against each other, at equal steps and seeds: python -m infoatlas_train.compare
+"""Compare choices at equal steps and seeds: python -m infoatlas_train.compare
 
-The choices of the paper and of this project, each changed alone: objective, readout, padding, and
-Muon for AdamW. Runs are short, of the preset tiny, and kept in `--runs`, so that a comparison that
-was interrupted goes on. No choice was tuned on the results.
+Compares choices of the paper with those of this project, one at a time: objective, readout,
+padding, and Muon with AdamW. Runs are short, of the preset `tiny`, and are kept in `--runs`, so
+that an interrupted comparison can resume. No choice was tuned on the results.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PER_SIZE = 96  # held-out datasets of each size
 
 
 class MuonAndAdamW(torch.optim.Optimizer):
-    """Muon for the matrices between hidden layers, AdamW for all else; one optimizer outside."""
+    """One optimizer with Muon for the matrices between hidden layers, and AdamW for the rest."""
 
     def __init__(self, model: InfoAtlas, lr: float) -> None:
         generation = model.hypernetwork.generation
@@ -43,7 +43,7 @@ class MuonAndAdamW(torch.optim.Optimizer):
         matrices = [layer.weight for layer in layers]
         ids = {id(p) for p in matrices}
         rest = [p for p in model.parameters() if id(p) not in ids]
-        # The updates are scaled to the size of AdamW's, so that one learning rate serves both.
+        # Muon's updates are scaled to the size of AdamW's, so that one learning rate suits both.
         self.parts = (
             torch.optim.Muon(matrices, lr, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"),
             torch.optim.AdamW(rest, lr, betas=(0.9, 0.98), weight_decay=0.01),
@@ -57,7 +57,7 @@ class MuonAndAdamW(torch.optim.Optimizer):
 
 @dataclass
 class Variant:
-    """One run: what differs from the preset, the objective, and the optimizer."""
+    """Settings of one run: differences from the preset, objective and optimizer."""
 
     name: str
     config: dict[str, Any] = field(default_factory=dict)
@@ -86,7 +86,7 @@ TABLES = {
 
 
 def train(variant: Variant, seed: int, args: argparse.Namespace) -> InfoAtlas:
-    """The averaged weights after the last step; trained now, unless `--runs` has them."""
+    """The model with averaged weights after the last step, from `--runs` or trained now."""
     name = "".join(c if c.isalnum() else "-" for c in variant.name)
     out = Path(args.runs) / f"{name}-{seed}"
     options = Options(
@@ -107,7 +107,7 @@ def train(variant: Variant, seed: int, args: argparse.Namespace) -> InfoAtlas:
 
 @torch.no_grad()
 def estimate(model: InfoAtlas, x: Tensor, y: Tensor) -> Tensor:
-    """Mutual information of samples [S, n, d] in nats, padded as the model was taught: [S]."""
+    """Mutual information [S] of samples [S, n, d] in nats, padded as in training."""
     dim, (s, n, _) = model.config.dim, x.shape
     torch.manual_seed(0)
     if model.config.padding == "noise":
@@ -133,7 +133,7 @@ def bmi_bias(model: InfoAtlas, folder: Path) -> dict[str, float]:
 def figures(
     variant: Variant, held_out: list[Datasets], args: argparse.Namespace
 ) -> dict[str, list[float]]:
-    """Columns of the page, one value for each seed."""
+    """Columns of the page, each with one value per seed."""
     rows = []
     for seed in range(args.seeds):
         model = train(variant, seed, args)
@@ -145,7 +145,7 @@ def figures(
 
 
 def cell(values: list[float]) -> str:
-    """Mean, and the range over seeds."""
+    """Mean and range over seeds."""
     spread = f" ({min(values):.3f} to {max(values):.3f})" if len(values) > 1 else ""
     return f"{np.mean(values):.3f}{spread}"
 
@@ -161,8 +161,8 @@ def page(results: dict[str, dict[str, list[float]]], args: argparse.Namespace) -
         "several). Averaged weights of the last step. Atlas: mean absolute error on "
         f"{PER_SIZE} held-out datasets of each size; BMI: mean absolute bias over its tasks to "
         f"five dimensions, {BMI_SEEDS} seeds "
-        "of data. All in nats. Runs this short rank choices by how fast they learn; they do not "
-        "say where each would end.",
+        "of data. All in nats. Such short runs show how fast each choice learns, not its final "
+        "error.",
         f"Measured {date.today()} with torch {torch.__version__} on {platform.machine()} by "
         f"`python -m infoatlas_train.compare --steps {args.steps} --seeds {args.seeds}`.",
     ]
@@ -180,7 +180,7 @@ def main() -> None:
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0], formatter_class=style)
     p.add_argument("--out", default="notebook/comparisons.md")
     p.add_argument("--runs", default="runs/compare", help="folder for the checkpoints")
-    p.add_argument("--bmi", default="build/bmi", help="what benchmarks/tasks/bmi_samples.py wrote")
+    p.add_argument("--bmi", default="build/bmi", help="output folder of bmi_samples.py")
     p.add_argument("--preset", choices=PRESETS, default="tiny")
     p.add_argument("--steps", type=int, default=200)
     p.add_argument("--seeds", type=int, default=2)

@@ -1,7 +1,8 @@
 """Learning curves of pretraining runs: python -m infoatlas_train.curves runs/edge --out curves.png
 
-Held-out loss over the learning rate, and held-out error for each sample size, a line for each run.
-The held-out datasets depend on the atlas and its dimension: levels compare only where both agree.
+The picture shows held-out loss, learning rate, and held-out error at each sample size, with one
+line per run. Levels of two runs are comparable only if both have the same atlas and dimension,
+because these determine the held-out datasets.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ except ModuleNotFoundError as error:
 
 SIZES = (50, 100, 500, 2000)  # pretrain.HELD_OUT_SIZES, without torch
 KEYS = ("step", "datasets", "lr", "held_out", *(f"error_{n}" for n in SIZES))
-AGAINST = {"datasets": "datasets seen (with --init's)", "step": "steps"}
-ABOUT = "Averaged weights on datasets never trained on. Ring: from here the learning rate falls."
+AGAINST = {"datasets": "training datasets (including those of --init)", "step": "steps"}
+ABOUT = "Averaged weights on held-out datasets. Rings mark the start of learning-rate decay."
 INK, QUIET, GRID = "#1c2733", "#6b7785", "#e6e9ed"
 COLOURS = ("#1f5f99", "#e08a00", "#b5495b", "#2f8f83", "#7a5aa8", "#8a95a1")
 STYLE = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
@@ -45,9 +46,12 @@ def parse(argument: str) -> tuple[str, Path]:
 
 
 def read(path: Path) -> Run:
-    """The evaluations of a run. Where it went back to an earlier step, the later lines count."""
+    """The evaluations of a run; where it resumed from an earlier step, later lines replace earlier.
+
+    Raises ValueError if the file is absent, empty or damaged.
+    """
     if not path.is_file():
-        raise ValueError(f"{path} is not there: name a folder that pretrain wrote (its --out)")
+        raise ValueError(f"{path} does not exist: give a folder that pretrain wrote (its --out)")
     lines: list[dict[str, float]] = []
     for number, text in enumerate(path.read_text("utf-8", "replace").splitlines(), 1):
         where = f"{path}, line {number}"
@@ -65,7 +69,7 @@ def read(path: Path) -> Run:
 
 
 def limits(columns: list[np.ndarray]) -> tuple[float, float]:
-    """Limits of an axis: all values, except those far off (first evaluations, divergence)."""
+    """Limits of an axis; they exclude outliers, such as first evaluations or divergence."""
     values = [np.sort(column[np.isfinite(column)]) for column in columns]
     cores = np.concatenate([v[len(v) // 10 : len(v) - len(v) // 10] for v in values])
     reach = 0.75 * np.ptp(cores) if len(cores) else 0.0
@@ -76,7 +80,7 @@ def limits(columns: list[np.ndarray]) -> tuple[float, float]:
 
 
 def apart(wanted: list[float], least: float) -> np.ndarray:
-    """Places in [0, 1] near the wanted ones, in their order, and `least` from one to the next."""
+    """Places in [0, 1] near the wanted ones, in the same order and at least `least` apart."""
     order, room = np.argsort(wanted, kind="stable"), least * np.arange(len(wanted))
     slack = np.array(wanted)[order] - room
     up, down = np.maximum.accumulate(slack), np.minimum.accumulate(slack[::-1])[::-1]
@@ -107,7 +111,7 @@ def panel(ax: Axes, runs: dict[str, Run], key: str, against: str, title: str) ->
 
 @rc_context(STYLE)
 def page(runs: dict[str, Run], against: str = "datasets") -> Figure:
-    """The picture of up to six runs by name, across `datasets` or `step`."""
+    """The picture of up to six runs by name, with `datasets` or `step` on the horizontal axis."""
     height = 6 + 0.21 * math.ceil(len(runs) / 3)
     figure = Figure(figsize=(12.2, height), facecolor="white")
     place = {"left": 0.055, "right": 0.947, "bottom": 0.6 / height, "top": 4.85 / height}
@@ -138,11 +142,13 @@ def main() -> None:
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("runs", nargs="+", metavar="RUN", help="folder or metrics.jsonl, or NAME=RUN")
     p.add_argument("--out", type=Path, required=True, help="the picture: .png, .pdf or .svg")
-    p.add_argument("--against", choices=AGAINST, default="datasets", help="across (datasets)")
+    p.add_argument(
+        "--against", choices=AGAINST, default="datasets", help="horizontal axis (datasets)"
+    )
     args = p.parse_args()
     paths = dict(map(parse, args.runs))
     if len(paths) < len(args.runs) or len(paths) > len(COLOURS):
-        p.error(f"up to {len(COLOURS)} runs, each with its own name: give NAME=RUN where two agree")
+        p.error(f"give at most {len(COLOURS)} runs with different names: NAME=RUN sets a name")
     try:
         runs = {name: read(path) for name, path in paths.items()}
         args.out.parent.mkdir(parents=True, exist_ok=True)

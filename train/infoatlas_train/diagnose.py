@@ -1,9 +1,9 @@
-"""Diagnostic features of many datasets, in C++ where the engine is installed.
+"""Diagnostic features of many datasets, by the C++ engine if it is installed.
 
-The C++ engine is five to ten times faster than torch, and takes the graph of a model. So the critic
-is exported with a correction of arbitrary weights, and the engine returns the inputs of that
-correction. The engine solves as exported models do, and torch by factorisation: asinh of the
-features differs by less than 3e-3.
+The C++ engine is five to ten times faster than torch, and evaluates the graph of a model. The
+critic is therefore exported with a bias correction of arbitrary weights, and the engine returns the
+inputs of that correction. The engine solves as exported models do, and torch by factorisation. The
+asinh of their features differs by less than 3e-3.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from infoatlas_rt.backends import native
 from infoatlas_train.model.bias_correction import BiasCorrection
 from infoatlas_train.model.infoatlas import InfoAtlas
 
-AT_ONCE = 1024  # samples that torch evaluates at once, at most: more do not fit into the cache
+AT_ONCE = 1024  # most samples that torch evaluates together: more do not fit into the cache
 
 # Canonical x, y [B, n, D], shifts [M], sequence [n] -> diagnostics [B, E]
 Diagnose = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -39,14 +39,14 @@ def with_torch(model: InfoAtlas, metrics: int, share: float = 0.0) -> Diagnose:
 
 
 def with_native(file: bytes) -> Diagnose:
-    """The C++ engine on one thread, with an exported model that has a correction.
+    """Diagnose with the C++ engine on one thread and an exported model with a correction.
 
     Raises
     ------
     ProviderError
-        If the C++ engine is not installed, or has another interface.
+        If the C++ engine is not installed, or its interface has another version.
     RuntimeError
-        If the network is of a form that the engine does not have.
+        If the engine does not support the form of the network.
     """
     engine = native.load_native().Engine(file)
 
@@ -62,6 +62,6 @@ def with_any_correction(model: InfoAtlas, metrics: int, share: float = 0.0) -> I
     with torch.random.fork_rng(devices=[]):
         complete = InfoAtlas(replace(model.config, gap=metrics, gap_share=share))
         for values in complete.gap.state_dict().values():
-            values.uniform_(0.5, 1.5)  # the export would fold zeros and ones
+            values.uniform_(0.5, 1.5)  # the export would fold weights of 0 and 1
     complete.hypernetwork.load_state_dict(model.hypernetwork.state_dict())
     return complete.eval()

@@ -1,23 +1,24 @@
-"""Mutual information with gradients, in torch: the estimate of the runtime, of the same weights.
+"""Differentiable estimate of mutual information in torch, with the weights of the runtime's model.
 
-The forward pass has the same preprocessing as the runtime. The backward pass:
+The forward pass has the same preprocessing as the runtime. The backward pass treats its parts
+differently:
 
-- *Ranks* are step functions without a slope. The gradient is that of the smoothed quantile curve of
-  a coordinate, as if its scores were a fixed smooth map of its values. (`torchsort` has no wheels
-  and needs a compiler, and its soft ranks would change the value.)
-- *Whitening and rotation* are constants. Mutual information does not change under linear maps of
-  one side, so their derivatives contribute nothing but errors of the network. The gradients of an
-  eigendecomposition, which are infinite at equal eigenvalues, are not needed.
-- *The critic and the bound* are differentiated completely: hypernetwork, neighbours, solve. With
-  the written critic as a constant (the envelope theorem) slopes in several dimensions would be a
-  third too small, because a critic that is written in one pass is not at its optimum. Their slopes
-  are written out in train/infoatlas_train/readout.py.
-- *The bias correction* is a constant. It is a network fitted to examples, and an optimiser that
-  follows its slope would look for inputs that it has not seen.
+- *Ranks* are step functions, whose derivative is zero. Their gradient is that of a smooth map: the
+  scores as a function of the values, from the smoothed quantile curve of a coordinate.
+  (`torchsort` has no wheels and needs a compiler, and its soft ranks would change the value.)
+- *Whitening and rotation* are constants. Mutual information is invariant under linear maps of one
+  side, so their derivatives would only add errors of the network. This also avoids the gradient of
+  an eigendecomposition, which is infinite at equal eigenvalues.
+- *The critic and the bound* are differentiated completely: hypernetwork, neighbours, solve. By the
+  envelope theorem the written critic could be a constant at its optimum. A critic that is written
+  in one pass is not at its optimum, and slopes in several dimensions would be a third too small.
+  The slopes are implemented in :mod:`infoatlas_train.readout`.
+- *The bias correction* is a constant. It is a network fitted to examples, and its slope would lead
+  an optimiser to inputs outside of these examples.
 
-On a CPU the work is cut into chunks that fit a cache, and each chunk runs on one thread. Threads
-within an operation wait for each other after each of its hundreds of small operations, which takes
-ten times the time if other programs run.
+On a CPU the work is split into chunks that fit a cache, and each chunk runs on one thread. Several
+threads within one operation would synchronise after each of hundreds of small operations, and last
+ten times as long on a busy machine.
 """
 
 from __future__ import annotations
@@ -53,11 +54,12 @@ from infoatlas_train.pretrain import SIZES, load
 from infoatlas_train.readout import evaluated
 
 HERE = Path(__file__).parent
-FOLDERS = (HERE / "checkpoints", HERE.parent / "checkpoints")  # of a wheel, of a checkout
-SMOOTHING = 0.3  # standard deviations of the scores over which quantile curves are smoothed
-FLATTEST = 0.1, 0.01  # of a quantile curve: of its median slope, of the standard deviation
-TINY = 1e-30  # of a coordinate that is constant
-# Slices x samples x shifts at a time. On a GPU they take about 0.5 GB with gradients.
+FOLDERS = (HERE / "checkpoints", HERE.parent / "checkpoints")  # in a wheel, in a checkout
+SMOOTHING = 0.3  # width over which quantile curves are smoothed, in units of the normal scores
+# Smallest slope of a quantile curve, relative to its median slope and to the standard deviation.
+FLATTEST = 0.1, 0.01
+TINY = 1e-30  # smallest slope of a constant coordinate
+# Slices x samples x shifts of a chunk. On a GPU a chunk needs about 0.5 GB with gradients.
 CHUNK_PAIRS = {"cpu": 12_000, "cuda": 200_000}
 
 
@@ -72,35 +74,35 @@ def mutual_information(
 ) -> Tensor:
     """Estimate I(x; y) in nats, with gradients to x and y.
 
-    The value is that of `infoatlas_rt.Estimator` of the same model, k, slices and seed, within
-    0.02 nats; not limited by what repeated rows allow (`Estimate.clipped`). Gradients are of first
-    order. A side of at most k coordinates is not sliced.
+    The value is that of `infoatlas_rt.Estimator` with the same model, k, slices and seed, within
+    0.02 nats. It is not clipped at the bound from repeated rows (`Estimate.clipped`). Gradients are
+    of first order. A side of at most k coordinates is not sliced.
 
     Parameters
     ----------
     x, y : [n], [n, d] or [T, n, d] float tensors, on one device
-        Paired samples; row i of x belongs to row i of y. T timesteps or data sets are estimated
-        each on its own.
+        Paired samples; row i of x belongs to row i of y. Each of T timesteps or data sets is
+        estimated separately.
     k : int
         Dimensions of a slice, at most the model's D.
     slices : int
-        Number of slices S, if a side has more than k coordinates.
+        Number of slices S, used if a side has more than k coordinates.
     model : str or path
         The name of a shipped model, or a checkpoint of `python -m infoatlas_train.build`.
     seed : int
-        Of projections, order and shifts. Another seed at each step of an optimisation averages the
-        noise of few slices.
+        Seed of projections, order and shifts. An optimisation with few slices should use a new seed
+        at each step, so that their noise averages out.
 
     Returns
     -------
-    scalar, or [T]; of the dtype and device of x
+    Tensor, scalar or [T], with the dtype and device of x
 
     Raises
     ------
     InputError
-        Samples that cannot be used, or settings out of range.
+        If the samples are unusable, or a setting is out of range.
     ModelError
-        There is no such checkpoint.
+        If the checkpoint does not exist.
     """
     single = isinstance(x, Tensor) and x.ndim < 3
     x, y = _samples(x, "x"), _samples(y, "y")
@@ -130,7 +132,7 @@ def mutual_information(
 
 
 def _samples(values: Any, name: str) -> Tensor:
-    """Samples as [T, n, d]."""
+    """Check samples and reshape them to [T, n, d]."""
     if not isinstance(values, Tensor) or not values.is_floating_point():
         raise InputError(f"{name} is {type(values).__name__}: pass a tensor of floats")
     if not 1 <= values.ndim <= 3 or not values.numel():
@@ -143,7 +145,7 @@ def _samples(values: Any, name: str) -> Tensor:
 
 @lru_cache(maxsize=4)
 def _network(model: str | os.PathLike[str], device: str) -> InfoAtlas:
-    """A shipped model by its name, or a checkpoint by its path."""
+    """Load a shipped model by its name, or a checkpoint by its path."""
     path = next((f for folder in FOLDERS if (f := folder / f"{model}.pt").is_file()), Path(model))
     try:
         network, _ = load(path)
@@ -158,7 +160,7 @@ def _network(model: str | os.PathLike[str], device: str) -> InfoAtlas:
 
 
 def _plan(dx: int, dy: int, k: int, slices: int, dim: int, seed: int) -> Slicing:
-    """The runtime's plan, where sides of at most k coordinates are not sliced."""
+    """The slicing plan of the runtime; sides of at most k coordinates are not sliced."""
     wide = {(True, True): "both", (True, False): "x", (False, True): "y"}.get((dx > k, dy > k))
     if wide is None:
         return plan(dx, dy, dim, seed=seed)
@@ -166,37 +168,38 @@ def _plan(dx: int, dy: int, k: int, slices: int, dim: int, seed: int) -> Slicing
 
 
 def _sliced(x: Tensor, same: np.ndarray, cut: Slicing, side: int, seed: int) -> Tensor:
-    """Slices of a side [T, n, d]: [T, S, n, k] float64; copies of it where it is not sliced."""
+    """Slices of a side [T, n, d]: [T, S, n, k] float64; copies of the side if it is not sliced."""
     x = x.double()
     all_projections = (cut.x, cut.y)[side]
     if all_projections is None:
         return x[:, None].expand(-1, cut.slices, -1, -1)
     t, n, d = x.shape
     constant = torch.tensor(same, device=x.device)[:, None]  # [T, 1, d]
-    # (the slope of a root at zero is infinite, also where its value is not used)
+    # A ramp in place of constant coordinates: the slope of a square root at zero is infinite, and
+    # would make gradients NaN even where its value is not used.
     ramp = torch.arange(n, dtype=x.dtype, device=x.device)[:, None]
     together = torch.where(constant, ramp, x).transpose(0, 1).reshape(n, t * d)
     z = standardise(clip_outliers(together)).unflatten(1, (t, d)).transpose(0, 1)
     z = torch.where(constant, 0.0, z)
     if not same.any():
         projections = all_projections[None]
-    else:  # those of the other coordinates, and zeros
+    else:  # projections of the other coordinates, and zeros for constant ones
         projections = np.zeros((t, *all_projections.shape))
         for row, varying in zip(projections, ~same, strict=True):
             if varying.any():
-                widths = [sys.maxsize, sys.maxsize]  # of the side that is not asked for
+                widths = [sys.maxsize, sys.maxsize]  # width of the other side
                 widths[side] = int(varying.sum())
                 reduced = without_constants(cut, *widths, seed)
                 own = (reduced.x, reduced.y)[side]
                 row[:, varying, : own.shape[2]] = own
     s = z[:, None] @ torch.tensor(projections, device=x.device)
-    return s + (torch.round(s / GRID) * GRID - s).detach()  # ties, as the runtime has them
+    return s + (torch.round(s / GRID) * GRID - s).detach()  # the runtime's grid for ties
 
 
 class PerSlice(torch.autograd.Function):
-    """Estimates of slices x, y [B, n, k]: [B] float32. Slopes are taken on the way, in chunks.
+    """Estimates [B] float32 of slices x, y [B, n, k]; the forward pass computes the slopes, too.
 
-    On a CPU as many chunks run at a time as torch has threads.
+    The work is split into chunks. On a CPU as many chunks run in parallel as torch has threads.
     """
 
     @staticmethod
@@ -228,7 +231,7 @@ class PerSlice(torch.autograd.Function):
 
 
 class _OneThread:
-    """Operations of torch on one CPU thread each, while any call is inside."""
+    """A context in which torch uses one CPU thread per operation, until the last call leaves it."""
 
     def __init__(self) -> None:
         self._lock, self._inside, self._threads = Lock(), 0, 1
@@ -248,7 +251,7 @@ class _OneThread:
 
     @property
     def threads(self) -> int:
-        """Threads of torch outside."""
+        """Number of threads of torch outside of the context."""
         with self._lock:
             return self._threads if self._inside else torch.get_num_threads()
 
@@ -259,7 +262,7 @@ ONE_THREAD = _OneThread()
 def _values_and_slopes(
     x: Tensor, y: Tensor, shifts: Tensor, network: InfoAtlas, wanted: bool
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Estimates [B] of slices [B, n, k], and where wanted their slopes on both sides."""
+    """Estimates [B] of slices [B, n, k], and if `wanted` the slopes of both sides."""
     sides = whiten(x), whiten(y)
     transform, _ = rotate(*sides, network.config.dim)
     canonical = [
@@ -280,18 +283,18 @@ def _values_and_slopes(
         return values, None, None
     on_canonical = torch.autograd.grad(total, canonical)
     on_samples = (
-        through_ranks(t.mT @ g.double().mT, s.mT).mT  # [B, k, n] of scores, then of values
+        through_ranks(t.mT @ g.double().mT, s.mT).mT  # slopes on scores [B, k, n], then on values
         for t, g, s in zip(transform, on_canonical, (x, y), strict=True)
     )
     return values, *on_samples
 
 
 def through_ranks(slope: Tensor, x: Tensor) -> Tensor:
-    """Slopes on values x [.., n] from those on their normal scores, as through a smooth map.
+    """Slopes on values x [.., n] from slopes on their normal scores, through a smooth map.
 
-    The map x -> score has the slope 1 / q', where q is the smoothed quantile curve of the values
-    over the scores. A part of the slope that is a function of the value alone would only warp the
-    coordinate, which does not change mutual information: its smooth estimate is subtracted.
+    The map from x to scores has the slope 1 / q', where q is the smoothed quantile curve of the
+    values over the scores. A part of the slope that depends on the value only would warp the
+    coordinate, which does not change mutual information. Its smooth estimate is subtracted.
     """
     order = torch.argsort(x, dim=-1, stable=True)
     x, slope = x.gather(-1, order), slope.gather(-1, order)

@@ -1,14 +1,15 @@
 """The learned bias correction: examples of known mutual information, and a fit to them.
 
-These are two stages of :mod:`infoatlas_train.build`. The first draws datasets, estimates them as
-the runtime does, and gathers the diagnostic features of each estimate. The second fits networks of
-:mod:`infoatlas_train.model.bias_correction` to the errors of the estimates, and other networks to
-the size of the errors that remain on examples outside of the fit. The critic does not change. One
-core takes five to twenty datasets a second.
+This module has two stages of :mod:`infoatlas_train.build`. The first draws datasets, estimates them
+as the runtime does, and gathers the diagnostic features of each estimate. The second fits networks
+of :mod:`infoatlas_train.model.bias_correction` to the errors of the estimates, and other networks
+to the size of the errors that remain on examples outside of the fit. The critic does not change.
+One core evaluates five to twenty datasets a second.
 
-The recipe has the number of batches of each kind (docs/training.md has a table). The atlas warps
-nearly all its draws, while much real data is elliptical, a noisy function, on a sphere, counted, or
-a path. The seeds differ from those of pretraining and of the calibration.
+The recipe has the number of batches of each kind (docs/training.md has a table). Datasets of other
+kinds are added to those of the atlas, because the atlas warps nearly all its draws. Much real data
+is elliptical, a noisy function, on a sphere, counted, or a path. The seeds differ from those of
+pretraining and of the calibration.
 """
 
 from __future__ import annotations
@@ -39,12 +40,13 @@ from infoatlas_train.model.objective import HIGHEST_MI, canonical_datasets, squa
 from infoatlas_train.pretrain import draw_shifts
 
 SEED = 20_260_501
-LEAST, LARGEST = 32, 5000  # samples a dataset
-UP_TO = 3000  # sizes are drawn log-uniformly to here; one batch in twenty has the largest
+LEAST, LARGEST = 32, 5000  # samples of a dataset
+UP_TO = 3000  # sizes are log-uniform from LEAST to UP_TO; one batch in twenty has LARGEST
 TOGETHER = 8  # datasets of a batch
-QUERIES = 256  # behind the label of a dataset: more datasets are worth more than surer labels
-# Batches of each kind in a cycle, in this order. A kind is a generator, a family of the atlas, the
-# atlas's mix of families, or that mix with independent pairs. Recipes and manifests have the names.
+QUERIES = 256  # for each label: more datasets help more than more accurate labels
+# Number of batches of each kind in a cycle, in this order. A kind is a generator, a family of the
+# atlas, the atlas's mix of families, or that mix with independent pairs. Recipes and manifests use
+# these names.
 KINDS = {"straight": 3, "products": 1, "codes": 1, "paths": 1, "channels": 7, "sensors": 3,
          "atlas": 4}  # fmt: skip
 GENERATORS: dict[str, Callable[[int, int, int, int], Datasets]] = {
@@ -61,24 +63,24 @@ GENERATORS: dict[str, Callable[[int, int, int, int], Datasets]] = {
     "growing": growing,
 }
 MIXES: dict[str, dict[str, Any]] = {"atlas": {}, "independent": {"independent": 1.0}}
-HELD_OUT = 9  # one batch in so many (prime to the length of a cycle: of all kinds)
+HELD_OUT = 9  # one in 9 batches; prime to the length of a cycle, so that all kinds are held out
 STEPS, BATCH, RATE = 40_000, 512, 3e-3
-SHARE = 0.9  # of the errors, to be within Z90 predicted errors
-LEAST_ERROR = 0.01  # nats; labels have errors of their own
+SHARE = 0.9  # share of the errors that should be within Z90 predicted errors
+LEAST_ERROR = 0.01  # nats; smaller errors are within the errors of the labels
 BINS = (32, 70, 140, 300, 700, 1500, 3001, 5001)
 SAVE_EVERY = 60.0  # seconds
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Batches of examples, numbered from 0; each is a function of (seed, its number)."""
+    """Numbered batches of examples, each determined by the seed and its number."""
 
     batches: int = 5000
     seed: int = SEED
     largest: int = LARGEST
     up_to: int = UP_TO
     kinds: dict[str, int] = field(default_factory=KINDS.copy)
-    atlas: dict[str, Any] = field(default_factory=dict)  # fields of Atlas
+    atlas: dict[str, Any] = field(default_factory=dict)  # arguments of Atlas
 
     def __post_init__(self) -> None:
         unknown = set(self.kinds) - {*GENERATORS, *MIXES, *DRAWS}
@@ -88,17 +90,17 @@ class Plan:
         cycle = sum(self.kinds.values())
         if math.gcd(cycle, HELD_OUT) > 1:
             raise ValueError(
-                f"a cycle of {cycle} batches: one batch in {HELD_OUT} is held out, which would not "
-                "be of all kinds; choose numbers whose sum has no factor 3"
+                f"with a cycle of {cycle} batches, the held-out batches (one in {HELD_OUT}) would "
+                "not be of all kinds: choose numbers whose sum has no factor 3"
             )
 
     @property
     def cycle(self) -> list[str]:
-        """Kinds of consecutive batches."""
+        """Kinds of the batches of a cycle."""
         return [kind for kind, count in self.kinds.items() for _ in range(count)]
 
     def draw(self, number: int, dim: int) -> Datasets:
-        """Batch of this number: eight datasets of one size and kind."""
+        """Draw the batch of this number: eight datasets of one size and kind."""
         torch.manual_seed(self.seed * 100_003 + number)
         u = float(torch.rand(()))
         n = round(LEAST * (self.up_to / LEAST) ** u)
@@ -114,10 +116,10 @@ class Plan:
 def examples(
     diagnose: Diagnose, config: HypernetworkConfig, data: Datasets, shifts: Tensor, batch: int
 ) -> dict[str, Tensor]:
-    """Truth, bound and diagnostics of the batch of this number, shuffled as in the runtime.
+    """Truth, bound and diagnostic features of a batch, shuffled as in the runtime.
 
-    All are evaluated as time series: paths and the chains of the atlas are in order of time, and
-    the other datasets are independent samples.
+    All datasets are evaluated as time series. Paths and autoregressive datasets of the atlas are in
+    order of time; other datasets are independent samples, for which the order is irrelevant.
     """
     x, y, *_ = canonical_datasets(data, config.dim, 0, config.padding)
     order = torch.randperm(x.shape[1])
@@ -127,7 +129,10 @@ def examples(
 
 
 def parts(data: Datasets) -> Iterator[Datasets]:
-    """The datasets, and disjoint parts (half, quarter, ...), which are cheaper than new ones."""
+    """Yield the datasets and disjoint parts of them (half, quarter, ...).
+
+    Parts are cheaper than new datasets.
+    """
     yield data
     start, size = 0, data.x.shape[1] // 2
     while size >= max(LEAST, 3 * data.x.shape[2]):
@@ -143,9 +148,10 @@ def gather(
     keep: Path,
     shard: tuple[int, int] = (0, 1),
 ) -> dict[str, Tensor]:
-    """Examples of this shard's batches (i, i + n, ...); kept in a file, and resumed from there.
+    """Gather the examples of the batches of a shard (i, i + n, ...).
 
-    `make_diagnose` is called if batches are missing.
+    The examples are saved in the file `keep`, from which an interrupted call resumes.
+    `make_diagnose` is called only if batches are missing.
     """
     first, step = shard
     kept = [torch.load(keep, weights_only=True)] if keep.exists() else []
@@ -169,7 +175,7 @@ def gather(
         for done, number in enumerate(missing, 1 + len(numbers) - len(missing)):
             for part in parts(plan.draw(number, config.dim)):
                 n = part.x.shape[1]
-                # As many shifts as for one slice, or (more often) as for one of many slices.
+                # As many shifts as an estimate of one slice, or (more often) of many slices has.
                 most = max(least, PAIRS // n) if torch.rand(()) < 0.3 else least
                 found = examples(diagnose, config, part, draw_shifts(n, most), number)
                 if kept and kept[0]["diagnostics"].shape[1] != found["diagnostics"].shape[1]:
@@ -186,7 +192,7 @@ def gather(
 
 
 def merged(shards: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """The examples of all shards, in the order in which one process would have them."""
+    """Merge the examples of all shards, in the order of a single process."""
     joined = {name: torch.cat([part[name] for part in shards]) for name in shards[0]}
     order = torch.argsort(joined["batch"], stable=True)
     return {name: value[order] for name, value in joined.items()}
@@ -202,20 +208,19 @@ def fit(
 ) -> None:
     """Fit the correction, and the predicted error of the corrected estimates.
 
-    Examples count so many `times` [N] in the fit of the correction. On the examples of a fit the
-    errors would be too small, so the errors of each half of the examples are from a fit to the
-    other half.
+    `times` [N] are weights of the examples in the fit of the correction. Errors are too small on
+    the examples of a fit, so the errors of each half of the examples are from a fit to the other.
     """
     torch.manual_seed(seed)
     columns = torch.asinh(data["diagnostics"])
     correction.mean, correction.scale = columns.mean(0), 1 / (columns.std(0) + 1e-3)
     z, bound, truth = correction.bounded(data["diagnostics"]), data["bound"], data["truth"]
-    half = (data["batch"] + data["batch"] // cycle) % 2 == 0  # (so both have all kinds)
-    predicted = torch.empty_like(truth)  # for each half by the other one
+    half = (data["batch"] + data["batch"] // cycle) % 2 == 0  # both halves have all kinds
+    predicted = torch.empty_like(truth)  # of each half, by a fit to the other half
     times = torch.ones_like(data["batch"]) if times is None else times
 
     def shortfall(heads: Heads, rows: Tensor) -> Tensor:
-        # Cauchy's loss: a few datasets that no sample could resolve must not dominate.
+        # Cauchy's loss, so that a few datasets with dependence beyond the samples do not dominate.
         return torch.log1p(squared_error(bound[rows] + heads(z[rows]), truth[rows]))
 
     for number, judged in enumerate((half, ~half), 1):
@@ -230,7 +235,7 @@ def fit(
 
     def quantile(heads: Heads, rows: Tensor) -> Tensor:
         above = left[rows] - heads(inputs[rows])
-        return torch.maximum(SHARE * above, (SHARE - 1) * above)  # Koenker and Bassett's loss
+        return torch.maximum(SHARE * above, (SHARE - 1) * above)  # quantile loss
 
     everyone = torch.arange(len(z))
     rows = everyone.repeat_interleave(times)
@@ -241,7 +246,7 @@ def fit(
 def descend(
     heads: Heads, loss: Callable[[Heads, Tensor], Tensor], rows: Tensor, steps: int, name: str
 ) -> None:
-    """Fit networks to the mean loss of rows; `name` stands beside the progress bar."""
+    """Minimise the mean loss of rows over the networks; `name` labels the progress bar."""
     heads.train()
     optimizer = torch.optim.AdamW(heads.parameters(), RATE, weight_decay=0.05)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, steps)
@@ -257,7 +262,7 @@ def descend(
 
 
 def by_size(data: dict[str, Tensor], correction: BiasCorrection) -> list[tuple[str, ...]]:
-    """By sample size: error and bias of the bound and corrected, and coverage of intervals."""
+    """Rows by sample size: error and bias before and after correction, coverage of intervals."""
     with torch.no_grad():
         sums = data["bound"] + correction.correction(data["diagnostics"])
         covered = (sums - data["truth"]).abs() <= Z90 * correction.spread(data["diagnostics"])
@@ -284,7 +289,7 @@ def corrected(
 ) -> tuple[InfoAtlas, dict[str, Any]]:
     """The model with a correction fitted to examples, and a record of the fit.
 
-    Examples of a kind count so many `times` in the fit, once unless given.
+    `times` maps kinds to the weight of their examples in the fit; the default is 1.
     """
     torch.manual_seed(seed)
     correction = BiasCorrection(metrics, share)

@@ -1,14 +1,14 @@
 """The learned localiser of key states: a small network, fitted to the demonstrations of a task.
 
-It is a baseline of the paper, not a method of `infoatlas_rt.discover_keystates`: it finds events
-less accurately than evenly spaced steps do (docs/key-states.md).
+It is a baseline of the paper and not a method of `infoatlas_rt.discover_keystates`, because evenly
+spaced steps are closer to the events (docs/key-states.md).
 
-As in MaxMI (Zhou et al., 2024), on which the paper's Table 2 builds, the network attends to the
-steps of a trajectory for each of K concepts, and the mean of the attention is the time of the
-concept. The loss orders the concepts in time, and rewards mutual information of pooled pairs: the
-states at a concept, and those `lag` steps before. Any differentiable estimate of the mutual
-information can be used. MaxMI estimates it for each coordinate, and this module for all
-coordinates of a state together.
+The method is that of MaxMI (Zhou et al., 2024), on which the paper's Table 2 builds. The network
+attends to the steps of a trajectory for each of K concepts, and the mean of the attention is the
+time of the concept. The loss orders the concepts in time, and rewards mutual information of pooled
+pairs: the states at a concept and the states `lag` steps before. Any differentiable estimate of the
+mutual information can be used. MaxMI estimates it for each coordinate. This module estimates it for
+all coordinates of a state together.
 
 Shapes: N trajectories, K concepts, L steps of resampled trajectories, d coordinates.
 """
@@ -31,16 +31,20 @@ Information = Callable[[Tensor, Tensor, int], Tensor]  # x, y [n, d], number of 
 
 LENGTH = 64  # L
 WIDTH, WAVES = 64, 8
-# Weight of the information, sharpness of the order loss. MaxMI has a weight of 4 on estimates for
-# each coordinate. With 4 on estimates of whole states all concepts gather where the robot rests.
+# Weight of the information, and sharpness of the order loss. MaxMI has a weight of 4 on estimates
+# for each coordinate. With a weight of 4 on estimates for all coordinates together, all concepts
+# are found where the robot rests.
 WEIGHT, SHARPNESS = 0.3, 0.3
-PAIRS = 100  # of a step, as in MaxMI: 5 concepts of 20 trajectories
+PAIRS = 100  # pairs of a training step, as in MaxMI: 5 concepts of 20 trajectories
 STEPS, RATE = 120, 2e-3
-SLICES = 4  # of a step; each has projections of its own
+SLICES = 4  # slices of a training step, with new projections at each step
 
 
 class KeyStateLocaliser(nn.Module):
-    """Times of K concepts in a trajectory: attention over its steps, with embeddings of time."""
+    """Network for the times of K concepts: attention over the steps of a trajectory.
+
+    Embeddings of the steps include their time.
+    """
 
     def __init__(self, d: int, concepts: int) -> None:
         super().__init__()
@@ -52,7 +56,7 @@ class KeyStateLocaliser(nn.Module):
         self.key = nn.Linear(WIDTH, WIDTH)
 
     def forward(self, states: Tensor) -> tuple[Tensor, Tensor]:
-        """States [N, L, d] -> times [N, K] from 0 to 1, and the spread of attention about them."""
+        """States [N, L, d] -> times [N, K] from 0 to 1, and the spread of attention around them."""
         n, length = states.shape[:2]
         position = torch.linspace(0, 1, length)
         waves = position[:, None] * torch.pi * torch.arange(1, WAVES + 1)
@@ -67,7 +71,7 @@ class KeyStateLocaliser(nn.Module):
 
 
 def ours(x: Tensor, y: Tensor, step: int) -> Tensor:
-    """The differentiable estimate, in a few slices that change from step to step."""
+    """The differentiable estimate of this project, with new projections at each training step."""
     return mutual_information(x, y, k=5, slices=SLICES, seed=step)
 
 
@@ -85,29 +89,31 @@ def fit(
     Parameters
     ----------
     trajectories : sequence of N arrays [T_i, d], or Trajectories
+        Demonstrations of a task.
     k : int
-        K, key states of a trajectory.
+        Number K of key states in each trajectory.
     lag : int
         Steps between a state and its past.
     information : callable, optional
-        Mutual information of the pooled pairs in nats, with gradients. With None the loss only
-        orders the concepts.
+        Differentiable estimate of the mutual information of pooled pairs in nats. With None the
+        loss only orders the concepts.
     steps : int
         Steps of the optimiser.
     seed : int
+        Seed of the initial weights and of the training steps.
 
     Returns
     -------
     steps : [N, K] int64
-        Ascending, without the first `lag` steps and the last one.
+        Key states in ascending order, after the first `lag` steps and before the last step.
     concentration : [K] float64
-        Of the attention over time: 1 at a single step, 0 if it is uniform over all steps.
+        Concentration of the attention: 1 if it is at a single step, 0 if it is uniform.
 
     Raises
     ------
     InputError
-        Trajectories that cannot be used or are too short for K key states, constant coordinates
-        alone, or too few pairs for the estimate.
+        If the trajectories are unusable or too short for K key states, all coordinates are
+        constant, or there are too few pairs for the estimate.
     """
     k, lag = as_count(k, "k", 1), as_count(lag, "lag", 1)
     given = as_trajectories(trajectories)
@@ -158,14 +164,14 @@ def fit(
 
 
 def at(padded: Tensor, rows: Tensor, times: Tensor) -> Tensor:
-    """States [N, K, d] at times [N, K] in steps, between two steps by linear interpolation."""
+    """States [N, K, d] at times [N, K] in steps, linearly interpolated between steps."""
     before = times.detach().floor().clamp(0, padded.shape[1] - 2).long()
     share = (times - before)[..., None]
     return padded[rows, before] * (1 - share) + padded[rows, before + 1] * share
 
 
 def apart(times: NDArray[np.floating], lag: int, last: NDArray[np.floating]) -> NDArray[np.int64]:
-    """Times as distinct steps in ascending order, after the first `lag` and before the last."""
+    """Round times to distinct ascending steps, after the first `lag` and before the last."""
     steps = np.sort(np.rint(times), axis=1).astype(np.int64)
     k = steps.shape[1]
     for j in range(k):

@@ -1,6 +1,6 @@
-"""Options of a pretraining run: defaults and the command line, in one place.
+"""Options of a pretraining run, with their defaults and command line.
 
-The command line of :mod:`infoatlas_train.pretrain` is made from the fields of :class:`Options`.
+The flags of :mod:`infoatlas_train.pretrain` are generated from the fields of :class:`Options`.
 Recipes and comparisons create the object directly.
 """
 
@@ -15,8 +15,8 @@ from typing import Any
 from infoatlas_train.config import PRESETS
 from infoatlas_train.model.objective import OBJECTIVES
 
-LOCAL = ("out", "init", "quiet", "threads", "resume")  # neither in recipes nor in checkpoints
-FROM_RECIPES = ("sizes", "atlas")  # they have no flag
+LOCAL = ("out", "init", "quiet", "threads", "resume")  # not in recipes or checkpoints
+FROM_RECIPES = ("sizes", "atlas")  # only in recipes: they have no flag
 
 
 @dataclass(frozen=True)
@@ -31,50 +31,54 @@ class Options:
         default=Path("runs/tiny"),
         metadata={"help": "folder for checkpoints and metrics.jsonl", "type": Path},
     )
-    steps: int = field(default=1200, metadata={"help": "optimizer steps in all"})
-    resume: bool = field(default=False, metadata={"help": "go on from OUT/last.pt, exactly"})
+    steps: int = field(default=1200, metadata={"help": "total number of optimizer steps"})
+    resume: bool = field(default=False, metadata={"help": "continue exactly from OUT/last.pt"})
     init: Path | None = field(
         default=None,
         metadata={
-            "help": "start from the weights of this checkpoint, which may be smaller",
+            "help": "start from the weights of this checkpoint, of the same or a smaller network",
             "type": Path,
         },
     )
     seed: int = 0
-    batch: int = field(default=64, metadata={"help": "datasets a step, at most"})
-    tokens: int = field(default=8192, metadata={"help": "datasets times samples a step"})
-    accumulate: int = field(default=1, metadata={"help": "batches a step, in each process"})
+    batch: int = field(default=64, metadata={"help": "most datasets of a batch"})
+    tokens: int = field(default=8192, metadata={"help": "most datasets times samples of a batch"})
+    accumulate: int = field(default=1, metadata={"help": "batches of a step in each process"})
     objective: str = field(default="distilled", metadata={"choices": OBJECTIVES})
     shifts: int = field(default=6, metadata={"help": "product pairs per sample in the readout"})
     lr: float = 1.5e-3
     warmup: int = 100
-    decay: float = field(default=0.3, metadata={"help": "share of the steps that decay to zero"})
+    decay: float = field(
+        default=0.3, metadata={"help": "share of the steps in which the learning rate decays"}
+    )
     average: float = field(default=0.998, metadata={"help": "decay of the averaged weights"})
     evaluate: int = field(default=200, metadata={"help": "steps between held-out evaluations"})
     precision: str = field(
-        default="32-true", metadata={"help": "Lightning Fabric's, e.g. bf16-mixed"}
+        default="32-true", metadata={"help": "of Lightning Fabric, e.g. bf16-mixed"}
     )
     accelerator: str = "auto"
-    devices: str = field(default="auto", metadata={"help": "how many; torchrun sets it by itself"})
-    threads: int = field(default=0, metadata={"help": "CPU threads; 0 leaves torch's choice"})
+    devices: str = field(default="auto", metadata={"help": "number of devices; torchrun sets it"})
+    threads: int = field(default=0, metadata={"help": "CPU threads; 0: torch decides"})
     quiet: bool = field(default=False, metadata={"help": "no progress bar"})
-    sizes: dict[int, float] | None = None  # weights of sample sizes
-    atlas: dict[str, Any] | None = None  # fields of Atlas
+    sizes: dict[int, float] | None = None  # sample size -> weight
+    atlas: dict[str, Any] | None = None  # arguments of Atlas
 
     def __post_init__(self) -> None:
         if self.accumulate < 1:
             raise ValueError(f"accumulate {self.accumulate}: a step needs one batch at least")
 
     def record(self) -> dict[str, str]:
-        """Entries of a checkpoint: the options that decide the outcome, without local paths."""
+        """Entries of a checkpoint: the options that affect the result, without local paths."""
         return {name: str(value) for name, value in vars(self).items() if name not in LOCAL}
 
 
 def parse(description: str, argv: Sequence[str] | None = None) -> tuple[Options, bool]:
-    """Options of a command line, and whether it only asks for a description of the preset."""
+    """Parse a command line: options, and whether only a description of the preset is asked for."""
     style = argparse.ArgumentDefaultsHelpFormatter
     p = argparse.ArgumentParser(description=description, formatter_class=style)
-    p.add_argument("--describe", action="store_true", help="print the preset's sizes, and leave")
+    p.add_argument(
+        "--describe", action="store_true", help="print the sizes of the preset, and exit"
+    )
     for f in fields(Options):
         if f.name in FROM_RECIPES:
             continue

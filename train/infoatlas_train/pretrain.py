@@ -1,12 +1,12 @@
 """Pretraining: python -m infoatlas_train.pretrain --preset edge --out runs/edge
 
-Draws datasets from the atlas on the training device and trains the hypernetwork on them. `--out`
-contains last.pt (for --resume, exact), best.pt (averaged weights, least held-out loss) and
-metrics.jsonl.
+The command draws datasets from the atlas on the training device and trains the hypernetwork on
+them. It writes to `--out`: last.pt, from which --resume continues exactly; best.pt, the averaged
+weights of least held-out loss; and metrics.jsonl.
 
-Several processes: torchrun --nproc-per-node 8 -m infoatlas_train.pretrain --preset base ...
-Each process draws its own batches, and the gradients are averaged: P processes that accumulate N
-batches give the same weights as one process that accumulates P N batches.
+With `torchrun --nproc-per-node 8 -m infoatlas_train.pretrain --preset base ...` each process draws
+its own batches, and gradients are averaged. P processes that accumulate N batches each give the
+same weights as one process that accumulates P N batches.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from infoatlas_train.options import Options, parse
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-# A short list of sample sizes: kernels are built per shape. Small ones more often.
+# Weights of sample sizes. The list is short because kernels are compiled for each shape.
 SIZES = {32: 2, 48: 2, 64: 3, 100: 4, 128: 3, 192: 3, 256: 4, 384: 3, 512: 4, 768: 2, 1024: 2,
          2048: 1, 5000: 0.4}  # fmt: skip
 SAVE_EVERY = 180.0  # seconds between checkpoints to resume from
@@ -44,15 +44,16 @@ HELD_OUT_SIZES = (50, 100, 500, 2000)
 
 
 def draw_shifts(n: int, count: int) -> torch.Tensor:
-    """`count` distinct cyclic shifts of 1..n-1."""
+    """Draw `count` distinct cyclic shifts from 1..n-1."""
     return 1 + torch.randperm(n - 1)[:count]
 
 
 def batch_at(atlas: Atlas, step: int, options: Options, index: int, device: Any) -> Datasets:
-    """One batch of a step, a function of (seed, step, index) alone, so that resuming is exact.
+    """Draw one batch of a step.
 
-    `index` counts the batches of the step over all processes. All have the same n, drawn from the
-    step alone, or the processes would wait for the one with the most work.
+    It depends only on (seed, step, index), so that resuming is exact. `index` counts the batches of
+    the step over all processes. All batches of a step have the same n, so that no process waits for
+    a slower one.
     """
     seed = (options.seed * 1_000_003 + step) * 4096
     torch.manual_seed(seed)
@@ -66,15 +67,15 @@ def batch_at(atlas: Atlas, step: int, options: Options, index: int, device: Any)
 
 def held_out_batches(atlas: Atlas, device: Any, per_size: int = 96) -> list[Datasets]:
     with torch.random.fork_rng(devices=[] if str(device) == "cpu" else None):
-        torch.manual_seed(20_260_101)  # far from any training seed below
+        torch.manual_seed(20_260_101)  # outside of the range of training seeds
         return [atlas.sample(per_size, n, device) for n in HELD_OUT_SIZES]
 
 
 @torch.no_grad()
 def held_out_error(model: InfoAtlas, batches: list[Datasets]) -> dict[str, float]:
-    """Loss and mean absolute error per n, on datasets that training never draws.
+    """Loss and mean absolute error for each n, on datasets that are not used in training.
 
-    `held_out` is the mean loss, by which the best checkpoint is chosen.
+    `held_out` is the mean loss, which selects the best checkpoint.
     """
     model.eval()
     out = {}
@@ -82,7 +83,7 @@ def held_out_error(model: InfoAtlas, batches: list[Datasets]) -> dict[str, float
         torch.manual_seed(0)
         for n, data in zip(HELD_OUT_SIZES, batches, strict=True):
             shifts = draw_shifts(n, 8)
-            parts = [losses(model, part, shifts) for part in data.split(16)]  # memory
+            parts = [losses(model, part, shifts) for part in data.split(16)]  # to save memory
             for name in ("error", "loss"):
                 out[f"{name}_{n}"] = float(torch.stack([part[name] for part in parts]).mean())
     model.train()
@@ -91,7 +92,7 @@ def held_out_error(model: InfoAtlas, batches: list[Datasets]) -> dict[str, float
 
 
 def learning_rate(step: int, options: Options) -> float:
-    """Warm-up, a plateau, and a decay over the last part, so that a run can be prolonged."""
+    """Warm-up, plateau, and decay at the end; a run can be prolonged from the plateau."""
     warm = min(1.0, (step + 1) / options.warmup)
     decay_from = options.steps * (1 - options.decay)
     fade = (
@@ -111,29 +112,29 @@ def git_revision() -> str:
 
 
 def checkpoint(model: InfoAtlas, run: dict[str, Any]) -> dict[str, Any]:
-    """Content of a self-describing file: configuration, run record, weights."""
+    """Content of a checkpoint: configuration, run record and weights."""
     return {"config": model.config.to_dict(), "run": run, "model": model.state_dict()}
 
 
 def load(path: str | Path) -> tuple[InfoAtlas, dict[str, Any]]:
-    """Model and run record of a checkpoint (last.pt or best.pt)."""
+    """Load the model and the run record of a checkpoint (last.pt or best.pt)."""
     try:
         saved = torch.load(path, map_location="cpu", weights_only=True)
-    except UnpicklingError as error:  # whose text advises to load anything
-        raise ValueError("it is no file of weights that torch wrote") from error
+    except UnpicklingError as error:  # its own message advises to load unsafely
+        raise ValueError("the file does not contain weights saved by torch") from error
     model = InfoAtlas(HypernetworkConfig(**saved["config"]))
     model.load_state_dict(saved["model"])
     return model.eval(), saved["run"]
 
 
 def hypernetwork_only(weights: dict[str, Any]) -> dict[str, Any]:
-    """Without the bias correction, which belongs to the critics that it was fitted to."""
+    """Weights without the bias correction, which is valid only for the critic of its fit."""
     name = "hypernetwork."
     return {k.removeprefix(name): v for k, v in weights.items() if k.startswith(name)}
 
 
 class Average:
-    """Moving average of the weights; over few steps at first, so that it follows early progress."""
+    """Moving average of the weights, over few steps at first to follow the early progress."""
 
     def __init__(self, model: InfoAtlas, decay: float) -> None:
         self.model, self.decay = copy.deepcopy(model).requires_grad_(False), decay
@@ -149,12 +150,12 @@ def adamw(model: InfoAtlas, lr: float) -> torch.optim.Optimizer:
 
 
 def engine(options: Options) -> Fabric:
-    """Fabric over the processes that torchrun started; without it, over `--devices`.
+    """Fabric over the processes of torchrun or, without torchrun, over `--devices`.
 
     Raises
     ------
     InputError
-        Lightning Fabric is not installed. Only pretraining needs it; checkpoints are read without.
+        If Lightning Fabric is not installed. Only pretraining needs it, not loading a checkpoint.
     """
     try:
         from lightning_fabric import Fabric
@@ -177,7 +178,10 @@ def pretrain(
     config: HypernetworkConfig | None = None,
     make_optimizer: Callable[[InfoAtlas, float], torch.optim.Optimizer] = adamw,
 ) -> InfoAtlas:
-    """Run the loop and return the model of the last step; `config` in place of the preset's."""
+    """Run the loop and return the model of the last step.
+
+    `config` replaces the configuration of the preset.
+    """
     if options.threads:
         torch.set_num_threads(options.threads)
     fabric = engine(options)
@@ -213,7 +217,7 @@ def pretrain(
             optimizer.load_state_dict(saved["optimizer"])
             resumed = ("step", "best", "skipped")
             run |= {k: saved["run"][k] for k in resumed if k in saved["run"]}
-        # Datasets and seconds of the weights that a run starts from are counted too.
+        # The datasets and seconds behind the initial weights are counted, too.
         run |= {k: saved["run"][k] for k in ("datasets", "seconds")}
     wrapped, optimizer = fabric.setup(model, optimizer)
     wrapped.mark_forward_method("critic")
@@ -250,7 +254,7 @@ def pretrain(
                     fabric.backward(part)
                 loss += part.detach()
             norm = fabric.clip_gradients(wrapped, optimizer, max_norm=1.0, error_if_nonfinite=False)
-            if torch.isfinite(norm):  # a batch beyond float32 is left out, and counted
+            if torch.isfinite(norm):  # a batch with a float32 overflow is skipped and counted
                 optimizer.step()
                 average.update(model, step)
             else:
@@ -264,7 +268,7 @@ def pretrain(
             run["datasets"] += data.x.shape[0] * options.accumulate * fabric.world_size
             run["seconds"] = before + time.monotonic() - started
             progress.update(step + 1, smooth, run)
-            # The other processes go on, and wait at the next exchange of gradients.
+            # The other processes continue until the next exchange of gradients.
             if first and ((step + 1) % options.evaluate == 0 or step + 1 == options.steps):
                 figures = held_out_error(average.model, held_out)
                 if figures["held_out"] < run["best"]:
@@ -325,7 +329,7 @@ class Progress:
 
 
 def describe(preset: str) -> None:
-    """Print what a preset is, and how many parameters each part of it has."""
+    """Print the configuration of a preset, and the number of parameters of each part."""
     config = PRESETS[preset]
     parts = parameters_by_part(config)
     settings = [(name, str(value), "") for name, value in config.to_dict().items()]

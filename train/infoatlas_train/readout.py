@@ -1,15 +1,15 @@
-"""The critic on its sample with slopes that are written out: neighbours, pairs and readout.
+"""Evaluation of a critic on its own sample with explicit gradients, faster than autograd.
 
-`InfoAtlas.critic` is written for training and for graphs. Autograd through it spends most of its
-time on tensors of samples x context and of pairs x features, and on the steps of the solve. Here
-the value is the same, and three parts have slopes of their own:
+`InfoAtlas.critic` serves training and exported graphs. Autograd through it spends most of its time
+on tensors of samples x context and of pairs x features, and on the steps of the solve. This module
+computes the same value, with its own backward passes for three parts:
 
-- *Neighbours*: all pairs at once, in products of matrices, instead of a gather of the wanted ones.
+- *Neighbours*: products of matrices evaluate all pairs at once; no gather selects the pairs needed.
 - *Pairs*: the layer that combines both sides of a pair.
-- *Readout*: the solved coefficients are where the slope of the objective is zero, so their slopes
-  follow from the implicit function theorem: one linear system, whatever the number of steps was.
+- *Readout*: at the solved coefficients the slope of the objective is zero. By the implicit function
+  theorem their slopes follow from one linear system, for any number of steps of the solve.
 
-Shapes: B slices, n samples, C context samples, M + 1 shifts of which the first is 0 (the joint
+Shapes: B slices, n samples, C context samples, M + 1 shifts, the first 0 (the joint
 pairs), D inputs a side, F features, K features of neighbours.
 """
 
@@ -46,15 +46,15 @@ from infoatlas_train.model.neighbour_features import (
     log_ratio,
 )
 
-# A product of two n x C matrices gives the neighbours of all n^2 pairs. Beyond this many samples a
-# shift, the wanted pairs alone take less time.
+# A product of two n x C matrices gives the neighbours of all n^2 pairs. With more samples per shift
+# than this, it is faster to evaluate only the pairs needed.
 ALL_PAIRS = 170
 
 
 def evaluated(
     network: InfoAtlas, x: Tensor, y: Tensor, shifts: Tensor
 ) -> tuple[Tensor, Evaluation]:
-    """The bound [B] of canonical samples x, y [B, n, D], with slopes; the critic, without."""
+    """The bound [B] of canonical samples x, y [B, n, D], differentiable; the critic, detached."""
     c = network.config
     theta = network.hypernetwork(x, y)
     everyone = torch.cat([torch.zeros_like(shifts[:1]), shifts])
@@ -77,7 +77,7 @@ def evaluated(
 def _neighbours(
     kernels: Kernels, shifts: Tensor, partner: Tensor, c: HypernetworkConfig
 ) -> tuple[Tensor, Counts | None]:
-    """Features of neighbours [B, M+1, n, K], and the counts of the first metric if shared."""
+    """Neighbour features [B, M+1, n, K], and the counts of the first metric if shared."""
     features, counts = [], None
     for metric, (x, y) in enumerate(zip(kernels.x, kernels.y, strict=True)):
         counted = c.shared and metric == 0
@@ -90,8 +90,9 @@ def _neighbours(
 class Neighbours(torch.autograd.Function):
     """Log-ratios of neighbours in one metric: x, y [B, n, D] in units of the widest kernel.
 
-    Results: features [B, M+1, n, widths]; if `counted`, the three sums of `Counts` [B, n, COUNTED].
-    Slices follow one another, because the kernel values of one fit a cache.
+    Returns features [B, M+1, n, widths] and, if `counted`, the three sums of `Counts`
+    [B, n, COUNTED]. Slices are processed one after another, because the kernel values of one slice
+    fit a cache.
     """
 
     @staticmethod
@@ -106,7 +107,7 @@ class Neighbours(torch.autograd.Function):
         counted: bool,
     ) -> tuple[Tensor, ...]:
         wanted = any(ctx.needs_input_grad)
-        wider = int(counted)  # the widest count has twice the width of the widest feature
+        wider = int(counted)  # counts begin at twice the width of the widest feature
         every = range(-wider, COUNTED - wider if counted else widths)
         features, counts, kept = [], [], []
         for sides in zip((x / 2**wider).split(1), (y / 2**wider).split(1), strict=True):
@@ -116,7 +117,7 @@ class Neighbours(torch.autograd.Function):
                 if level > -wider:
                     fresh = (
                         wanted and 0 < level <= widths
-                    )  # the values of the level before are kept
+                    )  # backward needs the values of the level before
                     kx, ky = (sharper(k, fresh) for k in (kx, ky))
                 near_x, near_y = kx.sum(-1), ky.sum(-1)  # [1, n]
                 if 0 <= level < widths:
@@ -173,7 +174,7 @@ def kernel_values(x: Tensor, context: int) -> Tensor:
 
 
 def sharper(k: Tensor, fresh: bool) -> Tensor:
-    """`fourth_power`, in place unless the result has to be a fresh tensor."""
+    """`fourth_power`, in place unless `fresh`."""
     k = k.clamp(min=LEAST) if fresh else k.clamp_(min=LEAST)
     torch.mul(k, k, out=k)
     return torch.mul(k, k, out=k)
@@ -290,7 +291,7 @@ class Readout(torch.autograd.Function):
     def backward(ctx: Any, slope: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         psi, t0, ridge, a, step, share, scale, t = ctx.saved_tensors
         n = psi.shape[2]
-        # Of the bound on T, and with the coefficients as constants.
+        # Slopes of the bound on T, then on the inputs with the coefficients as constants.
         on_t = torch.cat([torch.full_like(t[:, :1], 1 / n), -weights(t)], 1)
         on_t = (slope[:, None] * scale)[..., None] * on_t  # [B, M+1, n]
         along = share * a
@@ -309,14 +310,14 @@ class Readout(torch.autograd.Function):
         curvature = (product * weight[..., None]).mT @ product
         curvature = curvature - weighted[:, :, None] * weighted[:, None]
         curvature = curvature + torch.diag_embed(ridge * variance)
-        moved = torch.linalg.solve(curvature, on_a)  # how the bound moves with the slope of it
+        moved = torch.linalg.solve(curvature, on_a)  # slope on the gradient of the solve
 
         apart = (psi.flatten(1, 2) @ moved[..., None]).view_as(t0[:, some])
         apart = apart - (weighted * moved).sum(1)[:, None, None]
         on_t0 = on_t.clone()
         bent = weight.view_as(t0[:, some][:, 1:]) * apart[:, 1:]
         on_t0[:, some][:, 1:] -= bent
-        drift = -2 / product.shape[1] * moved * ridge * a  # through the variance of a feature
+        drift = -2 / product.shape[1] * moved * ridge * a  # through the variances in the ridge
         if ctx.natural:
             drift[:, -ctx.natural :] = 0
         first = torch.full_like(weight[:, :n], 1 / n)

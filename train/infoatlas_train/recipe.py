@@ -1,4 +1,4 @@
-"""Recipes: all settings that a model is made from, in one file (recipes/NAME.toml)."""
+"""Recipes: files with all settings of a model (recipes/NAME.toml)."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ SECTIONS = (
     "name", "version", "network", "pretrain", "examples", "correction", "calibration", "evaluation",
 )  # fmt: skip
 PRETRAIN = {f.name for f in fields(Options)} - {*LOCAL, "preset"}  # names in [pretrain]
-OPTIONAL = ("start",)  # a first, smaller network: settings that differ, or another recipe
+OPTIONAL = ("start",)  # a smaller network that is trained first: other settings, or a recipe
 
 
 class RecipeError(ValueError):
-    """The recipe or the state of the folder does not allow the build."""
+    """The recipe is invalid, or does not match the files of the folder."""
 
 
 def read_recipe(path: str | Path, started_by: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """A recipe without unknown names, with the recipe that it starts with, if any.
+    """Read and check a recipe, and the recipe that it starts with, if any.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def read_recipe(path: str | Path, started_by: tuple[Path, ...] = ()) -> dict[str
 
 
 def check_names(section: str, given: Iterable[str], known: set[str]) -> None:
-    """Raise RecipeError if a section has names that are not known."""
+    """Raise RecipeError if a section has unknown names."""
     unknown = sorted(set(given) - known)
     if unknown:
         raise RecipeError(

@@ -1,7 +1,7 @@
-"""Stages of a build that another package does, found by its entry point.
+"""The stage of a build that another package provides, found by its entry point.
 
-infoatlas_export imports this package, so this package does not import it. It registers its stage
-in pyproject.toml under the group `infoatlas_train.stages`.
+infoatlas_export imports this package, so this package cannot import it. The export registers its
+stage in pyproject.toml in the group `infoatlas_train.stages`.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ class Export(Protocol):
     """The stage that writes ONNX files."""
 
     def graph(self, model: InfoAtlas, run: dict[str, Any], name: str, version: str) -> bytes:
-        """The ONNX file of a model in memory; not compared with torch."""
+        """The ONNX file of a model in memory, without a comparison with torch."""
 
     def content(self, checkpoint: Path, name: str, version: str) -> bytes:
         """The ONNX file of a checkpoint, after a comparison with torch."""
 
     def calibrated(self, model: bytes, calibration: Path) -> bytes:
-        """An ONNX file with the constants of the standard error from a file of the calibration."""
+        """The ONNX file of a model with the constants of a calibration file."""
 
 
 def export_stage() -> Export:
-    """The installed export.
+    """The stage of the installed export package.
 
     Raises
     ------
     InputError
-        It is not installed, or it lacks a package that it imports.
+        If the package, or one that it imports, is not installed.
     """
     found = tuple(entry_points(group=GROUP, name=NAME))
     if not found:

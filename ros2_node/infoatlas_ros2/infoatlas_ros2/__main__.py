@@ -1,7 +1,7 @@
-"""The process of the node: SIGINT, SIGTERM and SIGHUP end it with 0 and one line, at any moment.
+"""The process of the node. SIGINT, SIGTERM and SIGHUP end it at any time with exit code 0.
 
-The signals are blocked before anything is imported, and a thread waits for them. So they interrupt
-neither an import nor a transition, and further ones change nothing (launch sends some).
+The signals are blocked before any import, and a thread waits for them. Therefore they do not
+interrupt an import or a transition, and repeated signals (as from launch) have no effect.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ def main(args: list[str] | None = None) -> int:
     Parameters
     ----------
     args : list of str, optional
-        Arguments of ROS; those of the process unless given.
+        Arguments of ROS; by default those of the process.
     """
     awaited = set(SIGNALS)
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # by nohup, which has to stay so
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup ignores SIGHUP; keep that
         awaited.remove(signal.SIGHUP)
     signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
-    for number in awaited:  # a job in the background may inherit ignored ones
+    for number in awaited:  # a background job may inherit ignored signals
         signal.signal(number, signal.SIG_DFL)
     stops: list[Callable[[], None]] = []
     threading.Thread(target=_watch, args=(stops, awaited), name="signals", daemon=True).start()
@@ -38,7 +38,7 @@ def main(args: list[str] | None = None) -> int:
 
 
 def _watch(stops: list[Callable[[], None]], awaited: set[signal.Signals]) -> None:
-    """Stop the node at the first signal; end the process if `stops` is empty or takes long."""
+    """Stop the node at the first signal; end the process if `stops` is empty or is slow."""
     number = signal.sigwait(awaited)
     try:
         os.write(2, f"infoatlas_node: stopped by {signal.Signals(number).name}\n".encode())
@@ -51,7 +51,7 @@ def _watch(stops: list[Callable[[], None]], awaited: set[signal.Signals]) -> Non
 
 
 def _run(stops: list[Callable[[], None]], args: list[str] | None) -> int:
-    """Run the node until it is stopped; adds to `stops` what stops it, from any thread."""
+    """Run the node until it is stopped; `stops` gets a function that stops it from any thread."""
     import rclpy
     from rclpy.executors import ExternalShutdownException
     from rclpy.signals import SignalHandlerOptions
@@ -62,8 +62,8 @@ def _run(stops: list[Callable[[], None]], args: list[str] | None) -> int:
     from .node import INVALID, InfoAtlasNode
     from .worker import ESTIMATES, WARM_UP
 
-    # It ends `spin` between two callbacks. A signal handler of rclpy would close the context at
-    # once, under a transition or a publisher.
+    # The future ends `spin` between two callbacks. rclpy's own signal handler would close the
+    # context immediately, even during a transition or a publication.
     stop = Future()
     stops.append(partial(stop.set_result, None))
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
@@ -83,7 +83,7 @@ def _run(stops: list[Callable[[], None]], args: list[str] | None) -> int:
             node.destroy_node()
         rclpy.try_shutdown()
     if any(thread.name in (ESTIMATES, WARM_UP) for thread in threading.enumerate()):
-        # It is within an inference, which only the end of the process can stop.
+        # A thread is within an inference, which only the end of the process can stop.
         sys.stdout.flush()
         os._exit(0)
     return 0

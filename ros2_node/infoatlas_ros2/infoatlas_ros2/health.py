@@ -13,13 +13,15 @@ FAULTS = (
     "NaN,dtype,dimension,repeated stamp,older stamp,bad stamp,out of order,other joints,"
     "other bodies,other publishers,two sources,queue full"
 )
-LONG = 1.0  # seconds of an inference that are worth a warning
-LATENCIES = 1000  # estimates over which the percentiles are taken
+LONG = 1.0  # seconds; a longer inference causes a warning
+LATENCIES = 1000  # number of the last estimates whose percentiles are reported
 
 
 class Health:
-    """Counts of messages, estimates and faults. One thread writes each count; the report reads
-    it."""
+    """Counts of messages, estimates and faults, for the reports.
+
+    Each count is written by one thread only.
+    """
 
     def __init__(self) -> None:
         self.received = 0
@@ -30,23 +32,23 @@ class Health:
         self.limited = 0
         self.overflown = 0
         self.latencies: deque[float] = deque(maxlen=LATENCIES)
-        self.inference = float("nan")  # seconds, of the last estimate
+        self.inference = float("nan")  # seconds of the last estimate
         self.fill = 0.0
         self.heard: dict[str, float] = {}  # topic: time.monotonic() of its last message
-        self.error = ""  # the last one
-        self.refused = ""  # why the last transition failed, until the next one
-        self.warning = ""  # the last one
-        self._failed = False  # since the last report
-        self._warnings: deque[str] = deque()  # since the last report
+        self.error = ""  # the last error
+        self.refused = ""  # why the last transition failed; "" after the next one
+        self.warning = ""  # the last warning
+        self._failed = False  # whether there was an error since the last report
+        self._warnings: deque[str] = deque()  # warnings since the last report
         self._before = Counter[str]()
         self._at = time.monotonic()
 
     def fail(self, why: str) -> None:
-        """Keep an error for the next report, and as the last one."""
+        """Store an error for the next report, and as the last error."""
         self.error, self._failed = why, True
 
     def warn(self, why: str) -> None:
-        """Keep a warning for the next report, which has all of its period, and as the last one."""
+        """Store a warning for the next report, and as the last warning."""
         self.warning = why
         if why not in self._warnings:
             self._warnings.append(why)
@@ -68,26 +70,26 @@ class Health:
         misfits: dict[str, str],
         running: float,
     ) -> DiagnosticStatus:
-        """Report since the last report.
+        """The report for the time since the last report.
 
         Parameters
         ----------
         state : str
-            Of the lifecycle.
+            State of the lifecycle.
         topics : list of str
-            That are read.
+            Subscribed topics.
         reason : str
-            Of the stream: why there is no estimate, or "ok".
+            Why the stream has no estimate, or "ok".
         counts : dict of int
-            Of the stream: fates of messages.
+            Fate -> number of the stream's messages.
         stall : float
-            Seconds without a message that are a stall.
+            Time without a message that is reported as a stall, seconds.
         about : dict
             Further values: provider, model, ...
         misfits : dict of str
-            By topic: why its publishers do not match, or "".
+            Topic -> why its publishers do not match the subscription, or "".
         running : float
-            Seconds since the present inference began; 0 if there is none.
+            Seconds since the current inference began; 0 if there is none.
         """
         now = time.monotonic()
         period, self._at = max(now - self._at, 1e-9), now

@@ -1,9 +1,9 @@
-"""Messages of the node's subscriptions, taken in a thread of their own.
+"""A separate thread that receives the messages of the node's subscriptions.
 
-rclpy's executor goes through all entities of a node (services, timers, events) at each message,
-which takes 0.5 ms of Python, ten times as long as to take the message. Here the subscriptions alone
-are waited for, as `rclpy.wait_for_message` does it, and all messages that have come are taken at
-once. The executor runs the rest of the node.
+At each message, rclpy's executor goes through all entities of a node (services, timers, events).
+This lasts 0.5 ms, ten times as long as taking the message. The listener waits only for the
+subscriptions, like `rclpy.wait_for_message`, and receives all available messages at once. The
+executor runs the rest of the node.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 from rclpy.callback_groups import CallbackGroup
 from rclpy.impl.implementation_singleton import rclpy_implementation
 
-STOP = 0.5  # seconds within which a listener ends if nothing wakes it
+STOP = 0.5  # seconds within which a listener ends if no message arrives
 
 
 class Unexecuted(CallbackGroup):
     """Group of entities that no executor runs.
 
-    A subscription's events belong to it too. They share its condition in the middleware, so an
-    executor that waited for them would wake at each message.
+    The events of a subscription belong to its group. They share a condition in the middleware with
+    the subscription, so an executor that waits for them would wake at each message.
     """
 
     def can_execute(self, entity: Any) -> bool:
@@ -40,18 +40,18 @@ UNEXECUTED = Unexecuted()
 
 
 class Listener:
-    """Takes the messages of some subscriptions until it is stopped.
+    """Receives the messages of some subscriptions until it is stopped.
 
     Parameters
     ----------
     node : rclpy.node.Node
     subscriptions : sequence of rclpy.subscription.Subscription
-        Of this node, made in the group `UNEXECUTED`. Their own callbacks are not called.
+        Subscriptions of this node in the group `UNEXECUTED`. Their callbacks are not called.
     handle : callable
-        Gets the number of the subscription, the message, and the middleware's information on it;
-        may not raise.
+        Called with the number of the subscription, the message, and the middleware's information
+        about it. It must not raise.
     fail : callable
-        Gets the reason when messages cannot be taken. The listener goes on.
+        Called with the reason if messages cannot be taken. The listener continues.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Listener:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; no message is handled after this."""
+        """End the thread; no message is handled afterwards."""
         self._stopping = True
         self._wake.trigger()
         self._thread.join()
@@ -79,7 +79,7 @@ class Listener:
         while not self._stopping:
             try:
                 self._listen()
-            except Exception as error:  # no message may end the node
+            except Exception as error:  # a message must not end the node
                 if not self._stopping:
                     self._fail(f"messages cannot be taken: {type(error).__name__}: {error}")
                     time.sleep(STOP / 10)

@@ -1,4 +1,4 @@
-"""Streams made from settings, and how many slices this machine can sustain."""
+"""Make streams from settings, and choose the number of slices that the machine can sustain."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from infoatlas_rt.messages.sync import Synchroniser
 
 from .parameters import Settings
 
-SLICES = 40  # at most, where they are chosen
+SLICES = 40  # largest number of slices that is chosen
 TRIED = (10, SLICES)  # numbers of slices that are timed
 LEAST = 5
-FAST = 0.02  # seconds: an estimate that waits for another one, and takes as long, is within 0.05 s
-MEASURING = 0.2  # seconds, for each of the numbers that are timed
+FAST = 0.02  # seconds; an estimate that waits for another one is then done within 0.05 s
+MEASURING = 0.2  # seconds of timing for each number in TRIED
 
 
 class Maker:
-    """Makes streams from settings; keeps the model loaded while its settings stay the same."""
+    """Makes streams from settings; the model stays loaded while its settings are the same."""
 
     def __init__(self, settings: Settings, extractors: list[Extractor]) -> None:
         self.extractors = extractors
-        # One worker estimates at a time: a stopped one finishes its inference, and the next waits.
+        # One worker estimates at a time: the next one waits for the inference of a stopped one.
         self.turn = threading.Lock()
-        self.since: float | None = None  # time.monotonic() at which the present turn began
+        self.since: float | None = None  # time.monotonic() at the start of the current inference
         self._load(settings)
 
     def _load(self, settings: Settings) -> None:
         self.estimator: Estimator = settings.estimator()
-        self.measured = False  # how long estimates take, for the present stream
+        self.measured = False  # whether the slices of the current stream were chosen
         self._key = self._relevant(settings)
 
     @staticmethod
@@ -44,7 +44,7 @@ class Maker:
         return settings.k, settings.slices, settings.seed
 
     def stream(self, settings: Settings) -> Stream:
-        """A new stream, its window empty."""
+        """A new stream with an empty window."""
         if self._relevant(settings) != self._key:
             self._load(settings)
         if not settings.slices:
@@ -68,7 +68,7 @@ class Maker:
         return [Receiver(extractor, i, again) for i, extractor in enumerate(self.extractors)]
 
     def warm_up(self, settings: Settings) -> None:
-        """Estimate once on noise of the right size: the first call of an engine is slow."""
+        """Estimate once from noise, because the first call of an engine is slow."""
         rng = np.random.default_rng(0)
         dims = [e.dim or max(settings.k, self.estimator.model_file.dim) for e in self.extractors]
         x, y = (rng.standard_normal((settings.window, d)) for d in (dims[0], dims[-1]))
@@ -76,7 +76,7 @@ class Maker:
             self.estimator.estimate(x, y, time_series=True)
 
     def sliced(self, settings: Settings) -> bool:
-        """Whether a side is sliced; False until the first states show how wide they are."""
+        """Whether a side is sliced; False until the first states determine the dimensions."""
         dims = [extractor.dim for extractor in self.extractors]
         if None in dims:
             return False
@@ -84,7 +84,7 @@ class Maker:
         return self.estimator.k is not None or widest > self.estimator.model_file.dim
 
     def about(self, settings: Settings) -> dict[str, str]:
-        """States, slices and model, for a report."""
+        """Entries on states, slices and model for a report."""
         estimator, extractors = self.estimator, self.extractors
         slices = str(estimator.slices or SLICES) if self.sliced(settings) else "unsliced"
         return {
@@ -98,20 +98,20 @@ class Maker:
     def choose_slices(self, settings: Settings) -> tuple[str, bool]:
         """Time estimates of two numbers of slices, and choose one that the machine can sustain.
 
-        The number stays until the next stream is made, so that no extremum is searched among
-        estimates of different slices.
+        The number is kept until the next stream is made, because extrema of estimates with
+        different slices would be meaningless.
 
         Parameters
         ----------
         settings : Settings
-            Whose `slices` is 0.
+            Settings with `slices` 0.
 
         Returns
         -------
         str
-            What was chosen and why, if it is not the usual number; else empty.
+            The choice and its reason, if it is not the default number; else empty.
         bool
-            Whether an estimate of these takes too long all the same.
+            Whether even estimates with this number are too slow.
         """
         self.measured = True
         took = {}
@@ -119,7 +119,7 @@ class Maker:
             self.estimator.slices = slices
             took[slices] = self._longest(settings)
         (few, quick), (many, slow) = took.items()
-        self.estimator.slices = None  # as many as usual
+        self.estimator.slices = None  # the default number
         if slow <= FAST:
             return "", False
         each = max(slow - quick, 1e-9) / (many - few)
@@ -133,7 +133,7 @@ class Maker:
         return warning, quick + (chosen - few) * each > FAST * 1.01
 
     def _longest(self, settings: Settings) -> float:
-        """Seconds of the longest of some estimates: of the window, and of motions if there are."""
+        """Longest duration of several estimates of window and motions, seconds."""
         rng = np.random.default_rng(0)
         dims = [extractor.dim or 1 for extractor in self.extractors]
         past = dims[-1] * settings.history
@@ -148,11 +148,11 @@ class Maker:
             for n in sizes:
                 self.estimator.estimate(x[:n], y[:n], time_series=True)
             took.append(time.monotonic() - start)
-        return max(took[1:])  # the first one of a new size is slow
+        return max(took[1:])  # the first estimate of a new size is slow
 
     @contextmanager
     def timed(self) -> Iterator[None]:
-        """Take a turn, which `since` dates."""
+        """A context for an inference, one at a time; `since` is its start."""
         with self.turn:
             self.since = time.monotonic()
             try:

@@ -1,4 +1,4 @@
-"""The node's messages, made from the library's results."""
+"""Convert results of the library to messages of the node."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation, 
 
 
 def estimate(found: Any, header: Any, lag_seconds: float = 0.0) -> MutualInformation:
-    """An estimate, with the header of its window's newest state."""
+    """The message of an estimate, with the header of the window's newest state."""
     own = found.estimate
     return MutualInformation(
         header=header,
@@ -29,7 +29,7 @@ def estimate(found: Any, header: Any, lag_seconds: float = 0.0) -> MutualInforma
 
 
 def extremum(found: Any, header: Any, detected: Any) -> Extremum:
-    """An extremum of the curve, with the header of the state that it is dated to."""
+    """The message of an extremum, with the header of the state that it is dated to."""
     return Extremum(
         header=header,
         kind=found.kind,
@@ -43,7 +43,7 @@ def extremum(found: Any, header: Any, detected: Any) -> Extremum:
 
 
 def keystate(event: Any, header: Any, detected: Any) -> KeyState:
-    """A key state, with the header of the state that it is dated to."""
+    """The message of a key state, with the header of the state that it is dated to."""
     return KeyState(
         header=header,
         keystate=event.keystate,
@@ -56,7 +56,7 @@ def keystate(event: Any, header: Any, detected: Any) -> KeyState:
 
 
 def coupling(event: Any, header: Any, detected: Any) -> Coupling:
-    """A coupling, with the header of the state that it is dated to."""
+    """The message of a coupling, with the header of the state that it is dated to."""
     return Coupling(
         header=header,
         kind=event.kind,
@@ -70,7 +70,10 @@ def coupling(event: Any, header: Any, detected: Any) -> Coupling:
 
 
 def subtask(tool: str, state: Any, header: Any) -> Subtask:
-    """Where the episode is by a tool, with the header of the newest state; None: not known."""
+    """The message of the sub-task of a tool, with the header of the newest state.
+
+    A `state` of None means that the sub-task is unknown.
+    """
     if state is None:
         return Subtask(header=header, index=-1, tool=tool)
     return Subtask(

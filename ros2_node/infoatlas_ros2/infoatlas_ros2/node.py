@@ -1,4 +1,4 @@
-"""The lifecycle node: any topic in; information, extrema, key states, sub-tasks, couplings out."""
+"""The lifecycle node: it publishes information, key states, sub-tasks and couplings of topics."""
 
 from __future__ import annotations
 
@@ -34,32 +34,32 @@ DONE, REFUSED = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILU
 
 
 class InfoAtlasNode(LifecycleNode):
-    """Estimates I(s_t; s_<t-lag) of a topic, or I(A; B) of two, message by message.
+    """Estimates I(s_t; s_<t-lag) of a topic, or I(A; B) of two topics, message by message.
 
-    Configure resolves types and fields, loads the model and warms it up. Activate starts an empty
-    window. A thread of its own does everything slow (`worker.py`).
+    The transition configure resolves types and fields, and loads and warms up the model. Activate
+    starts an empty window. All slow work is done by a separate thread (`worker.py`).
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__("infoatlas", **options)
         self._maker: Maker | None = None
         self._worker: Worker | None = None
-        self._misfits: dict[str, str] = {}  # by topic, of the last report
-        self._named: set[tuple[int, str]] = set()  # topics whose other bodies, ... were named
-        self._chosen: list[publishers.Publishers] = []  # by topic
-        self._taking = threading.Lock()  # a message is handled, or what handles it is changed
+        self._misfits: dict[str, str] = {}  # topic -> entry of the last report
+        self._named: set[tuple[int, str]] = set()  # (side, fate) of messages already warned about
+        self._chosen: list[publishers.Publishers] = []  # one for each topic
+        self._taking = threading.Lock()  # held to handle a message, and to change its handlers
         self._inputs: list[Any] = []
         self._listener: Listener | None = None
         self._counts: dict[str, int] = {}  # fates of messages, when last active
         self._state = "unconfigured"
         self._health = Health()
         self._outputs = Outputs(self)
-        parameters.declare(self)  # may raise: what `destroy_node` needs is there
+        parameters.declare(self)  # may raise; attributes for `destroy_node` exist
         self._settings = Present(self)
         self.add_on_set_parameters_callback(self._on_parameters)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.create_service(Trigger, "~/reset", self._on_reset)
-        # Steady, because a simulation that stands still has to be reported too.
+        # A steady clock, so that reports continue while a simulation is paused.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         period = self._settings().diagnostics_period
         self._timer = self.create_timer(period, self._report, clock=steady)
@@ -71,22 +71,22 @@ class InfoAtlasNode(LifecycleNode):
         self._counts = {}
         try:
             self._configure(self._settings.refresh())
-        except Exception as error:  # a parameter that cannot work must not end the node
+        except Exception as error:  # an invalid parameter must not end the node
             self._release()
             return self._refuse("configure", error)
         self._state = "inactive"
         return super().on_configure(state)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        self._health = Health()  # all counts start anew, those of the stream too
+        self._health = Health()  # all counts start at 0, like those of the stream
         maker = self._maker
-        assert maker is not None  # made by on_configure
+        assert maker is not None  # set by on_configure
         try:
             settings = self._settings.refresh()
             settings.check(maker.estimator)
             with self._taking:
                 for extractor in maker.extractors:
-                    extractor.forget()  # the next messages may be another robot's
+                    extractor.forget()  # the next messages may be of another robot
                 for chosen in self._chosen:
                     chosen.forget()
                 self._named.clear()
@@ -94,7 +94,7 @@ class InfoAtlasNode(LifecycleNode):
                     maker, self._settings, self._publish, self._health, self._warn
                 )
                 self._state = "active"
-                # Before the lock is released: it enables the publishers that a message may need.
+                # Within the lock, because this enables the publishers that a message may need.
                 return super().on_activate(state)
         except Exception as error:
             return self._refuse("activate", error)
@@ -102,7 +102,7 @@ class InfoAtlasNode(LifecycleNode):
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         unknown = [] if self._worker is None else self._worker.unknown()
         self._stop()
-        self._outputs.publish_subtasks(unknown, None)  # what is latched would be out of date
+        self._outputs.publish_subtasks(unknown, None)  # replaces an outdated latched message
         self._state = "inactive"
         return super().on_deactivate(state)
 
@@ -141,8 +141,8 @@ class InfoAtlasNode(LifecycleNode):
             self.create_subscription(
                 kind,
                 topic,
-                _ignored,  # the listener takes its messages
-                copy(qos_profile_sensor_data),  # rclpy writes the overrides into it
+                _ignored,  # a listener receives its messages
+                copy(qos_profile_sensor_data),  # a copy: rclpy writes overrides into it
                 qos_overriding_options=QoSOverridingOptions.with_default_policies(),
                 callback_group=UNEXECUTED,
             )
@@ -159,7 +159,7 @@ class InfoAtlasNode(LifecycleNode):
         )
 
     def _warm_up(self, maker: Maker, settings: parameters.Settings) -> None:
-        """Time one estimate; in the background if it takes longer than a moment."""
+        """Time one estimate, in the background if it is slow."""
         health = self._health
 
         def run() -> None:
@@ -225,7 +225,7 @@ class InfoAtlasNode(LifecycleNode):
     # Messages
 
     def _on_message(self, side: int, message: Any, info: Any) -> None:
-        """Copy the state out of a message and hand it to the worker (the listener's thread)."""
+        """Pass the state of a message to the worker; runs in the listener's thread."""
         with self._taking:
             if self._worker is not None:
                 self._hand_over(self._worker, side, message, info)
@@ -238,13 +238,13 @@ class InfoAtlasNode(LifecycleNode):
             receiver = worker.receivers[side]
             seconds = now.nanoseconds * 1e-9
             sample = self._chosen[side].receive(receiver, message, seconds, info)
-        except Exception as error:  # no message may end the node
+        except Exception as error:  # a message must not end the node
             self._health.fail(f"{type(error).__name__}: {error}")
             return
         news, aside = sample.notice, (side, sample.skip)
         if sample.skip in ("other bodies", publishers.OTHERS) and aside not in self._named:
             if sample.skip == "other bodies" or self._chosen[side].named:
-                self._named.add(aside)  # none of them was chosen by a parameter
+                self._named.add(aside)  # warn once
                 news = news or sample.fault
         if news:
             self._warn(news)
@@ -262,7 +262,7 @@ class InfoAtlasNode(LifecycleNode):
         self._health.warn(why)
 
     def _publish(self, batch: Published) -> None:
-        """Publish estimates and what was detected (from the worker's thread)."""
+        """Publish estimates and detections; runs in the worker's thread."""
         header = batch.header
         self._outputs.publish_subtasks(batch.subtasks, header)
         if header is None:
@@ -280,12 +280,12 @@ class InfoAtlasNode(LifecycleNode):
     # Parameters and diagnostics
 
     def _on_parameters(self, changes: list[Any]) -> SetParametersResult:
-        """Accept or refuse a change. It takes effect when the worker next reads the parameters."""
+        """Accept or refuse a change, which is effective when the worker next reads parameters."""
         try:
             now = parameters.read(self)
             new = parameters.changed(now, changes)
             if not parameters.differ(now, new):
-                return SetParametersResult(successful=True)  # not ours
+                return SetParametersResult(successful=True)  # parameters of ROS
             if self._maker is None:
                 new.check()
             else:
@@ -302,7 +302,7 @@ class InfoAtlasNode(LifecycleNode):
         names = [name for name in (settings.topic, settings.topic_b) if name]
         about, misfits = {}, {}
         if self._inputs:
-            # It remaps: a name that is remapped already could become another topic's.
+            # Names as configured, because the call remaps them; a second remap could be wrong.
             present = [self.get_publishers_info_by_topic(name) for name in names]
             names = self._names
             about["publishers"] = " and ".join(str(len(infos)) for infos in present)
@@ -342,7 +342,7 @@ class InfoAtlasNode(LifecycleNode):
         self._diagnostics.publish(array)
 
     def _log_misfits(self, misfits: dict[str, str]) -> None:
-        """Log each once, which rclpy would do if its executor had the subscriptions."""
+        """Log each mismatch once, as rclpy does for subscriptions of its executor."""
         for topic, why in misfits.items():
             if why and why != self._misfits.get(topic):
                 self.get_logger().warning(f"{topic}: {why}")
@@ -354,4 +354,4 @@ class InfoAtlasNode(LifecycleNode):
 
 
 def _ignored(message: Any) -> None:
-    """Be the callback of a subscription whose messages a listener takes."""
+    """Unused callback of a subscription whose messages a listener receives."""

@@ -1,4 +1,4 @@
-"""The topics that the node publishes, besides /diagnostics."""
+"""The published topics of the node, except for /diagnostics."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from . import messages
 from .parameters import Settings
 from .worker import Published
 
-# Type and description of each topic; docs/ros2-reference.md shows them. Those of `ALWAYS` are there
-# from the start, the others with the settings that the description names.
+# Type and description of each topic, shown in docs/ros2-reference.md. Topics in `ALWAYS` always
+# exist. The others exist with the settings that the description names.
 TOPICS: dict[str, tuple[Any, str]] = {
     "mutual_information": (MutualInformation, "estimate over the present window"),
     "extrema": (Extremum, "maxima, minima and steepest changes of the estimates over time"),
@@ -35,12 +35,12 @@ TOPICS: dict[str, tuple[Any, str]] = {
     ),
 }
 ALWAYS = ("mutual_information", "extrema")
-EVENTS = {  # topic of each kind, and the function that makes its message
+EVENTS = {  # kind -> topic, and function that makes the message
     KEY_STATE: ("key_states", messages.keystate),
     COUPLED: ("couplings", messages.coupling),
     DECOUPLED: ("couplings", messages.coupling),
 }
-LATCHED = DurabilityPolicy.TRANSIENT_LOCAL  # later subscribers get the newest message
+LATCHED = DurabilityPolicy.TRANSIENT_LOCAL  # later subscribers receive the newest message
 
 
 class Outputs:
@@ -78,7 +78,7 @@ class Outputs:
             self._node.destroy_lifecycle_publisher(self._publishers.pop(topic))
 
     def publish(self, batch: Published, lag_seconds: float) -> None:
-        """Publish the results after a state; `batch` has a header."""
+        """Publish the results of a state; `batch` has a header."""
         publishers, header = self._publishers, batch.header
         if batch.estimate is not None:
             message = messages.estimate(batch.estimate, header, lag_seconds)
@@ -93,7 +93,7 @@ class Outputs:
             publishers[topic].publish(make(event, its, header.stamp))
 
     def publish_subtasks(self, subtasks: list[tuple[str, Any]], header: Any) -> None:
-        """Publish the present sub-tasks, dated to now if there is no header."""
+        """Publish the current sub-tasks; without a header they are dated to now."""
         if header is None:
             header = Header(stamp=self._node.get_clock().now().to_msg())
         for tool, state in subtasks:

@@ -1,4 +1,4 @@
-"""The parameters of the node: their table, and the objects that are made from them."""
+"""The parameters of the node, and the objects that are made from them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def setting(default: Any, text: str, low: Any = None, high: Any = MOST, live: bo
 
 @dataclass(frozen=True)
 class Settings:
-    """Values of all parameters. Empty strings and zeros stand for values that are not set."""
+    """Values of all parameters. Empty strings and zeros mean that a value is not set."""
 
     topic: str = setting("joint_states", "topic of the states", live=False)
     message_type: str = setting("sensor_msgs/msg/JointState", "message type of `topic`", live=False)
@@ -162,7 +162,7 @@ class Settings:
     )
 
     def check(self, estimator: Estimator | None = None, dims: Sequence[int | None] = ()) -> None:
-        """Raise InputError for values that cannot work, together or with this model and states."""
+        """Raise InputError for values that contradict each other, the model or the states."""
         check_topic(self.topic, "topic")
         if self.topic_b:
             check_topic(self.topic_b, "topic_b")
@@ -212,7 +212,7 @@ class Settings:
 
     def sliding_window(self, estimator: Estimator) -> SlidingWindow:
         """The window over the states."""
-        timed = self.lag_seconds if self.lag else 0.0  # nothing to time at lag 0
+        timed = self.lag_seconds if self.lag else 0.0  # without a lag there is no past state
         steps = self.resolution[0] if len(self.resolution) == 1 else list(self.resolution)
         return SlidingWindow(
             estimator.model_file,
@@ -232,7 +232,7 @@ class Settings:
         return ExtremumDetector(kinds, z=z, delay=self.extremum_delay)
 
     def couplings(self, estimator: Estimator) -> CouplingDetector | None:
-        """The detector of couplings, if there is one."""
+        """The detector of couplings; None if `coupling` is false."""
         if not self.coupling:
             return None
         sizes = self.coupling_resolution if any(self.coupling_resolution) else ()
@@ -243,14 +243,14 @@ class Settings:
         )
 
     def tracker(self) -> KeyStateTracker | None:
-        """The tracker of key states, if there is one."""
+        """The tracker of key states; None without `keystates_file`."""
         if not self.keystates_file:
             return None
         return KeyStateTracker(self.keystates_file, every=self.keystates_all)
 
 
 def check_topic(name: str, parameter: str, what: str = "topic") -> None:
-    """Raise InputError if a topic, or a node in its namespace, cannot be called this."""
+    """Raise InputError if `name` is no valid name of a topic, or of a node with its namespace."""
     try:
         validate_full_topic_name(expand_topic_name(name, "node", "/"))
     except (ValueError, InvalidTopicNameException) as error:
@@ -264,12 +264,12 @@ def declare(node: Any) -> None:
     Raises
     ------
     InputError, rclpy.exceptions.InvalidParameterTypeException
-        A value from the command line or a file is of the wrong type or out of range.
+        If a value from the command line or a file has the wrong type or is out of range.
     """
     for name, default in vars(Settings()).items():
         meta = Settings.__dataclass_fields__[name].metadata
         text = meta["text"] if meta["live"] else meta["text"] + " (fixed while configured)"
-        # rclpy refuses 1 for 1.0 and [] for no fields, so `_plain` checks these types.
+        # rclpy would refuse 1 for 1.0 and [] for no fields, so `_plain` checks these types.
         dynamic = isinstance(default, float | tuple)
         descriptor = ParameterDescriptor(name=name, description=text, dynamic_typing=dynamic)
         low, high = meta["low"], meta["high"]
@@ -285,7 +285,7 @@ def declare(node: Any) -> None:
 
 
 def read(node: Any) -> Settings:
-    """The present values of a node's parameters."""
+    """The current values of a node's parameters."""
     names = [f.name for f in fields(Settings)]
     return Settings(**{name: _plain(name, node.get_parameter(name).value) for name in names})
 
@@ -304,7 +304,7 @@ def differ(now: Settings, new: Settings) -> set[str]:
 
 
 def refuse_fixed(now: Settings, new: Settings) -> None:
-    """Raise InputError if a parameter would change that cannot while the node is configured."""
+    """Raise InputError if a parameter differs that is fixed while the node is configured."""
     fixed = {f.name for f in fields(Settings) if not f.metadata["live"]} & differ(now, new)
     if fixed:
         raise InputError(
@@ -314,12 +314,12 @@ def refuse_fixed(now: Settings, new: Settings) -> None:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """A value of the type in `Settings`; ROS gives `array.array` for arrays, None for empty ones.
+    """Convert a value to its type in `Settings`; arrays of ROS are `array.array`, or None if empty.
 
     Raises
     ------
     InputError
-        The wrong type, or a number out of range.
+        If the type is wrong, or a number is out of range.
     """
     field = Settings.__dataclass_fields__[name]
     default, low, high = field.default, field.metadata["low"], field.metadata["high"]

@@ -1,4 +1,4 @@
-"""The present settings of the node, for callers at every message."""
+"""The current settings of the node, cached for use at each message."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 
 from .parameters import Settings, read
 
-SETTLED = 1.0  # seconds after which an accepted change has been made
+SETTLED = 1.0  # seconds within which ROS makes an accepted change
 
 
 class Present:
-    """The settings of a node, read anew after a change alone: to read all takes 70 us.
+    """The settings of a node, which are read only after a change, because that lasts 70 us.
 
-    They are read at each call within `SETTLED` after a change was accepted, and by `refresh`.
-    (ROS calls back before it makes a change. Humble has no callback after it.)
+    They are read at each call within `SETTLED` after a change was accepted, and by `refresh`. (ROS
+    calls back before it makes a change. Humble has no callback after it.)
 
     Parameters
     ----------
     node : rclpy.node.Node
-        With its parameters declared.
+        A node with declared parameters.
     """
 
     def __init__(self, node: Any) -> None:
@@ -30,11 +30,11 @@ class Present:
         self._reading = threading.Lock()  # an older value must not replace a newer one
 
     def __call__(self) -> Settings:
-        """The same object as before unless a value has changed."""
+        """The current settings; the same object as before unless a value has changed."""
         return self.refresh() if time.monotonic() < self._until else self._settings
 
     def accepted(self) -> None:
-        """Note that a change is about to be made."""
+        """Note that ROS is about to make a change."""
         self._until = time.monotonic() + SETTLED
 
     def refresh(self) -> Settings:

@@ -1,7 +1,7 @@
-"""The publisher that the states of a topic are of, where messages come with their publisher's id.
+"""Choose one publisher of a topic, if rclpy provides the publisher's id with each message.
 
-Names of joints and of bodies come first: publishers of other joints and bodies share a topic as
-before. Only a publisher whose messages would be states, too, is another source of them.
+Several publishers may share a topic if their messages have other joints or bodies. Names of joints
+and bodies are compared first. Only a publisher whose messages would be states is a second source.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from infoatlas_rt.messages.receiver import Receiver, Sample
 
 from .parameters import Settings
 
-# Since Kilted (rclpy 9.1.1).
+# Whether messages have ids of publishers: since Kilted (rclpy 9.1.1).
 GIVEN = "publisher_gid" in getattr(
     getattr(subscription, "MessageInfo", None), "__annotations__", ()
 )
-IN_A_ROW = 15  # messages of others, after which one of them is read
-SOON = 3  # messages of others in a row, after which the graph is asked for the one that is read
-AGAIN = 1.0  # seconds after which the graph is asked again for a publisher that it lacks
-RESTARTED = 0.2  # seconds of silence of a publisher whose node seems to have been started again
-NAMED = 1.0  # seconds within which the graph has the name of a node
-UNKNOWN = "_NODE_NAME_UNKNOWN_"  # of a publisher whose node the middleware has not found yet
-OTHERS = "other publishers"  # what messages of others count as
+IN_A_ROW = 15  # consecutive messages of other publishers, after which one of them is used
+SOON = 3  # consecutive messages of others, after which the graph is asked for the current one
+AGAIN = 1.0  # seconds; longest interval between queries for a publisher that the graph lacks
+RESTARTED = 0.2  # seconds of silence after which a new publisher of the same node replaces it
+NAMED = 1.0  # seconds within which the graph contains the name of a node
+UNKNOWN = "_NODE_NAME_UNKNOWN_"  # name of a publisher whose node was not discovered yet
+OTHERS = "other publishers"  # fate of messages of other publishers
 
 
 def of_topics(node: Any, present: Callable[[], Settings]) -> list[Publishers]:
-    """What chooses the publisher of each topic of a node.
+    """Objects that choose the publisher of each topic of a node.
 
     Parameters
     ----------
     node : rclpy.node.Node
     present : callable
-        Gives the present settings.
+        Returns the current settings.
 
     Raises
     ------
     InputError
-        A publisher is asked for, and this rclpy gives no ids of publishers.
+        If a parameter names a publisher, and this rclpy provides no ids of publishers.
     """
     settings = present()
     sides = [(settings.topic, settings.publisher, "publisher")]
@@ -54,7 +54,7 @@ def of_topics(node: Any, present: Callable[[], Settings]) -> list[Publishers]:
         sides.append((settings.topic_b, settings.publisher_b, "publisher_b"))
     return [
         Publishers(
-            partial(node.get_publishers_info_by_topic, topic),  # remaps the name itself
+            partial(node.get_publishers_info_by_topic, topic),  # it remaps the name
             wanted,
             parameter,
             lambda: present().stall_after,
@@ -64,23 +64,23 @@ def of_topics(node: Any, present: Callable[[], Settings]) -> list[Publishers]:
 
 
 class Publishers:
-    """Reads one publisher of a topic: the one that was asked for, else the first one.
+    """Uses one publisher of a topic: the one that a parameter names, else the first one.
 
     Parameters
     ----------
     infos : callable
-        Gives the present publishers of the topic, as `Node.get_publishers_info_by_topic`.
+        Returns the current publishers of the topic, as `Node.get_publishers_info_by_topic`.
     wanted : str
-        Name of the node whose publisher is read; the first publisher's if empty.
+        Name of the node whose publisher is used; the first publisher if empty.
     parameter : str
-        Name of the parameter for that, for messages.
+        Name of the parameter for `wanted`, for messages.
     stall : callable
-        Seconds of silence after which a new publisher takes the place of the one before.
+        Returns the seconds of silence after which a new publisher replaces the current one.
 
     Raises
     ------
     InputError
-        A publisher is asked for, and this rclpy gives no ids of publishers.
+        If a publisher is wanted, and this rclpy provides no ids of publishers.
     """
 
     def __init__(
@@ -98,32 +98,32 @@ class Publishers:
             )
         self._wanted = f"/{wanted.lstrip('/')}" if wanted else ""
         self._infos, self._parameter, self._stall = infos, parameter, stall
-        self._names: dict[bytes, str] = {}  # nodes of publishers, by id
-        self._met: set[bytes] = set()  # publishers that the graph has had
-        # Publishers that the graph lacks: since when, and when it is asked again.
+        self._names: dict[bytes, str] = {}  # publisher's id -> name of its node
+        self._met: set[bytes] = set()  # publishers that have been in the graph
+        # Publisher that the graph lacks -> time of the first query, time of the next query.
         self._unnamed: dict[bytes, tuple[float, float]] = {}
         self.forget()
 
     def forget(self) -> None:
-        """Read the publisher of the next state."""
+        """Use the publisher of the next state."""
         self._own: bytes | None = None
         self._replaced: bytes | None = None  # the one before, if it seemed to have stopped
         self._seen: set[bytes] = set()
-        self._row = 0  # messages of others since the last one of its own
-        self._heard = 0.0  # time.monotonic() of the last one of its own
+        self._row = 0  # messages of others since the last one of this publisher
+        self._heard = 0.0  # time.monotonic() of the last message of this publisher
 
     def receive(self, receiver: Receiver, message: Any, received: float, info: Any) -> Sample:
-        """Take the state out of a message, as `Receiver.receive`.
+        """The state of a message, as by `Receiver.receive`, if its publisher is used.
 
         Parameters
         ----------
         receiver : Receiver
-            Of the topic.
+            Receiver of the topic.
         message : a message of the topic's type
         received : float
-            Seconds.
+            Time of arrival, seconds.
         info : dict
-            What rclpy hands over beside a message.
+            Information from rclpy about the message.
         """
         known = info.get("publisher_gid")
         if known is None:
@@ -145,18 +145,18 @@ class Publishers:
     def _receive_other(
         self, receiver: Receiver, message: Any, received: float, publisher: bytes
     ) -> Sample:
-        """Pass over a message of a publisher that is not read, or read that one from now on."""
+        """Ignore a message of another publisher, or use that publisher from now on."""
         extractor, own = receiver.extractor, self._own
         assert own is not None
         fits = True
-        if extractor.dim is not None:  # else its layout would become that of the states
+        if extractor.dim is not None:  # otherwise this message would set the layout of the states
             try:
                 extractor(message)
             except PassedOver as error:
                 return self._pass(receiver, message, received, str(error), error.fate)
             except InputError:
-                fits = False  # another robot's
-            if extractor.notice:  # joints or a body that most messages are of
+                fits = False  # a message of another robot
+            if extractor.notice:  # it has the joints or the body of most messages
                 self._follow(publisher)
                 return receiver.receive(message, received)
         self._row += 1
@@ -166,7 +166,7 @@ class Publishers:
         if (first or unnamed) and fits and (gone or self._has_stopped(own, publisher)):
             sample = receiver.receive(message, received)
             if not sample.fault:
-                self._follow(publisher)  # a driver that was started again: the window goes on
+                self._follow(publisher)  # a restarted driver: keep the window
                 self._replaced = None if gone else own
                 return sample
         name, usual = self._name(publisher), self._name(own)
@@ -183,17 +183,17 @@ class Publishers:
             f"with the parameter {self._parameter}, or remap one to a topic of its own"
         )
         sample = self._pass(receiver, message, received, why, OTHERS)
-        if publisher == self._replaced:  # it had not stopped, and the window holds states of both
+        if publisher == self._replaced:  # it had not stopped, so the window has states of both
             self._replaced = None
             return sample._replace(notice=f"{why}; the window starts anew")
         return sample
 
     def _follow(self, publisher: bytes) -> None:
-        """Make states of this publisher's messages from now on."""
+        """Use the messages of this publisher from now on."""
         self._own, self._replaced, self._row = publisher, None, 0
         self._seen.add(publisher)
         self._heard = time.monotonic()
-        self._name(publisher)  # while it is there
+        self._name(publisher)  # while the graph has it
 
     def _pass(
         self, receiver: Receiver, message: Any, received: float, why: str, fate: str
@@ -202,12 +202,12 @@ class Publishers:
 
     @property
     def named(self) -> bool:
-        """Whether the publishers that were heard have names, as far as the graph will have them."""
+        """Whether all heard publishers have names, except those that the graph will not have."""
         late = time.monotonic() - NAMED
         return all(self._unnamed.get(it, (late,))[0] <= late for it in self._seen - {*self._names})
 
     def absent(self, infos: list[Any]) -> str:
-        """Why nothing is read, if the node that was asked for is not among `infos`; else empty."""
+        """Why no message is used, if the wanted node is not among `infos`; else empty."""
         if not self._wanted:
             return ""
         here = sorted({self._names[it] for it in self._keep(infos) if it in self._names})
@@ -217,11 +217,11 @@ class Publishers:
         return f"{self._parameter} is {self._wanted}, which does not publish on this topic{others}"
 
     def present(self) -> set[bytes]:
-        """Ids of the present publishers."""
+        """Ids of the current publishers."""
         return self._keep(self._infos())
 
     def _keep(self, infos: list[Any]) -> set[bytes]:
-        """Ids of publishers; their names are kept as far as they are known yet."""
+        """Ids of publishers; stores the names that are known."""
         found = {bytes(info.endpoint_gid): info for info in infos}
         self._met |= found.keys()
         self._names |= {
@@ -232,10 +232,10 @@ class Publishers:
         return {*found}
 
     def _name(self, publisher: bytes) -> str:
-        """The node of a publisher.
+        """Name of the node of a publisher.
 
-        Its name may come later than its messages, and never where ids of messages are not those of
-        the graph. So the graph is asked again at intervals that double, up to `AGAIN`.
+        The name may become known later than the messages, or never, if ids of messages differ from
+        those of the graph. The graph is therefore queried at intervals that double, up to `AGAIN`.
         """
         if publisher not in self._names:
             now = time.monotonic()
@@ -246,18 +246,18 @@ class Publishers:
         return self._names.get(publisher, "a publisher of unknown name")
 
     def _is_gone(self, publisher: bytes) -> bool:
-        """Whether a publisher has left; False where ids of messages are no ids of publishers."""
+        """Whether a publisher has left; False if ids of messages differ from those of the graph."""
         return publisher in self._met and publisher not in self.present()
 
     def _has_stopped(self, own: bytes, other: bytes) -> bool:
-        """Whether a publisher has been silent for long; not so long if the other has its name."""
+        """Whether a publisher is silent for too long; less suffices if both names are equal."""
         name, silent = self._name(other), time.monotonic() - self._heard
         same = other in self._names and name == self._names.get(own)
         return silent > (RESTARTED if same else self._stall())
 
 
 def _is_state(receiver: Receiver, message: Any, received: float) -> bool:
-    """Whether a message would be a state after `receiver.forget()`, which is not done."""
+    """Whether a message would be a state after `receiver.forget()`, without calling that."""
     trial = copy(receiver)
     trial.forget()
     return not trial.receive(message, received).fault

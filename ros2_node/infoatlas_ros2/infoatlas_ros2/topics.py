@@ -1,4 +1,4 @@
-"""Message types by name, and states out of their messages."""
+"""Message types by name, extractors of states, and headers of messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def message_class(name: str) -> Any:
     Raises
     ------
     InputError
-        Not the name of a message type, or one that is not installed here.
+        If this is not the name of a message type, or the type is not installed.
     """
     package, _, kind = name.replace("/msg/", "/").partition("/")
     if not package or not kind or "/" in kind:
@@ -40,14 +40,14 @@ def message_class(name: str) -> Any:
 def extractor(
     kind: Any, fields: Sequence[str], joints: Sequence[str] = (), stamp_field: str = ""
 ) -> Extractor:
-    """An extractor of states from messages of a class; fields are checked here, not per message."""
+    """An extractor of states from messages of a class; it checks the fields once, in advance."""
     chosen = [field for field in fields if field] or None
     named = [joint for joint in joints if joint]
     return Extractor(chosen, Schema.of_class(kind), named, stamp_field)
 
 
 def misfit(subscription: Any, publishers: list[Any]) -> str:
-    """Why publishers do not match a subscription, by type or quality of service; else ""."""
+    """Why publishers do not match a subscription (type or quality of service); "" if they do."""
     wanted = (
         f"{subscription.msg_type.__module__.split('.')[0]}/msg/{subscription.msg_type.__name__}"
     )
@@ -63,9 +63,9 @@ def misfit(subscription: Any, publishers: list[Any]) -> str:
 
 
 def header(message: Any, now: Any, stamp: float | None = None) -> Header:
-    """The header of a message; one with the time of its arrival if it has none, or no stamp.
+    """The header of a message; without a header or stamp, its stamp is the time of arrival.
 
-    `stamp`, in seconds, takes the place of its own.
+    `stamp`, in seconds, replaces the stamp of the message.
     """
     if stamp is not None:
         now = Time(nanoseconds=round(stamp * 1e9))

@@ -1,4 +1,4 @@
-"""The thread that runs inference, so that no subscription waits for it."""
+"""The thread that runs inference, so that subscriptions do not wait for it."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ from .health import Health
 from .maker import Maker
 from .parameters import Settings, differ
 
-ESTIMATES, WARM_UP = "estimates", "warm-up"  # names of the threads that may be within an inference
-# Parameters whose change keeps the window.
+ESTIMATES, WARM_UP = "estimates", "warm-up"  # names of threads that run inference
+# Parameters that can change without emptying the window.
 DETECTOR = {"extremum_kinds", "extremum_z", "extremum_delay"}
 RATE = {"rate_limit"}
 ASIDE = RATE | {"stall_after", "diagnostics_period"}
 JOIN = 0.3  # seconds to wait for a thread, which cannot be stopped within an inference
-SLOW = 0.9  # of the detector's period: estimates take too long
-RECOVERED = 0.8  # of half the period: there is time for twice as many
-HEADERS = 2000  # of states that may still wait for their partner
+SLOW = 0.9  # share of the detector's period; longer estimates are too slow
+RECOVERED = 0.8  # share of half the period; faster estimates allow twice as many
+HEADERS = 2000  # most headers of states that may still wait for their partner
 
 
 @dataclass
 class Published:
-    """What there is to publish after a state: estimates and detections, with headers."""
+    """Results to publish after a state: estimates and detections, with headers."""
 
-    header: Any  # of the newest state; None: there is none
+    header: Any  # of the newest state; None if there is none
     estimate: WindowEstimate | None = None
-    motions: WindowEstimate | None = None  # of the motions, from which couplings are detected
+    motions: WindowEstimate | None = None  # of the motions; couplings are detected from it
     extrema: list[tuple[Extremum, Any]] = field(default_factory=list)
     events: list[tuple[Event, Any]] = field(default_factory=list)
     subtasks: list[tuple[str, SubtaskState | None]] = field(default_factory=list)  # by tool
 
 
 class Worker:
-    """Takes states from the subscriptions, and estimates at the newest.
+    """Receives states from the subscriptions, and makes estimates at the newest state.
 
-    Every state enters the window, so that pairs stay exactly a lag apart (none is formed across
-    states that a full queue has dropped). Inference is for the newest state alone. States without
-    an estimate of their own are counted.
+    All states enter the window, so that pairs are exactly a lag apart (no pair spans states that a
+    full queue has dropped). Inference is for the newest state only. States without an estimate are
+    counted.
     """
 
     def __init__(
@@ -65,21 +65,21 @@ class Worker:
         self._maker, self._read, self._publish, self._health = maker, settings, publish, health
         self.settings = settings()
         self.stream, self.receivers = maker.stream(self.settings), maker.receivers(self.settings)
-        self._before = Counter[str]()  # fates of states, in streams before this one
-        self.reason = self.stream.reason  # of the last attempt to estimate
+        self._before = Counter[str]()  # fates of states in earlier streams
+        self.reason = self.stream.reason  # result of the last attempt to estimate
         self._ring: deque[tuple[Any, Any]] = deque()
         self._most = self.settings.queue
-        self._overflown = False  # states are missing in front of the oldest
+        self._overflown = False  # whether states before the oldest one were dropped
         self._ready = threading.Condition()
         self._stopping = False
-        self._resetting = False  # before the next batch
-        self._round = 0  # of messages between two resets; the thread publishes of its own alone
-        self._owed = False  # an estimate of the newest state, when no newer one waits
+        self._resetting = False  # whether to reset before the next batch
+        self._round = 0  # number of resets; results of an earlier round are not published
+        self._owed = False  # whether the newest state needs an estimate if no newer one waits
         self._newest: Any = None  # header of the newest state
         self._headers: dict[float, Any] = {}
         self._sent: deque[tuple[float, Any]] = deque()  # headers that extrema and events may need
-        self._motions: Any = None  # the last estimate of motions that was published
-        self._behind = 0.0  # seconds of stamps that the last batch held
+        self._motions: Any = None  # the last published estimate of motions
+        self._behind = 0.0  # seconds of stamps in the last batch
         self._slow_at = -math.inf  # time.monotonic() when the detector last got fewer estimates
         self._took: deque[float] = deque(maxlen=5)  # seconds of the last estimates
         self._thread = threading.Thread(target=self._run, name=ESTIMATES, daemon=True)
@@ -91,7 +91,7 @@ class Worker:
         return {key: n + self._before[key] for key, n in self.stream.counts.items()}
 
     def offer(self, sample: Any, header: Any) -> None:
-        """Hand over a state; called by the subscriptions, never waits for an inference."""
+        """Add a state to the queue; called by subscriptions, it never waits for an inference."""
         with self._ready:
             if len(self._ring) >= self._most:
                 self._ring.popleft()
@@ -101,7 +101,7 @@ class Worker:
             self._ready.notify()
 
     def reset(self) -> None:
-        """Drop all messages; nothing that is published after this depends on them."""
+        """Drop all messages; later results do not depend on them."""
         with self._ready:
             for receiver in self.receivers:
                 receiver.forget()
@@ -112,7 +112,7 @@ class Worker:
             self._ready.notify()
 
     def stop(self) -> None:
-        """Publish nothing more; the thread ends with its present inference."""
+        """Stop publishing; the thread ends after its current inference."""
         with self._ready:
             self._stopping = True
             self._ready.notify()
@@ -142,7 +142,7 @@ class Worker:
                         self._turn(batch, overflown, number)
             except InfoAtlasError as error:
                 self._health.fail(str(error))
-            except Exception as error:  # no error may end the node
+            except Exception as error:  # an error must not end the node
                 self._health.fail(f"{type(error).__name__}: {error}")
 
     def _turn(self, batch: list[tuple[Any, Any]], overflown: bool, number: int) -> None:
@@ -162,18 +162,18 @@ class Worker:
                 left -= 1
                 self._newest = header
                 if sample.side == 0:
-                    self._headers.pop(sample.stamp, None)  # of an earlier round of a bag
+                    self._headers.pop(sample.stamp, None)  # from an earlier loop of a bag
                     self._headers[sample.stamp] = header
-            # For the newest, unless the detector has just had an estimate of its own.
+            # Estimate at the newest state, unless the batch already made one for the detector.
             newest = not (sample.skip or left or count)
             for output in self.stream.take(sample, estimate=newest):
                 count += output.estimate is not None
                 self._publish_output(output, number)
             self._publish_motions(number)
-            if not (sample.skip and own):  # another robot's message is no reason of this one
+            if not (sample.skip and own):  # messages of others do not set the reason
                 reason = self.stream.reason
-        accepted = self.stream.window.counts["accepted"] - accepted  # pairs, of two topics
-        if self.stream.window.full:  # else no state could be estimated
+        accepted = self.stream.window.counts["accepted"] - accepted  # with two topics: pairs
+        if self.stream.window.full:  # otherwise no estimate was possible
             self._health.superseded += max(accepted - max(count, 1), 0)
         if own:
             self._owed = count > 0 and self.stream.window.pending
@@ -184,14 +184,14 @@ class Worker:
                 self._publish_output(output, number)
                 reason = self.stream.reason
             self._publish_motions(number)
-        if not self._owed:  # once a batch, because a report may come in the middle of it
+        if not self._owed:  # once per batch, because a report may be made during it
             self.reason = reason
         self._health.limited += self.stream.limited - limited
         while len(self._headers) > HEADERS:
             del self._headers[next(iter(self._headers))]
 
     def _change(self, settings: Settings) -> None:
-        """Follow parameters that have changed; most of them begin an empty window."""
+        """Apply changed parameters; most of them empty the window."""
         changed = differ(self.settings, settings)
         self.settings = settings
         if changed - DETECTOR - ASIDE:
@@ -204,10 +204,10 @@ class Worker:
             self.stream.rate_limit, self.stream.grid = settings.rate_limit, 0.0
 
     def _choose(self, settings: Settings) -> None:
-        """Choose the number of slices; if the least one is too slow, the rate as well."""
+        """Choose the number of slices; if the smallest is too slow, reduce the rate, too."""
         warning, slow = self._maker.choose_slices(settings)
         if slow and not settings.rate_limit:
-            # Those of the detector alone, so that none waits for another one.
+            # Publish only the estimates of the detector, so that no others delay them.
             period = self.stream.grid = self.stream.detector.period
             warning += (
                 f". This is still slow, so {1 / period:g} estimates a second are published: set "
@@ -217,12 +217,12 @@ class Worker:
             self._warn(warning)
 
     def _keep_up(self, stamps: list[float]) -> None:
-        """Give the detector fewer estimates while they take too long, and more again afterwards.
+        """Give the detector fewer estimates while they are too slow, and more again afterwards.
 
-        The detector gets all estimates that it is due, in order, so it catches up after a stall. A
-        machine that is too slow for that falls behind more and more: a batch holds the states that
-        arrived during the last one. One long batch is no sign of it: the network may have held the
-        states back. Nor is a jump of the stamps, as where a bag begins again.
+        The detector receives all its estimates in order, so it catches up after a stall. A machine
+        that is too slow falls behind more and more, because a batch contains the states that
+        arrived during the last one. A single long batch is not a sign of that, because the network
+        may have delayed the states. Neither is a jump of the stamps, as when a bag starts again.
         """
         detector, before = self.stream.detector, self._behind
         self._behind = 0.0
@@ -246,20 +246,20 @@ class Worker:
                 "raise the delay, or use fewer slices"
             )
         elif took <= RECOVERED * detector.period / 2 and now > self._slow_at + detector.delay:
-            self._slow_at = now  # the next step back waits as long
+            self._slow_at = now  # so that the next refinement waits as long
             detector.refine()
         if self.stream.grid:
             self.stream.grid = detector.period
 
     def _publish_output(self, output: Output, number: int) -> None:
-        """Publish, with the headers that the states came with."""
+        """Publish a result with the headers of its states."""
         found, newest = output.estimate, self._newest
         if found is not None:
             self._took.append(self._maker.estimator.seconds["total"])
             newest = self._headers[found.stamp]
             self._sent.append((found.stamp, newest))
             start = found.stamp - 1.1 * self.stream.detector.delay
-            while not start <= self._sent[0][0] <= found.stamp:  # too old, or before a jump back
+            while not start <= self._sent[0][0] <= found.stamp:  # too old, or before a jump
                 self._sent.popleft()
         headers: dict[float | None, Any] = {}
         if output.extrema or output.events:
@@ -276,7 +276,7 @@ class Worker:
         )
 
     def _publish_motions(self, number: int) -> None:
-        """Publish the information of the motions, from which couplings are detected."""
+        """Publish the mutual information of the motions, from which couplings are detected."""
         motions = None if self.stream.coupling is None else self.stream.coupling.latest
         if motions is None or motions is self._motions:
             return
@@ -284,7 +284,7 @@ class Worker:
         self._publish_once(Published(self._headers[motions.stamp], motions=motions), number)
 
     def _publish_once(self, batch: Published, number: int) -> None:
-        """Publish, unless the stream was reset or stopped since the states came."""
+        """Publish, unless the stream was reset or stopped after the states arrived."""
         with self._ready:
             if number == self._round and not self._stopping:
                 self._publish(batch)

@@ -1,4 +1,4 @@
-"""Start the node and activate it.
+"""Start, configure and activate the node.
 
 ros2 launch infoatlas_ros2 infoatlas.launch.py config:=mobile_base
 ros2 launch infoatlas_ros2 infoatlas.launch.py params_file:=/my/params.yaml use_sim_time:=true
@@ -17,7 +17,7 @@ from lifecycle_msgs.msg import Transition
 
 from launch import LaunchDescription
 
-# Older distributions refuse a list within PathJoinSubstitution.
+# A list, because PathJoinSubstitution of older distributions refuses nested lists.
 CONFIG = [
     PathJoinSubstitution(
         [FindPackageShare("infoatlas_ros2"), "config", LaunchConfiguration("config")]
@@ -36,7 +36,7 @@ ARGUMENTS = {
 
 
 def start(context):
-    """One lifecycle node, configured and then activated."""
+    """Actions that start a lifecycle node, configure it and activate it."""
     given = {name: LaunchConfiguration(name).perform(context) for name in ARGUMENTS}
     own = {"use_sim_time": given["use_sim_time"].lower() == "true"}
     if given["topic"]:

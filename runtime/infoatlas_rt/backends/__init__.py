@@ -1,8 +1,8 @@
-"""Engines that evaluate the graph, one module each, behind the protocol in `protocol.py`.
+"""Engines that evaluate the graph, one module each, with the interface of `protocol.py`.
 
-`provider` says what computes: "cpu", "native", "cuda", "tensorrt" or "tensorrt-rtx". The model's
-file says what drives it: an .onnx file goes to the C++ engine, or through ONNX Runtime and its
-provider of that name; an .engine file goes to the library that built it, TensorRT or TensorRT-RTX.
+`provider` is "cpu", "native", "cuda", "tensorrt" or "tensorrt-rtx". An .onnx file is evaluated by
+the C++ engine ("native"), or by ONNX Runtime with its provider of that name. An .engine file is
+evaluated by the library that built it, TensorRT or TensorRT-RTX.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ PROVIDERS = ("auto", "cpu", "native", "cuda", "tensorrt", "tensorrt-rtx")
 
 
 def make_backend(model: ModelFile, provider: str = "auto", threads: int | None = None) -> Backend:
-    """Load a model into the engine that `provider` and the file's kind ask for.
+    """Load a model into the engine for `provider` and the kind of file.
 
     Parameters
     ----------
     model : ModelFile
     provider : {"auto", "native", "cpu", "cuda", "tensorrt", "tensorrt-rtx"}
-        "auto" takes the first of "cuda", "native" and "cpu" that starts, and logs which and why.
-        Any other is used or refused, never replaced. An engine takes the library that built it, or
-        "auto".
+        "auto" is the first of "cuda", "native" and "cpu" that starts; the choice and its reason are
+        logged. Any other is used or refused, never replaced. An .engine file needs the library that
+        built it, or "auto".
     threads : int, optional
         On the CPU.
 
@@ -42,7 +42,7 @@ def make_backend(model: ModelFile, provider: str = "auto", threads: int | None =
     ------
     ProviderError, ModelError, InputError
     """
-    # Imports are here and not at the top: an engine is imported where it is used.
+    # Imports are not at the top, so that an engine is only imported when it is used.
     if model.engine is not None:
         library = model.engine.library
         if provider not in (library, "auto"):
@@ -72,7 +72,7 @@ def make_backend(model: ModelFile, provider: str = "auto", threads: int | None =
 
 
 def _automatic(model: ModelFile, threads: int | None) -> Backend:
-    """The first of "cuda", "native" and "cpu" that starts; ProviderError with ways to get one."""
+    """The first of "cuda", "native" and "cpu" that starts; otherwise ProviderError with advice."""
     from .native import NOT_BUILT, REBUILD, is_installed
     from .onnxruntime import EXECUTION, INSTALL, offered
 
@@ -101,7 +101,7 @@ def _automatic(model: ModelFile, threads: int | None) -> Backend:
 
 
 def installed() -> dict[str, str]:
-    """What each provider would use on this machine, or why it cannot; nothing is started."""
+    """Library of each provider on this machine, or why it cannot be used; none is started."""
     from .native import load_native
     from .onnxruntime import EXECUTION, INSTALL, offered
 

@@ -1,11 +1,11 @@
-"""The GPU through pycuda, on the primary context, and CUDA graphs through cuda-python.
+"""The GPU, by pycuda on the primary context, and CUDA graphs by cuda-python.
 
-The primary context is the one that torch, CuPy and CUDA's runtime use: with it made current around
-every call, and put back after it, they go on working in the same process.
+The primary context is the one that torch, CuPy and CUDA's runtime use. It is made current for each
+call, and the former context is restored afterwards, so that all of them work in the same process.
 
-pycuda binds neither stream capture nor graphs (its sources have no cuStreamBeginCapture and no
-cuGraphLaunch), so those calls alone go through cuda-python's `cuda.bindings.driver`. Both libraries
-hand out and take the driver's own handles. Without cuda-python everything works, slower.
+pycuda has neither stream capture nor graphs, so only those calls use cuda-python's
+`cuda.bindings.driver`. Both libraries use the driver's own handles. Without cuda-python, everything
+works, but slower.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Graph:
         self._driver, self._handle = driver, handle
 
     def launch(self, stream: int) -> None:
-        """Launch it on a stream; CaptureError if the driver refuses."""
+        """Launch the graph on a stream; CaptureError if the driver refuses."""
         driver = self._driver
         _checked(driver, driver.cuGraphLaunch(self._handle, driver.CUstream(stream)))
 
     def close(self) -> None:
-        """Free it. Nothing of it may be running."""
+        """Free the graph, which must not be running."""
         if self._handle is not None:
             self._driver.cuGraphExecDestroy(self._handle)
             self._handle = None
@@ -58,7 +58,7 @@ class Device:
     compute_capability : str
         As in "8.7".
     graphs : str
-        "available", or why there are none.
+        "available", or why graphs are not available.
 
     Raises
     ------
@@ -97,7 +97,7 @@ class Device:
 
     @contextmanager
     def current(self) -> Iterator[None]:
-        """Make the primary context current in this thread, and put back what was."""
+        """Make the primary context current in this thread, and restore the former one."""
         if os.getpid() != self._process:
             raise ProviderError(
                 "CUDA does not survive a fork: make the estimator in the process that uses it, or "
@@ -146,13 +146,13 @@ class Device:
         if driver is None:
             raise CaptureError(self.graphs)
         stream = driver.CUstream(int(self.stream.handle))
-        # Other threads may allocate meanwhile: torch does.
+        # Other threads, such as those of torch, may allocate memory meanwhile.
         mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
         _checked(driver, driver.cuStreamBeginCapture(stream, mode))
         good = False
         try:
             good = work()
-        finally:  # the capture is ended whatever happens: the stream is of no use within one
+        finally:  # always end the capture, because the stream cannot be used during it
             error, recorded = driver.cuStreamEndCapture(stream)
         if not good:
             if error == driver.CUresult.CUDA_SUCCESS:
@@ -167,7 +167,7 @@ class Device:
 
 
 def _checked(driver: Any, answer: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What a call returned beside its error code; CaptureError if that is one."""
+    """Results of a call without its error code; CaptureError if that is an error."""
     error, *rest = answer
     if error != driver.CUresult.CUDA_SUCCESS:
         raise CaptureError(f"the driver reports {error}")

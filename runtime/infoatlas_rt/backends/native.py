@@ -1,4 +1,4 @@
-"""The C++ engine, on the CPU (docs/native.md)."""
+"""The C++ engine, on the CPU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .threads import cpu_threads
 
 log = logging.getLogger(__name__)
 
-INTERFACE = 5  # of infoatlas_native, as it is called here; that module has the same number
+INTERFACE = 5  # version of the interface of infoatlas_native; that module has the same number
 NOT_BUILT = "the C++ engine was not built when infoatlas-rt was installed"
 REBUILD = (
     "get a C++20 compiler and run pip install --force-reinstall --no-deps --no-cache-dir "
@@ -36,16 +36,18 @@ def load_native() -> Any:
     Raises
     ------
     ProviderError
-        It was not built, cannot be loaded, or has another interface.
+        The module was not built, cannot be loaded, or has another interface.
     """
     try:
         import infoatlas_native
     except ImportError as error:
         what = f"the C++ engine cannot be loaded ({error})" if is_installed() else NOT_BUILT
-        raise ProviderError(f"{what}: {REBUILD}, or use provider='cpu'") from error
+        raise ProviderError(
+            f"provider 'native': {what}: {REBUILD}, or use provider='cpu'"
+        ) from error
     if infoatlas_native.INTERFACE != INTERFACE:
         raise ProviderError(
-            f"the C++ engine {infoatlas_native.__version__} has interface "
+            f"provider 'native': the C++ engine {infoatlas_native.__version__} has interface "
             f"{infoatlas_native.INTERFACE}, and this version of infoatlas-rt calls {INTERFACE}: "
             "install infoatlas-rt again, or use provider='cpu'"
         )
@@ -58,26 +60,26 @@ class NativeBackend:
     Parameters
     ----------
     model : ModelFile
-        Of an .onnx file: its weights are read from there.
+        An .onnx file, from which the weights are read.
     threads : int, optional
-        Slices are shared out among this many threads, and rows of a single slice. They sleep
-        between calls. Two by default, for the robot has other work to do.
+        Number of threads among which slices, or the rows of a single slice, are divided. They sleep
+        between calls. Two by default, because the robot has other work to do.
 
     Attributes
     ----------
     provider : str
         "native".
     threads : int
-        Number of threads that the engine has. If a limit of processes or of memory allows fewer
-        than were asked for, a warning is logged.
+        Number of threads of the engine. If a limit of processes or memory allows fewer than
+        requested, a warning is logged.
     milliseconds : dict of float
         Empty.
 
     Raises
     ------
     ProviderError
-        The engine was not built or has another interface, or it does not take this model: the
-        graph is none that the engine computes.
+        The engine was not built, has another interface, or does not support the graph of this
+        model.
     InputError
         `threads` is not a positive integer.
     ModelError
@@ -104,7 +106,7 @@ class NativeBackend:
         log.info("C++ engine %s for %s", native.__version__, self._engine.target)
 
     def _check_threads(self) -> None:
-        """Count the threads of this process (a child makes its own); warn if some are missing."""
+        """Count the threads of this process (a child has its own); warn if some are missing."""
         self._process, self.threads = os.getpid(), int(self._engine.threads)
         if self.threads < self._asked:
             log.warning(
@@ -117,7 +119,7 @@ class NativeBackend:
     def run(
         self, x: Floats, y: Floats, shifts: Indices, sequence: Indices
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Evaluate the model; see `Backend.run`.
+        """Evaluate the model, as described in `Backend.run`.
 
         Raises
         ------
@@ -157,7 +159,7 @@ class NativeBackend:
         return found
 
     def _call(self, what: str, n: int, slices: int, function: Any, *inputs: Any) -> Any:
-        """What a function of the engine returns; ModelError if memory is short."""
+        """Result of a function of the engine; ModelError if memory is short."""
         try:
             if os.getpid() != self._process:
                 self._check_threads()

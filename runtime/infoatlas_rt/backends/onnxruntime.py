@@ -1,4 +1,4 @@
-"""ONNX Runtime, on the CPU, CUDA or through its providers of TensorRT and TensorRT-RTX."""
+"""ONNX Runtime on the CPU, on CUDA, or with its providers of TensorRT and TensorRT-RTX."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ EXECUTION = {
     "tensorrt-rtx": PLUGIN,
 }
 INSTALL = "pip install 'infoatlas-rt[cpu]' (in a checkout: '.[cpu]')"
-# Shapes that the providers build for: names of the options.
+# Prefixes of the options for the shapes that a provider builds for.
 PROFILE = {"tensorrt": "trt_profile", "tensorrt-rtx": "nv_profile"}
 
-# Pairs of samples in one call on the CPU: their tensors stay in the cache, and the rest of the
-# slices go to the other threads. Twice as fast as one call for all slices on two cores.
+# Pairs of samples in one call on the CPU: their tensors fit in the cache, and other threads compute
+# the other slices. On two cores, this is twice as fast as one call for all slices.
 CALL_PAIRS = 16_000
 
 
 def offered() -> list[str]:
     """Execution providers of the ONNX Runtime that is installed; empty if none is.
 
-    A plugin counts if it is installed. Nothing is loaded.
+    A plugin is included if it is installed. No provider is loaded.
     """
     try:
         import onnxruntime
@@ -56,25 +56,25 @@ class OnnxRuntimeBackend:
     model : bytes
         Content of the .onnx file.
     provider : {"cpu", "cuda", "tensorrt", "tensorrt-rtx"}
-        Used or refused; there is no silent fall-back to the CPU.
+        Execution provider. There is no silent fallback to the CPU.
     threads : int, optional
-        On the CPU: slices are shared out among this many threads, so one slice uses one. They
-        sleep between calls. Two by default, for the robot has other work to do.
+        Number of threads on the CPU, among which slices are divided; a single slice uses one. They
+        sleep between calls. Two by default, because the robot has other work to do.
     profiles : dict of str, optional
-        For "tensorrt" and "tensorrt-rtx": provider options of `profile_options`. Without them ONNX
-        Runtime builds an engine again, for a minute or more, whenever a shape is new.
+        For "tensorrt" and "tensorrt-rtx": provider options of `profile_options`. Without them, ONNX
+        Runtime builds a new engine for each new shape, which needs a minute or more.
 
     Attributes
     ----------
     provider : str
     milliseconds : dict of float
-        On a GPU, where the time of the last call went: "copy_in", "compute", "copy_out", by the
-        host's clock around synchronised steps. Empty on the CPU.
+        On a GPU, the times of the last call: "copy_in", "compute", "copy_out", by the host's clock
+        around synchronised steps. Empty on the CPU.
 
     Raises
     ------
     ProviderError
-        The provider is not in the ONNX Runtime that is installed, or does not start.
+        The provider is not in the installed ONNX Runtime, or does not start.
     ModelError
         ONNX Runtime cannot load the model.
     InputError
@@ -90,7 +90,7 @@ class OnnxRuntimeBackend:
     ) -> None:
         self.threads = cpu_threads(threads)
         self.milliseconds: dict[str, float] = {}
-        # Here and not at the top: the core installs no engine, and importing one takes a while.
+        # Not at the top: ONNX Runtime is optional, and its import needs time.
         try:
             import onnxruntime
         except ImportError as error:
@@ -104,13 +104,13 @@ class OnnxRuntimeBackend:
         self.provider = provider
         self._device = "cpu" if provider == "cpu" else "cuda"
         self._pool: ThreadPoolExecutor | None = None
-        self._process = 0  # whose pool it is
+        self._process = 0  # process of the pool
         log.info("ONNX Runtime %s on %s", onnxruntime.__version__, self._session.get_providers())
 
     def run(
         self, x: Floats, y: Floats, shifts: Indices, sequence: Indices
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Evaluate the graph; see `Backend.run`."""
+        """Evaluate the graph, as described in `Backend.run`."""
         if self.provider != "cpu":
             return self._on_device(x, y, shifts, sequence)
         slices, n = x.shape[:2]
@@ -125,7 +125,7 @@ class OnnxRuntimeBackend:
         return mi, pointwise, influence, spread
 
     def _workers(self) -> ThreadPoolExecutor:
-        """Threads of this process: a fork copies the pool and none of its threads."""
+        """Threads of this process; a fork copies the pool without its threads."""
         if self._pool is None or self._process != os.getpid():
             self._pool = ThreadPoolExecutor(self.threads, "infoatlas")
             self._process = os.getpid()
@@ -142,11 +142,11 @@ class OnnxRuntimeBackend:
     def _on_device(
         self, x: Floats, y: Floats, shifts: Indices, sequence: Indices
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Evaluate the graph on a GPU; sides that lie there already are read where they lie."""
+        """Evaluate the graph on a GPU; sides that are already there are not copied."""
         begin = perf_counter()
         binding = self._session.io_binding()
         inputs: dict[str, Any] = {"x": x, "y": y, "shifts": shifts, "sequence": sequence}
-        kept = []  # what is bound has to live until the call is over
+        kept = []  # bound values must exist until the end of the call
         try:
             for name, values in inputs.items():
                 pointer = device_pointer(values)
@@ -198,15 +198,16 @@ def _session(onnxruntime: Any, model: bytes, provider: str, profiles: dict[str, 
             "or use provider='cpu'"
         )
     if provider in ("cuda", "tensorrt") and hasattr(onnxruntime, "preload_dlls"):
-        # The wheels of CUDA and cuDNN are not on the loader's path: load them, or torch's, by name.
+        # The libraries in the wheels of CUDA and cuDNN are not on the loader's path: load them, or
+        # those of torch, by name.
         onnxruntime.preload_dlls()
     options = onnxruntime.SessionOptions()
-    # One thread a call: threads over slices never wait for each other, threads within an
-    # operator do after every one of a thousand small ones.
+    # One thread for each call: threads over slices never wait for each other. Threads within
+    # operators would wait after each of a thousand small operators.
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.use_deterministic_compute = True
-    options.log_severity_level = 3  # errors; the fall-backs it would warn about are raised here
-    if plugin:  # what the options have counts only if the session is asked for nothing else
+    options.log_severity_level = 3  # errors only; fallbacks, its warnings, raise an error here
+    if plugin:  # providers in the options are used only if no others are passed
         add_plugin(onnxruntime, options, wanted[0][1])
     try:
         session = onnxruntime.InferenceSession(model, options, providers=None if plugin else wanted)
@@ -220,7 +221,7 @@ def _session(onnxruntime: Any, model: bytes, provider: str, profiles: dict[str, 
             f"provider {provider!r} did not start: {error}; check the driver and the CUDA "
             "libraries, or use provider='cpu'"
         ) from error
-    # ONNX Runtime drops a provider whose libraries are missing, and goes on without it.
+    # ONNX Runtime drops a provider whose libraries are missing, and continues without it.
     running = session.get_providers()
     if running[0] != wanted[0][0]:
         raise ProviderError(
@@ -232,8 +233,8 @@ def _session(onnxruntime: Any, model: bytes, provider: str, profiles: dict[str, 
 
 
 def _requests(provider: str, profiles: dict[str, str]) -> list[tuple[str, dict[str, str]]]:
-    """What to ask ONNX Runtime for: the provider, and those that take what it leaves."""
-    # TF32 costs accuracy in the covariances and in the solved read-out.
+    """Providers to request: this one, and those for operators that it does not support."""
+    # TF32 reduces the accuracy of the covariances and of the solved readout.
     cuda = EXECUTION["cuda"], {"use_tf32": "0"}
     cpu: tuple[str, dict[str, str]] = EXECUTION["cpu"], {}
     if provider == "cpu":
@@ -267,7 +268,7 @@ def profile_options(
 
 
 def cache_folder(provider: str) -> Path:
-    """Folder for what ONNX Runtime builds or compiles: of this user, since that is code."""
+    """Folder for engines and kernels of ONNX Runtime; they are code, so it belongs to this user."""
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(root) / "infoatlas-rt" / provider
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,8 +1,8 @@
-"""ONNX Runtime's plugin for TensorRT-RTX: found, registered, and added to a session.
+"""ONNX Runtime's plugin for TensorRT-RTX: finds it, registers it, and adds it to a session.
 
-A plugin is a library that ONNX Runtime loads on request. It is in none of the lists of providers
-that ONNX Runtime was built with; what is registered shows its devices instead, and a session takes
-devices. The package brings TensorRT-RTX's own libraries with it.
+A plugin is a library that ONNX Runtime loads on request. It is not in the list of providers that
+ONNX Runtime was built with. After registration its devices are listed, and a session is given
+devices. The package contains TensorRT-RTX's own libraries.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..errors import ProviderError
 
 EXECUTION = "NvTensorRTRTXExecutionProvider"
 PACKAGE = "onnxruntime_ep_nv_tensorrt_rtx"
-# From 1.25 on, arrays on "cuda" are the plugin's too, whatever ONNX Runtime was built with.
+# From 1.25 on, the plugin also accepts arrays on "cuda", in any build of ONNX Runtime.
 OLDEST = (1, 25)
 INSTALL = (
     "pip install 'onnxruntime>=1.25' onnxruntime-ep-nv-tensorrt-rtx-cu12 (170 MB, x86-64, Linux or "
@@ -26,7 +26,7 @@ INSTALL = (
 
 
 def is_installed() -> bool:
-    """Whether the plugin's package is there; nothing is loaded."""
+    """Whether the plugin's package is installed; it is not loaded."""
     return find_spec(PACKAGE) is not None
 
 
@@ -37,10 +37,10 @@ def add_plugin(onnxruntime: Any, options: Any, settings: dict[str, str]) -> None
     ----------
     onnxruntime : module
     options : onnxruntime.SessionOptions
-        Changed. A session that it makes fails if the plugin leaves a node to the CPU: it would run
-        there unnoticed, with copies on both sides.
+        Changed in place. Its sessions fail if the plugin leaves a node to the CPU, where it would
+        run unnoticed, with copies to and from the GPU.
     settings : dict of str
-        Of the provider.
+        Options of the provider.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def add_plugin(onnxruntime: Any, options: Any, settings: dict[str, str]) -> None
     _load_cudart(Path(library).parent)
     try:
         onnxruntime.register_execution_provider_library(EXECUTION, library)
-    except Exception as error:  # its exceptions share no base class
+    except Exception as error:  # its exceptions have no common base class
         if "already registered" not in str(error):
             raise ProviderError(
                 f"provider 'tensorrt-rtx' did not start: {error}; check the driver (nvidia-smi), "
@@ -82,7 +82,7 @@ def add_plugin(onnxruntime: Any, options: Any, settings: dict[str, str]) -> None
 
 
 def _load_cudart(folder: Path) -> None:
-    """Load the CUDA runtime of the package, to which its library links without looking there."""
+    """Load the CUDA runtime of the package, which its library needs but does not search there."""
     for file in sorted(folder.glob("libcudart.so.*"))[:1]:
         try:
             ctypes.CDLL(str(file), ctypes.RTLD_GLOBAL)

@@ -17,11 +17,12 @@ class Backend(Protocol):
     Attributes
     ----------
     provider : str
-        What computes: "cpu", "native", "cuda", "tensorrt" or "tensorrt-rtx"; never "auto".
+        What evaluates the graph: "cpu", "native", "cuda", "tensorrt" or "tensorrt-rtx"; never
+        "auto".
     threads : int
-        Among which the slices are shared out, on the CPU.
+        Number of threads on the CPU, among which the slices are divided.
     milliseconds : dict of float
-        On a GPU, where the time of the last call went: "copy_in", "compute", "copy_out".
+        On a GPU, the times of the last call: "copy_in", "compute", "copy_out".
     """
 
     provider: str
@@ -40,7 +41,7 @@ class Backend(Protocol):
         shifts : [M] int64
             Distinct, each in 1..n-1.
         sequence : [n] int64
-            Positions of the pairs in order of time; 0..n-1 where they have none.
+            Positions of the pairs in order of time; 0..n-1 if they have no order.
 
         Returns
         -------
@@ -48,14 +49,14 @@ class Backend(Protocol):
         pointwise : [S, n] float32, nats
         influence : [S, n] float32, nats
         spread : [S] float32, nats
-            How far `mi` is off, as the model knows it: one standard error.
+            Predicted error of `mi`: one standard error.
         """
         ...
 
 
 @runtime_checkable
 class Preparing(Protocol):
-    """An engine that also prepares its inputs; for others it is done in Python."""
+    """An engine that also prepares its inputs; for others, NumPy does so."""
 
     def canonicalise(
         self,
@@ -70,15 +71,15 @@ class Preparing(Protocol):
         Parameters
         ----------
         x, y : [n, dx], [n, dy] float64
-            As those of `Prepared`.
+            `x` and `y` of `Prepared`.
         projections_x, projections_y : [S, dx, k], [S, dy, k] float64, or None
-            As those of `Slicing`.
+            `x` and `y` of `Slicing`.
         score_table : [2n - 1] float64
-            `preprocess.score_table`.
+            Result of `canonical.score_table`.
 
         Returns
         -------
         tuple of arrays
-            The fields of the `Canonical` that `preprocess.canonicalise` gives of the slices.
+            The fields of `Canonical`, as from `canonical.canonicalise` for the slices.
         """
         ...

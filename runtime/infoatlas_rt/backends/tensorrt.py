@@ -1,10 +1,10 @@
-"""TensorRT or TensorRT-RTX, on an engine that `infoatlas-rt build` made.
+"""Evaluates engines that `infoatlas-rt build` made, with TensorRT or TensorRT-RTX.
 
-The graph is over 1,000 small operators, so starting them one by one takes longer than computing
-them. Each (slices, samples, shifts) therefore gets an execution context of its own, and from its
-second call on a CUDA graph, which starts everything at once. A graph holds the addresses of the
-tensors and the state of its context, so contexts share buffers that only grow, and one that grows
-takes the graphs with it.
+The graph has over 1,000 small operators, and starting them one by one needs more time than
+computing them. So each (slices, samples, shifts) has its own execution context, and from its second
+call on a CUDA graph, which starts all operators at once. A CUDA graph contains the addresses of the
+tensors and the state of its context. Contexts share buffers that only grow; when one grows, all
+graphs are dropped.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from .tensorrt_libraries import LIBRARIES, load, messages
 
 log = logging.getLogger(__name__)
 
-SHAPES = 16  # contexts and graphs kept; the one that was not used for longest goes first
+SHAPES = 16  # contexts and graphs that are kept: the most recently used ones
 Shape: TypeAlias = tuple[int, int, int]  # S, n, M
 
 
 @dataclass
 class Buffer:
-    """Memory of one tensor on both sides."""
+    """Memory of one tensor on the device and on the host."""
 
     device: Any
     host: NDArray[np.uint8]
@@ -45,24 +45,24 @@ class Buffer:
 
 
 class TensorRTBackend:
-    """One engine on one GPU.
+    """An engine on a GPU.
 
     Parameters
     ----------
     model : ModelFile
-        Of an engine.
+        File of an engine.
 
     Attributes
     ----------
     provider : {"tensorrt", "tensorrt-rtx"}
-        The library that built the engine, and runs it.
+        The library that built the engine and runs it.
     threads : int
-        1; calls of several threads run one after the other.
+        1; calls from several threads run one after the other.
     graphs : str
-        "available", or why CUDA graphs are not used. Sizes that cannot be captured run without.
+        "available", or why CUDA graphs are not used. Sizes that cannot be captured run without
+        them.
     milliseconds : dict of float
-        Where the GPU's time of the last call went: "copy_in", "compute", "copy_out", by CUDA
-        events.
+        Times of the last call on the GPU: "copy_in", "compute", "copy_out", by CUDA events.
 
     Raises
     ------
@@ -108,7 +108,7 @@ class TensorRTBackend:
         self._buffers: dict[str, Buffer] = {}
         self._scratch: Buffer | None = None
         self._executions: OrderedDict[tuple[int, Shape], Execution] = OrderedDict()
-        self._warned = False  # of sizes that cannot be captured
+        self._warned = False  # about sizes that cannot be captured
         self.graphs = self._device.graphs
         if self.graphs != "available":
             log.warning("no CUDA graphs, which is slower: %s", self.graphs)
@@ -119,12 +119,12 @@ class TensorRTBackend:
     def run(
         self, x: Floats, y: Floats, shifts: Indices, sequence: Indices
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Evaluate the graph; see `Backend.run`.
+        """Evaluate the graph, as described in `Backend.run`.
 
         Raises
         ------
         InputError
-            No profile of the engine takes so many samples or shifts.
+            No profile of the engine is for so many samples or shifts.
         ModelError
             The library cannot evaluate the engine; most often the GPU's memory is short.
         """
@@ -156,7 +156,7 @@ class TensorRTBackend:
             self._events[0].record(stream)
             for name, values in inputs.items():
                 buffer, pointer = self._buffers[name], pointers[name]
-                if pointer is not None:  # graphs hold the buffer's address, so a copy remains
+                if pointer is not None:  # graphs contain the buffer's address, so a copy is needed
                     self._device.copy_within(int(buffer.device), pointer, values.nbytes)
                     continue
                 host = buffer.host[: values.nbytes]
@@ -178,10 +178,10 @@ class TensorRTBackend:
             raise self._failure(shape, f"{error}; ") from error
         for i, stage in enumerate(self.milliseconds):
             self.milliseconds[stage] += self._events[i + 1].time_since(self._events[i])
-        return [values.copy() for values in results]  # the buffers are written again
+        return [values.copy() for values in results]  # the buffers are reused
 
     def _enqueue(self, execution: Execution, shape: Shape) -> None:
-        """Start the computation: the first call of a shape plainly, later ones as a graph."""
+        """Start the computation: the first call of a shape directly, later ones as a graph."""
         handle = int(self._device.stream.handle)
 
         def plainly() -> bool:
@@ -204,7 +204,7 @@ class TensorRTBackend:
             raise CaptureError("the enqueue failed")
 
     def _capture(self, execution: Execution, work: Callable[[], bool]) -> None:
-        """Make the graph of an execution; without graphs from then on if that fails."""
+        """Make the graph of an execution; if that fails, no more graphs are used."""
         try:
             execution.graph = self._device.capture(work)
         except CaptureError as error:
@@ -227,7 +227,7 @@ class TensorRTBackend:
         needed |= {name: 4 * int(np.prod(size)) for name, size in outputs.items()}
         for name, size in needed.items():
             if name not in self._buffers or self._buffers[name].size < size:
-                self._forget()  # graphs hold addresses
+                self._forget()  # graphs contain addresses
                 self._buffers.pop(name, None)
                 size = 1 << (size - 1).bit_length()  # a power of two, so that growth is rare
                 memory = self._device.allocate(size), self._device.pinned(size)
@@ -252,7 +252,8 @@ class TensorRTBackend:
                 raise ModelError(
                     f"the engine gives {name} of shape {found} instead of {expected}: {REBUILD}"
                 )
-        # Activations of this shape alone: those of the largest of a wide profile fill any GPU.
+        # Memory for this shape alone: that for the largest shape of a wide profile would fill any
+        # GPU.
         size = int(context.update_device_memory_size_for_shapes())
         if self._scratch is None or self._scratch.size < size:
             self._forget()
@@ -274,10 +275,10 @@ class TensorRTBackend:
             self._executions.popitem()[1].close()
 
     def _abandon(self) -> None:
-        """Wait for what a failed call has started, and drop all contexts and graphs."""
+        """Wait for the work of a failed call, and drop all contexts and graphs."""
         try:
             self._device.stream.synchronize()
-        except self._device.cuda.Error:  # the same fault again
+        except self._device.cuda.Error:  # the same error again
             pass
         self._forget()
 

@@ -1,4 +1,4 @@
-"""Whether an engine fits: the machine, the graph's tensors, and the sizes of a call."""
+"""Checks that an engine fits the machine, the graph's tensors, and the sizes of a call."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .cuda_device import Device
 
 TYPES = {"x": "FLOAT", "y": "FLOAT", "shifts": "INT64", "sequence": "INT64"} | dict.fromkeys(
     OUTPUTS, "FLOAT"
-)  # trt.DataType of what goes in and out, whatever the precision within
+)  # trt.DataType of inputs and outputs, for any precision within
 
 
 def refuse_foreign(model: ModelFile, engine: EngineFile, version: str, device: Device) -> None:
-    """Raise ModelError where an engine was built for something else, and say for what."""
+    """Raise ModelError if an engine was built for another version or GPU, and name it."""
     wanted: dict[str, object] = {"version": version}
-    if engine.gpu:  # else it runs on any GPU of its compute capability
+    if engine.gpu:  # otherwise it runs on any GPU of its compute capability
         wanted["gpu"] = device.name
     difference = engine.difference(**wanted, compute_capabilities=(device.compute_capability,))
     if difference is not None:
@@ -28,8 +28,8 @@ def refuse_foreign(model: ModelFile, engine: EngineFile, version: str, device: D
 def check_tensors(trt: Any, engine: Any, path: Any, profiles: Sequence[Profile]) -> None:
     """Raise ModelError unless an engine has the graph's inputs and outputs, in device memory.
 
-    An axis of an output has a size of its own only where a profile fixes it: a parser that loses
-    an axis makes engines that evaluate one slice.
+    An axis of an output has a fixed size only if a profile fixes it. (If a parser loses an axis,
+    the engine evaluates a single slice.)
     """
     found = {}
     for i in range(engine.num_io_tensors):
@@ -56,7 +56,7 @@ def check_tensors(trt: Any, engine: Any, path: Any, profiles: Sequence[Profile])
 
 
 def _fits(shape: tuple[int, ...], sizes: tuple[int, ...]) -> bool:
-    """Whether every axis is open or as the profiles have it."""
+    """Whether every axis is open or has the size of the profiles."""
     return len(shape) == len(sizes) and all(
         size in (-1, wanted) for size, wanted in zip(shape, sizes, strict=True)
     )
@@ -67,12 +67,12 @@ def split(
 ) -> list[tuple[int, slice]]:
     """Choose profiles for all slices: (index of the profile, its slices), as few as possible.
 
-    Of the profiles that take as many slices in one call, the narrowest one is chosen.
+    Among profiles for equally many slices in one call, the narrowest one is chosen.
 
     Raises
     ------
     InputError
-        No profile takes the numbers of samples and of shifts, or so few slices.
+        No profile is for these numbers of samples and shifts, or for so few slices.
     """
     parts = []
     first = 0

@@ -1,15 +1,15 @@
-"""Execution contexts of TensorRT and of TensorRT-RTX, and the CUDA graphs of them.
+"""Execution contexts of TensorRT and TensorRT-RTX, and their CUDA graphs.
 
-TensorRT-RTX compiles the kernels of an engine on the machine that runs it. Its kernels for any
-sizes come first; for sizes that are met, faster ones are compiled: in the background (LAZY, the
-default), before the call goes on (EAGER), or never (NONE). EAGER is set here. With LAZY, the same
-input would give other bits as soon as the compiler is done, at a time that nothing announces, and a
-CUDA graph would hold the slow kernels for good. NONE keeps the slow ones. So the first call of a
-shape takes longer, and later ones all run the same kernels. What was compiled is kept in memory
-for the contexts of an engine, because contexts are dropped when buffers grow.
+TensorRT-RTX compiles the kernels of an engine on the machine that runs it. It has kernels for any
+sizes, and compiles faster ones for the sizes of a call: in the background (LAZY, the default),
+before the call continues (EAGER), or never (NONE). EAGER is set here. With LAZY, the same input
+would result in other bits at an unknown time, when the compiler is done. A CUDA graph would contain
+the slow kernels forever. NONE keeps the slow ones. With EAGER, the first call of a shape needs more
+time, and all later ones run the same kernels. Compiled kernels are kept in memory for the contexts
+of an engine, because contexts are dropped when buffers grow.
 
-It can capture CUDA graphs by itself, too. That is off: one way for both libraries, in which copies
-and times stay ours.
+It can also capture CUDA graphs by itself. That is off, so that both libraries use the same code for
+graphs, copies and times.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from .tensorrt_libraries import Library
 
 @dataclass
 class Execution:
-    """An execution context whose shapes and addresses are set, and the graph of it.
+    """An execution context whose shapes and addresses are set, and its graph.
 
     Attributes
     ----------
     context : trt.IExecutionContext
     calls : int
-        So far.
+        Number of calls so far.
     graph : Graph, optional
     refused : str
-        Why this context cannot be captured; "" if it can, or before that was asked.
+        Why this context cannot be captured; "" if it can, or if not known yet.
     """
 
     context: Any
@@ -41,19 +41,19 @@ class Execution:
     refused: str = ""
 
     def close(self) -> None:
-        """Free the graph. Nothing of it may be running."""
+        """Free the graph, which must not be running."""
         if self.graph is not None:
             self.graph.close()
 
 
 class Contexts:
-    """Makes the execution contexts of an engine. Their working memory is given to them later.
+    """Makes the execution contexts of an engine; their working memory is set later.
 
     Parameters
     ----------
     library : Library
     trt : module
-        Of that library.
+        The module of that library.
     engine : trt.ICudaEngine
     """
 
@@ -67,7 +67,7 @@ class Contexts:
             eager = trt.DynamicShapesKernelSpecializationStrategy.EAGER
             settings.dynamic_shapes_kernel_specialization_strategy = eager
             settings.cuda_graph_strategy = trt.CudaGraphStrategy.DISABLED
-            self._compiled = settings.create_runtime_cache()  # the settings only point at it
+            self._compiled = settings.create_runtime_cache()  # the settings keep only a pointer
             settings.set_runtime_cache(self._compiled)
             self._settings = settings
 
@@ -76,10 +76,10 @@ class Contexts:
         return self._engine.create_execution_context(self._settings)
 
     def refusal(self, context: Any, stream: int) -> str:
-        """Why a context cannot be captured on a stream; "" if it can, as far as is known.
+        """Why a context cannot be captured on a stream; "" if it can, or if that is unknown.
 
         TensorRT-RTX refuses sizes for which it would allocate memory within a call; `build` makes
-        engines that need not. TensorRT has no such question: there the capture fails.
+        engines that do not need to. TensorRT has no such query; there, the capture fails.
         """
         if not self._library.compiles or context.is_stream_capturable(stream):
             return ""

@@ -1,4 +1,4 @@
-"""TensorRT and TensorRT-RTX: two libraries with nearly one API, and what differs between them.
+"""TensorRT and TensorRT-RTX: the differences between two libraries with nearly the same API.
 
 TensorRT builds on the GPU that will run the engine. TensorRT-RTX, for GeForce and RTX boards,
 builds for a named compute capability on any machine, without a GPU, and compiles the kernels when
@@ -20,28 +20,28 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Library:
-    """One of the two.
+    """One of the two libraries.
 
     Attributes
     ----------
     name : {"tensorrt", "tensorrt-rtx"}
-        As providers are named.
+        Name as a provider.
     title : str
-        As its maker writes it.
+        Name in messages.
     modules : tuple of str
-        Import names; the first that is there is used.
+        Import names; the first one that is installed is used.
     oldest : tuple of int
-        The oldest version that is checked.
+        The oldest supported version.
     oldest_has : str
-        Where that version comes from.
+        Software that includes that version.
     install : str
     builds_for : tuple of str
-        Compute capabilities that it builds for without a GPU, as in "8.9"; empty if it builds for
-        the GPU of the machine alone.
+        Compute capabilities that it builds for without a GPU, as in "8.9"; empty if it only builds
+        for the GPU of the machine.
     refused : dict of str
-        Capabilities that it offers and that cannot run the models, and why.
+        Capabilities that it offers but that cannot run the models, with the reason.
     compiles : bool
-        Whether kernels are compiled where the engine runs.
+        Whether kernels are compiled on the machine that runs the engine.
     """
 
     name: str
@@ -94,7 +94,7 @@ def load(library: Library) -> Any:
     Raises
     ------
     ProviderError
-        It is not installed, its libraries are missing, or it is too old.
+        The library is not installed, its files are missing, or it is too old.
     """
     reasons = []
     for name in library.modules:
@@ -117,20 +117,20 @@ def load(library: Library) -> Any:
     return trt
 
 
-# Messages of the builder about the engine that it has made; and a warning without a cause: inputs
-# of 64-bit integers get buffers of 64-bit integers, as `check_tensors` makes sure.
+# Messages of the builder about the engine that it has made, and a warning that can be ignored:
+# inputs of 64-bit integers have buffers of 64-bit integers, which `check_tensors` checks.
 REPORTS = "Layers:", "Max Scratch Memory:"
 EXPECTED = "has Int64 binding"
 
 
 class Messages:
-    """What a library reports: errors for exceptions, the rest for Python's logging.
+    """Messages of a library: errors for exceptions, the rest for Python's logging.
 
     Attributes
     ----------
     logger : trt.ILogger
     reports : list of str
-        Of builds: the layers of the engine, and the memory of each profile.
+        Messages of builds: the layers of the engine, and the memory of each profile.
     """
 
     def __init__(self, trt: Any) -> None:
@@ -161,7 +161,7 @@ class Messages:
         self.logger = Logger()
 
     def take(self) -> str:
-        """The errors so far, most recent last; they are forgotten."""
+        """Return and remove the errors so far, most recent last."""
         text = "; ".join(self.errors[-3:]) or "no reason was given"
         self.errors.clear()
         return text
@@ -169,5 +169,5 @@ class Messages:
 
 @cache
 def messages(trt: Any) -> Messages:
-    """The messages of a library: all its builders and runtimes report to the first one's logger."""
+    """The messages of a library, shared by its builders and runtimes, which use one logger."""
     return Messages(trt)

@@ -1,4 +1,4 @@
-"""How many threads an engine takes on the CPU."""
+"""Number of threads of an engine on the CPU."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..inputs.checks import as_count
 
 
 def default_threads() -> int:
-    """Two, or one where this process may use a single core; more do not pay for one window."""
+    """Two, or one if this process may use a single core; more hardly speed up one window."""
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # not Linux
@@ -17,5 +17,5 @@ def default_threads() -> int:
 
 
 def cpu_threads(threads: int | None) -> int:
-    """The number that was asked for, or the default one; InputError if it is none."""
+    """The requested number, or the default; InputError if it is not valid."""
     return default_threads() if threads is None else as_count(threads, "threads", 1, 4096)

@@ -1,1 +1,1 @@
-"""The command `infoatlas-rt`: one module per subcommand, and what they share."""
+"""The command `infoatlas-rt`: a module for each subcommand, and shared modules."""

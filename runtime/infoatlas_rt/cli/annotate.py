@@ -1,4 +1,4 @@
-"""The command annotate: key states and sub-tasks, written where their users look for them."""
+"""The command annotate: writes key states and sub-tasks into data sets and other formats."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="DATA",
         help=DEMONSTRATIONS,
     )
-    parser.add_argument("--out", metavar="COPY", help="file or folder to write, which is not there")
+    parser.add_argument("--out", metavar="COPY", help="file or folder to write; it must not exist")
     parser.add_argument(
         "--in-place",
         action="store_true",
-        help="write into DATA itself: a new one is written beside it and replaces it",
+        help="replace DATA by an annotated data set, which is written beside it first",
     )
     parser.add_argument(
         "--format",
@@ -62,23 +62,23 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="append",
         metavar="BODY",
         help="coordinates of an object that a sub-task may be about; give it once for each object. "
-        "NAME[:KIND][=COLUMNS], where KIND is position, pose or a kind of orientation: cube "
-        "(cube.x to cube.qz), goal:position, cube=28:35 or cube:quaternion_wxyz=28:35",
+        "NAME[:KIND][=COLUMNS], where KIND is position, pose or a kind of orientation. Examples: "
+        "cube (cube.x to cube.qz), goal:position, cube=28:35, cube:quaternion_wxyz=28:35",
     )
     parser.add_argument(
-        "--names", metavar="NAMES", help='names of the parts, in their order, as "reach,carry"'
+        "--names", metavar="NAMES", help='names of the sub-tasks, in their order, as "reach,carry"'
     )
     parser.add_argument(
         "--qa",
         action="store_true",
         help="report idle and outlying frames, missing key states and episodes to drop, and write "
-        "them where the format has a place",
+        "them if the format can store them",
     )
     parser.add_argument(
         "--language",
         choices=("subtask", "motion", "none"),
-        help="style of the rows of LeRobot's language_persistent (default: subtask); none: leave "
-        "them out, for LeRobot before 0.6",
+        help="style of the rows of LeRobot's language_persistent (default: subtask). none: no "
+        "rows, for LeRobot before 0.6",
     )
     add_loading(parser)
     add_discovery(parser)
@@ -92,8 +92,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--episode",
         action="append",
         metavar="NAME",
-        help="episode of the picture, and of recordings for Rerun; several if given several times "
-        "(default: the one of median length, and all)",
+        help="episode of the picture or of the recordings for Rerun; may be given several times "
+        "(default: the one of median length in the picture, all for Rerun)",
     )
     add_json(parser)
     add_topic(parser.add_argument_group("a folder of ROS bags"))
@@ -147,12 +147,12 @@ def run(arguments: Namespace) -> None:
 
 
 def check_format(arguments: Namespace) -> str:
-    """Name of the format to write; refuses what cannot be written before anything is computed.
+    """Name of the format to write, checked before the computation.
 
     Raises
     ------
     InputError
-        The format does not take such data, or cannot be written in place; or the target exists.
+        The format is not for such data, or cannot be written in place; or the target exists.
     """
     from ..files.kinds import kind_of
     from ..messages.bags import bags_in
@@ -209,7 +209,7 @@ def annotate(
 
 
 def write(annotations: Annotations, arguments: Namespace, name: str) -> tuple[str, list[str]]:
-    """Write annotations as the options ask for; where, and what has no place there."""
+    """Write annotations with these options; return the place, and notes of the format."""
     from ..files.annotations.replacing import replacing
 
     writer = writers()[name]
@@ -230,9 +230,9 @@ def write(annotations: Annotations, arguments: Namespace, name: str) -> tuple[st
 def parse_bodies(option: str, texts: list[str], trajectories: Trajectories) -> dict[str, Any]:
     """Bodies of `--tool` and `--object`: NAME[:KIND][=COLUMNS].
 
-    KIND is position, pose, or a kind of orientation as quaternion_wxyz; without it, a body of up
-    to three columns is a position. COLUMNS are numbers, ranges as 28:35, or the beginning of names;
-    without them the name is the beginning.
+    KIND is position, pose, or a kind of orientation as quaternion_wxyz; without it, a body of up to
+    three columns is a position. COLUMNS are numbers, ranges as 28:35, or the beginning of names;
+    without them, the name is the beginning.
 
     Raises
     ------
@@ -264,7 +264,7 @@ def parse_bodies(option: str, texts: list[str], trajectories: Trajectories) -> d
                     f"{name}=COLUMNS. Coordinates: {known}"
                     f"{', ...' if len(trajectories.names) > 12 else ''}"
                 )
-            # cube.x to cube.qz, and not those of cube_to_goal
+            # cube.x to cube.qz, without those of cube_to_goal
             count = sum(bool(re.fullmatch(r"\W*_?\w\w?\W?", n[len(where) :])) for n in begins)
             count = count or len(begins)
         if kind == "position" or (not kind and count <= 3):
@@ -275,7 +275,7 @@ def parse_bodies(option: str, texts: list[str], trajectories: Trajectories) -> d
 
 
 def known_bodies(data: str, trajectories: Trajectories) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Tools and objects whose poses were read of a file of MimicGen or Isaac Lab; else empty."""
+    """Tools and objects with poses in a file of MimicGen or Isaac Lab; otherwise empty."""
     from ..files.hdf5.robomimic import EEF_POSE, pose_names
     from ..files.kinds import kind_of
     from ..keystates.subtasks.poses import Pose
@@ -295,7 +295,7 @@ def known_bodies(data: str, trajectories: Trajectories) -> tuple[dict[str, Any],
 
 
 def choose_episodes(annotations: Annotations, names: list[str]) -> list[int]:
-    """Demonstrations of the picture: those that are named, or the one of median length."""
+    """Demonstrations for the picture: those that are named, or the one of median length."""
     if not names:
         order = annotations.lengths.argsort(kind="stable")
         return [int(order[len(order) // 2])]

@@ -1,4 +1,4 @@
-"""What the command annotate prints."""
+"""Text output of the command annotate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .console import table
 def print_annotations(
     annotations: Annotations, result: dict[str, Any], arguments: Namespace, written: str
 ) -> None:
-    """Print the parts as a table, quality if it was asked for, and what was written."""
+    """Print the parts as a table, quality if requested, and what was written."""
     total = len(annotations.episodes)
     pace = "" if annotations.rate is None else f", {annotations.rate:g} Hz"
     rows = []
@@ -55,13 +55,15 @@ def print_annotations(
     if result["written"]:
         print(f"Written: {result['written']} ({result['format']})")
     else:
-        print(f"Nothing written. --out COPY writes {result['format']}: {written}")
+        print(f"No data set is written. --out COPY writes {result['format']}: {written}")
+    if arguments.save:
+        print(f"Saved: {arguments.save} (KeyStateTracker and the ROS 2 node read it)")
     if arguments.plot:
         print(f"Picture: {arguments.plot}")
 
 
 def _print_quality(annotations: Annotations) -> None:
-    """Demonstrations with something unusual, and those to drop."""
+    """Print demonstrations with unusual properties, and those to drop."""
     every = quality_table(annotations)
     unusual = [
         q for q in every if q["drop"] or q["outliers"] or q["missing"] or q["repeated"]

@@ -10,7 +10,7 @@ class Format(NamedTuple):
     """A format that annotations are written in."""
 
     written: str
-    data: tuple[str, ...] = ()  # kinds of data sets that it takes; any if empty
+    data: tuple[str, ...] = ()  # kinds of data sets that it is for; any if empty
     in_place: bool = False
     quality: bool = False
 

@@ -1,4 +1,4 @@
-"""Picture of annotated demonstrations: signals, coloured parts with names, key states."""
+"""Draws annotated demonstrations: signals, coloured parts with names, key states."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SIGNALS = 14  # lines of a demonstration, at most: those that move in the shortest bursts
 POINTS = 1500  # of a line, at most
 TOP, STRIP = 1.04, 0.2  # upper end of the signals, and the height of the names of key states
-STILL = 0.03  # of its range in all demonstrations: a coordinate that is left out of one
+STILL = 0.03  # of its range in all demonstrations: a coordinate that moves less is not drawn in one
 
 
 def annotation_figure(
@@ -111,7 +111,7 @@ def _draw_signals(axes: Axes, annotations: Annotations, i: int, scaled: np.ndarr
 
 
 def _draw_parts(axes: Axes, annotations: Annotations, i: int) -> None:
-    """Bands over the signals by the first tool; names above, a row for each tool."""
+    """Draw bands of the first tool over the signals, and a row of names above for each tool."""
     subtasks = annotations.subtasks
     place = axes.get_xaxis_transform()
     for row, tool in enumerate(subtasks.tools):
@@ -138,7 +138,7 @@ def _draw_parts(axes: Axes, annotations: Annotations, i: int) -> None:
 
 
 def _fit_band(text: Text, pixels: float, index: int) -> None:
-    """The name of a part, or its number in the list of parts where that alone fits."""
+    """Fit the name of a part, or its number in the list of parts if the name is too long."""
     figure: Any = text.figure
     measure = renderer(figure)
     for name in (text.get_text(), str(index + 1), ""):
@@ -148,7 +148,7 @@ def _fit_band(text: Text, pixels: float, index: int) -> None:
 
 
 def _draw_keystates(axes: Axes, annotations: Annotations, i: int) -> list[Label]:
-    """Vertical lines, and their names or numbers to be placed above them."""
+    """Draw vertical lines; return their names or numbers, which are placed above them later."""
     events = annotations.events(i)
     letters = max(6, 100 // max(len(events), 1))
     labels: list[Label] = []

@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and what they describe: an estimator, a kind of data."""
+"""Arguments that several commands share, with the estimator and the data that they describe."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..errors import InputError
 
 
 class HelpFormatter(argparse.HelpFormatter):
-    """Writes the default of an option behind its help, and leaves the lines of a listing alone."""
+    """Adds the default of an option to its help, and keeps the lines of a listing."""
 
     def _get_help_string(self, action: argparse.Action) -> str:
         return described(action)
@@ -29,7 +29,7 @@ def listing(title: str, lines: list[str]) -> str:
 
 
 def described(action: argparse.Action) -> str:
-    """The help of an argument, and its default, if that is a value that a user could write."""
+    """The help of an argument, with its default if a user could write that."""
     text, default = action.help or "", action.default
     if isinstance(default, bool) or default in (None, "", argparse.SUPPRESS):
         return text
@@ -50,8 +50,8 @@ def add_drop_missing(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--drop-missing",
         action="store_true",
-        help="leave out pairs in which a value is missing (NaN; blank row, empty cell, NA or null "
-        "in a table); without it they are errors",
+        help="leave out pairs with a missing value (NaN; blank row, empty cell, NA or null in a "
+        "table), which is an error otherwise",
     )
 
 
@@ -92,7 +92,8 @@ def add_estimator(
     group.add_argument(
         "--sides",
         default="auto",
-        help="sides to slice: both, x, y, or auto: both with --k, else those wider than the model",
+        help="sides to slice: both, x, y, or auto: both if --k is given, else those wider than the "
+        "model",
     )
 
 
@@ -131,10 +132,10 @@ def add_topic(group: Any) -> None:
     group.add_argument(
         "--field",
         action="append",
-        help="numbers that make up a state; may be given several times. Examples: 'position[:]', "
+        help="coordinates of a state; may be given several times. Examples: 'position[:]', "
         "'position[0:6]', pose.position.x, 'transforms[child_frame_id=tool0].transform', "
-        "'[header.frame_id=camera]' (default: by the type, as positions and velocities of joints, "
-        "all numbers of a pose)",
+        "'[header.frame_id=camera]' (default: the usual ones of the message type, as positions and "
+        "velocities of joints)",
     )
     group.add_argument(
         "--joints",
@@ -145,23 +146,23 @@ def add_topic(group: Any) -> None:
 
 
 def add_extrema(parser: Any, delay: float | None, text: str) -> None:
-    """--history, --z and --delay: the curve and its extrema; `text` says what the delay counts."""
-    parser.add_argument("--history", type=int, default=1, help="past states stacked")
+    """--history, --z and --delay, for the curve and its extrema; `text` describes the delay."""
+    parser.add_argument("--history", type=int, default=1, help="number of past states stacked")
     parser.add_argument(
-        "--z", type=float, default=3.5, help="standard errors for a difference to count"
+        "--z", type=float, default=3.5, help="smallest significant difference, standard errors"
     )
     parser.add_argument("--delay", type=float, default=delay, help=text)
 
 
 def check_data(data: str, command: str) -> None:
-    """Raise InputError if data do not exist, or if another command takes them.
+    """Raise InputError if data do not exist, or are for another command.
 
     Parameters
     ----------
     data : str
     command : {"keystates", "annotate", "curve", "bag"}
-        keystates and annotate take demonstrations and folders of bags, curve takes demonstrations,
-        bag takes one ROS bag.
+        "keystates" and "annotate" are for demonstrations and folders of bags, "curve" is for
+        demonstrations, and "bag" for one ROS bag.
     """
     from ..files.formats import known_way
     from ..files.kinds import TABLE, kind_of

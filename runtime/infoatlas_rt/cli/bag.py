@@ -22,8 +22,8 @@ from .console import progress, table, write_json
 HELP = "mutual information of one robot's stream in a ROS bag; of two topics also couplings"
 DESCRIPTION = (
     "Estimate mutual information along one robot's stream in a ROS bag, and find extrema. "
-    "With two topics, find couplings too: times at which they begin and cease to depend on each "
-    "other. ROS is not needed."
+    "With two topics, also find couplings: times at which their motions begin and stop to depend "
+    "on each other. ROS is not needed."
 )
 EXAMPLES = (
     "bag pick_bag --topic /joint_states",
@@ -51,10 +51,10 @@ def _add_part(group: Any) -> None:
         type=float,
         default=0.0,
         metavar="S",
-        help="read from so many seconds since the first message, by the stamps",
+        help="first second to read, counted from the first message by the stamps",
     )
     group.add_argument(
-        "--duration", type=float, metavar="S", help="read so many seconds (default: to the end)"
+        "--duration", type=float, metavar="S", help="seconds to read (default: to the end)"
     )
 
 
@@ -70,7 +70,7 @@ def _add_messages(group: Any) -> None:
     group.add_argument(
         "--partial",
         action="store_true",
-        help="read the intact parts of a damaged .mcap file; what is missing is listed",
+        help="read the intact parts of a damaged .mcap file, and list the missing ones",
     )
     group.add_argument(
         "--resolution",
@@ -89,14 +89,14 @@ def _add_two_topics(group: Any) -> None:
         help="estimate I(topic; past of this one), paired by stamps, and detect couplings",
     )
     group.add_argument(
-        "--with-field", action="append", metavar="FIELD", help="as --field, of that topic"
+        "--with-field", action="append", metavar="FIELD", help="as --field, for that topic"
     )
     group.add_argument(
         "--pair-tolerance",
         type=float,
         default=0.02,
         metavar="S",
-        help="seconds by which stamps of a pair may differ",
+        help="largest difference between the stamps of a pair, seconds",
     )
     group.add_argument(
         "--coupling-resolution",
@@ -112,42 +112,44 @@ def _add_window(group: Any) -> None:
     group.add_argument(
         "--lag",
         type=int,
-        help="steps to the past state (default: as many as --lag-seconds has, by the first stamps; "
-        "without it 2, of two topics 0)",
+        help="steps between a state and its past (default: the steps in --lag-seconds, by the "
+        "first stamps; without that option 2, or 0 for two topics)",
     )
     group.add_argument(
         "--lag-seconds",
         type=float,
         metavar="S",
-        help="duration of lag steps: the past is found by its stamp, also where messages are lost",
+        help="duration of --lag steps, seconds; past states are looked up by time stamp, so lost "
+        "messages do not change the lag",
     )
     group.add_argument(
         "--tolerance",
         type=float,
         metavar="S",
-        help="of a past state's stamp, with --lag-seconds (default: half a step, more if states "
-        "come slower)",
+        help="tolerance of a past state's stamp, seconds, with --lag-seconds (default: half a "
+        "step, more if states arrive slower)",
     )
-    group.add_argument("--window", type=int, default=100, help="steps of the window")
+    group.add_argument("--window", type=int, default=100, help="length of the window, steps")
     group.add_argument(
         "--every",
         type=int,
         metavar="N",
-        help="an estimate for each Nth pair; 1: for all (default: all up to 1500 messages, else a "
-        "grid of about 1500 estimates, or 10 within --delay if those are more)",
+        help="an estimate for each Nth pair; 1: for all. Default: all up to 1500 messages, else a "
+        "grid of about 1500 estimates. In a recording longer than 75 times --delay, the grid has "
+        "10 estimates within --delay",
     )
     group.add_argument(
         "--rate-limit",
         type=float,
         metavar="HZ",
-        help="estimates per second of stamps at most, instead of that grid; 0: no limit",
+        help="most estimates per second of stamps, instead of that grid; 0: no limit",
     )
     group.add_argument(
         "--reset-after",
         type=float,
         default=1.0,
         metavar="S",
-        help="empty the window when stamps jump back by more than so many seconds",
+        help="the window is emptied when stamps jump back by more than this, seconds",
     )
     add_extrema(group, 2.0, "seconds within which an extremum is reported")
 
@@ -183,7 +185,7 @@ def run(arguments: Namespace) -> None:
             extractors.append(bag.extractor(topics[1], arguments.with_field, (), dated))
         paces = [survey(bag, t, e) for t, e in zip(topics, extractors, strict=True)]
         steps = [pace.step for pace in paces]
-        step = None if None in steps else max(filter(None, steps))  # of pairs: the slower topic's
+        step = None if None in steps else max(filter(None, steps))  # two topics: the slower one
         detector = ExtremumDetector(z=arguments.z, delay=arguments.delay)
         grid = 0.0
         if arguments.every is None and arguments.rate_limit is None:

@@ -1,6 +1,6 @@
-"""The command `infoatlas-rt bench`: time of one update, by stage, on one provider or on all.
+"""The command `infoatlas-rt bench`: measures the time of an update, by stage and provider.
 
-The native engine is measured beside ONNX Runtime in one run, and the ratio is printed.
+The native engine and ONNX Runtime are measured in one run, and the ratio is printed.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ DESCRIPTION = (
 )
 EXAMPLES = ("bench --provider native", "bench --compare old.json new.json")
 SHOWN = ("mean", "median", "p90", "p95", "p99", "min", "max")
-# What is measured together, taking turns. On a GPU a second engine would change clocks and power.
+# Providers that are measured in turns. On a GPU, a second engine would change clocks and power.
 TURNS = {"native": ("native", "cpu"), "all": ("cpu", "native")}
-PROVIDERS = ("cpu", "native", "cuda", "tensorrt", "tensorrt-rtx")  # that "all" stands for
-# What has to be equal for a ratio of times to be one of speed.
+PROVIDERS = ("cpu", "native", "cuda", "tensorrt", "tensorrt-rtx")  # providers of "all"
+# Settings that have to be equal for a ratio of times to be a ratio of speeds.
 SETTINGS = ("samples", "dims", "slices", "k", "model", "provider", "threads", "machine", "gpu")
 HEADER = (
     "| device | model | on | n, coordinates, slices | median ms | p99 ms | memory MB | mJ |\n"
@@ -65,7 +65,7 @@ def run(arguments: Namespace) -> None:
     Raises
     ------
     InputError, ModelError, ProviderError
-        Also ProviderError if `--provider all` finds none that starts.
+        Also if no provider of `--provider all` starts.
     """
     from . import latency
 
@@ -144,7 +144,7 @@ def row(report: Mapping[str, Any]) -> str:
 
 
 def compare(arguments: Namespace) -> None:
-    """Print ratios of two results, and in which settings they differ.
+    """Print ratios of two results, and the settings in which they differ.
 
     Raises
     ------
@@ -182,7 +182,7 @@ def compare(arguments: Namespace) -> None:
 
 
 def _ratios(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
-    """New over old for the stages that both have."""
+    """Ratios of new to old for the stages that both have."""
     return {
         stage: {
             name: times[name] / old["stages"][stage][name] if old["stages"][stage][name] else None

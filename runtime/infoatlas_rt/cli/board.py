@@ -1,7 +1,7 @@
-"""What a board reports of itself: the GPU's name and memory, and energy.
+"""Reads what a board measures: the GPU's name and memory, and energy.
 
-Two sources: NVML, of discrete GPUs (package nvidia-ml-py), and the INA3221 power monitor of Jetson
-modules, which Linux shows as files. Where there is neither, everything is None.
+There are two sources: NVML for discrete GPUs (package nvidia-ml-py), and the INA3221 power monitor
+of Jetson modules, whose values are files in Linux. Without either, all values are None.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from types import TracebackType
 from typing import Any
 
 INA3221 = Path("/sys/bus/i2c/drivers/ina3221")
-INPUT_RAIL = "VDD_IN"  # of the whole module; AGX modules have the parts alone
-PERIOD = 0.02  # seconds between readings of a rail, which its driver averages over
+INPUT_RAIL = "VDD_IN"  # of the entire module; AGX modules report only parts
+PERIOD = 0.02  # seconds between measurements of a rail, which its driver averages over
 
 
 class Board:
-    """The first GPU, or the module around it.
+    """The first GPU, or the module that contains it.
 
     Attributes
     ----------
     name : str or None
-        Of the GPU; None without NVML.
+        Name of the GPU; None without NVML.
     """
 
     def __init__(self, rails: Path = INA3221) -> None:
@@ -34,7 +34,7 @@ class Board:
         self._rails = find_rails(rails)
 
     def memory_mb(self) -> float | None:
-        """GPU memory in use by all processes, MB; None where it cannot be read."""
+        """GPU memory in use by all processes, MB; None if not available."""
         if self._handle is None:
             return None
         try:
@@ -43,11 +43,11 @@ class Board:
             return None
 
     def energy(self) -> Energy:
-        """A context manager that measures the energy of what runs inside it."""
+        """A context manager that measures energy."""
         return Energy(self)
 
     def joules(self) -> float | None:
-        """The GPU's energy counter, J; None where it has none."""
+        """The GPU's energy counter, J; None if it has none."""
         if self._handle is None:
             return None
         try:
@@ -56,7 +56,7 @@ class Board:
             return None
 
     def watts(self) -> float | None:
-        """Power of a Jetson's rails now, W; None on other boards."""
+        """Present power of a Jetson's rails, W; None on other boards."""
         if not self._rails:
             return None
         try:
@@ -66,9 +66,9 @@ class Board:
 
 
 class Energy:
-    """Energy between entering and leaving, in `joules`; None where the board does not report it.
+    """Energy between entering and leaving, in `joules`; None if the board does not report it.
 
-    A counter is read twice; a rail's power is read every 20 ms by a thread, and summed.
+    A counter is read twice. The power of a rail is read every 20 ms by a thread, and integrated.
     """
 
     def __init__(self, board: Board) -> None:
@@ -112,7 +112,7 @@ class Energy:
 
 
 def find_rails(folder: Path) -> list[tuple[Path, Path]]:
-    """Files of voltage (mV) and current (mA) of a Jetson's input, or of its parts; [] elsewhere."""
+    """Files of voltage (mV) and current (mA) of a Jetson's input, or of its parts; or no files."""
     rails = {}
     for label in sorted(folder.glob("*/hwmon/hwmon*/in*_label")):
         number = label.name[len("in") : -len("_label")]

@@ -1,6 +1,6 @@
-"""What the command line writes: tables and JSON to stdout, progress to stderr.
+"""Output of the command line: tables and JSON to stdout, progress to stderr.
 
-rich is used where it is installed and the stream is a terminal.
+rich is used if it is installed and the stream is a terminal.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 
 from ..errors import InputError, OutputError
 
-# What the language of a terminal may lack.
+# Replacements of characters that a terminal may lack.
 PLAIN = {"±": "+-", "·": "-", "µ": "u", "Δ": "D", "−": "-", "…": "...", "–": "-"}
 
 
 def open_output() -> None:
-    """Make stdout take any text, and raise OutputError if it is closed.
+    """Make stdout accept any text, and raise OutputError if it is closed.
 
-    In an ASCII locale "±" is no character, and a path may hold bytes that are none anywhere.
+    An ASCII locale has no "±", and a path may contain bytes that are no character in any encoding.
     """
     if sys.stdout is None:
         raise OutputError("stdout is closed: redirect it to a file, or to /dev/null")
@@ -39,26 +39,26 @@ def open_output() -> None:
 
 
 def drop_output() -> None:
-    """Send what stdout still holds nowhere, so that the end of the process does not try again."""
+    """Discard the buffer of stdout, so that the end of the process does not write it again."""
     if sys.stdout is not None:
         try:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        except (OSError, ValueError):  # no file of the system
+        except (OSError, ValueError):  # stdout is no file of the system
             pass
 
 
 def check_json(target: str | None) -> None:
-    """Raise InputError if `write_json` could not write there: before minutes of computing."""
+    """Raise InputError if `write_json` could not write there, before minutes of computing."""
     if target not in (None, "-"):
         check_target(Path(target))
 
 
 def check_target(path: Path) -> None:
-    """Raise InputError if there can be no such file to write."""
+    """Raise InputError if such a file cannot be written."""
     folder = path.absolute().parent
     fault = None
     try:
-        if "\0" in str(path):  # which pathlib takes for a file that is absent
+        if "\0" in str(path):  # for pathlib such a file is only absent
             fault = "embedded null byte"
         elif not folder.is_dir():
             fault = "its folder is missing"
@@ -66,14 +66,14 @@ def check_target(path: Path) -> None:
             fault = "it is a folder"
         elif not os.access(path if path.exists() else folder, os.W_OK):
             fault = "no permission"
-    except (OSError, ValueError) as error:  # a name that is too long, or holds a null
+    except (OSError, ValueError) as error:  # the name is too long, or contains a null
         fault = str(error)
     if fault is not None:
         raise InputError(f"{path} cannot be written ({fault}): check the path")
 
 
 def write_json(target: str | None, value: dict[str, Any]) -> bool:
-    """Write where `--json` asks for it; True if stdout is taken by it."""
+    """Write the JSON of `--json`; return whether it went to stdout."""
     if target is None:
         return False
     text = json.dumps(value, indent=1, allow_nan=False)
@@ -88,14 +88,14 @@ def write_json(target: str | None, value: dict[str, Any]) -> bool:
 
 
 def finite(values: dict[str, Any]) -> dict[str, Any]:
-    """The same values, with None for NaN: JSON has none."""
+    """The same values, with None for NaN, which JSON lacks."""
     return {key: None if value != value else value for key, value in values.items()}
 
 
 def table(
     title: str, headers: Sequence[str], rows: Sequence[Sequence[str]], empty: str = ""
 ) -> None:
-    """Print a table, with rich where it is installed and the output is a terminal."""
+    """Print a table, with rich if it is installed and the output is a terminal."""
     print(title)
     if not rows:
         print(f"  {empty}")
@@ -126,7 +126,7 @@ def table(
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[float], None]]:
-    """A bar on stderr: rich's if it is installed, else one line; nothing if it is no terminal."""
+    """Progress on stderr: rich's bar if installed, or one line; none if it is no terminal."""
     if not sys.stderr.isatty():
         yield lambda share: None
         return

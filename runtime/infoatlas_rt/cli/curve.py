@@ -20,8 +20,8 @@ from .loading import add_loading, load_data
 
 HELP = "the paper's I(s_t; s_t-lag) over the time of demonstrations, and its extrema"
 DESCRIPTION = (
-    "Estimate I(s_t; s_t-lag), the information of states with earlier ones, over the time of "
-    "demonstrations. Draw the curve and find its extrema."
+    "Estimate I(s_t; s_t-lag), the mutual information of a state and an earlier one, over the time "
+    "of demonstrations. Draw the curve and find its extrema."
 )
 EXAMPLES = ("curve demos.npz --plot curve.png",)
 
@@ -32,11 +32,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "data",
         metavar="DEMOS",
         help="a LeRobot folder, an .hdf5 of robomimic, MimicGen, Isaac Lab, ManiSkill, D4RL or "
-        "Minari, a folder of ALOHA's .hdf5 files, .csv, .parquet, or .npz with states [sum, d], "
-        "lengths [N]",
+        "Minari, a folder of ALOHA's .hdf5 files, a .csv or .parquet table, or an .npz. The .npz "
+        "contains states, the rows of all demonstrations, and lengths, the number of rows of each",
     )
     add_loading(parser)
-    parser.add_argument("--lag", type=int, default=2, help="steps to the past state")
+    parser.add_argument("--lag", type=int, default=2, help="steps between a state and its past")
     add_extrema(
         parser,
         None,
@@ -54,7 +54,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--points",
         type=int,
         default=100,
-        help="moments of the curve in normalised time; fewer if trajectories are shorter",
+        help="points of the curve in normalised time; fewer if trajectories are shorter",
     )
     parser.add_argument(
         "--keep-constant",
@@ -73,7 +73,7 @@ def run(arguments: Namespace) -> None:
     from .flags import compare_moments, flag_times, load_flags
 
     check_data(arguments.data, "curve")
-    # Refuses --z and --delay before minutes of computing, not after.
+    # Checks --z and --delay before minutes of computing.
     ExtremumDetector(z=arguments.z, delay=1.0 if arguments.delay is None else arguments.delay)
     trajectories = load_data(arguments)
     flags = load_flags(arguments.data)

@@ -1,4 +1,4 @@
-"""Picture of a curve of trajectories with its extrema, and what pictures of curves share."""
+"""Draws a curve of trajectories with its extrema; has functions that pictures of curves share."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Of each kind: label, face, edge, colour of the number in it, and of the time beside it.
+# For each kind: label, face, edge, colour of the number in it, and of the time beside it.
 MARKS = {
     "maximum": ("maximum", RED, "white", "white", RED),
     "minimum": ("minimum", "white", RED, RED, RED),
     "change": ("steepest change", "#8a95a1", "white", "white", QUIET),
 }
-CROWD = 20  # extrema that can be numbered in one picture
+CROWD = 20  # extrema that can be numbered in one picture, at most
 
 
 def curve_figure(
@@ -52,7 +52,7 @@ def curve_figure(
     ----------
     curve : MICurve
     extrema : sequence of Extremum
-        Of that curve.
+        Extrema of that curve.
     events : sequence of FlagTimes
         Drawn as bands (interquartile range) with a line (median), in the units of the curve; those
         after its end are left out.
@@ -71,7 +71,7 @@ def curve_figure(
     """
     figure = new_figure(10, 6)
     main, below = draw_axes(figure, (6, 1))
-    # Few trajectories reach late steps, so a curve may end before a flag becomes true.
+    # Few trajectories reach late steps, so the curve may end before a flag becomes true.
     events = [event for event in events if event.median <= curve.position[-1]]
     labels = _draw_events(main, events)
     draw_curve(main, curve.position, curve.mi, curve.noise)
@@ -109,7 +109,7 @@ def curve_figure(
 
 
 def draw_axes(figure: Figure, heights: Sequence[float]) -> list[Axes]:
-    """Axes below each other, one time for all; room for two rows of labels above the first."""
+    """Axes below each other with a common time; room for two rows of labels above the first."""
     grid = figure.add_gridspec(
         len(heights),
         1,
@@ -169,7 +169,7 @@ def _draw_events(axes: Axes, events: Sequence[FlagTimes]) -> list[Label]:
 def draw_extrema(
     axes: Axes, extrema: Sequence[Extremum], form: str
 ) -> tuple[list[Label], list[Label]]:
-    """Numbered discs with their times, or dots if there are many; what they are, for a legend.
+    """Draw numbered discs with their times, or dots if there are many, with labels for a legend.
 
     Returns
     -------
@@ -209,7 +209,7 @@ def draw_extrema(
             zorder=6,
         )
         numbers.append((inner, [((0, -0.5), "center", "center")]))
-        # Beside a slope, on the side where the curve is not; above a maximum, below a minimum.
+        # Above a maximum, below a minimum, and beside a slope on the side without the curve.
         rising = found.prominence > 0
         above, below = ((0.0, 10.0), "center", "bottom"), ((0.0, -10.0), "center", "top")
         left, right = ((-9.0, 2.0), "right", "bottom"), ((9.0, 2.0), "left", "bottom")
@@ -244,7 +244,7 @@ def draw_extrema(
 
 
 def place_extrema(figure: Figure, numbers: Sequence[Label], times: Sequence[Label]) -> None:
-    """Numbers into their discs, and times where neither a text nor another disc is."""
+    """Place numbers in their discs, and times where there is neither a text nor another disc."""
     from matplotlib.transforms import Bbox
 
     place_labels(figure, numbers)

@@ -1,4 +1,4 @@
-"""Options that describe how key states are looked for, and the search with them."""
+"""Options of the search for key states, and the search with them."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 
 def add_discovery(parser: ArgumentParser) -> None:
-    """--method to --resolution; `discover` reads them."""
+    """Add --method to --resolution, for `discover`."""
     parser.add_argument(
         "--method",
         choices=("auto", "events", "phase", "pointwise"),
         default="auto",
         help="events: changes that recur in other demonstrations, in any order. phase: boundaries "
-        "of phases that all demonstrations share. auto: events, and phases where halves of the "
+        "of phases that all demonstrations share. auto: events, and phases if halves of the "
         "demonstrations repeat them. pointwise: minima of the model's local information",
     )
     parser.add_argument(
         "--count",
         metavar="K",
         default="5",
-        help="number of key states of a demonstration besides the end, or auto",
+        help="largest number of key states in a demonstration, its end not counted; or auto",
     )
     parser.add_argument(
         "--label",
@@ -39,8 +39,8 @@ def add_discovery(parser: ArgumentParser) -> None:
         metavar="DEMO:STEPS",
         help="known steps of a demonstration, as 0:75,150 or 0:grasp=75,release=150; the same "
         "kinds are found in the others. Give it for one to three demonstrations, or once with a "
-        ".json file of {demo: {name: step}}. DEMO is the number of the episode in the file; the "
-        "place, from 0 on, where episodes have no numbers",
+        ".json file of {demo: {name: step}}. DEMO is the number of the episode in the file, or its "
+        "position, from 0, if episodes have no numbers",
     )
     parser.add_argument(
         "--gripper", metavar="COLUMNS", help="coordinates of the gripper: only their changes count"
@@ -56,12 +56,16 @@ def add_discovery(parser: ArgumentParser) -> None:
         "4=angle_degrees; none: do not look for any (default: recognised)",
     )
     parser.add_argument(
-        "--rate", type=float, help="recorded steps a second (default: that of the file)"
+        "--rate", type=float, help="recorded steps per second (default: that of the file)"
     )
     parser.add_argument(
-        "--stride", type=int, help="recorded steps of a working step (default: derived)"
+        "--stride",
+        type=int,
+        help="recorded steps in a working step (default: derived from the rate or the motion)",
     )
-    parser.add_argument("--lag", type=int, default=2, help="working steps to the past state")
+    parser.add_argument(
+        "--lag", type=int, default=2, help="working steps between a state and its past"
+    )
     parser.add_argument(
         "--resolution",
         type=float,
@@ -73,13 +77,13 @@ def add_discovery(parser: ArgumentParser) -> None:
 
 
 def check_discovery(arguments: Namespace) -> None:
-    """Refuse options of other forms, before anything is computed."""
+    """Raise InputError for options of other forms, before the computation."""
     if arguments.count != "auto" and not arguments.count.isdecimal():
         raise InputError(f"--count is {arguments.count!r}: pass a number of key states, or auto")
 
 
 def discover(arguments: Namespace, trajectories: Trajectories, estimator: Estimator) -> KeyStates:
-    """Key states as the options ask for them."""
+    """Find key states with these options."""
     from ..keystates.discovery import discover_keystates
 
     return discover_keystates(
@@ -131,9 +135,9 @@ def parse_labels(texts: list[str]) -> dict[int, Any]:
 
 
 def placed_labels(labels: dict[int, Any], episodes: Sequence[str]) -> dict[int, Any]:
-    """Labels by place in the data, for labels by number of the episode.
+    """Labels by index in the data, from labels by number of the episode.
 
-    Episodes may be numbered otherwise than from 0 on, or some may be absent.
+    Numbers of episodes may not begin at 0, and some may be absent.
 
     Raises
     ------
@@ -143,7 +147,7 @@ def placed_labels(labels: dict[int, Any], episodes: Sequence[str]) -> dict[int, 
     if not episodes or not all(name.isdecimal() for name in episodes):
         return labels
     places = {int(name): i for i, name in enumerate(episodes)}
-    if len(places) < len(episodes):  # "1" and "01": no numbers, but names
+    if len(places) < len(episodes):  # "1" and "01" are names, not numbers
         return labels
     absent = [number for number in labels if number not in places]
     if absent:

@@ -1,4 +1,4 @@
-"""What all pictures share: colours, the style of axes, headings, and checks of the output file."""
+"""Shared by all pictures: colours, the style of axes, headings, and checks of the output file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EVENTS = (
     "#a8538f",
     "#7a6a00",
     "#c2452d",
-)  # distinguishable to the colour-blind
+)  # distinguishable in colour-blindness
 RED = "#c2262d"
 COUPLING = "#2e8b57"
 FORMATS = (".png", ".pdf", ".svg")
@@ -31,7 +31,7 @@ HEADING, NOTE, MORE, LEGEND = 0.25, 0.52, 0.73, 0.98
 
 
 def check_file(path: str | os.PathLike[str]) -> None:
-    """Raise InputError if a picture cannot be written there, before anything long is computed."""
+    """Raise InputError if a picture cannot be written there, before a long computation."""
     check_matplotlib()
     path = Path(path)
     if path.suffix not in FORMATS:
@@ -65,21 +65,22 @@ def style_axes(axes: Axes) -> None:
 
 
 def draw_heading(figure: Figure, heading: str, note: str, more: str = "") -> None:
-    """A heading, and one or two lines of small print below it, all within the picture."""
+    """Draw a heading and one or two lines of small print below it, within the picture."""
     height = figure.get_figheight()
     room = 0.9 * figure.bbox.width
-    for inches, words, style in (
-        (HEADING, heading, {"color": INK, "fontsize": 13, "fontweight": "bold"}),
-        (NOTE, note, {"color": QUIET, "fontsize": 9}),
-        (MORE, more, {"color": QUIET, "fontsize": 9}),
+    for inches, words, colour, size, weight in (
+        (HEADING, heading, INK, 13, "bold"),
+        (NOTE, note, QUIET, 9, "normal"),
+        (MORE, more, QUIET, 9, "normal"),
     ):
         if words:
-            text = figure.text(0.075, 1 - inches / height, words, va="center", **style)
+            text = figure.text(0.075, 1 - inches / height, words, va="center")
+            text.set(color=colour, fontsize=size, fontweight=weight)
             fit(text, room)
 
 
 def draw_legend(figure: Figure) -> None:
-    """What the marks are, in one row below the small print."""
+    """Draw a legend in one row below the small print."""
     figure.legend(
         loc="center left",
         bbox_to_anchor=(0.068, 1 - LEGEND / figure.get_figheight()),

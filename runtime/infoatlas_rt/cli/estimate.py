@@ -9,9 +9,9 @@ from .console import write_json
 
 HELP = "mutual information of two files of paired samples"
 DESCRIPTION = (
-    "Estimate the mutual information of two files of paired samples. In a table all columns of "
-    "numbers are coordinates, except the index that pandas writes without a name. Columns that "
-    "look like counters, times or names of demonstrations stay; the output names them."
+    "Estimate the mutual information of two files of paired samples. All numeric columns of a "
+    "table are coordinates, except the index that pandas writes without a name. The output names "
+    "columns that look like counters, times or labels of demonstrations."
 )
 EXAMPLES = ("estimate x.npy y.npy",)
 
@@ -30,8 +30,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--directions",
         default="random",
-        help="how sides wider than the model are reduced: random (slices), or canonical or "
-        "features: found in one half of the samples, a lower bound",
+        help="how sides wider than the model are reduced. random: by slices. canonical, features: "
+        "to directions that are found in one half of the samples, for a lower bound",
     )
 
 

@@ -1,6 +1,6 @@
 """Times of true events, by a simulator's flags, and distances of key states and extrema to them.
 
-This is the only module that reads flags. They are compared with results, and are no input of any
+This is the only module that reads flags. They are compared with results and never used in an
 estimate.
 """
 
@@ -32,7 +32,7 @@ class FlagTimes:
     q1, median, q3 : float
         First time that the flag was true: step, or fraction of the trajectory.
     count : int
-        Trajectories in which it happened.
+        Number of trajectories in which it happened.
     """
 
     name: str
@@ -43,7 +43,7 @@ class FlagTimes:
 
 
 def load_flags(path: str | os.PathLike[str]) -> dict[str, NDArray[np.bool_]]:
-    """Boolean arrays [sum] of an .npz, as simulators write. Files of other kinds have none."""
+    """Boolean arrays [sum] of an .npz file, as simulators write them; empty for other files."""
     path = Path(path)
     if path.suffix != ".npz":
         return {}
@@ -66,7 +66,7 @@ def flag_times(
     flag : [sum(lengths)] bool
     lengths : [N] int
     normalised : bool
-        As a fraction of the trajectory (first state 0, last state 1), not as a step.
+        Return fractions of the trajectory (first state 0, last state 1), not steps.
     """
     times = []
     for part in np.split(flag, np.cumsum(lengths)[:-1]):
@@ -81,7 +81,7 @@ def flag_times(
 def compare_moments(
     events: Sequence[FlagTimes], moments: Sequence[float], start: float, end: float
 ) -> dict[str, Any]:
-    """Distances of events to the nearest moment, beside as many evenly spaced moments.
+    """Distances of events to the nearest moment, and to as many evenly spaced moments.
 
     Parameters
     ----------
@@ -89,13 +89,13 @@ def compare_moments(
     moments : sequence of float, at least one
         In the units of the events.
     start, end : float
-        Of the curve; the evenly spaced moments are the middles of equal parts of it.
+        Ends of the curve; the evenly spaced moments are the middles of equal parts of it.
 
     Returns
     -------
     dict
-        "count" of the moments; "distance" and "uniform": for each event, from its median to the
-        nearest moment, and to the nearest evenly spaced one.
+        "count" of the moments. "distance" and "uniform": for each event, the distance from its
+        median to the nearest moment, and to the nearest evenly spaced one.
     """
     uniform = start + (np.arange(len(moments)) + 0.5) / len(moments) * (end - start)
     return {
@@ -118,8 +118,8 @@ def event_steps(
     Returns
     -------
     dict of [N] float64
-        In order of time: first step at which a flag is true, and, as "NAME ends", the last one
-        where it is false again at the end of most trajectories. NaN where it does not happen. A
+        In order of time: the first step at which a flag is true. If it is false again at the end of
+        most trajectories, also the last such step, as "NAME ends". NaN if it does not happen. A
         flag that is true from the first step on has no first step.
     """
     found = {}
@@ -141,14 +141,14 @@ def event_steps(
 def compare_keystates(
     found: KeyStates, trajectories: Trajectories, times: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    """Distances of events to the nearest key state, beside as many baseline steps.
+    """Distances of events to the nearest key state, and to as many baseline steps.
 
     Returns
     -------
     list of dict
-        "name", "count" of trajectories, "steps" [N] (None where it does not happen), and for
-        "found", "even" (evenly spaced) and "slow" (slowest moments): "error" (mean distance in
-        steps) and "within_2" (share of the events within two steps).
+        "name", "count" of trajectories, "steps" [N] (None if it does not happen), "found", "even"
+        (evenly spaced) and "slow" (slowest moments). Each of the last three has "error" (mean
+        distance in steps) and "within_2" (share of the events within two steps).
     """
     lengths = trajectories.lengths
     own = [row.compressed() for row in found.steps]
@@ -184,7 +184,7 @@ def distances(
     ----------
     steps : N arrays of int64
     times : [N] float64
-        NaN where there is no event; so is the distance.
+        NaN if there is no event; the distance is NaN then.
     lengths : [N] int64
     """
     ends = lengths - 1
@@ -204,7 +204,7 @@ def evenly_spaced(lengths: NDArray[np.int64], k: int) -> list[NDArray[np.int64]]
 def slowest(
     states: NDArray[np.floating], lengths: NDArray[np.int64], k: int
 ) -> list[NDArray[np.int64]]:
-    """The K slowest local minima of the speed of each trajectory; all coordinates alike."""
+    """The K slowest local minima of the speed of each trajectory; coordinates count equally."""
     spread = np.ptp(states, axis=0)
     scaled = np.asarray(states, np.float64)[:, spread > 0] / spread[spread > 0]
     found = []

@@ -42,7 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "autocorrelation",
     )
     add_drop_missing(parser)
-    add_plot(parser, "picture of the null")
+    add_plot(parser, "picture of the estimates of permuted pairings")
     add_json(parser)
     add_estimator(parser)
 
@@ -97,7 +97,7 @@ def run(arguments: Namespace) -> None:
 
 
 def null_figure(result: IndependenceResult) -> Figure:
-    """Histogram of the estimates of permuted pairings, and where the given pairing lies.
+    """Histogram of the estimates of permuted pairings, with that of the given pairing.
 
     Raises
     ------

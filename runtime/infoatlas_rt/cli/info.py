@@ -1,4 +1,4 @@
-"""The command info: what a model file says of itself, and which providers this machine has."""
+"""The command info: prints the metadata of a model file, and the providers of this machine."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run(arguments: Namespace) -> None:
 
 
 def _engine_rows(engine: EngineFile) -> list[tuple[str, str]]:
-    """What an engine was built for."""
+    """Rows about the machine and settings of an engine."""
     return [
         ("built from", f"{engine.model} ({engine.model_sha256[:12]}), {engine.precision}"),
         ("built by", f"{engine.library} {engine.version}"),

@@ -1,4 +1,4 @@
-"""Picture of key states: every trajectory with its key states and the flags in its file."""
+"""Draws key states: every trajectory with its key states and the flags in its file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-# Distinguishable to the colour-blind (Okabe and Ito), in order of time.
+# Distinguishable in colour-blindness (Okabe and Ito); assigned in order of time.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8c8c00", "#5b4b9a")
 BODIES = ("#1c2733", "#c2262d", "#00936b")
 SHAPES = ("o", "s", "D", "^")  # of key states, the next one where the colours begin anew
@@ -35,17 +35,18 @@ def raster_figure(
     *,
     title: str = "",
 ) -> Figure:
-    """One line for each trajectory with its key states and true events, and a film strip of one.
+    """A line for each trajectory with its key states and true events, and a film strip of one.
 
     Parameters
     ----------
     found : KeyStates
         With its trajectories.
     events : sequence of dict
-        Of `flags.compare_keystates`: drawn as marks, and their errors beside those of baselines.
+        Result of `flags.compare_keystates`: events are drawn as marks, and errors beside those of
+        baselines.
     information : sequence of Information
-        Of `KeyStates.information`: local information in nats, written into the film strip, or into
-        the legend where coordinates have no names of bodies.
+        Result of `KeyStates.information`: local information in nats, written into the film strip,
+        or into the legend if coordinates have no names of bodies.
     title : str
 
     Returns
@@ -76,7 +77,7 @@ def raster_figure(
     height = figure.get_figheight() + ROW * max(rows - 3, 0)
     figure.set_size_inches(10, height)
     grid.update(top=1 - (NOTE + 0.2 + ROW * rows) / height)
-    main.set_position(grid[0, 0].get_position(figure))  # update() moves axes of pyplot alone
+    main.set_position(grid[0, 0].get_position(figure))  # update() moves only axes of pyplot
     values = _draw_errors(figure.add_subplot(grid[0, 1]), events) if events else []
     if bodies:
         lengths = np.array([len(s) for s in found.states])
@@ -146,7 +147,7 @@ def _draw_raster(
 
 
 def _draw_legend(axes: Axes) -> int:
-    """What the marks are, above the axes and no wider; the number of its rows."""
+    """Draw a legend above the axes, at most as wide; return the number of its rows."""
     figure: Any = axes.figure
     measure = renderer(figure)
     entries = len(axes.get_legend_handles_labels()[1])
@@ -161,7 +162,7 @@ def _draw_legend(axes: Axes) -> int:
 
 
 def _title(found: KeyStates, column: int) -> str:
-    """What the legend calls a key state."""
+    """Name of a key state in the legend."""
     name = shorten(found.name(column) or f"key state {column + 1}", 28)
     missing = int(np.ma.getmaskarray(found.steps)[:, column].sum())
     if not found.shared[column]:
@@ -170,7 +171,7 @@ def _title(found: KeyStates, column: int) -> str:
 
 
 def _draw_errors(axes: Axes, events: Sequence[dict[str, Any]]) -> list[Text]:
-    """Mean distance in steps of each event, by method; the values and names that it writes."""
+    """Draw the mean distance in steps of each event, by method; return the texts."""
     written: list[Text] = []
     labels = {"found": "this", "slow": "slowest steps", "even": "evenly spaced"}
     colours = {"found": COLOURS[0], "slow": "#a9b2bc", "even": "#d3d8de"}
@@ -195,13 +196,13 @@ def _draw_errors(axes: Axes, events: Sequence[dict[str, Any]]) -> list[Text]:
 
 
 def _wrapped(name: str) -> str:
-    """A name in at most two lines, broken at a space or behind an underscore where it can be."""
+    """A name in at most two lines, broken at a space or after an underscore if possible."""
     lines = wrap(name.replace("_", "_ "), 14, max_lines=2, placeholder="…")
     return "\n".join(line.replace("_ ", "_") for line in lines)
 
 
 def _in_strip(found: KeyStates, which: int) -> list[int]:
-    """Key states of a trajectory in order of time, at most PANELS: those that most others have."""
+    """Key states of a trajectory in order of time, at most PANELS: those of most trajectories."""
     steps = found.steps[which]
     own = [j for j in np.argsort(steps.filled(-1), kind="stable").tolist()
            if steps[j] is not np.ma.masked]  # fmt: skip
@@ -220,8 +221,8 @@ def _draw_strip(
 ) -> None:
     """Side view of one demonstration at each key state: bodies, and their paths since the last.
 
-    Below each, the local information of the step with its past (mean over trajectories, and the
-    share of steps with less).
+    Below each is the local information of the step with its past: the mean over trajectories, and
+    the share of steps with less.
     """
     lengths = np.array([len(s) for s in found.states])
     states, columns_of = found.states[which], found.steps[which]
@@ -267,7 +268,7 @@ def _draw_strip(
 
 
 def _bodies(names: Sequence[str]) -> dict[str, list[int]]:
-    """Coordinates of at most three bodies whose positions are called NAME.x, NAME.y, NAME.z."""
+    """Coordinates of at most three bodies whose positions are named NAME.x, NAME.y, NAME.z."""
     place = {name: i for i, name in enumerate(names)}
     found = {}
     for name in names:

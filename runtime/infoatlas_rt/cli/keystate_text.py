@@ -1,4 +1,4 @@
-"""What the command keystates prints."""
+"""Text output of the command keystates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .console import table
 
 
 def print_keystates(found: KeyStates, result: dict[str, Any], arguments: Namespace) -> None:
-    """Print key states as a table, and what to know about them."""
+    """Print key states as a table, with notes and warnings."""
     rows = []
     for number, state in enumerate(result["keystates"], start=1):
         own = [step for step in state["steps"] if step is not None]
@@ -105,7 +105,7 @@ def print_keystates(found: KeyStates, result: dict[str, Any], arguments: Namespa
 
 
 def _print_next(found: KeyStates, arguments: Namespace) -> None:
-    """Strengths that come next, where they are nearly as large."""
+    """Print the strengths that come next, if they are nearly as large."""
     following = found.found.following
     weakest = found.strength[found.shared].min(initial=float("inf"))
     if following and arguments.count != "auto" and following[0] > SIMILAR * weakest:
@@ -115,7 +115,7 @@ def _print_next(found: KeyStates, arguments: Namespace) -> None:
 
 
 def _unusual(quality: Quality) -> str:
-    """What stands out in a demonstration, as text; empty if nothing does."""
+    """Text about unusual properties of a demonstration; empty if there are none."""
     found = []
     if quality.missing:
         found.append("lacks " + ", ".join(f"key state {j + 1}" for j in quality.missing))
@@ -132,7 +132,7 @@ def _unusual(quality: Quality) -> str:
 
 
 def _print_live(found: KeyStates) -> None:
-    """How well key states were followed in demonstrations left out."""
+    """Print how well key states were followed in held-out demonstrations."""
     live = found.live
     table(
         "Live, in demonstrations left out (0.5 s)",

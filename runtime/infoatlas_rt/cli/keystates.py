@@ -1,4 +1,4 @@
-"""The command keystates: discover key states, compare them with flags, draw them, save them."""
+"""The command keystates: finds key states, compares them with flags, draws and saves them."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--group",
         action="append",
         metavar="NAME=COLUMNS",
-        help="report which groups of coordinates begin or cease to depend on each other at each "
-        "key state. Give it twice or more, as tool=18:21 or cube=cube. (beginning of names)",
+        help="report which groups of coordinates begin or stop to depend on each other at each "
+        "key state; give it at least twice. COLUMNS are numbers, as tool=18:21, or the beginning "
+        "of names, as cube=cube.",
     )
     add_plot(parser)
     parser.add_argument(
@@ -136,7 +137,7 @@ def parse_groups(texts: list[str], trajectories: Trajectories) -> dict[str, list
     Raises
     ------
     InputError
-        No "=", nothing that matches, or a single group.
+        There is no "=", no column matches, or there is a single group.
     """
     from ..keystates.coordinates.choices import columns_of
 
@@ -160,7 +161,7 @@ def parse_groups(texts: list[str], trajectories: Trajectories) -> dict[str, list
 
 
 def _followed(found: KeyStates, column: int) -> dict[str, Any]:
-    """What the tracker can be expected to do with a key state."""
+    """Recall, delay and false reports of the tracker for a key state."""
     live = found.live
     figures = {
         name: float(getattr(live, name)[column]) for name in ("recall", "delay", "false_reports")

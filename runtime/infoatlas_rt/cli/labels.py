@@ -1,4 +1,4 @@
-"""Sizes and places of the texts in a picture: none covers another, none leaves the picture."""
+"""Sizes and places the texts in a picture, so that none covers another or leaves the picture."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 # Offset from the point in points, and the horizontal and vertical alignment there.
 Place = tuple[tuple[float, float], str, str]
 Label = tuple["Annotation", list[Place]]
-SMALLEST = 6.5  # points of a text that is made smaller to fit
+SMALLEST = 6.5  # smallest size of a text that is made smaller to fit, in points
 ROOM = 1.5  # pixels around a text that stay free
 
 
 def renderer(figure: Figure) -> Any:
-    """What measures texts; Agg's sizes are those of the other formats within a pixel or two."""
+    """A renderer to measure texts; sizes of other formats differ by a pixel or two."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    return FigureCanvasAgg(figure).get_renderer()
+    return FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
 
 
 def shorten(name: str, letters: int) -> str:
-    """A name with its middle left out where it is longer than that."""
+    """A name, with its middle left out if it has more than `letters` letters."""
     if len(name) <= letters:
         return name
     begin = (letters - 1) // 2
@@ -33,17 +33,17 @@ def shorten(name: str, letters: int) -> str:
 
 
 def fit(text: Text, pixels: float, *, upright: bool = False, prefix: str = "") -> None:
-    """Make a text smaller, and then leave out its beginning, until it is that long.
+    """Make a text smaller, and then cut its beginning, until it is at most `pixels` long.
 
     Parameters
     ----------
     text : Text
-        In a figure. A formula behind `prefix` is made smaller, and never cut.
+        Text in a figure. A formula after `prefix` is made smaller, but never cut.
     pixels : float
     upright : bool
-        It runs from bottom to top.
+        The text runs from bottom to top.
     prefix : str
-        What is never cut off.
+        Beginning that is never cut off.
     """
     assert text.figure is not None
     measure = renderer(text.figure.figure)
@@ -52,8 +52,10 @@ def fit(text: Text, pixels: float, *, upright: bool = False, prefix: str = "") -
         box = text.get_window_extent(measure)
         return box.height if upright else box.width
 
-    while length() > pixels and text.get_fontsize() > SMALLEST:
-        text.set_fontsize(max(SMALLEST, text.get_fontsize() - 0.5))
+    size = float(text.get_fontsize())
+    while length() > pixels and size > SMALLEST:
+        size = max(SMALLEST, size - 0.5)
+        text.set_fontsize(size)
     rest = text.get_text().removeprefix(prefix)
     while length() > pixels and len(rest) > 2 and "$" not in rest:
         rest = rest[max(1, len(rest) // 12) :]
@@ -65,10 +67,10 @@ def place_labels(
     labels: Sequence[Label],
     taken: Iterable[Bbox] = (),
 ) -> None:
-    """Put each label where no text is; one that has no such place is not shown.
+    """Place each label where there is no text; labels without such a place are not shown.
 
-    Call it when all else is drawn and the limits of the axes are set. Labels that are placed by a
-    later call are invisible until then.
+    Call it when everything else is drawn and the limits of the axes are set. Labels that a later
+    call places are invisible until then.
 
     Parameters
     ----------
@@ -76,7 +78,7 @@ def place_labels(
     labels : sequence of (Annotation, sequence of Place)
         In order of importance, each with its possible places, the best one first.
     taken : iterable of Bbox
-        Boxes in pixels that labels have to leave free too.
+        Other boxes in pixels that labels must not cover.
     """
     if not labels:
         return
@@ -100,7 +102,7 @@ def place_labels(
 
 
 def hide_overlapping(figure: Figure, texts: Sequence[Text]) -> None:
-    """Leave out those of the texts that would cover another one, the last ones first."""
+    """Hide texts that would cover another one, the last ones first."""
     for text in texts:
         text.set_visible(False)
     boxes = text_boxes(figure)
@@ -118,7 +120,7 @@ def text_boxes(figure: Figure) -> list[Bbox]:
     """The box in pixels of each text that is shown."""
     from matplotlib.text import Text
 
-    figure.draw_without_rendering()  # ticks get their texts
+    figure.draw_without_rendering()  # sets the texts of ticks
     outside = {
         id(text)
         for axes in figure.axes

@@ -1,4 +1,4 @@
-"""How long an update takes, measured and printed as trtexec does."""
+"""Measures the duration of an update, with the statistics of trtexec."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from .board import Board
 WARM_UP = 0.2  # seconds
 DURATION = 3.0  # seconds, at least
 ITERATIONS = 10  # at least
-UNSTABLE = 0.025  # coefficient of variation above which the numbers are not to be trusted
+UNSTABLE = 0.025  # coefficient of variation above which results are unreliable
 STAGES = ("slicing", "preprocessing", "inference", "total")
 
 
 @dataclass(frozen=True)
 class Times:
-    """Statistics of one stage, in milliseconds; `cv` is the standard deviation over the mean."""
+    """Statistics of one stage, in milliseconds; `cv` is the coefficient of variation."""
 
     mean: float
     median: float
@@ -42,7 +42,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Report:
-    """What was measured, and on what.
+    """Results of a measurement, with settings and machine.
 
     Attributes
     ----------
@@ -57,15 +57,16 @@ class Report:
     provider, model : str
     threads : int
     transfers : dict of Times
-        On a GPU, the parts of "inference": "copy_in", "compute", "copy_out"; by CUDA events in a
-        TensorRT engine, by the host's clock in ONNX Runtime. Empty on the CPU.
+        On a GPU, the parts of "inference": "copy_in", "compute", "copy_out". They are measured by
+        CUDA events in a TensorRT engine, by the host's clock in ONNX Runtime. Empty on the CPU.
     peak_memory_mb : float or None
-        Of the whole process, Python and libraries too; None where the system does not report it.
+        Peak memory of the process, including Python and libraries; None if the system does not
+        report it.
     gpu_memory_mb : float or None
-        In use on the GPU by all processes, after the last update.
+        GPU memory in use by all processes, after the last update.
     millijoules : float or None
-        Per update: of the GPU, or of a Jetson's input rail. The rest of the board counts too. None
-        where several estimators took turns.
+        Energy per update of the GPU, or of a Jetson's input rail, which includes the rest of the
+        board. None if several estimators took turns.
     machine : str
     gpu : str or None
     versions : dict of str
@@ -91,11 +92,11 @@ class Report:
 
     @property
     def unstable(self) -> bool:
-        """Whether the total varies so much that something else was using the machine."""
+        """Whether the total varies so much that another process was probably using the machine."""
         return self.stages["total"].cv > UNSTABLE
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON-safe values."""
+        """All fields as JSON-safe values."""
         return {**asdict(self), "unstable": self.unstable}
 
 
@@ -139,20 +140,20 @@ def measure(
 ) -> list[Report]:
     """Time updates of estimators on data like a robot's (autoregressive, linearly dependent).
 
-    Several estimators take turns, update by update: what else the machine does slows all of them,
-    so their ratios hold where their times do not.
+    Several estimators take turns, update by update. Other load on the machine slows all of them, so
+    ratios are reliable even if times are not.
 
     Parameters
     ----------
     estimators : sequence of Estimator
     samples : int
     dims : (int, int)
-        Coordinates of x and y; the default is PickCube's, a state and its past.
+        Coordinates of x and y; the default is that of PickCube, for a state and its past.
     duration : float
-        Seconds to measure for at least, for each estimator, after a warm-up of 0.2 s each; at least
-        10 updates.
+        Shortest measurement of each estimator in seconds, after a warm-up of 0.2 s; at least 10
+        updates.
     progress : callable, optional
-        Called with the share done, 0 to 1.
+        Called with the completed share, 0 to 1.
 
     Returns
     -------
@@ -215,7 +216,7 @@ def measure(
 
 
 def _warm(estimator: Estimator, x: np.ndarray, y: np.ndarray) -> Estimate:
-    """The estimate, made for 0.2 s."""
+    """Estimate repeatedly for 0.2 s, and return the result."""
     end = perf_counter() + WARM_UP
     estimate = estimator.estimate(x, y, time_series=True)
     while perf_counter() < end:
@@ -224,7 +225,7 @@ def _warm(estimator: Estimator, x: np.ndarray, y: np.ndarray) -> Estimate:
 
 
 def _data(n: int, dx: int, dy: int) -> tuple[np.ndarray, np.ndarray]:
-    """Samples of a process and of what it was two steps before."""
+    """Samples of a process, and of the same process two steps before."""
     rng = np.random.default_rng(0)
     walk = np.zeros((n + 2, max(dx, as_count(dy, "dims", 1))))
     mix = rng.standard_normal((walk.shape[1], walk.shape[1])) / np.sqrt(walk.shape[1])

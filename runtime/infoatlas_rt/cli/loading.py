@@ -1,4 +1,4 @@
-"""The demonstrations of a command: their options, and how they are loaded."""
+"""Options for the demonstrations of a command, and their loading."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ if TYPE_CHECKING:
 
 DEMONSTRATIONS = (
     "a LeRobot folder, an .hdf5 of robomimic, MimicGen, Isaac Lab, ManiSkill, D4RL or Minari, a "
-    "folder of ALOHA's .hdf5 files, .csv, .parquet, or .npz with states [sum, d], lengths [N]. "
-    "Or a folder of ROS bags, one for each demonstration"
+    "folder of ALOHA's .hdf5 files, a .csv or .parquet table, or an .npz. The .npz contains "
+    "states, the rows of all demonstrations, and lengths, the number of rows of each. Or a folder "
+    "of ROS bags, one for each demonstration"
 )
 
 
 def add_loading(parser: ArgumentParser) -> None:
-    """Options that choose a part of a data set; `load_data` reads them."""
+    """Add options that choose a part of a data set, for `load_data`."""
     group = parser.add_argument_group("data")
     group.add_argument(
         "--features",
@@ -35,9 +36,9 @@ def add_loading(parser: ArgumentParser) -> None:
     group.add_argument(
         "--episode-column",
         metavar="NAME",
-        help="column of a table (.csv, .parquet) with the demonstration of each row, or with a "
-        "counter that begins anew in each. none: all rows are one demonstration (default: "
-        "recognised by its name)",
+        help="column of a table (.csv, .parquet) with the label of each row's demonstration, or "
+        "with a counter that restarts in each demonstration. none: all rows are one demonstration "
+        "(default: recognised by its name)",
     )
 
 

@@ -1,14 +1,14 @@
-"""The command infoatlas-rt: which commands there are, and their exit codes.
+"""The command infoatlas-rt: its subcommands and exit codes.
 
 Results go to stdout, progress to stderr. EXIT_CODES lists the codes; those of signals are set in
-`__main__.py`. Code 2 includes all that is known before anything is computed: a place where nothing
-can be written, or a package that is not installed.
+`__main__.py`. Code 2 includes all errors that are found before the computation, such as a file that
+cannot be written or a package that is not installed.
 
 A command is a module with HELP (one line), DESCRIPTION (sentences), EXAMPLES (command lines),
 `add_arguments(parser)` and `run(arguments)`, which raises errors of `infoatlas_rt.errors`. Packages
 add commands as entry points of the group `infoatlas_rt.commands`; such a module also has REQUIRES,
-the names of modules that come with the extra of the command's name. A module imports nothing slow
-before `run`: --help imports all of them.
+the names of modules that come with the extra of the command's name. Slow imports are within `run`,
+because --help imports all these modules.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None, interrupted: Callable[[], bool] = la
     argv : sequence of str, optional
         Arguments; those of the process unless given.
     interrupted : callable
-        Whether a signal has come: an error after it is a consequence, and is not printed.
+        Whether a signal was received: errors after it are its consequences, and are not printed.
     """
 
     def fail(error: Exception | str, code: int) -> int:
@@ -78,14 +78,14 @@ def main(argv: Sequence[str] | None = None, interrupted: Callable[[], bool] = la
         return fail(error, 1)
     except InfoAtlasError as error:
         return fail(error, 3)
-    except ModuleNotFoundError as error:  # those that are known name their extra
+    except ModuleNotFoundError as error:  # packages that are known name their extra
         if (error.name or "").partition(".")[0] == __package__.partition(".")[0]:
             raise  # a fault of this package
         return fail(f"{error}: install that package in this environment ({sys.prefix})", 2)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    except OSError as error:  # what is read has errors of its own
+    except OSError as error:  # not from input files: their readers raise InputError
         drop_output()
         return fail(f"the result cannot be written ({error})", 1)
 
@@ -99,7 +99,7 @@ def _run(argv: list[str]) -> int:
         if argv and argv[0] in commands:
             _require(argv[0], commands[argv[0]].REQUIRES)
     arguments = make_parser(commands).parse_args(argv)
-    # Before minutes of computing, not after.
+    # Checked before minutes of computing.
     check_json(getattr(arguments, "json", None))
     if getattr(arguments, "plot", None) is not None:
         from .drawing import check_file
@@ -120,7 +120,7 @@ def _require(command: str, modules: Sequence[str]) -> None:
 
 
 def _fail(error: Exception | str, code: int) -> int:
-    """Print an error in one line, whatever the names of files are."""
+    """Print an error in one line, even if names of files contain line breaks."""
     line = " ".join(str(error).split())
     print(f"infoatlas-rt: {line}", file=sys.stderr)
     return code
@@ -128,13 +128,13 @@ def _fail(error: Exception | str, code: int) -> int:
 
 class _Parser(argparse.ArgumentParser):
     def _print_message(self, message: str, file: Any = None) -> None:
-        """argparse drops the errors of a disk that is full."""
+        """Report a full disk, which argparse ignores."""
         if message and file is not None:
             file.write(message)
 
 
 def make_parser(commands: Mapping[str, Any]) -> argparse.ArgumentParser:
-    """The parser of commands, given as modules by name."""
+    """The parser for commands, which are given as modules by name."""
     codes = [f"{code}: {meaning}" for code, meaning in EXIT_CODES.items()]
     parser = _Parser(
         prog="infoatlas-rt",

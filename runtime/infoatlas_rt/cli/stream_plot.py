@@ -1,4 +1,4 @@
-"""Picture of a stream: its curve with extrema and couplings, and the states below."""
+"""Draws a stream: its curve with extrema and couplings, and the states below."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def stream_figure(
     title : str
     topics : one or two str
     lag, history, window : int
-        Of the estimator, in steps.
+        Settings of the estimator, in steps.
     lag_seconds : float, optional
         Duration of `lag` steps, if past states are found by their stamps.
     z, delay : float
-        Of the detector of extrema.
+        Settings of the detector of extrema.
 
     Returns
     -------
@@ -110,8 +110,8 @@ def stream_figure(
 def _draw_coupling(axes: Axes, below: Sequence[Axes], curve: StreamCurve) -> list[Label]:
     """The information of the motions, and lines where a coupling begins (solid) and ends.
 
-    Labels have the times, above the axes. Of many events, some labels find no place: the table of
-    the command has all times.
+    Labels above the axes have the times. If there are many events, some labels have no place; the
+    table of the command has all times.
     """
     stamps, mi = curve.motions
     if len(stamps):
@@ -127,7 +127,7 @@ def _draw_coupling(axes: Axes, below: Sequence[Axes], curve: StreamCurve) -> lis
     named = set()
     width = min(1.2, 120 / max(len(curve.events), 1))
     for event in curve.events:
-        assert event.stamp is not None  # those of a bag have one
+        assert event.stamp is not None  # events of a bag have one
         begins, at = event.kind == COUPLED, event.stamp - curve.start
         for panel in (axes, *below):
             panel.axvline(
@@ -157,10 +157,10 @@ def _draw_coupling(axes: Axes, below: Sequence[Axes], curve: StreamCurve) -> lis
 def _with_extrema(curve: StreamCurve) -> tuple[NDArray[np.float64], ...]:
     """Stamps, estimates and noise [T], those of the extrema among them.
 
-    The detector can have estimates that the curve was not asked for.
+    The detector may have used estimates that are not in the curve.
     """
     stamp, mi, noise = curve.stamp, curve.mi, curve.noise
-    anew = bool((np.diff(stamp) <= 0).any())  # a recording that starts anew
+    anew = bool((np.diff(stamp) <= 0).any())  # a recording that restarts
     for found in curve.extrema:
         if anew or found.stamp in stamp:
             continue
@@ -173,6 +173,6 @@ def _with_extrema(curve: StreamCurve) -> tuple[NDArray[np.float64], ...]:
 
 
 def _breaks(time: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Where a line has to be interrupted: after a pause, or where a recording starts anew."""
+    """Places at which a line is interrupted: after a pause, or at a restart of the recording."""
     step = np.diff(time, prepend=time[0])
     return np.flatnonzero((step < 0) | (step > 5 * np.median(np.abs(step))))

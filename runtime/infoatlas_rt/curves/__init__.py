@@ -1,1 +1,1 @@
-"""Curves I(s_t; s_<t-Δt) over recorded trajectories, and the extrema of curves and streams."""
+"""Curves of I(s_t; s_<t-Δt) over recorded trajectories, and extrema of curves and streams."""

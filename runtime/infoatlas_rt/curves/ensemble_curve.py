@@ -1,7 +1,7 @@
 """The curve I(s_t; s_<t-Δt) over the time of many recorded trajectories.
 
-Trajectories are an ensemble: samples of the same moment, which is what the paper's I(s_t; s_<t-Δt)
-at t is about (Section 4.4, robotic manipulation concept discovery). For a single robot see
+The trajectories are an ensemble: samples of the same moment t, as in the paper's I(s_t; s_<t-Δt)
+(Section 4.4, robotic manipulation concept discovery). For a single robot, use
 `streams/sliding_window.py`. Pairs are formed `lag` steps apart on the original steps, before any
 resampling of time, and never across the end of an episode.
 """
@@ -40,7 +40,7 @@ class MICurve:
         alone. Points share the model's errors, so compare them by `noise`. They share trajectories
         too, so the standard error of a difference is smaller.
     samples : [T] int64
-        Trajectories behind each point.
+        Number of trajectories of each point.
     per_slice : [T, S] float64
         Nats; the estimate of each slice.
     influence : [T, N] float64
@@ -78,7 +78,8 @@ class MICurve:
         Parameters
         ----------
         delay : float, optional
-            In the unit of `position`; 20 of the curve's points unless given.
+            Latest report of an extremum, in the unit of `position`; 20 of the curve's points unless
+            given.
         **options
             `kinds`, some of "maximum", "minimum" and "change" (all unless given), and `z`, standard
             errors of the paired difference above which a difference is significant (3.5).
@@ -132,22 +133,21 @@ def mi_curve(
     trajectories : Trajectories, or sequence of [T_i, d] array-like
         States of N trajectories; lengths may differ.
     estimator : Estimator
-        The estimator to use, the same for all points.
+        The estimator for all points.
     lag, history : int
         Steps between a state and its past, and how many past states are stacked.
     mode : {"auto", "raw", "normalised"}
-        "raw": original steps, while as many trajectories reach them as the model needs (n_min).
-        Fewer trajectories reach the later steps, so the noise grows towards the end.
-        "normalised": `points` moments from the start to the end of each trajectory, which aligns
-        trajectories of different length; it needs the ends of trajectories, so it is for
-        recordings. Pairs are `lag` original steps apart either way. "auto": "raw" if all
-        trajectories have the same length.
+        "raw": original steps that at least n_min trajectories reach. Fewer trajectories reach the
+        later steps, so the noise grows towards the end. "normalised": `points` moments from the
+        start to the end of each trajectory, which aligns trajectories of different length; it needs
+        the ends of trajectories, so it is for recordings. Pairs are `lag` original steps apart
+        either way. "auto": "raw" if all trajectories have the same length.
     points : int
-        T in normalised time; fewer where trajectories are so short that neighbouring moments are
-        the same step in each of them.
+        T in normalised time. There are fewer if trajectories are so short that neighbouring moments
+        are the same step in each of them.
     drop_constant : bool
-        Leave out coordinates that are constant within every trajectory (goals, sizes): they are
-        copies of their own past by construction, at every moment.
+        Leave out coordinates that are constant within every trajectory (goals, sizes). Each is a
+        copy of its own past at every moment.
     executor : concurrent.futures.Executor, optional
         Any executor, such as a pool of processes: its workers share the points, and each loads the
         model once. The result has the same bits as without it.
@@ -161,8 +161,8 @@ def mi_curve(
     Raises
     ------
     InputError
-        Too few or too short trajectories, nothing but constant coordinates, or settings of the
-        wrong type or out of range.
+        There are too few trajectories, they are too short, all coordinates are constant, or a
+        setting has the wrong type or is out of range.
     """
     reach = as_count(lag, "lag", 1) + as_count(history, "history", 1) - 1
     points = as_count(points, "points", 2, 10**5)
@@ -249,7 +249,7 @@ def _estimate(estimator: Estimator, x: NDArray[Any], y: NDArray[Any]) -> Estimat
 
 
 def _constant_within(states: NDArray[np.floating], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which coordinates [d] are constant within every trajectory."""
+    """Whether coordinates [d] are constant within every trajectory."""
     moved: NDArray[np.bool_] = states[1:] != states[:-1]
     moved[np.cumsum(lengths)[:-1] - 1] = False  # from one trajectory to the next
     return np.asarray(~moved.any(axis=0))
@@ -292,10 +292,10 @@ def ensemble_pairs(
         Trajectories end to end.
     lengths : [N] int
     at : int or float
-        Step t (raw), or, with `normalised`, the fraction of the way from the first step that has
-        a past (0) to the last step (1) of each trajectory; the nearest original step is taken,
-        and its partner `lag` original steps before it. Normalised time looks ahead to the
-        length of a trajectory, so it is for recorded data.
+        Step t (raw). With `normalised`, the fraction of the way from the first step that has a past
+        (0) to the last step (1) of each trajectory. The nearest original step is used, and its
+        partner `lag` original steps before it. Normalised time needs the length of a trajectory, so
+        it is for recorded data.
     lag, history : int
         Steps between a state and its past, and how many past states are stacked.
     normalised : bool
@@ -303,14 +303,14 @@ def ensemble_pairs(
     Returns
     -------
     Pairs
-        Of the trajectories that reach step t; with `normalised`, of all that are longer than
-        lag + history - 1 steps.
+        One pair of each trajectory that reaches step t; with `normalised`, of each that is longer
+        than lag + history - 1 steps.
 
     Raises
     ------
     InputError
-        lag or history below 1, states that are not [n, d], lengths that are not those of
-        trajectories, a fraction outside 0 to 1, or a step that is no integer.
+        `lag` or `history` is below 1, `states` is not [n, d], the lengths do not fit, the fraction
+        is not between 0 and 1, or the step is no integer.
     """
     reach = as_count(lag, "lag", 1) + as_count(history, "history", 1) - 1
     if getattr(states, "ndim", None) != 2:

@@ -1,30 +1,30 @@
-"""Extrema of a curve of mutual information: moments at which I(s_t; s_<t-Δt) stands out.
+"""Extrema of a curve of mutual information: maxima, minima and steepest changes.
 
 The criterion of the paper (Section 4.4, after MaxMI) is a **maximum** over t. Two more kinds often
 have a meaning on a robot: a **minimum** (the past is least informative about the present) and a
 **change** (the curve is steepest).
 
-The detector is causal and goes through the curve once. It reports an extremum at most `delay` after
-it happened, or never:
+The detector is causal and processes the curve once. It reports an extremum at most `delay` after
+it, or never:
 
 1. *Significant differences.* Neighbouring estimates share their samples: the same trajectories a
    step later, or the same window except for its ends. So a difference of two estimates is judged by
-   the standard error of the **paired** difference: the influences of each sample on the two
+   the standard error of the **paired** difference. The influences of each sample on the two
    estimates are subtracted first, and so are the slices, which share their projections. The result
-   is often a third of what two separate standard errors would suggest.
-2. *Hysteresis.* After a minimum only a maximum can follow. It is reported when the curve has come
-   down from it by `z` standard errors of the paired difference; smaller variations are no extrema.
-   A top that stays flat for longer than `delay` is dated to its last highest estimate. A decline so
-   slow that no two estimates within `delay` differ significantly has no moment.
-3. *Time, not numbers of estimates.* `delay` is in the unit of the stamps. Of a stream (`push`) the
-   first estimate in each twentieth of `delay` counts, on a fixed grid of the stream's time. So the
-   extrema do not depend on how many estimates a machine has the time for, as long as it makes
-   these; with fewer, the detector uses those that there are, and dates are as coarse as they are.
+   is often a third of the error of an unpaired difference.
+2. *Hysteresis.* Only a maximum can follow a minimum. It is reported when the curve has fallen from
+   it by `z` standard errors of the paired difference; smaller variations are no extrema. A top that
+   stays flat for longer than `delay` is dated to its last highest estimate. There is no extremum if
+   the decline is so slow that no two estimates within `delay` differ significantly.
+3. *Time, not numbers of estimates.* `delay` is in the unit of the stamps. Of a stream (`push`), the
+   first estimate in each twentieth of `delay` is used, on a fixed grid of the stream's time. So the
+   extrema do not depend on the speed of the machine, if it makes at least these estimates. With
+   fewer, the detector uses those that there are, and dates are coarser.
 
-`z` is set by what noise does, not by any data set: among 200 structureless curves of 100 estimates
-from 100 samples each, 2% show an extremum at z = 3.5 if neighbouring estimates are correlated by
-0.9, as they are in ensembles and windows, and 24% if they are independent; at z = 4, 1% and 5%.
-`tests/runtime/curves/test_extrema.py` repeats that.
+The default of `z` was chosen on noise, not on a data set. It was tested on 200 structureless curves
+of 100 estimates from 100 samples each. With neighbouring estimates correlated by 0.9, as in
+ensembles and windows, 2% have an extremum at z = 3.5, and 1% at z = 4. With independent estimates,
+24% and 5% have one. `tests/runtime/curves/test_extrema.py` repeats that.
 """
 
 from __future__ import annotations
@@ -50,27 +50,28 @@ POINTS = 20  # estimates of a curve or a stream within the delay
 
 @dataclass(frozen=True)
 class Extremum:
-    """A moment at which a curve of mutual information stands out.
+    """A maximum, a minimum or a steepest change of a curve of mutual information.
 
     Attributes
     ----------
     kind : {"maximum", "minimum", "change"}
         A change is where the curve is steepest.
     index : int
-        Number of the estimate, from 0, among those that counted.
+        Number of the estimate, from 0, among those that were used.
     stamp : float
-        Of that estimate: seconds, step, or fraction of the trajectory, as the curve has it.
+        Stamp of that estimate, in the unit of the curve: seconds, steps, or fraction of the
+        trajectory.
     value : float
         Mutual information there, nats.
     prominence : float
         Nats. Maximum: rise of the curve since the last extremum; minimum: fall (negative); change:
         rise or fall (negative) within `delay` / 5.
     z : float
-        Exceeds the detector's `z`: standard errors of the paired difference by which the curve had
-        left the extremum when it was reported. For a change, the smaller of two: standard errors by
-        which the slope had left its extremum, and by which it differs from zero.
+        Standard errors of the paired difference between the extremum and the curve at the report;
+        above the detector's `z`. For a change, the smaller of two: standard errors between the
+        slope and its extremum, and between the slope and zero.
     detected_at : int
-        Number of the estimate with which it became significant.
+        Number of the estimate at which it became significant.
     detected_stamp : float
         Its stamp: at most `delay` after `stamp`.
     """
@@ -86,9 +87,9 @@ class Extremum:
 
 
 def cell(stamp: float, period: float) -> float:
-    """Number of the cell of a grid of time that a stamp is in.
+    """Number of the cell of a time grid that contains a stamp.
 
-    A stamp on a border belongs to the cell behind it, whatever its rounding.
+    A stamp on a border belongs to the later cell, in spite of rounding.
     """
     return math.floor(stamp / period + SLACK) if math.isfinite(stamp) else stamp
 
@@ -99,19 +100,20 @@ class ExtremumDetector(Stateful):
     Parameters
     ----------
     kinds : iterable of {"maximum", "minimum", "change"}
-        What to report.
+        Kinds to report.
     z : float
         Standard errors of the paired difference above which a difference is significant.
     delay : float
-        In the unit of the stamps (seconds of a stream, steps of a curve): latest report of an
-        extremum. It is also the time scale of a moment: slopes are measured over a fifth of it.
+        In the unit of the stamps (seconds of a stream, steps of a curve): an extremum is reported
+        at most so much later. Slopes are measured over a fifth of it.
 
     Attributes
     ----------
     count : int
-        Estimates that counted so far.
+        Estimates used so far.
     period : float
-        Of a stream, the first estimate in each period counts: `delay` / 20, until `coarsen`.
+        Only the first estimate of a stream in each period is used. It is `delay` / 20 unless
+        `coarsen` was called.
 
     Raises
     ------
@@ -139,20 +141,20 @@ class ExtremumDetector(Stateful):
         self.reset()
 
     def coarsen(self) -> None:
-        """Count half as many estimates of a stream: for a machine that cannot keep up."""
+        """Use half as many estimates of a stream, for a machine that cannot keep up."""
         self.period *= 2
 
     def refine(self) -> None:
-        """Take back a `coarsen`."""
+        """Undo one `coarsen`."""
         self.period = max(self.period / 2, self.delay / POINTS)
 
     def due(self, stamp: float) -> bool:
-        """Whether an estimate of a stream would count: the first in its period.
+        """Whether an estimate of a stream would be used, as the first in its period.
 
         Parameters
         ----------
         stamp : float
-            Of the estimate, in the unit of `delay`.
+            Stamp of the estimate, in the unit of `delay`.
 
         Returns
         -------
@@ -170,9 +172,9 @@ class ExtremumDetector(Stateful):
         self._stamp = -math.inf
 
     def push(self, found: WindowEstimate) -> list[Extremum]:
-        """Take an estimate of an `OnlineEstimator`; one that goes back in steps starts anew.
+        """Take an estimate of an `OnlineEstimator`; a step back restarts the detector.
 
-        All but the first estimate in each `period` are ignored.
+        Only the first estimate in each `period` is used.
 
         Parameters
         ----------
@@ -182,7 +184,7 @@ class ExtremumDetector(Stateful):
         Returns
         -------
         list of Extremum
-            Those that became significant with this estimate.
+            Extrema that became significant with this estimate.
         """
         if found.steps[-1] <= self._step or found.stamp <= self._stamp:
             self.reset()
@@ -220,8 +222,8 @@ class ExtremumDetector(Stateful):
         per_slice : [S], optional
             Estimate of each slice; the projections have to be the same in all estimates.
         noise : float, optional
-            If there is no influence: the part of the standard error of `mi` from samples and
-            slices (`Estimate.noise`). Estimates then count as independent, which misses much if
+            If there is no influence: the part of the standard error of `mi` from samples and slices
+            (`Estimate.noise`). Estimates then count as independent, and many extrema are missed if
             they share samples.
         samples : [n] int, optional
             Distinct number of each sample: its trajectory, its environment and step, or (of a time
@@ -238,8 +240,8 @@ class ExtremumDetector(Stateful):
         Raises
         ------
         InputError
-            Neither influence nor noise, values that are no numbers or not finite, negative noise,
-            samples that are not distinct, stamps that do not increase, or sizes that do not match.
+            There is neither influence nor noise, values are no finite numbers, noise is negative,
+            samples are not distinct, stamps do not increase, or sizes do not match.
         """
         level = curve_point(
             self.count, mi, influence, per_slice, noise, samples, stamp, time_series
@@ -264,7 +266,7 @@ class ExtremumDetector(Stateful):
         slope = self._slope(level)
         if slope is not None:
             extremum = self._slopes.update(slope)
-            # Steepest, and steep at all: the least steep moment of a rise is no change.
+            # The slope also has to differ from zero: the least steep step of a rise is no change.
             if extremum is not None:
                 steep = extremum.sign * extremum.at.value / max(extremum.at.se(), LEAST_ERROR)
                 if steep > self.z:
@@ -282,7 +284,7 @@ class ExtremumDetector(Stateful):
         while len(levels) > 1 and levels[1].stamp <= start:
             levels.popleft()
         base = levels[0]
-        if not level.stamp - self.delay / 2 <= base.stamp <= start:  # none, or before a gap
+        if not level.stamp - self.delay / 2 <= base.stamp <= start:  # none, or before a hole
             return None
         middle = (base.stamp + level.stamp) / 2
         near = [entry for entry in levels if entry.index > self._dated]  # each date once

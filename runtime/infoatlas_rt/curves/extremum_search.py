@@ -1,7 +1,4 @@
-"""Extrema of a noisy series, significant by the standard error of paired differences.
-
-The numerics of `extrema.py`, whose docstring has the method.
-"""
+"""Finds significant extrema of a noisy series; `extrema.py` describes the method."""
 
 from __future__ import annotations
 
@@ -24,12 +21,12 @@ class CurvePoint:
 
     index: int
     stamp: float
-    mi: float  # of the estimate that it is dated to, nats
+    mi: float  # estimate to which it is dated, nats
     value: float  # nats
     samples: NDArray[np.int64]  # [n] ascending
     share: NDArray[np.float64]  # [n] contribution of each sample to `value`, less the mean
     per_slice: NDArray[np.float64]  # [S]
-    variance: float  # part of the variance that was given, not computed from samples
+    variance: float  # part of the variance that is given, not computed from samples
     time_series: bool
 
     def minus(self, other: CurvePoint, at: CurvePoint | None = None) -> CurvePoint:
@@ -61,7 +58,7 @@ class CurvePoint:
         if n > 1:
             variance += float(self.share @ self.share) * n / (n - 1)
             if self.time_series:
-                # Holes stay zero; windows that lie far apart need not be held with all between.
+                # Holes are zeros; a hole between windows that are far apart is shortened.
                 at = np.r_[0, np.cumsum(np.minimum(np.diff(self.samples), n))]
                 series = np.zeros(at[-1] + 1)
                 series[at] = self.share
@@ -130,10 +127,10 @@ class TurningPoint:
     sign: int  # 1: maximum, -1: minimum
     at: CurvePoint
     base: CurvePoint  # the extremum before
-    z: float  # standard errors by which the series has left it; above `ExtremumSearch.z`
+    z: float  # standard errors between it and the newest value; above `ExtremumSearch.z`
 
 
-SLACK = 1e-3  # relative: stamps that are one delay apart except for rounding
+SLACK = 1e-3  # relative tolerance of the delay, for rounding of stamps
 LEAST_ERROR = 1e-12  # nats: estimates without noise differ significantly, by a finite `z`
 
 
@@ -165,17 +162,18 @@ class ExtremumSearch:
         fallen = self._errors(sign, candidate, level)
         if on_top and not fallen > self.z:
             return None
-        # It left the top without a significant fall within `delay`: too slow to have a moment.
+        # There was no significant fall within `delay`: the decline is too slow to be dated.
         self._pass(-sign, candidate if on_top else self.top)
         return TurningPoint(sign, candidate, base, fallen) if on_top else None
 
     def _start(self, level: CurvePoint) -> None:
-        """Wait for the first significant rise or fall; where it starts is no extremum yet."""
+        """Wait for the first significant rise or fall; its start does not count as an extremum."""
         for sign in (1, -1):
             end = self.ends.setdefault(sign, level)
             if sign * level.value >= sign * end.value:
                 self.ends[sign] = end = level
-            # A near point shares more samples than the farthest, so a smaller difference counts.
+            # A near point shares more samples than the farthest, so a smaller difference is
+            # significant.
             for extreme in (end, self._extreme(sign)):
                 if self._significant(sign, extreme, level):
                     self._pass(-sign, extreme)
@@ -194,7 +192,7 @@ class ExtremumSearch:
         return self._errors(sign, high, low) > self.z
 
     def _errors(self, sign: int, high: CurvePoint, low: CurvePoint) -> float:
-        """By how many standard errors of the paired difference `high` exceeds `low`."""
+        """Standard errors of the paired difference by which `high` exceeds `low`."""
         difference = sign * (high.value - low.value)
         if difference <= 0:
             return -math.inf

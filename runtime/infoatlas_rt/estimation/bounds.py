@@ -1,9 +1,9 @@
-"""Bounds of an estimate, whatever the output of the model.
+"""Bounds to which an estimate of the model is clipped.
 
 Mutual information is not negative. If values repeat (flags, counts, contacts, a robot at rest), it
-is also at most the entropy of either side, and at most what the table of observed pairs of values
-allows. Estimates of independent samples scatter around 0. A lower bound of 0 would bias their mean
-upwards, so the bound is `FLOOR`.
+is also at most the entropy of either side. The table of observed pairs of values gives another
+upper bound. Estimates of independent samples scatter around 0. A lower bound of 0 would bias their
+mean upwards, so the bound is `FLOOR`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from ..inputs.gpu_arrays import Array, array_namespace, to_host
 
 FLOOR = -0.1  # nats
-# Nats by which an estimate of samples with unique values on both sides, as continuous samples have,
-# can exceed log n: the largest excess of models on copies at the smallest n, see
-# `docs/when-to-trust.md`.
+# Nats by which an estimate of continuous samples (unique values on both sides) can exceed log n:
+# the largest excess of models on copies at the smallest n.
 BEYOND = 3.5
 
 
@@ -97,7 +96,7 @@ def _plain_entropy(counts: NDArray[np.int64]) -> float:
 
 
 def _distinct(samples: Array) -> bool:
-    """Whether a coordinate has no ties: nearly always, and found at the first one."""
+    """Whether any coordinate has no ties; in most data the first one has none."""
     xp = array_namespace(samples)
     for column in samples.T:
         ordered = xp.sort(column, stable=False)

@@ -47,8 +47,8 @@ def estimate(
     Raises
     ------
     InputError
-        The samples cannot be used (type, shape, NaN, fewer than the model's n_min, ...), they do
-        not fit `k` and `sides`, one of `groups` is too large, or an argument is out of range.
+        The samples cannot be used (type, shape, NaN, fewer than the model's n_min, ...) or do not
+        fit `k` and `sides`. One of `groups` is too large, or an argument is out of range.
     ModelError
         The model file cannot be used, or its output is not finite.
     ProviderError

@@ -1,15 +1,15 @@
-"""From raw samples to the canonical form that enters the hypernetwork.
+"""Transforms raw samples to the canonical form that enters the hypernetwork.
 
 Every step is a bijection of one side, so the mutual information is unchanged:
 
 1. ranks -> normal scores (the copula transform of the paper, section 3.2, with Gaussian margins),
 2. whitening of each side,
 3. a rotation of each side onto the canonical directions (singular vectors of the whitened
-   cross-covariance), so that linear dependence arrives diagonal and sorted,
+   cross-covariance), so that linear dependence is diagonal and sorted,
 4. zero padding to the width D of the model.
 
-The code uses the array API, so the robot (NumPy) and training (torch) run the same lines. It also
-assigns to arrays of integer indices, which NumPy, torch and CuPy support.
+The code uses the array API, so that the robot (NumPy) and training (torch) run the same code. It
+also assigns to arrays of integer indices, which NumPy, torch and CuPy support.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def clip_outliers(x: Array) -> Array:
     """Clip single outliers, which would determine the scale of a coordinate.
 
     In each coordinate, deviations from the median are clipped to `OUTLIER` times the largest one
-    that remains without the c largest, c = 1 + n // 100. A coordinate without outliers keeps its
-    bits, and the order of samples is preserved. If all but c samples are equal, the others may be a
-    rare motion or a flag, and nothing is clipped.
+    after the c largest, c = 1 + n // 100. A coordinate without outliers keeps its bits, and the
+    order of samples is preserved. If all samples except c are equal, the others may be a rare
+    motion or a flag, and nothing is clipped.
 
     Parameters
     ----------
@@ -154,8 +154,8 @@ def normal_scores(x: Array) -> Array:
     if xp.all(new):
         twice = 2 * (position % n)
     else:
-        # Runs of ties: number the runs over all rows at once, then look up where each one starts
-        # and ends. The numbers ascend, so a sorted search does it.
+        # Ties: number the runs of equal values over all rows at once. The numbers ascend, so a
+        # sorted search finds where each run starts and ends.
         first_of_row = xp.ones((rows.shape[0], 1), dtype=xp.int64, device=device(x))
         steps = xp.concat([first_of_row, xp.astype(new, xp.int64)], axis=1)
         run = xp.cumulative_sum(xp.reshape(steps, (-1,)))
@@ -181,7 +181,7 @@ def _whitener(z: Array) -> tuple[Array, Array]:
 
 
 def _kept_first(u: Array, s: Array, kept: Array) -> Array:
-    """Rotate the columns of u without a correlation: kept directions first, dropped ones last.
+    """Sort the columns of u that have no correlation: kept directions first, dropped ones last.
 
     u [S, d, d] orthogonal, s [S, r] singular values, kept [S, d]. Otherwise, directions that the
     whitening dropped could mix with kept ones whose correlation is 0.
@@ -206,7 +206,7 @@ class Transform(NamedTuple):
 
 
 class Side(NamedTuple):
-    """One side on its own: everything that does not depend on how the samples are paired."""
+    """One side: everything that does not depend on the pairing of the samples."""
 
     scores: Array  # [S, d, n] float64, normal scores
     whitener: Array  # [S, d, d] rows: new directions
@@ -263,8 +263,8 @@ def rotate(x: Side, y: Side, dim: int) -> tuple[Transform, Array]:
     tx = _pad(xp.matrix_transpose(u) @ x.whitener, dim)
     ty = _pad(xp.matrix_transpose(v) @ y.whitener, dim)
 
-    # Signs. The two directions of a pair are flipped together, by the sum of their skewness.
-    # A direction without a partner is flipped by its own skewness.
+    # Choose signs. The two directions of a pair are flipped together, by the sign of the sum of
+    # their skewness; a direction without a partner, by the sign of its own skewness.
     cx, cy = tx @ zx, ty @ zy
     agree = xp.where(xp.sum(cx * cy, axis=-1) < 0, -1.0, 1.0)
     cy, ty = cy * agree[..., None], ty * agree[..., None]

@@ -1,8 +1,8 @@
 """Conditional mutual information I(x; y | z), and transfer entropy.
 
 The chain rule gives I(x; y | z) = I(x; (y, z)) - I(x; z). Both terms have the model's errors, which
-can be larger than the difference where z is informative about x. So each side enters as its
-residuals on z (`conditioning.residuals`), which leaves I(x; y | z) as it is and brings the second
+can be larger than the difference if z is informative about x. So each side is replaced by its
+residuals on z (`conditioning.residuals`). This does not change I(x; y | z), and brings the second
 term near 0. The estimate is the mean of two chain rules, with x and with y as the first side. Its
 influences are the differences of theirs, so the noise that the terms share cancels.
 
@@ -31,9 +31,10 @@ from .lagged import lagged_rows, series_label, side_label
 from .result import Estimate
 from .uncertainty import noise_of_trajectories, rank_noise, sampling_noise, standard_error
 
-WIDE = 20  # coordinates that the shipped model "wide" takes unsliced
-# Least n times the share of variance that z leaves. Below, in both sides, the error of z's ranks,
-# which both share, appears as dependence: at 3 a test of level 5% rejected in 12 to 25%.
+WIDE = 20  # coordinates of an unsliced side of the shipped model "wide", at most
+# Smallest n times the share of variance that z leaves, for a test. If both sides have less, the
+# error of z's ranks, which they share, appears as dependence: at 3, a test of level 5% rejected in
+# 12 to 25%.
 RESOLVED = 10.0
 
 
@@ -48,13 +49,14 @@ def conditional(
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> ConditionalEstimate:
-    """Estimate I(x; y | z): what x and y have in common beyond z; and test whether it is 0.
+    """Estimate I(x; y | z), the information that x and y share beyond z, and test whether it is 0.
 
     Parameters
     ----------
     x, y, given : array-like [n] or [n, d]
-        Samples of x, y and z; row i of each belongs together. Nothing is sliced, so x and z, and y
-        and z, may have D coordinates together: 5, or 20 with the model "wide".
+        Samples of x, y and z; rows i of all three belong together. Sides are not sliced, so x and z
+        together, and y and z together, may have at most D coordinates: 5, or 20 with the model
+        "wide".
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
     time_series : bool
@@ -76,13 +78,13 @@ def conditional(
 
     Notes
     -----
-    The test permutes the residuals of y, of a regression on z with squares, products and cubes of
-    the normal scores, within cells of at least 8 samples with similar z (within
-    the classes of a discrete z). It is exact if, within a cell, the distribution of the residuals
-    is the same for all samples. For a continuous z this holds in the limit of many samples, if the
-    distribution changes smoothly with z. No test of conditional independence is valid for all
-    distributions (Shah and Peters 2020). Where z determines both sides nearly as far as n ranks
-    resolve, there is no test (`unresolved`).
+    The test permutes the residuals of y within cells of at least 8 samples with similar z, or
+    within the classes of a discrete z. The residuals are those of a regression on z with squares,
+    products and cubes of the normal scores. The test is exact if, within a cell, the distribution
+    of the residuals is the same for all samples. For a continuous z this is true in the limit of
+    many samples, if the distribution changes smoothly with z. No test of conditional independence
+    is valid for all distributions (Shah and Peters 2020). If z determines both sides nearly as far
+    as n ranks resolve, there is no test (`unresolved`).
 
     Raises
     ------
@@ -114,21 +116,21 @@ def transfer_entropy(
 ) -> ConditionalEstimate:
     """Estimate the transfer entropy from x to y (Schreiber 2000; Wibral et al. 2013 for the lag).
 
-    It is I(y_t; x_(t-lag), ..., x_(t-lag-history+1) | y_(t-1), ..., y_(t-history)): what the past
-    of x adds to the past of y about the present of y.
+    It is I(y_t; x_(t-lag), ..., x_(t-lag-history+1) | y_(t-1), ..., y_(t-history)). This is the
+    information of the past of x about the present of y, beyond that of the past of y.
 
     Parameters
     ----------
     x, y : array-like [T] or [T, d], or list of such arrays
         Two series of one robot, or lists of trajectories, x[i] of the same length as y[i]. Past and
-        present are never of two trajectories.
+        present are always of one trajectory.
     lag : int
         Steps from the present of y back to the newest state of x.
     history : int
         Past states of x, and of y. Each makes both sides wider: together they may have D
-        coordinates, 5, or 20 with the model "wide". If y depends on more of its own past than
-        `history` steps, that past counts as information from x where x is informative about it,
-        and the test is not valid.
+        coordinates, 5, or 20 with the model "wide". If y depends on its own past beyond `history`
+        steps, and x is informative about that past, it counts as information from x. The test is
+        not valid then.
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
     permutations : int
@@ -142,8 +144,9 @@ def transfer_entropy(
     Returns
     -------
     ConditionalEstimate
-        Of the pairs of all trajectories, in order. The standard error uses a long-run variance,
-        and with ten trajectories or more at least the variance that is clustered by trajectory.
+        Estimate from the pairs of all trajectories, in order. The standard error uses the long-run
+        variance; with ten trajectories or more, the variance clustered by trajectory if that is
+        larger.
 
     Raises
     ------
@@ -203,7 +206,7 @@ def _conditional(
     )
     if degenerate:
         mi, influence, pointwise = 0.0, np.zeros(len(x)), np.zeros(len(x))
-    alone = np.zeros(1)  # one estimate, unsliced
+    alone = np.zeros(1)  # stands for one unsliced estimate
     if trajectory is None:
         sampling = sampling_noise(influence, alone, time_series=time_series)
     else:

@@ -18,30 +18,30 @@ class ConditionalEstimate:
     Attributes
     ----------
     mi : float
-        Nats; I(x; y | z). It may come out slightly below zero.
+        Estimate of I(x; y | z), nats; it may be slightly below zero.
     stderr : float
-        Nats: mi ± 1.645 stderr is about a 90% interval. It combines the noise, the predicted errors
-        of all terms, as if they were independent, and the noise of ranks.
+        Nats: mi ± 1.645 stderr is about a 90% interval. It combines the noise, the noise of ranks,
+        and the predicted errors of all terms, as if these were independent.
     noise : float
         Nats; the part of `stderr` from the samples, by paired influences.
     p_value : float
-        Of conditional independence; NaN if there were no permutations, or if `unresolved`. It
-        cannot be below 1 / (1 + B).
+        P-value of conditional independence; NaN without permutations, or if `unresolved`. It is at
+        least 1 / (1 + B).
     null : [B] float64
-        Nats; `mi` plus the difference that each of B local permutations makes to I(y; (x, z)).
+        Nats; `mi` plus the change of I(y; (x, z)) by each of B local permutations.
     pointwise : [n] float64
         Nats; local conditional information of each sample, in the order of the input; its mean is
         `mi`.
     influence : [n] float64
         Nats; influence of each sample on `mi`.
     question : str
-        What was estimated, with the names of columns where there are any.
+        The estimated quantity, with the names of columns if there are any.
     samples : int
         n.
     effective_samples : float
         Independent samples that would give the same variance.
     seed : int
-        Of the shuffle, the shifts and the permutations.
+        Seed of the shuffle, the shifts and the permutations.
     provider : str
         What evaluated the model, as "cpu" or "native".
     model : str
@@ -52,8 +52,8 @@ class ConditionalEstimate:
     degenerate : bool
         z determines x or y: `mi` and `stderr` are exactly 0, `p_value` is 1.
     unresolved : bool
-        z determines both x and y nearly as far as n ranks resolve (it leaves less than 10 / n of
-        their variance), so that there is no test: pass more samples, or more precise ones.
+        z determines both x and y nearly as far as n ranks resolve: it leaves less than 10 / n of
+        their variance. There is no test then; pass more samples, or more precise ones.
     """
 
     mi: float
@@ -84,7 +84,7 @@ class ConditionalEstimate:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the arrays, as JSON-safe values."""
+        """All fields except the arrays, as JSON-safe values."""
         arrays = ("null", "pointwise", "influence")
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in arrays}
 

@@ -1,8 +1,8 @@
-"""What conditioning on a side z needs: residuals of linear regression, and permutations near z.
+"""Conditioning on a side z: residuals of a regression on z, and permutations near z.
 
-Subtracting a function of z from x is a bijection of x for each value of z, so it leaves I(x; y | z)
-as it is. The residuals of a regression on z contain little of z, so the chain rule becomes a small
-correction instead of a difference of two large estimates.
+Subtracting a function of z from x is a bijection of x for each value of z, so it does not change
+I(x; y | z). The residuals of a regression depend little on z. So the second term of the chain rule
+is a small correction instead of a large estimate.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from numpy.typing import NDArray
 
 from .canonical import clip_outliers, normal_scores, standardise
 
-# A coordinate is discrete if one value has more than this share of the samples. Subtracting a
-# function of a continuous z would break its ties in the order of z, so it is left as it is.
+# A coordinate is discrete if one value has more than this share of the samples. It is not
+# regressed, because subtracting a function of a continuous z would break its ties in the order of
+# z.
 LARGEST_TIE = 0.05
 EXACT = 1e-12  # unexplained share of the variance below which a coordinate is a function of z
-REGRESSORS = 0.1  # most curved regressors for each sample
+REGRESSORS = 0.1  # curved regressors for each sample, at most
 REDUNDANT = 1e-3  # share of the strongest regressor below which one is left out
-CELL = 8  # least samples of a cell, the neighbourhood in z within which samples are permuted
+CELL = 8  # smallest number of samples of a cell (neighbourhood in z) for permutations
 
 
 class Residuals(NamedTuple):
-    """A side without what is linear in z.
+    """A side without its linear dependence on z.
 
     Attributes
     ----------
@@ -34,8 +35,8 @@ class Residuals(NamedTuple):
         minus a regression on the values and the normal scores of z. Discrete coordinates are
         unchanged, and coordinates that z determines are 0.
     unexplained : [d] float64
-        Share of the variance of normal scores that the regression leaves, to which their noise of
-        ranks has to be compared; 1 where values were taken, or a coordinate is unchanged or 0.
+        Share of the variance of normal scores that the regression leaves; the noise of ranks is
+        compared with it. 1 if values were used, or if a coordinate is unchanged or 0.
     """
 
     samples: NDArray[np.float64]
@@ -60,7 +61,7 @@ def residuals(
     basis = basis[:, strength > REDUNDANT * max(strength.max(), 1.0)]
     left, unexplained = _regressed(scores, basis)
     left_raw, unexplained_raw = _regressed(values, basis)
-    # Values have no noise of ranks. They are taken where z explains more of them than of ranks.
+    # Values have no noise of ranks. They are used if z explains more of them than of ranks.
     linear = unexplained_raw < unexplained
     left[:, linear] = left_raw[:, linear]
     exact = np.minimum(unexplained, unexplained_raw) < EXACT
@@ -108,14 +109,14 @@ def _determined(values: NDArray[np.float64], classes: NDArray[np.int64]) -> bool
 def cells(given: NDArray[np.float64], least: int = CELL) -> NDArray[np.int64]:
     """Cells of neighbouring samples, by a tree that halves the widest coordinate of z.
 
-    Coordinates of few values are cut first. Cuts are between different values, so equal rows of
-    z are in one cell. Cells of equal rows can be of any size.
+    Coordinates with few values are cut first. Cuts are between different values, so equal rows of z
+    are in one cell. Cells of equal rows can be of any size.
 
     Parameters
     ----------
     given : [n, dz] float64
     least : int
-        Samples of a cell, unless z is constant over fewer.
+        Smallest number of samples of a cell, unless z is constant over fewer.
 
     Returns
     -------
@@ -144,7 +145,7 @@ def _cut(scores: NDArray[np.float64], least: int) -> NDArray[np.bool_] | None:
             classes.append((column, values, steps))
         else:
             others.append((column, values, steps[(steps >= least) & (steps <= n - least)]))
-    # Classes first: in a cell of few samples they could not be cut any more.
+    # Classes first, because a cell of few samples could no longer be cut by them.
     for column, values, steps in classes + others:
         if len(steps):
             size = steps[np.argmin(abs(steps - n / 2))]
@@ -179,7 +180,7 @@ class LocalPairings(Sequence[NDArray[np.int64]]):
         n = len(self._cell)
         if number == 0:
             return np.arange(n)
-        # Sorted by cell and at random within each cell, beside sorted by cell alone.
+        # Order by cell, random within each cell; and order by cell alone.
         drawn = np.random.default_rng([self._seed, 2, number]).random(n)
         pairing = np.empty(n, np.int64)
         pairing[self._sorted] = np.lexsort((drawn, self._cell))

@@ -1,9 +1,9 @@
-"""A critic that is written once and kept: local information of new pairs, one at a time.
+"""A critic that is kept, for the local information of new pairs, one at a time.
 
-For each sample, the estimator writes a critic and evaluates it on that sample. Here the critic is
-kept: slices, ranks (as a table), whitening, rotation and weights are frozen, and new pairs pass
-through the same maps. A critic of demonstrations yields the local information of each new state of
-a robot with its past, at the rate of the sensors.
+For each sample, the hypernetwork writes (generates) a critic, which is evaluated on that sample.
+Here the critic is kept: slices, ranks (as a table), whitening, rotation and weights are frozen, and
+new pairs pass through the same maps. A critic of demonstrations yields the local information of
+each new state of a robot with its past, at the rate of the sensors.
 
 This critic has no neighbour features. With them it overfits the trajectories that it was written
 from, and its values on new ones are far too low. Without them the values on both are nearly equal,
@@ -38,7 +38,7 @@ PARAMETERS = (
     "z", "x1", "x2", "x3", "y1", "y2", "y3", "bias", "mix",
     "readout", "share", "size_x", "size_y", "log_z", "mi",
 )  # fmt: skip
-MOST = 1500  # pairs that a critic is written from; a random subset if there are more
+MOST = 1500  # pairs that a critic is generated from; a random subset if there are more
 
 
 class Weights(NamedTuple):
@@ -57,7 +57,7 @@ class Weights(NamedTuple):
     share: NDArray[Any]  # [S] factor of the critic's values
     size_x: NDArray[Any]  # [S] mean square of the sample
     size_y: NDArray[Any]
-    log_z: NDArray[Any]  # [S] of the product pairs
+    log_z: NDArray[Any]  # [S] log of the mean density ratio over the product pairs
     mi: NDArray[Any]  # [S] nats, the bound on the sample
 
     def __call__(self, x: NDArray[Any], y: NDArray[Any]) -> Floats:
@@ -83,11 +83,11 @@ class Side:
     Attributes
     ----------
     shift, scale : [d] float64
-        Of the standardisation; scale 0 for constant coordinates.
+        Parameters of the standardisation; scale 0 for constant coordinates.
     projections : [S, d, k] float64, or None
         None if the side is not sliced.
     sorted : [S, k, n] float64
-        Values of the sample, ascending: the table for the rank of a value.
+        Values of the sample, ascending: the table from which ranks are computed.
     centre : [S, k, 1] float64
         Mean of the sample's scores.
     transform : [S, D, k] float64
@@ -129,7 +129,7 @@ class Critic:
 
     @property
     def mi(self) -> float:
-        """The bound on the sample that it was written from, nats, without bias correction."""
+        """The bound on the sample of the critic, nats, without bias correction."""
         return float(self.weights.mi.mean())
 
     def pointwise(self, x: Any, y: Any) -> Floats:
@@ -143,12 +143,12 @@ class Critic:
         Returns
         -------
         [q] float64
-            Nats, mean over slices. Values beyond the range of the sample have the extreme ranks.
+            Nats, mean over slices. Values outside of the range of the sample get the extreme ranks.
 
         Raises
         ------
         InputError
-            The pairs cannot be used, or have other coordinates than the critic's.
+            The pairs cannot be used, or have another number of coordinates than the critic.
         """
         x, y = as_samples(x, "x"), as_samples(y, "y")
         if len(x) != len(y):
@@ -291,7 +291,7 @@ def write_critic(
 
 
 def start_session(content: bytes) -> Any:
-    """An ONNX Runtime session on the CPU: a critic is written once."""
+    """An ONNX Runtime session on the CPU, which is fast enough for a critic that is made once."""
     try:
         import onnxruntime
     except ImportError as error:

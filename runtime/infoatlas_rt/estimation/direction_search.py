@@ -1,11 +1,11 @@
-"""Directions of two wide sides that are related to each other, from samples.
+"""Finds directions of two wide sides that are related to each other.
 
 `canonical` finds the canonical directions of Hotelling (1936), with a ridge: pairs of linear
-combinations with the largest correlations. `features` adds pairs that are related through squares,
-so that a relation without any correlation (y = x^2, or noise whose level is a combination of the
-other side) is found. Their search is a power iteration, which starts at leading eigenvectors of
-third and fourth moments (principal Hessian directions, Li, 1992; tensor unfolding, Richard and
-Montanari, 2014) and repeats
+combinations with the largest correlations. `features` adds pairs that are related through squares.
+It finds relations without any correlation: y = x^2, or noise whose level is a combination of the
+other side. Their search is a power iteration, which starts at leading eigenvectors of third and
+fourth moments (principal Hessian directions, Li, 1992; tensor unfolding, Richard and Montanari,
+2014) and repeats
 
     u <- E[x g(v y) f'(u x)],  v <- E[y f(u x) g'(v y)]
 
@@ -27,10 +27,10 @@ Floats: TypeAlias = NDArray[np.float64]
 RIDGE = 0.05  # added to the variances of normal scores, which are about 1
 STARTS = 5  # eigenvectors of each moment from which a search starts
 STEPS = 10  # of a search
-KERNEL = 1000  # samples of the moments at which searches start, at most: time grows as their square
-LIMIT = 3.0  # projections are clipped to it, so that no sample of a heavy tail decides
+KERNEL = 1000  # samples for the moments, at most: time grows as their square
+LIMIT = 3.0  # projections are clipped to it, so that no sample of a heavy tail dominates
 FEATURE_RIDGE = 0.1  # added to the variances of a projection and its square
-NEW = 0.5  # length that the rest of a unit vector needs to count as a further direction
+NEW = 0.5  # length from which the remainder of a unit vector is a further direction
 
 
 class Pairs(NamedTuple):
@@ -53,7 +53,7 @@ def canonical(x: Floats, y: Floats, k: int) -> tuple[Floats, Floats]:
     -------
     [p, k], [q, k] float64
         The strongest correlation first; fewer columns than k if a side has fewer dimensions. If a
-        side is constant, no direction is better than another, and the first coordinates are taken.
+        side is constant, all directions are equally good, and the first coordinates are used.
     """
     map_x, map_y = _whitener(x), _whitener(y)
     if min(map_x.shape[1], map_y.shape[1]) == 0:
@@ -65,8 +65,8 @@ def canonical(x: Floats, y: Floats, k: int) -> tuple[Floats, Floats]:
 def features(x: Floats, y: Floats, k: int, order: NDArray[np.int64]) -> tuple[Floats, Floats]:
     """Directions of two sides that are related linearly or through their squares.
 
-    Pairs are taken in the order of their strength, as far as they are stronger than the strongest
-    one of unrelated sides; canonical directions fill the rest.
+    Pairs are used in order of strength, if they are stronger than the strongest one of unrelated
+    sides; the rest are canonical directions.
 
     Parameters
     ----------
@@ -134,8 +134,7 @@ def _quadratic(x: Floats, y: Floats) -> Pairs:
 def _square_kernel(z: Floats) -> Floats:
     """Inner products of the centred products of coordinates of all pairs of samples, [n, n].
 
-    The diagonal is 0: a sample's product with itself is the same whatever the other side is, and
-    it is by far the largest.
+    The diagonal is set to 0: it is by far the largest, and does not depend on the other side.
     """
     kernel: Floats = np.square(z @ z.T)
     mean = kernel.mean(axis=0)
@@ -171,7 +170,7 @@ def _hessian(z: Floats, weights: Floats, count: int) -> Floats:
 
 
 def _matched(p: Floats, q: Floats) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats], Floats]:
-    """Functions of projections p and q [n, S] that correlate most, their slopes, and how much.
+    """Functions of projections p and q [n, S] that correlate most, their slopes, and correlations.
 
     The functions are linear combinations of a projection and its square.
     """
@@ -189,7 +188,7 @@ def _matched(p: Floats, q: Floats) -> tuple[tuple[Floats, Floats], tuple[Floats,
 
 
 def _squares(p: Floats) -> tuple[Floats, Floats]:
-    """Centred features [2, n, S] of projections [n, S], themselves and squares; their slopes."""
+    """Centred features [2, n, S] of projections [n, S] (values and squares), and their slopes."""
     p = np.clip(p, -LIMIT, LIMIT)
     found = np.stack([p, p * p / np.sqrt(2)])
     found -= found.mean(axis=1, keepdims=True)

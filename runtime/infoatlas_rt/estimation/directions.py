@@ -1,12 +1,12 @@
-"""Wide sides without slices: directions from one half of the samples, information in the other.
+"""Estimates of wide sides in directions that are found in the other half of the samples.
 
-A side of more than D coordinates is reduced to D linear combinations (of normal scores, or of
-features) that are related most to the other side in one half of the samples. The mutual information
-of the reduced sides is estimated in the other half; then the halves change places, and the two
-estimates are averaged. A function of a side has at most the information of the side (the data
-processing inequality), and samples that did not choose the directions cannot make them look better
-than they are. So the result is a lower bound of I(x; y) in expectation, as far as the model's
-estimate of the reduced sides is right.
+A side of more than D coordinates is reduced to D linear combinations of its normal scores or
+features. One half of the samples determines those most related to the other side. The mutual
+information of the reduced sides is estimated in the other half. Then the halves are exchanged, and
+the two estimates are averaged. A function of a side has at most the information of the side (the
+data processing inequality), and samples that did not determine the directions cannot overfit them.
+So the result is a lower bound of I(x; y) in expectation, if the model's estimate of the reduced
+sides is unbiased.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Reduction:
     weights : [p, k] float64
         Directions among p = d normal scores, or among p = d + 1 with the log radius.
     radius : bool
-        The log radius of the normal scores is there.
+        Whether the log radius of the normal scores is among them.
     """
 
     weights: Floats
@@ -53,7 +53,7 @@ class Reduction:
 
 
 def reduced(samples: Samples, model: ModelFile, way: str, seed: int, evaluate: Evaluate) -> Timed:
-    """Estimate I(x; y), or a lower bound of it if a side has more than D coordinates that vary.
+    """Estimate I(x; y), or a lower bound of it if a side has more than D non-constant coordinates.
 
     Samples on a GPU are copied to the host, where the directions are found.
 
@@ -64,9 +64,10 @@ def reduced(samples: Samples, model: ModelFile, way: str, seed: int, evaluate: E
     way : {"canonical", "features"}
         How directions are found: `direction_search.canonical` or `direction_search.features`.
     seed : int
-        Of the halves, and of the permutation that the directions of features are compared with.
+        Seed of the halves, and of the permutation that the directions of features are compared
+        with.
     evaluate : callable
-        Estimates samples that the model takes unsliced.
+        Function that estimates samples unsliced.
 
     Returns
     -------
@@ -132,8 +133,9 @@ def _reduced_halves(
 def _halves(samples: Samples, model: ModelFile, seed: int) -> list[NDArray[np.int64]]:
     """Two halves, as independent of each other as the samples allow.
 
-    Random ones; of a time series the earlier and the later samples, and of groups complete ones,
-    since directions that fit one sample fit those that depend on it too.
+    They are random; for a time series, the earlier and the later samples; with groups, complete
+    groups. Otherwise directions that overfit one half would also fit dependent samples in the
+    other.
     """
     n, groups = len(samples), samples.groups
     if groups is not None:

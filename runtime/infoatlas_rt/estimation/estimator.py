@@ -1,4 +1,4 @@
-"""Mutual information of two samples: every argument is checked, then estimated in parts."""
+"""The estimator of mutual information: checks arguments, and estimates in parts."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Estimator:
         wrote, of TensorRT or TensorRT-RTX.
     provider : {"auto", "native", "cpu", "cuda", "tensorrt", "tensorrt-rtx"}
         What evaluates the graph. "native" is the C++ engine of this package, and "cpu" is ONNX
-        Runtime. "auto" is the first of "cuda", "native" and "cpu" that starts; `Estimate.provider`
-        is the one that was used. Any other provider that is missing is an error. An .engine file
-        needs the library that built it, or "auto".
+        Runtime. With "auto" it is the first of "cuda", "native" and "cpu" that starts;
+        `Estimate.provider` is the one that was used. Any other provider that is missing is an
+        error. An .engine file needs the library that built it, or "auto".
     threads : int, optional
         CPU threads; two unless given, or one on a single core.
     k : int, optional
@@ -51,28 +51,27 @@ class Estimator:
     directions : {"random", "canonical", "features"}
         How a side that is wider than D is reduced. "random": to slices, by random projections; the
         estimate is the k-sliced mutual information. The other two find D directions in one half of
-        the samples and estimate in the other, both ways round, so that `mi` is a lower bound of
-        I(x; y) in expectation, and n has to be at least twice the model's n_min. "canonical" finds
-        what is related linearly, up to monotone maps of single coordinates, in at most as many
-        directions as the narrower side has coordinates. "features" also finds what is related
-        through squares and the common scale of a side, and takes longer. `k`, `slices` and `sides`
-        are for "random".
+        the samples and estimate in the other, and then exchange the halves. Then `mi` is a lower
+        bound of I(x; y) in expectation, and n has to be at least twice the model's n_min.
+        "canonical": linear relations, up to monotone maps of single coordinates; at most as many
+        directions as the narrower side has coordinates. "features": also relations through squares
+        and the common scale of a side; slower. `k`, `slices` and `sides` are for "random".
     shifts : int, optional
-        Cyclic shifts M that make the product of marginals, at least 4; at most n-1 are used. The
-        default is in the model's metadata. At small n, more shifts reduce the variance of a slice,
-        and need more time.
+        Number M of cyclic shifts, whose pairs are samples of the product of marginals. At least 4;
+        at most n-1 are used. The default is in the model's metadata. At small n, more shifts reduce
+        the variance of a slice, but need more time.
     seed : int
-        Of projections, shuffle and shifts. The same input, seed, provider, threads and machine
-        give the same bits.
+        Seed of projections, shuffle and shifts. The same input, seed, provider, threads and machine
+        result in the same bits.
 
     Attributes
     ----------
     model_file : ModelFile
         The checked model file.
     backend : Backend
-        The threads of a process share it, and it works in a forked process. Estimators can be
-        pickled and copied: settings and the name of a shipped model (or the path of another one)
-        are stored, and the model is loaded again.
+        The engine. Threads of a process share it, and it works in a forked process. Estimators can
+        be pickled and copied: the settings and the name or path of the model are stored, and the
+        model is loaded again.
     seconds : dict of float
         Wall-clock time of the stages of the last estimate: "slicing" (with all checks and
         preparation), "preprocessing", "inference", "total".
@@ -150,8 +149,8 @@ class Estimator:
     ) -> Estimate:
         """Estimate I(x; y) in nats; the k-sliced one if a side is sliced.
 
-        More than the model's n_max samples are estimated in disjoint parts of equal size, each of
-        which extends over all samples, and the result is their average.
+        More than the model's n_max samples are estimated in disjoint parts of equal size, and the
+        result is their average. Each part extends over all samples.
 
         Parameters
         ----------
@@ -166,16 +165,16 @@ class Estimator:
             Smallest difference that has a meaning, in the units of the data (the step of an
             encoder, for example): values are rounded to multiples of it before they are ranked.
         groups : array-like [n] of int, optional
-            Trajectory, episode or subject of each sample. Without groups, the samples of one
-            trajectory count as independent. A goal or a pose that is constant within a trajectory
-            then identifies it in both sides, which appears as information even if the sides are
-            independent. With groups, the product of marginals pairs samples of different groups
-            only, and the standard error is clustered by group, which covers dependence in time
-            within groups. In an unsliced side, ties of a coordinate that is constant within groups
-            are broken at random (seeded), because it has one independent value per group. The
-            estimate is I(x; y) over trajectories and steps together. If both sides identify the
-            trajectory, this is still information, of up to about log(groups) nats. Each group has
-            to have fewer than half of the samples.
+            Trajectory, episode or subject of each sample. Without groups, all samples count as
+            independent. A goal or a pose that is constant within a trajectory then identifies it in
+            both sides, which appears as information even if the sides are independent. With groups,
+            the product of marginals pairs samples of different groups only, and the standard error
+            is clustered by group, which covers dependence in time within groups. In an unsliced
+            side, ties of a coordinate that is constant within groups are broken at random (seeded),
+            because it has one independent value per group. The estimate is I(x; y) over
+            trajectories and steps together. If both sides identify the trajectory, this is still
+            information, of up to about log(groups) nats. Each group has to have fewer than half of
+            the samples.
 
         Returns
         -------
@@ -184,9 +183,9 @@ class Estimator:
         Raises
         ------
         InputError
-            The samples cannot be used (type, shape, NaN, fewer than the model's n_min, ...), they
-            do not fit `k` and `sides`, one of `groups` is too large, or one side is on another
-            device than the other one or than the model.
+            The samples cannot be used (type, shape, NaN, fewer than the model's n_min, ...) or do
+            not fit `k` and `sides`. One of `groups` is too large, or a side is on another device
+            than the other side or the model.
         ModelError
             The model's output is not finite.
         """
@@ -332,7 +331,7 @@ class Estimator:
         )
 
     def _estimate(self, samples: Samples, start: float) -> Estimate:
-        """The estimate of checked samples, begun at `start`, by `perf_counter`."""
+        """Estimate checked samples; `start` is the time of `perf_counter` at the beginning."""
         check_lengths(len(samples.x), len(samples.y), self.model_file)
 
         def unsliced_or_sliced(some: Samples) -> Timed:
@@ -354,7 +353,7 @@ class Estimator:
         return forward(self.prepare_checked(**samples.arguments()), self)
 
     def _check_width(self, width: int) -> None:
-        """Refuse what would slice sides at random, although directions are to be found."""
+        """Raise InputError if sides would be sliced although `directions` is not "random"."""
         if self.directions != "random" and width > self.model_file.dim:
             raise InputError(
                 f"an estimator with directions={self.directions!r} gives estimates, and no test, "
@@ -363,7 +362,7 @@ class Estimator:
             )
 
     def critic(self, x: Any, y: Any, *, groups: Any = None) -> Critic:
-        """Write a critic that is kept, for the local mutual information of new pairs.
+        """Generate a critic that is kept, for the local mutual information of new pairs.
 
         Parameters
         ----------
@@ -376,15 +375,15 @@ class Estimator:
         Returns
         -------
         Critic
-            `Critic.pointwise(x, y)` computes nats for each new pair, in NumPy alone. Without bias
-            correction, standard error and neighbour features it ranks moments, and its values are
+            `Critic.pointwise(x, y)` computes nats for each new pair, with NumPy alone. It has no
+            bias correction, standard error or neighbour features. Its values rank moments; they are
             below those of `estimate`.
 
         Raises
         ------
         InputError
-            The samples cannot be used, they do not fit `k` and `sides`, one of `groups` is too
-            large, or a side is constant.
+            The samples cannot be used or do not fit `k` and `sides`, one of `groups` is too large,
+            or a side is constant.
         ModelError
             The model has no graph that writes critics to keep; "edge" has one.
         """
@@ -405,7 +404,7 @@ def as_estimator(value: Estimator | str | os.PathLike[str] | None) -> Estimator:
     Raises
     ------
     InputError, ModelError, ProviderError
-        Neither an estimator nor a model, or as `Estimator`.
+        The value is neither an estimator nor a model, or the model cannot be loaded.
     """
     if value is None:
         return Estimator()

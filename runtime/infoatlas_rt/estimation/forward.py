@@ -1,4 +1,4 @@
-"""Evaluation of the graph: every call of the backend is here.
+"""Evaluates the graph; every call of the backend is in this module.
 
 `forward` makes the estimate of one sample, `window_means` evaluates many windows together, and
 `pairing_means` one sample with many pairings of its sides. One call of the backend has as many
@@ -69,7 +69,7 @@ def forward(prepared: Prepared, estimator: Evaluator) -> tuple[Estimate, dict[st
     for chunk in batches(slices, prepared.pairs):
         begin = perf_counter()
         if isinstance(backend, Preparing):
-            projected = begin  # with all else
+            projected = begin  # projected within "preprocessing"
             px, py = (None if side is None else side[chunk] for side in (plan.x, plan.y))
             table = score_table(n)
             data = Canonical(*backend.canonicalise(prepared.x, prepared.y, px, py, table))
@@ -97,7 +97,7 @@ def forward(prepared: Prepared, estimator: Evaluator) -> tuple[Estimate, dict[st
         seconds["preprocessing"] += canonical - projected
         seconds["inference"] += perf_counter() - canonical
 
-    # Back to the order of the input: position i of the shuffled samples holds sample order[i].
+    # Back to the order of the input: position i of the shuffled samples is sample order[i].
     means = np.empty((2, n))
     means[0, prepared.order] = pointwise / slices
     means[1, prepared.order] = influence / slices
@@ -146,8 +146,8 @@ def window_means(windows: Sequence[Prepared], estimator: Evaluator) -> NDArray[n
     Parameters
     ----------
     windows : sequence of Prepared, m of them
-        Prepared on the host by one estimator, of one length and without groups. So their slices,
-        shifts and orders agree, and one call of the backend can evaluate several of them.
+        Windows of one length, prepared on the host by one estimator, without groups. Their slices,
+        shifts and orders are equal, so one call of the backend can evaluate several of them.
     estimator : Evaluator
     """
     means = np.zeros(len(windows), np.float32)
@@ -243,7 +243,7 @@ def _run_pairings(
     shifts: NDArray[np.int64],
     sequence: NDArray[np.int64],
 ) -> NDArray[np.float32]:
-    """Estimates of some pairings and slices [len(orders) S], nats, not bounded yet."""
+    """Estimates of some pairings and slices [len(orders) S], nats, before clipping."""
     data = pair(
         _rearranged(x, [slice(None)] * len(orders)),
         _rearranged(y, [beside(order, y.scores) for order in orders]),

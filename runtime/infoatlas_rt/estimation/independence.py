@@ -1,13 +1,12 @@
-"""Are x and y independent? A permutation test on mutual information and linear association.
+"""Permutation test of independence, by mutual information and linear association.
 
-A permutation of the samples of y leaves both sides as they are and removes every dependence between
-them. The model evaluates each permuted pairing with the slices, the shuffle and the shifts of the
-given one. A second measure is the RV coefficient of normal scores (Robert and Escoufier 1976): it
-sums weak linear dependence over all pairs of coordinates, and needs one matrix product. The
-statistic is the larger of the two, each standardised over all pairings. Under independence all
-pairings are equally likely, so the rank of the given one is uniform and the level of the test is
-exact for every model and every sample size. With ties, as between discrete sides, the test is
-conservative.
+A permutation of the samples of y leaves both marginals unchanged and removes every dependence. The
+model evaluates each permuted pairing with the slices, the shuffle and the shifts of the given one.
+A second measure is the RV coefficient of normal scores (Robert and Escoufier 1976): it sums weak
+linear dependence over all pairs of coordinates, and needs one matrix product. The statistic is the
+larger of the two, each standardised over all pairings. Under independence all pairings are equally
+likely, so the rank of the given one is uniform. The level of the test is therefore exact for every
+model and every sample size. With ties, as between discrete sides, the test is conservative.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ class IndependenceResult:
     Attributes
     ----------
     mi : float
-        Nats; the estimate of the given pairing, as of `Estimator.estimate`.
+        Nats; the estimate of the given pairing, as from `Estimator.estimate`.
     p_value : float
-        Share of pairings, the given one included, whose statistic is at least as large. It cannot
-        be below 1 / (1 + B).
+        Share of pairings, the given one included, whose statistic is at least as large. It
+        is at least 1 / (1 + B).
     statistic : float
         The larger of `mi` and `rv`, each with mean 0 and standard deviation 1 over all pairings.
     null : [B] float64
@@ -61,7 +60,7 @@ class IndependenceResult:
     k : int or None
         Dimensions of a slice; None if both sides are unsliced.
     seed : int
-        Of the pairings, the projections, the shuffle and the shifts.
+        Seed of the pairings, the projections, the shuffle and the shifts.
     provider : str
         What evaluated the model, as "cpu" or "native".
     model : str
@@ -96,7 +95,7 @@ class IndependenceResult:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON-safe values."""
+        """All fields as JSON-safe values."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return values | {"null": self.null.tolist(), "null_rv": self.null_rv.tolist()}
 
@@ -130,11 +129,11 @@ def independence_test(
         The samples are in time order and neighbours depend on each other. Then y is shifted
         cyclically, which preserves its autocorrelation. There are n - 1 shifts, so fewer pairings
         than `permutations` are used if n is small. Small shifts are included: estimates of
-        neighbouring shifts are similar, so without them the given pairing would not be
-        exchangeable with the others. Both series have to be stationary, and much longer than their
-        autocorrelation. If they drift (random walks) or are short, the jump where a shifted series
-        wraps around matters, and independent series are called dependent too often. The test is
-        for two different series, not for a series and its own past.
+        neighbouring shifts are similar, so without them the given pairing would not be exchangeable
+        with the others. Both series have to be stationary, and much longer than their
+        autocorrelation. If they drift (random walks) or are short, a shifted series has a jump
+        where it wraps around, and the test rejects independence too often. The test is for two
+        different series, not for a series and its own past.
     resolution_x, resolution_y : float or [d], optional
         Smallest difference that has a meaning, in the units of the data: values are rounded to
         multiples of it before they are ranked.
@@ -151,8 +150,8 @@ def independence_test(
     Raises
     ------
     InputError
-        The samples cannot be used (type, shape, NaN, fewer than the model's n_min, ...), they do
-        not fit the estimator's `k` and `sides`, or `permutations` is not a positive integer.
+        The samples cannot be used (type, shape, NaN, fewer than the model's n_min, ...) or do not
+        fit the estimator's `k` and `sides`, or `permutations` is not a positive integer.
     ModelError
         The model's output is not finite.
     """
@@ -186,8 +185,9 @@ def independence_test(
 class Pairings(Sequence[NDArray[np.int64]]):
     """Pairings of the samples of y with those of x; pairing 0 is the given one.
 
-    Indices are positions in the shuffled samples. Each pairing is drawn at its access, from a
-    random stream of its own: all of them at once could need much more memory than the samples.
+    Indices are positions in the shuffled samples. Each pairing is drawn when it is accessed, from a
+    random stream of its own, because all of them at once could need much more memory than the
+    samples.
     """
 
     def __init__(self, prepared: Prepared, count: int, time_series: bool, seed: int) -> None:

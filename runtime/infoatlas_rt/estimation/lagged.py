@@ -1,4 +1,4 @@
-"""Rows of two series at several lags, never across trajectories; and the names of sides."""
+"""Rows of two series at several lags, within trajectories; and labels of sides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..inputs.arrays import column_names
 from ..inputs.checks import as_samples
 
-NAMED = 3  # most columns that a label lists
+NAMED = 3  # columns that a label lists, at most
 
 
 def lagged_rows(
@@ -24,7 +24,7 @@ def lagged_rows(
     ----------
     x, y : array-like [T] or [T, d], or list of such arrays (trajectories)
     lags : three sequences of int
-        Of x, of y, and of y again. A negative lag is ahead of t.
+        Lags of x, of y, and a second set of lags of y. A negative lag is ahead of t.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def _is_list(values: Any) -> bool:
 
 
 def side_label(values: Any, name: str) -> str:
-    """A side by the names of its columns, if it has a few of them; else by `name`."""
+    """Names of the columns of a side, if they are few; otherwise `name`."""
     columns = column_names(values)
     if not columns and isinstance(getattr(values, "name", None), str):
         columns = (values.name,)  # of a Series

@@ -1,8 +1,8 @@
 """Many estimates with tests, corrected for their number, for the functions of `screening.py`.
 
 Each test is that of `independence_test`. Its null distribution depends on the ranks of the sides
-alone, so all columns without ties share one: under independence every order of their samples is
-equally likely, whatever their values are.
+alone. So all columns without ties share one: under independence, every order of their samples is
+equally likely.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from .parallel import run_jobs
 from .result import Estimate
 from .uncertainty import noise_of_trajectories, standard_error
 
-# Permutations for each test, so that a single dependence can have an adjusted p-value of 0.05; and
-# evaluations of permuted samples beyond which fewer are drawn by default, but 199.
+# Permutations for each test, so that a single dependence can have an adjusted p-value of 0.05.
+# Beyond `MOST` evaluations of permuted samples, fewer are drawn by default, but at least 199.
 PER_TEST, MOST = 20, 20_000
 CORRECTIONS = ("benjamini-hochberg", "holm", "none")
 
@@ -132,14 +132,15 @@ def _measure(
 
 
 def null_keys(pairs: Sequence[Pair], time_series: bool) -> list[Hashable]:
-    """What decides the null distribution of each pair; of a time series, all of it."""
+    """Keys of the null distributions: pairs with equal keys share one. Time series share none."""
     if time_series:
         return list(range(len(pairs)))
-    seen: dict[int, Hashable] = {}  # of the sides, which pairs share
+    seen: dict[int, Hashable] = {}  # keys of sides, which several pairs contain
 
     def key(side: NDArray[np.float64]) -> Hashable:
         if id(side) not in seen:
-            # Ranks of a column are those of its ties: how many samples have each value, in order.
+            # The ranks of a column depend on its ties alone: the number of samples of each value,
+            # in order.
             ties = np.unique(side, return_counts=True)[1] if side.shape[1] == 1 else side
             seen[id(side)] = ties.tobytes()
         return seen[id(side)]

@@ -1,4 +1,4 @@
-"""Many estimates, one after the other or on an executor; the results have the same bits.
+"""Runs many estimates, one after the other or on an executor, with the same bits.
 
 Any `concurrent.futures.Executor` can be used: a pool of threads or processes, dask's
 `client.get_executor()`, an MPI pool. Workers receive the estimator's settings and the samples, and
@@ -35,7 +35,7 @@ def run_jobs(
         A module's function, so that it can be pickled.
     estimator : Estimator
     jobs : iterable of tuple
-        Read as they are needed.
+        Arguments of each call; may be a generator.
     executor : concurrent.futures.Executor, optional
         Without it, the jobs run in this thread.
 
@@ -74,5 +74,5 @@ def _run(function: Callable[..., Result], settings: bytes, *job: Any) -> Result:
 
 @lru_cache(maxsize=2)
 def _load(settings: bytes) -> Any:
-    """The estimator, once in each worker."""
+    """The estimator, loaded once in each worker."""
     return pickle.loads(settings)

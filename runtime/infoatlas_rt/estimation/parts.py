@@ -1,8 +1,8 @@
-"""Samples in disjoint parts, each estimated on its own, and the average of their estimates.
+"""Disjoint parts of samples: each is estimated separately, and the estimates are averaged.
 
-A model was trained on at most n_max samples, and above them its estimates rise with n. So a larger
-sample is estimated in parts of at most n_max (`by_parts`). Where one half of the samples
-chooses what is estimated on the other half (`directions.py`), the same average is used.
+A model is trained on at most n_max samples; with more, its estimates rise with n. So a larger
+sample is estimated in parts of at most n_max (`by_parts`). `directions.py` averages its two halves
+in the same way.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .uncertainty import sampling_noise, standard_error
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """The checked arguments of an estimate; see `Estimator.estimate_checked`."""
+    """The arguments of `Estimator.estimate_checked`."""
 
     x: Array
     y: Array
@@ -43,7 +43,7 @@ class Samples:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def take(self, rows: NDArray[np.int64]) -> Samples:
-        """Some of the samples; their groups are numbered anew."""
+        """Some of the samples; their groups are renumbered."""
         groups = self.groups
         if groups is not None:
             groups = np.unique(groups[rows], return_inverse=True)[1].astype(np.int64)
@@ -51,7 +51,7 @@ class Samples:
         return replace(self, x=x, y=y, groups=groups)
 
 
-Timed: TypeAlias = tuple[Estimate, dict[str, float]]  # with the seconds of its stages
+Timed: TypeAlias = tuple[Estimate, dict[str, float]]  # an estimate, with the seconds of its stages
 Evaluate: TypeAlias = Callable[[Samples], Timed]
 
 
@@ -63,7 +63,7 @@ def by_parts(samples: Samples, model: ModelFile, seed: int, evaluate: Evaluate) 
     samples : Samples
     model : ModelFile
     seed : int
-        Of the assignment to parts.
+        Seed of the assignment to parts.
     evaluate : callable
         Samples -> (Estimate, seconds of the stages).
 
@@ -100,11 +100,10 @@ def split(
 ) -> list[NDArray[np.int64]]:
     """Assign samples to parts: one of each `parts` consecutive samples, at random.
 
-    So every part extends over all of a recording, and a series that drifts, or whose first
-    samples are of another robot than its last ones, is divided into parts of the same
-    distribution. Neighbours within a part are further apart in time than before, so a part has
-    more independent samples than a block of the same length. (A fixed step of `parts` samples
-    could meet one phase of a periodic motion only.) Groups are divided in the same way: each part
+    So every part covers the entire recording. A series that drifts, or is of several robots, is
+    divided into parts of the same distribution. Neighbours within a part are further apart in time,
+    so a part has more independent samples than a block of the same length. (Every `parts`-th sample
+    could be in the same phase of a periodic motion.) Groups are divided in the same way: each part
     has samples of all groups, in the same shares up to one sample.
 
     Parameters
@@ -137,8 +136,8 @@ def average(
 
     Sampling noise follows from the influences of all samples together, so it decreases with n, and
     a long-run or a clustered variance includes dependence between samples of different parts. The
-    predicted error and the noise of ranks are averaged, not divided by the root of the number of
-    parts: they are about what the model misses in this kind of data, which is the same in each.
+    predicted error and the noise of ranks are averaged, but not divided by the root of the number
+    of parts. They describe errors of the model on this kind of data, which all parts share.
 
     Parameters
     ----------
@@ -147,12 +146,12 @@ def average(
         Samples of each part; every sample is in one.
     model : ModelFile
     estimates : iterable of (Estimate, dict of float)
-        Of each part, with the seconds of its stages. They may be made as they are needed.
+        One for each part, with the seconds of its stages; may be a generator.
 
     Returns
     -------
     Estimate, dict of float
-        As `by_parts`. A flag is set if it is set in any part; `degenerate` if it is in all.
+        As `by_parts`. A flag is set if it is set in any part; `degenerate`, if it is set in all.
     """
     n = len(samples)
     pointwise, influence = np.empty(n), np.empty(n)

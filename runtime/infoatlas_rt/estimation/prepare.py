@@ -1,4 +1,4 @@
-"""From checked samples to slices: rounding, constant coordinates, order, shifts, projections."""
+"""Prepares checked samples for slicing: rounding, constant coordinates, shuffle and shifts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class Prepared:
     plan : Slicing
     x, y : [n, dx], [n, dy] float64
         Shuffled samples without their constant coordinates (with them if there are no others). A
-        side that is projected is standardised. On the GPU if the samples are; all else is NumPy's.
+        side that is projected is standardised. They are on the GPU if the samples are; all other
+        arrays are NumPy's.
     order : [n] int64
         Position i contains sample order[i] of the input.
     shifts : [M] int64
@@ -44,7 +45,7 @@ class Prepared:
     time_series : bool
         The samples are in order of time.
     seed : int
-        Of projections, shuffle and shifts.
+        Seed of projections, shuffle and shifts.
     constant_x, constant_y : tuple of int
         Constant coordinates of the input.
     degenerate : bool
@@ -113,7 +114,7 @@ def autocorrelated(x: Array, y: Array) -> bool:
 
 
 def batches(count: int, pairs: int) -> Iterator[slice]:
-    """Ranges of slices (or of windows, or pairings) that cover all and fit one backend call each.
+    """Ranges of slices (or windows, or pairings) that each fit one call of the backend.
 
     Parameters
     ----------
@@ -176,7 +177,7 @@ def prepare(
 ) -> Prepared:
     """Round, drop constant coordinates, standardise what is projected, and shuffle.
 
-    Constant coordinates are dropped first, so that no later step depends on how many there are.
+    Constant coordinates are dropped first, so that no later step depends on their number.
 
     Parameters
     ----------
@@ -185,7 +186,7 @@ def prepare(
     plan : Slicing
         For the widths dx and dy.
     shifts : int
-        Cyclic shifts; fewer are used if n is small, or so large that memory is short.
+        Number of cyclic shifts; fewer if n is small, or so large that memory would be short.
     seed : int
     time_series : bool
         The samples are in order of time.
@@ -213,7 +214,7 @@ def prepare(
     degenerate = bool((x == x[0]).all() or (y == y[0]).all())
     rows = beside(order, x)
     equal = repeats(x[rows], y[rows])
-    # An unsliced side enters by its ranks alone, which no scale and no outlier changes.
+    # An unsliced side is used through its ranks alone, which do not depend on scale and outliers.
     x, y = _scaled(x, y, plan)
     if groups is not None:
         streams = np.random.SeedSequence(seed).spawn(5)[3:]
@@ -277,10 +278,10 @@ def _untied(samples: Array, groups: NDArray[np.int64], rng: np.random.Generator)
 
 
 def _scaled(x: Array, y: Array, plan: slicing.Slicing) -> tuple[Array, Array]:
-    """Both sides with those that are projected standardised, and their outliers clipped."""
-    with np.errstate(over="ignore"):  # an infinite deviation clips nothing
-        # NumPy's calls, not its sums, take the time of a small sample. (It adds up the values of a
-        # single coordinate in another order, so it has to be alone.)
+    """Both sides; projected ones are standardised, with outliers clipped."""
+    with np.errstate(over="ignore"):  # an infinite deviation clips no value
+        # For a small sample the overhead of calls dominates, so both sides are scaled in one call.
+        # (NumPy sums the values of a single coordinate in another order, so that is scaled alone.)
         dx, dy = x.shape[1], y.shape[1]
         if plan.x is not None and plan.y is not None and min(dx, dy) > 1:
             both = array_namespace(x).concat([x, y], axis=1)

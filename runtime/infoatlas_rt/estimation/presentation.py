@@ -8,7 +8,7 @@ from ..errors import InputError
 
 
 def require_pandas(what: str) -> Any:
-    """The package pandas; InputError if it is not installed. `what` needs it."""
+    """The package pandas; InputError if it is not installed, and the function `what` needs it."""
     try:
         import pandas  # type: ignore[import-untyped]
     except ImportError as error:

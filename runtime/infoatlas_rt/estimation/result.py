@@ -1,4 +1,4 @@
-"""Results: an estimate, and the estimate of a window of a stream."""
+"""The results `Estimate`, and `WindowEstimate` for a window of a stream."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Estimate:
     Attributes
     ----------
     mi : float
-        Nats; the mean over slices. Independence may come out slightly below zero. Each slice is
-        clipped to at least -0.1, and where rows repeat (flags, counts, a robot at rest) to what
-        their entropies and their table of values allow (`bounds.Repeats`); where that changed a
-        slice, `clipped` is True.
+        Nats; the mean over slices. Estimates of independent samples may be slightly below zero.
+        Each slice is clipped to at least -0.1. If rows repeat (flags, counts, a robot at rest), it
+        is also clipped to the bound from their entropies and their table of values
+        (`bounds.Repeats`). `clipped` is True if a slice was changed.
     stderr : float
         Nats; sampling, slices and model error: mi ± 1.645 stderr is about a 90% interval over data
         like those that the model was calibrated on. Without calibration in the model's file it is
@@ -51,26 +51,26 @@ class Estimate:
     samples : int
         n.
     effective_samples : float
-        Independent samples that would give the same variance; n unless a time series or groups are
-        given.
+        Number of independent samples that would have the same variance; n unless a time series or
+        groups are given.
     slices : int
         S; 1 if unsliced, or with `directions` other than random ones.
     k : int or None
         Dimensions of a slice, or number of directions; None if unsliced.
     seed : int
-        Of the projections, the shuffle and the shifts.
+        Seed of the projections, the shuffle and the shifts.
     provider : str
         What evaluated the model, as "cpu" or "native".
     model : str
         Name and version of the model.
     saturated : bool
         A linear combination of one side determines one of the other, as far as n samples can
-        resolve (a copy, or x = y): the true value may be much larger, up to infinity.
+        resolve, as in a copy. The true value may be much larger, up to infinity.
     degenerate : bool
         All coordinates of a side are constant: `mi` and `stderr` are exactly 0.
     clipped : bool
-        The model's value of a slice was below -0.1 nats, or above what the entropies and the table
-        of repeated rows allow, and was replaced by that bound.
+        The model's value of a slice was below -0.1 nats, or above the bound from the entropies and
+        the table of repeated rows, and was replaced by the bound.
     rank_x, rank_y : float
         Dimensions of a side that whitening kept, mean over slices.
     autocorrelated : bool
@@ -83,9 +83,9 @@ class Estimate:
         average. More than 1 if n is larger than in training (the model's `n_max`), or if
         `directions` were found in the samples.
     directions : {"random", "canonical", "features"} or None
-        How the sides that are wider than the model were reduced to k dimensions: by random
-        projections (slices), or by directions that were found in the other half of the samples,
-        so that `mi` is a lower bound in expectation. None if unsliced.
+        How sides wider than the model were reduced to k dimensions. "random": by random projections
+        (slices). Otherwise by directions found in the other half of the samples, and `mi` is a
+        lower bound in expectation. None if unsliced.
     """
 
     mi: float
@@ -118,13 +118,13 @@ class Estimate:
 
     @property
     def how(self) -> str:
-        """How wide sides were reduced, in a few words."""
+        """Short text: how wide sides were reduced."""
         if self.directions in (None, "random"):
             return "unsliced" if self.k is None else f"{self.slices} slices, k={self.k}"
         return f"{self.k} {self.directions} directions: a lower bound"
 
     def __str__(self) -> str:
-        """One line, with whatever is unusual at its end."""
+        """One line, with the flags that are set at its end."""
         how = self.how
         flags = [name for name in ("saturated", "degenerate", "clipped") if getattr(self, name)]
         if self.autocorrelated:
@@ -171,13 +171,14 @@ class WindowEstimate:
     Attributes
     ----------
     stamp : float
-        Of the window's newest state, seconds; its step number if there are no stamps.
+        Stamp of the window's newest state, seconds; its step number if there are no stamps.
     estimate : Estimate
-        Of the pairs in the window. Its standard error includes the dependence of neighbouring
-        pairs. The part from the projections is common to all estimates of a stream.
+        Estimate from the pairs in the window. Its standard error includes the dependence of
+        neighbouring pairs. All estimates of a stream share the part of the error from the
+        projections.
     local : float
-        Local mutual information of the newest pair, nats: how predictable the newest state was
-        from its past, by the pairs of the window. It is noisier than the estimate, without delay.
+        Local mutual information of the newest pair, nats: how predictable the newest state was from
+        its past, given the pairs of the window. It is noisier than the estimate, but has no delay.
     fill : float
         Pairs in the window as a share of its steps; below 1 if states were refused or lost.
     lag : int

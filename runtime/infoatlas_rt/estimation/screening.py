@@ -1,4 +1,4 @@
-"""Which lag, which features, which pairs: many estimates with tests."""
+"""Compares lags, features or pairs of columns: many estimates with tests."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ def lag_scan(
         Two series of one robot, or lists of trajectories, x[i] of the same length as y[i]. Samples
         are never paired across trajectories.
     lags : sequence of int
-        Steps from y back to x; negative where y is ahead. Steps with a partner at each lag are
-        used, so the largest lags decide how many there are.
+        Steps from y back to x; negative if y is ahead. Only steps that have a partner at every lag
+        are used, so the largest lags decide their number.
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
     permutations : int, optional
         B, cyclic shifts of the series against each other; all lags share them. By default 20 for
-        each lag and 199 at least; 0 leaves out the tests. There are n - 1 shifts, so fewer are used
-        if n is small.
+        each lag, and at least 199; 0 leaves out the tests. There are n - 1 shifts, so fewer are
+        used if n is small.
     correction : {"benjamini-hochberg", "holm", "none"}
-        Of p-values for the number of lags: "benjamini-hochberg" bounds the share of false
-        discoveries, "holm" the probability of one.
+        Correction of p-values for the number of lags. "benjamini-hochberg" bounds the share of
+        false discoveries, "holm" the probability of one.
     executor : concurrent.futures.Executor, optional
         Any executor, such as a pool of processes: its workers share the lags. The result has the
         same bits as without it.
@@ -104,10 +104,10 @@ def rank_features(
     Parameters
     ----------
     X : array-like [n, d]
-        Rows that are independent of each other, or the steps of one recording (`time_series`). Of
-        pooled trajectories, pass one row of each: the tests permute rows.
+        Rows that are independent of each other, or the steps of one recording (`time_series`). From
+        pooled trajectories, pass one row each, because the tests permute rows.
     y : array-like [n] or [n, dy]
-        What the features are ranked for; row i belongs to row i of X.
+        Target of the ranking; row i belongs to row i of X.
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
     features : mapping of str to sequence of int or str, optional
@@ -119,11 +119,11 @@ def rank_features(
         cyclically. Features do not share permutations then, so tests need more time.
     permutations : int, optional
         B, permuted pairings of each test; no p-value is below 1 / (1 + B). By default 20 for each
-        feature, and 199 at least; fewer than 20 for each where features do not share permutations
-        and they would be more than 20,000. 0 leaves out the tests.
+        feature, and at least 199. If features do not share permutations, fewer are drawn above
+        20,000 in all. 0 leaves out the tests.
     correction : {"benjamini-hochberg", "holm", "none"}
-        Of p-values for the number of features: "benjamini-hochberg" bounds the share of false
-        discoveries, "holm" the probability of one.
+        Correction of p-values for the number of features. "benjamini-hochberg" bounds the share of
+        false discoveries, "holm" the probability of one.
     executor : concurrent.futures.Executor, optional
         Any executor, such as a pool of processes: its workers share the features. The result has
         the same bits as without it.
@@ -185,7 +185,8 @@ def pairwise(
     ----------
     X : array-like [n, d]
         Two columns at least. Rows are independent of each other, or the steps of one recording
-        (`time_series`). Of pooled trajectories, pass one row of each: the tests permute rows.
+        (`time_series`). From pooled trajectories, pass one row each, because the tests permute
+        rows.
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
     time_series : bool
@@ -193,11 +194,11 @@ def pairwise(
         column cyclically. Pairs do not share permutations then, so tests need more time.
     permutations : int, optional
         B, permuted pairings of each test; no p-value is below 1 / (1 + B). By default 20 for each
-        pair, and 199 at least; fewer than 20 for each where pairs do not share permutations and
-        they would be more than 20,000. 0 leaves out the tests.
+        pair, and at least 199. If pairs do not share permutations, fewer are drawn above 20,000 in
+        all. 0 leaves out the tests.
     correction : {"benjamini-hochberg", "holm", "none"}
-        Of p-values for the number of pairs: "benjamini-hochberg" bounds the share of false
-        discoveries, "holm" the probability of one.
+        Correction of p-values for the number of pairs. "benjamini-hochberg" bounds the share of
+        false discoveries, "holm" the probability of one.
     executor : concurrent.futures.Executor, optional
         Any executor, such as a pool of processes: its workers share the pairs. The result has the
         same bits as without it.
@@ -233,7 +234,7 @@ def pairwise(
 def mutual_info_scorer(X: Any, y: Any) -> NDArray[np.float64]:
     """Score the columns of X by their information about y, for scikit-learn.
 
-    `SelectKBest(mutual_info_scorer, k=5)` takes it as `score_func`.
+    Use it as `SelectKBest(mutual_info_scorer, k=5)`.
 
     Parameters
     ----------

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from .presentation import axes_of, require_pandas
 
-LEVEL = 0.05  # of an adjusted p-value that is marked as significant
-SHOWN = 20  # rows of a result that are printed
+LEVEL = 0.05  # an adjusted p-value below it is marked as significant
+SHOWN = 20  # rows of a result that are printed, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Screening:
         Nats; each estimate, its standard error, and the part of this from samples and slices
         alone. Estimates share the model's errors, so compare them by `noise`.
     p_value : [m] float64
-        Of independence; NaN if there were no permutations.
+        P-values of independence; NaN without permutations.
     p_adjusted : [m] float64
         Corrected for m tests.
     saturated : [m] bool
@@ -66,7 +66,7 @@ class Screening:
 
     @property
     def least_adjusted(self) -> float:
-        """The least adjusted p-value that a single dependence among the m tests can have."""
+        """Smallest adjusted p-value that a single dependence among the m tests can have."""
         tests = 1 if self.correction == "none" else len(self.mi)
         return min(1.0, tests / (1 + self.permutations))
 
@@ -95,7 +95,7 @@ class LagScan(Screening):
         Nats; the estimate of each lag, its standard error, and the part of this from samples and
         slices alone. Estimates share the model's errors, so compare them by `noise`.
     p_value : [m] float64
-        Of independence; NaN if there were no permutations.
+        P-values of independence; NaN without permutations.
     p_adjusted : [m] float64
         Corrected for m tests.
     saturated : [m] bool
@@ -164,7 +164,7 @@ class FeatureRanking(Screening):
     Attributes
     ----------
     names : tuple of m str
-        Of the features, the most informative first; x0, x1, ... if the columns have no names.
+        Names of the features, the most informative first; x0, x1, ... if the columns have no names.
     order : [m] int64
         Positions of the features in the input.
     mi, stderr, noise : [m] float64
@@ -172,7 +172,7 @@ class FeatureRanking(Screening):
         of this from samples and slices alone. Estimates share the model's errors, so compare them
         by `noise`.
     p_value : [m] float64
-        Of independence; NaN if there were no permutations.
+        P-values of independence; NaN without permutations.
     p_adjusted : [m] float64
         Corrected for m tests.
     saturated : [m] bool
@@ -236,14 +236,14 @@ class PairwiseInformation(Screening):
     Attributes
     ----------
     names : tuple of d str
-        Of the columns; x0, x1, ... if they have none.
+        Names of the columns; x0, x1, ... if they have none.
     pairs : [m, 2] int64
         Columns of each pair, the smaller one first.
     mi, stderr, noise : [m] float64
         Nats; the estimate of each pair, its standard error, and the part of this from samples and
         slices alone. Estimates share the model's errors, so compare them by `noise`.
     p_value : [m] float64
-        Of independence; NaN if there were no permutations.
+        P-values of independence; NaN without permutations.
     p_adjusted : [m] float64
         Corrected for m tests.
     saturated : [m] bool

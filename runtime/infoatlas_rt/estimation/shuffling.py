@@ -22,7 +22,7 @@ def shuffle(
     ----------
     n, shifts, seed : int
     groups : [n] int64, optional
-        0..G-1. No shift pairs two samples of one group then.
+        0..G-1. Shifts then pair samples of different groups only.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def _shuffle(n: int, shifts: int, seed: int) -> tuple[NDArray[np.int64], ...]:
 
 
 def largest_group(n: int) -> int:
-    """Samples that a group of n samples may have, so that `LEAST_SHIFTS` shifts are left."""
+    """Largest size of a group among n samples for which there are `LEAST_SHIFTS` shifts."""
     return (n + 1 - LEAST_SHIFTS) // 2
 
 

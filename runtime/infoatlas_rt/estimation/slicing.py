@@ -1,8 +1,8 @@
 """Random projections of sides that are too wide for the model: k-sliced mutual information.
 
-The paper, section 3.4 ("Scaling to High Dimensions via Slicing"): the average over S slices of
-I(P_j x; P'_j y), where P_j and P'_j are drawn independently and uniformly from Stiefel manifolds;
-or of I(P_j x; y) if only one side is sliced.
+It is the average over S slices of I(P_j x; P'_j y), or of I(P_j x; y) if only one side is sliced.
+P_j and P'_j are drawn independently and uniformly from Stiefel manifolds (Section 3.4 of the paper,
+"Scaling to High Dimensions via Slicing").
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ SLICES = 40  # S of the paper's key-state experiment
 SIDES = ("auto", "both", "x", "y")
 
 # Step of the grid to which projected samples are rounded. Standardised samples have unit scale, so
-# no information is lost. A matrix product may give equal rows results that differ in the last bit,
-# and ranks would amplify that to full scale; on the grid, equal rows stay exact ties.
+# no information is lost. The products of equal rows may differ in the last bit, and ranks would
+# amplify that to full scale; on the grid, equal rows stay exact ties.
 GRID = 2.0**-30
 
 LARGEST = 10**8  # numbers in the projections of one side (0.8 GB)
@@ -29,7 +29,7 @@ LARGEST = 10**8  # numbers in the projections of one side (0.8 GB)
 
 @dataclass(frozen=True, eq=False)
 class Slicing:
-    """How a pair of sides is sliced.
+    """The slices of a pair of sides.
 
     Attributes
     ----------
@@ -64,8 +64,8 @@ def plan(
     Parameters
     ----------
     dx, dy : int
-        Coordinates of each side, constant ones included: they may be constant in one window of a
-        stream and not in the next, and the number of slices has to stay the same.
+        Coordinates of each side, constant ones included. These may vary in the next window of a
+        stream, and the number of slices has to stay the same.
     dim : int
         D, largest width of an unsliced side.
     k : int, optional
@@ -135,7 +135,7 @@ def stiefel(d: int, k: int, slices: int, rng: np.random.Generator) -> NDArray[np
     d, k : int
         From d to k dimensions, 1 <= k <= d.
     slices : int
-        How many.
+        Number of projections.
     rng : numpy.random.Generator
 
     Returns
@@ -159,9 +159,9 @@ def without_constants(plan: Slicing, dx: int, dy: int, seed: int) -> Slicing:
     """The same number of slices, of the non-constant coordinates of both sides.
 
     The projections are those of a side without the constant coordinates, so a constant coordinate
-    changes nothing. A slice of three coordinates has at most three dimensions: five combinations of
-    three coordinates are linearly dependent, but their ranks are not, and whitening would amplify
-    the difference.
+    has no effect. A slice of three coordinates has at most three dimensions: five combinations of
+    three coordinates are linearly dependent. Their ranks are not, and whitening would amplify the
+    difference.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def _side(d: int, k: int, slices: int, seed: int, side: int) -> NDArray[np.float
 def _orthonormal(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
     """Columns of matrices [S, d, k] made orthonormal, one after the other, with their signs."""
     q, r = np.linalg.qr(matrices)
-    # QR is unique only up to the signs of R's diagonal; LAPACK's choice of them is not uniform.
+    # QR is unique only up to the signs of R's diagonal, and LAPACK does not choose them at random.
     return q * np.where(np.diagonal(r, axis1=-2, axis2=-1) < 0, -1.0, 1.0)[:, None, :]
 
 
@@ -215,8 +215,8 @@ def project(samples: Array, projections: NDArray[np.float64]) -> Array:
     -------
     [S, n, k] float64, integers; the samples of a coordinate lie next to each other in memory
     """
-    # One small product per slice: a single large one would start BLAS threads, and waiting for them
-    # costs milliseconds as soon as the other cores are busy (the small ones stay in this thread).
+    # One small product for each slice stays in this thread. A single large one would start BLAS
+    # threads, and waiting for them costs milliseconds when the other cores are busy.
     xp = array_namespace(samples)
     slices = xp.matmul(beside(np.swapaxes(projections, -1, -2), samples), samples.T)
     slices /= GRID

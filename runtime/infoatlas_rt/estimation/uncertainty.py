@@ -4,10 +4,10 @@
   the differences between slices.
 - **The model error** is a product of powers of two quantities. The predicted error is an output of
   the graph: a small network estimates from diagnostic features how far the estimate is from the
-  true value; `infoatlas_train.fit_correction` fits it. The other one is the information beyond
-  Gaussian dependence (`beyond_gaussian`), as it differs between slices: slices that are nearly
-  Gaussian, nearly independent or of one kind are estimated much better than the predicted error
-  of one dataset suggests.
+  true value; `infoatlas_train.fit_correction` fits it. The other one is the variation over slices
+  of the information beyond Gaussian dependence (`beyond_gaussian`). Slices that are nearly
+  Gaussian, nearly independent or similar are estimated much better than the predicted error of one
+  dataset suggests.
 - **The noise of ranks** bounds the dependence that n samples can resolve: near a deterministic
   relation the true value may be much larger than the estimate.
 
@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-LEAST_FACTOR = 0.5  # of `few`
-CLUSTERS = 10  # least trajectories for a clustered variance
+LEAST_FACTOR = 0.5  # of the factor for small samples, at least
+CLUSTERS = 10  # trajectories from which a clustered variance is used
 LEAST_BEYOND = 0.02  # nats, added to the information beyond Gaussian dependence
 MOST_RANK_NOISE = 1.0  # at 1 the ranks of n samples cannot distinguish rho from 1
 
@@ -95,8 +95,8 @@ def noise_of_trajectories(
     influence, per_slice
         As in `sampling_noise`.
     trajectory : [n] int64
-        Number of the trajectory of each sample, 0..N-1, ascending. From ten trajectories on, the
-        clustered variance counts beside the long-run one.
+        Number of the trajectory of each sample, 0..N-1, ascending. With ten trajectories or more,
+        the clustered variance is used if it is larger than the long-run one.
 
     Returns
     -------
@@ -112,7 +112,8 @@ def long_run_variance(values: NDArray[np.float64]) -> float:
     """Variance of the mean of a time series, times n (Newey and West, 1987; Bartlett weights).
 
     The bandwidth is the larger one of floor(4 (n/100)^(2/9)) and the rule of Andrews (1991) for an
-    AR(1) process, because the states of a robot are strongly dependent.
+    AR(1) process. The second one is needed because successive states of a robot are strongly
+    dependent.
 
     Parameters
     ----------
@@ -196,7 +197,7 @@ def beyond_gaussian(per_slice: NDArray[np.float64], gaussian: NDArray[np.float64
 
 
 def rank_noise(correlations: Any, n: int) -> NDArray[np.float64]:
-    """How close the strongest canonical correlations are to what n ranks can resolve.
+    """Closeness of the strongest canonical correlations to what n ranks can resolve.
 
     The variance of a sample's rank is about 1 / n. A canonical direction with unexplained variance
     1 - rho^2 can be distinguished from a deterministic one only if n (1 - rho^2) is large. The

@@ -1,4 +1,4 @@
-"""Files of other programs that are not read, and the way from each to one that is."""
+"""Advice for files of other programs that cannot be read."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SAME = {
 
 
 def known_way(path: Path) -> str | None:
-    """How to get from a file or folder of a kind that no command reads to one that is read."""
+    """How to convert a file or folder of a known kind that cannot be read."""
     if path.name.endswith((".zarr", ".zarr.zip")) or any(
         (path / name).is_file() for name in (".zgroup", ".zarray", ".zattrs", "zarr.json")
     ):
@@ -78,7 +78,7 @@ def _data_format(path: Path) -> Any:
 
 
 def way_out(path: Path) -> str:
-    """How to get from any path that is no table and no file of NumPy to one that is."""
+    """How to convert any other file to a table or a file of NumPy."""
     if path.suffix.lower() in (".bag", ".mcap", ".db3"):
         return "it is a ROS bag: use infoatlas-rt bag"
     if path.suffix.lower() in (".h5", ".hdf5") or path.is_dir():

@@ -1,4 +1,4 @@
-"""What kind of data set a path is."""
+"""Determines the kind of data set at a path."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def kind_of(path: str | os.PathLike[str]) -> str:
     Raises
     ------
     InputError
-        h5py is not installed; an HDF5 file is damaged or of none of these layouts; a folder of
-        HDF5 files is none of ALOHA; or the data are of a kind that is not read (`formats.py`).
+        h5py is not installed, or an HDF5 file is damaged or has none of these layouts. A folder of
+        HDF5 files is not of ALOHA, or the kind of data is not supported (`formats.py`).
     """
     path = Path(path)
     if is_lerobot(path):
@@ -66,7 +66,7 @@ def _kind_of_file(path: Path) -> str:
         data, observations = file.get("data"), file.get("observations")
         if isinstance(data, h5py.Group) and len(data):
             first: Any = next((data.get(name) for name in demo_names(data)), None)
-            # Isaac Lab's recorder writes the state that an episode starts in.
+            # Isaac Lab's recorder writes the initial state of an episode.
             own = isinstance(first, h5py.Group) and (
                 "obs/datagen_info" in first or "initial_state" in first
             )

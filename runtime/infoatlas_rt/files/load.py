@@ -1,7 +1,7 @@
-"""Loading of trajectories and samples from files.
+"""Loads trajectories and samples from files.
 
 A simulator's flags (`is_grasped`, `success`, ...) are loaded in `cli/flags.py` alone, to compare
-key states with them: `Trajectories` has no place for them.
+key states with them. `Trajectories` does not contain them.
 """
 
 from __future__ import annotations
@@ -48,46 +48,45 @@ def load_trajectories(
         [d] and `rate`, samples per second (Hz). .npy: [n, d], one trajectory.
 
         .csv, .tsv, .txt, .parquet: a table, with a header or without. Columns such as
-        `episode_index`, `frame` and `time_s` separate trajectories, are left out, and give the rate
-        if steps of time are even (`tables/`).
+        `episode_index`, `frame` and `time_s` separate trajectories and are left out. Times with
+        even steps determine the rate (`tables/`).
 
-        .h5, .hdf5: what robomimic, MimicGen, Isaac Lab, robosuite, ManiSkill, ALOHA, D4RL or
-        Minari write; the content decides which it is (`hdf5/`).
+        .h5, .hdf5: files of robomimic, MimicGen, Isaac Lab, robosuite, ManiSkill, ALOHA, D4RL or
+        Minari, which are recognised by their content (`hdf5/`).
 
-        A folder: a LeRobot data set (`lerobot/`), a Minari data set, or files of ALOHA, an episode
-        each.
+        A folder: a LeRobot data set (`lerobot/`), a Minari data set, or files of ALOHA, one for
+        each episode.
     features : sequence of str, optional
-        Of a LeRobot data set: features of numbers, side by side, as in ["observation.state",
-        "action"]; `observation.state` unless given. Of an HDF5 file: names of arrays, as
-        ["robot0_eef_pos", "object"], ["states"] or ["qpos", "qvel"]; observations unless given, by
-        the rules of its reader.
+        For a LeRobot data set: features of numbers, side by side, as in ["observation.state",
+        "action"]; `observation.state` unless given. For an HDF5 file: names of arrays, as
+        ["robot0_eef_pos", "object"], ["states"] or ["qpos", "qvel"]; observations unless given.
     only_successful : bool, optional
-        Of a ManiSkill file: leave out episodes whose last step is no success (True unless given);
-        all are taken if none has the flag.
+        For a ManiSkill file: leave out episodes whose last step is no success (True unless given);
+        all are kept if none has the flag.
     env_states : bool, optional
-        Of a ManiSkill file: states of the simulation even where there are observations (False
+        For a ManiSkill file: read states of the simulation even if there are observations (False
         unless given).
     split : str, optional
-        Of a file of robomimic or Isaac Lab: name of a list of demonstrations in `mask`, as
+        For a file of robomimic or Isaac Lab: name of a list of demonstrations in `mask`, as
         "train"; all unless given.
     episode_column : str, optional
-        Of a table: name of the column that says which trajectory a row is of; a counter or a time
-        may do, which begins anew with each. "none": all rows are of one. Recognised by its name
+        For a table: name of the column that separates trajectories: a label, or a counter or time
+        that restarts with each. "none" if all rows are of one trajectory. Recognised by its name
         unless given (`episode`, `traj_id`, `Demo`, `run`, ...).
 
     Returns
     -------
     Trajectories
-        Their `rate` (Hz) is None if the file does not hold it. `episodes` are the names of the
-        trajectories in the file, and `notes` says what was left out.
+        Their `rate` (Hz) is None if it is not in the file. `episodes` are the names of the
+        trajectories in the file, and `notes` are sentences about what was left out.
 
     Raises
     ------
     InputError
-        The file is missing, damaged, pickled, of another kind, or its arrays do not fit together
-        or hold NaN or infinite values; a counter or clock of a table shows several trajectories
-        that no column names; or an option is for another kind of file. The message names the file
-        and the way out.
+        The file is missing, damaged, pickled or of another kind. Its arrays do not fit together, or
+        have NaN or infinite values. A counter or clock of a table indicates several trajectories
+        that no column names. An option is for another kind of file. The message names the file and
+        the remedy.
     """
     path = Path(path)
     kind = kind_of(path)
@@ -164,7 +163,7 @@ def _read_table(path: Path, episode_column: str | None) -> Trajectories:
 
 
 def _table_reader(path: Path) -> Callable[..., Table] | None:
-    """What reads a table; None for arrays of NumPy; InputError for other files."""
+    """The reader of a table; None for arrays of NumPy; InputError for other files."""
     suffix = path.suffix.lower()
     if suffix in TEXT:
         return read_csv
@@ -187,13 +186,13 @@ def load_samples(
     ----------
     path : path
     missing : bool
-        Read missing values (NaN; in tables blank rows, empty cells, NA and the like, and nulls) as
-        NaN instead of refusing those of a table: for `drop_missing`.
+        Read the missing values of a table (blank rows, empty cells, NA and the like, nulls) as NaN
+        instead of refusing them; for `drop_missing`.
 
     Raises
     ------
     InputError
-        As `load_trajectories`. The estimator checks the numbers.
+        As in `load_trajectories`; but the estimator checks the numbers.
     """
     path = Path(path)
     read = _table_reader(path)
@@ -219,7 +218,7 @@ class Pairs(NamedTuple):
     dropped : int
         Pairs that were left out because a value is missing.
     notes : tuple of str
-        What was left out of the files, or is doubtful in them.
+        Sentences about what was left out of the files, or is ambiguous in them.
     """
 
     x: NDArray[Any]
@@ -243,8 +242,8 @@ def load_pairs(
     Raises
     ------
     InputError
-        As `load_samples`; or values are missing and the sides have different numbers of samples,
-        so the pairs are not known.
+        As in `load_samples`; or values are missing and the sides have different numbers of samples,
+        so that pairs cannot be formed.
     """
     (x, about_x), (y, about_y) = (load_samples(p, missing=drop_missing) for p in (x_path, y_path))
     notes = (*about_x, *(note for note in about_y if note not in about_x))

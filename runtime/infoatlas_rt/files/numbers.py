@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 
-LARGEST = 10**8  # numbers in a file (0.8 GB): a small archive can hold any number of zeros
+LARGEST = 10**8  # numbers in a file (0.8 GB): a small archive can expand to any number of zeros
 LONGEST_HEADER = 10_000  # bytes, of an .npy
 
 
@@ -24,7 +24,7 @@ def check_regular(path: Path) -> int:
     Raises
     ------
     InputError
-        It is missing, or a pipe or device, which may never end.
+        The file is missing, or is a pipe or device, which may never end.
     """
     try:
         found = path.stat()
@@ -38,9 +38,9 @@ def check_regular(path: Path) -> int:
 
 
 def read_numpy(path: Path, only: tuple[str, ...] | None = None) -> dict[str, NDArray[Any]]:
-    """Arrays of an .npz (all, or `only` some), or the one of an .npy as `states`.
+    """Arrays of an .npz (all, or those in `only`), or that of an .npy as `states`.
 
-    Sizes are checked before anything is read, so what a file claims to hold costs no memory.
+    Sizes are checked before any array is loaded, so that a false size in the file needs no memory.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def read_numpy(path: Path, only: tuple[str, ...] | None = None) -> dict[str, NDA
     size = check_regular(path)
     try:
         with path.open("rb") as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of headers that Python 2 wrote
+            warnings.simplefilter("ignore")  # about headers that Python 2 wrote
             if file.read(2) != b"PK":
                 return {"states": _read_array(file, size)}
             with ZipFile(file) as archive:
@@ -59,7 +59,7 @@ def read_numpy(path: Path, only: tuple[str, ...] | None = None) -> dict[str, NDA
                 return {name: _read_member(archive, members[name]) for name in names}
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    # NumPy's parser of headers, the archive's and three decompressors have errors of their own.
+    # The parser of headers, that of archives and three decompressors raise different errors.
     except Exception as error:
         what = str(error).splitlines()[0] if str(error) else type(error).__name__
         hint = "save plain arrays, not objects" if "pickle" in what else "save it again"

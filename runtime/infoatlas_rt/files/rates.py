@@ -1,4 +1,4 @@
-"""Rates of recordings in Hz: what a file states, or what its times of samples show."""
+"""Rates of recordings in Hz, stated in a file or derived from the times of samples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..inputs.checks import as_rate
 
-EVEN = 0.1  # steps of time differ from their median by this part of it at most
+EVEN = 0.1  # of the median: steps of time differ from it by at most so much
 _UNIT = r"(?:\s*[\[(]\s*(\w+)\s*[\])]|[_.](\w+))?"
 _WORDS = "time_?stamp|time|stamp|seconds|elapsed|clock"
 _TIME = re.compile(rf"(?:(?:.*[\W_])?({_WORDS})|\W*(t)(?:_rel)?){_UNIT}", re.IGNORECASE)
@@ -34,10 +34,11 @@ def stated_rate(value: Any) -> float | None:
 
 
 def is_time(name: str) -> bool:
-    """Whether a column of this name may hold times.
+    """Whether a column of this name may contain times.
 
-    It is called time, timestamp, stamp, seconds, elapsed, clock or t in any case, as in "__time" or
-    "header.stamp"; a unit of time may follow in brackets or after "_", as in "Time [ms]" or "t_s".
+    The names are time, timestamp, stamp, seconds, elapsed, clock and t in any case, as in "__time"
+    or "header.stamp". A unit of time may follow in brackets or after "_", as in "Time [ms]" or
+    "t_s".
     """
     found = _TIME.fullmatch(name)
     if not found:
@@ -47,7 +48,7 @@ def is_time(name: str) -> bool:
 
 
 def is_rest(name: str, names: Sequence[str]) -> bool:
-    """Whether a column holds the nanoseconds within the seconds of another, as in ROS stamps."""
+    """Whether a column contains the nanoseconds within the seconds of another, as in ROS stamps."""
     found = _REST.fullmatch(name)
     return found is not None and not {f"{found[1]}sec", f"{found[1]}secs"}.isdisjoint(names)
 
@@ -64,27 +65,26 @@ def time_unit(name: str) -> float | None:
 def even_rate(
     times: NDArray[np.floating], lengths: NDArray[np.int64], unit: float | None
 ) -> float | None:
-    """Rate in Hz that times of samples show.
+    """Rate in Hz from the times of samples.
 
     Parameters
     ----------
     times : [n]
     lengths : [N] int64
-        Of the trajectories. Steps back in time within one are passed over: there the clock began
-        anew.
+        Lengths of the trajectories. Steps back in time within one are skipped, as restarts of the
+        clock.
     unit : float or None
-        Of the times, in seconds; None if it is not known.
+        Unit of the times, in seconds; None if it is not known.
 
     Returns
     -------
     float or None
-        1 / median step. None if a step differs from the median by more than `EVEN` of it; or if
-        the times are whole numbers of an unknown unit, for they may be counts, milliseconds or
-        nanoseconds.
+        1 / median step. None if a step differs from the median by more than `EVEN` of it. Also None
+        for integers of an unknown unit, which may be counts, milliseconds or nanoseconds.
     """
     if unit is None and (times == np.rint(times)).all():
         return None
-    with np.errstate(all="ignore"):  # of infinite times, which are refused later
+    with np.errstate(all="ignore"):  # infinite times are refused later
         steps = np.delete(np.diff(times), np.cumsum(lengths)[:-1] - 1)
         steps = steps[~(steps < 0)]
         if not len(steps):

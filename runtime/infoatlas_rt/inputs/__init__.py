@@ -1,1 +1,1 @@
-"""What users pass in, read and checked once: numbers, arguments, GPU arrays, trajectories."""
+"""Reads and checks what users pass in: numbers, arguments, GPU arrays, trajectories."""

@@ -34,24 +34,24 @@ class Reals(NamedTuple):
 
 
 def as_reals(values: Any, name: str) -> Reals:
-    """Any array-like of real numbers, whatever its shape; masked entries become NaN.
+    """Real numbers of an array-like of any shape; masked entries become NaN.
 
     Parameters
     ----------
     values : array-like
         Booleans, integers or floats of any size, Python's too; masked arrays, also in lists.
     name : str
-        What to call it in error messages.
+        Name of the values in error messages.
 
     Returns
     -------
     Reals
-        `high` is the input itself where it is a float64 array: do not write to it.
+        `high` is the input itself if that is a float64 array: do not write to it.
 
     Raises
     ------
     InputError
-        It cannot be read as an array of real numbers.
+        The values are no array of real numbers.
     """
     mask, values = None, as_array_like(values, name)
     if has_mask(values):
@@ -61,7 +61,7 @@ def as_reals(values: Any, name: str) -> Reals:
         if array.dtype == object or _rounded_by_numpy(values, array):
             objects = np.asarray(values, dtype=object)
             array = objects if objects.shape == array.shape else array
-    except Exception as error:  # whatever the __array__ of a foreign type raises
+    except Exception as error:  # any error that the __array__ of a foreign type raises
         raise InputError(
             f"{name} ({type(values).__name__}) cannot be read as a NumPy array ({error}): pass an "
             "array of real numbers, with rows of one length"
@@ -79,7 +79,7 @@ def as_reals(values: Any, name: str) -> Reals:
 
 
 def _no_numbers(array: NDArray[Any]) -> str:
-    """What an array holds in place of real numbers, and what to do."""
+    """Message for an array that has something else than real numbers."""
     kind, entry, at = str(array.dtype.kind), None, ""
     if kind == "O":
         where, entry = next(
@@ -108,9 +108,10 @@ def _no_numbers(array: NDArray[Any]) -> str:
 def merge(reals: Reals) -> NDArray[np.float64]:
     """Floats in the order of exact numbers.
 
-    A coordinate that float64 would round is moved so that the middle one of its samples becomes 0,
-    and numbers that still round to one are kept apart by the smallest steps that there are. So the
-    order and all ties are right, and distances to about 1e-16 of the largest.
+    A coordinate that float64 would round is shifted so that the middle one of its samples becomes
+    0. Numbers that would still be rounded to one value are separated by the smallest possible
+    steps. So the order and all ties are exact, and distances are exact to about 1e-16 of the
+    largest.
 
     Parameters
     ----------
@@ -130,7 +131,7 @@ def merge(reals: Reals) -> NDArray[np.float64]:
 
 
 def has_mask(values: Any, depth: int = 4) -> bool:
-    """Whether a masked array, also within lists, has masked entries."""
+    """Whether a masked array, possibly within lists, has masked entries."""
     if isinstance(values, np.ma.MaskedArray):
         return bool(np.ma.is_masked(values))
     if depth and isinstance(values, list | tuple):
@@ -152,7 +153,7 @@ def _without_mask(values: Any) -> Any:
 
 
 def _rounded_by_numpy(values: Any, array: NDArray[Any]) -> bool:
-    """Whether integers may have been rounded on the way from lists, or from a table, to floats."""
+    """Whether integers in lists or a table may have been rounded to floats."""
     if hasattr(values, "dtype") or array.dtype != np.float64:
         return False
     return bool((np.abs(array) >= EXACT).any())
@@ -164,7 +165,8 @@ def _split(array: NDArray[Any]) -> Reals:
         if array.min() < -EXACT or array.max() > EXACT:
             array = array.astype(array.dtype.newbyteorder("="), copy=False)
             half = np.array(32, array.dtype)
-            # Both halves are exact, so their sum's rounding error is too (Dekker's fast two-sum).
+            # Both halves are exact, so the rounding error of their sum is exact, too (Dekker's fast
+            # two-sum).
             top = (array >> half).astype(np.float64) * 2.0**32
             rest = (array & np.array(0xFFFFFFFF, array.dtype)).astype(np.float64)
             high = top + rest
@@ -193,7 +195,7 @@ def _split_objects(array: NDArray[Any], name: str) -> Reals:
 
 
 def _apart(high: NDArray[np.float64], low: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One coordinate [n] of `merge`; what is not finite stays as it is."""
+    """One coordinate [n] of `merge`; values that are not finite are unchanged."""
     finite = np.isfinite(high)
     if not finite.all():
         merged: NDArray[np.float64] = high.copy()
@@ -204,10 +206,10 @@ def _apart(high: NDArray[np.float64], low: NDArray[np.float64]) -> NDArray[np.fl
     middle = len(order) // 2
     with np.errstate(over="ignore"):
         value = (high - high[middle]) + (low - low[middle])
-    if not np.isfinite(value).all():  # it spans all floats: leave it where it is
+    if not np.isfinite(value).all():  # its range exceeds that of floats: do not shift it
         value = high
     new = np.r_[True, (high[1:] != high[:-1]) | (low[1:] != low[:-1])]
-    # Positive floats are ordered as their bits are, so the next float is the next integer.
+    # Positive floats have the order of their bits, so the next float is the next integer.
     bits = (value[new] + 0.0).view(np.int64)
     key = np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
     count = np.arange(len(key))
@@ -218,7 +220,7 @@ def _apart(high: NDArray[np.float64], low: NDArray[np.float64]) -> NDArray[np.fl
     return merged
 
 
-# Tables with named columns, as pandas has them; no such library is imported.
+# Tables with named columns, as those of pandas, which is not imported.
 
 
 def is_table(values: Any) -> bool:
@@ -227,36 +229,36 @@ def is_table(values: Any) -> bool:
 
 
 def column_names(values: Any) -> tuple[str, ...]:
-    """Names of the columns of a table [n, d]; empty if they are mere numbers, or it is no table."""
+    """Names of the columns of a table [n, d]; empty if they are numbers, or if it is no table."""
     columns = getattr(values, "columns", None)
     return _names(columns) if columns is not None else ()
 
 
 def state_names(state: Any) -> tuple[str, ...]:
-    """Names in a row of a table [d] (its index); empty as in `column_names`."""
+    """Names in a row of a table [d] (its index); empty in the cases of `column_names`."""
     return _names(state.index) if is_table(state) and np.ndim(state) == 1 else ()
 
 
 def column_label(values: Any, column: int) -> str:
-    """A coordinate for an error message: its number, and its name where it has one."""
+    """A coordinate for an error message: its number, and its name if it has one."""
     names = column_names(values)
     return f"{column} ({names[column]!r})" if column < len(names) else str(column)
 
 
 def as_array_like(values: Any, name: str) -> Any:
-    """The same values for NumPy to read; missing ones (NA) as NaN.
+    """The values in a form that NumPy can read, with NaN for missing ones (NA).
 
     Raises
     ------
     InputError
-        A column of a table is no numbers; the message names it.
+        A column of a table has no numbers; the message names it.
     """
     if not is_table(values):
         return values
     dtypes = list(values.dtypes) if np.ndim(values) == 2 else [values.dtype]
     if all(isinstance(dtype, np.dtype) and dtype.kind in "buif" for dtype in dtypes):
         array = values.to_numpy()
-        # Integers beside floats become floats, which round large ones; as objects they stay.
+        # Integers beside floats become floats, which rounds large ones; as objects they stay exact.
         rounded = len(set(dtypes)) > 1 and bool((np.abs(array) >= 2**53).any())
         return values.to_numpy(dtype=object) if rounded else array
     objects = np.where(values.isna(), np.nan, values.to_numpy(dtype=object))

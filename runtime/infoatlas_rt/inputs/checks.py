@@ -1,4 +1,4 @@
-"""Checks of arguments, made once, at the functions that users call."""
+"""Checks of arguments, made once, in the functions that users call."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ def as_samples(values: Any, name: str) -> NDArray[np.float64]:
     values : array-like [n] or [n, d]
         Any real type: booleans, integers, any float; any memory layout; nested lists.
     name : str
-        What to call it in error messages.
+        Name of the samples in error messages.
 
     Returns
     -------
     [n, d] float64, C-contiguous
-        The input itself where it already has this form; it is never written to. Coordinates with
-        numbers that float64 would round are moved: see `merge`.
+        The input itself if it already has this form; it is never written to. Coordinates with
+        numbers that float64 would round are shifted (`merge`).
 
     Raises
     ------
     InputError
-        Not an array of real numbers, more than two dimensions, empty, masked, NaN or infinite.
+        The values are no array of real numbers, have more than two dimensions, or are empty,
+        masked, NaN or infinite.
     """
     if has_mask(values):
         raise InputError(f"{name} has masked entries: {_without(name)}")
@@ -48,13 +49,13 @@ def as_samples(values: Any, name: str) -> NDArray[np.float64]:
 
 
 def as_gpu_samples(values: Array, name: str) -> Array:
-    """Samples that are on a GPU, as `as_samples` reads those on the host, without leaving it.
+    """Checked samples as from `as_samples`, but on a GPU and without leaving it.
 
     Parameters
     ----------
     values : torch or CuPy array [n] or [n, d]
-        Any real type. Integers beyond 2^53 are rounded to float64 (nanoseconds since 1970 to
-        steps of 256): subtract an offset first where that matters.
+        Any real type. Integers beyond 2^53 are rounded to float64 (nanoseconds since 1970 to steps
+        of 256); subtract an offset first if that matters.
     name : str
 
     Returns
@@ -64,7 +65,7 @@ def as_gpu_samples(values: Array, name: str) -> Array:
     Raises
     ------
     InputError
-        As `as_samples`; or a tensor that is not dense, or that requires gradients.
+        As in `as_samples`; or a tensor is not dense or requires gradients.
     """
     xp = array_namespace(values)
     if getattr(values, "requires_grad", False):
@@ -111,7 +112,7 @@ def _check_samples(samples: Array, values: Any, name: str) -> None:
 
 
 def _without(name: str) -> str:
-    """What to do about missing values."""
+    """Advice about missing values."""
     if name in ("x", "y"):
         return "remove those pairs from x and y"
     return "cut those steps off, fill them, or leave it out"
@@ -124,7 +125,7 @@ def as_resolution(value: Any, d: int | None, name: str) -> NDArray[np.float64] |
     ----------
     value : None, float or array-like [d]
     d : int, optional
-        Coordinates of the side it belongs to; as many as there are values if not known yet.
+        Coordinates of its side; the number of values if not known yet.
     name : str
 
     Returns
@@ -134,7 +135,7 @@ def as_resolution(value: Any, d: int | None, name: str) -> NDArray[np.float64] |
     Raises
     ------
     InputError
-        Not a number or `d` numbers, negative, NaN or infinite.
+        The value is not one number or `d` numbers, or is negative, NaN or infinite.
     """
     if value is None:
         return None
@@ -159,7 +160,7 @@ def as_number(value: Any, name: str, what: str = "a number") -> float:
     Raises
     ------
     InputError
-        Not one number: text, a flag, None, several.
+        The value is not one number, but text, a flag, None or several numbers.
     """
     try:
         kind = getattr(getattr(value, "dtype", None), "kind", "f")
@@ -198,7 +199,7 @@ def as_rate(value: Any, name: str) -> float:
 
 
 def as_flag(value: Any, name: str) -> bool:
-    """Return True or False: text like "no" would count as true elsewhere.
+    """Return True or False, and refuse text such as "no", which would count as true.
 
     Raises
     ------
@@ -216,7 +217,7 @@ def as_lengths(values: Any, total: int) -> NDArray[np.int64]:
     ----------
     values : array-like [N] int
     total : int
-        States that there are.
+        Number of states.
 
     Returns
     -------
@@ -225,7 +226,7 @@ def as_lengths(values: Any, total: int) -> NDArray[np.int64]:
     Raises
     ------
     InputError
-        Not integers, one below 1, or they do not sum to the number of states.
+        Lengths are not integers, one is below 1, or their sum is not the number of states.
     """
     try:
         lengths = np.asarray(values)
@@ -251,7 +252,7 @@ def as_groups(values: Any, n: int) -> NDArray[np.int64]:
     Parameters
     ----------
     values : array-like [n] of int
-        Any integers; equal ones are one group. From a GPU they are copied to the host.
+        Any integers; equal ones are one group. Arrays on a GPU are copied to the host.
     n : int
 
     Returns
@@ -261,7 +262,7 @@ def as_groups(values: Any, n: int) -> NDArray[np.int64]:
     Raises
     ------
     InputError
-        Not n integers, or fewer than two groups.
+        There are not n integers, or fewer than two groups.
     """
     if has_mask(values):
         raise InputError("groups has masked entries: every sample belongs to one")
@@ -291,7 +292,7 @@ def as_count(value: Any, name: str, least: int, most: int | None = None) -> int:
     Raises
     ------
     InputError
-        Not an integer, or outside of `least` to `most`.
+        The value is not an integer, or is outside of `least` to `most`.
     """
     limits = f"at least {least}" if most is None else f"from {least} to {most}"
     try:

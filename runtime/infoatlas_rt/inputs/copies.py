@@ -1,4 +1,4 @@
-"""Copies of objects that states change: they share nothing that a state changes."""
+"""Copies of objects that follow a stream, independent of the original."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ T = TypeVar("T", bound="Stateful")
 
 
 class Stateful:
-    """Base of what follows a stream: `copy.copy` gives an independent object.
+    """Base class of objects that follow a stream: `copy.copy` returns an independent object.
 
     The default copy would share windows, queues and counts with the original, so that a state
-    pushed to one of the two would change both. The estimator is shared: a stream does not change
-    it, and a copy of its engine takes time and memory (`copy.deepcopy` makes one).
+    pushed to one of the two would change both. The estimator is shared, because a stream does not
+    change it and a copy of its engine needs time and memory (`copy.deepcopy` makes one).
     """
 
     def __copy__(self: T) -> T:

@@ -1,6 +1,6 @@
 """Arrays of torch and CuPy on a GPU: their device, and copies to and from it.
 
-Samples on a GPU stay there. `prepare`, `bounds`, `slicing` and `canonical` use the array API and
+Samples on a GPU remain there. `prepare`, `bounds`, `slicing` and `canonical` use the array API and
 compute on the device of the samples. Random numbers are drawn on the host and copied to the GPU, so
 slices, order and shifts depend on the seed and not on the device.
 """
@@ -24,8 +24,8 @@ STANDARD = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
 def array_namespace(*arrays: Array) -> Any:
     """Functions of the array API for arrays of one library.
 
-    For NumPy they are NumPy itself: the compatible ones import every submodule, f2py and masked
-    arrays too, which is a third of the time to a first estimate.
+    For NumPy this is NumPy itself. The compatible namespace imports every submodule, also f2py and
+    masked arrays, which needs a third of the time to a first estimate.
     """
     if STANDARD and all(isinstance(values, np.ndarray) for values in arrays):
         return np
@@ -45,7 +45,7 @@ def on_gpu(x: Any, y: Any, provider: str) -> bool:
     Raises
     ------
     InputError
-        One side is on a GPU and the other one is not, or is of another library, or the graph is
+        One side is on a GPU and the other one is not or is of another library, or the graph is
         evaluated elsewhere.
     """
     gpus = gpu_of(x), gpu_of(y)
@@ -83,7 +83,7 @@ def beside(values: NDArray[Any], samples: Array) -> Array:
     """Copy a NumPy array to the library and device of samples; unchanged if they are NumPy's."""
     if isinstance(samples, np.ndarray):
         return values
-    # A copy: torch warns of arrays that cannot be written to.
+    # A copy, because torch warns about arrays that cannot be written to.
     return array_namespace(samples).asarray(np.array(values), device=device(samples))
 
 
@@ -95,7 +95,7 @@ def contiguous(values: Array) -> Array:
 
 
 def device_pointer(values: Array) -> int | None:
-    """Address of a GPU array's data, or None of a NumPy array.
+    """Address of a GPU array's data, or None for a NumPy array.
 
     It waits for pending work on the array, because engines compute on a stream of their own.
 

@@ -1,4 +1,4 @@
-"""A ring buffer over steps: the newest ones, in memory that does not grow."""
+"""A ring buffer for the newest steps, in constant memory."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from .copies import Stateful
 class Ring(Stateful):
     """Values of the newest steps; step t is stored in slot t % length.
 
-    Indexed by a step, or by an array of steps, and then along the other axes: `ring[steps, rows]`.
+    It is indexed by a step, or by an array of steps, and then along the other axes: `ring[steps,
+    rows]`.
 
     Parameters
     ----------
     length : int
-        Steps that are remembered.
+        Number of steps that are kept.
     *shape : int
-        Of the values of one step.
+        Shape of the values of one step.
     fill : float or bool
         Value of steps that have not been written.
     dtype : numpy dtype

@@ -1,4 +1,4 @@
-"""Recorded trajectories of one robot or task, end to end."""
+"""`Trajectories`: recorded trajectories of one robot or task, end to end."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class Trajectories:
     lengths : array-like [N] int
         Steps of each trajectory.
     names : sequence of str, d of them, or empty
-        Of the coordinates; by default the columns of a pandas DataFrame.
+        Names of the coordinates; by default the columns of a pandas DataFrame.
     rate : float, optional
         Samples per second (Hz) of all trajectories; None if unknown.
     episodes : sequence of str, N of them, or empty
         Names of the trajectories in the file that they are from.
     notes : sequence of str
-        What was decided or left out when they were read, in sentences.
+        Sentences about what was decided or left out when they were read.
 
     Raises
     ------
     InputError
-        They do not fit together; states are no numbers, masked, NaN or infinite; or the rate is
-        no finite number above 0.
+        The arguments do not fit together; states are not numbers, or are masked, NaN or infinite;
+        or the rate is no finite number above 0.
     """
 
     states: NDArray[np.floating]
@@ -86,7 +86,7 @@ class Trajectories:
 
 
 def as_trajectories(values: Trajectories | Sequence[Any]) -> Trajectories:
-    """Trajectories as they are, or made of a sequence of them.
+    """Trajectories unchanged, or made from a sequence of arrays.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def as_trajectories(values: Trajectories | Sequence[Any]) -> Trajectories:
     Raises
     ------
     InputError
-        No trajectories, values that cannot be used, or coordinates that differ between them.
+        There are no trajectories, their values cannot be used, or their coordinates differ.
     """
     if isinstance(values, Trajectories):
         return values

@@ -1,18 +1,19 @@
-"""Where the motion of a demonstration changes: curves of evidence, candidates, signatures.
+"""Changes of the motion of a demonstration: their scores, candidates and signatures.
 
-Every coordinate is looked at by itself. At a step t, the *local information* between the increments
-within a window around t and the side of t on which they lie is, for zero-mean Gaussian increments,
+Coordinates are evaluated one by one. Take the increments within a window around a step t, and the
+side of t on which each lies. For zero-mean Gaussian increments, the *local information* between the
+two is
 
     I = 1/2 log cosh(e) nats,   e = 1/2 log((E_after + r) / (E_before + r)),
 
-E the mean squared increments on either side and r the energy of rest and of noise. Beside it stand
-the second difference and its ratio to the speed. Coordinates that move in short bursts (fingers,
-latches, objects) mark the boundaries of sub-tasks, and coordinates that move all the time do not:
-a coordinate has the weight b^3, where b = log(T - 1) minus the entropy of its motion over time.
-The mean second difference of all coordinates, without weights, is a fourth curve.
+where E is the mean squared increment on either side and r the energy of rest and of noise. Two more
+curves are the second difference and its ratio to the speed. Coordinates that move in short bursts
+(fingers, latches, objects) mark the boundaries of sub-tasks; coordinates that move all the time do
+not. So a coordinate has the weight b^3, where b is log(T - 1) minus the entropy of its motion over
+time. The fourth curve is the mean second difference of all coordinates, without weights.
 
-The sensor noise of each coordinate is estimated from third differences, which smooth motion hardly
-has, and taken out of energies and second differences.
+The sensor noise of each coordinate is estimated from third differences, which are small in smooth
+motion. It is subtracted from energies and second differences.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ Int = NDArray[np.int64]
 WINDOWS = (0.15, 0.2, 0.3, 0.4, 0.6)  # seconds on either side of a step
 APART = 0.5  # seconds between two candidates, at least
 DATING = 0.2  # seconds by which a candidate is moved to the sharpest change near it
-EDGE = 0.5  # seconds at the start, or START of a demonstration: the first motion is no boundary
+EDGE = 0.5  # seconds at the start (or START of a demonstration): the first motion is no boundary
 START = 0.05
 SPEED = 0.35  # seconds over which a second difference is compared with the speed
 SIDE = 0.3  # seconds on either side that a signature describes
-CANDIDATES = 20  # of a demonstration
-CAP = 2.0  # of a curve, in units of its own height at HIGH
+CANDIDATES = 20  # of a demonstration, at most
+CAP = 2.0  # largest value of a curve, relative to its HIGH quantile
 HIGH = 0.98
-STRONGEST = 2  # coordinates that are summed at a step
+STRONGEST = 2  # coordinates whose values are summed at each step
 STILL = 0.1  # of the rms increment: rest
 SMOOTHING = 0.7  # steps
 
@@ -57,7 +58,7 @@ class Changes:
     noise : [p] float64
         Standard deviation of its sensor noise.
     burst : [p] float64
-        b, nats; 0 for a coordinate that does not move.
+        b, nats; 0 for a constant coordinate.
     """
 
     timing: Timing
@@ -86,11 +87,11 @@ class Changes:
         before = (total - total[first]) / np.maximum(t - first, 1)[:, None]
         after = (total[last] - total) / np.maximum(last - t, 1)[:, None]
         e = 0.5 * np.log((after + self.rest) / (before + self.rest))
-        e[:2] = e[-2:] = 0.0  # a side of fewer than two increments says nothing
+        e[:2] = e[-2:] = 0.0  # too few increments on one side
         return np.asarray(e.clip(-3.0, 3.0))
 
     def curves(self, states: Float) -> Float:
-        """Four curves of evidence [4, T] of a demonstration [T, p]; the second one dates."""
+        """Four curves of change [4, T] of a demonstration [T, p]; the second one dates changes."""
         if len(states) < 5 or not states.shape[1]:
             return np.zeros((4, len(states)))
         windows = sorted({self.timing.steps(seconds, 2) for seconds in WINDOWS})
@@ -114,7 +115,7 @@ class Changes:
         )
 
     def candidates(self, states: Float) -> tuple[Int, Float]:
-        """Steps at which a demonstration changes [m], strongest first, and their evidence [m]."""
+        """Steps at which the motion changes [m], largest change first, and scores of change [m]."""
         curves = self.curves(states)
         reach, apart = self.timing.steps(DATING), self.timing.steps(APART)
         near = max(1, round(apart * 0.3))
@@ -126,7 +127,7 @@ class Changes:
             total += running_max(height, near) + 0.01 * height
         total[:edge] = total[-2:] = -np.inf
         found: list[int] = []
-        evidence: list[float] = []
+        scores: list[float] = []
         while len(found) < CANDIDATES and len(total):
             t = int(total.argmax())
             value = float(total[t])
@@ -137,14 +138,14 @@ class Changes:
             total[max(0, t - apart) : t + apart + 1] = -np.inf
             if all(abs(date - other) > near for other in found):
                 found.append(date)
-                evidence.append(value)
-        return np.array(found, np.int64), np.array(evidence)
+                scores.append(value)
+        return np.array(found, np.int64), np.array(scores)
 
     def signatures(self, states: Float, steps: Int) -> Float:
-        """What changes at steps [m] of a demonstration [T, p]: unit vectors [m, 3 p].
+        """Unit vectors [m, 3 p] that describe the changes at steps [m] of a demonstration [T, p].
 
-        The switch of the energy, the change of direction, and the change of the value of each
-        coordinate, weighted as in the curves.
+        They contain the switch of the energy, the change of direction and the change of the value
+        of each coordinate, weighted as in the curves.
         """
         found = np.zeros((len(steps), 3 * states.shape[1]))
         motion, side = np.diff(states, axis=0), self.timing.steps(SIDE, 2)
@@ -199,7 +200,7 @@ def bursts(motion: Sequence[Float], quiet: Float) -> Float:
     motion : sequence of [T_i, p]
         Increments.
     quiet : [p]
-        Energy of increments that does not count.
+        Energy of increments at rest, which is subtracted.
     """
     total, count = np.zeros(len(quiet)), np.zeros(len(quiet))
     for d in motion:
@@ -207,7 +208,7 @@ def bursts(motion: Sequence[Float], quiet: Float) -> Float:
         energy = moved.sum(axis=0)
         share = moved / np.maximum(energy, 1e-300)
         entropy = -(share * np.log(np.maximum(share, 1e-300))).sum(axis=0)
-        burst = np.maximum(np.log(len(d)) - entropy, 0.0)  # rounding, at constant speed
+        burst = np.maximum(np.log(len(d)) - entropy, 0.0)  # rounding can make it negative
         total += np.where(energy > 0, burst, 0.0)
         count += energy > 0
     return np.asarray(total / np.maximum(count, 1))

@@ -1,10 +1,10 @@
-"""Detectors: what the motion around given steps has in common, and where else it occurs.
+"""Detectors: they find steps whose motion resembles that around given steps.
 
-A detector of a kind of key state is a ridge regression from features of a step to 1 at the key
-states of demonstrations, 0 elsewhere. The features of a coordinate are the switch of its energy
-(`changes.py`), its mean velocity before and after the step over two windows, and its value. Labels
-(`labels.py`), reproduction (`reproduction.py`) and the tracker (`tracker.py`) use them; the tracker
-with windows that look only a little ahead.
+A detector of a kind of key state is a ridge regression from the features of a step to a target: 1
+at the key states of demonstrations, 0 elsewhere. The features of a coordinate are the switch of its
+energy (`changes.py`), its mean velocity before and after the step over two windows, and its value.
+Labels (`labels.py`), reproduction (`reproduction.py`) and the tracker (`tracker.py`) use them. The
+tracker's windows end shortly after the step.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 CENTRED = ((0.15, 0.15), (0.4, 0.4))  # seconds before and after a step: offline
-AHEAD = ((0.2, 0.1), (0.4, 0.2))  # live: what comes after is waited for
+AHEAD = ((0.2, 0.1), (0.4, 0.2))  # live: shorter after the step, to report soon
 RIDGE = 3.0  # times the mean variance of a feature
-WIDTH = 2.0  # steps: how the target falls off around a key state
-HIT, MISS = 2, 5  # steps from a key state: up to HIT it counts as one, from MISS as none
-COORDINATES = 24  # with the largest bursts
+WIDTH = 2.0  # steps: standard deviation of the target around a key state
+HIT, MISS = 2, 5  # steps from a key state: up to HIT a step counts as one, from MISS not
+COORDINATES = 24  # at most: those with the largest bursts
 LEAST_BURST = 0.3  # nats: weight of a coordinate that never rests
 
 
@@ -41,7 +41,7 @@ class Features:
     windows : tuple of (int, int)
         Steps before and after.
     scale, rest, centre, gain : [q] float64
-        Rms increment, energy of rest, value in the middle, weight over the range.
+        Rms increment, energy at rest, central value, and weight divided by the range.
     weight : [q] float64
     """
 
@@ -64,7 +64,7 @@ class Features:
         return max(after for _, after in self.windows)
 
     def compute(self, states: Float, at: Int | None = None) -> Float:
-        """Features [..., m, f] of the steps `at` [m], or of all, of working steps [..., T, p]."""
+        """Features [..., m, f] at the steps `at` [m], or at all, of working steps [..., T, p]."""
         x = states[..., self.columns]
         count = x.shape[-2] - 1
         energy = np.zeros_like(x)
@@ -139,7 +139,7 @@ def fit_detectors(features: Sequence[Float], steps: Float) -> tuple[Float, Float
     Parameters
     ----------
     features : sequence of N arrays [T_i, f]
-        Of demonstrations.
+        Features of demonstrations.
     steps : [N, K] float64
         Working steps of the key states; NaN where a demonstration has none.
 

@@ -1,18 +1,19 @@
 """Find the key states of demonstrations of one task.
 
-- **"auto"** (default): "events", and boundaries of phases between them where fits to halves of the
-  demonstrations repeat those.
+- **"auto"** (default): "events"; and boundaries of phases between them, if fits to halves of the
+  demonstrations find those boundaries again.
 - **"events"**: changes of the motion that recur in other demonstrations, in any order
   (`changes.py`, `events.py`).
 - **"phase"**: boundaries of a segmentation that all demonstrations share (`segmentation.py`).
 - **"pointwise"**: minima of the local mutual information of a state with its past, by the shipped
   model (`pointwise.py`).
 
-With labels of a few demonstrations, the rest is found by the labelled kinds (`labels.py`).
+With labels of a few demonstrations, key states of the labelled kinds are found in the others
+(`labels.py`).
 
-The paper maximises I(s_t; s_<t-lag) over t (Section 4.4). On demonstrations of different length
-the maxima of that curve are no nearer to the true events than evenly spaced steps; the curve stays
-as a picture (`mi_curve`, command `curve`).
+The paper maximises I(s_t; s_<t-lag) over t (Section 4.4). On demonstrations of different length the
+maxima of that curve are no nearer to the true events than evenly spaced steps. So that curve is
+available for plots only (`mi_curve`, command `curve`).
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ from .segmentation import SHORTEST, SPANS, motion_scores, ranked_cuts
 from .steps import Steps, empty_steps
 from .timing import Timing, choose_timing
 
-REPEATED = 0.65  # share of the boundaries of phases that halves repeat, from which they are used
-MOST = 8  # key states of a demonstration among which k="auto" chooses
+REPEATED = 0.65  # boundaries of phases are used if fits to halves find this share of them again
+MOST = 8  # key states of a demonstration from which k="auto" chooses
 DOMINANT = 0.4  # k="auto" keeps kinds of at least this share of the largest strength
-NEXT = 3  # strengths that are reported beyond the last key state
+NEXT = 3  # number of strengths that are reported after that of the last key state
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -77,37 +78,39 @@ def discover_keystates(
         coordinates their names. Leave out columns that contain the answer (flags such as "is
         grasped").
     k : int or "auto"
-        K, key states of each demonstration besides the end, at most. "auto": kinds whose strength
-        is at least 0.4 of the largest one, and none where motion has no bursts.
+        K: largest number of key states of each demonstration, the end not counted. "auto": kinds
+        whose strength is at least 0.4 of the largest one; none if the motion has no bursts.
     lag : int
         Working steps between a state and its past.
     method : {"auto", "events", "phase", "pointwise"}
         "events": changes of the motion that recur in other demonstrations, in any order. "phase":
-        boundaries of phases that all demonstrations share. "auto": events, and boundaries of
-        phases where halves of the demonstrations repeat them. "pointwise": minima of the model's
+        boundaries of phases that all demonstrations share. "auto": events, and boundaries of phases
+        if fits to halves of the demonstrations find them again. "pointwise": minima of the model's
         local information of a state with its past.
     rate : float, optional
-        Recorded steps a second (Hz); that of `Trajectories` unless given. Windows and tolerances
-        are durations; without a rate, a working step counts as 0.05 s.
+        Recorded steps a second (Hz); that of `Trajectories` unless given. It converts windows and
+        tolerances from seconds to steps; without a rate, a working step counts as 0.05 s.
     stride : int, optional
         Recorded steps of a working step. Derived from the rate, or from the motion, unless given.
     labels : dict of int to sequence of int, or to dict of str to int, optional
         Known steps of one to three demonstrations, as {0: [75, 150]} or {0: {"grasp": 75,
-        "release": 150}}. The key states of the others are of the same kinds; `k` and `method` do
-        not count.
+        "release": 150}}. Key states of the same kinds are found in the others; `k` and `method` are
+        ignored.
     gripper : name, column or sequence of them, optional
         Coordinates of the gripper: candidates are changes of these alone.
     ignore : name, column or sequence of them, optional
-        Coordinates that are left out. A name stands for all that begin with it.
+        Coordinates that are left out. A name stands for all names that begin with it.
     orientation : dict or "none", optional
         Kinds of orientations by their columns, as {"tool.r": "rotation_vector"} or {4:
         "angle_degrees"}: "quaternion_wxyz", "quaternion_xyzw", "rotation_vector", "euler",
-        "matrix", "rotation_6d", "angle"; those of angles with "_degrees". "none": there are none.
-        Recognised by names and values unless given.
+        "matrix", "rotation_6d", "angle"; kinds of angles also with "_degrees". "none": there are no
+        orientations. Unless given, they are recognised by names and values.
     resolution : float or [d], optional
-        What the sensors resolve, in the units of the states: smaller increments are rest.
+        Smallest difference that the sensors resolve, in the units of the states: smaller increments
+        are rest.
     estimator : Estimator, optional
-        Of local information ("pointwise"): the shipped model in 5-dimensional slices unless given.
+        For the local information of "pointwise"; the shipped model with 5-dimensional slices unless
+        given.
     executor : concurrent.futures.Executor, optional
         Any executor, such as a pool of processes: its workers share the demonstrations. The result
         has the same bits as without it.
@@ -119,9 +122,9 @@ def discover_keystates(
     Raises
     ------
     InputError
-        No trajectories, different numbers of coordinates, values that are not finite, no
-        coordinate that moves unevenly, trajectories shorter than a working step, labels of steps
-        that do not exist, or settings out of range.
+        There are no trajectories, they have different numbers of coordinates or values that are not
+        finite, no coordinate moves unevenly, or a trajectory is shorter than a working step. Labels
+        refer to steps that do not exist, or a setting is out of range.
     """
     lag = as_count(lag, "lag", 1)
     if not isinstance(method, str) or method not in METHODS:
@@ -231,20 +234,20 @@ def _nothing_left(coordinates: Coordinates, ignored: NDArray[np.bool_]) -> str:
 
 
 def _no_more_phases(recordings: Recordings, made: int, count: int) -> str:
-    """Why there are fewer boundaries of phases than were asked for, and what to do."""
+    """Why there are fewer boundaries of phases than requested, and what to do."""
     some = f"{made} of {count} boundaries of phases were found"
     states, lag, rest = _bursting(recordings)
     if not motion_scores(states, lag, rest).shape[1]:
         return f"{some}: every increment is below the resolution. Pass a smaller one, or none."
     rows = recordings.lengths - max(SPANS) * recordings.lag
     short = int(rows.argmin())
-    if rows[short] < 4 * SHORTEST * (made + 1):  # twice what phases of one length need
+    if rows[short] < 4 * SHORTEST * (made + 1):  # twice the need of phases of equal length
         return (
             f"{some}: demonstration {short} has {recordings.lengths[short]} working steps of "
             f"{recordings.timing.stride}, which leave no room for more. Leave short demonstrations "
             "out, or use method='events'."
         )
-    # Each demonstration has a phase with room, and it is not the same phase in all of them.
+    # Each demonstration has a phase that is long enough, but not the same one in all of them.
     return (
         f"{some}: no phase is long enough in every demonstration to be divided, for the boundaries "
         "lie early in some demonstrations and late in others. They separate demonstrations "
@@ -268,7 +271,7 @@ def _phases(recordings: Recordings, count: int) -> tuple[Int, Float]:
 
 
 def _bursting(recordings: Recordings) -> tuple[list[Float], int, Float]:
-    """Working steps of the coordinates with the largest bursts, lag, and what is rest in them."""
+    """Working steps of the coordinates with the largest bursts, the lag, and their rest limits."""
     burst = recordings.changes.burst
     columns = np.sort(np.argsort(-burst, kind="stable")[:COORDINATES])
     states = [s[:, columns] for s in recordings.states]
@@ -336,7 +339,7 @@ def _labelled(recordings: Recordings, names: tuple[str, ...], labels: Float) -> 
     steps = np.ma.masked_invalid(spread)
     recorded = timing.recorded(np.where(np.isnan(spread), 0, spread).astype(np.int64))
     given = ~np.isnan(labels)
-    recorded[given] = labels[given].astype(np.int64)  # a label stays as it is
+    recorded[given] = labels[given].astype(np.int64)  # labels are kept exactly
     found = np.ma.masked_array(recorded, np.ma.getmaskarray(steps))
     strength = (~np.ma.getmaskarray(steps)).mean(axis=0)
     return Steps(found, strength, np.arange(len(names)), np.ones(len(names), bool), names)

@@ -1,9 +1,10 @@
 """Key states without a shared order: changes that recur in other demonstrations, and their kinds.
 
-Every demonstration is searched by itself (`changes.py`). A candidate is ranked by its evidence
-times its *support*: the mean over other demonstrations of their best match, the squared cosine of
-two signatures times the evidence. No order is assumed, and a demonstration may lack a kind of
-event or repeat it.
+Every demonstration is searched separately (`changes.py`). A match of two candidates is the squared
+cosine of their signatures times the other one's score of change. The *support* of a candidate is
+the mean, over the other demonstrations, of its best match there. Candidates are ranked by score of
+change times support. No order is assumed, and a demonstration may lack a kind of event or repeat
+it.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from .changes import Changes
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-FEWEST = 4  # demonstrations from which support is counted
-SHARE = 0.8  # of the other demonstrations: the best matches among them make the support
+FEWEST = 4  # demonstrations: with fewer, support is not used
+SHARE = 0.8  # of the other demonstrations, those with the best matches: the support is their mean
 COMPARED = 100  # demonstrations that a candidate is compared with, at most
-ALIKE = 0.3  # cosine of the signatures of one kind, at least
-REPEAT = 0.8  # cosine of the signatures of two kinds that are one kind, repeated
-KEPT = 0.2  # share of the demonstrations that a kind is in, at least
-SAME = 0.1  # seconds within which a boundary of phases adds nothing to a better candidate
+SIMILAR = 0.3  # cosine of the signatures of one kind, at least
+REPEAT = 0.8  # cosine of the signatures from which two kinds count as one kind, repeated
+KEPT = 0.2  # share of the demonstrations that have a kind, at least
+SAME = 0.1  # seconds from a better candidate within which a boundary of phases is dropped
 STEADY = 1.5  # nats: mean of the two largest b, below which no coordinate moves in bursts
-NEAR = 0.25  # seconds: a change so near to a boundary of phases is that boundary
+NEAR = 0.25  # seconds: a change within them of a boundary of phases is that boundary
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,7 @@ class Candidates:
     steps : [m] int64
         Working steps.
     score : [m] float64
-        Evidence times support.
+        Score of change times support.
     signature : [m, q] float64
         Unit vectors.
     """
@@ -66,7 +67,7 @@ class Kind:
     strength : float
         Mean score of the members times the share of demonstrations that have one.
     shared : bool
-        False for what is left over: events that are like no other.
+        False for the remaining events, which match no others.
     origin : str
         "event" or "phase".
     """
@@ -110,8 +111,8 @@ def find_candidates(
 
 
 def _search(changes: Changes, states: Float) -> Candidates:
-    steps, evidence = changes.candidates(states)
-    return Candidates(steps, evidence, changes.signatures(states, steps))
+    steps, scores = changes.candidates(states)
+    return Candidates(steps, scores, changes.signatures(states, steps))
 
 
 def _match(own: Candidates, other: Candidates) -> Float:
@@ -129,10 +130,10 @@ def interleave(
     boundaries: Int,
     count: int,
 ) -> list[Candidates]:
-    """The best `count` of each demonstration: two candidates, a boundary of phases, and so on.
+    """The best `count` of each demonstration, two candidates and one boundary of phases in turn.
 
-    Where hardly any coordinate moves in bursts, candidates are hardly ranked, and it is two
-    boundaries, a candidate, and so on.
+    If hardly any coordinate moves in bursts, candidates are ranked poorly; then two boundaries and
+    one candidate are taken in turn.
 
     Parameters
     ----------
@@ -145,7 +146,7 @@ def interleave(
     Returns
     -------
     list of Candidates
-        In order of rank. Boundaries within 0.1 s of a better candidate add nothing.
+        In order of rank. Boundaries within 0.1 s of a better candidate are dropped.
     """
     apart = changes.timing.steps(SAME)
     steady = np.sort(changes.burst)[-2:].mean() < STEADY
@@ -163,7 +164,7 @@ def interleave(
                     break
         steps = np.array([step for step, _ in taken], np.int64)
         score = np.array([own.score[row] if row >= 0 else np.nan for _, row in taken])
-        for i in np.flatnonzero(np.isnan(score)):  # a boundary ranks with its neighbour
+        for i in np.flatnonzero(np.isnan(score)):  # a boundary has the score of the one before it
             score[i] = score[i - 1] if i else own.score.max(initial=0.0)
         chosen.append(Candidates(steps, score, changes.signatures(x, steps)))
     return chosen
@@ -172,7 +173,7 @@ def interleave(
 def group(
     chosen: Sequence[Candidates], lengths: Int, near: int, boundaries: Int | None = None
 ) -> list[Kind]:
-    """Kinds of the chosen events, each with one event of a demonstration at most.
+    """Kinds of the chosen events, each with at most one event of each demonstration.
 
     Parameters
     ----------
@@ -181,14 +182,14 @@ def group(
     lengths : [N] int64
         Working steps of each demonstration.
     near : int
-        Steps within which an event is a boundary of phases.
+        An event within so many steps of a boundary of phases is that boundary.
     boundaries : [N, J] int64, optional
         Boundaries of phases, strongest first.
 
     Returns
     -------
     list of Kind
-        Strongest first; what is left over comes last.
+        Strongest first; kinds that are not shared come last.
     """
     total = len(chosen)
     owner = np.concatenate([np.full(len(c.steps), i) for i, c in enumerate(chosen)]).astype(int)
@@ -214,16 +215,16 @@ def group(
             add(which, True, "phase")
     seeds = np.random.default_rng(0).permutation(len(owner))[:300]
     cosine = np.maximum(signature[seeds] @ signature.T, 0.0)
-    alike = np.where(
-        cosine >= ALIKE, cosine**2 * (1 - 0.25 * np.abs(time[seeds, None] - time)), 0.0
+    similarity = np.where(
+        cosine >= SIMILAR, cosine**2 * (1 - 0.25 * np.abs(time[seeds, None] - time)), 0.0
     )
     while total > 1 and free[seeds].any():
         value = np.zeros((len(seeds), total))
         usable = np.flatnonzero(free)
-        np.maximum.at(value.T, owner[usable], alike[:, usable].T)
+        np.maximum.at(value.T, owner[usable], similarity[:, usable].T)
         value = value.mean(axis=1) * score[seeds] * free[seeds]
         best = int(value.argmax())
-        which = _best_of_each(owner, np.where(free, alike[best], 0.0), 1e-9)
+        which = _best_of_each(owner, np.where(free, similarity[best], 0.0), 1e-9)
         if value[best] <= 0 or len(which) < max(2, KEPT * total):
             break
         add(which, True, "event")

@@ -1,6 +1,6 @@
-"""Annotations of key states: information before, at and after them, and changes at them.
+"""Information before, at and after key states, and changes of the motion at them.
 
-The key states themselves are arguments and do not change.
+The functions describe key states that are given; they do not move them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from .small_samples import gaussian_information
 Float = NDArray[np.float64]
 
 PAIRS = 400  # samples of one estimate, drawn from all trajectories
-APART = 8  # lags: key states nearer than this do not bound what is before or after another
+APART = 8  # lags: key states nearer to another than this do not bound the steps around it
 Z = 1.645  # information counts as present if it is above 0 by so many standard errors
 SEED = 0
-SLICES = 10  # of sides wider than the model; with more, estimates change less than their error
+SLICES = 10  # of sides wider than the model; more change the estimates by less than their error
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,16 @@ class Information:
     keystate : int
         Column of `KeyStates.steps`.
     local : float
-        Local information of the step with its past, mean over trajectories that are longer than
-        two lags, nats. Low values mark steps that the past does not determine. NaN if there are too
-        few steps for the model.
+        Local information of the step with its past, nats: the mean over trajectories that are
+        longer than two lags. It is low at steps that the past does not determine, and NaN if there
+        are too few steps for the model.
     percentile : float
-        Share of the steps of a trajectory with less local information, 0 to 100, mean over
+        Percentage of the steps of a trajectory with less local information, 0 to 100; mean over
         trajectories.
     before, after : float
-        Sliced I(s_t; s_t-lag) over the steps up to it from the key state before it, and from it
-        to the next one, nats. NaN if those are too few, or if nearly half of them are of one
-        trajectory.
+        Sliced I(s_t; s_t-lag), nats: over the steps from the preceding key state to this one, and
+        from this one to the next. NaN if there are too few steps, or if one trajectory has nearly
+        half of them.
     before_stderr, after_stderr : float
     """
 
@@ -73,14 +73,14 @@ class GroupChange:
         Column of `KeyStates.steps`.
     groups : (str, str)
     before, after : float
-        I(increments of one; increments of the other) up to the key state before it, and up to the
-        one after it, nats. With fewer steps than the model needs, the Gaussian form is used.
+        Information between the increments of the two groups, nats: over the steps from the
+        preceding key state, and up to the next one. With fewer steps than the model needs, the
+        Gaussian form is used.
     before_stderr, after_stderr : float
     change : {"made", "broken", "unchanged", "unknown"}
-        "made": the information after it is above 0 by 1.645 standard errors, the information
-        before it is not, and the difference exceeds 1.645 of its standard errors. "broken": the
-        reverse. "unknown": an estimate is NaN, for there are too few steps, or nearly half of them
-        are of one trajectory.
+        "made": `after` is above 0 by 1.645 standard errors, `before` is not, and the difference
+        exceeds 1.645 of its standard errors. "broken": the reverse. "unknown": `before` or `after`
+        is NaN, because there are too few steps or one trajectory has nearly half of them.
     """
 
     keystate: int
@@ -103,9 +103,10 @@ class CoordinateChange:
     coordinates : tuple of int
         At most five, largest change first.
     names : tuple of str
-        Of those coordinates, or "column 7" where they have no names.
+        Names of those coordinates, or "column 7" if they have no names.
     nats : tuple of float
-        Symmetric Kullback-Leibler divergence of the Gaussians of each coordinate's increments.
+        Symmetric Kullback-Leibler divergence of Gaussians fitted to the increments of each
+        coordinate before and after the key state.
     """
 
     keystate: int
@@ -244,8 +245,8 @@ def _sides(
     keys : list of K (int, int)
         For each column, numbers of the steps before and of those after it.
     sides : list of lists of (trajectory, steps)
-        Steps that have a past; a random subset above `most`. The same steps are listed once: what
-        follows one key state of all trajectories often is what precedes the next.
+        Steps that have a past; a random subset if there are more than `most`. Equal sets of steps
+        are listed once: the steps after one key state are often those before the next.
     """
     numbers: dict[tuple[tuple[int, int, int], ...], int] = {}
     keys: list[tuple[int, int]] = []

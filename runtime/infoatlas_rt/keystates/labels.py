@@ -1,4 +1,4 @@
-"""Key states from a few labelled demonstrations: the rest is found by the same kinds."""
+"""Key states of labelled kinds: labels of a few demonstrations are transferred to the others."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .detector import CENTRED, fit_detectors, make_features
 
 Float = NDArray[np.float64]
 
-EVIDENCE = 0.5  # weight of the evidence of a change, beside the detector's score
+CHANGE = 0.5  # weight of the score of change, added to the detector's score
 PLACE = 0.3  # weight of the place within the demonstration
-TOLERANCE = 0.15  # of a demonstration: by how much places differ
-ABSENT = 0.4  # of the median score of the demonstrations: with less, one lacks this kind
+TOLERANCE = 0.15  # of a demonstration: tolerance of the place
+ABSENT = 0.4  # of the median score: a demonstration with less lacks this kind
 
 
 def spread_labels(changes: Changes, states: Sequence[Float], labels: Float) -> Float:
@@ -41,7 +41,7 @@ def spread_labels(changes: Changes, states: Sequence[Float], labels: Float) -> F
     """
     features = make_features(changes, states, CENTRED)
     rows = [features.compute(s) for s in states]
-    evidence = [_evidence(changes, s) for s in states]
+    scores = [_change_scores(changes, s) for s in states]
     lengths = np.array([len(s) for s in states])
     given = ~np.isnan(labels).all(axis=1)
     order = _order(labels[given])
@@ -54,7 +54,7 @@ def spread_labels(changes: Changes, states: Sequence[Float], labels: Float) -> F
         raw = _smooth(rows[i] @ coefficients.T + offset)
         away = (np.arange(lengths[i])[:, None] / lengths[i] - place) / TOLERANCE
         score = raw / np.maximum(np.abs(raw).max(axis=0), 1e-9)
-        score = score - PLACE * np.minimum(away**2, 4) / 4 + EVIDENCE * evidence[i][:, None]
+        score = score - PLACE * np.minimum(away**2, 4) / 4 + CHANGE * scores[i][:, None]
         if order is None:
             steps = np.asarray(score.argmax(axis=0), np.int64)
         else:
@@ -65,8 +65,8 @@ def spread_labels(changes: Changes, states: Sequence[Float], labels: Float) -> F
     return found
 
 
-def _evidence(changes: Changes, states: Float) -> Float:
-    """Evidence of a change at every step, 0 to about 1."""
+def _change_scores(changes: Changes, states: Float) -> Float:
+    """Score of change at every step, 0 to about 1."""
     curves = changes.curves(states)
     near = changes.timing.steps(0.1)
     heights = [running_max(relative(c), near) for c in curves]

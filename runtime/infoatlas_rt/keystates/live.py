@@ -1,10 +1,9 @@
 """Detectors of key states in a running episode, judged on demonstrations before they are used.
 
-A detector (`detector.py`) scores a step when it has seen 0.2 s more. A key state is reported at a
-maximum of its score above a threshold. The threshold is chosen, and the detector is judged, by
-leaving demonstrations out: up to ten times, detectors are fitted to the others and follow those
-that were left out. A key state that is found in less than 0.6 of them, or that is reported falsely
-more than once in two of them, is not followed.
+A detector (`detector.py`) scores a step 0.2 s after it. A key state is reported at a maximum of its
+score above a threshold. Cross-validation in up to ten folds chooses the threshold and judges the
+detector on demonstrations that it was not fitted to. A key state is not followed if it is found in
+less than 0.6 of them, or reported falsely more than once in two of them.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ Int = NDArray[np.int64]
 
 THRESHOLDS = np.linspace(0.1, 1.0, 19)
 GAP = 0.5  # seconds between two reports of one key state, at least
-NEAR = 0.5  # seconds from a key state: a report is right
+NEAR = 0.5  # seconds: a report within them of the key state is right
 FOLLOWED = 0.6  # recall from which a key state is followed
-FALSE = 0.5  # false reports an episode up to which it is
+FALSE = 0.5  # false reports an episode up to which it is followed
 FOLDS = 10
 JUDGED = 40  # demonstrations, at most
 
 
 @dataclass(frozen=True, eq=False)
 class LiveModel:
-    """Detectors of K key states, and what to expect of them.
+    """Detectors of K key states, and their recall, delay and false reports.
 
     Attributes
     ----------
@@ -56,7 +55,7 @@ class LiveModel:
         Median seconds from a key state to its report; NaN without any. A working step counts as
         0.05 s if the rate is not known.
     false_reports : [K] float64
-        Other reports of it, an episode.
+        False reports in an episode, on average.
     """
 
     coordinates: Coordinates
@@ -127,7 +126,7 @@ class LiveModel:
 
 
 def fit_live(recordings: Recordings, found: Steps) -> LiveModel:
-    """Detectors of the key states of demonstrations, and their figures.
+    """Detectors of the key states of demonstrations, judged by cross-validation.
 
     Columns that are not shared are not followed.
     """
@@ -158,7 +157,7 @@ def fit_live(recordings: Recordings, found: Steps) -> LiveModel:
 
 
 def _left_out(rows: Sequence[Float], steps: Float) -> list[Float]:
-    """Scores [T_i, K] of every demonstration by detectors that are fitted to others."""
+    """Scores [T_i, K] of every demonstration by detectors that are fitted to the others."""
     count = len(rows)
     fold = np.random.default_rng(1).permutation(count) % min(FOLDS, count)
     scores: list[Float] = [np.empty(0)] * count
@@ -181,10 +180,10 @@ def _judge(
         for threshold in THRESHOLDS.tolist():
             hits, delays, reports = 0, [], 0
             for score, peak, step in zip(scores, peaks, steps, strict=True):
-                told = _spaced(peak[score[peak] > threshold], gap)[: 1 if once else None]
-                reports += len(told)
-                away = told - step
-                if len(told) and np.abs(away).min(initial=np.inf) <= near:
+                found = _spaced(peak[score[peak] > threshold], gap)[: 1 if once else None]
+                reports += len(found)
+                away = found - step
+                if len(found) and np.abs(away).min(initial=np.inf) <= near:
                     hits += 1
                     delays.append(float(away[np.abs(away).argmin()]) / timing.frequency + wait)
             f1 = 2 * hits / max(reports + int(there.sum()), 1)

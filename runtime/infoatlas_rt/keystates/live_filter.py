@@ -33,7 +33,7 @@ class LiveFilter(Stateful):
     rows : int
         E, episodes.
     rate : float, optional
-        States a second; that of the demonstrations unless given.
+        States a second (Hz); the rate of the demonstrations unless given.
     every : bool
         Follow key states and sub-tasks that cannot be followed well, too.
     subtasks : LiveSubtasks, optional
@@ -41,10 +41,10 @@ class LiveFilter(Stateful):
     Attributes
     ----------
     step : [E] int64
-        Of the newest state of each episode; -1 before the first.
+        Step of the newest state of each episode; -1 before the first.
     followed : [K] bool
     progress : tuple of ProgressFilter
-        Of each tool.
+        One for each tool.
     """
 
     def __init__(
@@ -89,17 +89,17 @@ class LiveFilter(Stateful):
             own.reset(rows)
 
     def place(self, tool: int = 0) -> tuple[Int, Float, Float, Float]:
-        """Where each episode is, by one of the tools.
+        """Sub-task and progress of each episode, for one tool.
 
         Returns
         -------
         index : [E] int64
-            Of `Subtasks.parts`; -1 before the first working step, and in a part that is not
+            Index in `Subtasks.parts`; -1 before the first working step, and in a part that is not
             followed.
         progress, total : [E] float64
-            Of the part and of the task; 0 where the index is -1.
+            Progress within the part and the task; 0 if the index is -1.
         waiting : [E] float64
-            Time without progress over the longest usual one.
+            Time without progress, divided by the usual longest time.
         """
         assert self._subtasks is not None  # there is a tool
         about, own = self._subtasks.tools[tool], self.progress[tool]
@@ -115,7 +115,7 @@ class LiveFilter(Stateful):
         )
 
     def subtask_state(self, row: int, tool: int = 0) -> SubtaskState | None:
-        """Where one episode is, by one of the tools; None if that is not known."""
+        """Sub-task and progress of an episode, for one tool; None if that is not known."""
         assert self._subtasks is not None  # there is a tool
         about, own = self._subtasks.tools[tool], self.progress[tool]
         part = int(own.part[row])
@@ -133,7 +133,7 @@ class LiveFilter(Stateful):
     def push(self, rows: Int, states: Float) -> list[tuple[int, Event]]:
         """Take the next state [m, d], finite, of the episodes in `rows` [m], all different.
 
-        Returns rows and the key states detected there, without stamps.
+        Returns (row, event) for each key state that is detected, without stamps.
         """
         if not len(rows):
             return []

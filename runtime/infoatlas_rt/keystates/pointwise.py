@@ -8,15 +8,16 @@ and the model evaluates them in one forward pass for each of two views of the sa
 - increments: I(s_t+lag - s_t ; s_t - s_t-lag), low if the motion is improbable after the earlier
   motion.
 
-The mean of both in nats, dated to the middle of its lag and smoothed over `lag` steps, detects more
-events than either: states alone miss the contact of a push, increments alone miss grasps.
+The curve is the mean of both in nats, dated to the middle of the lag and smoothed over `lag` steps.
+It detects more events than either: states alone miss the contact of a push, increments alone miss
+grasps.
 
-A minimum of a single trajectory can be noise, but an event happens in all of them. So the K places
-(fractions of a trajectory) with the deepest minima over trajectories are found first. Then dynamic
-programming selects minima of each trajectory near those places, in the same order.
+A minimum of a single trajectory can be noise, but an event occurs in all of them. So the K places
+(fractions of a trajectory) with the deepest minima over all trajectories are found first. Then
+dynamic programming selects minima of each trajectory near those places, in the same order.
 
-Pooled local values rank the pooled steps. They are not calibrated information: pairs of one
-trajectory are not independent (see `Estimator.estimate`, `groups`).
+Local values of pooled pairs rank the steps. They are not calibrated, because pairs of one
+trajectory are not independent (`groups` of `Estimator.estimate`).
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ from .segmentation import increments, rest_limits
 
 Float = NDArray[np.float64]
 
-# Chosen on three tasks of scripted demonstrations; docs/key-states.md has what else was tried.
-K_SLICE, SLICES = 5, 10  # of each view; 20 found no more
+# Chosen on three tasks of scripted demonstrations.
+K_SLICE, SLICES = 5, 10  # of each view; 20 slices found no more key states
 WIDTH = 0.1  # standard deviation of an event's place between trajectories, share of their length
 ROUNDS = 20
 
@@ -59,7 +60,7 @@ def discover(
     lag : int
         Steps between a state and its past.
     estimator : Estimator, optional
-        One that slices; by default "edge" with 10 slices of 5 dimensions.
+        An estimator with slices; "edge" with 10 slices of 5 dimensions unless given.
     executor : concurrent.futures.Executor, optional
         Evaluates the two views side by side.
 
@@ -72,13 +73,14 @@ def discover(
     local : list of N arrays [T_i] float64
         Local information in nats, not smoothed; see `local_information`.
     depth : [K] float64
-        How far the smoothed local information at an event falls below the median of its
-        trajectory, mean over trajectories, in nats. depth[j] belongs to column j.
+        Nats by which the smoothed local information at an event is below the median of its
+        trajectory; mean over trajectories. depth[j] belongs to column j.
 
     Raises
     ------
     InputError
-        A trajectory that is too short, too few pairs for the model, or constant coordinates alone.
+        A trajectory is too short, there are too few pairs for the model, or all coordinates are
+        constant.
     """
     shortest = min(map(len, states), default=0)
     if shortest < k + 2:
@@ -115,8 +117,8 @@ def local_information(
     -------
     list of N arrays [T_i] float64
         Nats: the mean of the two views. The value of step t compares the `lag` steps after it with
-        the `lag` steps before it. The first and last steps, which lack one of them, repeat their
-        neighbour.
+        the `lag` steps before it. The first and last steps, where one side is missing, have the
+        value of the nearest step that has both.
 
     Raises
     ------
@@ -179,7 +181,8 @@ def minima(local: Sequence[Float], k: int, apart: int = 1) -> NDArray[np.int64]:
     k : int
         K; every curve has at least K + 2 values.
     apart : int
-        Least distance of two steps of a trajectory; less where it is too short for that.
+        Smallest distance between two steps of a trajectory; smaller if the trajectory is too short
+        for it.
 
     Returns
     -------
@@ -236,7 +239,7 @@ def _places(scores: list[Float], k: int, apart: int) -> Float:
 
 
 def _near(score: Float, places: Float) -> Float:
-    """Depths [T] weighed by their distance to places [P]: [P, T]; half of `WIDTH`."""
+    """Depths [T] under Gaussian weights around places [P], half of `WIDTH` wide: [P, T]."""
     at = np.arange(len(score)) / (len(score) - 1)
     return score * np.exp(-0.5 * ((at - places[:, None]) / (WIDTH / 2)) ** 2)
 
@@ -246,7 +249,7 @@ def _assign(score: Float, places: Float, apart: int) -> NDArray[np.int64]:
     last, k = len(score) - 1, len(places)
     apart = max(1, min(apart, (last - 1) // k))
     off = (np.arange(1, last) / last) - places[:, None]
-    # A step without a minimum has no depth; of such steps, the nearest to the place is best.
+    # Steps that are no minimum have no depth; among those, the nearest to the place is best.
     worth = score[1:-1] * np.exp(-0.5 * (off / WIDTH) ** 2) - 1e-3 * np.abs(off)
     total = worth[0]
     choices = []

@@ -1,4 +1,4 @@
-"""What is unusual about each demonstration: idle time, missing and repeated kinds, bad frames."""
+"""Unusual properties of each demonstration: idle time, missing or repeated kinds, bad frames."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .steps import Steps
 
 Float = NDArray[np.float64]
 
-COMMON = 0.9  # share of the demonstrations: a kind that so many have is missed in the others
+COMMON = 0.9  # share of the demonstrations with a kind, from which it is missing in the others
 UNLIKE = 3.5  # robust standard deviations below the others
-FITTED = 20  # demonstrations of a half, at most
+FITTED = 20  # demonstrations of a half that detectors are fitted to, at most
 IDLE = 0.02  # of the rms increment: a coordinate is at rest
 
 
 @dataclass(frozen=True)
 class Quality:
-    """What stands out in one demonstration.
+    """Unusual properties of one demonstration.
 
     Attributes
     ----------
@@ -33,10 +33,10 @@ class Quality:
     repeated : tuple of int
         Numbers of kinds that it has more often than most.
     outliers : tuple of int
-        Recorded steps that were far out and replaced.
+        Recorded steps that were outliers and have been replaced.
     likeness : float
-        How much its key states are like those of the others: the mean score of detectors fitted to
-        others, about 1 where they are alike, 0 where they are not. NaN with fewer than four
+        Similarity of its key states to those of the other demonstrations: the mean score of
+        detectors fitted to others, about 1 if similar, 0 if not. NaN with fewer than four
         demonstrations.
     unlike : bool
         Its likeness is far below that of the others.

@@ -1,4 +1,4 @@
-"""Demonstrations as they are searched: continuous coordinates in working steps."""
+"""Demonstrations in the form that is searched: continuous coordinates in working steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Int = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Recordings:
-    """Demonstrations as they are searched.
+    """Demonstrations in the form that is searched for key states.
 
     Attributes
     ----------

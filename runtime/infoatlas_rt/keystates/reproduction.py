@@ -1,4 +1,4 @@
-"""How far key states can be believed: are they found again, and is there anything to find?"""
+"""Checks of key states: reproduction by other demonstrations, and bursts of the motion."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Int = NDArray[np.int64]
 
 SPLITS = 2  # random splits into halves
 COMPARED = 24  # demonstrations that are split, at most
-NEAR = 0.25  # seconds within which a key state is found again
-SAME = 0.15  # seconds, or SHARE of a demonstration: a boundary of phases is the same one
+NEAR = 0.25  # seconds within which a key state counts as found again
+SAME = 0.15  # seconds, or SHARE of a demonstration: nearer boundaries of phases are the same
 SHARE = 0.02
 SURROGATES = 19
-LOOKED_AT = 8  # demonstrations of which surrogates are made
-MARGIN = 1.1  # by which bursts exceed those of every surrogate where there are key states
+LOOKED_AT = 8  # demonstrations that are compared with surrogates, at most
+MARGIN = 1.1  # factor by which bursts have to exceed those of every surrogate
 
 
 def phases_reproduced(
     changes: Changes, states: Sequence[Float], boundaries: Int, lag: int, rest: Float
 ) -> float:
-    """Share of the boundaries of phases [N, J] that fits to halves of demonstrations repeat.
+    """Share of the boundaries of phases [N, J] that fits to halves find again.
 
     0 with fewer than four demonstrations, or without boundaries.
     """
@@ -58,8 +58,8 @@ def steps_reproduced(changes: Changes, states: Sequence[Float], steps: Float) ->
     Returns
     -------
     float
-        Within 0.25 s; NaN with a single demonstration. Halves are fitted; with two or three
-        demonstrations, all but one.
+        Share that is found again within 0.25 s; NaN with a single demonstration. Detectors are
+        fitted to halves; with two or three demonstrations, to all except one.
     """
     if len(states) < 2 or np.isnan(steps).all():
         return float("nan")
@@ -80,9 +80,10 @@ def steps_reproduced(changes: Changes, states: Sequence[Float], steps: Float) ->
 def has_bursts(states: Sequence[Float], rest: Float) -> bool:
     """Whether motion is more intermittent than stationary motion of the same spectrum.
 
-    The null: the phases of the Fourier transform of the increments are random, the same in all
-    coordinates. White noise, random walks and a single smooth motion do not exceed it. The two
-    largest b of `changes.py` are compared, in up to 8 demonstrations, with 19 surrogates.
+    Under the null hypothesis, the Fourier phases of the increments are random, with the same phases
+    in all coordinates. White noise, random walks and a single smooth motion do not reject it. The
+    two largest b (`changes.py`) are compared with those of 19 surrogates, in up to 8
+    demonstrations.
     """
     rng = np.random.default_rng(0)
     motion = [np.diff(s, axis=0) for s in states if len(s) > 8][:LOOKED_AT]
@@ -111,7 +112,7 @@ def _compared(count: int) -> Int:
 
 
 def _halves(count: int) -> list[Int]:
-    """Demonstrations that are held out, one after the other."""
+    """Demonstrations that are held out, one set for each fit."""
     compared = _compared(count)
     if count < 4:
         return [np.array([i]) for i in compared]

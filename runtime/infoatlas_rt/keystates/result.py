@@ -31,8 +31,8 @@ if TYPE_CHECKING:  # a tracker on a robot needs no estimator
     from .explanation import CoordinateChange, GroupChange, Information
 
 METHODS = ("auto", "events", "phase", "pointwise")
-LOW = 0.5  # a share of key states that is found again, below which there is a warning
-SIMILAR = 0.7  # of the weakest strength: what comes next is nearly as strong
+LOW = 0.5  # share of key states that is found again, below which there is a warning
+SIMILAR = 0.7  # of the weakest strength: from here the next candidate is nearly as strong
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,28 +52,28 @@ class KeyStates:
     rate : float or None
         Recorded steps a second (Hz).
     names : tuple of str
-        Of the coordinates; empty if they have none.
+        Names of the coordinates; empty if they have none.
     labels : tuple of str
         Names of the labelled kinds.
     reproduced : float
         Share of the key states that detectors fitted to other demonstrations find again within
         0.25 s; NaN with one demonstration.
     evident : bool
-        Whether motion has bursts that stationary motion of the same spectrum lacks. Without them
-        there is nothing that key states could be found by.
+        Whether motion has bursts that stationary motion of the same spectrum lacks. Without such
+        bursts, key states have no basis.
     notes : tuple of str
-        What was recognised, left out or replaced.
+        Sentences about what was recognised, left out or replaced.
     quality : tuple of Quality
-        Of each demonstration; empty after `load`.
+        Quality of each demonstration; empty after `load`.
     local : tuple of [T_i] float64, or None
         Local information of every step with its past, nats ("pointwise").
     states : tuple of [T_i, d] float64
-        The demonstrations, bad frames replaced; empty after `load`.
+        The demonstrations, with bad frames replaced; empty after `load`.
     resolution : [d] float64, or None
         Smallest difference that the sensors resolve, in the units of the states; None unless
         given.
     recordings : Recordings or None
-        What detectors are fitted to; None after `load`.
+        The data that detectors are fitted to; None after `load`.
     loaded : LiveModel or None
         Detectors that were saved with the key states; None before `load`.
     live_subtasks : LiveSubtasks or None
@@ -103,8 +103,8 @@ class KeyStates:
         """Recorded steps, a masked array [N, K] of int64.
 
         Column j is the same key state in all demonstrations; an entry is masked where a
-        demonstration lacks it. Columns are in order of their median time. A demonstration has as
-        many as were asked for, or fewer; there may be more columns. The end is not among them.
+        demonstration lacks it. Columns are in order of their median time. A demonstration has at
+        most `k` key states, but there may be more columns than that. The end is not among them.
         """
         return self.found.steps
 
@@ -112,10 +112,9 @@ class KeyStates:
     def strength(self) -> NDArray[np.float64]:
         """Strength of each column [K]; the unit depends on the method.
 
-        "auto", "events": score of a change and of its recurrence in other demonstrations, times the
-        share of demonstrations that have it. "phase": nats per step. "pointwise": nats by which
-        local information falls there below the median. "labels": share of the demonstrations that
-        have it.
+        "auto" and "events": the score of the change and its recurrence, times the share of
+        demonstrations that have it. "phase": nats per step. "pointwise": nats by which local
+        information is below the median there. "labels": share of the demonstrations that have it.
         """
         return self.found.strength
 
@@ -143,14 +142,14 @@ class KeyStates:
 
     @cached_property
     def live(self) -> LiveModel:
-        """Detectors of the key states in a running episode, and how well they do.
+        """Detectors of the key states for running episodes, with their recall and delay.
 
-        Fitted and judged at the first access, by demonstrations that are left out.
+        They are fitted and cross-validated at the first access.
 
         Raises
         ------
         InputError
-            Loaded from a file without them.
+            The key states were loaded from a file without detectors.
         """
         if self.loaded is not None:
             return self.loaded
@@ -210,23 +209,23 @@ class KeyStates:
     def subtasks(
         self, tool: Any = None, objects: Any = None, *, estimator: Estimator | None = None
     ) -> Subtasks:
-        """Parts of each demonstration, and the object that each part is about.
+        """Sub-tasks (parts) of each demonstration, and the reference object of each.
 
-        With poses of objects in the states, cuts are where objects begin and cease to move with
-        the tool; otherwise they are the shared key states. Of all sequences of parts, the one with
-        the most information between the place where each part ends and the pose of its reference
-        object is taken.
+        With poses of objects in the states, cuts are where objects begin and cease to move with the
+        tool; otherwise they are the shared key states. The chosen sequence of parts has the most
+        information between the places where the parts end and the poses of their reference objects.
 
         Parameters
         ----------
         tool : Pose, Position, or dict of str to these, optional
             Columns of the tool, or of each of several, as {"left": Pose("left"), "right": ...}.
         objects : dict of str to Pose or Position, optional
-            Columns of the objects that parts may be about, as {"cube": Pose("cube"), "goal":
-            Position("goal")}. Without tool and objects: the parts between shared key states.
+            Columns of the possible reference objects, as {"cube": Pose("cube"), "goal":
+            Position("goal")}. Without tool and objects, the parts are those between shared key
+            states.
         estimator : Estimator, optional
-            For the information of the chosen parts as a model estimates it, if there are as many
-            demonstrations as it needs; the shipped model unless given.
+            Its model also estimates the information of the chosen parts, if there are enough
+            demonstrations for it; the shipped model unless given.
 
         Returns
         -------
@@ -235,8 +234,8 @@ class KeyStates:
         Raises
         ------
         InputError
-            No trajectories (loaded from a file), columns that do not exist, names that stand for
-            two bodies.
+            There are no trajectories (loaded from a file), columns do not exist, or a name stands
+            for two bodies.
         """
         from .subtasks.parts import find_subtasks
 
@@ -261,14 +260,14 @@ class KeyStates:
         estimator: Estimator | None = None,
         executor: Executor | None = None,
     ) -> list[GroupChange] | list[CoordinateChange]:
-        """Changes at each key state: of coordinates, or of information between groups of them.
+        """Changes at each key state, of single coordinates or of the information between groups.
 
         Parameters
         ----------
         groups : dict of str to sequence of int, optional
-            Coordinates by name, as {"tool": [18, 19, 20], "object": [28, 29, 30]}: estimates of
-            the information between the motions of every two groups, between a key state and the
-            one before it, and the one after it. Without groups: the coordinates whose motion
+            Coordinates by name, as {"tool": [18, 19, 20], "object": [28, 29, 30]}. The information
+            between the motions of every two groups is then estimated before and after each key
+            state, up to its neighbours. Without groups, the coordinates are reported whose motion
             changes most.
         estimator : Estimator, optional
             For groups; the shipped model unless given.
@@ -279,7 +278,7 @@ class KeyStates:
         Returns
         -------
         list of GroupChange or CoordinateChange
-            In order of the columns; for groups, of those that are shared.
+            In order of the columns; with groups, only for shared columns.
 
         Raises
         ------
@@ -300,7 +299,7 @@ class KeyStates:
     def information(
         self, estimator: Estimator | None = None, *, executor: Executor | None = None
     ) -> list[Information]:
-        """Estimates of the information at each shared key state, in nats, in order of the columns.
+        """Information at each shared key state, estimated in nats, in order of the columns.
 
         Parameters
         ----------
@@ -330,7 +329,7 @@ class KeyStates:
         return [replace(one, keystate=int(columns[one.keystate])) for one in found]
 
     def follow(self, subtasks: Subtasks) -> LiveSubtasks:
-        """A model of sub-tasks for a running episode, and how well it does.
+        """A model of the sub-tasks for running episodes, cross-validated.
 
         Parameters
         ----------
@@ -345,7 +344,7 @@ class KeyStates:
         Raises
         ------
         InputError
-            No trajectories (loaded from a file), or sub-tasks of other ones.
+            There are no trajectories (loaded from a file), or the sub-tasks are of other ones.
         """
         states = trajectories(self)
         if self.recordings is None:
@@ -364,7 +363,7 @@ class KeyStates:
         path : path
             The .json file to write; one that exists is replaced.
         subtasks : Subtasks or LiveSubtasks, optional
-            To be followed, too: of these demonstrations, or from `follow`.
+            Sub-tasks to save for a tracker: of these demonstrations, or from `follow`.
 
         Raises
         ------

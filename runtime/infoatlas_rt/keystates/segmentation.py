@@ -1,15 +1,16 @@
 """Boundaries of phases: cuts of trajectories that reduce the entropy of their motion most.
 
 All trajectories are cut into the same sequence of phases z, each trajectory at steps of its own.
-The *gain* of a cut is the reduction of the entropy of the motion ds that it makes:
+The *gain* of a cut is the reduction of the entropy of the motion ds:
 
     gain = h(ds) - h(ds | z) = (1/n) sum_t [log p(ds_t | phase after the cut) - log p(ds_t)]
 
-in nats per step. It is not a mutual information with a bound: a binary phase has at most log 2
-nats of information about anything, and every good cut reaches that. The reduction still ranks cuts.
+in nats per step. The gain is not a mutual information: a binary phase has at most log 2 nats of
+information about anything, and every good cut reaches that. The gain has no such bound and still
+ranks cuts.
 
-One cut is found by alternating two steps until nothing changes: fit both densities, then move each
-trajectory's cut to its best place (hard EM of a left-right hidden Markov model). Each further cut
+One cut is found by hard EM of a left-right hidden Markov model. Two steps alternate until nothing
+changes: fit both densities, then move each trajectory's cut to its best place. Each further cut
 splits the phase where the gain is largest.
 
 The gain counts every step of a phase, so a release shortly before the end gains little. The
@@ -17,8 +18,8 @@ The gain counts every step of a phase, so a release shortly before the end gains
 measures how sharp a cut is, but follows noise. Cuts are ranked by their *strength*, the geometric
 mean of gain and contrast.
 
-A cut is dated to the end of the first increment of its new phase. Where motion ends in rest, the
-longer increments end three lags later, and the cut can be late by as much.
+A cut is dated to the end of the first increment of its new phase. Increments over three lags are
+still non-zero up to three lags after a motion has ended, so a cut at rest can be late by as much.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ from numpy.typing import NDArray
 
 from ..estimation.canonical import normal_scores
 
-SHRINKAGE = 0.02  # of a phase's covariance towards the pooled one, and the ridge added to it
-SHORTEST = 3  # steps of a phase
+SHRINKAGE = 0.02  # of a phase's covariance towards the pooled one; also the ridge
+SHORTEST = 3  # smallest number of steps of a phase
 STARTS = (0.25, 0.5, 0.75)  # of the segment: where the search for a cut starts
 ROUNDS = 25
 CONVERGED = 1e-4  # nats per step: a round that gains less is the last one
 STILL = 1e-4  # of a coordinate's range: a smaller increment is rest
-PROPOSALS = 10  # cuts from which the K strongest are taken; more if K is more
+PROPOSALS = 10  # cuts from which the K strongest are chosen; at least K
 SPANS = (1, 3)  # increments over these many lags; the longer one still shows motion under noise
 
 Float = NDArray[np.floating[Any]]  # float32 within a segmentation
@@ -60,7 +61,7 @@ class Segmentation:
     bounds : list of [N] int64
         First row of every phase in each trajectory, in order of time, and the lengths last.
     cuts : list of [N] int64
-        In the order in which they were made.
+        Cuts in the order in which they were made.
     gain : list of float
         Reduction of the entropy of motion by each cut, nats per step.
     strength : list of float
@@ -113,7 +114,7 @@ class Segmentation:
         return total / (2 * self.window * len(cut))
 
     def _best(self) -> int:
-        """The phase whose split has the largest gain."""
+        """Index of the phase whose split has the largest gain."""
         return int(np.argmax([-np.inf if p is None else p[1] for p in self._proposals]))
 
     def _propose(self, phase: int) -> tuple[NDArray[np.int64], float] | None:
@@ -191,12 +192,12 @@ def ranked_cuts(
     rest : [p] float64
         Increments below it are 0.
     count : int
-        K, boundaries that are wanted.
+        K, the number of boundaries to find.
 
     Returns
     -------
     steps : [N, K'] int64
-        Working steps; fewer than K where no more fit into the demonstrations.
+        Working steps; K' is below K if no more fit into the demonstrations.
     strength : [K'] float64
         Nats per step.
     """
@@ -221,13 +222,13 @@ def motion_scores(
 ) -> NDArray[np.float64]:
     """Increments over one and three lags as pooled normal scores of unit variance.
 
-    Increments below `rest` are exactly 0: ranks would scale the noise of a robot at rest up to the
-    size of its motion.
+    Increments below `rest` are set to exactly 0. Otherwise ranks would scale the noise of a robot
+    at rest up to the size of its motion.
 
     Returns
     -------
     [sum(T_i - 3 lag), q] float64
-        Row i of a demonstration holds the increments that end at step i + 3 lag.
+        Row i of a demonstration contains the increments that end at step i + 3 lag.
     """
     motion = np.concatenate(
         [

@@ -1,4 +1,4 @@
-"""Mutual information from fewer samples than the model needs: the Gaussian form."""
+"""Gaussian estimate of mutual information, for fewer samples than the model needs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def gaussian_information(x: Float, y: Float, groups: NDArray[np.int64]) -> tuple
     """Mutual information of Gaussians with the covariance of the samples, and its standard error.
 
     The bias of the log-determinants is removed (Misra, Singh and Demchuk, 2005, J. Multivariate
-    Analysis 92). The standard error is that of the jackknife over groups.
+    Analysis 92). The standard error is from a jackknife over groups.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The steps of key states: one column for each, which a demonstration may lack."""
+"""Steps of key states: one column for each key state, masked where a demonstration lacks it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Steps:
     origin : tuple of K str
         "event", "phase", "pointwise", or the name of a label.
     following : tuple of float
-        Strengths of those that come next.
+        Strengths of the candidates that follow the weakest column.
     """
 
     steps: Any
@@ -70,7 +70,7 @@ class Steps:
 
 
 def kind_letter(kind: int) -> str:
-    """What a kind is called in tables: A, B, and so on, from A again after Z."""
+    """Letter of a kind in tables: A, B, and so on; A again after Z."""
     return chr(65 + kind % 26)
 
 

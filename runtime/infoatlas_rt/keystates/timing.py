@@ -1,7 +1,8 @@
-"""Recorded steps and working steps: the same motion has the same key states at any rate.
+"""Recorded steps and working steps: key states do not depend on the rate of recording.
 
-Key states are found on *working steps*: means of `stride` recorded steps each, 15 to 30 of them a
-second where the rate of recording is known and high enough. Windows and tolerances are durations.
+Key states are found on *working steps*: means of `stride` recorded steps each. There are 15 to 30
+of them a second if the rate of recording is known and high enough. Windows and tolerances are given
+in seconds.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from numpy.typing import NDArray
 Float = NDArray[np.float64]
 
 FASTEST = 30.0  # working steps a second, at most
-NOMINAL = 20.0  # working steps a second where the rate is not known
+NOMINAL = 20.0  # working steps a second if the rate is not known
 COHERENT = 8  # working steps over which motion keeps half of its autocovariance, at most
-FEWEST = 60  # working steps of a demonstration, at least, where the rate is not known
-LONGEST = 64  # recorded steps over which that is looked for
+FEWEST = 60  # working steps of a demonstration, at least, if the rate is not known
+LONGEST = 64  # largest lag of the autocovariance, in recorded steps
 
 
 @dataclass(frozen=True)
@@ -67,12 +68,12 @@ def choose_timing(
     ----------
     states : sequence of [T_i, p] float64
     rate : float, optional
-        Recorded steps a second (Hz). With it, the stride gives 30 working steps a second at
-        most.
-        Without it, a working step is so long that motion keeps half of its autocovariance for 8
-        working steps at most (the median over coordinates), and a demonstration has 60 or more.
+        Recorded steps a second (Hz). If given, the stride results in at most 30 working steps a
+        second. Otherwise the stride is chosen such that motion keeps half of its autocovariance for
+        at most 8 working steps (median over coordinates), and demonstrations have 60 working steps
+        or more.
     stride : int, optional
-        Decides, if given.
+        Recorded steps of a working step; used as given.
 
     Returns
     -------
@@ -88,7 +89,7 @@ def choose_timing(
     width, count = increments[0].shape[1], np.zeros(LONGEST)
     covariance = np.zeros((LONGEST, width))
     for d in increments:
-        for lag in range(2, min(LONGEST, len(d) - 1)):  # noise of the sensors is in lags 0 and 1
+        for lag in range(2, min(LONGEST, len(d) - 1)):  # sensor noise is in lags 0 and 1
             covariance[lag] += np.einsum("ij,ij->j", d[lag:], d[:-lag])
             count[lag] += len(d) - lag
     covariance /= np.maximum(count, 1)[:, None]

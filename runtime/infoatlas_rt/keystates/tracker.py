@@ -1,6 +1,7 @@
-"""Key states and sub-tasks in a running episode, by models that demonstrations have fitted.
+"""Follows key states and sub-tasks in a running episode.
 
-`live.py` has those of key states, `progress/live_subtasks.py` those of sub-tasks.
+The models are fitted to demonstrations: `live.py` for key states, `progress/live_subtasks.py` for
+sub-tasks.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from .subtasks.result import Subtasks
 
 Float = NDArray[np.float64]
 
-REMEMBERED = 2000  # stamps of an episode's newest states
-TIMED = 10  # states from whose stamps the rate is taken
+REMEMBERED = 2000  # stamps that are kept, of an episode's newest states
+TIMED = 10  # first states, from whose stamps the rate is estimated
 
 
 class KeyStateTracker(Stateful):
@@ -38,15 +39,15 @@ class KeyStateTracker(Stateful):
     keystates : KeyStates or path
         Key states of demonstrations, or a file of `KeyStates.save`.
     rate : float, optional
-        States a second (Hz) that are pushed. Unless given, it is taken from the stamps of the
-        first ten states where these are given and the rate of the demonstrations is known, and is
-        that of the demonstrations otherwise. States are averaged to the working steps of the
-        demonstrations, or interpolated.
+        States a second (Hz) that are pushed. Unless given, it is estimated from the stamps of the
+        first ten states. Without stamps, or if the rate of the demonstrations is not known, it is
+        that of the demonstrations. States are averaged or interpolated to the working steps of the
+        demonstrations.
     every : bool
         Follow key states and sub-tasks that cannot be followed well, too.
     subtasks : Subtasks or LiveSubtasks, optional
-        To be followed: of the same demonstrations, or from `KeyStates.follow`. Unless given, those
-        that were saved with the key states, if there are any.
+        Sub-tasks to follow: of the same demonstrations, or from `KeyStates.follow`. Unless given,
+        those that were saved with the key states, if any.
 
     Attributes
     ----------
@@ -55,18 +56,18 @@ class KeyStateTracker(Stateful):
     followed : [K] bool
         Key states that are reported.
     subtask : SubtaskState or None
-        Where the episode is, by the first tool; None without sub-tasks, before the first working
-        step, and in a part that cannot be followed.
+        Present sub-task and progress of the first tool. None without sub-tasks, before the first
+        working step, and in a part that cannot be followed.
     subtask_states : tuple of SubtaskState or None
         The same for each tool.
     step : int
-        Of the newest state; -1 before the first.
+        Number of the newest state, from 0; -1 before the first.
 
     Raises
     ------
     InputError
-        Key states without detectors, a file that cannot be read, a rate without one of the
-        demonstrations; sub-tasks of other demonstrations.
+        The key states have no detectors, the file cannot be read, a rate is given but that of the
+        demonstrations is not known, or the sub-tasks are of other demonstrations.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class KeyStateTracker(Stateful):
         self._width = model.coordinates.width
         self._model, self._every = model, as_flag(every, "every")
         self._filter = LiveFilter(model, 1, rate, self._every, self.live_subtasks)
-        self._timed = rate is not None or model.timing.rate is None  # the rate is settled
+        self._timed = rate is not None or model.timing.rate is None  # the rate is known
         self._waiting: list[tuple[Float, float]] = []
         self._row = np.zeros(1, np.int64)
         self._stamps: deque[float | None] = deque(maxlen=REMEMBERED)
@@ -94,17 +95,17 @@ class KeyStateTracker(Stateful):
 
     @property
     def step(self) -> int:
-        """Of the newest state; -1 before the first."""
+        """Number of the newest state, from 0; -1 before the first."""
         return int(self._filter.step[0]) + len(self._waiting)
 
     @property
     def subtask(self) -> SubtaskState | None:
-        """Where the episode is, by the first tool."""
+        """Present sub-task and progress of the first tool."""
         return self._filter.subtask_state(0) if self.live_subtasks is not None else None
 
     @property
     def subtask_states(self) -> tuple[SubtaskState | None, ...]:
-        """Where the episode is, by each tool."""
+        """Present sub-task and progress of each tool."""
         tools = () if self.live_subtasks is None else self.live_subtasks.tools
         return tuple(self._filter.subtask_state(0, i) for i in range(len(tools)))
 
@@ -115,7 +116,7 @@ class KeyStateTracker(Stateful):
         self._stamps.clear()
 
     def describe(self) -> str:
-        """What is followed, and how well it was in the demonstrations."""
+        """Text: what is followed, with recall and delay in the demonstrations."""
         model, lines = self._model, []
         for j, followed in enumerate(self.followed):
             if np.isnan(model.recall[j]):
@@ -143,17 +144,18 @@ class KeyStateTracker(Stateful):
             The coordinates of the demonstrations, in their order. Names of a pandas Series are
             compared with those of the demonstrations.
         stamp : float, optional
-            Seconds; events have the stamps of their steps.
+            Time of the state, seconds. Events have the stamps of their steps.
 
         Returns
         -------
         list of Event
-            Key states detected with this state, mostly none.
+            Key states that this state completes; usually empty.
 
         Raises
         ------
         InputError
-            Another number of coordinates, NaN or infinite values; the episode stays as it is.
+            The state has another number of coordinates, other names, or values that are not finite.
+            The episode is unchanged.
         """
         own, names = self.keystates.names, state_names(state)
         if own and names and own != names:
@@ -206,12 +208,12 @@ class KeyStateTracker(Stateful):
 
 
 def live_model(keystates: KeyStates | str | os.PathLike[str]) -> tuple[KeyStates, LiveModel]:
-    """Key states, read from their file if need be, and their detectors.
+    """Key states, loaded if a path is given, and their detectors.
 
     Raises
     ------
     InputError
-        Key states without demonstrations or detectors, or a file that cannot be read.
+        The key states have neither demonstrations nor detectors, or the file cannot be read.
     """
     if not isinstance(keystates, KeyStates):
         keystates = KeyStates.load(keystates)
@@ -221,7 +223,7 @@ def live_model(keystates: KeyStates | str | os.PathLike[str]) -> tuple[KeyStates
 def live_subtasks(
     keystates: KeyStates, subtasks: Subtasks | LiveSubtasks | None
 ) -> LiveSubtasks | None:
-    """Sub-tasks to follow: those given, else those that were saved, if any.
+    """Sub-tasks to follow: those given, or those that were saved, if any.
 
     Raises
     ------

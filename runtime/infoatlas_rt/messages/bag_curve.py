@@ -1,4 +1,4 @@
-"""The curve of a bag: the estimates of a stream that a bag is played into."""
+"""The curve of a bag: the estimates of a stream of its messages."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from .fields import Extractor
 from .receiver import Receiver
 from .stream import Stream
 
-KEPT = 1000  # states of a topic that are kept for a picture, up to twice as many
-SHOWN = 1500  # estimates of a recording by default: as many as a picture can show
-SURVEYED = 500  # messages from which their interval is taken
+KEPT = 1000  # states of a topic that are kept for a picture; sometimes up to twice as many
+SHOWN = 1500  # estimates of a recording by default, at most: as many as a picture can show
+SURVEYED = 500  # messages from which their interval is estimated
 
 
 @dataclass(frozen=True, eq=False)
 class StreamCurve:
-    """The estimates of a bag, T of them, and what is detected in them.
+    """The T estimates of a bag, and the detections in them.
 
     Attributes
     ----------
     stamp : [T] float64
-        Seconds; of the newest state of each window.
+        Stamp of the newest state of each window, seconds.
     mi, stderr, noise, local : [T] float64
         Nats; as in `Estimate` and `WindowEstimate`.
     fill : [T] float64
@@ -50,11 +50,11 @@ class StreamCurve:
     how : str
         Estimator and settings, one line.
     notices : list of str
-        What changed within the bag, such as the joints of the messages.
+        Sentences about changes within the bag, such as the joints of the messages.
     events : list of Event
         Couplings of two topics, in order of time.
     motions : (stamp, mi) of [M] float64
-        Of two topics: mutual information of their motions, from which couplings are detected.
+        For two topics: mutual information of their motions, from which couplings are detected.
     """
 
     stamp: NDArray[np.float64]
@@ -101,19 +101,19 @@ class Part:
 
     @property
     def end(self) -> float:
-        """Seconds since the first message; infinite: the end of the recording."""
+        """End in seconds since the first message; infinite for the end of the recording."""
         return np.inf if self.duration is None else self.start + self.duration
 
 
 class Pace(NamedTuple):
-    """How often the states of a topic come.
+    """Interval of the states of a topic.
 
     Attributes
     ----------
     step : float or None
-        Median seconds between its first states; None if their stamps do not say.
+        Median seconds between its first states; None if their stamps do not show it.
     share : float
-        Of the first messages that have a state: others may be another body's.
+        Share of the first messages that have a state; others may be those of another body.
     """
 
     step: float | None
@@ -130,32 +130,32 @@ def survey(bag: Bag, topic: str, extractor: Extractor) -> Pace:
     receiver.forget()
     own = [sample.stamp for sample in samples if not sample.skip and sample.stamp is not None]
     steps = np.diff(own)
-    steps = steps[steps > 0]  # neither of bad stamps nor of a recording that starts anew
+    steps = steps[steps > 0]  # without bad stamps and restarts of the recording
     return Pace(float(np.median(steps)) if steps.size else None, len(own) / max(len(samples), 1))
 
 
 def choose_grid(states: float, step: float | None, part: Part, detector: ExtremumDetector) -> float:
-    """The grid for the estimates of a recording, so that a long one takes no long time.
+    """The grid for the estimates of a recording, which bounds the time for a long one.
 
-    Up to 1,500 states have an estimate each. Otherwise there are 1,500 estimates, spread evenly,
-    those of the detector among them. If the detector needed more than these, it gets half as many
-    (one in each tenth of its delay), and the curve has the same ones.
+    Up to 1,500 states have an estimate each. Otherwise there are 1,500 evenly spaced estimates,
+    including those for the detector. If the detector would need more, it uses half as many (one in
+    each tenth of its delay), and the curve has the same ones.
 
     Parameters
     ----------
     states : float
-        Of the recording, about.
+        Approximate number of states of the recording.
     step : float or None
         Seconds between them, from `survey`.
     part : Part
-        That is read.
+        Part of the recording that is read.
     detector : ExtremumDetector
         Coarsened if the recording is long.
 
     Returns
     -------
     float
-        Seconds, for `Stream`; 0: an estimate of each state.
+        Seconds, for `Stream`; 0 for an estimate of each state.
     """
     if step is None:
         return 0.0
@@ -177,10 +177,10 @@ def read(
     *,
     part: Part | None = None,
 ) -> StreamCurve:
-    """Play a bag into a stream, as the node would receive it.
+    """Feed a bag to a stream, as the node would receive it.
 
-    A message is dated by the stamp in its header, or else by its arrival. Memory holds the curve
-    and one message.
+    A message is dated by the stamp in its header, or otherwise by its arrival. Only the curve and
+    one message are in memory.
 
     Parameters
     ----------
@@ -189,11 +189,11 @@ def read(
     receivers : sequence of Receiver
         One for each topic.
     stream : Stream
-        Of as many topics.
+        Stream for the same number of topics.
     progress : callable, optional
-        Called with the share that is done, 0 to 1.
+        Called with the completed share, 0 to 1.
     part : Part, optional
-        Messages outside it are passed over, as if the recording did not have them.
+        Messages outside it are skipped, as if the recording did not have them.
 
     Returns
     -------
@@ -202,9 +202,8 @@ def read(
     Raises
     ------
     InputError
-        The bag is damaged, has no estimate, or a topic has states of two sources in turn; the
-        message gives the reason. With `part`, reading stops at the end of the part, so damage
-        behind it is not found.
+        The bag is damaged, there is no estimate, or a topic has alternating states of two sources;
+        the message has the reason. With `part`, damage after the end of the part is not found.
     """
     part = part or Part()
     newest = [-np.inf] * len(topics)  # stamps, of all messages
@@ -315,5 +314,5 @@ def _stack(
     some: Sequence[tuple[float, NDArray[np.float64]]],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Stamps and states; those of another size (another robot, before a restart) are left out."""
-    alike = [row for row in some if len(row[1]) == len(some[-1][1])]
-    return np.array([stamp for stamp, _ in alike]), np.array([state for _, state in alike])
+    same = [row for row in some if len(row[1]) == len(some[-1][1])]
+    return np.array([stamp for stamp, _ in same]), np.array([state for _, state in same])

@@ -1,7 +1,7 @@
-"""The messages of a bag, decoded by the definitions that it holds.
+"""Decodes the messages of a bag by the definitions in it.
 
-A channel that cannot be decoded (JSON, Protobuf, service events, an odd definition) is set aside,
-with the reason, and the others are read.
+A channel that cannot be decoded (JSON, Protobuf, service events, an invalid definition) is set
+aside with the reason, and the others are read.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ..files.bags.storages import Channel
 from .schema import Schema
 
 IDL_RULE = "=" * 80 + "\n"  # before each definition, in MCAP
-# Languages of definitions that are read.
+# Supported languages of definitions.
 MSG, IDL = ("ros1msg", "ros2msg"), ("ros2idl", "omgidl")
 
 
 class BagReader:
-    """A bag, open for reading.
+    """An open bag.
 
     Parameters
     ----------
@@ -34,16 +34,16 @@ class BagReader:
     missing : dict of int
         As in `BagFiles`.
     unreadable : dict of str
-        By place in `channels`: why messages of a channel cannot be decoded.
+        Why messages of a channel cannot be decoded, by index in `channels`.
     typestore : rosbags.typesys.store.Typestore
         Types of the bag's definitions, or those of the newest distribution if it has none.
 
     Raises
     ------
     InputError
-        A package is not installed, a file is missing or of another kind.
+        A package is not installed, or a file is missing or of another kind.
     Exception
-        Of many kinds, from the readers: the bag is damaged.
+        The bag is damaged; the readers raise errors of many kinds.
     """
 
     def __init__(self, source: Path) -> None:
@@ -78,7 +78,7 @@ class BagReader:
             yield self.channels[place].topic, time, self._decode(data, self.channels[place])
 
     def _decode(self, data: bytes, channel: Channel) -> Any:
-        """A message; rclpy's `serialize_message` leaves up to 8 bytes after an empty last array."""
+        """A message; rclpy's `serialize_message` adds up to 8 bytes after empty last arrays."""
         if channel.encoding == "ros1":
             return self.typestore.deserialize_ros1(data, channel.type)
         for surplus in (0, 4, 8):
@@ -89,7 +89,7 @@ class BagReader:
                     raise
 
     def _types(self) -> Any:
-        """Recordings of older distributions hold no definitions."""
+        """Types from the definitions; recordings of older distributions have none."""
         from rosbags.typesys import Stores, get_typestore
 
         found: dict[str, Any] = {}
@@ -118,7 +118,7 @@ def _add(found: dict[str, Any], channel: Channel) -> str:
     Returns
     -------
     str
-        Why its messages cannot be decoded; empty if they can be, or if it has no definition.
+        Why its messages cannot be decoded; empty if they can, or if there is no definition.
     """
     from rosbags.typesys import Stores, get_typestore
 
@@ -139,7 +139,7 @@ def _add(found: dict[str, Any], channel: Channel) -> str:
             digest = store.generate_msgdef(kind)[1] if ros1 else store.hash_rihs01(kind)
             if digest != channel.digest:
                 return f"its definition of {kind} is not the one of its hash"
-    except Exception:  # of parsers, which have many of their own
+    except Exception:  # parsers raise many kinds
         return "its definition cannot be read"
     found |= own
     return ""
@@ -160,7 +160,7 @@ def _parse(channel: Channel) -> dict[str, Any]:
 
 
 def _undefined(store: Any, kind: str) -> str:
-    """A type that a message needs, and that has no definition; empty if there is none."""
+    """A type that a message needs and that is not defined; empty if there is none."""
     seen, left = set(), [kind]
     while left:
         name = left.pop()

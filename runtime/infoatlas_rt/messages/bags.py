@@ -1,4 +1,4 @@
-"""ROS bags (folders, .mcap and .db3 files), read message by message without ROS.
+"""Reads ROS bags (folders, .mcap and .db3 files) message by message, without ROS.
 
 `demonstrations` reads a folder of them as trajectories.
 """
@@ -25,7 +25,7 @@ from .receiver import Receiver
 from .schema import Schema
 
 SUFFIXES = (".mcap", ".db3", ".bag")
-LISTED = 10  # topics in a notice
+LISTED = 10  # topics in a notice, at most
 
 
 def is_bag(path: str | os.PathLike[str]) -> bool:
@@ -34,7 +34,7 @@ def is_bag(path: str | os.PathLike[str]) -> bool:
 
 
 class Topic(NamedTuple):
-    """A topic of a bag: the type of its messages, how many, and why they cannot be decoded."""
+    """A topic of a bag: type and number of its messages, and why they cannot be decoded."""
 
     type: str
     messages: int
@@ -42,22 +42,23 @@ class Topic(NamedTuple):
 
 
 class Bag:
-    """A bag, open for reading; closed at the end of `with`.
+    """An open bag, which is closed at the end of `with`.
 
     Parameters
     ----------
     path : path
     partial : bool
-        Read the intact parts of a damaged .mcap file, by a copy in the folder for temporary files.
+        Read the intact parts of a damaged .mcap file, from a copy in the folder for temporary
+        files.
 
     Attributes
     ----------
     path : Path
     topics : dict of Topic
     notices : list of str
-        What was left out.
+        Sentences about what was left out.
     damage : Damage or None
-        With `partial`: what is missing of the file.
+        With `partial`: the missing parts of the file.
 
     Raises
     ------
@@ -173,9 +174,9 @@ class Bag:
         joints: Sequence[str] = (),
         stamp_field: str = "",
     ) -> Extractor:
-        """Make what takes the states of one body out of a topic's messages.
+        """Make an extractor of the states of one body from a topic's messages.
 
-        Where messages have an identity, all are looked at before, which takes a small part of the
+        If messages have an identity, all of them are checked first. This needs a small part of the
         time of the estimates.
 
         Parameters
@@ -187,7 +188,7 @@ class Bag:
         Raises
         ------
         InputError
-            As `schema` and `Extractor`; or the topic holds several bodies, or not the one that the
+            As in `schema` and `Extractor`; or the topic has several bodies, or not the one that the
             fields choose. The message lists the bodies.
         """
         schema = self.schema(topic)
@@ -209,20 +210,20 @@ class Bag:
         return extractor
 
     def several(self, topic: str, extractor: Extractor) -> InputError:
-        """The error of a topic of several bodies, none of which the fields choose."""
+        """The error for a topic with several bodies if the fields choose none."""
         return InputError(
             f"{self.path}: {topic} has several bodies, and a state is of one: choose one with "
             f"--field ({ANY} as a value: all as one). {self._bodies(topic, extractor.places)}"
         )
 
     def nothing(self, topic: str, extractor: Extractor) -> InputError:
-        """The error of a topic that has nothing of what is asked for."""
+        """The error for a topic without the requested fields or joints."""
         wanted = ", ".join([*extractor.fields, *extractor.joints])
         held = self._bodies(topic, extractor.places)
         return InputError(f"{self.path}: no message on {topic} is one of {wanted}. {held}".strip())
 
     def _bodies(self, topic: str, places: Sequence[Place]) -> str:
-        """Which bodies messages hold, and in how many messages; empty if there is but one."""
+        """Text: bodies in the messages, with numbers of messages; empty if there is only one."""
         found = [Counter[tuple[Any, ...]]() for _ in places]
         for _, _, message in self.messages(topic) if places else ():
             for place, bodies in zip(places, found, strict=True):
@@ -241,15 +242,15 @@ class Bag:
     def messages(self, *topics: str) -> Iterator[tuple[int, float, Any]]:
         """Messages in the order of their arrival, one by one.
 
-        Those of an .mcap file without an index come in the order of the file.
+        For an .mcap file without an index, they are in the order of the file.
 
         Yields
         ------
         side : int
-            Which of `topics` a message is from. One that is there twice, as for two bodies on it,
-            has each message for both.
+            Index in `topics`. If a topic is there twice, as for two bodies on it, each message is
+            returned for both.
         received : float
-            When it arrived, seconds.
+            Time of arrival, seconds.
         message
 
         Raises
@@ -267,7 +268,7 @@ class Bag:
                     yield side, nanoseconds / 1e9, message
                     found += 1
         expected = sum(self.topics[topic].messages for topic in topics)
-        if found != expected:  # readers pass over a damaged part
+        if found != expected:  # readers skip a damaged part
             raise InputError(
                 f"{self.path} is damaged: it contains {found} of {expected} messages on "
                 f"{' and '.join(topics)}: try `mcap recover` or `ros2 bag reindex`"
@@ -280,7 +281,7 @@ def _reading(path: Path) -> Iterator[None]:
         yield
     except InputError:
         raise
-    # rosbags, mcap, SQLite, YAML and decompressors each have errors of their own for bad bytes.
+    # rosbags, mcap, SQLite, YAML and decompressors raise different errors for damaged bytes.
     except Exception as error:
         what = " ".join(f"{type(error).__name__}: {error}".split())  # some span lines
         raise InputError(
@@ -290,9 +291,9 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def bags_in(path: str | os.PathLike[str]) -> list[Path]:
-    """Two or more bags of a folder that is none itself, by name; empty for anything else.
+    """The bags in a folder that is no bag itself, by name; empty if there are fewer than two.
 
-    A folder of a bag that lacks its metadata.yaml is among them, so that `Bag` refuses it.
+    A folder of a bag without its metadata.yaml is included, so that `Bag` refuses it.
     """
     folder = Path(path)
     if not folder.is_dir() or (folder / "metadata.yaml").exists():

@@ -1,4 +1,4 @@
-"""The body that states are of: one that was asked for, or that of the first message."""
+"""The body of the states: the one that was requested, or that of the first message."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from .identity import ANY, SHOWN, PassedOver, Place, keys_of, telling, values
 from .paths import Leaf
 from .schema import Schema
 
-RECENT, MOST = 20, 15  # another body is read when MOST of the RECENT last messages are of it
-_REMEMBERED = 100  # bodies of a stream
+RECENT, MOST = 20, 15  # another body is used when MOST of the RECENT last messages are of it
+_REMEMBERED = 100  # bodies of a stream that are kept
 
 
 class Bodies:
-    """Which messages of a topic, and which elements of their arrays, states are made of.
+    """Selects messages of a topic, and elements of their arrays, for the states.
 
     Parameters
     ----------
     schema : Schema
     wanted : dict
-        Identity of the messages that are asked for, by key.
+        Identity of the requested messages, by key.
     leaves : sequence of Leaf
-        What is read.
+        The numbers of the state.
 
     Attributes
     ----------
     places : tuple of Place
-        Where messages hold one of several bodies.
+        Places of messages that have one of several bodies.
     select : callable or None
-        Reads the keys of `wanted` from a message.
+        Returns the keys of `wanted` in a message.
     watch : Watch or None
-        Of the identity that was not asked for; None if there is none.
+        Watches the identity that was not requested; None if there is none.
     """
 
     def __init__(self, schema: Schema, wanted: dict[str, Any], leaves: Sequence[Leaf]) -> None:
-        asked = {leaf.path for leaf in leaves}  # a coordinate is no identity
+        asked = {leaf.path for leaf in leaves}  # a coordinate of the state is no identity
         keys = tuple(key for key in keys_of(schema) if key not in asked)
         root = Place("", "", lambda message: [message], lambda message: message, keys, wanted)
         inner = {place.path: place for leaf in leaves for place in leaf.places}
@@ -51,16 +51,16 @@ class Bodies:
         self._chosen = [place for place in inner.values() if place.chosen]
 
     def forget(self) -> None:
-        """Take the body of the next message, as far as none was asked for."""
+        """Use the body of the next message, if none was requested."""
         if self.watch is not None:
             self.watch.forget()
 
     def shown(self) -> str:
-        """The identity of the states, as far as it was not asked for."""
+        """The identity of the states that was not requested."""
         return "" if self.watch is None else self.watch.shown()
 
     def check_choice(self, message: Any) -> None:
-        """Raise PassedOver if a message is of another body than the one that is asked for."""
+        """Raise PassedOver if a message is of another body than the requested one."""
         assert self.select is not None
         keys = [*self._wanted]
         found = values(self.select(message), keys)
@@ -69,7 +69,7 @@ class Bodies:
             raise PassedOver(f"a message of {own}", "not asked for")
 
     def missing(self, message: Any) -> InputError:
-        """Why elements that are asked for are not in a message."""
+        """Why requested elements are not in a message."""
         absent = [place.path for place in self._chosen if not place.there(message)]
         if len(absent) == len(self._chosen):
             return PassedOver(f"a message without {' and '.join(absent)}", "not asked for")
@@ -80,12 +80,12 @@ class Bodies:
 
 
 class Watch:
-    """The body that states are of, where it was not named: that of the first message.
+    """The body of the states if it was not requested: that of the first message.
 
     Parameters
     ----------
     places : sequence of Place
-        With something to watch.
+        Places with keys to watch.
     """
 
     def __init__(self, places: Sequence[Place]) -> None:
@@ -95,18 +95,18 @@ class Watch:
         self.forget()
 
     def forget(self) -> None:
-        """Take the body of the next message."""
+        """Use the body of the next message."""
         self.body: Any = None
         self._seen: dict[Any, None] = {}  # in the order of their first messages
         self._turns: deque[Any] = deque(maxlen=RECENT)  # from the second body on
 
     def takes_over(self, message: Any) -> bool:
-        """Whether a message is the first of a body that most of the last messages are of.
+        """Whether most of the last messages are of this message's body, which is a new one.
 
         Raises
         ------
         PassedOver
-            It is of another body than the state.
+            The message is of another body than the state.
         """
         body = self.read(message)
         if body == self.body:
@@ -129,7 +129,7 @@ class Watch:
         )
 
     def write(self, body: Any) -> str:
-        """How to name a body: by what distinguishes it from those that were seen."""
+        """Text that distinguishes a body from all others so far."""
         texts = []
         for i, place in enumerate(self.places):
             keys = place.watched()
@@ -141,7 +141,7 @@ class Watch:
         return " and ".join(texts)
 
     def shown(self) -> str:
-        """The identity that states are of, complete."""
+        """The complete identity of the states."""
         texts = []
         for i, place in enumerate(self.places):
             own = zip(place.watched(), self._part(self.body, i), strict=True)

@@ -1,4 +1,4 @@
-"""Which fields make up a state: those that are given, or the usual ones of a message type."""
+"""The fields of a state: those that are given, or the usual ones of a message type."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
 
 
 def default_fields(schema: Schema) -> tuple[str, ...]:
-    """Fields of a state where none are given.
+    """Fields of a state if none are given.
 
-    Those of `DEFAULT_FIELDS`; of other types all but the header, if that is nothing but numbers
-    (Pose, PoseStamped, Twist, WrenchStamped, ...).
+    They are those of `DEFAULT_FIELDS`. For other types they are all except the header, if these are
+    only numbers (Pose, PoseStamped, Twist, WrenchStamped, ...).
 
     Raises
     ------
     InputError
-        The type has other things too.
+        The type has other fields than numbers.
     """
     if schema.name in DEFAULT_FIELDS:
         return DEFAULT_FIELDS[schema.name]
@@ -42,7 +42,7 @@ def default_fields(schema: Schema) -> tuple[str, ...]:
 def chosen_fields(
     fields: Sequence[str] | None, schema: Schema
 ) -> tuple[tuple[str, ...], dict[str, Any], list[str]]:
-    """Fields as they are given, the identity that they choose, and the fields without it."""
+    """The given fields, the identity that they choose, and the fields without it."""
     given = tuple(default_fields(schema) if fields is None else fields)
     if not given:
         raise InputError(f"no fields given: {schema}")

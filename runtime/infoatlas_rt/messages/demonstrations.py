@@ -1,4 +1,4 @@
-"""A folder of bags, one for each demonstration, as trajectories."""
+"""Reads a folder of bags, one for each demonstration, as trajectories."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .bags import Bag, bags_in
 from .fields import Extractor
 from .receiver import Receiver
 
-RATES_APART = 0.2  # rates of demonstrations differ by this part of their median at most
+RATES_APART = 0.2  # of the median: rates of demonstrations differ from it by at most so much
 
 
 class _Demonstration(NamedTuple):
-    """States of one bag, when they arrived (seconds), and the messages that were passed over."""
+    """States of one bag, their times of arrival (seconds), and the messages that were skipped."""
 
     states: NDArray[np.float64]
     times: NDArray[np.float64]
@@ -39,9 +39,8 @@ def load_demonstrations(
 ) -> Trajectories:
     """Read one topic of every bag of a folder; each bag is a trajectory.
 
-    As in a stream, messages of other joints and of bodies that are not asked for are passed over;
-    `notes` says how many. A message that cannot be used would be a hole, which a trajectory cannot
-    have: it is an error.
+    As in a stream, messages of other joints and other bodies are skipped; `notes` gives their
+    number. A message that cannot be used is an error, because a trajectory cannot have holes.
 
     Parameters
     ----------
@@ -61,9 +60,9 @@ def load_demonstrations(
     Raises
     ------
     InputError
-        No bags, no topic, a bag without it, several bodies of which none is chosen, a message that
-        cannot be used, other coordinates or another body than in the first bag or later in the same
-        one, or a bag whose own median rate differs from that of all by more than 20%. The message
+        There are no bags, no topic is given, or a bag lacks it. A topic has several bodies and none
+        is chosen, or a message cannot be used. The coordinates or the body change between bags or
+        within one. The median rate of a bag differs from that of all by more than 20%. The message
         names the bag.
     """
     found: dict[str, _Demonstration] = {}
@@ -102,7 +101,7 @@ def load_demonstrations(
 
 @contextmanager
 def _of(path: Path) -> Iterator[None]:
-    """Name the bag in errors."""
+    """Add the name of the bag to errors."""
     try:
         yield
     except InputError as error:
@@ -160,12 +159,12 @@ def _read(
 
 
 def _like(own: _Demonstration, first: tuple[str, _Demonstration] | None) -> _Demonstration:
-    """A demonstration with its coordinates in the order of the first one.
+    """A demonstration, with its coordinates in the order of the first one.
 
     Raises
     ------
     InputError
-        It has other coordinates, or is of another body.
+        The demonstration has other coordinates, or is of another body.
     """
     if first is None:
         return own
@@ -195,13 +194,13 @@ def _common_rate(intervals: dict[str, NDArray[np.float64]]) -> float | None:
     Raises
     ------
     InputError
-        The rate of one of them is another.
+        The rate of one of them differs.
     """
     medians = {name: float(np.median(own)) for name, own in intervals.items() if len(own)}
     if not medians:
         return None
     median = float(np.median(np.concatenate(list(intervals.values()))))
-    if min(median, *medians.values()) <= 0:  # of a clock that is coarser than the messages
+    if min(median, *medians.values()) <= 0:  # the clock is coarser than the messages
         return None
     others = [
         f"{name} has {1 / own:.4g} Hz"

@@ -1,4 +1,4 @@
-"""Numbers out of ROS messages: which fields make up a state, checked once against a message type.
+"""Extracts states from ROS messages; the fields are checked once against the message type.
 
 A field is written as in `position[:]`, `position[0:6]`, `position[2]`, `position[elbow]`, `data`,
 `pose.pose.position.x` or `transforms[child_frame_id=tool0].transform.translation`. An array without
@@ -7,8 +7,8 @@ definition, if it has nothing but numbers. Coordinates come in the order in whic
 listed. `[child_frame_id=base].pose.pose` reads the messages of one body (`identity`), and
 `[child_frame_id=base]` alone the default fields of them.
 
-Where messages name the elements of their arrays (JointState), the order is that of the names in
-the first message, or of the joints that are asked for; later messages may have another order.
+If messages name the elements of their arrays (JointState), the order is that of the names in the
+first message, or of the requested joints. Later messages may have another order.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from .identity import Missing, PassedOver
 from .paths import Leaf, has_names, resolve, stamp, stamp_of, together
 from .schema import Schema
 
-# Layouts of the last RECENT messages are kept. Another layout takes over when WIDER of them have it
-# and it has more coordinates, or when MOST of them have it. So a few odd messages at the start do
-# not matter, and an arm wins against its gripper at the same rate.
+# Layouts of the last RECENT messages are kept. The state changes to another layout when MOST of
+# them have it, or WIDER of them if it has more coordinates. So a few odd messages at the start have
+# no effect, and an arm is preferred to a gripper of the same rate.
 WIDER = 10
 
 
@@ -40,12 +40,12 @@ class Extractor(Stateful):
     Parameters
     ----------
     fields : sequence of str, or None
-        See the module's text; `default_fields` of the type if None.
+        Fields in the syntax above; `default_fields` of the type if None.
     schema : Schema
-        Of the message type.
+        Definition of the message type.
     joints : sequence of str
-        Names of the elements to take out of arrays, in this order; all of them, in the order of
-        the first message, if empty.
+        Names of the elements of arrays to use, in this order. If empty, all elements, in the order
+        of the first message.
     stamp_field : str
         A field with the time of a message, and its unit, as in "timestamp us"; the header's stamp
         if empty.
@@ -54,24 +54,24 @@ class Extractor(Stateful):
     ----------
     fields, joints : tuple of str
     stamp : callable
-        From a message to its stamp in seconds; None if it has none. Where a message has no header,
-        and the element of an array that is read has one, that of the element.
+        From a message to its stamp in seconds; None if it has none. If the message has no header,
+        the stamp is that of the element of an array that is used.
     dated : bool
-        The stamp is another one than that of the message's own header.
+        Whether the stamp is another one than that of the message's own header.
     places : tuple of Place
-        Where the messages hold one of several bodies.
+        Places of the messages that have one of several bodies.
     dim : int or None
-        d; None until a first message, if an array of any length decides it.
+        d; None before the first message if it depends on the length of an array.
     names : tuple of str
-        Names of the d coordinates; empty while `dim` is None. By joint where messages have names.
+        Names of the d coordinates, by joint if messages have names; empty while `dim` is None.
     notice : str
-        Set when another layout took over with the last message. The caller clears it.
+        Set when the last message changed the layout. The caller clears it.
 
     Raises
     ------
     InputError
-        A field that does not exist, is no number, or lies beyond the end of an array. The message
-        names the path and the type, and lists the fields that there are.
+        A field does not exist, is no number, or is beyond the end of an array. The message names
+        the path and the type, and lists the existing fields.
     """
 
     def __init__(
@@ -97,9 +97,9 @@ class Extractor(Stateful):
 
     @property
     def body(self) -> str:
-        """The identity of the states, as far as it was not chosen; empty where joints have names.
+        """The identity of the states that was not chosen by fields; empty if joints have names.
 
-        Joints with names are the same joints whatever frame a driver puts into its header.
+        Joints with names are the same, independent of the frame in the header.
         """
         return "" if self._has_names else self._bodies.shown()
 
@@ -119,19 +119,19 @@ class Extractor(Stateful):
                 )
 
     def forget(self) -> None:
-        """Take the layout of the messages, and the body that is read, from the next one."""
+        """Determine the layout of the messages, and the body of the states, from the next one."""
         self.dim: int | None = None
         self.names: tuple[str, ...] = ()
         self._laid_out = False
         self._recent: deque[Any] = deque(maxlen=RECENT)
         self._bodies.forget()
         learnt = [leaf for leaf in self._leaves if leaf.open and not (self.joints and leaf.named)]
-        # Of several arrays with joints, drivers leave some empty.
+        # If there are several arrays with joints, drivers leave some of them empty.
         self._learns = bool(learnt) or sum(leaf.open for leaf in self._leaves) > 1
         if not self._learns:
             sizes = [len(self.joints) if leaf.open else 0 for leaf in self._leaves]
             self._lay_out((), sizes)
-            # The order of the names is known from a message only.
+            # The order of the names is only known from a message.
             numbered = any(leaf.named and not leaf.joint for leaf in self._leaves)
             self._laid_out = bool(self.joints) or not numbered
 
@@ -150,11 +150,11 @@ class Extractor(Stateful):
         Raises
         ------
         PassedOver
-            It has none of the joints, or is of another body.
+            The message has none of the joints, or is of another body.
         InputError
-            Other joints than before, or arrays that are longer or shorter, so that the dimension
-            would change; or the message is of another type. If most of the last messages are like
-            this one, its layout takes over, and `notice` is set.
+            The joints are other ones than before, or arrays have another length, so that the
+            dimension would change; or the message is of another type. If most of the last messages
+            have the same layout, the state changes to it instead, and `notice` is set.
         """
         try:
             bodies = self._bodies
@@ -180,7 +180,7 @@ class Extractor(Stateful):
         return state
 
     def _read_body_of(self, message: Any) -> NDArray[np.float64]:
-        """Make a state of this message's body from now on."""
+        """Use the body of this message from now on."""
         watch = self._bodies.watch
         assert watch is not None
         now, before = watch.write(watch.read(message)), watch.write(watch.body)
@@ -225,7 +225,7 @@ class Extractor(Stateful):
         given : sequence of str
             Names in a message; empty if it has none.
         lengths : sequence of int
-            Of open arrays, one for each leaf.
+            Lengths of open arrays, one for each leaf.
         """
         _check_distinct(given)
         names: list[str] = []
@@ -256,7 +256,7 @@ class Extractor(Stateful):
         self._order = tuple(given)
         self._needed = list(dict.fromkeys(name for row in arrays for name in row[-1]))
         self._given: list[str] = []  # names in the last message
-        self._at: list[NDArray[np.intp] | None] = [None] * len(arrays)  # places of joints in it
+        self._at: list[NDArray[np.intp] | None] = [None] * len(arrays)  # indices of joints in it
         self._state = np.zeros(len(names))
         self.names, self.dim, self._laid_out = tuple(names), len(names), True
 
@@ -273,7 +273,7 @@ class Extractor(Stateful):
         self._given = given
 
     def _check_holds(self, given: Sequence[str], needed: Sequence[str], new: Sequence[str]) -> None:
-        """Refuse names of a message that lack joints of the state, or have new ones."""
+        """Raise InputError if the names of a message lack joints of the state, or have new ones."""
         missing = [name for name in needed if name not in given]
         if not missing and not new:
             return
@@ -287,13 +287,13 @@ class Extractor(Stateful):
     def _layout_of(self, message: Any) -> tuple[tuple[str, ...], tuple[int, ...]]:
         """Names and lengths of open arrays, which decide the coordinates."""
         lengths = tuple(len(x.get(message)) if x.open else 0 for x in self._leaves)
-        if self.joints:  # of any message that has them
+        if self.joints:  # any message that has them has the same layout
             sizes = zip(self._leaves, lengths, strict=True)
             return (), tuple(min(n, len(self.joints)) if x.named else n for x, n in sizes)
         return tuple(sorted(message.name)) if self._has_names else (), lengths
 
     def _takes_over(self, message: Any) -> bool:
-        """Whether the layout of a message that does not fit has become the usual one."""
+        """Whether the layout of a message that does not fit has become the most frequent one."""
         if not self._learns or self.dim is None:
             return False
         if self.joints and not set(self.joints) <= set(message.name):
@@ -310,7 +310,7 @@ class Extractor(Stateful):
         recent, before = self._recent, self.names
         self.forget()
         self._extract(message)
-        recent.pop()  # comes with those that fit
+        recent.pop()  # added again with those that fit
         self._recent = recent
         self.notice = (
             f"most messages are others than the first: a state has {self.dim} coordinates now "
@@ -345,5 +345,5 @@ def _check_distinct(given: Sequence[str]) -> None:
 
 
 def _few(names: Sequence[str]) -> str:
-    """Names, the middle left out where they are many."""
+    """Text of names, with the middle left out if there are many."""
     return ", ".join(names if len(names) < 5 else [*names[:2], "...", names[-1]])

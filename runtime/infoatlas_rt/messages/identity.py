@@ -1,7 +1,8 @@
-"""Which body a message is about, by the strings and numbers in it that are an identity.
+"""Identifies the body of a message by strings and numbers in it.
 
-A topic may carry several bodies: transforms of a robot's frames, poses of several objects, markers.
-Their states never mix: one is chosen by its identity, or that of the first message is read.
+A topic may have several bodies: transforms of a robot's frames, poses of several objects, markers.
+Their states are never mixed: one body is chosen by its identity, or that of the first message is
+used.
 """
 
 from __future__ import annotations
@@ -16,26 +17,26 @@ from typing import Any
 from ..errors import InputError
 from .schema import NUMBERS, FieldType, Schema
 
-# Fields that are an identity, the most telling ones first.
+# Fields that are an identity, the most specific ones first.
 KEYS = (
     "child_frame_id,name,object_id,id,marker_id,track_id,tracking_id,ns,header.frame_id,frame_id"
 ).split(",")
-NAME_LISTS = ("name", "joint_names")  # of the elements of the arrays beside them
-ANY = "*"  # instead of a value: all of them are one body
-SHOWN = 12  # bodies in an error
+NAME_LISTS = ("name", "joint_names")  # names of the elements of the other arrays
+ANY = "*"  # instead of a value: all values are one body
+SHOWN = 12  # bodies in an error, at most
 
 
 class Missing(Exception):
-    """A message has no element of the identity that is asked for."""
+    """A message has no element of the requested identity."""
 
 
 class PassedOver(InputError):
-    """A message of another body than that of the state: no step of it, and no fault.
+    """A message is of another body than the state: it is no step, but no fault either.
 
     Attributes
     ----------
     fate : str
-        What it counts as.
+        Key of the counts.
     """
 
     def __init__(self, why: str, fate: str) -> None:
@@ -44,7 +45,7 @@ class PassedOver(InputError):
 
 
 def _type_at(schema: Schema, key: str) -> FieldType | None:
-    """Type of a field of a message, given as words with dots; None if there is none."""
+    """Type of a field of a message, given as a path with dots; None if there is none."""
     *parents, last = key.split(".")
     for word in parents:
         kind = schema.fields().get(word)
@@ -69,12 +70,12 @@ def keys_of(schema: Schema) -> tuple[str, ...]:
 
 
 def parse(field: str, text: str, schema: Schema) -> dict[str, Any]:
-    """Values by key, out of text such as child_frame_id=tool0,header.frame_id=map.
+    """Values by key, from text such as child_frame_id=tool0,header.frame_id=map.
 
     Raises
     ------
     InputError
-        A key that is no string and no whole number of the type.
+        A key is neither a string nor an integer of the type.
     """
     found: dict[str, Any] = {}
     for part in re.split(r",(?=\s*[A-Za-z][\w.]*\s*=)", text):
@@ -93,12 +94,12 @@ def parse(field: str, text: str, schema: Schema) -> dict[str, Any]:
 
 
 def values(raw: Any, keys: Sequence[str]) -> tuple[Any, ...]:
-    """What attrgetter gives of these keys, always as a tuple."""
+    """The values that attrgetter returned for these keys, always as a tuple."""
     return (raw,) if len(keys) == 1 else raw
 
 
 def chooser(wanted: dict[str, Any], path: str) -> Callable[[Sequence[Any]], Any]:
-    """What finds the one element of an array that has these values."""
+    """A callable that finds the only element of an array with these values."""
     compared = {key: value for key, value in wanted.items() if value != ANY}
     read = attrgetter(*compared) if compared else None
     aim = next(iter(compared.values())) if len(compared) == 1 else tuple(compared.values())
@@ -116,28 +117,28 @@ def chooser(wanted: dict[str, Any], path: str) -> Callable[[Sequence[Any]], Any]
 
 @dataclass(frozen=True)
 class Place:
-    """Where one of several bodies is: the message, or one element of an array in it.
+    """Place of one of several bodies: the message, or an element of an array in it.
 
     Attributes
     ----------
     path : str
-        As in a field; empty for the message.
+        Path as in a field; empty for the message.
     array : str
         Path of the array.
     every : callable
         From a message to all elements.
     get : callable
-        From a message to the one that is read; raises Missing if it is not there.
+        From a message to the element that is used; raises Missing if there is none.
     keys : tuple of str
         Identity of an element.
     wanted : dict
-        Values by which it is chosen.
+        Values by which the element is chosen.
     names : str
-        The list of names beside the array; empty if there is none.
+        Field with the names of the elements; empty if there is none.
     index : int or None
-        Its number, if it is taken by number.
+        Index of the element, if it is chosen by index.
     name : str
-        Its name, if it is taken by name.
+        Name of the element, if it is chosen by name.
     """
 
     path: str
@@ -152,7 +153,7 @@ class Place:
 
     @property
     def chosen(self) -> bool:
-        """Whether a message without it is another body's."""
+        """Whether a message without the element is of another body."""
         return bool(self.wanted or self.name) and bool(self.array)
 
     def there(self, message: Any) -> bool:
@@ -164,12 +165,12 @@ class Place:
         return True
 
     def watched(self) -> tuple[str, ...]:
-        """Keys that could change without being asked for."""
+        """Keys that were not chosen and could change."""
         own = tuple(key for key in self.keys if key not in self.wanted)
         return (self.names, *own) if self.names and self.index is not None else own
 
     def watch(self) -> Callable[[Any], Any]:
-        """What reads the values of `watched` from a message."""
+        """A callable that returns the values of `watched` in a message."""
         own = tuple(key for key in self.keys if key not in self.wanted)
         if not self.array:
             return attrgetter(*own)
@@ -180,7 +181,7 @@ class Place:
             found = () if read is None else values(read(get(message)), own)
             if index is None or not names:
                 return found
-            given = getattr(message, names)  # empty where nobody names them
+            given = getattr(message, names)  # empty if the elements have no names
             return (given[index] if index < len(given) else "", *found)
 
         return values_of
@@ -197,7 +198,7 @@ class Place:
         return found
 
     def listing(self, bodies: Counter[tuple[Any, ...]]) -> str:
-        """How to name each body, and in how many messages it is."""
+        """Text: how to choose each body, and its number of messages."""
         keys = (self.names, *self.keys) if self.names else self.keys
         own = telling(keys, bodies)
         asked = [keys.index(key) for key in self.wanted if key in keys]
@@ -216,7 +217,7 @@ class Place:
 
 
 def telling(keys: Sequence[str], bodies: Counter[tuple[Any, ...]]) -> list[int]:
-    """The first key that distinguishes all bodies; else all that differ."""
+    """The first key that distinguishes all bodies, or all keys that differ."""
     columns = [{body[i] for body in bodies} for i in range(len(keys))]
     for i, column in enumerate(columns):
         if len(column) == len(bodies):

@@ -1,4 +1,4 @@
-"""Where the numbers of a field are in a message: the syntax of fields, checked against a type."""
+"""The syntax of fields: finds the numbers of a field in messages of a type."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .schema import HEADER, NUMBERS, FieldType, Schema
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 LATEST = 2.0**31  # seconds, as in a ROS time
 
-NAMES = "name"  # of joints, in the order of the arrays beside it
+NAMES = "name"  # field with names of joints, in the order of the arrays of the message
 
 
 def has_names(schema: Schema) -> bool:
@@ -27,9 +27,9 @@ def has_names(schema: Schema) -> bool:
 
 @dataclass(frozen=True)
 class Leaf:
-    """Where numbers are: one (`length` None), or the part from `start` to `stop` of an array.
+    """Place of numbers: a single one (`length` None), or the part `start` to `stop` of an array.
 
-    `places` are the elements of arrays of messages that it lies in, the outermost first; `inner` is
+    `places` are the elements of arrays of messages that contain it, the outermost first; `inner` is
     the path in the innermost of them.
     """
 
@@ -37,25 +37,25 @@ class Leaf:
     get: Callable[[Any], Any]
     length: int | None = None  # as in FieldType
     start: int = 0
-    stop: int | None = None  # None: the end, wherever that is
+    stop: int | None = None  # None: the end of the array
     named: bool = False  # its elements are in the order of the message's names
-    joint: str = ""  # the one element that is asked for by name
+    joint: str = ""  # the requested element, by name
     places: tuple[Place, ...] = ()
     inner: str = ""
 
     @property
     def open(self) -> bool:
-        """Whether the number of elements is known from a message only."""
+        """Whether the number of elements depends on the message."""
         return self.length == 0 and self.stop is None and not self.joint
 
 
 def together(leaves: Sequence[Leaf]) -> Callable[[Any], Any] | None:
-    """One callable that gets all single numbers of a message."""
+    """One callable that returns all single numbers of a message."""
     if not leaves:
         return None
     if not any(leaf.places for leaf in leaves):
         return attrgetter(*(leaf.inner for leaf in leaves))  # in C, in one call
-    parts = []  # an element is looked for once, whatever is read of it
+    parts = []  # an element is searched once for all its numbers
     for places, some in groupby(leaves, lambda leaf: leaf.places):
         inner = [leaf.inner for leaf in some]
         element = places[-1].get if places else None
@@ -84,16 +84,16 @@ def choice_of(field: str, schema: Schema) -> tuple[dict[str, Any], str]:
     Returns
     -------
     wanted : dict
-        Values by key; empty if it takes all messages.
+        Values by key; empty if the field is for all messages.
     rest : str
-        The field without it; empty if it chooses and names no field.
+        The field without the identity; empty if it is an identity alone.
     """
     match = _CHOICE.fullmatch(field.strip())
     return ({}, field) if match is None else (parse(field, match[1], schema), match[2])
 
 
 def resolve(field: str, schema: Schema) -> list[Leaf]:
-    """Where the numbers of a field are, in their order."""
+    """Places of the numbers of a field, in their order."""
     path = inner = ""
     places: list[Place] = []
     getters: list[Callable[[Any], Any]] = []
@@ -159,7 +159,7 @@ def _place(
     array: str,
     match: re.Match[str],
 ) -> Place:
-    """One of an array of messages, as the brackets behind its name say."""
+    """One element of an array of messages, from the brackets after its name."""
     _, index, _, _, identity, joint = match.groups()
     kind = schema.fields()[name]
     element = schema.nested(kind.base)
@@ -184,7 +184,7 @@ def _place(
 
 
 def every_place(schema: Schema) -> list[Place]:
-    """Where messages of a type hold bodies: themselves, and their arrays of messages."""
+    """Places of bodies in messages of a type: the message, and its arrays of messages."""
     places = []
     own = keys_of(schema)
     if own:
@@ -198,13 +198,13 @@ def every_place(schema: Schema) -> list[Place]:
 
 
 def _names_of(schema: Schema) -> str:
-    """The list of names of the elements of a message's arrays; empty if there is none."""
+    """Field with the names of the elements of a message's arrays; empty if there is none."""
     lists = [each for each in NAME_LISTS if schema.fields().get(each) == FieldType("string", 0)]
     return lists[0] if lists else ""
 
 
 def _by_name(array: str, names: str, name: str) -> Callable[[Any], Any]:
-    """The element of an array that goes with a name in the list beside it."""
+    """A callable that returns the element of an array with a name in the list of names."""
 
     def get(message: Any) -> Any:
         given = getattr(message, names)
@@ -250,8 +250,8 @@ def _chain(getters: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any]:
 def stamp(message: Any) -> float | None:
     """Time in a message's header, in seconds.
 
-    As float64, which resolves 0.24 microseconds at today's epoch: messages closer than that have
-    the same stamp. None if there is no header with a time in it, or if nobody has set it (zero).
+    float64 resolves 0.24 microseconds at present, so messages closer than that have the same stamp.
+    None if there is no header with a time, or if the time is not set (zero).
     """
     try:
         time = message.header.stamp
@@ -261,27 +261,27 @@ def stamp(message: Any) -> float | None:
 
 
 def stamp_of(field: str, schema: Schema, leaves: Sequence[Leaf]) -> Callable[[Any], float | None]:
-    """What reads the stamp out of messages of a type.
+    """A callable that returns the stamp of messages of a type.
 
     Parameters
     ----------
     field : str
-        A number and its unit, as in "timestamp us"; the header's stamp if empty: that of the
-        message, or else that of the one element that the leaves lie in.
+        A field with a number, and its unit, as in "timestamp us". If empty, the stamp of the header
+        of the message, or of the element that contains the leaves.
     schema : Schema
     leaves : sequence of Leaf
-        What is read.
+        The numbers of the state.
 
     Returns
     -------
     callable
-        From a message to seconds; None where the field is 0 (nobody has set it), NaN where it
-        holds no time from 0 to 2^31 s.
+        From a message to seconds; None if the field is 0 (not set), NaN if it is no time from 0 to
+        2^31 s.
 
     Raises
     ------
     InputError
-        No such field, no single number, or no unit.
+        There is no such field, it is no single number, or it has no unit.
     """
     if not field:
         outer = {leaf.places[0].path: leaf.places[0] for leaf in leaves if leaf.places}

@@ -1,7 +1,7 @@
-"""Messages of one topic in, states out: what a subscription's callback does, which must not wait.
+"""From messages of one topic to states, as in the callback of a subscription, which must not wait.
 
-A receiver shares nothing with the `Stream` that takes its samples, so each may have a thread of its
-own: a node has one receiver for each topic in its subscription, and the stream in a worker thread.
+A receiver shares no data with the `Stream` that uses its samples, so each may have a thread of its
+own. A node has a receiver for each topic in its subscription, and the stream in a worker thread.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from .identity import Missing, PassedOver
 from .sources import Sources
 
 _NOTHING = np.zeros(0)
-_UNDATED = (Missing, InputError, LookupError, AttributeError)  # of a stamp that is not there
-TICK = 1e-6  # seconds between messages that arrive at once
-MIXED = "two sources"  # what states of two sources count as
+_UNDATED = (Missing, InputError, LookupError, AttributeError)  # raised if there is no stamp
+TICK = 1e-6  # seconds between messages that arrive at the same time
+MIXED = "two sources"  # key of `counts` for states of two sources
 _SINGLE = "the states on this topic are of one source again: the window starts anew"
 
 
@@ -30,19 +30,18 @@ class Sample(NamedTuple):
     Attributes
     ----------
     side : {0, 1}
-        Which topic it came from.
+        Index of its topic.
     stamp : float or None
-        Seconds: of its header, else of its arrival.
+        Seconds, from its header, or otherwise from its arrival.
     state : [d] float64
         Empty if the message could not be used.
     fault : str
         Why the message could not be used; empty if it could.
     skip : str
-        Another robot's or body's message, and no step of this one: what it counts as ("other
-        joints", "other bodies", "not asked for"), or a state of two sources that alternate ("two
-        sources"). Empty for all others.
+        Key of `counts` for messages that are no steps of this robot: "other joints", "other
+        bodies", "not asked for", or "two sources" if two of them alternate. Empty for all others.
     notice : str
-        Why the coordinates, or the source of the states, change with this message; mostly empty.
+        Why the coordinates, or the source of the states, change with this message; usually empty.
     arrived : bool
         The message has no stamp of its own, and `stamp` is the time of its arrival.
     """
@@ -57,17 +56,17 @@ class Sample(NamedTuple):
 
 
 class Receiver(Stateful):
-    """Takes states out of the messages of one topic.
+    """Extracts states from the messages of one topic.
 
     Parameters
     ----------
     extractor : Extractor
-        Which fields make up a state.
+        Extractor of the fields of a state.
     side : {0, 1}
-        Which topic of a stream it is.
+        Index of the topic in the stream.
     reset_after : float
         Seconds. A stamp that is older than the newest by more is a restart: the layout of the
-        messages is looked up again, because the next ones may be another robot's.
+        messages is determined again, because the next ones may be from another robot.
     """
 
     def __init__(self, extractor: Extractor, side: int = 0, reset_after: float = 1.0) -> None:
@@ -82,7 +81,7 @@ class Receiver(Stateful):
         self._sources.forget()
 
     def time(self, message: Any, received: float) -> float:
-        """Seconds: stamp of a message, else its arrival; NaN where it lacks what is dated."""
+        """Stamp of a message or its arrival, seconds; NaN if the dated element is absent."""
         try:
             stamp = self.extractor.stamp(message)
         except _UNDATED:
@@ -90,17 +89,17 @@ class Receiver(Stateful):
         return received if stamp is None else stamp
 
     def receive(self, message: Any, received: float | None = None) -> Sample:
-        """Take the state out of a message.
+        """Extract the state from a message.
 
         A message that cannot be used makes a sample with a fault, which leaves a hole in the
         stream. While states of two sources alternate (`sources.py`), all samples have a fault and
-        the `skip` "two sources", so they add no step.
+        the `skip` "two sources", so they count as no steps.
 
         Parameters
         ----------
         message : a message of the topic's type
         received : float, optional
-            Seconds; its stamp if it has none in a header.
+            Time of arrival, seconds; it is the stamp of a message without one.
         """
         extractor, side = self.extractor, self.side
         try:
@@ -114,9 +113,9 @@ class Receiver(Stateful):
         time = received if time is None else time
         if time is not None:
             if arrived and before - self.reset_after <= time <= before:
-                time = before + TICK  # a coarse clock: no copy of the message before
+                time = before + TICK  # a coarse clock, not a copy of the message before
             if time < self._newest - self.reset_after:
-                extractor.forget()  # a restart: the next messages may be another robot's
+                extractor.forget()  # a restart: the next messages may be from another robot
                 self._newest = time
             self._newest = max(self._newest, time)
         try:
@@ -136,7 +135,7 @@ class Receiver(Stateful):
         return Sample(side, time, state, "", notice=notice, arrived=arrived)
 
     def _without_stamp(self, message: Any) -> Sample:
-        """Of a message that lacks the element with its stamp: mostly it is another body's."""
+        """Sample of a message without the element with its stamp: usually one of another body."""
         fault, fate = "the message has no stamp where stamps are read", ""
         try:
             self.extractor(message)

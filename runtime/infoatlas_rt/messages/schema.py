@@ -1,6 +1,6 @@
 """The definition of a ROS message type, from rclpy's classes or from the definitions in a bag.
 
-Nothing here imports ROS: rclpy's classes describe themselves, and rosbags' typestores are tables.
+ROS is not imported: rclpy's classes describe themselves, and rosbags' typestores are tables.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 HEADER = "std_msgs/msg/Header"
-# rclpy's names of types, where message definitions have others.
+# rclpy's names of types that differ from those in message definitions.
 _ROS = {"double": "float64", "float": "float32", "boolean": "bool"}
 _SIZES = ("8", "16", "32", "64")
 NUMBERS = {"bool", "float32", "float64"} | {f"{u}int{n}" for u in ("", "u") for n in _SIZES}
@@ -19,7 +19,7 @@ NUMBERS = {"bool", "float32", "float64"} | {f"{u}int{n}" for u in ("", "u") for 
 
 @dataclass(frozen=True)
 class FieldType:
-    """Type of a field: `base` (float64, or a message type), and how many of it.
+    """Type of a field: `base` (float64, or a message type), and number of values.
 
     `length` is None for one value, 0 for an array of any length, n for an array of n.
     """
@@ -47,7 +47,7 @@ class Schema:
 
     @classmethod
     def of_class(cls, message_class: Any) -> Schema:
-        """Of a message class of rclpy."""
+        """Schema of a message class of rclpy."""
         name = f"{message_class.__module__.split('.')[0]}/msg/{message_class.__name__}"
 
         def lookup(wanted: str) -> dict[str, FieldType]:
@@ -61,7 +61,7 @@ class Schema:
 
     @classmethod
     def of_typestore(cls, store: Any, name: str) -> Schema:
-        """Of a type in a typestore of rosbags."""
+        """Schema of a type in a typestore of rosbags."""
 
         def lookup(wanted: str) -> dict[str, FieldType]:
             return {field: _from_rosbags(desc) for field, desc in store.fielddefs[wanted][1]}
@@ -73,13 +73,13 @@ class Schema:
         return self._lookup(self.name)
 
     def nested(self, name: str) -> Schema:
-        """Of another type, from the same source."""
+        """Schema of another type, from the same source."""
         return Schema(name, self._lookup)
 
     def numeric(self, field: FieldType | None = None) -> bool:
-        """Whether the message, or one of its fields, is made of numbers and nothing else.
+        """Whether the message, or one of its fields, consists of numbers alone.
 
-        An array of messages is not: a field has to name one of them.
+        An array of messages does not: a field has to name one of them.
         """
         if field is None:
             return all(self.numeric(field) for field in self.fields().values())

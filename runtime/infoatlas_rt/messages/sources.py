@@ -1,6 +1,6 @@
-"""Whether the states of one topic come from two sources in turn, by stamps and states alone.
+"""Detects states of one topic that come from two sources in turn, by stamps and states alone.
 
-The ROS 2 node separates publishers by their ids where the middleware gives any. A recording, a
+The ROS 2 node separates publishers by their ids if the middleware reports them. A recording, a
 bridge and a relay have one publisher for two robots.
 """
 
@@ -9,19 +9,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-BLOCK = 32  # messages that are looked at together: fewer than the smallest window
-WIDEST = 100  # coordinates that are looked at, of wide states
+BLOCK = 32  # messages that are evaluated together: fewer than the smallest window
+WIDEST = 100  # coordinates of a state that are evaluated, at most
 BACK = 12  # stamps of a block that are older than the one before, at least
-SWITCHES = 12  # between two places, at least: robots, too, come and go now and then
-JUMPING = 1.2  # times the squared deviations from the mean: squared steps of such a coordinate
-FEWEST = 8  # states of a block at each place
-MOST = 0.9  # of a block
-SHARE = 1 / 3  # of the coordinates that vary: they are apart
-FLIP = 0.3  # of a distance: middle of two places from 0, where a sign flips
-FAR = 4.0  # times the median step of one source: two places are so far apart
-PATH = 4.0  # times that step: what a source has moved within a block, which noise does not
-UNEVEN = 0.2  # of two steps: by how much a step to and one back differ
-OWN = 0.4  # of the motion of two sources that is not the same motion, or its mirror image
+SWITCHES = 12  # between two places, at least: single robots also go back and forth sometimes
+JUMPING = 1.2  # times the squared deviations from the mean: squared steps of a jumping coordinate
+FEWEST = 8  # states of a block at each place, at least
+MOST = 0.9  # of the states or steps of a block: share that a criterion needs
+SHARE = 1 / 3  # of the varying coordinates: share in which the places are apart
+FLIP = 0.3  # of the distance of two places: their middle is nearer to 0 if a sign flips
+FAR = 4.0  # times the median step of one source: distance of two places, at least
+PATH = 4.0  # times that step: motion of a source within a block, more than noise
+UNEVEN = 0.2  # difference of the durations of steps to a place and back, relative to their sum
+OWN = 0.4  # share of the motion of two sources that is neither common nor mirrored
 LARGEST = 1e100
 
 _WAYS_OUT = (
@@ -30,33 +30,33 @@ _WAYS_OUT = (
 
 
 class Sources:
-    """Looks for two sources in the states of a topic, a block of messages at a time.
+    """Searches for two sources in the states of a topic, block by block of messages.
 
     Attributes
     ----------
     fault : str
-        Why states are refused; empty while they are of one source. Once there were two, it stays
-        until a block is of one robot in motion.
+        Why states are refused; empty while they are of one source. After two sources were found, it
+        remains until a block is of one robot in motion.
     """
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Take the next messages for those of one source."""
+        """Assume that the next messages are of one source."""
         self.fault = ""
         self._stamps: list[float] = []
         self._states: list[NDArray[np.float64]] = []
 
     def add(self, stamp: float | None, state: NDArray[np.float64]) -> bool:
-        """Take a state; whether `fault` is another one than before.
+        """Take a state; return whether the judgement has changed.
 
         Parameters
         ----------
         stamp : float or None
             Seconds.
         state : [d]
-            Kept for a block: pass an array that nobody writes to.
+            Stored without a copy for a block: do not write to it later.
         """
         states = self._states
         states.append(state)
@@ -68,7 +68,7 @@ class Sources:
         if len({len(each) for each in states}) == 1:
             every = 1 + len(state) // WIDEST
             found = self._judge(stamps, np.array([each[::every] for each in states]))
-            self.fault = found and (before or found)  # one reason, however often it is found
+            self.fault = found and (before or found)  # the first reason is kept
         return bool(self.fault) != bool(before)
 
     def _judge(self, stamps: NDArray[np.float64], states: NDArray[np.float64]) -> str:
@@ -77,7 +77,7 @@ class Sources:
                 "messages of two sources alternate on this topic: their stamps go to and fro, and "
                 f"those of each ascend; {_WAYS_OUT}"
             )
-        # A driver may alternate with zeros (1: w of an unset orientation): no source.
+        # A driver may alternate with zeros (1 is w of an unset orientation), which are no source.
         constant = (states == states[0]).all(0)
         unset = ((states == 0) | (states == 1) | constant).all(1)
         usable = (np.abs(states) <= LARGEST).all(1) & ~unset
@@ -86,7 +86,7 @@ class Sources:
         if len(states) < 2 * FEWEST:
             return self.fault
         places = Places.of(states)
-        if places is None:  # two that are close to each other are no single one
+        if places is None:  # two sources may also be close to each other
             return "" if self.fault and moves_alone(states) else self.fault
         if places.uneven(stamps) or places.move():
             return (
@@ -98,7 +98,7 @@ class Sources:
 
 
 def turns_back(stamps: NDArray[np.float64]) -> bool:
-    """Whether stamps [n] go to and fro, so that they are of two sources whose stamps ascend."""
+    """Whether stamps [n] go back and forth, as those of two sources whose own stamps ascend."""
     if np.count_nonzero(stamps[1:] < stamps[:-1]) < BACK:
         return False
     older = stamps[stamps < np.maximum.accumulate(stamps)]
@@ -121,7 +121,7 @@ class Places:
     states : [n, d]
         Only coordinates in which the places are apart.
     first : [n] bool
-        Which states are at the first place.
+        Whether a state is at the first place.
     step : [d]
         Median step within a place.
     """
@@ -131,7 +131,7 @@ class Places:
     ) -> None:
         self.first, self._step = first, step
         self.switches = int(np.count_nonzero(first[1:] != first[:-1]))
-        # At each state: the newest ones at both places.
+        # For each state, the newest states at both places.
         order = np.arange(len(first))
         newest = [np.maximum.accumulate(np.where(at, order, -1)) for at in (first, ~first)]
         both = np.minimum(*newest) >= 0
@@ -144,7 +144,8 @@ class Places:
         x = states - states.sum(0) / n
         steps = x[1:] - x[:-1]
         squares = np.einsum("ij,ij->j", x, x)
-        # Of states that jump at least SWITCHES times; motion has small steps for its range.
+        # Coordinates of states that jump at least SWITCHES times; steps of motion are small for its
+        # range.
         jumping = np.einsum("ij,ij->j", steps, steps) > JUMPING * squares
         if np.count_nonzero(jumping) < 2:
             return None
@@ -168,7 +169,7 @@ class Places:
         own = np.concatenate([np.diff(states[first], axis=0), np.diff(states[~first], axis=0)])
         step = np.median(np.abs(own), axis=0)
         a, b = states[first].mean(0), states[~first].mean(0)
-        # A sign flips in quaternions, and half a turn in wrapped angles, of one robot too.
+        # A single robot has flips of the sign of quaternions, and of half a turn in wrapped angles.
         flips = np.abs(a + b) < FLIP * np.abs(a - b)
         apart = (np.abs(a - b) > FAR * step) & ~flips
         if np.count_nonzero(apart) < max(2, SHARE * len(apart)):
@@ -176,7 +177,7 @@ class Places:
         return cls(states[:, apart], first, step[apart])
 
     def uneven(self, stamps: NDArray[np.float64]) -> bool:
-        """Whether steps to a place and back last unequally long, as no oscillation has them."""
+        """Whether steps to a place and back differ in duration, unlike those of an oscillation."""
         took, first = np.diff(stamps), self.first
         to = took[first[1:] & ~first[:-1]]
         back = took[~first[1:] & first[:-1]]
@@ -184,7 +185,7 @@ class Places:
         return bool(abs(means[0] - means[1]) > UNEVEN * (means[0] + means[1]))
 
     def move(self) -> bool:
-        """Whether the sources move, and each in its own way."""
+        """Whether the sources move, and independently."""
         scale = np.where(self._step > 0, self._step, 1.0)
         u, v = (path / scale for path in self._paths)
         if all(((path[-1] - path[0]) ** 2).sum() < PATH**2 * len(scale) for path in (u, v)):

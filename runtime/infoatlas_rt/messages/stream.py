@@ -1,7 +1,7 @@
-"""States in, estimates and what is detected out: the window, the detectors and their pace.
+"""From states to estimates and detections: the window, the detectors and their rate.
 
-Recordings and robots use the same code, so both give the same bits. A `Receiver` takes the states
-out of the messages.
+Recordings and robots use the same code, so both have the same results, bit by bit. A `Receiver`
+extracts the states from the messages.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..streams.sliding_window import SlidingWindow
 from .receiver import Sample
 from .sync import Synchroniser
 
-PROGRESS = 0.05  # a sub-task is reported again when it has come so much further
+PROGRESS = 0.05  # a sub-task is reported again after so much progress
 
 
 @dataclass
@@ -35,17 +35,18 @@ class Output:
     Attributes
     ----------
     estimate : WindowEstimate or None
-        None where a tracker or a coupling detector alone has something to report.
+        None if only a tracker or a coupling detector has something to report.
     shown : bool
-        True: the estimate was asked for and is within the rate limit. False: it is for the
-        detector of extrema alone.
+        True if the estimate was requested and is within the rate limit. False if it is only for the
+        detector of extrema.
     extrema : list of Extremum
-        Those detected with this sample, mostly none.
+        Extrema detected with this sample, usually none.
     events : list of Event
-        Key states and couplings detected with this sample, mostly none.
+        Key states and couplings detected with this sample, usually none.
     subtasks : list of (str, SubtaskState or None)
-        Of all tools, if that of one is another one, is stalled or no longer so, or has come 0.05
-        further. None where it is not known: a new episode, or a part that cannot be followed.
+        Sub-tasks of all tools, if one of them has changed, has begun or ceased to stall, or has
+        progressed by 0.05. None if it is not known: in a new episode, or in a part that cannot be
+        followed.
     """
 
     estimate: WindowEstimate | None = None
@@ -70,28 +71,28 @@ class Stream(Stateful):
     sync : Synchroniser, optional
         Pairs the samples of two topics.
     coupling : CouplingDetector, optional
-        Gets the states of two topics too; its newest estimate is `coupling.latest`.
+        Also receives the states of two topics; its newest estimate is `coupling.latest`.
     tracker : KeyStateTracker, optional
-        Gets every accepted state too; of two topics, both side by side.
+        Also receives every accepted state; with two topics, both states side by side.
     rate_limit : float
-        Largest number of estimates shown per second of stamps; 0: no limit. Estimates that the
-        detector needs are made in any case, so the limit changes no extremum.
+        Largest number of estimates shown per second of stamps; 0 for no limit. Estimates that the
+        detector needs are always made, so the limit changes no extremum.
     grid : float
         Seconds. Estimates are shown for the first state in each cell of this length, on a fixed
-        grid of the stamps' time; 0: for all states. With the detector's `period` divided by an
-        integer, those that the detector needs are among them.
+        grid of time; 0 for all states. If it is the detector's `period` divided by an integer, the
+        estimates that the detector needs are among them.
 
     Attributes
     ----------
     limited : int
-        States that the rate limit or the grid left without an estimate.
+        Number of states without an estimate because of the rate limit or the grid.
     reason : str
         Why the last sample had no estimate, or "ok"; as `OnlineEstimator.reason`.
 
     Raises
     ------
     InputError
-        The synchroniser is missing for two streams, or there is one for one.
+        The synchroniser is missing for two streams, or given for one.
     """
 
     def __init__(
@@ -124,19 +125,19 @@ class Stream(Stateful):
         self._reported: list[SubtaskState | None] = [None] * len(self.tools)
         self.rate_limit, self.grid, self.limited = rate_limit, grid, 0
         self.reason = window.reason
-        self._arrived = False  # the last message had no stamp
-        self._shown = -np.inf  # stamp of the last estimate that was
-        self._left_out = np.nan  # stamp of the last state that counted as limited
+        self._arrived = False  # whether the last message had no stamp
+        self._shown = -np.inf  # stamp of the last estimate that was shown
+        self._left_out = np.nan  # stamp of the last state that was counted in `limited`
         self._resets = window.counts["resets"]
         self._skipped = Counter[str]()
 
     @property
     def counts(self) -> dict[str, int]:
-        """Fates of states, of the window and the synchroniser together."""
+        """Numbers of accepted, refused and skipped states, of the window and the synchroniser."""
         return self.window.counts | (self.sync.counts if self.sync else {}) | self._skipped
 
     def reset(self) -> None:
-        """Empty the window and everything behind it."""
+        """Empty the window, and reset the detectors and the tracker."""
         if self.sync is not None:
             self.sync.reset()
         self.window.reset()
@@ -146,7 +147,7 @@ class Stream(Stateful):
         self.reason = self.window.reason
 
     def lost(self) -> None:
-        """Messages have been lost before the next one: no pair is formed across them."""
+        """Forbid pairs across this point, because messages have been lost."""
         self.window.lost()
         if self.coupling is not None:
             self.coupling.window.lost()
@@ -159,26 +160,26 @@ class Stream(Stateful):
             self.tracker.reset()
 
     def take(self, sample: Sample, *, estimate: bool = True) -> list[Output]:
-        """Take a sample into the window, and estimate.
+        """Add a sample to the window, and estimate.
 
-        Estimates that the detector is due are made in any case; the stamps alone decide which.
+        Estimates that the detector needs are always made; they depend on the stamps alone.
 
         Parameters
         ----------
         sample : Sample
         estimate : bool
-            False: make no estimate. For messages that come faster than estimates can be made. The
+            False to make no estimate, for messages that come faster than estimates can be made. The
             pairs in the window are the same, and so is the next estimate.
 
         Returns
         -------
         list of Output
-            Mostly none or one; of two topics a message can complete two pairs.
+            Usually none or one; with two topics, a message can complete two pairs.
 
         Raises
         ------
         InputError
-            Two topics without stamps, or settings that do not fit the states.
+            Two topics have no stamps, or settings do not fit the states.
         """
         if sample.notice:
             self.reset()
@@ -249,11 +250,11 @@ class Stream(Stateful):
         return output
 
     def _estimate(self, asked: bool) -> Output:
-        """Estimate if that is asked for, or if the detector is due."""
+        """Estimate if requested, or if the detector needs it."""
         now = self.window.newest
         if now is None:
             return Output()
-        # Stamps are floats, hence the microsecond; below 0 they jumped back.
+        # The microsecond allows for rounding of stamps; below 0, stamps have jumped back.
         soon = self.rate_limit and 0 <= now - self._shown < 1 / self.rate_limit - 1e-6
         if soon or (self.grid and cell(now, self.grid) == cell(self._shown, self.grid)):
             if asked and self.window.pending and now != self._left_out:
@@ -273,7 +274,7 @@ class Stream(Stateful):
 
 
 def differs(reported: SubtaskState | None, now: SubtaskState | None) -> bool:
-    """Whether a sub-task is to be reported again."""
+    """Whether a sub-task has to be reported again."""
     if reported is None or now is None:
         return reported is not now
     return (

@@ -1,9 +1,10 @@
-"""Two streams paired by time: each state of one with the nearest of the other.
+"""Pairs two streams by time: each state of one with the nearest state of the other.
 
-The pairs depend on the stamps alone, not on the order in which messages of the two streams arrive,
-so a recording has the pairs that the robot had. Causal: a pair is returned as soon as no nearer
-partner can be expected. That is at once if the stamps are equal, or if the stream of the older
-state has never been fast enough for a nearer one; else at the next message of that stream.
+The pairs depend on the stamps alone, not on the order in which messages of the two streams arrive.
+So a recording results in the same pairs as on the robot. The pairing is causal: a pair is returned
+as soon as no nearer partner can be expected. This is at once if the stamps are equal, or if the
+stream of the older state was never fast enough for a nearer one. Otherwise it is at the next
+message of that stream.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Pair(NamedTuple):
     Attributes
     ----------
     stamp : float
-        Of the state of stream 0, in seconds.
+        Stamp of the state of stream 0, in seconds.
     a, b : [da], [db] float64
         States of stream 0 and of stream 1.
     """
@@ -37,7 +38,7 @@ class Pair(NamedTuple):
 class _Waiting(NamedTuple):
     stamp: float
     state: NDArray[np.float64]
-    shortest: float  # step of its stream up to here, seconds; 0 before there is one
+    shortest: float  # shortest step of its stream so far, seconds; 0 before there is one
 
 
 class Synchroniser(Stateful):
@@ -46,23 +47,23 @@ class Synchroniser(Stateful):
     Parameters
     ----------
     tolerance : float
-        Seconds that the states of a pair may be apart.
+        Largest distance of the states of a pair, seconds.
     queue : int
-        States of a stream that may wait for the other one; the oldest go first.
+        Number of states of a stream that may wait for the other one; the oldest are dropped first.
     reset_after : float
-        Seconds. A stamp older than the newest of its stream by more than this is a restart:
-        everything that waits is dropped. Less than this, the state is refused.
+        Seconds. A stamp older than the newest of its stream by more than this is a restart: all
+        waiting states are dropped. A state with a stamp that is older by less is refused.
 
     Attributes
     ----------
     counts : dict of int
-        "paired" (pairs), "unpaired" (states that found no partner), "out of order" (refused, as
-        are repeated and bad stamps), "pairing resets".
+        "paired" (pairs), "unpaired" (states without a partner), "out of order" (refused; also
+        repeated and bad stamps), "pairing resets".
 
     Raises
     ------
     InputError
-        An argument that is no time above 0, or no count.
+        An argument is no time above 0, or no count.
     """
 
     def __init__(self, tolerance: float, queue: int = 100, *, reset_after: float = 1.0) -> None:
@@ -73,7 +74,7 @@ class Synchroniser(Stateful):
         self._forget()
 
     def reset(self) -> None:
-        """Drop everything that waits; the counts go on."""
+        """Drop all waiting states, but keep the counts."""
         self.counts["pairing resets"] += 1
         self._forget()
 
@@ -83,7 +84,7 @@ class Synchroniser(Stateful):
         self._shortest = [np.inf, np.inf]
 
     def add(self, side: int, stamp: float, state: NDArray[np.float64]) -> list[Pair]:
-        """Take a state of stream 0 or 1; return the pairs that it completes, mostly none or one.
+        """Take a state of stream 0 or 1; return the pairs that it completes, usually none or one.
 
         Parameters
         ----------
@@ -91,7 +92,7 @@ class Synchroniser(Stateful):
         stamp : float
             Seconds, on the same clock for both.
         state : [d]
-            Kept as it is: pass an array that nobody writes to.
+            Stored without a copy: do not write to it later.
         """
         if stamp < self._newest[side] - self.reset_after:
             self.reset()
@@ -116,7 +117,7 @@ class Synchroniser(Stateful):
             side = 0 if first[0].stamp <= second[0].stamp else 1
             older, newer = self._queues[side], self._queues[1 - side]
             apart = newer[0].stamp - older[0].stamp
-            if apart > self.tolerance:  # and the other stream only goes on from there
+            if apart > self.tolerance:  # and later states of the other stream are newer still
                 older.popleft()
                 self.counts["unpaired"] += 1
                 continue

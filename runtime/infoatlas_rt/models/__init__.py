@@ -1,1 +1,1 @@
-"""Model files and engine files: metadata and checks. The shipped models are here too."""
+"""Model files and engine files: metadata and checks. This folder also has the shipped models."""

@@ -1,9 +1,9 @@
 """The JSON file that describes a TensorRT engine: its model, and the machine it was built for.
 
-An engine has no metadata of its own. It runs only with the version that it was built with, and on
-the GPU that it was built on; an engine of TensorRT-RTX, on any GPU of one compute capability. So
-`infoatlas-rt build` writes two files: `edge.engine`, the engine, and `edge.engine.json`, the
-description. An engine without a description that fits is refused.
+An engine has no metadata of its own. It runs only with the version that it was built with, and only
+on the GPU that it was built on. (An engine of TensorRT-RTX runs on any GPU of its compute
+capability.) So `infoatlas-rt build` writes two files: `edge.engine`, the engine, and
+`edge.engine.json`, the description. An engine without a description that fits is refused.
 
 An engine is executable code: a checksum detects damage, not malice. Never load an engine that you
 did not build.
@@ -27,12 +27,12 @@ REBUILD = "build it again with 'infoatlas-rt build'"
 
 # Slices and samples: (smallest, optimal, largest). One window of a robot is `control`.
 #
-# A profile needs memory for its largest sizes while it is built, most of it for one tensor of
-# slices x samples x shifts x samples, and few slices of few samples have many shifts: one profile
-# of 1 to 64 slices and 32 to 512 samples would need 7.4 GB. These need 3.2 GB (`control`) and
-# 9 GB (`batch`) for edge. The backend takes the profile that does a call in fewest parts, and
-# divides slices that are too many: 40 slices of 512 samples are ten calls under `control`.
-CONTROL = ((1, 40, 64), (32, 100, 512))  # in one range, for ONNX Runtime, which takes one
+# A profile needs memory for its largest sizes while it is built, mostly for one tensor of slices x
+# samples x shifts x samples. Few slices of few samples have many shifts, so one profile of 1 to 64
+# slices and 32 to 512 samples would need 7.4 GB. These need 3.2 GB (`control`) and 9 GB (`batch`)
+# for edge. The backend uses the profile with which a call has the fewest parts, and divides the
+# slices if they are too many. With `control`, 40 slices of 512 samples are ten calls.
+CONTROL = ((1, 40, 64), (32, 100, 512))  # in one range, because ONNX Runtime allows only one
 NAMED: dict[str, tuple[tuple[tuple[int, int, int], tuple[int, int, int]], ...]] = {
     "control": (
         ((1, 1, 4), (32, 100, 512)),
@@ -51,7 +51,7 @@ NAMED: dict[str, tuple[tuple[tuple[int, int, int], tuple[int, int, int]], ...]] 
 
 @dataclass(frozen=True)
 class Profile:
-    """Ranges of sizes that the kernels are for: (smallest, optimal, largest) of each axis.
+    """Ranges of sizes of the kernels: (smallest, optimal, largest) of each axis.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Profile:
             "x": side,
             "y": side,
             "shifts": tuple((m[i],) for i in range(3)),
-            "sequence": tuple((n[i],) for i in range(3)),  # shares the axis of samples
+            "sequence": tuple((n[i],) for i in range(3)),  # has the axis of samples
         }
 
     def holds(self, samples: int, shifts: int) -> bool:
@@ -88,12 +88,12 @@ class Profile:
 
 
 def memory_text(size: int) -> str:
-    """Bytes as people read them: "69 MB", "3.2 GB"."""
+    """Text of a number of bytes: "69 MB", "3.2 GB"."""
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 
 def output_dimensions(profiles: Sequence[Profile]) -> dict[str, tuple[int, ...]]:
-    """Dimensions of the outputs of an engine; -1 for an axis whose size the profiles leave open."""
+    """Dimensions of the outputs of an engine; -1 for an axis that the profiles do not fix."""
     sizes = []
     for ranges in ([p.slices for p in profiles], [p.samples for p in profiles]):
         values = {size for axis in ranges for size in axis}
@@ -112,17 +112,17 @@ class EngineFile:
     model : str
         Name of the shipped model, or absolute path of the .onnx file.
     model_sha256 : str
-        Of that file.
+        Checksum of that file.
     graph_sha256 : str
-        Of the graph that was built: that file, or the FP16 graph that was made of it.
+        Checksum of the graph that was built: that file, or the FP16 graph made from it.
     library : {"tensorrt", "tensorrt-rtx"}
-        What built it, and what runs it.
+        The library that built the engine and runs it.
     version : str
-        Of the library.
+        Version of the library.
     gpu : str
         Name of the GPU; "" for TensorRT-RTX, whose engines run on any GPU of the capability.
     compute_capabilities : tuple of str
-        That it was built for, as in "8.7"; one for TensorRT.
+        Compute capabilities that it was built for, as in "8.7"; a single one for TensorRT.
     precision : {"fp32", "fp16"}
         The smallest type of the graph's weights.
     tf32 : bool
@@ -133,13 +133,13 @@ class EngineFile:
         Bytes of working memory that each profile needs at its largest sizes, in the order of
         `profiles`.
     workspace : int or None
-        Limit of that memory in bytes that the builder was given; None if it was given none.
+        Limit of that memory in bytes that was set for the builder; None if none was set.
     metadata : dict of str
         The model's own metadata, which the estimator needs.
     tensors : dict of int
         Number of tensors of the engine by type, as the engine inspector reports it.
     engine_sha256 : str
-        Of the engine.
+        Checksum of the engine.
     """
 
     model: str
@@ -161,7 +161,7 @@ class EngineFile:
     def difference(self, **wanted: Any) -> str | None:
         """The first field that differs from `wanted`, in words; None if all are equal.
 
-        An engine may have more compute capabilities than are wanted.
+        An engine may have more compute capabilities than those in `wanted`.
         """
         for name, value in wanted.items():
             found = getattr(self, name)
@@ -191,9 +191,9 @@ def read(path: Path, content: bytes | None = None) -> EngineFile:
     Parameters
     ----------
     path : Path
-        Of the engine.
+        Path of the engine.
     content : bytes, optional
-        The engine, whose checksum is then compared.
+        Content of the engine, whose checksum is then compared.
 
     Returns
     -------
@@ -238,7 +238,7 @@ def _profile(values: Mapping[str, Any]) -> Profile:
 
 
 def _check(found: EngineFile) -> None:
-    """Raise ValueError or TypeError where a field has another type."""
+    """Raise ValueError or TypeError if a field has another type."""
     kinds = {"tf32": bool, "metadata": dict, "tensors": dict}
     kinds |= dict.fromkeys(("compute_capabilities", "profiles", "memory"), tuple)
     for name, value in vars(found).items():

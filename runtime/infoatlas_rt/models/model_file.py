@@ -26,23 +26,23 @@ FORMAT = "2"  # interface of the graph: names, shapes and meaning of inputs and 
 PREPROCESS = "1"  # version of `estimation/canonical.py` that a model was trained with
 INPUTS = ("x", "y", "shifts", "sequence")
 OUTPUTS = ("mi", "pointwise", "influence", "spread")
-PREFIX = "infoatlas."  # of the metadata keys
-# Fields of `ModelFile` that are single metadata entries: numbers if in `LARGEST`, else texts.
+PREFIX = "infoatlas."  # prefix of the metadata keys
+# Fields of `ModelFile` that are single metadata entries: numbers if in `LARGEST`, otherwise texts.
 SINGLE = (
     "name", "version", "dim", "n_min", "n_max", "shifts", "pairs", "readout", "padding",
     "preprocess", "steps", "datasets", "seed", "git_revision", "licence",
 )  # fmt: skip
 LEAST_SHIFTS = 4  # minimum number of cyclic shifts that the graph accepts
 
-# Constants of the standard error (`estimation/uncertainty.py`), one set for each kind of estimate:
-# factors on sampling noise and on model error; nats of error per unit of rank noise; how much
-# small samples widen (or, if negative, narrow) the result: 1 + few / sqrt(n); and the powers, in
-# the model error, of the predicted error and of the information beyond Gaussian dependence. The
-# metadata keys "whole" and "spread" and the graph's output "spread" stay until the next model
-# format; in code and prose they are "unsliced" and "predicted error".
+# Constants of the standard error (`estimation/uncertainty.py`), one set for each kind of estimate.
+# Two factors multiply sampling noise ("noise") and model error ("spread"). Rank noise is multiplied
+# by nats of error per unit ("ceiling"). For small samples, the result is multiplied by 1 + few /
+# sqrt(n). The model error has powers of the predicted error ("predicted") and of the information
+# beyond Gaussian dependence ("beyond"). The next model format will replace the names `whole` and
+# `spread` by "unsliced" and "predicted error", as in prose.
 KINDS = ("whole", "sliced")
 CONSTANTS = ("noise", "spread", "ceiling", "few", "predicted", "beyond")
-ABSENT = {"predicted": 1.0, "beyond": 0.0}  # in files from before 0.14: the predicted error itself
+ABSENT = {"predicted": 1.0, "beyond": 0.0}  # before 0.14: the predicted error itself
 LARGEST_CONSTANT = 1000.0
 LARGEST_POWER = 4.0
 LARGEST_FILE = 2**31  # bytes, the limit of protocol buffers
@@ -143,8 +143,8 @@ def load(model: str | os.PathLike[str] = "edge") -> ModelFile:
     Raises
     ------
     ModelError
-        Missing, truncated, changed since it was written, not ONNX, not a model of this project, or
-        made for another version.
+        The file is missing, truncated, changed since it was written, not ONNX, not a model of this
+        project, or made for another version.
     """
     if not isinstance(model, str | os.PathLike):
         raise ModelError(f"model is {model!r}, but has to be a name or a path: {_choices()}")
@@ -152,7 +152,7 @@ def load(model: str | os.PathLike[str] = "edge") -> ModelFile:
     try:
         path = MODELS / f"{model}.onnx" if shipped else Path(model).expanduser()
         content = _content(path)
-    except (OSError, RuntimeError, ValueError) as error:  # also: ~nobody, and NUL in a path
+    except (OSError, RuntimeError, ValueError) as error:  # also: unknown ~user, NUL in a path
         reason = getattr(error, "strerror", None) or error
         raise ModelError(f"no model {str(model)!r} ({reason}): {_choices()}") from error
     except MemoryError as error:
@@ -244,7 +244,7 @@ def _load_engine(path: Path, content: bytes, digest: str) -> ModelFile:
             now = _shipped_checksums().get(f"{engine.model}.onnx")
         else:
             now = hashlib.sha256(Path(engine.model).read_bytes()).hexdigest()
-    except OSError:  # the robot does not need the .onnx file
+    except OSError:  # the .onnx file need not be on the robot
         now = None
     if now not in (None, engine.model_sha256):
         raise ModelError(
@@ -284,7 +284,7 @@ def _choices() -> str:
 
 
 def _describe(path: Path, content: bytes, digest: str, keys: dict[str, str]) -> ModelFile:
-    """Convert the metadata's strings."""
+    """Convert the strings of the metadata to a `ModelFile`."""
     key = ""
 
     def value(name: str) -> str:
@@ -344,7 +344,7 @@ def _accuracy(text: str) -> dict[str, Any]:
 def _calibration(text: str) -> dict[str, dict[str, float]]:
     try:
         return check_constants(json.loads(text))
-    except (KeyError, IndexError) as error:  # one within the value, not of the metadata
+    except (KeyError, IndexError) as error:  # a key within the value, not of the metadata
         raise ValueError(f"{error} is missing") from error
 
 

@@ -1,8 +1,8 @@
-"""Metadata, interface and checksum of an .onnx file, without an engine.
+"""Reads metadata, interface and checksum of an .onnx file, without an engine.
 
-They are read from the file's protocol-buffer framing; four message types are needed. So a model
-can be described, and a wrong file be refused with a reason, before the backend makes its only
-inference session, and where no engine is installed.
+They are read from the file's protocol-buffer framing; four message types are needed. So a model can
+be described, and a wrong file refused with a reason, before an inference session is made, or if no
+engine is installed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-CHECKSUM = "infoatlas.checksum"  # metadata key: SHA-256 of everything in the file but this entry
+CHECKSUM = "infoatlas.checksum"  # metadata key: SHA-256 of the file without this entry
 
 # Field numbers of onnx.proto.
 GRAPH, METADATA = 7, 14
@@ -28,7 +28,7 @@ class Description(NamedTuple):
 
 
 def checksum(content: bytes) -> str:
-    """SHA-256 of all fields of an .onnx file but the checksum in its metadata.
+    """SHA-256 of all fields of an .onnx file except the checksum in its metadata.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def describe(content: bytes) -> Description:
     Parameters
     ----------
     content : bytes
-        Of the .onnx file.
+        Content of the .onnx file.
 
     Returns
     -------

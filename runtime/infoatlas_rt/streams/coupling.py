@@ -1,26 +1,26 @@
-"""Detection of coupling: when two groups of coordinates begin and stop to move together.
+"""Detects coupling: when two groups of coordinates begin and stop moving together.
 
 The groups are a tool and an object, or torques and velocities. The detector follows the mutual
-information of their motions, I(a_t - a_t-1; b_t - b_t-1), over a short sliding window: zero-shot,
-causal, without demonstrations. Four rules make so short a window usable:
+information of their motions, I(a_t - a_t-1; b_t - b_t-1), over a short sliding window. It is
+causal, and needs no demonstrations. Four rules make so short a window usable:
 
 1. *Rest is not ranked.* An object at rest has increments that are exactly zero, or numerical noise
-   of any scale. Both sides get seeded noise of `JITTER` times their third largest increment in
-   the window, and at least of `resolution`. So smaller motions have no effect, and the zeros become
-   an independent part of the sample instead of one large tie. Unless given, the resolution is
-   estimated from the noise of each coordinate at rest; `motions.py` says how it is used.
+   of any scale. Both sides get seeded noise of `JITTER` times their third largest increment in the
+   window, and at least of `resolution`. So smaller motions have no effect, and the zeros become an
+   independent part of the sample instead of one large tie. Unless given, the resolution is
+   estimated from the noise of each coordinate at rest (`motions.py`).
 2. *Threshold.* A coupling begins when the estimate exceeds `enter` nats, and `z` times its noise
    of samples and slices, at two steps in a row. (`Estimate.stderr`, calibrated over all kinds of
    data, is above 1 nat at 32 samples, too large for a decision within a second. Each event has it.)
-3. *Hysteresis.* A coupling ends when the estimate is below `leave` at four steps in a row (two with
-   a resolution that is given), at least
-   half of the window is newer than the coupling, and at least half of it moves; or
-4. *A side at rest* ends it: for `REST` steps one side has not moved while the other one has. A
-   constant side has no information, so no estimate is needed. The next coupling can begin when the
-   window holds no step of the last one, or the estimate has been below `leave`.
+3. *Hysteresis.* A coupling ends when the estimate is below `leave` at four steps in a row (two if
+   the resolution is given). At least half of the window has to be newer than the start of the
+   coupling, and at least half of it has to move.
+4. *Rest.* A coupling also ends if one side has not moved for `REST` steps while the other one has.
+   A constant side has no information, so no estimate is needed. The next coupling can begin when
+   the window contains no step of the last one, or the estimate has been below `leave`.
 
-Limit: two things that start to move at the same time, in smooth curves of their own, look coupled
-at first, because the window is short.
+Limit: two things that start to move at the same time, independently and smoothly, look coupled at
+first, because the window is short.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ENTER, LEAVE, Z = 0.27, 0.06, 1.0
 
 
 class CouplingDetector(Stateful):
-    """Detects when two groups of coordinates begin and stop to move together.
+    """Detects when two groups of coordinates begin and stop moving together.
 
     Parameters
     ----------
@@ -58,11 +58,12 @@ class CouplingDetector(Stateful):
         both groups, or a pair. Unless given, it is estimated for each coordinate from its noise at
         rest in the stream so far, from 1e-5 on.
     enter, leave : float
-        Nats of the estimate at which a coupling begins and ends.
+        Estimates above which a coupling begins and below which it ends, nats.
     z : float
-        An estimate has to exceed so many times its noise for a coupling to begin.
+        For a coupling to begin, the estimate has to exceed `z` times its noise.
     reset_after : float
-        Seconds. A stamp older than the newest by more is a restart: the window is emptied.
+        Seconds. A stamp that is older than the newest by more than this is a restart: the window is
+        emptied.
 
     Attributes
     ----------
@@ -70,11 +71,11 @@ class CouplingDetector(Stateful):
         The steps of both groups. `window.reason` has why the last state gave no estimate, and
         `window.counts` the states accepted and refused.
     coupled : bool
-        The present state.
+        Whether the groups are coupled at present.
     latest : WindowEstimate or None
         The newest estimate of the mutual information of the motions.
     resolution : ([d] float64, [d'] float64) or None
-        Of both groups: as given, or as estimated so far. None before there is an increment.
+        Resolution of both groups, as given or as estimated so far. None before the first increment.
 
     Raises
     ------
@@ -137,7 +138,7 @@ class CouplingDetector(Stateful):
         self._motions = KnownMotions(self._given, seed) if known else LearnedMotions(seed)
 
     def push(self, a: ArrayLike, b: ArrayLike, stamp: float | None = None) -> list[Event]:
-        """Take a state of both groups; return the events detected with it, mostly none.
+        """Take a state of both groups, and return the events that it completes, usually none.
 
         Parameters
         ----------
@@ -150,7 +151,7 @@ class CouplingDetector(Stateful):
         Returns
         -------
         list of Event
-            Of the kinds "coupled" and "decoupled".
+            Events of the kinds "coupled" and "decoupled".
 
         Raises
         ------
@@ -192,7 +193,7 @@ class CouplingDetector(Stateful):
         return accepted
 
     def detect(self) -> list[Event]:
-        """Estimate from the window as it is, and return the events detected with it."""
+        """Estimate from the present window, and return the events that it completes."""
         samples = self.window.samples()
         if samples is None:
             return []
@@ -204,7 +205,7 @@ class CouplingDetector(Stateful):
         if self.coupled and rest >= REST:
             return [self._change(found, int(steps[-rest]))]
         if self.coupled:
-            # At first most of the window is from before the coupling. And when both are held still,
+            # At first most of the window is from before the coupling. If both sides are held still,
             # too little moves for a decision.
             half = estimate.samples / 2
             decidable = (steps >= self._since).sum() >= half and self._motions.active >= half
@@ -235,7 +236,7 @@ class CouplingDetector(Stateful):
         )
 
     def _split(self, estimate: Estimate, steps: NDArray[np.int64]) -> int:
-        """The step from which on the local information exceeds its mean most, or falls below it."""
+        """First step of the part that differs most from the mean local information, in sum."""
         excess = estimate.pointwise - estimate.pointwise.mean()
         later = excess[::-1].cumsum()[::-1]
         if self.coupled:

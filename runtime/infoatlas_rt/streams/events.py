@@ -1,4 +1,4 @@
-"""Events of a running stream: one record for all kinds."""
+"""`Event`, the record of a detection in a running stream."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ KEY_STATE, COUPLED, DECOUPLED = "key state", "coupled", "decoupled"
 
 @dataclass(frozen=True)
 class Event:
-    """An event of a running stream. It is detected some steps after the one that it is dated to.
+    """A detection in a running stream, some steps after the step to which it is dated.
 
     Attributes
     ----------
@@ -17,24 +17,25 @@ class Event:
         A key state of demonstrations (`KeyStateTracker`), or two groups of coordinates that begin
         or stop to move together (`CouplingDetector`).
     step, detected_step : int
-        Step that it is dated to, and step of the detection; the first one of the episode, or of the
-        window since its last reset, is 0.
+        Step to which the event is dated, and step of the detection. Step 0 is the first one of the
+        episode, or of the window since its last reset.
     stamp, detected_stamp : float or None
         Stamps of those steps, seconds; the steps themselves or None where no stamps are given.
     keystate : int or None
-        Of a key state: its number, from 0 (column of `KeyStates.steps`).
+        For a key state: its number, from 0 (column of `KeyStates.steps`).
     score : float or None
-        Of a key state: how much the motion is like that of the demonstrations there, 0 to 1.
+        For a key state: similarity of the motion to that of the demonstrations there, 0 to 1.
     subtask : str or None
-        Of a key state: name of the sub-task that the episode is in at the detection, if known.
+        For a key state: name of the sub-task at the detection, if known.
     value, stderr : float or None
-        Of a coupling: mutual information of the motions at the detection, and its calibrated
+        For a coupling: mutual information of the motions at the detection, and its calibrated
         standard error, nats.
     z : float or None
-        Of a coupling: `value` in units of its noise of samples and slices.
+        For a coupling: `value` in units of its noise of samples and slices.
     resolution : (float, float) or None
-        Of a coupling: smallest motion within a step that is resolved, in the units of the states;
-        of each group its coarsest coordinate, as estimated at the detection or as given.
+        For a coupling: smallest motion within a step that is resolved, in the units of the states.
+        For each group, it is that of its coarsest coordinate, as given or as estimated at the
+        detection.
     """
 
     kind: str

@@ -1,16 +1,16 @@
-"""Increments of two groups, with noise of the size of the smallest motion; what rests, what moves.
+"""Increments of two groups, with added noise; finds the sides that rest and that move.
 
 `KnownMotions` is for a resolution that is given, `LearnedMotions` for one that is estimated from
-the stream. Noise hides slow motions, so where there is noise at rest four rules differ:
+the stream. Noise at rest hides slow motions, so `LearnedMotions` has four other rules:
 
 1. A side rests while its *path* over several steps stays within its resolution. Motion adds up and
-   noise does not, so a slow motion is no rest, and an outlier is no motion.
-2. A rest counts against a coupling only if the other side has meanwhile moved so far that this one
-   would have been seen to move. The ratio of the two follows from the steps of this coupling in
-   which both move. The rest of a side with noise has to fill the window: within a hold an arm may
-   turn its wrist alone, or brake, and the object moves too little to be seen.
+   noise does not, so a slow motion does not count as rest, nor an outlier as motion.
+2. A rest ends a coupling only if the other side has meanwhile moved so far that a coupled side
+   would have moved visibly. The ratio of the two motions follows from the steps of this coupling in
+   which both move. The rest of a side with noise has to fill the window. While an arm carries an
+   object, it may turn its wrist alone, or brake, and the object hardly moves.
 3. A coupling begins only if both sides have moved within the newest `REST` steps.
-4. The noise that is added is a third of the resolution, for the increments have their own.
+4. The added noise is a third of the resolution, because the increments have noise of their own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .resolution import FLOOR, RestingNoise
 
 JITTER = 0.03
 REST = 6
-CLEAR = 6.0  # resolutions that the motion of one side has to show on the other one
+CLEAR = 6.0  # resolutions by which a coupled side would have moved at least
 
 Array = NDArray[np.float64]
 
@@ -38,22 +38,22 @@ class KnownMotions:
     ----------
     resolution : float or (float or [d], float or [d'])
     seed : int
-        Of the noise.
+        Seed of the noise.
 
     Attributes
     ----------
     resolution : ([d] or [] float64, [d'] or [] float64) or None
-        Smallest motion within a step of both groups; None while it is not known.
+        Smallest motion within a step of both groups; None if not known yet.
     rest : int
-        Newest pairs in a row in which one side moved and the other did not.
+        Number of newest pairs in a row in which one side moved and the other did not.
     active : int
-        Pairs in which anything moved.
+        Number of pairs in which a side moved.
     both : [n] bool
         Pairs in which both sides moved.
     can_begin : bool
         Whether the newest pairs allow a coupling to begin.
     until_left : int
-        Estimates in a row below `leave` that end a coupling.
+        Number of estimates in a row below `leave` that end a coupling.
 
     Raises
     ------
@@ -75,7 +75,7 @@ class KnownMotions:
         self.can_begin = False
 
     def learn(self, pair: tuple[Array, Array] | None) -> None:
-        """Take the newest increments; a given resolution does not need them."""
+        """Ignore the newest increments: the resolution is given."""
 
     def with_noise(self, x: Array, y: Array, coupled: bool) -> tuple[Array, Array]:
         """Increments [n, d] and [n, d'] with noise; a side that rests is constant."""
@@ -90,7 +90,7 @@ class KnownMotions:
             still.append(np.asarray((size <= floor).all(axis=1)))
             moves.append(np.asarray((size > step).any(axis=1)))
             jitter = step * noise.standard_normal(side.shape)
-            # A side that rests through the window is constant, and the estimate degenerate.
+            # A side that rests during the entire window is constant, and the estimate degenerate.
             entered.append(np.zeros_like(side) if still[-1].all() else side + jitter)
         self.both = np.logical_not(still[0] | still[1])
         self.active = int((~(still[0] & still[1])).sum())
@@ -156,7 +156,7 @@ class LearnedMotions:
         self.can_begin = bool(moved[-1])
         self._remember(nets, moved, coupled)
         self.both = np.asarray((sizes[0] > 1) & (sizes[1] > 1))
-        # How far a side moves, in resolutions: its own or those of the other, whichever are fewer.
+        # Motion of a side in resolutions, its own or those of the other side, whichever is less.
         ratio = self._ratio(resolutions)
         share = min(ratio, 1.0), min(1 / ratio, 1.0)
         self.active = int(((sizes[0] * share[0] > 1) | (sizes[1] * share[1] > 1)).sum())
@@ -180,7 +180,7 @@ class LearnedMotions:
             self._powers = self._powers[0] + nets[0][-1] ** 2, self._powers[1] + nets[1][-1] ** 2
 
     def _ratio(self, resolutions: tuple[Array, Array]) -> float:
-        """Resolutions that the second side moves when the first one moves by one of its own."""
+        """Motion of the second side for one resolution of the first, in its own resolutions."""
         assert self._powers is not None
         first, second = (
             float((power / resolution**2).sum())
@@ -192,14 +192,14 @@ class LearnedMotions:
 def _jitter(side: Array, floor: Array) -> Array:
     """Size [d] of the noise for increments [n, d].
 
-    Of the third largest, so that the single jump of a robot that is put back has no effect.
+    It follows from the third largest increment, so that a single jump at a reset has no effect.
     """
     largest = np.sort(np.abs(side).max(axis=1))[-3]
     return np.asarray(np.maximum(JITTER * largest, floor))
 
 
 def _size(changes: Array, resolution: Array) -> Array:
-    """Largest of the coordinates [n], in resolutions."""
+    """Largest increment over the coordinates [n], in resolutions."""
     return np.asarray(np.abs(changes / resolution).max(axis=1))
 
 

@@ -1,11 +1,11 @@
 """Estimates of I(s_t; s_<t-Δt) over the last steps of one robot, state by state.
 
-**Such an estimate is a time average over the window, not the mutual information at an instant**: it
-equals I(s_t; s_<t-Δt) only while the process is stationary over the window, and the window is long
-beside the memory of the process. Two independent random walks look dependent in any short window,
-and so do two joints that drift. Choose a window about as long as one phase of the task, and use
-changes rather than levels. (Many trajectories or parallel environments give the mutual information
-at an instant: `curves/ensemble_curve.py`, `vector/pooled_pairs.py`.)
+**Such an estimate is a time average over the window, not the mutual information at an instant.** It
+equals I(s_t; s_<t-Δt) only if the process is stationary over the window, and its memory is much
+shorter than the window. Two independent random walks look dependent in any short window, and so do
+two joints that drift. Choose a window about as long as one phase of the task, and use changes
+rather than levels. (Many trajectories or parallel environments give the mutual information at an
+instant: `curves/ensemble_curve.py`, `vector/pooled_pairs.py`.)
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from .sliding_window import SlidingWindow
 class OnlineEstimator(Stateful):
     """Estimates I(s_t; s_<t-Δt) over the last steps of one robot, state by state.
 
-    The estimate is a time average over the window; the process has to be stationary over it.
-    Memory is bounded by the window, and the projections are fixed for a stream.
+    The estimate is a time average over the window; the process has to be stationary over it. Memory
+    use is bounded by the window, and the projections are fixed for a stream.
 
     Parameters
     ----------
@@ -35,13 +35,12 @@ class OnlineEstimator(Stateful):
         Δt in steps; 0 is for two streams only.
     lag_seconds : float, optional
         Duration of `lag` steps when no message is lost. If given, a past state is found by its
-        stamp (state h of `history`: lag_seconds * h / lag further back), which is also right when
-        messages are lost unseen. Otherwise steps are counted.
+        stamp (state h of `history`: lag_seconds * h / lag further back), which is right even if
+        messages are lost unnoticed. Otherwise steps are counted.
     tolerance : float, optional
-        Seconds by which the age of a past state may differ, with `lag_seconds`. Unless given: half
-        a step of the lag; if states come slower than that, three quarters of their own step
-        (states 0.03 s apart do not meet a lag of 0.1 s, so the nearest counts), but at most half
-        the lag.
+        Seconds by which the age of a past state may differ from `lag_seconds`. Unless given, half a
+        step of the lag. If states come slower than that, three quarters of their own step, but at
+        most half the lag. (Of states 0.03 s apart none is 0.1 s old, so the nearest is used.)
     history : int
         Number of past states that are stacked into `s_<t-Δt>`; 1 in the paper.
     window : int
@@ -50,12 +49,13 @@ class OnlineEstimator(Stateful):
         Estimate for every nth new pair.
     reset_after : float
         Seconds. A stamp that is older than the newest by more than this is a restart (a bag that
-        loops), and the window starts anew. A stamp that is older by less is refused.
+        loops), and the window is emptied. A stamp that is older by less is refused.
     two_streams : bool
-        Each state comes with a state of another stream, and the past of the other stream counts.
+        Each state comes with a state of another stream, whose past is used.
     resolution : float or [d], optional
-        Smallest difference between states that has a meaning, in their units (the step of an
-        encoder, for example): the jitter of a robot at rest is then not ranked to full scale.
+        Smallest difference between states that has a meaning, in their units, such as the step of
+        an encoder. The ranks then do not scale the jitter of a robot at rest up to the size of its
+        motion.
 
     Attributes
     ----------
@@ -115,13 +115,13 @@ class OnlineEstimator(Stateful):
         return self.window.counts
 
     def reset(self) -> None:
-        """Forget all states, and their dimension; the counts go on."""
+        """Forget all states, and their dimension, but not the counts."""
         self.window.reset()
 
     def push(
         self, state: ArrayLike, stamp: float | None = None, other: ArrayLike | None = None
     ) -> WindowEstimate | None:
-        """Take a state, and estimate if the window allows it; `reason` has why it does not.
+        """Take a state, and estimate if one is due; otherwise `reason` has the cause.
 
         Parameters
         ----------
@@ -130,8 +130,8 @@ class OnlineEstimator(Stateful):
             of another size, is refused and leaves a hole of one step.
         stamp : float, optional
             Seconds. A repeated stamp is a copy of a message: it is refused, and is no step. A
-            slightly older stamp is refused; a step is missing then, so no pair is formed across it
-            (unless pairs are found by stamp). Without stamps, steps are counted.
+            slightly older stamp is refused, too; its step is missing, so no pair is formed across
+            it (unless pairs are found by stamp). Without stamps, steps are counted.
         other : [d'], optional
             State of the other stream at that time, with `two_streams`.
 
@@ -143,9 +143,10 @@ class OnlineEstimator(Stateful):
         Raises
         ------
         InputError
-            Stamps are not numbers, are missing with `lag_seconds`, or come and go; the number of
-            streams is not the announced one; `resolution` does not fit the first state; or the
-            settings of the estimator do not fit the states (k larger than d, for example).
+            Stamps are not numbers, are missing although `lag_seconds` is given, or are given for
+            some states only. The number of streams is not that of `two_streams`. `resolution` does
+            not fit the first state, or the settings of the estimator do not fit the states (k
+            larger than d, for example).
         """
         if not self.window.add(state, stamp, other):
             return None

@@ -2,7 +2,7 @@
 
 A lag is never mispaired: a refused state leaves a hole of one step. No pair reaches across a hole,
 or back beyond a point at which an unknown number of states was lost. With `lag_seconds` the past is
-found by stamps, which also holds where messages are lost unseen.
+found by stamps, which is right even if messages are lost unnoticed.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from ..inputs.arrays import Reals, merge
 from ..inputs.copies import Stateful
 from ..inputs.ring import Ring
 
-RECENT = 50  # newest steps that count
+RECENT = 50  # newest steps from which the period is estimated
 LEAST = 10  # fewest steps for an estimate
-SLOWER = 1.25  # times longer than the lag's step is another rate, not jitter
-REMEMBERED = 500  # steps from which the share of holes is known
-WIDE = 0.75  # of such a step: the nearest state is within it, with uneven steps too
+SLOWER = 1.25  # times the lag's step: a longer step is another rate, not jitter
+REMEMBERED = 500  # newest steps from which the share of holes is estimated
+WIDE = 0.75  # of a step: the nearest state is within it, even if steps are uneven
 
 
-_PAIRED, _REFUSED, _ALONE = range(3)  # fates of steps
+_PAIRED, _REFUSED, _ALONE = range(3)  # what became of each step
 
 
 class PairWindow(Stateful):
@@ -34,7 +34,7 @@ class PairWindow(Stateful):
     lag : int
         Δt in steps.
     lag_seconds, tolerance : float or None
-        As in `OnlineEstimator`, checked there.
+        As in `OnlineEstimator`, which checks them.
     history : int
         Past states in a pair, `lag`, `lag` + 1, ... steps back.
     window : int
@@ -89,7 +89,7 @@ class PairWindow(Stateful):
 
     @property
     def full(self) -> bool:
-        """Whether a whole window has passed since the first pair."""
+        """Whether a full window has passed since the first pair."""
         return self.first is not None and self.step - self.first >= self.window
 
     @property
@@ -99,7 +99,7 @@ class PairWindow(Stateful):
 
     @property
     def tolerance(self) -> float:
-        """Seconds by which the age of a past state may differ from `lag_seconds`; 0 without it."""
+        """Tolerance of the age of a past state, seconds; 0 without `lag_seconds`."""
         if self._tolerance is not None or self.lag_seconds is None:
             return self._tolerance or 0.0
         return self._pace.tolerance(self.lag_seconds, self.lag)
@@ -120,7 +120,7 @@ class PairWindow(Stateful):
         self._paired[self.step] = False
         self._fates.append(_REFUSED)
         self.step += 1
-        # The step has had its message: another message with this stamp is no new step.
+        # The message of this step has come: another message with this stamp is no new step.
         self.newest = stamp if np.isfinite(stamp) else self.newest
 
     def add(self, now: Reals, then: Reals, stamp: float) -> bool:
@@ -189,7 +189,7 @@ class PairWindow(Stateful):
         return x, y
 
     def why_no_pair(self) -> str | None:
-        """Why no state has found its past by stamp, and the way out; None if one still may."""
+        """Why no past state was found by stamp, and what to do; None if one may still be found."""
         if self.lag_seconds is None or self.counted:
             return None
         furthest = float(self._ages()[-1])
@@ -211,7 +211,7 @@ class PairWindow(Stateful):
         )
         way = "no window fills at this rate, so check their source, or choose another lag"
         if paired:
-            # So that two standard deviations fewer pairs than usual are enough.
+            # Long enough even with two standard deviations fewer pairs than usual.
             spread = np.sqrt(paired * (1 - paired))
             longer = ((spread + np.sqrt(spread**2 + paired * least)) / paired) ** 2
             way = f"a window of {int(np.ceil(longer))} or more fills"
@@ -253,7 +253,7 @@ class PairWindow(Stateful):
 
 
 def _change(before: Reals, now: Reals) -> Reals:
-    """The increment of a state; the high parts cancel, so the low parts count."""
+    """The increment of a state. The high parts cancel, so the low parts are needed."""
     low = (0.0 if now.low is None else now.low) - (0.0 if before.low is None else before.low)
     return Reals(now.high - before.high + low, None)
 
@@ -285,7 +285,7 @@ class Pace:
 
     @property
     def step(self) -> float | None:
-        """Seconds from one state to the next; None while that is not known."""
+        """Seconds from one state to the next; None if not known yet."""
         if len(self._steps) < LEAST:
             return None
         return sorted(self._steps)[len(self._steps) // 10]
@@ -298,9 +298,9 @@ class Pace:
     def tolerance(self, lag_seconds: float, lag: int) -> float:
         """Default of the seconds by which the age of a past state may differ.
 
-        Half a step of the lag. Where states come slower than that, three quarters of their step,
-        so that a lag between two states finds the nearer one, and a lost message is mostly a
-        hole; at most half the lag, so that no state is paired with itself.
+        Half a step of the lag. If states come slower than that, three quarters of their step, but
+        at most half the lag. Then a lag between two states finds the nearer one, a lost message is
+        mostly a hole, and no state is paired with itself.
         """
         step, expected = self.step or 0.0, lag_seconds / lag
         if step <= SLOWER * expected:
@@ -310,16 +310,16 @@ class Pace:
     def why_no_past(
         self, lag_seconds: float, tolerance: float, furthest: float, memory: int
     ) -> str | None:
-        """Why no state has found its past yet, and what to do; None if it may still.
+        """Why no past state was found yet, and what to do; None if one may still be found.
 
         Parameters
         ----------
         lag_seconds, tolerance : float
-            How far back a past state is, and by how much it may be off.
+            Age of a past state, and by how much it may differ.
         furthest : float
-            Seconds; of the oldest of the past states.
+            Age of the oldest past state, seconds.
         memory : int
-            States that are remembered.
+            Number of states that are kept.
         """
         step = self.step
         far = step is not None and furthest - tolerance > step * memory

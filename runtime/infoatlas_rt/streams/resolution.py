@@ -1,15 +1,16 @@
-"""Resolution of the coordinates of a stream, estimated from the stream: their noise at rest.
+"""Resolution of the coordinates of a stream, estimated from their noise at rest.
 
-Noise and motion differ in shape. Over a block of steps noise returns to where it was, so the range
-of the positions is about the largest increment. A motion goes on, so its range is many increments.
-A block is at rest if its range is below `RETURNS` largest increments, and its ends are at most one
-apart. Blocks of a random walk are so by chance. So the estimate is used only if most of the blocks
-with increments as small are at rest.
+Noise and motion differ in shape. Over a block of steps noise returns to its mean, so the range of
+the positions is about the largest increment. A motion continues, so its range is many increments. A
+block is at rest if its range is below `RETURNS` times the largest increment, and its ends differ by
+at most one such increment. Some blocks of a random walk meet this by chance. So the estimate is
+used only if most of the blocks with increments as small are at rest.
 
-A quantised reading may have no noise at rest, or rarely. Its increments are multiples of the
+A quantised coordinate may have little or no noise at rest. Its increments are multiples of the
 smallest one, which then counts as noise.
 
-It is causal, and follows the newest `BLOCKS` blocks. A coordinate that never rests has the floor.
+The estimate is causal, and uses the newest `BLOCKS` blocks. The resolution of a coordinate that
+never rests is `FLOOR`.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-FLOOR = 1e-5  # of states without noise, in their units
-STEPS, STRIDE = 16, 8  # of a block, and from one block to the next
-BLOCKS = 256  # that are remembered
+FLOOR = 1e-5  # resolution of states without noise, in their units
+STEPS, STRIDE = 16, 8  # steps of a block, and steps from one block to the next
+BLOCKS = 256  # newest blocks that are kept
 LEAST = 3  # blocks at rest for an estimate
 RETURNS = 1.8
-SHARE = 0.5  # of the blocks with increments as small that have to be at rest
-UPPER = 0.8  # quantile of the increments of a block, which an outlier does not reach
-READINGS = 8  # increments other than 0 that show whether they are multiples of the smallest
-TOLERANCE = 0.01  # of the smallest
-LARGEST = 2.5  # times that quantile, 1.2 standard deviations of normal noise: three of them
+SHARE = 0.5  # of the blocks with increments as small: share that has to be at rest
+UPPER = 0.8  # quantile of the increments of a block, which outliers hardly change
+TESTED = 8  # non-zero increments that are tested for being multiples of the smallest
+TOLERANCE = 0.01  # of the smallest increment, for multiples of it
+LARGEST = 2.5  # times that quantile (1.2 standard deviations of normal noise): three deviations
 
 
 class RestingNoise:
@@ -43,7 +44,7 @@ class RestingNoise:
         self.resolution: NDArray[np.float64] | None = None
 
     def add(self, change: NDArray[np.float64] | None) -> None:
-        """Take the increments [d] of the next step; None: there are none, as after a hole."""
+        """Take the increments [d] of the next step; None if there are none, as after a hole."""
         if change is None:
             self._filled = 0
             return
@@ -65,7 +66,7 @@ class RestingNoise:
             self._update()
 
     def _count_multiples(self, size: NDArray[np.float64]) -> None:
-        """Count increments that are multiples of the smallest one, anew if there is a smaller."""
+        """Count increments that are multiples of the smallest one; a smaller one restarts it."""
         moved = size > 0
         fewer = moved & (size < (1 - TOLERANCE) * self._smallest)
         self._smallest[fewer] = size[fewer]
@@ -82,7 +83,7 @@ class RestingNoise:
         largest = sizes.max(0)
         returned = np.abs(path[-1]) <= largest  # not so if a motion ends or begins in the block
         self._rests[slot] = returned & (np.ptp(path, axis=0) <= RETURNS * largest)
-        # Of quantised readings most increments are 0, and the others are one step of the reading.
+        # In quantised coordinates most increments are 0, and the others are one quantisation step.
         ordered = np.sort(sizes, axis=0)
         zeros = (sizes == 0).sum(0)
         rank = np.minimum(zeros + (UPPER * (STEPS - zeros)).astype(int), STEPS - 1)
@@ -93,7 +94,7 @@ class RestingNoise:
         assert self.resolution is not None
         known = min(self._blocks, BLOCKS)
         sizes, rests = self._sizes[:known], self._rests[:known]
-        quantised = (self._changes >= READINGS) & (self._multiples >= 0.95 * self._changes)
+        quantised = (self._changes >= TESTED) & (self._multiples >= 0.95 * self._changes)
         for i in range(self.resolution.size):
             resting = np.sort(sizes[rests[:, i], i])
             if len(resting) < LEAST:

@@ -1,4 +1,4 @@
-"""The last steps of one robot: states are checked here, once, and become pairs of a window.
+"""The last steps of one robot: checks states, and makes them pairs of a window.
 
 `pair_window.py` forms the pairs. Two streams are paired in the same way, as (a_t, b_<t-Δt), where
 Δt may be 0; `messages/sync.py` matches their states in time.
@@ -36,13 +36,13 @@ Array = NDArray[np.float64]
 class SlidingWindow(Stateful):
     """The last steps of one stream, or of two, as pairs (s_t, s_<t-Δt).
 
-    States are added one by one; the window says when an estimate of it can be made, and is due.
-    `OnlineEstimator` documents the parameters that it has too.
+    States are added one by one; the window decides when an estimate can be made and is due.
+    Parameters that `OnlineEstimator` also has are described there.
 
     Parameters
     ----------
     model_file : ModelFile
-        Of the model that estimates; a window has at least its n_min steps.
+        File of the model that estimates; a window has at least its n_min steps.
     lag, lag_seconds, tolerance, history, window, every, reset_after, two_streams, resolution
         As in `OnlineEstimator`.
     increments : bool
@@ -52,9 +52,9 @@ class SlidingWindow(Stateful):
     Attributes
     ----------
     reason : str
-        What became of the last state, or why there is no estimate; as in `OnlineEstimator`.
+        Result of the last state, or why there is no estimate; as in `OnlineEstimator`.
     counts : dict of int
-        Fates of states, as in `OnlineEstimator`.
+        Numbers of accepted and refused states, as in `OnlineEstimator`.
     length : int
         Steps of the window.
 
@@ -105,7 +105,7 @@ class SlidingWindow(Stateful):
         self._forget()
 
     def reset(self) -> None:
-        """Forget all states, and their dimension; the counts go on."""
+        """Forget all states, and their dimension, but not the counts."""
         self.counts["resets"] += 1
         self._forget()
 
@@ -114,7 +114,7 @@ class SlidingWindow(Stateful):
             self.lag, self.lag_seconds, self._tolerance, self.history, self.length, self.increments
         )
         self._stamped = False
-        self._fresh = 0  # pairs since the last estimate that `every` let pass
+        self._fresh = 0  # pairs since the last estimate that counted for `every`
         self._pending = False  # there is a pair since the last estimate of any kind
         self.reason = "filling: no states yet"
 
@@ -133,13 +133,14 @@ class SlidingWindow(Stateful):
         state, stamp, other
             As in `OnlineEstimator.push`.
         counted : bool
-            The stamp is the time of arrival, too uneven to find a past state by: steps are counted
-            even with `lag_seconds`, and no pair reaches across `reset_after` without a state.
+            The stamp is the time of arrival, too uneven for finding a past state. Steps are counted
+            even with `lag_seconds`, and no pair reaches across `reset_after` seconds without a
+            state.
 
         Returns
         -------
         bool
-            Whether it was accepted; `reason` says why it was not.
+            Whether the state was accepted; if not, `reason` has the cause.
 
         Raises
         ------
@@ -195,7 +196,7 @@ class SlidingWindow(Stateful):
 
     @property
     def full(self) -> bool:
-        """Whether as many steps as the window has have passed since the first pair."""
+        """Whether a full window of steps has passed since the first pair."""
         return self._pairs.full
 
     @property
@@ -205,7 +206,7 @@ class SlidingWindow(Stateful):
 
     @property
     def due(self) -> bool:
-        """Whether `every` lets an estimate pass."""
+        """Whether an estimate is due by `every`."""
         return self._fresh >= self.every
 
     def stamp(self, step: int) -> float:
@@ -217,12 +218,13 @@ class SlidingWindow(Stateful):
         return self._pairs.newest_pair()
 
     def samples(self, *, anyway: bool = False) -> tuple[Array, Array, NDArray[np.int64]] | None:
-        """The pairs, if an estimate of them can be made and is due; `reason` says why it is not.
+        """The pairs, if an estimate can be made and is due; otherwise `reason` has the cause.
 
         Parameters
         ----------
         anyway : bool
-            Also if `every` says to wait; the estimate then does not count for `every`.
+            Return them even if `every` requires waiting; the estimate then does not count for
+            `every`.
 
         Returns
         -------
@@ -263,7 +265,7 @@ class SlidingWindow(Stateful):
         return WindowEstimate(self.newest, estimate, local, fill, self.lag, steps)
 
     def estimate(self, estimator: Estimator, *, anyway: bool = False) -> WindowEstimate | None:
-        """Estimate from the window as it is; None where `samples` is None."""
+        """Estimate from the present window; None if `samples` is None."""
         samples = self.samples(anyway=anyway)
         if samples is None:
             return None
@@ -307,7 +309,7 @@ class SlidingWindow(Stateful):
         return None
 
     def _refuse(self, kind: str, why: str, time: float) -> None:
-        """Count a state that cannot be used; all but those out of order leave a hole."""
+        """Count a state that cannot be used; unless it is out of order, it leaves a hole."""
         self.counts[kind] += 1
         self.reason = f"refused: {why}"
         if kind == "older stamp":
@@ -321,7 +323,7 @@ class SlidingWindow(Stateful):
 
 
 def _reals(state: ArrayLike) -> Reals | None:
-    """A state as numbers; None, which is refused, if it holds other things or is ragged."""
+    """A state as numbers; None, which is refused, if it is ragged or not numeric."""
     try:
         return as_reals(state, "state")
     except InputError:

@@ -1,8 +1,8 @@
 """The states of parallel environments, row by row, without mixing episodes.
 
-A vector environment that resets in the same step (ManiSkill's, and Gymnasium's in its mode
-SAME_STEP) returns the first observation of the next episode where one has ended, and the true last
-one beside it. `VectorEpisodes` takes both, in this order.
+Some vector environments reset in the step that ends an episode (ManiSkill's, and Gymnasium's in its
+mode SAME_STEP). They return the first observation of the next episode, and separately the true last
+one. `VectorEpisodes.bonus` accepts both.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class VectorEpisodes(Stateful, ABC):
     ----------
     envs : int
     refused : [E] int64
-        States so far with NaN, infinite or absurdly large numbers.
+        Number of states so far with NaN, infinite or impossibly large numbers.
 
     Raises
     ------
     InputError
-        Less than one environment; in every method, states that are not [E, d], or another d than
-        before.
+        There is less than one environment; in every method, states are not [E, d], or have another
+        d than before.
     """
 
-    key: str  # of `latest`, in the infos of an environment
+    key: str  # name of `latest` in the infos of an environment
 
     def __init__(self, envs: int) -> None:
         self.envs = as_count(envs, "envs", 1)
@@ -47,15 +47,15 @@ class VectorEpisodes(Stateful, ABC):
 
     @abstractmethod
     def latest(self) -> NDArray[Any]:
-        """What `key` stands for, of every environment [E]."""
+        """The value named `key`, for every environment [E]."""
 
     def infos(self) -> dict[str, NDArray[Any]]:
-        """What an environment's info gets, of every environment [E]: `latest`, by its key."""
+        """Values for the info of an environment [E] by name: `latest`."""
         return {self.key: self.latest()}
 
     @abstractmethod
     def gain(self) -> NDArray[np.float32]:
-        """What the newest states have added, of every environment [E]: what `bonus` returns."""
+        """Contribution of the newest states, for every environment [E], as `bonus` returns it."""
 
     @abstractmethod
     def _restart(self, rows: NDArray[np.int64]) -> None:
@@ -80,13 +80,13 @@ class VectorEpisodes(Stateful, ABC):
         self._restart(np.arange(self.envs)[slice(None) if envs is None else to_numpy(envs)])
 
     def push(self, states: Any, envs: Any = None) -> None:
-        """Take the next state of every environment, or of a mask [E] or indices of them.
+        """Take the next state of every environment, or of some of them.
 
         Parameters
         ----------
         states : [E, d] or [m, d]
-            Of the environments that are named. NumPy, or torch on any device. A state with NaN or
-            infinite numbers is refused.
+            States of the environments in `envs`, as NumPy arrays, or torch tensors on any device. A
+            state with NaN or infinite numbers is refused.
         envs : [E] bool or [m] int, optional
             Environments that the states are of; all unless given.
 
@@ -103,31 +103,32 @@ class VectorEpisodes(Stateful, ABC):
                 f"[{len(rows)}, d], one state for each environment"
             )
         given = given.astype(np.float64)
-        usable = (np.abs(given) <= LARGEST_STATE).all(axis=1)  # False of NaN
+        usable = (np.abs(given) <= LARGEST_STATE).all(axis=1)  # False for NaN
         if not usable.all():
             self.refused[rows[~usable]] += 1
             self._skip(rows[~usable])
         self._take(rows[usable], given[usable])
 
     def bonus(self, obs: Any, done: Any, final_observation: Any = None) -> Any:
-        """Take one step of a loop with resets in the same step, and return what it is worth.
+        """Take one step of a loop with resets in the same step, and return its bonus.
 
         Parameters
         ----------
         obs : [E, d]
-            What `step` returned: where an episode has ended, the first state of the next one.
+            Observations that `step` returned: after the end of an episode, the first state of the
+            next one.
         done : [E] bool
-            Where an episode has ended with this step (terminated or truncated).
+            Whether an episode has ended with this step (terminated or truncated).
         final_observation : [E, d], optional
-            The true last states; rows where `done` is false do not matter. Without them, the last
-            step of an episode adds nothing.
+            The true last states; rows where `done` is false are ignored. Without them, the bonus of
+            the last step of an episode is 0.
 
         Returns
         -------
         [E] float32
-            Of the step that has been taken, like `obs` (torch on its device): how many key states
-            were reached (`VectorTracker`), or the mutual information, nats, of the windows that
-            were evaluated, 0 of the others (`VectorWindows`). Add it to the rewards, scaled.
+            Bonus of this step, like `obs` (torch on its device). It is the number of key states
+            that were reached (`VectorTracker`), or the mutual information, nats, of the windows
+            that were evaluated, 0 for others (`VectorWindows`). Scale it and add it to the rewards.
 
         Raises
         ------
@@ -161,9 +162,9 @@ def to_numpy(values: Any) -> NDArray[Any]:
 
 
 def like(values: NDArray[Any], other: Any) -> Any:
-    """An array as it is, or as a tensor on the device of `other`, if that is one."""
+    """An array unchanged, or as a tensor on the device of `other` if that is a tensor."""
     if not hasattr(other, "detach"):
         return values
-    import torch  # it is there, for `other` is one of its tensors
+    import torch  # installed, because `other` is a tensor
 
     return torch.as_tensor(values, device=other.device)

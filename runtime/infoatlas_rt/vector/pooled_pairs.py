@@ -26,15 +26,15 @@ class PooledPairs(Stateful):
     envs : int
         E, environments.
     window : int
-        Newest steps that enter the pool, so it holds up to E * window pairs.
+        Number of newest steps in the pool, which has at most E * window pairs.
     lag, history : int
         Steps between a state and its past, and how many past states are stacked.
 
     Raises
     ------
     InputError
-        An argument below 1; in `push` no real numbers, a shape that is not [E, d] or [E], or
-        another d.
+        An argument is below 1. In `push`: values are not real numbers, a shape is not [E, d] or
+        [E], or d has changed.
     """
 
     def __init__(self, envs: int, window: int, *, lag: int = 2, history: int = 1):
@@ -62,14 +62,14 @@ class PooledPairs(Stateful):
         states : [E, d]
             A state with NaN, infinities or masked entries leaves a hole in its environment.
         done : [E] bool, optional
-            Where an episode ended. Some simulators return the final state then, others already
-            the first state of the next episode; as a step with `done` is paired neither with
-            what came before nor with what comes after, both are right.
+            Whether an episode ended. Some simulators then return the final state, others the first
+            state of the next episode. Both are right, because a step with `done` is paired neither
+            with earlier nor with later steps.
 
         Returns
         -------
         Pairs
-            Of the last `window` steps, oldest first; empty before lag + history steps.
+            Pairs of the last `window` steps, oldest first; empty before lag + history steps.
         """
         now, low = as_reals(states, "states")
         if now.ndim != 2 or len(now) != self.envs or not now.size:

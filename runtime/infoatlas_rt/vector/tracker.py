@@ -1,4 +1,4 @@
-"""Key states and sub-tasks in the running episodes of parallel environments, all at once."""
+"""Follows key states and sub-tasks in the running episodes of parallel environments."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .episodes import VectorEpisodes
 
 
 class VectorTracker(VectorEpisodes):
-    """A `KeyStateTracker` for each of E environments, which report what it would.
+    """Follows E environments, with the results of a `KeyStateTracker` for each.
 
-    A refused state is left out of its episode: what follows is compared with the state before it.
+    A refused state is left out of its episode: the next state follows the one before it.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ class VectorTracker(VectorEpisodes):
     every : bool
         Follow key states and sub-tasks that cannot be followed well, too.
     subtasks : Subtasks or LiveSubtasks, optional
-        To be followed: of the same demonstrations, or from `KeyStates.follow`. Unless given, those
-        that were saved with the key states, if there are any.
+        Sub-tasks to follow: of the same demonstrations, or from `KeyStates.follow`. Unless given,
+        those that were saved with the key states, if any.
 
     Attributes
     ----------
@@ -44,17 +44,17 @@ class VectorTracker(VectorEpisodes):
     newest : [E] int64
         Column of the newest key state of each running episode; -1 before the first.
     steps : [E, K] int64
-        Newest step of each key state in the running episode, counted from its first state;
-        -1 of those that were not reached.
+        Newest step of each key state in the running episode, counted from its first state; -1 if it
+        was not reached.
     live_subtasks : LiveSubtasks or None
         Model of the sub-tasks that are followed; None if there are none.
 
     Raises
     ------
     InputError
-        Key states without detectors, a file that cannot be read, a rate without one of the
-        demonstrations, sub-tasks of other demonstrations, or less than one environment. In every
-        method: states that are not [E, d], or have another d than before.
+        The key states have no detectors, or the file cannot be read. A rate is given but that of
+        the demonstrations is not known. The sub-tasks are of other demonstrations, or there is less
+        than one environment. In every method: states are not [E, d], or have another d than before.
     """
 
     key = "key_state"
@@ -85,26 +85,27 @@ class VectorTracker(VectorEpisodes):
         return np.array(self.newest)
 
     def subtask(self, tool: str | None = None) -> dict[str, NDArray[Any]]:
-        """Where each running episode is.
+        """Sub-task and progress of each running episode.
 
         Parameters
         ----------
         tool : str, optional
-            Name of the tool whose part counts; the first unless given.
+            Name of the tool; the first unless given.
 
         Returns
         -------
         dict of str to [E]
-            "subtask" int64: index in `Subtasks.parts`; -1 before the first working step, and in a
-            part that cannot be followed. "subtask_progress" float32: within the part, 0 to 1.
-            "task_progress" float32: of the whole task. Both are 0 where the index is -1.
-            "subtask_stalled" bool: no progress for 3 times the longest time in the demonstrations.
-            "subtask_waiting" float32: time without progress over that longest time.
+            `subtask` is the index in `Subtasks.parts` (int64): -1 before the first working step,
+            and in a part that cannot be followed. `subtask_progress` and `task_progress` are the
+            progress within the part and the task, 0 to 1 (float32); 0 if the index is -1.
+            `subtask_stalled` (bool) is true if there was no progress for 3 times the longest such
+            time in the demonstrations. `subtask_waiting` (float32) is the time without progress,
+            divided by that longest time.
 
         Raises
         ------
         InputError
-            No sub-tasks, or another tool than theirs.
+            There are no sub-tasks, or none of this tool.
         """
         if self.live_subtasks is None:
             raise InputError("there are no sub-tasks to follow: pass subtasks=")
@@ -122,7 +123,7 @@ class VectorTracker(VectorEpisodes):
         }
 
     def infos(self) -> dict[str, NDArray[Any]]:
-        """What an environment's info gets: the newest key state, and the sub-task if any."""
+        """Values for the info of an environment: the newest key state, and the sub-task if any."""
         return super().infos() | ({} if self.live_subtasks is None else self.subtask())
 
     def gain(self) -> NDArray[np.float32]:

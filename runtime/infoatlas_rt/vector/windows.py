@@ -1,8 +1,8 @@
 """I(s_t; s_<t-Δt) over the last steps of each of several parallel environments.
 
 Each environment has a window within its running episode, and the model evaluates all windows that
-are due together. The estimate of a window is a time average (see `sliding_window.py`). With 32 to
-50 steps it ranks moments of an episode and is not accurate. `PooledPairs` in `pooled_pairs.py`
+are due together. The estimate of a window is a time average (`streams/online.py`). With 32 to 50
+steps it ranks moments of an episode, but is not accurate. `PooledPairs` (`pooled_pairs.py`) is for
 estimates from all environments together, at one moment.
 """
 
@@ -40,7 +40,8 @@ class VectorWindows(VectorEpisodes):
     lag : int
         Δt in steps.
     window : int
-        Pairs. An estimate needs a full window, so episodes of window + lag steps or less have none.
+        Number of pairs. An estimate needs a full window, so short episodes (at most window + lag
+        steps) have none.
     every : int
         Steps of an environment from one estimate to the next; the first is made as soon as the
         window is full.
@@ -85,7 +86,7 @@ class VectorWindows(VectorEpisodes):
         self._states: Ring | None = None  # [window + lag, E, d], by states of the running episode
         self._count = np.zeros(self.envs, np.int64)  # states of the running episode
         self._since = np.zeros(self.envs, np.int64)  # steps since the last estimate
-        self._evaluated = np.zeros(self.envs, bool)  # with the newest state
+        self._evaluated = np.zeros(self.envs, bool)  # an estimate has the newest state
         self._restart(np.arange(self.envs))
 
     def latest(self) -> NDArray[Any]:
@@ -93,7 +94,7 @@ class VectorWindows(VectorEpisodes):
         return np.array(self.information)
 
     def gain(self) -> NDArray[np.float32]:
-        """Estimates that were made with the newest state of each environment [E]; else 0."""
+        """Estimates with the newest state of each environment [E]; 0 if there is none."""
         return np.where(self._evaluated, self.information, np.float32(0))
 
     def _restart(self, rows: NDArray[np.int64]) -> None:

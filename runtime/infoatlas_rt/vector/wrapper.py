@@ -1,8 +1,8 @@
-"""Key states, sub-tasks and mutual information in the infos of a vector environment.
+"""Adds key states, sub-tasks and mutual information to the infos of a vector environment.
 
-`KeyStateWrapper` goes around ManiSkill's `ManiSkillVectorEnv` (torch, on any device), or around
-Gymnasium's SyncVectorEnv and AsyncVectorEnv (NumPy), such as one that runs several ManiSkill
-environments on a CPU. It needs neither to be installed: it reads what `step` returns.
+`KeyStateWrapper` wraps ManiSkill's `ManiSkillVectorEnv` (torch, on any device), or Gymnasium's
+SyncVectorEnv and AsyncVectorEnv (NumPy), such as one that runs several ManiSkill environments on a
+CPU. Neither package is imported; only the results of `step` are used.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ FINAL = ("final_observation", "final_obs")  # ManiSkill's name, and that of Gymn
 class KeyStateWrapper:
     """Adds `info["key_state"]` and `info["mutual_information"]` to a vector environment.
 
-    `info` is about the observation that comes with it. Where an episode has ended and the
-    environment was reset in the same step, that is the first one of the next episode, and
-    `info["final_info"]` has the values of the episode that has ended. (Where environments are reset
-    with the next step, or by hand, the values of the step with `done` are in `info` itself.)
-    Everything else is the environment's own: attributes, spaces, `close`.
+    The values belong to the observation that is returned with them. If an environment is reset in
+    the step that ends an episode, that is the first observation of the next episode. Then
+    `info["final_info"]` has the values of the episode that has ended. (If environments are reset
+    with the next step, or by hand, the values of the step with `done` are in `info` itself.) All
+    other attributes, spaces and `close` are those of the environment.
 
     Parameters
     ----------
     envs : ManiSkillVectorEnv or gymnasium.vector.VectorEnv
         E environments.
     *streams : VectorTracker or VectorWindows
-        What to follow; one of each at most. `VectorTracker` gives `info["key_state"]` [E] int64,
-        column of the newest key state of the running episode or -1; `VectorWindows` gives
-        `info["mutual_information"]` [E] float32, nats, NaN before there is one. With sub-tasks
-        `VectorTracker` gives `info["subtask"]`, "subtask_progress", "task_progress" (for a
-        reward), "subtask_stalled" and "subtask_waiting", too (`VectorTracker.subtask`). They
-        are torch tensors on the environment's device where observations are.
+        At most one of each. `VectorTracker` adds `info["key_state"]` [E] int64, the column of the
+        newest key state of the running episode, or -1. With sub-tasks, it also adds
+        `info["subtask"]`, "subtask_progress", "task_progress" (for a reward), "subtask_stalled" and
+        "subtask_waiting" (`VectorTracker.subtask`). `VectorWindows` adds
+        `info["mutual_information"]` [E] float32, nats, NaN before the first estimate. All are torch
+        tensors on the environment's device if observations are.
     state : callable, optional
-        From a batch of observations to the states [E, d] that the streams follow, as in
-        `lambda obs: obs[:, columns]`. Needed where observations are dictionaries, and where their
-        columns are not those of the demonstrations.
+        From a batch of observations to the states [E, d] that the streams follow, as in `lambda
+        obs: obs[:, columns]`. Needed if observations are dictionaries, or if their columns are not
+        those of the demonstrations.
 
     Raises
     ------
     InputError
-        No streams, two of a kind, another number of environments, observations that are no
-        states.
+        There are no streams or two of a kind, the number of environments differs, or observations
+        are no states.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class KeyStateWrapper:
                     f"{envs.num_envs}: make it for as many"
                 )
         self.envs, self.streams, self._state = envs, streams, state
-        self._ended = np.zeros(envs.num_envs, bool)  # and not reset yet
+        self._ended = np.zeros(envs.num_envs, bool)  # ended, and not reset yet
 
     def __copy__(self) -> NoReturn:
         raise InputError(
@@ -91,7 +91,7 @@ class KeyStateWrapper:
         Returns
         -------
         obs, info
-            Of the environments, with the values of the streams in `info`.
+            Those of the environments, with the values of the streams in `info`.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class KeyStateWrapper:
         Returns
         -------
         obs, reward, terminated, truncated, info
-            Of the environments, with the values of the streams in `info`.
+            Those of the environments, with the values of the streams in `info`.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class KeyStateWrapper:
         return obs, reward, terminated, truncated, self._report(info, states)
 
     def _restart(self, rows: NDArray[np.int64], states: NDArray[Any]) -> None:
-        """Begin new episodes of some environments with their rows of the states [E, d]."""
+        """Begin new episodes in some environments, with their rows of the states [E, d]."""
         self._reset(rows)
         for stream in self.streams:
             stream.push(states[rows], rows)
@@ -157,7 +157,7 @@ class KeyStateWrapper:
             stream.reset(rows)
 
     def _report(self, info: Any, states: Any) -> Any:
-        """Write the latest values into an info, as arrays of the kind of the states."""
+        """Write the latest values into an info, as arrays of the library of the states."""
         for stream in self.streams:
             for key, values in stream.infos().items():
                 info[key] = like(values, states)
@@ -174,7 +174,7 @@ class KeyStateWrapper:
 def _rows(final: Any, which: NDArray[np.bool_]) -> Any:
     """Rows of final observations: of a batch, of a dictionary of them, or of an array of objects.
 
-    Gymnasium gives an array of one object for each environment, None where the episode goes on.
+    Gymnasium returns an array with an object for each environment, None if the episode continues.
     """
     if isinstance(final, dict):
         return {name: _rows(value, which) for name, value in final.items()}

@@ -1,4 +1,4 @@
-// The module infoatlas_native._engine: arrays are checked here, and only here.
+// The module infoatlas_native._engine, which checks all arrays.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -21,18 +21,18 @@ namespace nb = nanobind;
 
 namespace {
 
-constexpr int kInterface = 5;  // of this module, as infoatlas_native/__init__.py calls it
-constexpr int64_t kLargest = int64_t{1} << 40;  // values in an array: far from any overflow
+constexpr int kInterface = 5;  // version of this module for infoatlas_native/__init__.py
+constexpr int64_t kLargest = int64_t{1} << 40;  // values in an array, at most: far from overflow
 
 using Input = nb::ndarray<nb::ro, nb::device::cpu>;
 using Output = nb::ndarray<nb::device::cpu>;
 
-// A thread that takes the GIL after Python has ended is ended itself, by unwinding (up to Python
-// 3.13), and C++ ends the process for it. So Python's end waits for the calls that run without the
-// GIL, at most one estimate; those that begin later keep it. All of this is read and written with the
-// GIL.
+// A thread that acquires the GIL after Python has ended is terminated by unwinding (up to Python
+// 3.13), and C++ then terminates the process. So the end of Python waits for calls that run without
+// the GIL, for at most one estimate; calls that begin later keep the GIL. All members are accessed
+// with the GIL.
 struct Calls {
-  int64_t running = 0;  // without the GIL
+  int64_t running = 0;  // calls without the GIL
   bool closing = false;
 } calls;
 
@@ -58,7 +58,7 @@ class Released {
 // Called by Python's module atexit.
 void finish_calls() {
   calls.closing = true;
-  // A daemon thread keeps its engine to the end of the process, and that is no leak.
+  // A daemon thread keeps its engine until the end of the process, which is no leak.
   nb::set_leak_warnings(false);
   while (calls.running) {
     const nb::gil_scoped_release released;
@@ -88,7 +88,7 @@ auto values(const Array& array, const char* name, std::initializer_list<int64_t>
     throw nb::value_error((std::string(name) + " is not an array of " + type_name<T>()).c_str());
   }
   bool good = array.ndim() == shape.size();
-  int64_t step = 1;  // of a dimension, in values
+  int64_t step = 1;  // stride of a dimension, in values
   bool contiguous = true;
   for (size_t i = array.ndim(); good && i-- > 0;) {
     const auto size = static_cast<int64_t>(array.shape(i));
@@ -214,7 +214,7 @@ NB_MODULE(_engine, module) {
   module.attr("CODE") = nb::tuple(code);
   module.def("finish_calls", &finish_calls);
   nb::module_::import_("atexit").attr("register")(module.attr("finish_calls"));
-  // A child of fork() has none of the parent's threads, so there are no calls to wait for.
+  // A child of fork() has none of the parent's threads, so no calls are running.
   pthread_atfork(nullptr, nullptr, [] { calls.running = 0; });
   nb::class_<infoatlas::Engine>(module, "Engine")
       .def(

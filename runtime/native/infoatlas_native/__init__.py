@@ -1,6 +1,6 @@
 """The C++ engine of infoatlas-rt: `infoatlas_rt.Estimator(provider="native")` uses it.
 
-It brings samples to canonical form, and evaluates the model on them.
+It transforms samples to canonical form, and evaluates the model on them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from . import _engine
 __all__ = ["CODE", "INTERFACE", "Engine", "__version__"]
 
 __version__ = version("infoatlas-rt")
-INTERFACE: int = _engine.INTERFACE  # of this module; infoatlas_rt/backends/native.py has the same
-# Digests of the model's code that the engine computes (infoatlas_export/graph_digest.py).
+# Version of this interface; infoatlas_rt/backends/native.py has the same number.
+INTERFACE: int = _engine.INTERFACE
+# Digests of the code of the models that the engine supports (infoatlas_export/graph_digest.py).
 CODE: tuple[str, ...] = _engine.CODE
 
 
@@ -41,8 +42,8 @@ class Engine:
     model : bytes, str or path
         Content or path of an .onnx model file.
     threads : int
-        Among which a call is shared out; they sleep between calls. Where the machine gives fewer,
-        the engine runs with those.
+        Number of threads among which a call is divided; they sleep between calls. If the system
+        allows fewer, the engine runs with those.
     interface : int
         The interface that the caller expects.
 
@@ -53,15 +54,15 @@ class Engine:
     target : str
         Instructions in use: "avx512", "avx2", "neon" or "baseline".
     threads : int
-        That a call in this process is shared out among.
+        Number of threads among which a call in this process is divided.
     missing_threads : str
-        Why they are fewer than were asked for; empty if they are not.
+        Why there are fewer than requested; empty if there are not.
 
     Raises
     ------
     RuntimeError
-        The interface is another one, or the model is damaged or not one that the engine takes: its
-        graph was changed after its export, or traced from code that is not in `CODE`.
+        The interface differs, the model is damaged, or the engine does not support it: its graph
+        was changed after its export, or traced from code that is not in `CODE`.
     """
 
     def __init__(
@@ -110,7 +111,7 @@ class Engine:
         sequence : [n] int64
             Positions of the pairs in order of time, each in 0..n-1.
         out : tuple of arrays, optional
-            Where results go, of the shapes below; new arrays unless given.
+            Arrays for the results, of the shapes below; new ones unless given.
 
         Returns
         -------
@@ -122,7 +123,7 @@ class Engine:
         Raises
         ------
         ValueError
-            An array has another type or shape, is not contiguous, or holds an index that is out of
+            An array has another type or shape, is not contiguous, or has an index that is out of
             range.
         MemoryError
         """
@@ -140,13 +141,13 @@ class Engine:
     ) -> NDArray[np.float32]:
         """Diagnostic features of samples, from which the bias correction is computed.
 
-        infoatlas_train/model/bias_correction.py says what they are. Arguments, their order and
-        what is raised are those of `run`.
+        They are defined in infoatlas_train/model/bias_correction.py. The arguments and the errors
+        are those of `run`.
 
         Returns
         -------
         diagnostics : [S, E] float32
-            E is 0 for a model without a correction. The first is the bound, in nats.
+            E is 0 for a model without a bias correction. The first one is the bound, in nats.
         """
         found = np.empty((len(x), self._engine.diagnostics), np.float32)
         self._engine.run(x, y, shifts, sequence, *_outputs(x), found)
@@ -160,10 +161,10 @@ class Engine:
         projections_y: NDArray[np.float64] | None,
         score_table: NDArray[np.float64],
     ) -> tuple[NDArray[np.generic], ...]:
-        """Slice paired samples, and bring the slices to canonical form, as `run` takes them.
+        """Slice paired samples, and transform the slices to canonical form, for `run`.
 
-        `slicing.project` and `preprocess.canonicalise` of infoatlas_rt say what is computed. Other
-        threads of Python run meanwhile.
+        The result is that of `slicing.project` and `canonical.canonicalise` in
+        infoatlas_rt.estimation. Other threads of Python run meanwhile.
 
         Parameters
         ----------

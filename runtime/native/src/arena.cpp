@@ -97,7 +97,7 @@ void each(const Crew& crew, int64_t tasks, void (*task)(void*, int64_t, Arena&),
     task(context, i, *arena);
     crew.scratch->give(std::move(arena));
   };
-  crew.pool->run(tasks, std::cref(one));  // (a function that is held by value is allocated)
+  crew.pool->run(tasks, std::cref(one));  // (a copy of the function would be allocated)
 }
 
 }  // namespace infoatlas

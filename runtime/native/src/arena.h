@@ -1,4 +1,4 @@
-// Memory that is allocated once and reused, and the threads that share it.
+// Scratch memory that is allocated once and reused, and loops over tasks that use it.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@ namespace infoatlas {
 
 class Pool;
 
-// Scratch memory. What was taken is given back all at once; after the first call of a size nothing
-// is allocated.
+// Scratch memory. All of it is given back at once; after the first call of a size there are no
+// allocations.
 class Arena {
  public:
   ~Arena();
   float* take(int64_t count);  // aligned to 64 bytes, not initialised
   double* take_doubles(int64_t count);
   int64_t mark() const { return used_; }
-  void back_to(int64_t mark);  // gives back what was taken since
+  void back_to(int64_t mark);  // gives back all memory taken since
   void reset();
 
  private:
@@ -29,7 +29,7 @@ class Arena {
     int64_t at;
     char* block;
   };
-  std::vector<Extra> extra_;  // of a call that is larger than those before
+  std::vector<Extra> extra_;  // memory of a call that is larger than those before
 };
 
 // Arenas that no thread uses at the moment.
@@ -43,14 +43,14 @@ class Arenas {
   std::vector<std::unique_ptr<Arena>> free_;
 };
 
-// Who works on one dataset: a pool, or (null) the caller alone; and scratch memory of its tasks.
+// The threads for one dataset: a pool, or (null) the caller alone; and scratch memory of the tasks.
 struct Crew {
   Pool* pool;
   Arenas* scratch;
 };
 
-// Calls task(context, i, scratch) for each i, on all threads of the crew. Unless `denormals`, those
-// numbers count as zero on the threads of a pool.
+// Calls task(context, i, scratch) for each i, on all threads of the crew. Unless `denormals` is
+// set, denormal numbers count as zero on the threads of a pool.
 void each(const Crew& crew, int64_t tasks, void (*task)(void*, int64_t, Arena&), void* context,
           bool denormals = false);
 

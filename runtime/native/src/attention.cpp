@@ -9,10 +9,10 @@ namespace infoatlas::INFOATLAS_TARGET {
 namespace {
 
 constexpr float EPSILON = 1e-5f;  // of layer norms
-constexpr float LEAST = -1e30f;   // below every score
-constexpr int64_t PANEL = 32;     // columns that go through a perceptron at a time
+constexpr float LEAST = -1e30f;   // less than any score
+constexpr int64_t PANEL = 32;     // columns of a perceptron that are computed at a time
 
-// Softmax over the samples seen so far, of each head and token, and the sum of the values under it.
+// Running softmax over samples, for each head and token, and the weighted sum of the values.
 struct Attended {
   float *top, *sum;  // [heads, slots] largest score, sum of exponentials
   float* values;     // [heads rank, slots]
@@ -22,8 +22,8 @@ Attended attended(float* at, int64_t heads, int64_t slots) {
   return {at, at + heads * slots, at + 2 * heads * slots};
 }
 
-// Takes in keys [rank, CHUNK] and values of `count` samples, of one head: the arrays are its own.
-// q [rank, ld] are the queries; scores [count, slots] is scratch.
+// Adds keys [rank, CHUNK] and values of `count` samples; all arrays are those of one head. q [rank,
+// ld] are the queries; scores [count, slots] is scratch.
 void take_in(const float* q, int64_t ld, const float* keys, const float* values, int64_t count,
              int64_t rank, int64_t slots, const Attended& a, float* scores) {
   product_transposed(count, slots, rank, keys, CHUNK, q, ld, scores, slots);
@@ -46,7 +46,7 @@ void take_in(const float* q, int64_t ld, const float* keys, const float* values,
   product(rank, slots, count, values, CHUNK, scores, slots, a.values, slots, Start::ADD);
 }
 
-// Takes in what another task has attended to.
+// Adds the result of another task.
 void merge(const Attended& a, const Attended& b, int64_t heads, int64_t rank, int64_t slots) {
   for (int64_t head = 0; head < heads; ++head)
     for (int64_t u = 0; u < slots; u += LANES) {

@@ -1,7 +1,7 @@
 // Layers of tokens: attention to samples, and perceptrons (hypernetwork.py; paper, section 3.1).
 //
-// A token or a sample is a column: sums over its coordinates, and over the samples for all tokens,
-// are then sums of whole vectors.
+// A token or a sample is a column, so that sums over its coordinates, and over the samples for all
+// tokens, are sums of vectors.
 #pragma once
 
 #include "kernels.h"
@@ -9,8 +9,7 @@
 
 namespace infoatlas::INFOATLAS_TARGET {
 
-// Sets of tokens side by side: [width, sets slots]. Columns of a set beyond `count` are of no
-// meaning.
+// Sets of tokens side by side: [width, sets slots]. Columns of a set beyond `count` are undefined.
 struct Tokens {
   float* at;
   int64_t sets, count, slots;  // slots: count, rounded up to a multiple of 16
@@ -18,8 +17,8 @@ struct Tokens {
   int64_t columns() const { return sets * slots; }
 };
 
-// Samples of each set: of set k, [width, ld] from at + k next on. Whole vectors of columns are read,
-// also beyond `count`.
+// Samples of each set: those of set k are [width, ld], from at + k next on. Vectors of columns are
+// read completely, also beyond `count`.
 struct Samples {
   const float* at;
   int64_t ld, next, count;
@@ -30,11 +29,11 @@ Tokens take_tokens(int64_t sets, int64_t count, int64_t width, Arena& arena);
 // Layer norm of columns [width, columns]; `to` may be `from`.
 void normalised(const Norm& norm, const float* from, int64_t columns, float* to);
 
-// Adds to tokens what queries, of their shape, attend to.
+// Adds the result of attention to the tokens; `queries` have their shape.
 void attend(const AttentionWeights& weights, const float* queries, const Samples& samples,
             const Tokens& tokens, const Crew& crew, Arena& arena);
 
-// `Reading`: attention to samples, then a perceptron.
+// Attention to samples, then a perceptron (`Reading` of hypernetwork.py).
 void read(const LayerWeights& layer, const Samples& samples, const Tokens& tokens, const Crew& crew,
           Arena& arena);
 

@@ -9,15 +9,15 @@ namespace infoatlas::INFOATLAS_TARGET {
 
 namespace {
 
-constexpr float FALL = 0.7f;  // of log-scales from one direction to the next
+constexpr float FALL = 0.7f;  // decrease of log-scales from one direction to the next
 constexpr int LAGS[] = {1, 3, 9, 27, 81, 243};
 constexpr int LAG_COUNT = 6, LOCAL = 2, HEADS = 4, UNITS = 128;
-constexpr float BOUND = 4;  // standard deviations that the fit has seen
-constexpr float TRUSTED = 0.3f;  // nats of a prediction that need no support
-constexpr float FEW = 200;  // n at which the share is half-way between 1 and that of large samples
-constexpr int LOG_N = 3;    // of the diagnostics
-constexpr int CELLS = 8;    // of a coordinate; halved too
-// Quantiles of the normal law, beside zero.
+constexpr float BOUND = 4;  // standard deviations of the features in the fit, at most
+constexpr float TRUSTED = 0.3f;  // nats of a prediction that are used without support
+constexpr float FEW = 200;  // n at which the share is halfway between 1 and that of large samples
+constexpr int LOG_N = 3;    // index among the diagnostics
+constexpr int CELLS = 8;    // of a coordinate; also used with half as many
+// Quantiles of the normal distribution, shifted slightly at zero.
 constexpr float EDGES[CELLS - 1] = {-1.1493494f, -0.6734898f, -0.3176394f, 0.001f,
                                     0.3196394f,  0.6754898f,  1.1513494f};
 
@@ -33,7 +33,7 @@ float deviation(const float* v, int64_t n) {
   return std::sqrt(std::fmax(variance, 1e-12f));
 }
 
-// The estimate of the anchor, the size of the sample, and the spread of the ratios: 10 values.
+// The estimate of the anchor, the sizes of the sample, and the spread of the ratios: 10 values.
 float* ratios(const Sample& s, const Values& t, const Values& anchor, float log_z, float* to) {
   float anchor_log_z;
   *to++ = donsker_varadhan(s, anchor, &anchor_log_z);
@@ -91,7 +91,7 @@ float* moments(const Sample& s, float* to, Arena& arena) {
   const int64_t mark = arena.mark(), d = s.dim, columns = 3 * d + 1;
   float *x = arena.take(columns * s.ld), *y = arena.take(columns * s.ld);
   const float tail_x = unit_columns(s, s.x, x), tail_y = unit_columns(s, s.y, y);
-  const auto is_used = [&](int side, int64_t k) {  // a column that is not is zero throughout
+  const auto is_used = [&](int side, int64_t k) {  // other columns are zero for all samples
     return k == d || s.used[side * d + (k < d ? k : (k - d - 1) % d)] > 0;
   };
   enum { OWN, NORM, PRODUCT, SQUARE };
@@ -141,14 +141,14 @@ void autocorrelations(const Sample& s, const float* side, const int64_t* sequenc
 float* persistence(const Sample& s, const int64_t* sequence, float* to, Arena& arena) {
   autocorrelations(s, s.x, sequence, to, arena);
   autocorrelations(s, s.y, sequence, to + LAG_COUNT, arena);
-  float worth = 0;  // a lag stands for those nearest to it
+  float worth = 0;  // sum over lags; each represents those nearest to it
   for (int lag = 0; lag < LAG_COUNT; ++lag)
     worth += 4.0f / 3 * float(LAGS[lag]) * std::fmax(to[lag] * to[LAG_COUNT + lag], 0.0f);
   to[2 * LAG_COUNT] = -std::log(1 + 2 * worth);
   return to + 2 * LAG_COUNT + 1;
 }
 
-// For each sample and width: log-ratio, number of neighbours, and what is missed.
+// For each sample and width: log-ratio, number of neighbours, and missing information.
 void neighbours(const Sample& s, const Counts& near, const float* local, float* terms) {
   for (int width = 0; width < COUNTED; ++width) {
     const int64_t at = width * s.ld;
@@ -164,7 +164,7 @@ void neighbours(const Sample& s, const Counts& near, const float* local, float* 
   }
 }
 
-// Mutual information of two letters from a table of counts [cells, cells], corrected for its bias.
+// Mutual information of two discrete variables from counts [cells, cells], corrected for bias.
 double table_information(const double* table, int cells, double n) {
   double of_x[CELLS] = {}, of_y[CELLS] = {}, mi = 0;
   for (int a = 0; a < cells; ++a)
@@ -215,7 +215,8 @@ float* pair_information(const Sample& s, float* to, Arena& arena) {
   return to;
 }
 
-// First layer of all heads, and what is between the first and the second: [count, HEADS UNITS].
+// First layer of all heads, before and after its activation, and second layer before its activation
+// (`between`): each [count, HEADS UNITS].
 void hidden(const HeadsWeights& h, int64_t count, const float* z, int64_t z_ld, float* before,
             float* after, float* between) {
   const int64_t all = HEADS * UNITS;
@@ -256,8 +257,8 @@ INFOATLAS_INLINE float long_dot(const float* a, const float* b, int64_t size) {
   return sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
-// Slopes of the mean of the heads on the inputs: [count, ld] from before and between. Products are
-// sums along rows of the weights, a row at a time for all datasets.
+// Derivatives of the mean of the heads with respect to the inputs: [count, ld], from before and
+// between. Products are sums along rows of the weights, a row at a time for all datasets.
 void slopes_of_mean(const HeadsWeights& h, int64_t count, const float* before,
                     const float* between, float* out, int64_t ld, Arena& arena) {
   const int64_t mark = arena.mark(), all = HEADS * UNITS;
@@ -342,7 +343,7 @@ void bias_corrections(const Model& model, const Sample& s, const Diagnosed* from
   for (int64_t b = 0; b < count; ++b) {
     const float* d = from[b].diagnostics;
     const float predicted = mean_output(model.missing, between + b * all);
-    float lost = 0, support = 0;  // shares of the slopes of the prediction and of its support
+    float lost = 0, support = 0;  // shares of the derivatives of the prediction and of its support
     out[b].correction = predicted;
     if (share > 0) {
       const float above = d[e - 1] - d[0];

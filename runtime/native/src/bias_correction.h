@@ -1,4 +1,4 @@
-// The learned bias correction: an estimate of what the bound misses (bias_correction.py).
+// The learned bias correction: an estimate of the bias of the bound (bias_correction.py).
 #pragma once
 
 #include "neighbour_features.h"
@@ -6,7 +6,7 @@
 
 namespace infoatlas::INFOATLAS_TARGET {
 
-// What the correction of one dataset is computed from.
+// Diagnostic features of one dataset, from which its correction is computed.
 struct Diagnosed {
   const float* diagnostics;  // [diagnostics]; the last are the means of the terms
   const float* terms;        // [terms, ld], by sample
@@ -15,17 +15,17 @@ struct Diagnosed {
 struct Correction {
   float correction;     // nats, added to the bound
   float spread;         // nats, predicted error of the sum
-  float slope;          // of the correction on the bound
-  const float* effect;  // [ld] of each sample on it, zero mean
+  float slope;          // derivative of the correction with respect to the bound
+  const float* effect;  // [ld] effect of each sample on the correction, zero mean
 };
 
-// `counts` are the neighbours in the critic's first metric, or null; t and anchor the critic and
-// its anchor; sequence [n] positions of the samples in order of time.
+// `counts` are the neighbours in the critic's first metric, or null. t and anchor are values of the
+// critic and of its anchor. sequence [n] are positions of the samples in order of time.
 Diagnosed diagnosed(const Model& model, const Sample& sample, const Values& t,
                     const Values& anchor, const Counts* counts, const int64_t* sequence,
                     const Crew& crew, Arena& arena);
 
-// Of several datasets at once, so that weights are read from memory once: out [count].
+// Corrections of several datasets at once, so that weights are read from memory once: out [count].
 void bias_corrections(const Model& model, const Sample& sample, const Diagnosed* from,
                       int64_t count, Correction* out, Arena& arena);
 

@@ -35,7 +35,7 @@ void side_inputs(float* x, int dim, int64_t n, int64_t ld, float* used) {
 Sample take_sample(const Task& task, int dim, Arena& arena) {
   Sample s;
   s.n = task.n;
-  s.ld = round_up(s.n, 16) + 16;  // (an odd number of cache lines would do; powers of two do not)
+  s.ld = round_up(s.n, 16) + 16;  // (rows of a power of two conflict in the cache)
   s.dim = dim;
   s.inputs = 2 * dim + 1;
   s.x = arena.take(s.inputs * s.ld);
@@ -91,8 +91,8 @@ void cap(float* z, int dim, int64_t n) {
 
 void anchor(const Sample& s, const float* z, int64_t count, float* t0, Arena& arena) {
   const int64_t mark = arena.mark(), n = s.n, ld = s.ld, twice = 2 * ld + n;
-  // Per sample but for one squared difference. Rows of y hold the sample twice: partners of a shift
-  // are contiguous then.
+  // All terms except one squared difference are per sample. Rows of y contain the sample twice, so
+  // that partners of a shift are contiguous.
   float *u = arena.take(s.dim * ld), *v = arena.take(s.dim * twice);
   float *qx = arena.take(ld), *qy = arena.take(twice);
   std::memset(qx, 0, size_t(ld) * sizeof(float));
@@ -158,7 +158,7 @@ void sides(const Model& model, const Theta& theta, const Sample& s, const Crew& 
     const bool is_y = task >= groups;
     float* const between = arena.take(CHUNK * hs);
     float* const u = arena.take(CHUNK * hs);
-    const SideValues values{between, u, between, u};  // each is overwritten by the next
+    const SideValues values{between, u, between, u};  // each value overwrites the one before
     const int64_t begin = task % groups * GROUP, end = begin + GROUP < s.n ? begin + GROUP : s.n;
     for (int64_t from = begin; from < end; from += CHUNK) {
       const int64_t count = end - from < CHUNK ? end - from : CHUNK;

@@ -1,4 +1,4 @@
-// Denormal numbers count as zero while a guard lives, on its thread alone.
+// While a guard exists, denormal numbers count as zero on its thread.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Rows of doubles over samples, for the preparation of samples: sums, and products with small
-// matrices. Rows are padded to a multiple of BLOCK, so that every sample goes through the same
-// operations and equal samples get equal results.
+// matrices. Rows are padded to a multiple of BLOCK, so that the operations are the same for every
+// sample and equal samples have equal results.
 #pragma once
 
 #include <cmath>

@@ -34,7 +34,7 @@ INFOATLAS_DECLARE(avx512)
 
 namespace {
 
-constexpr int64_t SMALL = 1024;  // samples of datasets that go through the model together
+constexpr int64_t SMALL = 1024;  // samples of datasets that are evaluated together, at most
 
 struct Target {
   void (*run)(const Model&, const Task*, int64_t, const Crew&, Arena&);
@@ -61,8 +61,8 @@ Target best_target() {
 
 }  // namespace
 
-// Threads and memory, of one process: a child of fork() makes its own, for a thread of the parent
-// may have held a lock.
+// Threads and memory of one process. A child of fork() makes its own, because a thread of the
+// parent may have held a lock.
 struct Team {
   explicit Team(int threads) : pool(threads) {}
 
@@ -75,7 +75,7 @@ struct Engine::Parts {
   Target target;
   int threads;
   std::unique_ptr<Team> team;
-  std::atomic<int64_t> process{0};  // whose team it is; negative while it is made
+  std::atomic<int64_t> process{0};  // process of the team; negative while it is made
 
   Parts(std::string_view content, const std::string& name, int threads_)
       : model(load_model(content, name)), target(best_target()), threads(threads_) {}
@@ -95,7 +95,7 @@ struct Engine::Parts {
         auto made = std::make_unique<Team>(threads);
         (void)team.release();  // null, or the parent's
         team = std::move(made);
-      } catch (...) {  // memory is short: the next call tries again, and no other one waits
+      } catch (...) {  // memory is short: the next call tries again, and waiting calls go on
         process.store(found);
         throw;
       }
@@ -168,8 +168,8 @@ void Engine::run(const float* x, const float* y, int64_t batch, int64_t n, const
     for (int64_t b = 0; b < batch; ++b) together(b, 1, threads > 1 ? &team.pool : nullptr);
     return;
   }
-  // A few small datasets share what is read from memory; a large one has work enough for that. All
-  // threads get as many, but for one.
+  // A few small datasets are evaluated together, so that weights are read from memory once; large
+  // ones do not need that. All threads except one have equally many.
   const int64_t most = std::min(MOST_TOGETHER, std::max<int64_t>(1, SMALL / n));
   const int64_t rounds = (batch + threads * most - 1) / (threads * most);
   const int64_t tasks = std::min(batch, threads * rounds);
@@ -186,7 +186,7 @@ void Engine::canonicalise(const Pairs& pairs, const Canonical& out) {
   Team& team = parts.own_team();
   const Crew crew{team.pool.threads() > 1 ? &team.pool : nullptr, &team.scratch};
   std::unique_ptr<Arena> arena = team.datasets.take();
-  // No NoDenormals: samples may be that small, and their ranks differ.
+  // Without NoDenormals: samples may be denormal, and their ranks differ.
   parts.target.canonicalise(pairs, parts.model->config.dim, crew, out, *arena);
   team.datasets.give(std::move(arena));
 }

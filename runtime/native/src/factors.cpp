@@ -38,7 +38,7 @@ Factors factors(const std::vector<double>& a, int rows, int columns, int rank) {
     if (c == rank || largest == 0) break;
     double* to = basis(c);
     for (int j = 0; j < columns; ++j) to[j] = row(pivot)[j];
-    for (int before = 0; before < c; ++before) {  // what rounding has left of them
+    for (int before = 0; before < c; ++before) {  // removes what rounding has left
       const double share = dot(to, basis(before), columns);
       for (int j = 0; j < columns; ++j) to[j] -= share * basis(before)[j];
     }

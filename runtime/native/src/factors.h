@@ -6,11 +6,11 @@
 
 namespace infoatlas {
 
-// a = left basis; the rows of the basis are orthonormal, or zero where the rank is lower.
+// a = left basis; the rows of the basis are orthonormal, or zero if the rank is lower.
 struct Factors {
   std::vector<double> left;   // [rows, rank]
   std::vector<double> basis;  // [rank, columns]
-  bool exact;                 // but for rounding: the rank is no larger
+  bool exact;                 // the rank is no larger, up to rounding
 };
 
 // a [rows, columns], by Gram-Schmidt with pivots.

@@ -16,9 +16,9 @@ namespace infoatlas {
 
 namespace {
 
-// After a change of the model's code (train/infoatlas_train/model) the stages follow it, and its
-// digest takes the first place here; tests/native/test_graph.py has it. Earlier ones stay as long as
-// what they computed is the same.
+// After a change of the model's code (train/infoatlas_train/model), change the stages and insert
+// its digest at the first place; tests/native/test_graph.py reports it. Keep earlier digests as
+// long as the results are the same.
 constexpr std::string_view IMPLEMENTED[] = {
     "b835d9270c05204f12c5832a5e0b2dd953c455a1f964a71ba95b99ce352c0141",
     "0bb425b8dec41c47a9d903aa175f8cd05b4706b115d3043b8dc6467f10d09dd4",
@@ -60,7 +60,7 @@ class Parts {
   std::string all_;
 };
 
-// Numbers as text, with commas between.
+// Appends numbers as text, with commas between them.
 void append(std::string& text, uint64_t value) {
   if (!text.empty()) text += ',';
   text += std::to_string(int64_t(value));
@@ -225,8 +225,8 @@ std::string opset(Bytes message) {
   return domain + ":" + version;
 }
 
-// Digest of the structure, 64 hexadecimal digits. Throws std::runtime_error if the graph has what no
-// export has, and Broken.
+// Digest of the structure, 64 hexadecimal digits. Throws std::runtime_error if the graph has
+// content that no export has, and Broken.
 std::string structure(std::string_view content, const std::string& config) {
   const auto* at = reinterpret_cast<const unsigned char*>(content.data());
   Bytes graph{nullptr, nullptr};

@@ -21,7 +21,7 @@ void linear_row(const Linear& layer, const float* from, float* to) {
   }
 }
 
-// The facts that condition the tokens: [W].
+// Statistics of the sample that condition the tokens: [W].
 void condition(const Model& model, const Sample& s, const float* z, float* out, Arena& arena) {
   const int64_t mark = arena.mark(), d = s.inputs, dim = s.dim;
   const float n = float(s.n);
@@ -31,9 +31,9 @@ void condition(const Model& model, const Sample& s, const float* z, float* out, 
   for (int k = 0; k < dim; ++k) *at++ = std::tanh(z[k]);
   for (int k = 0; k < dim; ++k) *at++ = z[k] / 3;
   for (int k = 0; k < 2 * dim; ++k) *at++ = s.used[k];
-  // How the sides move together, their norms included.
+  // Covariances between the sides, including their norms.
   float *mean_x = arena.take(d), *mean_y = arena.take(d);
-  const auto is_used = [&](int side, int64_t k) {  // a row that is not is zero throughout
+  const auto is_used = [&](int side, int64_t k) {  // other rows are zero for all samples
     return k == dim || s.used[side * dim + (k < dim ? k : k - dim - 1)] > 0;
   };
   for (int64_t k = 0; k < d; ++k) {
@@ -57,7 +57,7 @@ void condition(const Model& model, const Sample& s, const float* z, float* out, 
   arena.back_to(mark);
 }
 
-// Samples of a side through a layer, from and to columns: [W, ld] of [inputs, ld].
+// A layer on the samples of a side, columns to columns: [W, ld] from [inputs, ld].
 void embed(const Linear& layer, const float* rows, int64_t n, int64_t ld, const Crew& crew,
            float* out) {
   const int64_t w = layer.outputs;
@@ -121,7 +121,7 @@ Tokens fused_tokens(const Model& model, const Sample* samples, int64_t sets,
   const Tokens joint = conditioned(model.q_joint, c.joint_latents, conditions, sets, w, arena);
   read(model.joint_reading, pairs, joint, crew, arena);
   for (const LayerWeights& layer : model.joint_layers) self_attention(layer, joint, crew, arena);
-  // marginal path: queries that speak of x attend to y, and the other way round
+  // marginal path: queries about x attend to y, and vice versa
   const Tokens q_x = conditioned(model.q_x_to_y, c.units, conditions, sets, w, arena);
   const Tokens q_y = conditioned(model.q_y_to_x, c.units, conditions, sets, w, arena);
   const Tokens tokens = take_tokens(sets, c.units, w, arena);
@@ -138,7 +138,7 @@ Tokens fused_tokens(const Model& model, const Sample* samples, int64_t sets,
   arena.back_to(mark);
   for (const LayerWeights& layer : model.marginal_layers)
     self_attention(layer, tokens, crew, arena);
-  // fusion, and the pairs once more
+  // fusion, and attention to the pairs again
   normalised(model.fusion_norm, joint.at, joint.columns(), joint.at);
   read(model.fusion, {joint.at, joint.columns(), joint.slots, joint.count}, tokens, crew, arena);
   for (size_t i = 0; i < model.readings.size(); ++i) {
@@ -163,7 +163,7 @@ float* generated(const Generation& g, float* tokens, int64_t ld, Arena& arena) {
 
 float clamped(float v, float low, float high) { return v < low ? low : v > high ? high : v; }
 
-// Log-scales of the metrics from what the tokens write: [metrics, 2, dim].
+// Log-scales of the metrics from the outputs of the tokens: [metrics, 2, dim].
 const float* metrics(const Model& model, const Sample& s, const float* written, Arena& arena) {
   const Config& c = model.config;
   const int each = 2 * c.dim;
@@ -181,8 +181,8 @@ const float* metrics(const Model& model, const Sample& s, const float* written, 
   return metric;
 }
 
-// The critic that tokens [W, ld] of one set write, as they are and normalised; z [dim] is the
-// sample's own, and becomes the critic's.
+// The critic generated from tokens [W, ld] of one set, which are given plain and normalised; z
+// [dim] is that of the sample, and becomes that of the critic.
 Theta written(const Model& model, const Sample& s, const float* tokens, float* normal, int64_t ld,
               float* z, Arena& arena) {
   const Config& c = model.config;
@@ -215,7 +215,7 @@ Theta written(const Model& model, const Sample& s, const float* tokens, float* n
   // Gaussian priors on the coefficients of standardised features.
   const int64_t stride = round_up(std::max(model.used_slots, g.slots), 16);
   float* ridge = arena.take(stride);
-  for (int64_t f = 0; f < stride; ++f) ridge[f] = 1;  // of slots without a feature
+  for (int64_t f = 0; f < stride; ++f) ridge[f] = 1;  // for slots without a feature
   const float floor = float(c.ridge_floor);
   for (const int slot : model.feature_slots)
     ridge[slot] = floor + float(c.features) / n * std::exp(clamped(part(g.at.ridge)[slot], -8, 8));

@@ -1,4 +1,4 @@
-// The hypernetwork: reads a sample, writes the critic (hypernetwork.py; paper, section 3.1).
+// The hypernetwork: generates a critic from a sample (hypernetwork.py; paper, section 3.1).
 #pragma once
 
 #include "critic.h"

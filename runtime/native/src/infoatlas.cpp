@@ -1,5 +1,5 @@
-// The whole model on a few datasets: a critic is written, refined, solved, read and corrected
-// (infoatlas.py).
+// The complete model on a few datasets: a critic is generated, refined, solved, evaluated and
+// corrected (infoatlas.py).
 #include <cstring>
 
 #include "bias_correction.h"
@@ -15,7 +15,7 @@ namespace infoatlas::INFOATLAS_TARGET {
 
 namespace {
 
-// psi a of all pairs, where `solved` kinds of pairs enter the solve for a: step [m + 1, ld].
+// psi a of all pairs: step [m + 1, ld]. `solved` kinds of pairs are used in the solve for a.
 void solved_step(const Model& model, const Theta& theta, const Sample& s, const float* near,
                  const float* t0, const float* start, int64_t stride, const Crew& crew,
                  float* step, Arena& arena) {
@@ -62,14 +62,14 @@ void solved_step(const Model& model, const Theta& theta, const Sample& s, const 
   arena.back_to(mark);
 }
 
-// What is kept of a dataset until the corrections are known.
+// Results of a dataset that are kept until the corrections are known.
 struct Read {
   float mi, log_z;
   const float *joint, *influence;  // [ld] critic on the joint pairs, and influence on the bound
   Diagnosed diagnosed;
 };
 
-// Evaluates the critic that was written of a sample, and reads it.
+// Solves and evaluates the critic that was generated from a sample.
 Read read(const Model& model, const Sample& s, Theta& theta, const int64_t* sequence,
           const Crew& crew, Arena& arena) {
   const Config& c = model.config;

@@ -21,7 +21,7 @@ void for_each(const Crew& crew, int64_t tasks, F f) {
   each(crew, tasks, [](void* c, int64_t i, Arena& a) { (*static_cast<F*>(c))(i, a); }, &f);
 }
 
-// What a product is added to: nothing, a bias of each column or of each row, or what there is.
+// What a product is added to: zero, a bias of each column or of each row, or the present values.
 enum class Start { ZERO, BIAS, ROW_BIAS, ADD };
 
 // A tile of ROWS x COLUMNS vectors of c = a b. Of a, the element (i, k) is at i * row + k * inner.
@@ -62,8 +62,8 @@ INFOATLAS_INLINE void tiles(int64_t rows, int64_t inner_size, const float* a, in
   }
 }
 
-// c [m, n] = a [m, k] b [k, n], plus a bias [n] or [m], or what c holds. Columns are done in whole
-// vectors: n is a multiple of LANES. With `upper`, tiles wholly below the diagonal are left out.
+// c [m, n] = a [m, k] b [k, n], plus a bias [n] or [m], or the values of c. n is a multiple of
+// LANES, so that columns are complete vectors. With `upper`, tiles below the diagonal are left out.
 template <bool UNIT_ROW>
 inline void product_of(int64_t m, int64_t n, int64_t k, const float* a, int64_t row, int64_t inner,
                        const float* b, int64_t ldb, float* c, int64_t ldc, Start start,
@@ -71,7 +71,7 @@ inline void product_of(int64_t m, int64_t n, int64_t k, const float* a, int64_t 
   if (UNIT_ROW) row = 1;
   else inner = 1;
   constexpr int WIDE = 2 * LANES;
-  // Columns are the outer loop: a panel of b, [k, WIDE], stays in the nearest cache for all rows.
+  // Columns are the outer loop, so that a panel of b, [k, WIDE], stays in the nearest cache.
   for (int64_t j = 0; j < n; j += WIDE) {
     const int64_t end = upper && j + WIDE < m ? j + WIDE : m;
     for (int64_t i = 0; i < end; i += TILE_ROWS) {
@@ -104,14 +104,14 @@ void product_transposed(int64_t m, int64_t n, int64_t k, const float* a, int64_t
                         Start start = Start::ZERO, const float* bias = nullptr,
                         bool upper = false);
 
-// One row: c [n] = bias + a [k] b [k, n]; no bias: zero.
+// One row: c [n] = bias + a [k] b [k, n]; a null bias is zero.
 void row_product(int64_t n, int64_t k, const float* a, const float* b, int64_t ldb, float* c,
                  const float* bias);
 
 void transpose(int64_t rows, int64_t columns, const float* from, int64_t ld, float* to,
                int64_t to_ld);
 
-// Sums over the first n of an array.
+// Sums over the first n values of an array.
 template <class F>
 INFOATLAS_INLINE float sum_over(int64_t n, F value) {
   Vec total{};

@@ -18,7 +18,7 @@ constexpr int LAYERS = 8;  // of refinement.py
 constexpr int HEADS = 4, UNITS = 128, COUNTED = 5, LAGS = 6;  // of bias_correction.py
 constexpr int MULTIPLE = 16;  // of floats: the widest vector
 
-// The values of a JSON object without nested ones: as text, strings without quotes.
+// The values of a JSON object without nested objects, as text; strings without quotes.
 std::map<std::string, std::string> flat_json(const std::string& text) {
   std::map<std::string, std::string> found;
   size_t at = 0;
@@ -169,7 +169,7 @@ class Loader {
   }
 
   float* keep(std::vector<float> values) {
-    values.resize(values.size() + MULTIPLE);  // vectors may be read beyond the end
+    values.resize(values.size() + MULTIPLE);  // vectors may extend beyond the end
     model_.owned.push_back(std::make_unique<std::vector<float>>(std::move(values)));
     return model_.owned.back()->data();
   }
@@ -185,13 +185,13 @@ class Loader {
     return out;
   }
 
-  // As [inputs, outputs], which the tracer makes of layers of tokens and samples.
+  // As [inputs, outputs]: the form in the file of layers of tokens and samples.
   Linear linear(const std::string& name, int inputs, int outputs) {
     return {values(name + ".weight.T", {inputs, outputs}), values(name + ".bias", {outputs}),
             inputs, outputs};
   }
 
-  // As [outputs, inputs], which it leaves where there is one row a dataset.
+  // As [outputs, inputs]: the form in the file of layers with one row for each dataset.
   Linear gemm(const std::string& name, int inputs, int outputs) {
     return {keep(transposed(constant(name + ".weight", {outputs, inputs}), outputs, inputs)),
             values(name + ".bias", {outputs}), inputs, outputs};
@@ -202,8 +202,8 @@ class Loader {
     return {values(name + ".weight", {w}), values(name + ".bias", {w}), w};
   }
 
-  // The factors of the products that the file has of each head: an orthonormal basis of the rows of
-  // the product, and the product in that basis.
+  // Factors of the product of each head in the file: an orthonormal basis of the rows of the
+  // product, and the product in that basis.
   AttentionWeights attention(const std::string& name) {
     const int w = model_.config.width, heads = model_.config.heads, rank = w / heads;
     const auto& query = constant(name + ".merged_query.T", {w, heads * w});
@@ -274,11 +274,11 @@ class Loader {
     g.rows_a_unit = r;
     g.slots = r * g.unit_slots;
     g.mix_inputs = (r - 1) * g.unit_slots + h;
-    // The parts as the checkpoint has them: rows a token, and length of a row.
+    // The parts in the checkpoint: rows of a token, and length of a row.
     struct Part {
       int* at;
       int rows, length;
-      bool of_features;  // the inputs are features: they have slots
+      bool of_features;  // the inputs are features, which have slots
     };
     Generated& at = g.at;
     const std::vector<Part> parts = {
@@ -292,7 +292,7 @@ class Loader {
     const std::vector<float>& scale = constant("hypernetwork.generation.scale", {size});
     const std::vector<float>& write = constant("hypernetwork.generation.write.weight.T", {w, size});
     const std::vector<float>& bias = constant("hypernetwork.generation.write.bias", {size});
-    std::vector<int> source;  // of each of our rows: output of a token; -1: none
+    std::vector<int> source;  // output of a token for each row here; -1 for none
     int before = 0;
     for (const Part& part : parts) {
       *part.at = int(source.size());
@@ -328,7 +328,7 @@ class Loader {
     const Generation& g = model_.generation;
     for (int f = 0; f < model_.config.features; ++f)
       model_.feature_slots.push_back(f % g.rows_a_unit * g.unit_slots + f / g.rows_a_unit);
-    // Features of neighbours take slots without a unit, then those behind.
+    // Features of neighbours use slots without a unit, then further slots.
     model_.used_slots = g.mix_inputs;
     int slot = 0;
     for (int k = 0; k < model_.config.kernels(); ++k, ++slot) {

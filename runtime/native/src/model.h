@@ -1,4 +1,4 @@
-// Sizes and weights of a model, as the stages read them. Plain data: every target shares it.
+// Sizes and weights of a model for the stages. Plain data that all targets share.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace infoatlas {
 
 constexpr int MOST_REFINE_SHIFTS = 16;  // product pairs of a round of refinement
 
-// train/infoatlas_train/config.py has the meaning of each.
+// The fields are described in train/infoatlas_train/config.py.
 struct Config {
   int dim, width, heads, joint_latents, joint_layers, units, marginal_layers, rounds, features;
   int metrics, widths, newton_steps, solve_shifts, refinements, refine_shifts;
@@ -37,7 +37,7 @@ struct Norm {
   int size;
 };
 
-// Of a head, the product of query and key has the rank width / heads, and so has that of value and
+// In each head, the product of query and key has rank width / heads, and so has that of value and
 // output. The file has the products; these are factors of them (`Loader::attention`).
 struct AttentionWeights {
   Norm norm;
@@ -53,20 +53,20 @@ struct MlpWeights {
 };
 
 struct LayerWeights {
-  Norm norm;  // of the tokens as samples; unused where samples are read
+  Norm norm;  // of the tokens as samples; unused for attention to samples
   AttentionWeights attention;
   MlpWeights mlp;
 };
 
-// Where the rows of each part lie in what the hypernetwork generates. A row is one input (or one
-// rate, ...) of all feature slots.
+// First row of each part of the generated parameters. A row is one input (or one rate, ...) of all
+// feature slots.
 struct Generated {
   int x1, y1, x2, y2, x3, y3, bias, mix, ridge, rate, rows;
 };
 
-// What each unit token writes, reordered at load so that the product of weights and tokens is the
-// critic's layers as [inputs, outputs]. Feature `unit * r + k` of the checkpoint is slot
-// `k * unit_slots + unit` here; slots without a unit hold zeros.
+// Weights that generate the critic from unit tokens. They are reordered at load so that the product
+// of weights and tokens is the critic's layers as [inputs, outputs]. Feature `unit * r + k` of the
+// checkpoint is slot `k * unit_slots + unit` here; slots without a unit are zeros.
 struct Generation {
   Norm norm;
   const float* write;  // [width, rows]: outputs of a token
@@ -101,14 +101,14 @@ struct Model {
   int used_slots;                  // one more than the largest slot in use
   HeadsWeights missing, doubt;
   const float *mean, *scale;  // of diagnostic features
-  int diagnostics;            // how many there are
+  int diagnostics;            // their number
 
-  std::vector<std::unique_ptr<std::vector<float>>> owned;  // what the pointers point to
+  std::vector<std::unique_ptr<std::vector<float>>> owned;  // memory of the pointers
 };
 
-// Throws std::runtime_error: not a file of this project, a weight is missing or has another shape,
-// or a configuration or a graph that the engine does not compute.
-// `name` is what the message calls the file.
+// Throws std::runtime_error if the file is not of this project, a weight is missing or has another
+// shape, or the engine does not support its configuration or graph. `name` is the name of the file
+// in the message.
 std::unique_ptr<Model> load_model(std::string_view content, const std::string& name);
 
 }  // namespace infoatlas

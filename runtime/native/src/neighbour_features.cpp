@@ -9,11 +9,11 @@ namespace infoatlas::INFOATLAS_TARGET {
 namespace {
 
 constexpr int64_t BUDGET = 5120000, CONTEXT = 1024;
-constexpr float FARTHEST = 43, LEAST = 2.1e-5f;  // no sum of kernel values is denormal
+constexpr float FARTHEST = 43, LEAST = 2.1e-5f;  // so that no sum of kernel values is denormal
 constexpr int64_t SHARE = 128;                   // context samples of one task
 constexpr float EQUAL = 2e-6f;                   // difference of kernel values of equal distances
 
-// A side in units of its widest kernel; coordinates that are zero throughout are left out.
+// A side in units of its widest kernel; coordinates that are zero for all samples are left out.
 struct Scaled {
   const float* rows;     // [dims, ld]
   const float* centres;  // [context, dims] the context samples
@@ -63,7 +63,7 @@ struct Sums {
   float *x, *y, *joint, *pairs;
 };
 
-// Where pairs are counted: levels first .. last of all levels, each half as wide as the one before.
+// Pairs are counted at levels first .. last of all levels, each half as wide as the one before.
 struct Levels {
   int count, first, last;
 };
@@ -76,7 +76,7 @@ Sums no_sums(const Levels& levels, const Sample& s, Arena& arena) {
 }
 
 // Adds the neighbours among COUNT context samples from c on. kx [COUNT, ld] and ky [COUNT, 2 ld +
-// n] are scratch; ky holds its values twice, so that partners of a shift are contiguous.
+// n] are scratch; ky has its values twice, so that partners of a shift are contiguous.
 template <int COUNT>
 void add(const Scaled& x, const Scaled& y, const Levels& levels, const Sample& s, int64_t c,
          float* kx, float* ky, const Sums& sums) {
@@ -148,7 +148,8 @@ Sums neighbours(const Scaled& x, const Scaled& y, const Levels& levels, const Sa
 }
 
 // Local information of LANES samples from their kernel values kx and ky [context, LANES], which are
-// zero for a sample itself: the third largest of the smaller ones, and how many are as large.
+// zero for a sample itself. It follows from the third largest of the smaller values, and the number
+// of values that are as large.
 Vec from_distances(const float* kx, const float* ky, int64_t context) {
   Vec first{}, second{}, third{};
   for (int64_t c = 0; c < context; ++c) {

@@ -23,7 +23,7 @@ void append(std::vector<float>& values, Bytes raw) {
   if (size % 4) throw Broken();
   if (!size) return;
   values.resize(before + size / 4);
-  std::memcpy(values.data() + before, raw.at, size);  // little-endian, as the machine
+  std::memcpy(values.data() + before, raw.at, size);  // little-endian, as on this machine
 }
 
 void read_tensor(Bytes message, OnnxFile& file) {

@@ -1,4 +1,4 @@
-// A reader of .onnx files: constants by name, and metadata. graph_digest reads the graph.
+// Reads constants by name and metadata of .onnx files; graph_digest reads the graph.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ struct Constant {
 };
 
 struct OnnxFile {
-  std::map<std::string, Constant> constants;  // those of type float
+  std::map<std::string, Constant> constants;  // of type float only
   std::map<std::string, std::string> metadata;
 };
 
 // The content of a file. Throws std::runtime_error if it cannot be read.
 std::string read_file(const std::string& path);
 
-// Throws std::runtime_error if the content is truncated or not that of an ONNX file; `name` is what
-// the message calls it.
+// Throws std::runtime_error if the content is truncated or not that of an ONNX file; `name` is its
+// name in the message.
 OnnxFile read_onnx(std::string_view content, const std::string& name);
 
 }  // namespace infoatlas

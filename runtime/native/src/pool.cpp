@@ -11,8 +11,8 @@
 namespace infoatlas {
 
 struct Pool::Workers {
-  // As many threads as can be made, up to `count`. `missing` is why there are no more.
-  // Nothing else may throw once there is a thread, because the destructor alone ends them.
+  // Makes as many threads as possible, up to `count`. `missing` is the reason if there are fewer.
+  // After the first thread nothing else may throw, because only the destructor ends threads.
   Workers(int count, std::error_code& missing) {
     try {
       threads.reserve(size_t(count));
@@ -33,7 +33,7 @@ struct Pool::Workers {
     for (std::thread& thread : threads) thread.join();
   }
 
-  // Tasks until none is left. The first exception is kept.
+  // Runs tasks until none is left. The first exception is kept.
   void work(const std::function<void(int64_t)>& task, int64_t count) {
     for (int64_t i; (i = next.fetch_add(1)) < count;) {
       try {
@@ -52,7 +52,7 @@ struct Pool::Workers {
       wake.wait(lock, [&] { return stop || round != seen; });
       if (stop) return;
       seen = round;
-      if (!task) continue;  // it was over before this thread woke
+      if (!task) continue;  // the call was over before this thread woke
       const std::function<void(int64_t)>* now = task;
       const int64_t count = tasks;
       ++active;

@@ -16,7 +16,7 @@ namespace {
 constexpr double GRID = 0x1p-30;
 constexpr double RANK_TOLERANCE = 1e-6;
 constexpr double CORRELATION_FLOOR = 1e-12;
-constexpr int64_t COUNTED = 256;  // samples up to which ranks are counted, which is faster there
+constexpr int64_t COUNTED = 256;  // up to so many samples, counting ranks is faster than sorting
 
 // One side of a slice: `Side` of canonical.py.
 struct Whitened {
@@ -28,8 +28,8 @@ struct Whitened {
 
 constexpr int64_t SHARED = 4;  // vectors that are compared with a value at a time
 
-// How many of v [n] are smaller than each of them, or as small: found [n]. Returns the sum. What
-// is beyond n, up to a multiple of SHARED vectors, is of no account.
+// For each of v [n], the number of smaller values, or of those at most as large: found [n]. Returns
+// the sum. Values beyond n, up to a multiple of SHARED vectors, have no effect.
 template <bool OR_EQUAL, class Value>
 int64_t count_smaller(const Value* v, int64_t n, int64_t* found) {
   using Values = decltype(all(Value{}));
@@ -55,7 +55,7 @@ int64_t count_smaller(const Value* v, int64_t n, int64_t* found) {
 void count_ranks(const double* v, int64_t n, int64_t* twice, Arena& arena) {
   const int64_t mark = arena.mark(), without_ties = n * (n - 1) / 2;
   const int64_t padded = round_up(n, SHARED * LANES);
-  // Rounding keeps the order of values that stay different, and floats are compared faster.
+  // Rounding preserves the order of values that remain different, and comparing floats is faster.
   float* rounded = arena.take(padded);
   for (int64_t i = 0; i < n; ++i) rounded[i] = float(v[i]);
   std::fill(rounded + n, rounded + padded, 0.0f);
@@ -95,7 +95,7 @@ void sort_ranks(const double* v, int64_t n, int64_t* twice, Arena& arena) {
   }
   for (int digit = 0; digit < DIGITS; ++digit) {
     int64_t* count = counts[digit];
-    if (count[from[0].key >> (8 * digit) & 255] == n) continue;  // the digit of all
+    if (count[from[0].key >> (8 * digit) & 255] == n) continue;  // all values have the same digit
     for (int64_t value = 0, place = 0; value < VALUES; ++value) {
       const int64_t own = count[value];
       count[value] = place;
@@ -111,7 +111,7 @@ void sort_ranks(const double* v, int64_t n, int64_t* twice, Arena& arena) {
   arena.back_to(mark);
 }
 
-// `normal_scores` of one row [ld]; what is beyond n becomes 0.
+// `normal_scores` of one row [ld]; values beyond n become 0.
 void normal_scores(int64_t n, int64_t ld, const double* table, double* row, Arena& arena) {
   const int64_t mark = arena.mark();
   auto* twice = reinterpret_cast<int64_t*>(arena.take_doubles(n));
@@ -143,7 +143,7 @@ void whiten(int64_t n, int64_t ld, const Whitened& side, Arena& arena) {
   arena.back_to(mark);
 }
 
-// `_kept_first`: the rows of ut [d, d] that no correlation fixes, kept directions first.
+// `_kept_first`: sorts the rows of ut [d, d] without a correlation, kept directions first.
 void keep_first(const Whitened& side, const double* s, int64_t r, double* ut, Arena& arena) {
   const int64_t d = side.d, mark = arena.mark();
   if (std::all_of(side.kept, side.kept + d, [](bool kept) { return kept; })) return;
@@ -178,7 +178,7 @@ double cubes(const double* row, int64_t ld) {
   });
 }
 
-// One side as the model takes it: [n, dim], signs on, zeros where it has no more directions.
+// One side in the form of the model: [n, dim], with signs, and zeros beyond its directions.
 void write(const double* rows, const double* signs, int64_t d, int64_t n, int64_t ld, int64_t dim,
            float* out) {
   for (int64_t i = 0; i < n; ++i) {
@@ -187,7 +187,7 @@ void write(const double* rows, const double* signs, int64_t d, int64_t n, int64_
   }
 }
 
-// `rotate` and `pair`: what becomes of slice `slice`.
+// `rotate` and `pair`, for slice `slice`.
 void pair(const Whitened& x, const Whitened& y, int64_t n, int64_t ld, int64_t dim, int64_t slice,
           const Canonical& out, Arena& arena) {
   const int64_t dx = x.d, dy = y.d, r = std::min(dx, dy);
@@ -246,7 +246,7 @@ void by_coordinate(const Side& side, int64_t n, int64_t ld, double* to) {
     for (int64_t j = 0; j < d; ++j) to[j * ld + i] = side.samples[i * d + j];
 }
 
-// `project`: in steps of the grid.
+// `project`: slices in steps of the grid.
 void project(const Side& side, const double* samples, int64_t slice, int64_t ld, double* to) {
   const double* projection = side.projections + slice * side.k * side.width;
   combine_rows(side.k, side.width, projection, samples, ld, to);

@@ -7,8 +7,8 @@
 
 namespace infoatlas {
 
-// One side: samples [n, width], and the projections of its slices [slices, k, width]. Without
-// projections, which are null then, the side is the same in every slice, and k is its width.
+// One side: samples [n, width], and the projections of its slices [slices, k, width]. If the
+// projections are null, the side is the same in every slice, and k is its width.
 struct Side {
   const double* samples;
   int64_t width;

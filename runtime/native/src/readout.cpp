@@ -47,7 +47,7 @@ float best_share(const Sample& s, const Values& anchor, const Values& step, Aren
     const float log_sum =
         top + std::log(exponentials(s, [&](int64_t i) INFOATLAS_LAMBDA { return load(t + i) - top; }));
     const float value = mean_t0 + share * mean_step - log_sum;
-    if (share == SHARES[0] || value > highest) {  // of several the largest
+    if (share == SHARES[0] || value > highest) {  // the largest of equal ones
       highest = value;
       best = share;
     }

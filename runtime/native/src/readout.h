@@ -1,4 +1,4 @@
-// What is read off a solved critic: shares, the Donsker-Varadhan formula, influence (critic.py).
+// Evaluation of a solved critic: shares, the Donsker-Varadhan formula, influence (critic.py).
 #pragma once
 
 #include "sample.h"
@@ -14,13 +14,14 @@ struct Values {
 // The share of the solved features that maximises the objective over all product pairs.
 float best_share(const Sample& sample, const Values& anchor, const Values& step, Arena& arena);
 
-// The share of the whole critic that does; 0 among them, so that no bound is negative.
+// The share of the complete critic that maximises it. 0 is among the shares, so that no bound is
+// negative.
 float critic_share(const Sample& sample, const Values& t);
 
-// The formula: nats; and the logarithm of the mean exponential of the product pairs.
+// The value of the formula, nats; and the logarithm of the mean exponential over product pairs.
 float donsker_varadhan(const Sample& sample, const Values& t, float* log_z);
 
-// Influence of each sample on it: [n], zero mean.
+// Influence of each sample on that value: [n], zero mean.
 void influence(const Sample& sample, const Values& t, float log_z, float* out, Arena& arena);
 
 }  // namespace infoatlas::INFOATLAS_TARGET

@@ -9,21 +9,21 @@ namespace infoatlas::INFOATLAS_TARGET {
 
 namespace {
 
-constexpr int LAYERS = 8;  // three a side, the bias, the layer of the pairs
+constexpr int LAYERS = 8;  // three of each side, the bias, the layer of the pairs
 constexpr float MOMENTUM = 0.5f;
 
-// A layer: its weights, their slopes (a sum over tasks), and where those lie in one array.
+// A layer: its weights, their gradient (a sum over tasks), and the place of that in one array.
 struct Layer {
   float* weight;
-  int64_t rows, columns;  // with slots that are empty
-  int64_t count;          // of weights without those
-  int64_t at;             // of the slopes
+  int64_t rows, columns;  // including empty slots
+  int64_t count;          // of weights without empty slots
+  int64_t at;             // index of the gradient
 };
 
 // All layers in the order of the rates.
 struct Layers {
   Layer layer[LAYERS];
-  int64_t size;  // of all slopes
+  int64_t size;  // of the gradient of all layers
 };
 
 Layers layers_of(const Model& model, const Theta& t) {
@@ -57,7 +57,7 @@ SideValues from_row(const SideValues& v, int64_t row, int64_t hs) {
   return {v.before + row * hs, v.u + row * hs, v.between + row * hs, v.hidden + row * hs};
 }
 
-// `sample` has the shifts of this round, which are those of `chosen` of all.
+// `sample` has the shifts of this round; `chosen` are their indices among all shifts.
 void forward(const Model& model, const Theta& theta, const Sample& sample, const float* near,
              const int64_t* chosen, int64_t kinds, int64_t stride, const Inner& v,
              const Crew& crew) {
@@ -100,7 +100,7 @@ void add_columns(const float* from, int64_t rows, int64_t columns, float* sums) 
   }
 }
 
-// Adds the slopes on the three layers of a side, from that on its output, d_out [count, slots].
+// Adds the gradient of the three layers of a side, from that of its output, d_out [count, slots].
 void side_slopes(const Model& model, const float* inputs, int64_t ld, int64_t from, int64_t count,
                  const SideValues& v, const float* d_out, const float* second_back,
                  const float* last_back, float* first, float* second, float* last, Arena& arena) {
@@ -123,7 +123,7 @@ void side_slopes(const Model& model, const float* inputs, int64_t ld, int64_t fr
   arena.back_to(mark);
 }
 
-// Slopes of the objective on all layers: [size]. t [pairs] is the critic, a its coefficients.
+// Gradient of the objective for all layers: [size]. t [pairs] is the critic, a its coefficients.
 void slopes(const Model& model, const Theta& theta, const Sample& sample, const Layers& all,
             int64_t kinds, const Inner& v, const float* a, const float* t, float* out,
             const Crew& crew, Arena& arena) {
@@ -137,7 +137,7 @@ void slopes(const Model& model, const Theta& theta, const Sample& sample, const 
   float* written = arena.take(fs);  // coefficients of the generated features alone
   std::memset(written, 0, size_t(fs) * sizeof(float));
   for (const int slot : model.feature_slots) written[slot] = a[slot];
-  // Layers the other way round.
+  // Transposed layers.
   float *mix_back = arena.take(fs * fs), *d_x = arena.take(n * fs), *d_y = arena.take(n * fs);
   std::memset(mix_back, 0, size_t(fs * fs) * sizeof(float));
   transpose(inputs, fs, theta.mix, fs, mix_back, fs);
@@ -149,7 +149,7 @@ void slopes(const Model& model, const Theta& theta, const Sample& sample, const 
     std::memset(back[k], 0, size_t(outputs * hs) * sizeof(float));
     transpose(g.units, outputs, layers[k], outputs, back[k], hs);
   }
-  // The pairs; v.s becomes the slope on it.
+  // The pairs; v.s becomes its own gradient.
   const int64_t groups = (n + GROUP - 1) / GROUP, tasks = kinds * groups;
   const int64_t mix_size = (inputs + 1) * fs;
   float* mix_parts = arena.take(tasks * mix_size);
@@ -175,7 +175,7 @@ void slopes(const Model& model, const Theta& theta, const Sample& sample, const 
         store(s + i, load(d_h + i) * gelu_slope(load(s + i)));
     }
   });
-  // The samples: each is x of one pair of a kind, and y of another.
+  // The samples: each is x in one pair of a kind, and y in another.
   float* parts = arena.take(groups * all.size);
   for_each(crew, groups, [&](int64_t group, Arena& scratch) {
     float* own = parts + group * all.size;
@@ -214,8 +214,8 @@ void slopes(const Model& model, const Theta& theta, const Sample& sample, const 
   arena.back_to(mark);
 }
 
-// Moves the rows along the slopes, with momentum; steps are relative to the size of a layer, and
-// large slopes count little more than small ones.
+// Moves the rows along the gradient, with momentum. Steps are relative to the size of a layer, and
+// large slopes are compressed.
 void move(const Layers& all, const float* slope, const float* rate, int64_t slots, bool first,
           float* velocity) {
   for (int k = 0; k < LAYERS; ++k) {

@@ -1,4 +1,4 @@
-// Rounds that correct the written critic by the slope of its own objective (refinement.py).
+// Rounds of gradient steps that refine the generated critic on its objective (refinement.py).
 #pragma once
 
 #include "critic.h"
@@ -6,7 +6,7 @@
 namespace infoatlas::INFOATLAS_TARGET {
 
 // Moves the layers of theta in place. `near` [K, m + 1, ld] are features of neighbours, or null.
-// Returns the last coefficients [stride], or null where the model has no rounds.
+// Returns the last coefficients [stride], or null if the model has no rounds.
 const float* refined(const Model& model, Theta& theta, const Sample& sample, const float* near,
                      int64_t stride, const Crew& crew, Arena& arena);
 

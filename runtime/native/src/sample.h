@@ -1,4 +1,4 @@
-// A dataset as the stages see it.
+// A dataset in the form that the stages use.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace infoatlas {
 
-// What is asked of one dataset: inputs and outputs of the graph for it.
+// Inputs and outputs of the graph for one dataset.
 struct Task {
   const float *x, *y;  // [n, dim]
   int64_t n;
@@ -19,25 +19,25 @@ struct Task {
   float* diagnostics;  // or null
 };
 
-constexpr int64_t MOST_TOGETHER = 2;  // datasets that go through the model together
+constexpr int64_t MOST_TOGETHER = 2;  // datasets that are evaluated together, at most
 
 namespace INFOATLAS_TARGET {
 
-// Sides are kept by coordinate: [rows, ld], samples contiguous. The first `dim` rows are the sample
-// itself, then come its log-norm r, and r times the sample (`side_inputs` of critic.py).
+// Sides are stored by coordinate: [rows, ld], samples contiguous. The first `dim` rows are the
+// sample itself; then come its log-norm r, and r times the sample (`side_inputs` of critic.py).
 struct Sample {
   int64_t n, ld;
   int dim, inputs;
   float *x, *y;          // [inputs, ld]
   const float* used;     // [2 dim] mean squares, of x and then of y
   float default_width;   // of kernels (neighbour_features.py)
-  const int64_t* shifts;  // [m + 1] in 0 .. n-1, the first is 0
+  const int64_t* shifts;  // [m + 1] in 0 .. n-1; the first is 0
   int64_t m;
 };
 
 Sample take_sample(const Task& task, int dim, Arena& arena);
 
-constexpr int64_t CHUNK = 48;  // samples or pairs that are worked on at a time
+constexpr int64_t CHUNK = 48;  // samples or pairs that are processed at a time
 constexpr int64_t GROUP = 512;  // samples of one task
 
 // Sample i + shift, cyclic.

@@ -1,8 +1,9 @@
-// Vectors of floats, as wide as the processor's, and the functions of them that the stages need.
+// Vectors of floats, as wide as those of the processor, and functions of them.
 //
-// GCC's and Clang's vector extensions: arithmetic compiles to SSE2, AVX2, AVX-512 or NEON by the
-// options of the compiler alone. Every file of a stage is compiled once for each set of
-// instructions, in a namespace of its own (INFOATLAS_TARGET), so nothing here may be shared.
+// With the vector extensions of GCC and Clang, arithmetic compiles to SSE2, AVX2, AVX-512 or NEON
+// by the options of the compiler alone. Every file of a stage is compiled once for each set of
+// instructions, in a namespace of its own (INFOATLAS_TARGET), so these functions must not be
+// shared.
 #pragma once
 
 #include <cmath>
@@ -106,12 +107,12 @@ INFOATLAS_INLINE Vec lanes() {
   return v;
 }
 
-// v where its lane is below `count`, else 0; for the last vector of an array.
+// v in lanes below `count`, 0 in the others; for the last vector of an array.
 INFOATLAS_INLINE Vec first(Vec v, int64_t count) {
   return count >= LANES ? v : (lanes() < all(float(count)) ? v : Vec{});
 }
 
-// exp(x) for x at most 88, to 2 units in the last place; 1.2e-38 below x = -87.
+// exp(x) for x at most 88, exact to 2 units in the last place; 1.2e-38 below x = -87.
 INFOATLAS_INLINE Vec exp(Vec x) {
   x = larger(smaller(x, all(88.0f)), all(-87.3f));
   Vec shifted = x * 1.44269504f + 12582912.0f;  // the nearest integer, in the low bits
@@ -125,11 +126,11 @@ INFOATLAS_INLINE Vec exp(Vec x) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * (r * r) + r + 1.0f;
-  Bits power = (Bits)shifted << 23;  // the integer's bits end up in the exponent
+  Bits power = (Bits)shifted << 23;  // moves the integer's bits into the exponent
   return (Vec)((Bits)p + power);
 }
 
-// log(x) for normal positive x, to 2 units in the last place.
+// log(x) for normal positive x, exact to 2 units in the last place.
 INFOATLAS_INLINE Vec log(Vec x) {
   Bits bits = (Bits)x - 0x3f3504f3;  // sqrt(1/2)
   Ints e = (Ints)bits >> 23;
@@ -150,7 +151,7 @@ INFOATLAS_INLINE Vec tanh(Vec x) {
   return (e - 1.0f) / (e + 1.0f);
 }
 
-// erf(x) to 4e-7; a rational function fitted to it on |x| <= 3.92, beyond which it is 1.
+// erf(x) with an error of 4e-7: a rational function fitted on |x| <= 3.92, and 1 beyond.
 INFOATLAS_INLINE Vec erf(Vec x) {
   x = larger(smaller(x, all(3.92f)), all(-3.92f));
   Vec s = x * x;

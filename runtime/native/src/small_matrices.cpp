@@ -1,4 +1,4 @@
-// Householder's reflections to tridiagonal and bidiagonal form, then implicitly shifted QR steps
+// Householder reflections to tridiagonal and bidiagonal form, then implicitly shifted QR steps
 // (Golub and Van Loan, Matrix Computations, sections 8.3 and 8.6).
 #include "small_matrices.h"
 
@@ -12,7 +12,7 @@ namespace infoatlas::INFOATLAS_TARGET {
 namespace {
 
 constexpr double EPSILON = 0x1p-53;
-constexpr double NOTHING = 1e-140;  // its square is a normal number; less counts as zero
+constexpr double NOTHING = 1e-140;  // its square is a normal number; smaller values count as zero
 constexpr int64_t MOST_STEPS = 60;  // per value; two or three are usual, and NaN never converges
 
 void identity(int64_t d, double* a) {
@@ -82,7 +82,7 @@ double largest(int64_t n, const double* a) {
   return found;
 }
 
-// The larger values first; rows of `a` [n, da] and, unless it is null, b [n, db] go with them.
+// Sorts values in descending order, with the rows of `a` [n, da] and, unless it is null, b [n, db].
 void sort_descending(int64_t n, double* values, double* a, int64_t da, double* b, int64_t db) {
   for (int64_t i = 0; i + 1 < n; ++i) {
     const int64_t top = std::max_element(values + i, values + n) - values;
@@ -131,7 +131,7 @@ void step(const Bidiagonal& b, int64_t first, int64_t last) {
   }
 }
 
-// d[k] is zero: rotations take e[k] or, in the last row, the e above it out of the matrix.
+// d[k] is zero: rotations remove e[k] or, in the last row, the e above it from the matrix.
 void clear(const Bidiagonal& b, int64_t k, int64_t first, int64_t last) {
   b.d[k] = 0;
   if (k < last) {
@@ -180,7 +180,7 @@ void diagonalise(const Bidiagonal& b) {
   }
 }
 
-// `singular_values` where m is at least n; with 11 n / 6 rows LAPACK does a QR decomposition first.
+// `singular_values` for m >= n; from 11 n / 6 rows on, LAPACK begins with a QR decomposition.
 void tall(int64_t m, int64_t n, double* a, double* s, double* ut, double* vt, Arena& arena) {
   const int64_t mark = arena.mark();
   double *v = arena.take_doubles(m), *work = arena.take_doubles(m), *e = arena.take_doubles(n);

@@ -14,8 +14,8 @@ void symmetric_eigen(int64_t d, double* a, double* values, double* vectors, Aren
 // a [m, n] = U diag(s) V': the rows of `ut` [m, m] and `vt` [n, n] are singular vectors, and
 // s [min(m, n)] descends. Overwrites a.
 //
-// Where m and n differ, no singular value fixes the last vectors of the longer side. They are those
-// of LAPACK's dgesdd, for they come from the same reflections.
+// If m and n differ, no singular value determines the last vectors of the longer side. They are
+// those of LAPACK's dgesdd, because the reflections are the same.
 void singular_values(int64_t m, int64_t n, double* a, double* s, double* ut, double* vt,
                      Arena& arena);
 

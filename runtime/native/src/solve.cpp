@@ -10,10 +10,10 @@ namespace infoatlas::INFOATLAS_TARGET {
 namespace {
 
 constexpr int64_t ROWS = 1024;  // of one task
-constexpr int64_t BATCH = 64;   // rows that are weighted at a time
+constexpr int64_t BATCH = 64;   // rows whose weights are applied at a time
 constexpr float LOWEST = -60;   // no weight is below exp(-60) of the largest
 
-// Rows begin .. end in tasks; each task has a row of `size` partial sums, which end up in `out`.
+// Divides rows begin .. end into tasks; each has `size` partial sums, which are added to `out`.
 template <class F>
 void summed(const Crew& crew, int64_t begin, int64_t end, int64_t size, float* out, Arena& arena,
             F f) {
@@ -32,7 +32,8 @@ void summed(const Crew& crew, int64_t begin, int64_t end, int64_t size, float* o
   arena.back_to(mark);
 }
 
-// Sums of the rows, centred first by `mean` where it is not null, and then of their squares too.
+// Sums of the rows. Unless `mean` is null, rows are first centred by it, and their squares summed
+// too.
 void row_sums(const Problem& p, int64_t begin, int64_t end, const float* mean, float* sums,
               float* squares, const Crew& crew, Arena& arena) {
   const int64_t mark = arena.mark(), stride = p.stride;
@@ -58,9 +59,10 @@ void row_sums(const Problem& p, int64_t begin, int64_t end, const float* mean, f
   arena.back_to(mark);
 }
 
-// Sum of weight psi' psi, and of weight psi: out [stride + 1, stride], the last row is the sum.
-// Without weights each row counts 1. Of the first `head` features, a whole number of vectors, the
-// upper triangle is computed, and of the few others, rows: `symmetric` reads it.
+// Sums of weight psi' psi, and of weight psi: out [stride + 1, stride], the latter in the last row.
+// Without weights, each row has weight 1. For the first `head` features, a multiple of the vector
+// length, the upper triangle is computed, and for the few others, complete rows: `symmetric` reads
+// both.
 void moments(const Problem& p, int64_t begin, int64_t end, const float* weight, int64_t used,
              float* out, const Crew& crew, Arena& arena) {
   const int64_t stride = p.stride, head = used / LANES * LANES;
@@ -107,12 +109,13 @@ void weighted_sum(const Problem& p, int64_t begin, int64_t end, const float* wei
          });
 }
 
-// Pivots that are eliminated together: a row is read and written once for all of them.
+// Pivots that are eliminated together, so that a row is read and written once for all of them.
 constexpr int64_t PIVOTS = 4;
 
 // The upper Cholesky factor of a [size, ld], in place of its upper triangle, and the inverse of its
-// diagonal; ld is a multiple of a vector, and what is below the diagonal is overwritten. In double
-// precision: where rounds of refinement bring features together, the condition is 1e6.
+// diagonal; ld is a multiple of a vector, and values below the diagonal are overwritten. Double
+// precision is needed because rounds of refinement make features similar: the condition number can
+// be 1e6.
 void factorise(double* a, int64_t size, int64_t ld, double* inverse) {
   const auto aligned = [](int64_t k) { return k / WIDTH * WIDTH; };
   const auto eliminate = [&]<int COUNT>(int64_t k, int64_t i) INFOATLAS_LAMBDA {
@@ -220,7 +223,7 @@ void solve_readout(const Model& model, const Problem& p, const float* start, con
     joint[f] /= float(n);
     scale[f] = 1 / std::sqrt(squares[f] / float(others) + 1e-6f);
   }
-  for (const int slot : model.kernel_slots) scale[slot] = 1;  // a scale of their own
+  for (const int slot : model.kernel_slots) scale[slot] = 1;  // they have their own scale
 
   float *of_joint = arena.take((stride + 1) * stride), *of_others = arena.take((stride + 1) * stride);
   moments(p, 0, n, nullptr, used, of_joint, crew, arena);
@@ -256,14 +259,14 @@ void solve_readout(const Model& model, const Problem& p, const float* start, con
         std::memcpy(best_t, t, size_t(others) * sizeof(float));
       }
       if (step == steps) break;
-      if (!higher) {  // half of a step that overshot
+      if (!higher) {  // halve a step that is too large
         for (int64_t f = 0; f < stride; ++f) a[f] = (a[f] + best[f]) / 2;
         for (int64_t i = 0; i < others; ++i) t[i] = (t[i] + best_t[i]) / 2;
         softmax(t, others, weight);
       }
     }
     const float* mean_product = of_others + stride * stride;
-    if (step % 2 == 0) {  // the mean of both covariances
+    if (step % 2 == 0) {  // use the mean of both covariances
       moments(p, n, p.rows, weight, used, of_others, crew, arena);
       std::memset(curvature, 0, size_t(used * ld) * sizeof(double));
       for (int64_t i = 0; i < used; ++i)

@@ -5,7 +5,7 @@
 
 namespace infoatlas::INFOATLAS_TARGET {
 
-// What is solved. Rows are pairs: the first n are the joint ones.
+// The problem to solve. Rows are pairs: the first n are the joint ones.
 struct Problem {
   float* psi;          // [rows, stride] features, which are centred in place
   const float* t0;     // [rows] anchor
@@ -14,8 +14,8 @@ struct Problem {
   int steps;  // Newton steps
 };
 
-// Coefficients that maximise the objective: a [stride]. `start` is a first guess, or null. The mean
-// [stride] that was taken from psi is returned too.
+// Coefficients that maximise the objective: a [stride]. `start` is an initial guess, or null. Also
+// returns the mean [stride] that was subtracted from psi.
 void solve_readout(const Model& model, const Problem& problem, const float* start,
                    const Crew& crew, float* mean, float* a, Arena& arena);
 

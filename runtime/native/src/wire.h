@@ -1,4 +1,4 @@
-// The wire format of protocol buffers, as .onnx files have it.
+// Reads the wire format of protocol buffers, which .onnx files have.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Bytes {
   }
 };
 
-// The message is truncated, or none at all.
+// The message is truncated, or no message.
 struct Broken {};
 
 // A message is a sequence of numbered fields.

@@ -1,4 +1,4 @@
-"""Invented demonstrations: a tool reaches a cube, closes, carries the cube to a goal, opens."""
+"""Synthetic demonstrations: a tool reaches a cube, grasps it, carries it to a goal, releases it."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ NAMES = (
     *(f"goal.{axis}" for axis in "xyz"),
     *(f"tool_to_cube.{axis}" for axis in "xyz"),
 )
-HOLD = 6  # steps of closing
+HOLD = 6  # steps in which the gripper closes
 
 
 def demos(number=10, seed=0):

@@ -1,4 +1,4 @@
-"""Who cuts where, and what the parts are about."""
+"""Cuts and reference objects of the compared methods."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -29,7 +29,7 @@ def test_parts_cover_the_demonstrations(found, made, name):
     assert (parts[0].start == 0).all() and (parts[-1].end == made.lengths).all()
     for one, next_one in pairwise(parts):
         assert (one.end == next_one.start).all()
-        assert one.reference != next_one.reference  # neighbours are merged
+        assert one.reference != next_one.reference  # neighbours would be merged
 
 
 @pytest.mark.parametrize("name", [arms.SUBTASKS, arms.FLAGS, arms.GRIPPER, arms.FIVE, arms.ONE])
@@ -63,8 +63,8 @@ def test_gripper(made):
     assert abs(changes[0] - flag[0]) <= 2 and abs(changes[1] - flag[-1]) <= 2
 
 
-def test_key_states_do_not_see_objects(made):
-    """Where objects are changes which parts are about them, and not where cuts are proposed."""
+def test_proposed_cuts_do_not_depend_on_objects(made):
+    """Positions of objects affect the reference objects, but not the proposed cuts."""
     hidden = arms.discover(made, ("cube", "goal"), k=8, method="events")
     columns = [i for i, name in enumerate(made.names) if "cube" in name or "goal" in name]
     other = [states.copy() for states in made.states]
@@ -78,13 +78,13 @@ def test_key_states_do_not_see_objects(made):
 
 def test_grasps_of_a_flag(made):
     flag = np.zeros(60, bool)
-    flag[10:20] = flag[22:30] = flag[40:50] = flag[58] = True  # a gap, and a touch
+    flag[10:20] = flag[22:30] = flag[40:50] = flag[58] = True  # interruption, short contact
     assert arms.runs(flag) == [(10, 30), (40, 50)]
     some = replace(made.take([0]), flags={"is_grasped": (flag,)})
     assert arms.flagged(some, GRASP, "cube").tolist() == [10]
     assert arms.flagged(some, RELEASE, "cube").tolist() == [30]
     named = replace(some, flags={**some.flags, "grasped_cube": (np.zeros(60, bool),)})
-    assert arms.flagged(named, GRASP, "cube").tolist() == [-1]  # its own flag
+    assert arms.flagged(named, GRASP, "cube").tolist() == [-1]  # only the flag of this object
     assert arms.flagged(named, GRASP, "other").tolist() == [10]
 
 

@@ -1,4 +1,4 @@
-"""The plan, what policies learn from, and what the page says of the figures."""
+"""The plan of the generation benchmark, the data of its policies, and its page."""
 
 import json
 from dataclasses import replace
@@ -28,7 +28,7 @@ def test_jobs(plan):
     assert [job[2] for job in policies.jobs(plan)] == sorted(job[2] for job in policies.jobs(plan))
 
 
-def test_what_policies_learn_from(tmp_path):
+def test_training_data_of_policies(tmp_path):
     real, more = demos(12), demos(3, seed=1)
     assert policies.data(tmp_path, "pick", TEN, 10) is None
     sources.write(real, tmp_path / "real" / "pick.npz")
@@ -67,7 +67,7 @@ def test_rows_of_references(monkeypatch):
     monkeypatch.setitem(references.TASKS, "pick", TASK)
     plan = {"sets": {PLAIN: 1, CHANGED: 1}, "drawn": 2}
     rows = examine("pick", demos(12), plan)
-    assert len(rows) == 2 * (2 + 1)  # changed: the library's own alone
+    assert len(rows) == 2 * (2 + 1)  # changed sets: only the library's own
     own = [row for row in rows if row["arm"] == SUBTASKS and row["variant"] == PLAIN]
     assert all(row["right"] == row["sets"] == 2 and not row["wrong"] for row in own)
     assert all(row["right_cuts"] > 0.8 for row in own)

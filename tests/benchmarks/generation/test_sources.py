@@ -1,4 +1,4 @@
-"""Files of sources, and their changed copies."""
+"""Files of source demonstrations and their changed copies."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_files(made, tmp_path):
         np.testing.assert_allclose(one, other, atol=1e-6)
     for one, other in zip(made.flags["is_grasped"], again.flags["is_grasped"], strict=True):
         assert one.tolist() == other.tolist()
-    assert [p.name for p in path.parent.iterdir()] == ["made.npz"]  # nothing unfinished
+    assert [p.name for p in path.parent.iterdir()] == ["made.npz"]  # no unfinished file remains
     some = again.take([3, 1])
     assert some.seeds.tolist() == [3, 1] and len(some.flags["is_grasped"]) == 2
 
@@ -36,7 +36,7 @@ def test_actions_change_with_the_states(made):
     assert (changed.lengths != made.lengths).sum() > 5
     for states, actions in zip(changed.states, changed.actions, strict=True):
         assert len(states) == len(actions)
-        np.testing.assert_allclose(actions[:, 0], 2 * states[:, 0], atol=1e-9)  # as before
+        np.testing.assert_allclose(actions[:, 0], 2 * states[:, 0], atol=1e-9)  # unchanged
         assert set(actions[:, -1]) == {-1.0, 1.0}
     for before, after in zip(made.flags["is_grasped"], changed.flags["is_grasped"], strict=True):
         assert abs(before.mean() - after.mean()) < 0.3 and np.diff(after.astype(int)).any()
@@ -45,7 +45,7 @@ def test_actions_change_with_the_states(made):
 def test_pauses_and_tempo(made):
     changed = sources.changed(made, [], 0)
     steps = np.concatenate([np.diff(joint) for joint in column(changed, "joint1.position")])
-    assert (steps == 0).sum() >= 2 * len(made)  # two pauses each
+    assert (steps == 0).sum() >= 2 * len(made)  # two pauses in each
     rate = steps[steps > 1e-3] * np.median(made.lengths)
     assert rate.min() < 0.8 and rate.max() > 1.4
     for joint, velocity in zip(

@@ -1,4 +1,4 @@
-"""The peers are measured against closed forms: a weak peer would make for an easy win."""
+"""The classical peers agree with closed forms, so that comparisons with them are fair."""
 
 import math
 
@@ -17,8 +17,9 @@ def mean_over_draws(estimate, truth, d, n):
     return np.mean([estimate(*gaussian(truth, d, n, seed)) for seed in range(DRAWS)])
 
 
-# An estimate from n samples spreads by sqrt(var(log-ratio) / n), at most sqrt(d / n) here; the mean
-# of 8 draws by a third of it. Three of those are allowed, and what ranks cost of strong dependence.
+# An estimate from n samples has the standard deviation sqrt(var(log-ratio) / n), here at most
+# sqrt(d / n), and the mean of 8 draws a third of it. The tolerance is three of these, plus the
+# error of ranks under strong dependence.
 @pytest.mark.parametrize("d", [1, 2, 5])
 @pytest.mark.parametrize("truth", [0.0, 0.3, 1.0, 2.0])
 def test_gaussian_copula(truth, d):
@@ -28,7 +29,7 @@ def test_gaussian_copula(truth, d):
 
 
 def test_gaussian_copula_is_corrected_for_its_bias():
-    # 5 * 5 / (2 * 60) = 0.21 nats without the correction; the spread of a draw is 0.1.
+    # The bias without the correction is 5 * 5 / (2 * 60) = 0.21 nats; a draw varies by 0.1.
     found = np.mean([gaussian_copula(*gaussian(0, 5, 60, seed)) for seed in range(40)])
     assert found == pytest.approx(0, abs=0.05)
 
@@ -44,8 +45,8 @@ def test_gaussian_copula_of_two_coordinates_by_hand():
     assert gaussian_copula(x, y) == pytest.approx(-0.5 * math.log(1 - rho**2), abs=0.01)
 
 
-# Known of KSG: nearly unbiased in one dimension; in more it falls short where dependence is strong,
-# so weak dependence is what can be checked there (Kraskov et al. 2004, figures 4 and 14).
+# KSG is nearly unbiased in one dimension. In more it underestimates strong dependence, so only weak
+# dependence can be checked there (Kraskov et al. 2004, figures 4 and 14).
 @pytest.mark.parametrize(
     ("truth", "d", "tolerance"),
     [
@@ -62,7 +63,7 @@ def test_ksg(truth, d, tolerance):
 
 
 def test_ksg_by_hand():
-    """Counts of Eq. 8 on a small sample, by comparing all pairs."""
+    """The counts of Eq. 8 on a small sample, from comparisons of all pairs."""
     rng = np.random.default_rng(1)
     x, y = rng.standard_normal((2, 40, 2))
     x, y = ((side - side.mean(0)) / side.std(0) for side in (x, y + x))
@@ -88,16 +89,16 @@ def test_ksg_agrees_with_scikit_learn_in_one_dimension():
 
 
 def test_ksg_of_ties_is_right_and_repeats():
-    """Bits: nearest neighbours are at no distance at all."""
+    """With bits, nearest neighbours have distance zero."""
     rng = np.random.default_rng(0)
     x = rng.integers(2, size=(1000, 2)).astype(float)
     y = np.where(rng.random(x.shape) < 0.1, 1 - x, x)
     found = ksg(x, y)
-    assert found == pytest.approx(ksg(x, y), abs=1e-3)  # the library's noise has no seed
+    assert found == pytest.approx(ksg(x, y), abs=1e-3)  # the library adds unseeded noise
     assert found == pytest.approx(2 * 0.368, abs=0.1)
 
 
-# Known of kernel densities: over-smoothed where dependence is strong, noisier in more dimensions.
+# Kernel densities over-smooth strong dependence, and are noisier in more dimensions.
 @pytest.mark.parametrize(
     ("truth", "d", "tolerance"), [(0.0, 1, 0.03), (0.5, 1, 0.04), (0.3, 2, 0.08), (1.0, 2, 0.12)]
 )
@@ -106,7 +107,7 @@ def test_kde(truth, d, tolerance):
 
 
 def test_kde_by_scipy():
-    """Each density evaluated by scipy at a sample that it was not given."""
+    """Comparison with scipy's densities, evaluated at samples that were left out."""
     x, y = gaussian(0.8, 2, 60, 5)
     both = np.hstack([x, y])
     total = 0.0

@@ -1,4 +1,4 @@
-"""Scores of dependence that see any dimension, by hand and at their extremes."""
+"""Scores of dependence for any dimension: values by hand and extremes."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from benchmarks.slicing_studies import gaussian
 
 
 def test_distance_correlation_by_hand():
-    """Székely and Rizzo's U-centred matrices, entry by entry."""
+    """By Székely and Rizzo's U-centred matrices, entry by entry."""
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((2, 12, 3))
     n = len(x)
@@ -39,11 +39,11 @@ def test_distance_correlation_by_hand():
 
 
 @pytest.mark.parametrize("score", [distance_correlation, hsic])
-def test_peers_know_the_extremes(score):
+def test_peers_at_the_extremes(score):
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((2, 200, 8))
     assert score(x, x) == pytest.approx(1)
-    assert score(x, 3 * x[:, ::-1] + 1) == pytest.approx(1)  # rotated, scaled, moved
+    assert score(x, 3 * x[:, ::-1] + 1) == pytest.approx(1)  # rotated, scaled and shifted
     assert abs(score(x, y)) < (0.05 if score is distance_correlation else 0.5)
     assert score(x, x + y) > score(x, x + 3 * y) > score(x, y)
 

@@ -1,4 +1,4 @@
-"""The peers of the key-state benchmark, on trajectories made so that the answer is known."""
+"""Peers of the key-state benchmark, on trajectories with known key states."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from benchmarks.tasks import demonstrations as tasks
 
 
 def made(corners, steps=61):
-    """A tool on a polyline, a gripper that closes at the last corner, joints that follow."""
+    """A tool on a polyline, a gripper that closes at the last corner, and joints that follow."""
     t = np.arange(steps)
     places = np.random.default_rng(0).uniform(-1, 1, (len(corners) + 2, 3))
     knots = [0, *corners, steps - 1]
@@ -54,7 +54,7 @@ def test_awe_finds_corners(demos, k):
 
 @pytest.mark.parametrize("k", [2, "auto"])
 def test_change_points_of_velocity(k):
-    """A joint that changes its velocity twice; an increment over two steps blurs that by one."""
+    """A joint changes its velocity twice; an increment over two steps shifts the result by one."""
     path = np.interp(np.arange(61), [0, 15, 40, 60], [0, 3, 1, 6])[:, None]
     path += 0.01 * np.random.default_rng(0).standard_normal(path.shape)
     demos = tasks.Demonstrations([path], ("a",), ("e", "f"), np.array([[15.0, 40]]), np.arange(1))
@@ -70,7 +70,7 @@ def test_the_gripper(demos):
 
 @pytest.mark.parametrize("k", [2, "auto"])
 def test_second_difference(k):
-    """Two corners in coordinates of very different units, and a column that rests."""
+    """Two corners in coordinates of very different units, with a constant column."""
     path = np.interp(np.arange(61), [0, 15, 40, 60], [0, 3, 1, 6])
     states = np.stack([path, 1000 * path[::-1], np.ones(61)], axis=1)
     truth = np.array([[15.0, 40], [15, 40]])
@@ -84,7 +84,7 @@ def test_second_difference(k):
 
 
 def test_a_gripper_by_its_name(demos):
-    """`gripper.position` serves as well as `finger1.position`; its velocity does not."""
+    """`gripper.position` is used like `finger1.position`; its velocity is not."""
     assert demos.names[1] == "finger1.position"
     for name, offered in (("gripper_left.position", True), ("gripper.velocity", False)):
         other = tasks.Demonstrations(
@@ -110,7 +110,7 @@ def test_without_the_names_that_a_peer_knows(demos, names):
 
 
 def test_velocity_minima():
-    """A joint that pauses once."""
+    """A joint with one pause."""
     t = np.arange(81)
     position = np.cumsum(1 - np.exp(-0.5 * ((t - 50) / 4) ** 2))[:, None]
     demos = tasks.Demonstrations(
@@ -120,7 +120,7 @@ def test_velocity_minima():
 
 
 def test_a_curve_over_trajectories_has_a_maximum_where_they_agree():
-    """White noise around 0.4 of the time, else a state that stays as it is: two maxima at most."""
+    """White noise around 0.4 of the time, otherwise a constant state: at most two maxima."""
     rng = np.random.default_rng(0)
     trajectories = []
     for steps in rng.integers(90, 110, 60):
@@ -136,8 +136,8 @@ def test_a_curve_over_trajectories_has_a_maximum_where_they_agree():
     assert 0.65 < np.mean(places) < 0.75
 
 
-def test_peers_see_no_events():
-    """The answer of every method is the same if the truth is another."""
+def test_peers_do_not_use_events():
+    """The results of all methods are independent of the true events."""
     demos = tasks.load("push", number=6)
     other = tasks.Demonstrations(
         demos.trajectories, demos.names, demos.events, demos.times[::-1] + 3, demos.seeds

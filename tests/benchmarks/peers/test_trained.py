@@ -1,4 +1,4 @@
-"""The trained peers on Gaussians and on a curve: each must be able to win where it should."""
+"""The trained peers learn on Gaussians and on a curve."""
 
 import math
 from functools import partial
@@ -12,7 +12,7 @@ from benchmarks.peers.infonce import infonce
 from benchmarks.peers.knife import _log_mixture, knife
 from benchmarks.peers.mine import mine
 
-# Short: what is tested is that they learn the right thing.
+# Short trainings, because the tests only check that the peers learn.
 SHORT = {
     "mine": partial(mine, steps=300),
     "infonce": partial(infonce, steps=220),
@@ -30,12 +30,12 @@ def one_thread():
 
 @pytest.mark.parametrize("name", SHORT)
 def test_gaussian(name):
-    """1500 held-out samples spread by sqrt(2 / 1500) = 0.04 at most; a short training costs."""
+    """Estimates from 1500 held-out samples vary by at most sqrt(2 / 1500) = 0.04."""
     found = SHORT[name](*gaussian(0.6, 2, 3000, 0))
     assert found == pytest.approx(0.6, abs=0.1)
 
 
-# Few samples and long training make KNIFE negative: y given x is learned by heart.
+# With few samples and long training, KNIFE memorises y given x and becomes negative.
 @pytest.mark.parametrize(
     ("name", "n", "steps"), [("mine", 1000, 100), ("infonce", 1000, 60), ("knife", 4000, 200)]
 )
@@ -45,11 +45,11 @@ def test_independence(name, n, steps):
 
 
 @pytest.mark.parametrize("name", SHORT)
-def test_sees_what_no_correlation_shows(name):
+def test_detects_dependence_without_correlation(name):
     rng = np.random.default_rng(1)
     x = rng.uniform(-1, 1, (2000, 1))
     y = x**2 + 0.1 * rng.standard_normal(x.shape)
-    # h(y) by a histogram of many draws, less that of the noise.
+    # h(y) from a histogram of many draws, minus the entropy of the noise.
     many = rng.uniform(-1, 1, 10**6) ** 2 + 0.1 * rng.standard_normal(10**6)
     share, edges = np.histogram(many, 300, density=True)
     share = share[share > 0]
@@ -65,7 +65,7 @@ def test_same_seed_same_value(name):
     state = torch.random.get_rng_state()
     assert train(x, y) == train(x, y)
     assert train(x, y, seed=1) != train(x, y)
-    assert torch.equal(torch.random.get_rng_state(), state)  # nobody else's randomness is touched
+    assert torch.equal(torch.random.get_rng_state(), state)  # the global random state is unchanged
 
 
 def test_mine_by_the_clock():
@@ -75,7 +75,7 @@ def test_mine_by_the_clock():
 
 @pytest.mark.parametrize("d", [1, 3])
 def test_mixture_density(d):
-    """Against torch's own, built from the same parameters."""
+    """Comparison with torch's own density of the same parameters."""
     generator = torch.Generator().manual_seed(0)
     parameters = torch.randn(1, 4, 1 + 2 * d + d * (d - 1) // 2, generator=generator)
     y = torch.randn(50, d, generator=generator)

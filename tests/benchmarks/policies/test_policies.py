@@ -1,4 +1,4 @@
-"""Policies without a simulator: what they learn from, how long, and what the page says of them."""
+"""Policies without a simulator: training data, duration of training, and the page."""
 
 import json
 from dataclasses import replace
@@ -13,7 +13,7 @@ from benchmarks.policies.policy import JOINTS, SLOTS, Policy, Settings
 from benchmarks.policies.rates import episodes, p_value, wilson
 from benchmarks.policies.train import Demos, targets, train
 
-ARMS = [name for name in arms.ARMS if "localiser" not in name]  # those have tests of their own
+ARMS = [name for name in arms.ARMS if "localiser" not in name]  # the localiser has separate tests
 SMALL = Settings(
     steps=100, batch=64, width=32, chunk=4, executed=2, history=2, noise=0.0, rate=5e-3
 )
@@ -21,7 +21,7 @@ SMALL = Settings(
 
 @pytest.fixture(scope="module")
 def demos():
-    """Arms that go to where the last columns say, at a tenth of the way a step."""
+    """Arms that move by a tenth of the way to the target in the last columns at each step."""
     rng = np.random.default_rng(0)
     states, actions = [], []
     for _ in range(12):
@@ -43,8 +43,8 @@ def test_coming_key_states():
     assert rows.shape == coming.shape == (9, SLOTS)
     assert rows[:5, :3].tolist() == [[1, 3, 4]] * 5
     assert coming[:5, 0].tolist() == [True, True, False, False, False]
-    assert rows[5:, [0, 2]].tolist() == [[7, 8]] * 4  # own steps, in rows of all
-    assert not coming[5:, 1].any() and coming[5:, 2].all()  # none; the end
+    assert rows[5:, [0, 2]].tolist() == [[7, 8]] * 4  # own steps, in a table with the rows of all
+    assert not coming[5:, 1].any() and coming[5:, 2].all()  # none follows; the end
     assert not coming[:, 3:].any()
     assert not targets(few, None)[1].any()
 
@@ -127,7 +127,7 @@ def test_page():
 
 
 def test_runs_of_common_seeds(tmp_path):
-    """Until all seeds have run, arms are compared on the starts that they share."""
+    """Until all seeds are finished, arms are compared on the starts that they share."""
     (tmp_path / "runs").mkdir()
     for arm, seed in (("none", 0), ("none", 1), ("flags", 0)):
         row = {"task": "pick", "arm": arm, "seed": seed}

@@ -1,8 +1,8 @@
-"""The truths of the blind families, computed another way, from their own samples.
+"""The true values of the blind families, recomputed from their samples by other methods.
 
-The mutual information is a mean over samples of log p(y|x) / p(y), and p(y) a mean of p(y|x) over
-the x of other samples; or both densities are known another way; or pairs are counted. Uniform
-variables and errors of zero mean, by theory, hold the samplers to what the truths assume.
+The mutual information is a mean over samples of log p(y|x) / p(y), with p(y) a mean of p(y|x) over
+the x of other samples. For some families both densities are known, or pairs are counted. Variables
+that are uniform, or errors of zero mean, by theory check the samplers.
 """
 
 import math
@@ -18,7 +18,7 @@ from scipy.stats.contingency import crosstab
 from benchmarks.tasks import blind
 from benchmarks.tasks.truths import grid_information
 
-N, INNER = 40_000, 500  # samples; those of them behind p(y)
+N, INNER = 40_000, 500  # samples, and other samples for p(y)
 BY_NAME = {family.name: family for family in blind.BLIND.families}
 TURN, HELD = 2 * math.pi, np.array([0.09, 0.21, 0.7])
 
@@ -28,14 +28,14 @@ def bells(y, means, sd):
 
 
 def saturated_gyro(x, y):
-    """A density within, and the probabilities of both ends."""
+    """The density in the interior, and the probabilities at both ends."""
     within = bell(y[0] - x[0], 0.2) / (0.2 * math.sqrt(TURN))
     high, low = ndtr((x[0] - 1.5) / 0.2), ndtr((-1.5 - x[0]) / 0.2)
     return np.where(np.abs(y[0]) < 1.5, within, np.where(y[0] > 0, high, low))
 
 
 def polar_errors(x, y):
-    """Of the log of the range to the origin, and of its bearing."""
+    """Errors of the log-range to the origin, and of the bearing."""
     seen = -(x[0] + 1j * x[1]) * np.exp(-1j * x[2])
     return np.log(y[0] / np.abs(seen)), np.angle(np.exp(1j * y[1]) / seen)
 
@@ -88,7 +88,7 @@ def purchase(x, y):
     return sum(np.where(y[0] == i, a, 0) for i, a in enumerate(appeal)) / sum(appeal)
 
 
-# p(y|x) for lists of the coordinates, that broadcast; up to what depends on y alone.
+# p(y|x) for lists of coordinates that broadcast, up to a factor that depends on y only.
 GIVEN = {
     "saturated gyro": saturated_gyro,
     "range and bearing": range_and_bearing,
@@ -105,13 +105,13 @@ GIVEN = {
 
 
 def wheels(y):
-    """How far the wheels went, from chord and heading."""
+    """Distances travelled by the wheels, from chord and heading."""
     mean = np.hypot(y[0], y[1]) / np.sinc(y[2] / TURN)
     return np.stack([mean - y[2] / 4, mean + y[2] / 4])
 
 
 def insurance(x, y):
-    """The rate and the mean claim are independent; no claims make no total."""
+    """The rate and the mean claim are independent; without claims the total is zero."""
     ratio = poisson(x[0]).logpmf(y[0]) - nbinom(1.5, 1 / 4).logpmf(y[0])
     (n, total), size = y[:, y[0] > 0], x[1, y[0] > 0]
     ratio[y[0] > 0] += gamma(n, scale=size).logpdf(total) - betaprime(n, 2).logpdf(total)
@@ -123,7 +123,7 @@ def frechet(x, y):
 
 
 def floods(x, y):
-    """By differences of the distribution function, at standard Fréchet margins."""
+    """From differences of the distribution function, with standard Fréchet marginals."""
 
     def below(a, b):
         return np.exp(-ndtr(0.8 + np.log(b / a) / 1.6) / a - ndtr(0.8 + np.log(a / b) / 1.6) / b)
@@ -135,7 +135,7 @@ def floods(x, y):
 
 
 def pulse_position(x, y):
-    """Each photon in a slot makes it 11 times as likely."""
+    """Each photon in a slot makes that slot 11 times as likely."""
     log_chance = x * math.log(11) - logsumexp(x * math.log(11), axis=0)
     return math.log(5) + np.take_along_axis(log_chance, y.astype(int), 0)[0]
 
@@ -153,7 +153,7 @@ def impulsive_noise(x, y):
     return mixture(((y - x) ** 2).sum(0), 0.64, 9) - mixture((y**2).sum(0), 1.64, 10)
 
 
-# log p(x, y) / (p(x) p(y)), where these are all known.
+# log p(x, y) / (p(x) p(y)), where all densities are known.
 RATIO = {
     "differential drive": lambda x, y: np.log(wheels(y) / x**2 / (1 - wheels(y))).sum(0),
     "insurance": insurance,
@@ -179,9 +179,9 @@ def test_truth_by_densities(name):
 
 @pytest.mark.parametrize("name", COUNTED)
 def test_truth_by_counting(name):
-    """The bias of a table of counts is half its degrees of freedom by the samples."""
+    """The bias of a table of counts is its degrees of freedom divided by twice the samples."""
     sides, counted = BY_NAME[name].draw(1_000_000, seed=77), 0.0
-    if name == "envelope":  # eighths of each coordinate
+    if name == "envelope":  # cells of an eighth of each coordinate
         sides = [side.argsort(0).argsort(0) * 8 // len(side) for side in sides]
     loci = 2 if name == "pedigree" else 1  # independent of each other
     for locus in range(loci):
@@ -196,7 +196,7 @@ def products(rows):
 
 
 def moments(z, mean, variance=None):
-    """Without a variance, that of Poisson counts: the mean."""
+    """Residuals of mean and variance, and their products; by default a variance of the mean."""
     squares = (z - mean) ** 2 - (mean if variance is None else variance)
     return [*(z - mean), *squares, *products(z - mean)]
 
@@ -207,7 +207,7 @@ def pose(x, y):
     return [(x[0] ** 2 + x[1] ** 2) / 25, *angles, ndtr(far / 0.3)]
 
 
-# Independent uniform variables, those that are made of x first.
+# Independent uniform variables; those computed from x come first.
 UNIFORM = {
     "saturated gyro": lambda x, y: [laplace.cdf(x[0])],
     "differential drive": lambda x, y: [*x, *((wheels(y) / x) ** 2)],
@@ -228,13 +228,13 @@ UNIFORM = {
 
 
 def gyro(x, y):
-    """The probability of either end; and the noise, far from them."""
+    """The probability of each end, and the noise far from the ends."""
     ends = [(s * y[0] == 1.5) - ndtr((s * x[0] - 1.5) / 0.2) for s in (1, -1)]
     return ends + [(np.abs(x[0]) < 0.5) * part for part in moments(y, x, 0.04)]
 
 
 def events(x, y):
-    """The mean of a count is the sum of the probabilities to reach each."""
+    """The mean of a count is the sum of the probabilities to reach each value."""
     change, k = np.log(x[1] / x[0]), np.arange(1, 40)[:, None]
     up, down = (ndtr((sign * change - 0.3 * k) / 0.15) for sign in (1, -1))
     return [y[0] - (up - down).sum(0), y[0] ** 2 - ((2 * k - 1) * (up + down)).sum(0)]
@@ -254,13 +254,13 @@ def household(x, y):
 
 
 def extremes(x, y):
-    """Either flow, and the greater: powers of uniform variables."""
+    """Each flow and the maximum: powers of uniform variables."""
     a, b = frechet(x, y)
     laws = np.exp([-1 / a, -1 / b, -2 * ndtr(0.8) / np.maximum(a, b)])
     return [*(laws - 1 / 2), *(laws**2 - 1 / 3), *(laws**3 - 1 / 4)]
 
 
-# What has zero mean, given those uniform variables that are made of x.
+# Variables with zero mean, given the uniform variables that are computed from x.
 ERRORS = {
     "saturated gyro": gyro,
     "differential drive": lambda x, y: [np.sin(np.arctan2(y[1], y[0]) - y[2] / 2)],
@@ -280,7 +280,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("name", BY_NAME)
-def test_samples_are_what_the_truth_assumes(name):
+def test_samples_have_the_assumed_distributions(name):
     x, y = BY_NAME[name].draw(100_000, seed=79)
     uniforms, errors = (part.get(name, lambda *_: [])(x.T, y.T) for part in (UNIFORM, ERRORS))
     parts = [(u - 1 / 2, (u - 1 / 2) ** 2 - 1 / 12) for u in uniforms]
@@ -292,7 +292,7 @@ def test_samples_are_what_the_truth_assumes(name):
         assert abs(residual.mean()) < 4.5 * residual.std() / math.sqrt(len(x)) + 1e-9
 
 
-def test_families_are_what_the_benchmark_promises():
+def test_families_have_the_promised_range():
     assert {*GIVEN, *RATIO, *COUNTED} == {*UNIFORM, *ERRORS} == {*BY_NAME}
     truths = sorted(family.truth for family in blind.BLIND.families)
     assert truths[0] == 0  # envelope

@@ -1,4 +1,4 @@
-"""The demonstrations that key states are scored on, and their changed copies."""
+"""The demonstrations of the key-state benchmark, and their changed copies."""
 
 import numpy as np
 import pytest
@@ -13,12 +13,12 @@ def test_when():
     assert tasks.when(tasks.GRASP, flag) == 2
     assert tasks.when(tasks.RELEASE, flag) == 4
     assert np.isnan(tasks.when(tasks.GRASP, np.zeros(5, bool)))
-    assert np.isnan(tasks.when(tasks.RELEASE, np.ones(5, bool)))  # held to the end
+    assert np.isnan(tasks.when(tasks.RELEASE, np.ones(5, bool)))  # held until the end
 
 
 @pytest.mark.parametrize("task", EVERY)
 def test_demonstrations(task):
-    """Real motion, events in every trajectory, in their order, and no flag among the states."""
+    """Real motion, with all events in each trajectory in order, and no flag among the states."""
     demos = tasks.load(task)
     n = len(demos.trajectories)
     at_least = 2 if EVERY[task].people else 30 if task in tasks.UNPLANNED else 40
@@ -32,13 +32,13 @@ def test_demonstrations(task):
     assert states.shape[1] == len(demos.names) == len(set(demos.names))
     assert np.isfinite(states).all()
     for name, column in zip(demos.names, states.T, strict=True):
-        # "Grasped" takes two values; so would any other flag.
+        # "Grasped" has two values; so would any other flag.
         assert len(np.unique(column)) > 2 or np.ptp(column) == 0, name
 
 
 @pytest.mark.parametrize("task", ["sawyer_place", "panda_place"])
 def test_one_object_is_placed_in_each(task):
-    """The recordings are cut so that the object rests at first, is carried, and rests."""
+    """In each recording the object first rests, is carried, and rests again."""
     demos = tasks.load(task)
     place = [demos.names.index(f"object.{axis}") for axis in "xy"]  # some fall onto the table
     for states, (grasp, release) in zip(demos.trajectories, demos.times.astype(int), strict=True):
@@ -48,7 +48,7 @@ def test_one_object_is_placed_in_each(task):
 
 
 def test_several_objects_are_placed_one_after_the_other():
-    """An object is let go before the next is grasped."""
+    """An object is released before the next one is grasped."""
     for task, things in (("sawyer_pickplace_long", 4), ("sawyer_nut_long", 2)):
         times = tasks.load(task).times.reshape(-1, things, 2)
         for row in times:
@@ -64,7 +64,7 @@ def test_nothing_moves_before_it_is_touched(task):
 
 @pytest.mark.parametrize("task", [name for name in tasks.UNPLANNED if name.startswith("mw_")])
 def test_the_speed_of_scripted_demonstrations_changes(task):
-    """No two take the same steps, or the same time."""
+    """Demonstrations differ in their numbers of steps and durations."""
     demos = tasks.load(task)
     tool = [demos.names.index(f"tool.{axis}") for axis in "xyz"]
     starts = {np.diff(states[:20, tool], axis=0).tobytes() for states in demos.trajectories}
@@ -90,14 +90,14 @@ def test_events_that_a_file_lists(tmp_path):
 
 
 def slope(states, names):
-    """Motion of a joint in a step, against its velocity."""
+    """Motion of a joint in a step as a function of its velocity."""
     position, velocity = (states[:, names.index(f"joint4.{k}")] for k in ("position", "velocity"))
     return np.polyfit((velocity[1:] + velocity[:-1]) / 2, np.diff(position), 1)[0]
 
 
 @pytest.mark.parametrize("change", [variants.warped, variants.unequal])
 def test_events_move_with_what_happens(change):
-    """In a copy at another rate the state at an event is what it was."""
+    """The state at an event is the same in a copy at another rate."""
     demos = tasks.load("push", number=4)
     copy = change(demos)
     assert not np.array_equal(copy.lengths, demos.lengths)
@@ -111,7 +111,7 @@ def test_events_move_with_what_happens(change):
             low, high = sorted([before[column], after[column]])
             assert low - 1e-3 <= old[int(then), column] <= high + 1e-3
         assert np.allclose(new[0, :9], old[0, :9])
-        # Velocities are those of the copy: they make up its motion as they did before.
+        # Velocities are those of the copy: they explain its motion as before.
         assert slope(new, demos.names) == pytest.approx(slope(old, demos.names), rel=0.1)
     again = change(demos)
     assert np.array_equal(copy.trajectories[1], again.trajectories[1])
@@ -153,7 +153,7 @@ def column(demos, name):
 
 @pytest.mark.parametrize("rate", [10, 60])
 def test_another_rate(rate):
-    """The same curve in seconds, events included; velocities stay what they are."""
+    """The same curve in seconds, including events; velocities are unchanged."""
     demos = tasks.load("stack", number=4)
     copy = variants.at_rate(demos, rate, share=0)
     assert copy.rate == rate and demos.rate == 20
@@ -209,7 +209,7 @@ def test_retries_go_back_and_come_again():
         shift = copy.times[i] - demos.times[i]
         assert set(shift.tolist()) <= {0, added[i]} and shift.any()
         assert np.array_equal(old[-1], new[-1]) and np.array_equal(old[0], new[0])
-        # No jumps, and the way back has the opposite velocities.
+        # No jumps; on the way back velocities are reversed.
         position = demos.names.index("joint4.position")
         largest = np.abs(np.diff(old[:, position])).max()
         assert np.abs(np.diff(new[:, position])).max() <= largest

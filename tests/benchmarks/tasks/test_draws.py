@@ -1,4 +1,4 @@
-"""What more, unseen and blind families draw: shapes, finite, the same again for the same seed."""
+"""Draws of the families more, unseen and blind: shapes, finite values, reproducible by seed."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from benchmarks.tasks.blind import BLIND
 from benchmarks.tasks.more_families import MORE
 from benchmarks.tasks.unseen import UNSEEN
 
-# Of x and y, in order.
+# Widths of x and y.
 WIDTHS = (
     "11 12 44 11 21 32 22 13 22 11 42 11 55 15 33 11 11 32 11 51 "
     "32 22 11 13 13 21 22 22 23 32 45 22 33 14 21 11 55 22 "

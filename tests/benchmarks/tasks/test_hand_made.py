@@ -1,7 +1,7 @@
-"""The truths of the hand-made families, computed another way, from their own samples.
+"""The true values of the hand-made families, recomputed from their samples by other methods.
 
-With p(y|x), or with x and y given something that is hidden from both, the mutual information is a
-mean over samples of log p(y|x) / p(y), and p(y) a mean over other samples.
+The mutual information is a mean over samples of log p(y|x) / p(y), with p(y) a mean over other
+samples. The density is p(y|x), or follows from the densities of x and y given a hidden variable.
 """
 
 import math
@@ -17,7 +17,7 @@ from benchmarks.measure import measure
 from benchmarks.tasks import truths
 from benchmarks.tasks.hand_made import HAND_MADE
 
-N, INNER = 2000, 1200  # samples; those of them behind p(y)
+N, INNER = 2000, 1200  # samples, and other samples for p(y)
 BY_NAME = {family.name: family for family in HAND_MADE.families}
 
 
@@ -49,7 +49,7 @@ def clayton(x, y):
 
 
 def copula(density):
-    """Log-density of y given x, up to what depends on y alone."""
+    """Log-density of y given x, up to a term that depends on y only."""
 
     def log_density(x, y):
         x, y = np.broadcast_arrays(x, y)
@@ -59,7 +59,7 @@ def copula(density):
     return log_density
 
 
-# log p(y|x) for x [..., dx], y [..., dy] that broadcast, up to what depends on y alone.
+# log p(y|x) for broadcasting x [..., dx], y [..., dy], up to a term that depends on y only.
 GIVEN = {
     "sawtooth": lambda x, y: laplace.logpdf(y - (3 * x) % 1, scale=0.08)[..., 0],
     "wavelet": lambda x, y: logistic.logpdf(y - x * np.exp((1 - x**2) / 2), scale=0.08)[..., 0],
@@ -104,12 +104,12 @@ def log_radial(z, hidden):
 
 
 def log_frailty(z, hidden):
-    """log p(z | v), up to the margins: (u^-theta - 1) is exponential with rate v."""
+    """log p(z | v) up to the marginals: (u^-theta - 1) is exponential with rate v."""
     t = np.expm1(-1.5 * log_ndtr(z)).sum(-1)
     return z.shape[1] * np.log(hidden) - hidden * t[:, None]
 
 
-# log p(side | hidden) and draws of what is hidden.
+# log p(side | hidden), and draws of the hidden variable.
 HIDDEN = {
     "common volume": (log_radial, lambda rng: 0.9 * rng.standard_normal(INNER)),
     "clayton of six": (log_frailty, lambda rng: rng.gamma(1 / 1.5, size=INNER)),
@@ -127,7 +127,7 @@ def test_truth_by_conditional_density(name):
 
 
 @pytest.mark.parametrize("name", HIDDEN)
-def test_truth_by_what_is_hidden(name):
+def test_truth_by_hidden_variables(name):
     log_density, draw = HIDDEN[name]
     x, y = BY_NAME[name].draw(N, seed=77)
     hidden = draw(np.random.default_rng(78))
@@ -145,7 +145,7 @@ def test_truth_of_the_ring():
     other = np.linspace(-2.5, 2.5, INNER)
 
     def marginal(side):
-        """The other coordinate integrated out."""
+        """The density with the other coordinate integrated out."""
         return log_mean(log_density(side[:, None], other), 1) + math.log(5)
 
     check("ring", log_density(x, y) - marginal(x) - marginal(y))
@@ -161,7 +161,7 @@ def test_truth_of_the_second_order_process():
 
 
 def check(name, log_ratio):
-    """Four standard errors, the half of a per cent for the average behind p(y), paths wider."""
+    """Compare within four standard errors and 0.5%, for the mean over others; more for paths."""
     family = BY_NAME[name]
     tolerance = 4 * log_ratio.std() / math.sqrt(N) + 0.005 * family.truth
     if name in ("doubling map", "magnitudes"):
@@ -174,7 +174,7 @@ def test_each_truth_is_checked():
     assert {*GIVEN, *HIDDEN, "ring", "second order"} == set(BY_NAME)
 
 
-def test_families_are_what_the_benchmark_promises():
+def test_families_have_the_promised_range():
     assert 15 <= len(HAND_MADE.families) <= 25
     assert all(0.1 < family.truth < 3 for family in HAND_MADE.families)
     widths = [side.shape[1] for family in HAND_MADE.families for side in family.draw(10, 0)]
@@ -182,14 +182,14 @@ def test_families_are_what_the_benchmark_promises():
 
 
 def test_von_mises_truth_by_hand():
-    """Entropy of the uniform less that of the von Mises distribution, by the trapezium rule."""
+    """Entropy of the uniform minus that of the von Mises distribution, by the trapezoidal rule."""
     e = np.linspace(-math.pi, math.pi, 2001)[:-1]
     density = np.exp(8 * (np.cos(e) - 1)) / (2 * math.pi * i0e(8))
     entropy = -(density * np.log(density)).mean() * 2 * math.pi
     assert BY_NAME["doubled angle"].truth == pytest.approx(math.log(2 * math.pi) - entropy)
 
 
-# Each copula by its distribution function, and its density by a second difference of it.
+# Each copula by its distribution function; its density is a second difference of that.
 def _gumbel(u, v, theta=2.5):
     return np.exp(-((((-np.log(u)) ** theta) + (-np.log(v)) ** theta) ** (1 / theta)))
 
@@ -228,7 +228,7 @@ def test_copula_samples(name, cdf):
 
 
 def test_only_processes_are_announced_as_series():
-    """And what a case announces is what our estimator is told."""
+    """Only processes are flagged as time series, and the flag is passed to the estimator."""
     made = families.cases(HAND_MADE, (32,), 1)
     told = []
 

@@ -1,7 +1,7 @@
-"""The truths of more families, computed another way, from their own samples.
+"""The true values of more families, recomputed from their samples by other methods.
 
-The mutual information is a mean over samples of log p(y|x) / p(y), and p(y) a mean of p(y|x) over
-the x of other samples; or both densities are known to scipy; or pairs are counted.
+The mutual information is a mean over samples of log p(y|x) / p(y), with p(y) a mean of p(y|x) over
+the x of other samples. For some families scipy has both densities, or pairs are counted.
 """
 
 import math
@@ -15,7 +15,7 @@ from scipy.stats import beta, dirichlet_multinomial, multivariate_t
 from benchmarks.tasks.more_families import MORE
 from benchmarks.tasks.truths import grid_information
 
-N, INNER = 30_000, 1000  # samples; those of them behind p(y)
+N, INNER = 30_000, 1000  # samples, and other samples for p(y)
 BY_NAME = {family.name: family for family in MORE.families}
 page = dirichlet_multinomial.logpmf
 
@@ -36,7 +36,7 @@ def contact(x, y):
 
 
 def phase_keying(x, y):
-    # The symbol is unknown: only the angle modulo 90° tells something.
+    # The symbol is unknown, so only the angle modulo 90° is informative.
     apart = (np.arctan2(y[1], y[0]) - np.arctan2(x[1], x[0])) / (math.pi / 2)
     fading = np.log(np.hypot(y[0], y[1])) - 0.8 * np.log(np.hypot(x[0], x[1]))
     return bell(apart - np.round(apart), 0.06 / (math.pi / 2)) * bell(fading, 0.3 * 0.6)
@@ -49,10 +49,10 @@ def crossed(x, y):
 
 def queue(x, y):
     density = 0.7 * np.exp(np.minimum(x[0] - y[0], 0.7 * (y[0] - x[0])))
-    return np.where(y[0] > 0, density, np.exp(-0.7 * x[0]))  # of no wait, a probability
+    return np.where(y[0] > 0, density, np.exp(-0.7 * x[0]))  # without a wait it is a probability
 
 
-# p(y|x) for lists of the coordinates, that broadcast; up to what depends on y alone.
+# p(y|x) for lists of coordinates that broadcast, up to a factor that depends on y only.
 GIVEN = {
     "stereo": lambda x, y: bell(y[0] - 40 / x[0], 0.3),
     "two thermometers": thermometers,
@@ -85,15 +85,15 @@ def student(x, y):
 
 
 def failures(x, y):
-    """As shares of the lives: the fourth of twenty is the first of the 17 after the third."""
+    """As fractions of lifetimes: the fourth of twenty is the first of 17 after the third."""
     third, fourth = (-np.expm1(-(time**1.5)) for time in (x[:, 2], y[:, 0]))
     return beta(1, 17, third, 1 - third).logpdf(fourth) - beta(4, 17).logpdf(fourth)
 
 
-# log p(x, y) / (p(x) p(y)), where these are all known.
+# log p(x, y) / (p(x) p(y)), where all densities are known.
 RATIO = {
     "student": student,
-    # After one page the habits are Dirichlet again, its counts added to the exponents.
+    # After one page the posterior is again Dirichlet, with the counts added to its parameters.
     "author": lambda x, y: page(y, 0.5 + x, 6) - page(y, 0.5 + 0 * x, 6),
     "failures": failures,
     "sum and difference": lambda x, y: (np.abs(y) - np.log(x))[:, 0],
@@ -113,13 +113,13 @@ def test_truth_by_densities(name):
 
 
 def test_truth_of_the_beds_by_counting():
-    """The bias of a table of counts is half its cells by the samples, 0.0002 here."""
+    """The bias of a table of counts is its cells divided by twice the samples, 0.0002 here."""
     pairs = np.hstack(BY_NAME["beds"].draw(1_000_000, seed=77))
     table = np.histogram2d(*pairs.T, np.arange(60))[0]
     assert grid_information(table) == pytest.approx(BY_NAME["beds"].truth, abs=0.003)
 
 
-def test_families_are_what_the_benchmark_promises():
+def test_families_have_the_promised_range():
     assert {*GIVEN, *RATIO, "beds"} == set(BY_NAME)
     truths = sorted(family.truth for family in MORE.families)
     assert 0.15 <= truths[0] < truths[-1] < 2.55

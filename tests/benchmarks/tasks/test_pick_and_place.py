@@ -1,4 +1,4 @@
-"""Generated pick-and-place recordings: their events, their rates, their noise."""
+"""Generated pick-and-place recordings: events, rates and noise."""
 
 import numpy as np
 import pytest
@@ -81,7 +81,7 @@ def test_noise(exact):
     finger = columns(exact, "finger1.position")
     assert pooled[:, finger].std() == pytest.approx(2e-4, rel=0.05)
     quaternion = columns(exact, *(f"tool.q{axis}" for axis in "wxyz"))
-    # A turn of 1e-3 rad about three axes changes the quaternion by half of that.
+    # A rotation of 1e-3 rad about three axes changes the quaternion by half of that.
     assert np.sqrt((pooled[:, quaternion] ** 2).sum(1).mean()) == pytest.approx(
         np.sqrt(3) / 2 * 1e-3, rel=0.05
     )

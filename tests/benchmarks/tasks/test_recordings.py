@@ -1,4 +1,4 @@
-"""Simulated bodies, their camera, and texts with the code that they describe."""
+"""Simulated bodies, their camera images, and texts with the code that they describe."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_bodies_are_rigid_and_move(scene):
             assert motion.constancy(reference, track) == pytest.approx(0, abs=1e-9)
         else:
             assert motion.constancy(reference, track) < -1e-3
-    assert np.abs(tracks).max() < 3  # nothing escapes
+    assert np.abs(tracks).max() < 3  # all bodies stay near
     again = scenes.record(scene, frames=60, points=3)
     assert np.array_equal(tracks, again.tracks)
 
@@ -29,7 +29,7 @@ def test_camera():
     ahead = np.array([[[0, 0, 0.15], [0, 0, 0.5], [0.8, -1.1, 0.825]]])  # target, above, half-way
     image = scenes.camera(ahead)[0]
     assert image[0] == pytest.approx([320, 240])
-    assert image[1][1] < 240  # up is up
+    assert image[1][1] < 240  # the vertical axis points up
     assert image[2] == pytest.approx([320, 240])
 
 

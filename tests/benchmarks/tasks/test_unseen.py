@@ -1,8 +1,8 @@
-"""The truths of the unseen families, computed another way, from their own samples.
+"""The true values of the unseen families, recomputed from their samples by other methods.
 
-The mutual information is a mean over samples of log p(y|x) / p(y), and p(y) a mean of p(y|x) over
-the x of other samples; or both densities are known another way; or pairs are counted. Residuals
-whose means are zero by theory hold the samplers to what the truths assume.
+The mutual information is a mean over samples of log p(y|x) / p(y), with p(y) a mean of p(y|x) over
+the x of other samples. For some families both densities are known, or pairs are counted. Residuals
+with zero mean by theory check the samplers.
 """
 
 import math
@@ -17,7 +17,7 @@ from scipy.stats import dirichlet, expon, gamma
 from benchmarks.tasks import unseen
 from benchmarks.tasks.truths import grid_information
 
-N, INNER = 20_000, 1000  # samples; those of them behind p(y)
+N, INNER = 20_000, 1000  # samples, and other samples for p(y)
 BY_NAME = {family.name: family for family in unseen.UNSEEN.families}
 TURN = 2 * math.pi
 
@@ -45,7 +45,7 @@ def beam(x, y):
     lost = 0.3 * (x[0] / 8) ** 2
     hit = 0.8 * bell(y[0] - x[0], 0.2) / (0.2 * math.sqrt(TURN))
     seen = hit + np.where((y[0] > 0) & (y[0] < x[0]), 0.2 / x[0], 0)
-    return np.where(y[0] == 10, lost, (1 - lost) * seen)  # of nothing seen, a probability
+    return np.where(y[0] == 10, lost, (1 - lost) * seen)  # 10 means no detection
 
 
 def rates(x):
@@ -73,7 +73,7 @@ def lighthouse(x, y):
 
 
 def corners(others, corner):
-    """Given the spins between them, the corners are independent of each other."""
+    """Given the spins between them, the corners are independent."""
     top, left, _, right, bottom = others
     sides = (top + left, top + right, left + bottom, right + bottom)
     return math.prod(expit(corner[i] * side) for i, side in enumerate(sides))
@@ -88,7 +88,7 @@ def log_errors(x, y):
 
 
 def minerals(x, y):
-    """The errors are of variance 2 and correlation -1/2, but for a factor."""
+    """The errors have variance 2 and correlation -1/2, times a factor."""
     a, b = log_errors(x, y)
     return np.exp(-(a**2 + a * b + b**2) / (3 * 0.4**2))
 
@@ -101,15 +101,15 @@ def volatility(x, y):
     return bell(y[0], deviation(x)) / deviation(x)
 
 
-# p(y|x) for lists of the coordinates, that broadcast; up to what depends on y alone.
+# p(y|x) for lists of coordinates that broadcast, up to a factor that depends on y only.
 GIVEN = {
     f.__name__.replace("_", " "): f
     for f in (arm, cart, beam, direction_cells, reaction_time, follow_up, lighthouse, photon_pair)
-} | {"minerals": minerals, "volatility": volatility, "spins": corners}  # of spins, p(x|y)
+} | {"minerals": minerals, "volatility": volatility, "spins": corners}  # for spins: p(x|y)
 
 
 def gaits(x, y):
-    """A mean over 150 even phases is exact to many digits."""
+    """A mean over 150 evenly spaced phases is exact to many digits."""
     offsets = np.array([[1, 2, 3], [2, 2, 0], [0, 2, 2]]) / 4
 
     def log_given(phase):
@@ -120,7 +120,7 @@ def gaits(x, y):
 
 
 def shower(x, y):
-    """The inverse of the energy has a beta law: integrals over it are incomplete gammas."""
+    """The inverse of the energy is beta distributed; integrals over it are incomplete gammas."""
 
     def log_density(count, total):
         a = 2 * count + 1.7
@@ -131,7 +131,7 @@ def shower(x, y):
 
 
 def calls(x, y):
-    """The gaps are exponential; between them and x, y, a Jacobian of x to the fourth power."""
+    """Waiting times are exponential; the Jacobian from them to x and y is x to the fourth power."""
     gaps = x * np.diff(y, axis=1, prepend=0, append=1)
     joint = expon(scale=2).logpdf(gaps).sum(1) + 4 * np.log(x[:, 0])
     shares = dirichlet.logpdf((gaps / x).T, np.ones(5))
@@ -143,7 +143,7 @@ def uniforms(x, y):
 
 
 def income_and_wealth(x, y):
-    """By differences of the distribution function."""
+    """From differences of the distribution function."""
 
     def below(u, v):
         s = 1 + 14 * (u + v)
@@ -165,7 +165,7 @@ def judges(x, y):
 
 
 def constellation(x, y):
-    """The jitter by an even grid of angles."""
+    """The jitter is integrated over an even grid of angles."""
     turn = np.linspace(-0.9, 0.9, 61)
     weight = bell(turn, 0.15) / bell(turn, 0.15).sum()
     levels = np.arange(-3, 4, 2)
@@ -176,7 +176,7 @@ def constellation(x, y):
     return np.log(np.choose(own, given) / np.mean(given, axis=0))
 
 
-# log p(x, y) / (p(x) p(y)), where these are all known.
+# log p(x, y) / (p(x) p(y)), where all densities are known.
 RATIO = {
     f.__name__.replace("_", " "): f
     for f in (gaits, shower, calls, income_and_wealth, judges, constellation)
@@ -202,7 +202,7 @@ def test_truth_by_densities(name):
 
 
 def test_truth_of_the_islands_by_counting():
-    """The bias of a table of counts is half its cells by the samples, 0.0005 a locus here."""
+    """The bias of a table of counts is its cells divided by twice the samples: 0.0005 per locus."""
     pairs = BY_NAME["islands"].draw(1_000_000, seed=77)
     tables = [
         np.histogram2d(*sides, np.arange(32))[0]
@@ -242,7 +242,7 @@ def gaits_residuals(x, y):
 
 
 def follow_up_residuals(x, y):
-    """Deaths and ends of follow-up, less their hazards summed up to then."""
+    """Deaths and ends of follow-up, minus their cumulative hazards."""
     death, end = y[1] - hazard(x) * y[0], 1 - y[1] + np.log1p(-y[0] / 3)
     return [*normal(x[0]), x[1] - 0.5, death, end, death * x[0], death * x[1]]
 
@@ -267,7 +267,7 @@ def shower_residuals(x, y):
 
 
 def spins_residuals(x, y):
-    """Each spin, less its mean given its neighbours, times these."""
+    """Each spin minus its mean given its neighbours, multiplied by the neighbours."""
     near = [y[0] + y[1], y[0] + y[3], y[1] + y[4], y[3] + y[4], y[[0, 1, 3, 4]].sum(0)]
     pairs = zip((*x, y[2]), near, strict=True)
     return [*x, *y, *((spin - np.tanh(0.5 * field)) * field for spin, field in pairs)]
@@ -315,7 +315,7 @@ def constellation_residuals(x, y):
     return [*x, *(x**2 - 5), noise, both, along - power * math.exp(-(0.15**2) / 2), turned]
 
 
-# Of samples, as lists of the coordinates: what has zero mean.
+# Variables with zero mean, from samples as lists of coordinates.
 RESIDUALS = {
     "arm": lambda x, y: [
         *uniform(x[0], 0, 1.8),
@@ -359,13 +359,13 @@ RESIDUALS = {
 
 
 @pytest.mark.parametrize("name", RESIDUALS)
-def test_samples_are_what_the_truth_assumes(name):
+def test_samples_have_the_assumed_distributions(name):
     x, y = BY_NAME[name].draw(5 * N, seed=79)
     for residual in RESIDUALS[name](x.T, y.T):
         assert abs(residual.mean()) < 4.5 * residual.std() / math.sqrt(len(residual))
 
 
-def test_families_are_what_the_benchmark_promises():
+def test_families_have_the_promised_range():
     assert {*GIVEN, *RATIO, "islands"} == {*RESIDUALS} == {*BY_NAME}
     truths = sorted(family.truth for family in unseen.UNSEEN.families)
     assert truths[0] == 0  # calls

@@ -1,4 +1,4 @@
-"""Which engine a provider stands for: what is asked for runs or is refused; "auto" says why."""
+"""The engine of each provider: it runs or is refused; "auto" logs its choice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def model():
 
 
 class Engine:
-    """Stands for infoatlas_native.Engine."""
+    """Replaces infoatlas_native.Engine."""
 
     refuses: Exception | None = None
     target = "avx9"
@@ -52,7 +52,7 @@ class Engine:
 
 @pytest.fixture
 def package(monkeypatch):
-    """Stands for the module infoatlas_native."""
+    """Replaces the module infoatlas_native."""
     module = ModuleType("infoatlas_native")
     module.__spec__ = ModuleSpec("infoatlas_native", None)
     module.INTERFACE, module.__version__ = native.INTERFACE, "9.9"
@@ -69,7 +69,7 @@ def no_package(monkeypatch):
 
 @pytest.fixture
 def cuda(monkeypatch):
-    """An ONNX Runtime that lists CUDA. Its sessions do not start."""
+    """An ONNX Runtime that lists CUDA, whose sessions do not start."""
     there = ["CUDAExecutionProvider", "CPUExecutionProvider"]
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: there)
     start = onnxruntime.InferenceSession
@@ -192,7 +192,7 @@ def test_without_onnxruntime_the_refusal_of_native_is_kept(model, package, monke
         make_backend(model)
 
 
-def test_auto_says_why_cuda_and_native_do_not_start(model, cuda, package, monkeypatch, caplog):
+def test_auto_logs_why_cuda_and_native_do_not_start(model, cuda, package, monkeypatch, caplog):
     monkeypatch.setattr(Engine, "refuses", RuntimeError("no such readout"))
     assert make_backend(model, "auto").provider == "cpu"
     assert "CUDA failure 35" in caplog.text and "no such readout" in caplog.text
@@ -211,7 +211,7 @@ def test_auto_takes_cuda_first(model, cuda, package, monkeypatch):
     assert found["cuda"] == "CUDAExecutionProvider" and "no Tensorrt" in found["tensorrt"]
 
 
-def test_what_is_installed(no_package):
+def test_installed_providers(no_package):
     found = backends.installed()
     assert tuple(found) == backends.PROVIDERS
     assert found["cpu"] == "CPUExecutionProvider" and "not built" in found["native"]

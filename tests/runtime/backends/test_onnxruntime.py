@@ -1,4 +1,4 @@
-"""ONNX Runtime: what was asked for is what runs, and the graph's contract holds."""
+"""ONNX Runtime: the requested provider runs, and outputs follow the contract of the graph."""
 
 import sys
 
@@ -72,7 +72,7 @@ def test_a_missing_provider_names_what_is_there(model, provider, monkeypatch):
 
 
 class Recorder:
-    """Stands for onnxruntime.InferenceSession: starts whatever it is told to."""
+    """Replaces onnxruntime.InferenceSession: starts with any provider."""
 
     starts: tuple[str, ...] | Exception = ("CPUExecutionProvider",)
 
@@ -130,7 +130,7 @@ def test_session_settings(recorder, monkeypatch):
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("slices", [1, 2, 7])
 def test_slices_are_shared_out_and_come_back_in_order(model, monkeypatch, threads, slices):
-    monkeypatch.setattr(onnxruntime_backend, "CALL_PAIRS", 2 * 40 * 8)  # two slices a call
+    monkeypatch.setattr(onnxruntime_backend, "CALL_PAIRS", 2 * 40 * 8)  # two slices per call
     rng = np.random.default_rng(0)
     data = canonicalise(*rng.standard_normal((2, slices, 40, 3)), model.dim)
     shifts = np.arange(1, 9)
@@ -138,7 +138,7 @@ def test_slices_are_shared_out_and_come_back_in_order(model, monkeypatch, thread
     together = backend.run(data.x, data.y, shifts, np.arange(40))
     for i in range(slices):
         alone = backend.run(data.x[i : i + 1], data.y[i : i + 1], shifts, np.arange(40))
-        # Single samples hang more on the rounding of a solve than their mean does.
+        # Single samples depend more on the rounding of a solve than their mean.
         for whole, part, atol in zip(together, alone, (1e-4, 2e-3, 1e-3, 1e-4), strict=True):
             np.testing.assert_allclose(whole[i], part[0], atol=atol, rtol=1e-4)
 
@@ -150,7 +150,7 @@ def test_bad_thread_counts(model, threads):
 
 
 def test_a_damaged_model(model):
-    # Framing intact, so only the engine can tell: the operator that shifts y is unknown.
+    # The file is valid, so only the engine can detect it: the operator that shifts y is unknown.
     damaged = model.bytes.replace(b"Gather", b"NoSuch")
     assert damaged != model.bytes
     for content in (b"", b"not a model", model.bytes[: len(model.bytes) // 2], damaged):
@@ -165,10 +165,10 @@ def test_without_onnxruntime(model, monkeypatch):
 
 
 class OnDevice:
-    """An array in device memory, as torch and CuPy show theirs; the device here is the host."""
+    """An array in device memory, with the interface of torch and CuPy; the device is the host."""
 
     def __init__(self, values):
-        self._values = values  # keeps the memory
+        self._values = values  # keeps the memory alive
         self.shape = values.shape
         self.__cuda_array_interface__ = {
             "shape": values.shape,

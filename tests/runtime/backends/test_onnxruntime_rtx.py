@@ -1,4 +1,4 @@
-"""ONNX Runtime's plugin for TensorRT-RTX: registered, asked for its GPU, or refused."""
+"""ONNX Runtime's plugin for TensorRT-RTX: registration, choice of the GPU, refusals."""
 
 import importlib.metadata
 import subprocess
@@ -25,7 +25,7 @@ def model():
 
 @pytest.fixture
 def package(monkeypatch, tmp_path):
-    """Stands for the plugin's package."""
+    """Replaces the package of the plugin."""
     module = ModuleType(PACKAGE)
     module.__spec__, module.__version__ = ModuleSpec(PACKAGE, None), "0.5.0"
     module.get_library_path = lambda: str(tmp_path / "libplugin.so")
@@ -35,7 +35,7 @@ def package(monkeypatch, tmp_path):
 
 
 class Runtime:
-    """Stands for what of ONNX Runtime has to do with plugins; signatures as in 1.32."""
+    """Replaces the functions of ONNX Runtime for plugins, with the signatures of 1.32."""
 
     def __init__(self, devices=1, starts=(EXECUTION, "CPUExecutionProvider"), error=None):
         device = SimpleNamespace(ep_name=EXECUTION)
@@ -78,7 +78,7 @@ class Runtime:
         return self
 
 
-def test_what_the_session_is_asked_for(model, package, monkeypatch, tmp_path):
+def test_options_of_the_session(model, package, monkeypatch, tmp_path):
     runtime = Runtime(devices=2).install(monkeypatch)
     assert make_backend(model, "tensorrt-rtx").provider == "tensorrt-rtx"
     assert runtime.registered == [(EXECUTION, str(tmp_path / "libplugin.so"))]
@@ -90,7 +90,7 @@ def test_what_the_session_is_asked_for(model, package, monkeypatch, tmp_path):
     folder = tmp_path / "infoatlas-rt" / "tensorrt-rtx"
     assert settings["nv_runtime_cache_path"] == str(folder)
     assert folder.stat().st_mode & 0o077 == 0
-    # A list of providers would replace the devices; nodes on the CPU would go unnoticed.
+    # A list of providers would replace the devices, and nodes on the CPU would remain unnoticed.
     assert runtime.providers is None
     assert runtime.entries == {"session.disable_cpu_ep_fallback": "1"}
 
@@ -124,7 +124,7 @@ def test_the_package_is_missing(model, monkeypatch):
         make_backend(model, "tensorrt-rtx")
 
 
-def test_what_is_installed(package, monkeypatch):
+def test_installed_packages(package, monkeypatch):
     modules = LIBRARIES["tensorrt-rtx"].modules
     for module in modules:
         monkeypatch.setitem(sys.modules, module, None)
@@ -138,7 +138,7 @@ def test_what_is_installed(package, monkeypatch):
 
 
 def test_onnxruntime_takes_the_calls(model, package, monkeypatch):
-    """The real ONNX Runtime, with its CPU in the plugin's place; it refuses that in the end."""
+    """The real ONNX Runtime, with its CPU in place of the plugin, which it finally refuses."""
     if tuple(map(int, onnxruntime.__version__.split(".")[:2])) < onnxruntime_rtx.OLDEST:
         pytest.skip("an older onnxruntime is installed")
     monkeypatch.setattr(onnxruntime_rtx, "EXECUTION", "CPUExecutionProvider")
@@ -148,7 +148,7 @@ def test_onnxruntime_takes_the_calls(model, package, monkeypatch):
 
 
 def test_a_library_that_cannot_be_loaded(model, package):
-    """The real ONNX Runtime, and no plugin where the package says."""
+    """The real ONNX Runtime, without a plugin at the path of the package."""
     if tuple(map(int, onnxruntime.__version__.split(".")[:2])) < onnxruntime_rtx.OLDEST:
         pytest.skip("an older onnxruntime is installed")
     with pytest.raises(ProviderError, match=r"did not start: .*libplugin\.so.*use provider='cpu'"):
@@ -168,12 +168,12 @@ except ProviderError as error:
 
 
 def test_the_real_plugin():
-    """In a process of its own: it loads 200 MB of libraries for everyone in the process."""
+    """In a separate process, because it loads 200 MB of libraries."""
     try:
         importlib.metadata.version("onnxruntime-ep-nv-tensorrt-rtx-cu12")
     except importlib.metadata.PackageNotFoundError:
         pytest.skip("the plugin is not installed")
     done = subprocess.run([sys.executable, "-c", RUN], text=True, capture_output=True)
     assert done.returncode == 0, done.stderr[-2000:]
-    # Without a driver it cannot be registered, without a GPU it has no devices.
+    # Without a driver registration fails; without a GPU there are no devices.
     assert not done.stdout or "libcuda.so.1" in done.stdout or "finds no GPU" in done.stdout

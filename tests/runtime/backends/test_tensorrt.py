@@ -1,4 +1,4 @@
-"""Engines of TensorRT and TensorRT-RTX, against models of both and of CUDA with strict rules."""
+"""Engines of TensorRT and TensorRT-RTX, with strict models of both and of CUDA."""
 
 import functools
 import logging
@@ -78,7 +78,7 @@ def test_the_engine_computes_what_the_model_does(world, library, engine):
     for seed, (slices, n, shifts) in enumerate([(1, 64, 40), (3, 33, 32), (2, 600, 5)]):
         inputs = data(slices, n, shifts, seed)
         same(backend.run(*inputs), expected(inputs))
-    assert world.stack == []  # the context that was current is again
+    assert world.stack == []  # the previous context is current again
 
 
 def test_a_shape_is_captured_on_its_second_call_and_replayed_with_new_data(world, engine):
@@ -88,12 +88,12 @@ def test_a_shape_is_captured_on_its_second_call_and_replayed_with_new_data(world
         same(backend.run(*inputs), expected(inputs))
     counts = world.counts
     assert (counts["context"], counts["capture"], counts["replay"]) == (1, 1, 3)
-    assert counts["enqueue"] == 2  # the warm-up, and the one that was captured
-    assert counts["graphs alive"] == 0  # instantiated ones need no template
+    assert counts["enqueue"] == 2  # the warm-up, and the captured one
+    assert counts["graphs alive"] == 0  # instantiated graphs need no template
 
 
 class OnDevice:
-    """An array in the device's memory, as torch and CuPy show theirs."""
+    """An array in the memory of the device, with the interface of torch and CuPy."""
 
     def __init__(self, world, values):
         self._world, self._values = world, values
@@ -228,7 +228,7 @@ def test_without_capture_it_goes_on_and_reports_why(world, library, engine, capl
 
 
 def test_rtx_captures_the_sizes_that_it_can(world, tmp_path, caplog):
-    """Where it allocates memory within a call, that size alone runs without a graph."""
+    """If it allocates memory within a call, only that size runs without a graph."""
     world.captures = 100
     backend = TensorRTBackend(made("tensorrt-rtx", tmp_path, "batch"))
     with caplog.at_level(logging.WARNING):
@@ -238,7 +238,7 @@ def test_rtx_captures_the_sizes_that_it_can(world, tmp_path, caplog):
                 same(backend.run(*inputs), expected(inputs))
     assert backend.graphs == "available" and world.counts["capture"] == 1
     assert caplog.text.count("2 slices of 200 samples with 5 shifts") == 1
-    assert "150 samples" not in caplog.text  # one warning is enough
+    assert "150 samples" not in caplog.text  # there is one warning only
 
 
 def test_without_cuda_python_it_goes_on_and_reports_why(world, engine, monkeypatch, caplog):
@@ -305,7 +305,7 @@ def test_an_engine_of_other_shapes_than_its_profiles_is_refused(
 ):
     world.lost = lost
     (name,) = lost
-    if library == "tensorrt":  # the builder checks, too
+    if library == "tensorrt":  # the builder checks this, too
         with pytest.raises(ModelError, match=rf"{name} of dimensions \[.*profiles are for"):
             made(library, tmp_path, profile)
     world.lost = {}
@@ -339,7 +339,7 @@ def test_no_gpu(engine, monkeypatch):
         ("tensorrt-rtx", "pycuda.driver", r"pycuda.*compiled"),
     ],
 )
-def test_what_is_not_installed_is_named(engine, monkeypatch, missing, message):
+def test_missing_packages_are_named(engine, monkeypatch, missing, message):
     monkeypatch.setitem(sys.modules, missing, None)
     if missing == "tensorrt_rtx":
         monkeypatch.setitem(sys.modules, "tensorrt_rtx_bindings", None)
@@ -355,7 +355,7 @@ def test_an_engine_takes_no_other_provider(engine, library, provider):
         make_backend(engine, provider)
 
 
-def test_what_fails_is_named_by_its_library(world, library, engine):
+def test_failures_name_their_library(world, library, engine):
     backend = TensorRTBackend(engine)
     world.memory = 100
     title = {"tensorrt": "TensorRT", "tensorrt-rtx": "TensorRT-RTX"}[library]

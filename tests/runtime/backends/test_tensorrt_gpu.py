@@ -1,6 +1,6 @@
-"""Engines on a real GPU: they compute what the model does, by graphs, beside torch.
+"""Engines on a real GPU: results equal the model's, with CUDA graphs, and beside torch.
 
-TensorRT and TensorRT-RTX, each where it is installed and builds for the GPU.
+TensorRT and TensorRT-RTX are tested if they are installed and build for the GPU.
 """
 
 import subprocess
@@ -22,13 +22,13 @@ from infoatlas_rt.models import model_file
 from infoatlas_rt.models.engine_file import read
 
 pytestmark = needs_gpu
-TOLERANCE = 0.01  # nats of mi, as of every provider
+TOLERANCE = 0.01  # nats of mi, as for all providers
 SHAPES = [(1, 32, 31), (1, 100, 99), (40, 100, 5), (64, 512, 5), (1, 1000, 16), (16, 5000, 5)]
 
 
 @pytest.fixture(scope="module", params=["tensorrt", "tensorrt-rtx"])
 def library(request):
-    """Name of a library that can make engines for the GPU of this machine."""
+    """Name of a library that can build engines for the GPU of this machine."""
     try:
         load(LIBRARIES[request.param])
     except ProviderError as error:
@@ -61,7 +61,7 @@ def engine(library, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def half(library, tmp_path_factory):
-    """Of the mixed-precision graph."""
+    """The engine of the mixed-precision graph."""
     folder = tmp_path_factory.mktemp("engines")
     command("export", "edge", "--precision", "fp16", "--out", folder / "half.onnx")
     path = made(library, folder / "half.onnx", folder / "half.engine")
@@ -155,7 +155,7 @@ def test_an_estimator_on_the_engine(library, engine):
 
 
 def test_the_first_call_of_a_shape_gives_the_bits_of_later_ones(engine):
-    """TensorRT-RTX compiles kernels for a shape before its first call, and not behind it."""
+    """TensorRT-RTX compiles kernels for a shape before its first call, not afterwards."""
     backend = TensorRTBackend(model_file.load(engine))
     inputs = data(40, 100, 5)
     first = backend.run(*inputs)
@@ -193,7 +193,7 @@ def test_the_plugin_of_onnxruntime_agrees_with_the_cpu(shape):
     ],
 )
 def test_times(library, engine, capsys, what, shape, calls, goal):
-    """Printed beside its goal, and no condition: clocks and neighbours differ."""
+    """Print times beside their goals; these are not conditions, because clocks and load vary."""
     backend, inputs = TensorRTBackend(model_file.load(engine)), data(*shape)
     for _ in range(3):
         backend.run(*inputs)

@@ -1,4 +1,4 @@
-"""Threads on the CPU: two, or one on a single core, or the number that is asked for."""
+"""Threads on the CPU: two by default, one on a single core, or the requested number."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The command annotate, run as a user runs it (in this process)."""
+"""The command annotate, as a user runs it (in this process)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def folder(states, tmp_path):
 
 @pytest.fixture(scope="module")
 def twelve(tmp_path_factory):
-    """Twelve demonstrations; one stops early, one waits."""
+    """Twelve demonstrations; one stops early, one pauses."""
     path = tmp_path_factory.mktemp("data") / "twelve.npz"
     with np.load(PICKCUBE) as file:
         parts = np.split(file["states"], np.cumsum(file["lengths"])[:-1])[:12]
@@ -63,7 +63,7 @@ def test_without_a_target_nothing_is_written(folder, capsys):
     assert (
         "3 sub-tasks of 12 demonstrations" in text and "20 Hz" in text and "until key state" in text
     )
-    assert "Nothing written. --out COPY writes lerobot: columns language_persistent" in text
+    assert "No data set is written. --out COPY writes lerobot: columns language_persistent" in text
     assert everything(folder.parent) == before
 
 
@@ -142,7 +142,7 @@ def test_json(twelve, tmp_path, capsys):
     assert written["subtasks"] == result["subtasks"] and written["drop"] is None
 
 
-def test_what_maniskill_calls_its_episodes(states, tmp_path, capsys):
+def test_names_of_maniskill_episodes(states, tmp_path, capsys):
     path = tmp_path / "demos.h5"
     with h5py.File(path, "w") as file:
         for i, own in enumerate(states):
@@ -176,7 +176,7 @@ def test_what_maniskill_calls_its_episodes(states, tmp_path, capsys):
         (["--plot", "{tmp}/a.png", "--episode", "x"], "--episode 'x': there is none of this name"),
     ],
 )
-def test_what_is_refused(folder, tmp_path, capsys, options, why):
+def test_refusals(folder, tmp_path, capsys, options, why):
     before = everything(tmp_path)
     given = [option.format(set=folder, tmp=tmp_path) for option in options]
     assert main(["annotate", str(folder), *given]) == 2
@@ -186,7 +186,7 @@ def test_what_is_refused(folder, tmp_path, capsys, options, why):
 
 
 def test_key_states_of_lerobot_name_coordinates_shortly(states, tmp_path, capsys, monkeypatch):
-    """Without "observation.state.", as options take them; numbers stay as they are."""
+    """Names without "observation.state.", as in options; numbers are unchanged."""
     drawn = []
     figure = keystate_plots.raster_figure
     monkeypatch.setattr(
@@ -249,9 +249,10 @@ def test_hdf5_in_place(name, tmp_path, states, capsys):
     assert any(signal in node for node in found)
 
 
-def test_saved_for_a_tracker(twelve, tmp_path):
+def test_saved_for_a_tracker(twelve, tmp_path, capsys):
     saved = tmp_path / "task.json"
     assert main(["annotate", str(twelve), *BODIES, "--save", str(saved)]) == 0
+    assert f"Saved: {saved}" in capsys.readouterr().out
     tracker = KeyStateTracker(saved)
     demonstrations = load_trajectories(twelve)
     for state in demonstrations.states[: demonstrations.lengths[0]]:
@@ -261,9 +262,9 @@ def test_saved_for_a_tracker(twelve, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["annotate", "keystates", "curve"])
-def test_what_is_not_read_is_named(command, tmp_path, capsys):
+def test_arrays_that_are_not_read_are_reported(command, tmp_path, capsys):
     path = write_mimicgen(tmp_path / "demos.hdf5")
-    with h5py.File(path, "r+") as file:  # as many trajectories as the model needs for a curve
+    with h5py.File(path, "r+") as file:  # as many trajectories as a curve needs
         for number in range(40, 75):
             file.copy("data/demo_0", f"data/demo_{number}")
     moments = ["--points", "8"] if command == "curve" else []
@@ -280,7 +281,7 @@ def test_bodies_are_those_that_were_read(tmp_path):
         {"eef_pose": Pose("eef_pose")},
         {"cubeB": Pose("cubeB")},
     )
-    read = load_trajectories(path, features=["gripper", "cubeB"])  # and no tool
+    read = load_trajectories(path, features=["gripper", "cubeB"])  # without a tool
     assert annotate.known_bodies(path, read) == ({}, {})
 
 

@@ -1,4 +1,4 @@
-"""infoatlas-rt bench: what it prints, compares and refuses."""
+"""infoatlas-rt bench: output, comparisons and refusals."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_all_providers_are_measured_or_refused_with_the_reason(capsys):
 
 
 def test_native_is_measured_beside_the_cpu(monkeypatch, capsys):
-    """Both are the CPU here: what is tested is what is made of their times."""
+    """Both are the CPU: the test concerns the use of their times."""
     made = []
 
     def make(arguments):

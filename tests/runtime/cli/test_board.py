@@ -1,4 +1,4 @@
-"""Energy and memory: of files like a Jetson's, and of a machine that has neither NVML nor rails."""
+"""Energy and memory: from files as on a Jetson, and on a machine without NVML or rails."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def test_parts_are_summed_where_there_is_no_input_rail(tmp_path):
     folder = tmp_path / "1-0040" / "hwmon" / "hwmon3"
     rail(folder, 1, "VDD_GPU_SOC", 12000, 500)
     rail(folder, 2, "VDD_CPU_CV", 12000, 250)
-    (folder / "in7_label").write_text("sum of shunt voltages\n")  # has no current
+    (folder / "in7_label").write_text("sum of shunt voltages\n")  # it has no current
     assert len(find_rails(tmp_path)) == 2
     assert Board(tmp_path).watts() == pytest.approx(9.0)
 
 
 def test_energy_is_power_over_time(tmp_path, monkeypatch):
     rail(tmp_path / "1-0040" / "hwmon" / "hwmon3", 1, "VDD_IN", 5000, 2000)
-    clock = iter(range(0, 1000, 2))  # two seconds between readings
+    clock = iter(range(0, 1000, 2))  # two seconds between measurements
     monkeypatch.setattr("infoatlas_rt.cli.board.perf_counter", lambda: next(clock))
     enough = threading.Event()
     board = Board(tmp_path)
@@ -49,7 +49,7 @@ def test_energy_is_power_over_time(tmp_path, monkeypatch):
     monkeypatch.setattr(board, "watts", watts)
     with board.energy() as energy:
         assert enough.wait(20)
-    used = readings[1:]  # the first one asked whether there are rails
+    used = readings[1:]  # the first one checked whether there are rails
     assert energy.joules == pytest.approx(2 * sum(used))
 
 

@@ -1,4 +1,4 @@
-"""Latency: the statistics are those of trtexec, and the stages are those of an update."""
+"""Latency: statistics as in trtexec, and the stages of an update."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_statistics(n):
 
 
 class Clock(RecordingEstimator):
-    """An estimator that takes 30 ms a call, by the clock that it is."""
+    """An estimator that lasts 30 ms per call on its own clock."""
 
     now = 0.0
 
@@ -45,14 +45,14 @@ def test_measure_warms_up_and_runs_long_enough(monkeypatch):
     (report,) = latency.measure(
         [estimator], samples=50, dims=(7, 3), duration=0.01, progress=shares.append
     )
-    assert report.iterations == 10  # at least, however short the duration
+    assert report.iterations == 10  # the minimum, even for a short duration
     assert len(estimator.calls) == 10 + 7  # a warm-up of 0.2 s
     assert {(c.x.shape, c.y.shape) for c in estimator.calls} == {((50, 7), (50, 3))}
     assert np.isfinite(estimator.calls[0].x).all()
     total = report.stages["total"]
     assert (total.min, total.max) == pytest.approx((30, 30)) and not report.unstable
     assert report.throughput == pytest.approx(1000 / 30)
-    assert report.stages["inference"].median == pytest.approx(0.3)  # as the estimator says
+    assert report.stages["inference"].median == pytest.approx(0.3)  # as the estimator reports
     assert shares == sorted(shares) and shares[-1] == 1.0
     assert report.dims == (7, 3) and report.samples == 50
     (report,) = latency.measure([estimator], samples=50, dims=(3, 7), duration=0.59)
@@ -60,7 +60,7 @@ def test_measure_warms_up_and_runs_long_enough(monkeypatch):
 
 
 def test_estimators_take_turns(monkeypatch):
-    """So a slow minute of the machine slows both."""
+    """So that a slow minute of the machine affects both."""
     clock, order = Clock(), []
 
     class Turn(RecordingEstimator):
@@ -80,7 +80,7 @@ def test_stages_of_a_real_update():
     (report,) = latency.measure([Estimator(k=2, slices=2, threads=1)], dims=(6, 9), duration=0.2)
     stages = report.stages
     parts = sum(stages[name].mean for name in ("slicing", "preprocessing", "inference"))
-    assert 0 < parts <= stages["total"].mean  # each stage is a part of the whole
+    assert 0 < parts <= stages["total"].mean  # each stage is a part of the total
     assert report.slices == 2 and report.k == 2 and report.threads == 1
     assert report.peak_memory_mb is None or 20 < report.peak_memory_mb < 100_000
     assert {"python", "numpy", "infoatlas-rt", "onnxruntime"} <= set(report.versions)

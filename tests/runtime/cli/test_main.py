@@ -1,4 +1,4 @@
-"""The command, run as a user runs it (in this process), with the shipped model."""
+"""The command as a user runs it (in this process), with the shipped model."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_curve_table_picture_and_json(capsys, tmp_path, figures):
 
 
 def test_flags_never_reach_the_curve(capsys, tmp_path, monkeypatch):
-    """Every number that it is given is a state's, and other flags change no estimate."""
+    """The estimator receives only numbers of states, and flags change no estimate."""
     with np.load(PICKCUBE) as file:
         arrays = dict(file)
     given = []
@@ -128,7 +128,7 @@ def test_flags_never_reach_the_curve(capsys, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def thirty(tmp_path_factory):
-    """30 of the demonstrations, to be quick."""
+    """30 of the demonstrations, to save time."""
     path = tmp_path_factory.mktemp("data") / "thirty.npz"
     with np.load(PICKCUBE) as file:
         arrays = dict(file)
@@ -179,8 +179,8 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     assert f"{first['information']['local']:.1f} nats (" in drawn
 
 
-def test_pictures_speak_of_what_is_drawn(capsys, tmp_path, figures):
-    """No flags, no marks; no key states, none found best; a flag after the end of the curve."""
+def test_texts_of_pictures_match_their_content(capsys, tmp_path, figures):
+    """Marks and their legend only with flags; texts describe nothing else."""
     rng = np.random.default_rng(0)
     arrays = {"states": rng.standard_normal((240, 3)), "lengths": np.full(6, 40)}
     for name, flag in (("plain", None), ("flags", np.arange(240) % 40 > 20)):
@@ -201,7 +201,7 @@ def test_pictures_speak_of_what_is_drawn(capsys, tmp_path, figures):
 
 
 def test_flags_after_the_end_of_a_curve_are_not_drawn(capsys, tmp_path, figures):
-    """Raw steps: a curve ends where too few trajectories go on."""
+    """With raw steps a curve ends where too few trajectories continue."""
     rng = np.random.default_rng(0)
     lengths = np.r_[np.full(40, 12), np.full(10, 40)]
     place = np.concatenate([np.arange(n) for n in lengths])
@@ -215,7 +215,7 @@ def test_flags_after_the_end_of_a_curve_are_not_drawn(capsys, tmp_path, figures)
         assert "late" not in found and ("early" in found) == ("early" in names)
         noted = any("flags in the file" in t.get_text() for t in figures[-1].texts)
         assert noted == ("early" in names)
-    assert "late" in capsys.readouterr().out  # the table has it
+    assert "late" in capsys.readouterr().out  # the table contains it
 
 
 def test_normalised_curves_of_short_trajectories_have_fewer_points(capsys, tmp_path):
@@ -251,7 +251,7 @@ def test_labels_name_episodes_by_their_numbers():
     labels = {7: [3], 5: [4]}
     assert placed_labels(labels, ()) == placed_labels(labels, ("a", "b")) == labels
     assert placed_labels(labels, ("4", "5", "7")) == {2: [3], 1: [4]}
-    assert placed_labels(labels, ("4", "5", "05", "7")) == labels  # names, no numbers
+    assert placed_labels(labels, ("4", "5", "05", "7")) == labels  # names, not numbers
     with pytest.raises(InputError, match="no demonstration 7, but 4, 5, 6"):
         placed_labels(labels, ("4", "5", "6"))
 
@@ -479,13 +479,13 @@ def test_a_missing_package_that_nothing_foresaw(monkeypatch, capsys):
     assert main.main(["info"]) == 2
     error = capsys.readouterr().err
     assert f"No module named {missing!r}: install that package in this environment" in error
-    missing = "infoatlas_rt.absent"  # a fault of this package is no advice to install anything
+    missing = "infoatlas_rt.absent"  # a fault of this package: no advice to install
     with pytest.raises(ModuleNotFoundError):
         main.main(["info"])
 
 
 def test_on_a_terminal(monkeypatch, capsys):
-    """Tables by rich, and a progress bar; and a plain one without rich."""
+    """Tables and a progress bar by rich, and plain ones without rich."""
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     quick = ["bench", "--duration", "0.1", "--slices", "2", "--threads", "1"]
@@ -493,7 +493,7 @@ def test_on_a_terminal(monkeypatch, capsys):
     assert "─" in capsys.readouterr().out
     monkeypatch.setitem(sys.modules, "rich.progress", None)
     assert main.main(quick) == 0
-    assert "\rbench cpu: 100%\n" in capsys.readouterr().err
+    assert "\rbench auto: 100%\n" in capsys.readouterr().err
 
 
 def test_help_lists_all_commands_and_imports_nothing_slow():
@@ -517,7 +517,7 @@ def test_help_of_build_needs_no_training(monkeypatch, capsys):
 
 
 def test_runtime_needs_neither_torch_nor_matplotlib(samples):
-    """A whole estimate, in a process of its own, without the heavy imports."""
+    """A complete estimate in a separate process, without imports of large packages."""
     code = (
         "import sys; from infoatlas_rt.cli.main import main; code = main(sys.argv[1:]); "
         "heavy = {'torch', 'matplotlib', 'scipy', 'rich', 'onnx'} & set(sys.modules); "

@@ -1,4 +1,4 @@
-"""Pictures: no text covers another one or leaves the picture, however much there is to label."""
+"""Pictures: no text overlaps another or leaves the picture, for any number of labels."""
 
 import itertools
 from types import SimpleNamespace
@@ -57,7 +57,7 @@ def test_stream(seconds, events, marks):
     shown = [text for text, _ in texts_drawn(figure)]
     assert {"coupled", "decoupled", "of the motions"} <= set(shown)
     times = {f"{t:.1f}" for t in np.linspace(0.02, 0.99, events) * seconds}
-    assert len(times & set(shown)) >= min(events, 24)  # most have a place
+    assert len(times & set(shown)) >= min(events, 24)  # most are shown
 
 
 def test_stream_of_one_topic_without_events():
@@ -90,7 +90,7 @@ def test_curve(marks, flags):
 
 
 def discovered(columns, named):
-    """Key states of twelve demonstrations, with a name for each."""
+    """Key states of twelve demonstrations, each with a name."""
     rng = np.random.default_rng(0)
     names = [f"{body}.{axis}" for body in ("tool", "left_gripper_fingertip") for axis in "xyz"]
     return SimpleNamespace(

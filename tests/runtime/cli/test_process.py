@@ -1,4 +1,4 @@
-"""The command as a process: what it cannot write or read, and interrupts at any moment."""
+"""The command as a process: files that it cannot read or write, and interrupts at any time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run(*arguments, **options):
 
 
 def test_a_reader_that_leaves():
-    """infoatlas-rt info | head -c 1: one line, no traceback."""
+    """infoatlas-rt info | head -c 1 prints one line and no traceback."""
     process = subprocess.Popen(
         [*MAIN, "info", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -73,7 +73,7 @@ def test_a_full_disk_under_a_file(samples, tmp_path):
 
 
 def test_a_closed_stdout(samples):
-    """Known before anything is computed."""
+    """It is reported before any computation."""
     done = subprocess.run(
         ["sh", "-c", 'exec "$@" >&-', "sh", *MAIN, "estimate", *samples],
         stderr=subprocess.PIPE,
@@ -199,7 +199,7 @@ def test_an_interrupt_during_imports(samples, name):
 
 
 def test_an_interrupt_that_an_engine_makes_an_error_of(samples):
-    """As ONNX Runtime does within its import: the error is a consequence, and not printed."""
+    """As in ONNX Runtime's import: the error is a consequence, and is not printed."""
     code = WAIT.format(when=MADE_AN_ERROR)
     done = subprocess.run(
         [sys.executable, "-c", code, "0", "estimate", *samples], capture_output=True, timeout=120
@@ -243,7 +243,7 @@ SIGNAL = "os.kill(os.getpid(), signal.{})"
 
 
 def partial(tmp_path, action, again="pass"):
-    """A command that reads the intact parts of a bag, and does something with their copy there."""
+    """A command that reads the intact parts of a bag, and runs `action` while the copy exists."""
     path = tmp_path / "a.mcap"
     write(path, range(50))
     code = WAIT.format(when=AT_COPY.format(action=action, again=again, folder=str(tmp_path)))
@@ -253,7 +253,7 @@ def partial(tmp_path, action, again="pass"):
 
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129)])
 def test_signals_remove_temporary_files(tmp_path, name, code):
-    """As after Ctrl-C, and a second one changes nothing: `timeout` and a shell send two."""
+    """As after Ctrl-C. A second signal has no effect: `timeout` and a shell send two."""
     command = partial(tmp_path, SIGNAL.format(name), SIGNAL.format(name))
     done = subprocess.run(
         command,
@@ -266,7 +266,7 @@ def test_signals_remove_temporary_files(tmp_path, name, code):
 
 
 def test_a_closed_terminal(tmp_path):
-    """It sends SIGHUP, and nothing can be written any more."""
+    """It sends SIGHUP, and no output is possible afterwards."""
     begin, tick = "fcntl.ioctl(0, termios.TIOCSCTTY, 0); ", "import time; time.sleep(60)"
     master, terminal = os.openpty()
     process = subprocess.Popen(
@@ -285,7 +285,7 @@ def test_a_closed_terminal(tmp_path):
 
 
 def test_nohup(tmp_path):
-    """A SIGHUP that is ignored stays so."""
+    """A SIGHUP that is ignored stays ignored."""
     done = subprocess.run(
         partial(tmp_path, SIGNAL.format("SIGHUP") + "; " + SIGNAL.format("SIGTERM")),
         capture_output=True,

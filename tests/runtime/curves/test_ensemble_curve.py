@@ -1,4 +1,4 @@
-"""The curve over recorded trajectories: which pairs, which moments, which coordinates."""
+"""The curve over recorded trajectories: pairs, moments and coordinates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from infoatlas_rt.inputs.trajectories import Trajectories
 
 
 def recorded(lengths, goals=True) -> Trajectories:
-    """States (trajectory, step, goal of the trajectory, always one)."""
+    """States (number of the trajectory, step, goal of the trajectory, always one)."""
     rows = [[i, t, 7.0 * i, 1.0] for i, length in enumerate(lengths) for t in range(length)]
     return Trajectories(np.array(rows)[:, : 4 if goals else 2], np.array(lengths))
 
@@ -46,7 +46,7 @@ def test_normalised_time_aligns_starts_and_ends():
     assert curve.mode == "normalised" and done == [(i, 25) for i in range(1, 26)]
     assert (fake.calls[0].x[:, 1] == 4).all()
     np.testing.assert_array_equal(fake.calls[-1].x[:, 1], np.array(lengths) - 1)
-    for call in fake.calls:  # lag original steps, however long the trajectory
+    for call in fake.calls:  # lag original steps, however long the trajectory is
         np.testing.assert_array_equal(call.x[:, 1] - call.y[:, 1], 3)
         np.testing.assert_array_equal(call.x[:, 1] - call.y[:, 5], 4)
     assert curve.position[-1] == 1.0 and (np.diff(curve.position) > 0).all()
@@ -62,7 +62,7 @@ def test_auto_is_raw_for_equal_lengths():
 def test_coordinates_that_are_constant_within_trajectories_are_left_out():
     fake = RecordingEstimator(8)
     curve = mi_curve(recorded([20] * 9), fake)
-    # The number of the trajectory and its goal differ between trajectories, never within one.
+    # Number and goal differ between trajectories, but never within one.
     assert curve.dropped == (0, 2, 3)
     assert fake.calls[0].x.shape == (9, 1)
     with pytest.raises(InputError, match="all 2 coordinates are constant"):

@@ -1,4 +1,4 @@
-"""The causal detector, on curves whose truth is known."""
+"""The causal detector of extrema, on curves with known extrema."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.streams.sliding_window import WindowEstimate
 
 N = 100
-SHARED = np.random.default_rng(5).standard_normal(N)  # what each sample adds, all the time
+SHARED = np.random.default_rng(5).standard_normal(N)  # contributions of the samples at all times
 SHARED -= SHARED.mean()
 
 
 def detect(shape, paired=0.02, common=0.2, seed=0, z=4, **options):
-    """Key states of a curve whose estimates share most of their noise, as those of a robot do.
+    """Extrema of a curve whose estimates share most of their noise, as those of a robot do.
 
-    `paired` is the standard error of an estimate beyond the `common` one that all estimates share.
-    It is independent from estimate to estimate, which is what z = 4 is for.
+    `common` is the standard error that all estimates share, and `paired` an additional independent
+    one of each estimate, to which z refers.
     """
     rng = np.random.default_rng(seed)
     own = rng.standard_normal((len(shape), N))
@@ -73,7 +73,7 @@ def test_steps_are_changes_where_they_are_and_a_ramp_has_none():
 
 
 def test_differences_are_judged_in_pairs():
-    """A hill of 1.4 single standard errors is certain, as the estimates share their samples."""
+    """A hill of 1.4 single standard errors is significant, because the estimates share samples."""
     low = hill(height=0.3)
     single = np.hypot(0.02, 0.2)
     (state,) = detect(low, kinds=["maximum"])
@@ -84,7 +84,7 @@ def test_differences_are_judged_in_pairs():
 
 @pytest.mark.parametrize("z", [3.0, 3.5, 5.0])
 def test_z_is_what_was_compared_with_the_threshold(z):
-    """At the estimate before the report, the same number is still below the threshold."""
+    """At the estimate before the report, the same number is below the threshold."""
     height, single = hill(), 0.05
     (state,) = _independent(height, single, z)
     before, then = height[state.index] - height[[state.detected_at - 1, state.detected_at]]
@@ -114,14 +114,14 @@ def test_slices_that_disagree_make_a_difference_uncertain():
             found += detector.update(value, influence=np.zeros(N), per_slice=slices)
         return found
 
-    assert len(run(0.1)) == 1  # slices differ in height, and agree that there is a hill
-    assert len(run(0.1, apart=9.0)) == 1  # or have levels of their own
+    assert len(run(0.1)) == 1  # slices differ in height, and all have a hill
+    assert len(run(0.1, apart=9.0)) == 1  # or different levels
     assert run(3.0) == []
 
 
 @pytest.mark.parametrize(("rho", "z", "limit"), [(0.9, 3.5, 0.05), (0.0, 4.0, 0.10)])
 def test_noise_has_no_key_states(rho, z, limit):
-    """The false alarms that the module's text promises (here fewer curves, so wider limits)."""
+    """The rate of false alarms that the module's docstring states (fewer curves, wider limits)."""
     curves, alarms = 60, 0
     for seed in range(curves):
         rng = np.random.default_rng(seed)
@@ -142,7 +142,7 @@ def test_a_flat_top_is_dated_to_its_end_within_the_delay():
 def test_a_slow_decline_has_no_moment():
     slow = np.interp(np.arange(400), [0, 20, 399], [1, 2, 1])
     assert detect(slow, paired=0.03, kinds=["maximum"], delay=10, z=5) == []
-    # and what comes after it is found nevertheless
+    # a later hill is still found
     after = np.r_[slow, hill(40)]
     (state,) = detect(after, paired=0.03, kinds=["maximum"], delay=10, z=5)
     assert abs(state.index - 440) <= 4
@@ -160,7 +160,7 @@ def test_delay_is_kept_and_extrema_alternate(delay):
         extrema = [s.kind for s in states if s.kind != "change"]
         indices = [s.index for s in states if s.kind != "change"]
         assert indices == sorted(set(indices))
-        # Only a turn too slow to be a moment lets two of a kind follow each other.
+        # Two of a kind follow each other only if the turn between them is too slow.
         total += len(extrema)
     assert total > 20
 
@@ -197,7 +197,7 @@ def test_offline_and_online_agree_and_the_future_changes_nothing():
 
 
 def test_trajectories_that_end_are_left_out_of_the_pairing():
-    """A trajectory that ends takes its share with it: that alone is no certain difference."""
+    """The share of a trajectory ends with it; that alone is not a significant difference."""
     influence = np.tile(np.sqrt(N) * 0.2 * SHARED, (60, 1))
     influence[30:, 50:] = np.nan
     values = np.where(np.arange(60) < 30, 1.3, 1.0)
@@ -207,7 +207,7 @@ def test_trajectories_that_end_are_left_out_of_the_pairing():
 
 
 def newest(step: int, mi: float, effect: np.ndarray) -> WindowEstimate:
-    """A estimate of a window of 50 steps; each step keeps its influence while it stays."""
+    """An estimate of a window of 50 steps; each step keeps its influence while it is inside."""
     steps = np.arange(step - 49, step + 1)
     estimate = SimpleNamespace(mi=mi, influence=effect[steps], per_slice=np.array([mi]))
     return WindowEstimate(step / 10, estimate, 0.0, 1.0, 2, steps)
@@ -222,7 +222,7 @@ def test_windows_of_a_stream_are_paired_by_step():
         found = []
         for t in range(60, 300):
             now = newest(t, values[t], effect)
-            if shift:  # as if no two windows had a step in common
+            if shift:  # as if no two windows shared a step
                 now = WindowEstimate(now.stamp, now.estimate, 0.0, 1.0, 2, now.steps + 60 * t)
             found += detector.push(now)
         return found
@@ -290,7 +290,7 @@ def test_wrong_use(call, message):
         call()
 
 
-def test_readings_of_another_estimator_are_refused():
+def test_estimates_of_another_estimator_are_refused():
     detector = ExtremumDetector(delay=20)
     detector.update(1.0, noise=0.1, per_slice=[1.0, 1.0])
     with pytest.raises(InputError, match="3 slices after one with 2"):

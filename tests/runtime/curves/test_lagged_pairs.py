@@ -13,7 +13,7 @@ LENGTHS = np.array([5, 9, 3, 20])
 
 
 def trajectories() -> np.ndarray:
-    """States that tell their trajectory and step."""
+    """States that contain the numbers of their trajectory and step."""
     return np.array([[i, t] for i, length in enumerate(LENGTHS) for t in range(length)], float)
 
 
@@ -43,7 +43,7 @@ def test_normalised_time_takes_original_steps():
 def test_ensemble_refuses_what_does_not_fit():
     with pytest.raises(InputError, match="lengths sum to 36"):
         ensemble_pairs(trajectories(), LENGTHS - [1, 0, 0, 0], 2)
-    for far in (-(10**30), -1, 10**30):  # no step that any trajectory reaches
+    for far in (-(10**30), -1, 10**30):  # no trajectory has such a step
         assert len(ensemble_pairs(trajectories(), LENGTHS, far).x) == 0
     with pytest.raises(InputError, match=r"at=1\.5"):
         ensemble_pairs(trajectories(), LENGTHS, 1.5, normalised=True)
@@ -53,7 +53,7 @@ def test_ensemble_refuses_what_does_not_fit():
 
 @pytest.mark.parametrize("same_step", [False, True])
 def test_pool_never_pairs_across_resets(same_step):
-    """Both conventions: with `done` comes the final state, or already the next episode's first."""
+    """Both conventions: `done` comes with the final state, or with the first state afterwards."""
     rng = np.random.default_rng(0)
     envs, window, lag, history = 6, 4, 2, 2
     pool = PooledPairs(envs, window, lag=lag, history=history)

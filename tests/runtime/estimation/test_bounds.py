@@ -1,4 +1,4 @@
-"""Sides whose values repeat: known entropies, and estimates that stay within their bounds."""
+"""Sides with repeated values: known entropies, and estimates within these bounds."""
 
 import math
 
@@ -15,7 +15,7 @@ def counts(values):
 
 
 def table(p):
-    """Information of joint probabilities [K, L]."""
+    """Mutual information of joint probabilities [K, L]."""
     p = np.asarray(p)
     ratio = np.where(p > 0, p / (p.sum(0) * p.sum(1)[:, None]), 1.0)
     return float((p * np.log(ratio)).sum())
@@ -49,15 +49,15 @@ def test_continuous_sides_have_no_ceiling():
     assert repeats(x, y) is None
     x[:, 1] = 0
     assert repeats(x, y) is None
-    x[7] = x[8]  # one tie in 300
+    x[7] = x[8]  # one tie among 300
     assert repeats(x, x).ceiling() > math.log(300) + 3
-    # The entropy of one side bounds the other.
+    # The entropy of one side bounds the mutual information with the other.
     flag = (x[:, :1] > 1).astype(float)
     assert 0.4 < repeats(flag, y).ceiling() < 0.5
 
 
 def test_the_ceiling_is_above_the_information_of_a_table():
-    """Over draws, and not far above where there are enough samples."""
+    """On average over draws, and not far above if there are enough samples."""
     rng = np.random.default_rng(3)
     for cells in ([[0.9, 0.0], [0.0, 0.1]], [[0.3, 0.1], [0.1, 0.5]], np.full((4, 4), 1 / 16)):
         p = np.array(cells)
@@ -93,7 +93,7 @@ def estimator(request):
 
 @pytest.mark.parametrize(("ones", "n"), [(2, 100), (3, 100), (5, 500), (1, 100)])
 def test_a_rare_flag_and_its_copy(estimator, ones, n):
-    """The anchor alone would read tens of nats below zero: few product pairs decide its bound."""
+    """The anchor alone would give tens of nats below zero, because few product pairs dominate."""
     share = ones / n
     truth = -share * math.log(share) - (1 - share) * math.log(1 - share)
     for seed in range(3):
@@ -105,7 +105,7 @@ def test_a_rare_flag_and_its_copy(estimator, ones, n):
 
 
 def test_a_limit_is_reported(estimator):
-    x = np.random.default_rng(0).integers(16, size=300).astype(float)  # a copy of it reads higher
+    x = np.random.default_rng(0).integers(16, size=300).astype(float)  # a copy exceeds it
     found = estimator.estimate(x, x)
     assert found.clipped and "clipped" in str(found) and found.to_dict()["clipped"]
     assert found.mi == pytest.approx(repeats(x[:, None], x[:, None]).ceiling())

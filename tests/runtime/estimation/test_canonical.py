@@ -1,4 +1,4 @@
-"""Canonical form: what it promises of samples, whatever backend computes it."""
+"""Canonical form: its properties, for all backends of arrays."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def test_copies_and_constants_are_dropped():
 
 @pytest.mark.parametrize("ranks", [(1, 2), (2, 1), (2, 3)])
 def test_dropped_directions_come_last(ranks):
-    """Also where the real ones correlate with nothing on the other side."""
+    """Also if the real directions have no correlation with the other side."""
     x, y = samples(dx=4, dy=4, strength=0.0)
     for side, rank in zip((x, y), ranks, strict=True):
         side[..., rank:] = side[..., :1]
@@ -73,7 +73,7 @@ def test_dropped_directions_come_last(ranks):
 
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_order_of_samples_changes_nothing(d):
-    """Not even the signs: in one dimension they cannot come from skewness, which scores lack."""
+    """Nor do signs change: in one dimension they cannot depend on skewness, which scores lack."""
     x, y = samples(n=100, dx=d, dy=d)
     y = np.sin(3 * x) + 0.1 * y
     order = np.random.default_rng(1).permutation(100)

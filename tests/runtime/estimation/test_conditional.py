@@ -1,4 +1,4 @@
-"""Conditional information and transfer entropy: closed forms, invariances, the test, refusals."""
+"""Conditional information and transfer entropy: closed forms, invariances, test, refusals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def triple(n=400, rho=0.6, strength=2.0, dz=1, seed=0):
 
 
 def series(n=500, coupling=0.6, seed=0):
-    """White x, and y that follows it one step later; the transfer entropy in closed form."""
+    """White x, and y that follows x one step later, with the transfer entropy in closed form."""
     rng = np.random.default_rng(seed)
     x, y = rng.standard_normal((2, n))
     for t in range(1, n):
@@ -49,7 +49,7 @@ def test_gaussian(estimator, rho, dz):
 
 
 def test_strong_common_cause(estimator):
-    """The chain rule of two estimates is far off here, because each is near its limit."""
+    """The chain rule of two estimates has a large error, because each is near its limit."""
     x, y, z = triple(n=400, rho=0.0, strength=15.0)
     found = conditional(x, y, z, estimator, permutations=0)
     joint, single = estimator.estimate(x, np.c_[y, z]), estimator.estimate(x, z)
@@ -57,7 +57,7 @@ def test_strong_common_cause(estimator):
 
 
 def test_copies_beyond_the_resolution_of_ranks_are_not_tested(estimator):
-    """The error of z's ranks, which both sides share, would count as dependence."""
+    """The error of the ranks of z, which both sides share, would count as dependence."""
     rng = np.random.default_rng(0)
     z, noise = rng.standard_normal(300), rng.standard_normal((2, 300))
     found = conditional(*np.exp(3 * (z + 0.1 * noise)), z, estimator, permutations=9)
@@ -89,7 +89,7 @@ def test_sides_are_exchangeable(estimator):
     assert swapped.mi == pytest.approx(found.mi, abs=1e-6)
     scaled = conditional(3 * x + 1, -y, 0.1 * z, estimator, permutations=0)
     assert scaled.mi == pytest.approx(found.mi, abs=1e-3)
-    warped = conditional(np.exp(x), y**3, np.sinh(z), estimator, permutations=0)  # ranks
+    warped = conditional(np.exp(x), y**3, np.sinh(z), estimator, permutations=0)  # ranks are used
     assert warped.mi == pytest.approx(found.mi, abs=0.05)
 
 
@@ -102,7 +102,7 @@ def test_noise_is_that_of_paired_influences(estimator):
 
 
 def test_level(estimator):
-    """Strong dependence of both sides on z, and none beside it; a curved one as well."""
+    """Strong dependence of both sides on z, linear or nonlinear, and no other dependence."""
     p = []
     for i in range(16):
         x, y, z = triple(n=80, rho=0.0, strength=3.0, seed=i)
@@ -128,12 +128,12 @@ def test_transfer_entropy(estimator):
     assert forward.samples == len(x) - 1
     late = transfer_entropy(x, y, lag=2, history=2, estimator=estimator, permutations=0)
     assert late.samples == len(x) - 3
-    # The state two steps ago is known through y_(t-1) and y_(t-2): nothing is left of it.
+    # y_(t-1) and y_(t-2) determine the state two steps ago, so no information is left.
     assert abs(late.mi) < 0.03
 
 
 def test_trajectories_are_not_joined(estimator):
-    """Pieces of a series lose only their first steps; a jump between them is no pair."""
+    """Pieces of a series lose only their first steps; a jump between pieces is not a pair."""
     x, y, _ = series(240)
     offsets = 1e6 * np.arange(12)
     pieces = [np.split(side, 12) for side in (x, y)]
@@ -145,7 +145,7 @@ def test_trajectories_are_not_joined(estimator):
     expected = conditional(past, now, own, estimator, time_series=True, permutations=0)
     again = transfer_entropy(*moved, estimator=estimator, permutations=0)
     assert again.mi == pytest.approx(expected.mi, abs=1e-9)
-    assert again.noise >= expected.noise  # clustered by trajectory where that is larger
+    assert again.noise >= expected.noise  # clustered by trajectory if that is larger
 
 
 def test_names_progress_executor_and_views(estimator):

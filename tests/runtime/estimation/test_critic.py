@@ -1,4 +1,4 @@
-"""A critic that is kept: the same maps and weights for new pairs."""
+"""A stored critic: the same maps and weights for new pairs."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_new_pairs_have_their_local_information(estimator):
 
 
 def test_the_maps_are_frozen(estimator):
-    """A pair alone, or among others, or in another unit of none of them: the same value."""
+    """The value of a pair is the same alone, among others, and in other units."""
     critic = estimator.critic(*linear(300, 2))
     x, y = linear(20, 3)
     together = critic.pointwise(x, y)
@@ -51,7 +51,7 @@ def test_the_maps_are_frozen(estimator):
     "options", [{}, {"k": 3, "slices": 4}, {"k": 3, "slices": 4, "sides": "x"}]
 )
 def test_the_sample_itself_enters_as_the_estimator_has_it(options):
-    """In its own sample the table of ranks is the ranks, so canonical forms agree."""
+    """In its own sample the table of ranks gives the ranks, so canonical forms agree."""
     rng = np.random.default_rng(4)
     x = np.round(rng.standard_normal((200, 4)), 1)  # with ties
     y = x[:, :3] ** 3 + rng.standard_normal((200, 3))
@@ -64,13 +64,13 @@ def test_the_sample_itself_enters_as_the_estimator_has_it(options):
 
 
 def test_evaluated_as_the_graph_does(estimator):
-    """The mean over the sample, here in NumPy, is the bound that the graph computes itself."""
+    """The mean over the sample, computed in NumPy, is the bound that the graph computes."""
     x, y = linear(400, 5)
     critic = estimator.critic(x, y)
     assert critic.pointwise(x, y).mean() == pytest.approx(critic.mi, abs=1e-4)
 
 
-def test_of_more_pairs_a_subset(estimator):
+def test_a_subset_of_many_pairs(estimator):
     critic = estimator.critic(*linear(4000, 6))
     assert critic.x.sorted.shape == (1, 2, 1500)
     again = estimator.critic(*linear(4000, 6))
@@ -78,7 +78,7 @@ def test_of_more_pairs_a_subset(estimator):
 
 
 def test_no_product_pair_within_a_group(estimator, monkeypatch):
-    """Also where a subset is taken: the largest group is as large as the subset has it."""
+    """Also for a subset, with the largest group of the subset."""
     sizes = [600, 500, 400, 300, 200]
     groups = np.repeat(np.arange(5), sizes)
     x, y = linear(2000, 7)
@@ -96,8 +96,8 @@ def test_no_product_pair_within_a_group(estimator, monkeypatch):
         assert (seen["owner"] != np.roll(seen["owner"], shift)).all()
 
 
-def test_which_trajectory_it_is_counts_little(estimator):
-    """A goal for each trajectory and side, independent ones: no local information in truth."""
+def test_the_identity_of_trajectories_has_little_effect(estimator):
+    """Each trajectory and side has an independent goal: the true local information is zero."""
     rng = np.random.default_rng(7)
     groups = np.repeat(np.arange(25), 30)
     goals = rng.standard_normal((2, 25))[:, groups]
@@ -132,12 +132,12 @@ def test_saved_and_loaded(estimator, tmp_path):
         (np.eye(4), np.eye(4), "at least"),
     ],
 )
-def test_what_no_critic_is_written_of(estimator, x, y, expected):
+def test_invalid_samples_are_refused(estimator, x, y, expected):
     with pytest.raises(InputError, match=expected):
         estimator.critic(x, y)
 
 
-def test_what_no_critic_is_asked(estimator):
+def test_invalid_new_pairs_are_refused(estimator):
     critic = estimator.critic(*linear(100, 9))
     with pytest.raises(InputError, match=r"x has 3 coordinates.*for 2"):
         critic.pointwise(np.zeros((5, 3)), np.zeros((5, 2)))

@@ -1,4 +1,4 @@
-"""The search for directions that are related to the other side."""
+"""The search for directions that depend on the other side."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from infoatlas_rt.estimation.direction_search import canonical, features
 
 
 def sides(relate, n=3000, dx=10, dy=8, seed=0):
-    """Normal sides; y's first coordinate is related to x's first ones."""
+    """Normal sides; the first coordinate of y depends on the first coordinates of x."""
     rng = np.random.default_rng(seed)
     x, y = rng.standard_normal((n, dx)), rng.standard_normal((n, dy))
     y[:, 0] = relate(x, y[:, 0])
@@ -15,7 +15,7 @@ def sides(relate, n=3000, dx=10, dy=8, seed=0):
 
 
 def found(directions, coordinate=0):
-    """How much of a coordinate the directions have: 1 is all."""
+    """Share of a coordinate in the directions: 1 is all of it."""
     q = np.linalg.qr(directions)[0]
     return np.linalg.norm(q[coordinate])
 

@@ -1,4 +1,4 @@
-"""Wide sides by directions that were found in the other half of the samples."""
+"""Wide sides by directions from the other half of the samples."""
 
 import copy
 import dataclasses
@@ -33,21 +33,21 @@ def rotated(related, d, rng):
 
 
 def linear(n=600, dx=12, dy=12, seed=0):
-    """Two hidden pairs of correlation 0.8: 1.02 nats."""
+    """Two hidden pairs with correlation 0.8: 1.02 nats."""
     rng = np.random.default_rng(seed)
     x, noise = rng.standard_normal((2, n, 2))
     return rotated(x, dx, rng), rotated(0.8 * x + 0.6 * noise, dy, rng)
 
 
 def squares(n=2000, d=12, seed=0):
-    """One hidden pair, y the square of x and noise: 0.6 nats."""
+    """One hidden pair, y the square of x plus noise: 0.6 nats."""
     rng = np.random.default_rng(seed)
     x, noise = rng.standard_normal((2, n, 1))
     return rotated(x, d, rng), rotated((x * x - 1) / 2**0.5 + 0.5 * noise, d, rng)
 
 
 def scale(n=1000, d=12, seed=0):
-    """A common random scale of all coordinates: above 0.6 nats."""
+    """A common random scale of all coordinates: more than 0.6 nats."""
     rng = np.random.default_rng(seed)
     common = np.exp(rng.standard_normal((n, 1)) / 2)
     x, y = rng.standard_normal((2, n, d))
@@ -66,7 +66,7 @@ def test_linear_directions_are_found(estimator):
 
 
 def test_features_find_what_no_correlation_shows(by_way):
-    # Every direction shows a part of a common scale, and none of hidden squares.
+    # Each direction contains a part of a common scale, and none a part of hidden squares.
     for samples, least, share in ((squares(), 0.4, 0.5), (scale(), 0.5, 0.6)):
         found = {way: estimator.estimate(*samples).mi for way, estimator in by_way.items()}
         assert found["features"] > least
@@ -223,7 +223,7 @@ def test_options_of_slices_are_refused(options):
         Estimator(directions="canonical", **options)
 
 
-def test_what_would_slice_is_refused(estimator):
+def test_options_of_slicing_are_refused(estimator):
     x, y = linear()
     for call in (
         lambda: independence_test(x, y, estimator),

@@ -1,6 +1,6 @@
-"""The estimator around the graph: order, chunks, slices, errors and what it says of itself.
+"""The estimator around the graph: order, chunks, slices, errors and messages.
 
-Nothing here depends on how good a model is; accuracy has tests of its own.
+No test depends on the accuracy of a model; accuracy has separate tests.
 """
 
 import json
@@ -33,7 +33,7 @@ def pairs(n=N, dx=2, dy=2, seed=0, strength=0.7):
 
 
 class Echo:
-    """A backend that gives back what it is fed: pointwise is x, influence is y."""
+    """A backend that returns its inputs: pointwise is x, influence is y."""
 
     provider, threads = "cpu", 1
 
@@ -62,7 +62,7 @@ def test_pairs_are_shuffled_together_and_put_back_in_order(estimator, echo):
     x, y = pairs(dx=1, dy=1, strength=3)
     result = estimator.estimate(x, y)
     fed_x = echo.calls[0][0]
-    # A monotone function of x comes back, in the input's order, and y with it.
+    # The output is a monotone function of x in the input's order, and y with it.
     order = np.argsort(x[:, 0])
     assert (np.diff(result.pointwise[order]) > 0).all() or (
         np.diff(result.pointwise[order]) < 0
@@ -72,7 +72,7 @@ def test_pairs_are_shuffled_together_and_put_back_in_order(estimator, echo):
         np.diff(result.influence[order]) < 0
     ).all()
     assert not np.array_equal(fed_x[0, :, 0], result.pointwise)
-    # Sorted input does not reach the graph sorted: a shift of 1 would pair neighbours.
+    # Sorted input is shuffled before the graph: otherwise a shift of 1 would pair neighbours.
     estimator.estimate(np.sort(x, axis=0), y)
     ranks = np.argsort(np.argsort(echo.calls[1][0][0, :, 0]))
     assert abs(np.corrcoef(ranks[1:], ranks[:-1])[0, 1]) < 0.4
@@ -133,7 +133,7 @@ def test_projections_stay_the_same_for_a_stream(monkeypatch):
 
 
 def test_coordinates_count_the_same_in_any_unit(monkeypatch):
-    # Without standardisation the large coordinate would be all that a slice sees.
+    # Without standardisation the large coordinate would dominate the slices.
     estimator = Estimator(threads=1, k=1, slices=8)
     backend = Echo()
     monkeypatch.setattr(estimator, "backend", backend)
@@ -252,8 +252,8 @@ def ar1(rho, n, rng, runs=1):
 
 @pytest.mark.parametrize(("rho", "least"), [(0.0, 0.8), (0.5, 0.75), (0.9, 0.6)])
 def test_long_run_variance_of_an_autoregression(rho, least):
-    # Known: innovations of unit variance give 1 / (1 - rho)^2. HAC estimates are biased down at
-    # strong dependence; the plain variance would be 0.33 of the truth at 0.5, and 0.05 at 0.9.
+    # The true value with innovations of unit variance is 1 / (1 - rho)^2. HAC estimates are too low
+    # for strong dependence; the plain variance would be 0.33 of it for 0.5, and 0.05 for 0.9.
     series = ar1(rho, 1000, np.random.default_rng(0), runs=40)
     ratio = np.mean([long_run_variance(s) for s in series]) * (1 - rho) ** 2
     assert least < ratio < 1.1
@@ -285,14 +285,14 @@ def test_time_series_widens_the_error(estimator, echo):
     assert 6 < widened < 30  # 19 in theory: (1 + 0.9) / (1 - 0.9)
     assert series.effective_samples == pytest.approx(1000 / widened)
     assert "effective samples" in str(series)
-    # In shuffled order there is nothing to find: the echo's influence is that of white noise.
+    # In shuffled order there is no autocorrelation: the influence is white noise.
     white = estimator.estimate(*[rng.permutation(x)] * 2, time_series=True)
     assert 0.6 < white.effective_samples / 1000 <= 1
 
 
 @pytest.mark.parametrize("moving", [2, 3])
-def test_coordinates_that_do_not_move_count_as_nothing(moving):
-    """Joints that are locked: what is too wide for the model then still reads what it is."""
+def test_constant_coordinates_have_no_effect(moving):
+    """Locked joints: a side that is wider than the model is estimated without them."""
     real = Estimator(threads=1)
     rng = np.random.default_rng(0)
     x = rng.standard_normal((200, moving))
@@ -301,7 +301,7 @@ def test_coordinates_that_do_not_move_count_as_nothing(moving):
     found = real.estimate(np.hstack([x, locked]), np.hstack([locked, y]))
     assert (found.rank_x, found.rank_y) == (moving, moving)
     assert abs(found.mi - real.estimate(x, y).mi) < 0.1
-    assert found.per_slice.std() < 0.1  # each slice is all that moves
+    assert found.per_slice.std() < 0.1  # each slice contains all non-constant coordinates
 
 
 def test_a_series_that_was_not_announced_is_reported(estimator, echo):
@@ -311,7 +311,7 @@ def test_a_series_that_was_not_announced_is_reported(estimator, echo):
     assert found.autocorrelated and "time_series=True" in str(found)
     assert not estimator.estimate(x, y, time_series=True).autocorrelated
     assert not estimator.estimate(rng.permutation(x), y).autocorrelated
-    constant = np.column_stack([x, np.ones((300, 4))])  # counts as no neighbour of itself
+    constant = np.column_stack([x, np.ones((300, 4))])  # without an effect on neighbours
     assert estimator.estimate(constant, y).autocorrelated
     assert not estimator.estimate(np.ones(300), y).autocorrelated
     huge = rng.permutation(x) * 1e300
@@ -343,7 +343,7 @@ def test_exports():
         _ = infoatlas_rt.nothing_here
 
 
-def test_what_is_imported():
+def test_imports():
     code = (
         "import sys, infoatlas_rt\n"
         "assert 'numpy' not in sys.modules\n"

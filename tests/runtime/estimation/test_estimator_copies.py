@@ -29,7 +29,7 @@ def answer(estimator, queue):
 def test_a_forked_process_estimates_like_its_parent():
     context = multiprocessing.get_context("fork")
     estimator, queue = sliced(), context.SimpleQueue()
-    answer(estimator, queue)  # starts the threads, which the child will lack
+    answer(estimator, queue)  # starts the threads, which the child lacks
     child = context.Process(target=answer, args=(estimator, queue), daemon=True)
     child.start()
     child.join(60)

@@ -1,4 +1,4 @@
-"""Pooled samples of several trajectories: how they are paired, and the standard error."""
+"""Pooled samples of several trajectories: product pairs, and the standard error."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def estimator():
 
 
 class Positions:
-    """Answers with the position at which each sample entered, and keeps the shifts."""
+    """Returns the position of each sample in the input, and stores the shifts."""
 
     provider, threads = "cpu", 1
 
@@ -26,7 +26,7 @@ class Positions:
 
 
 class Identity:
-    """Influence is what y is fed as; the rest is zero."""
+    """Influence is the input y; other outputs are zero."""
 
     provider, threads = "cpu", 1
 
@@ -42,7 +42,7 @@ class Identity:
         [7, 90, 3, 60, 44, 1, 80],
         [50, 50, 50],
         [2] * 50,
-        [98, 1, 50, 1, 50],  # the largest one that is let in, of 200: four shifts are left
+        [98, 1, 50, 1, 50],  # the largest accepted group of 200: four shifts remain
     ],
 )
 def test_no_product_pair_within_a_group(estimator, monkeypatch, sizes):
@@ -74,7 +74,7 @@ def test_nothing_changes_without_groups(estimator):
 
 
 def test_copies_have_the_error_of_what_was_copied(estimator, monkeypatch):
-    """20 groups of 30 identical samples know as much as 20 samples do."""
+    """20 groups of 30 identical samples contain as much information as 20 samples."""
     monkeypatch.setattr(estimator, "backend", Identity())
     rng = np.random.default_rng(2)
     few = rng.standard_normal((20, 2))
@@ -84,18 +84,18 @@ def test_copies_have_the_error_of_what_was_copied(estimator, monkeypatch):
     honest = estimator.estimate(x, y, groups=groups)
     assert pooled.effective_samples == 600
     assert honest.effective_samples == pytest.approx(20, rel=0.1)
-    # Normal scores have variance 1: the mean of 20 is known to 1 / sqrt(20).
+    # Normal scores have variance 1: the standard error of the mean of 20 is 1 / sqrt(20).
     assert honest.noise == pytest.approx(20**-0.5, rel=0.1)
     assert pooled.noise == pytest.approx(600**-0.5, rel=0.1)
 
 
 def test_noise_is_the_spread_over_draws(estimator):
-    """Groups in which pairs are alike: the clustered error is what repeated draws differ by."""
+    """With similar pairs within groups, the clustered error is the deviation over draws."""
 
     def draw(seed):
         rng = np.random.default_rng(seed)
         groups = np.repeat(np.arange(40), 15)
-        # Each group has a noise level of its own, so influences are alike within it.
+        # Each group has its own noise level, so influences within a group are similar.
         level = np.exp(1.2 * rng.standard_normal(40))[groups]
         x = rng.standard_normal(600)
         y = x + level * rng.standard_normal(600)
@@ -120,7 +120,7 @@ def test_variance_of_clusters_by_hand():
 
 
 def pooled(seed, groups=20, steps=30, shared=False):
-    """Two independent coordinates a side, one of each constant within groups."""
+    """Two independent coordinates per side, one of each constant within groups."""
     rng = np.random.default_rng(seed)
     a, b = rng.standard_normal((2, groups))
     labels = np.repeat(np.arange(groups), steps)
@@ -129,16 +129,16 @@ def pooled(seed, groups=20, steps=30, shared=False):
     return x, y, labels
 
 
-def test_which_group_it_is_counts_as_information_only_without_groups(estimator):
+def test_the_identity_of_groups_is_information_only_without_groups(estimator):
     without = [estimator.estimate(*pooled(seed)[:2]).mi for seed in range(4)]
     x_y_groups = [pooled(seed) for seed in range(4)]
     honest = [estimator.estimate(x, y, groups=groups).mi for x, y, groups in x_y_groups]
-    assert min(without) > 1  # the truth is 0
+    assert min(without) > 1  # the true value is 0
     assert abs(np.mean(honest)) < 0.2
 
 
-def test_what_is_shared_counts_up_to_the_number_of_groups(estimator):
-    """Both sides hold the goal: without limit in truth, with 20 groups about log 20."""
+def test_common_coordinates_count_up_to_the_number_of_groups(estimator):
+    """Both sides contain the goal: infinite information, with 20 groups about log 20."""
     for seed in range(3):
         x, y, groups = pooled(seed, shared=True)
         found = estimator.estimate(x, y, groups=groups)
@@ -155,7 +155,7 @@ def test_labels_are_only_names(estimator):
 
 
 def test_a_time_series_in_groups(estimator, monkeypatch):
-    """The order of time reaches the graph, and the error is clustered all the same."""
+    """The order of time reaches the graph, and the error is clustered."""
     x, y, groups = pooled(4)
     plain = estimator.prepare(x, y, groups=groups)
     series = estimator.prepare(x, y, time_series=True, groups=groups)

@@ -1,4 +1,4 @@
-"""What must hold for any data and any weights: determinism, invariances, and never a NaN."""
+"""Properties for any data and any weights: determinism, invariances, and finite values."""
 
 import math
 
@@ -90,7 +90,7 @@ def test_increasing_maps_change_nothing(estimator, seed, n, maps, grid):
         [MAPS[name](column) for name, column in zip(maps, np.hstack([x, y]).T, strict=True)]
     )
     for before, after in zip(np.hstack([x, y]).T, mapped.T, strict=True):
-        assume(len(np.unique(before)) == len(np.unique(after)))  # strictly, in floats too
+        assume(len(np.unique(before)) == len(np.unique(after)))  # strictly monotone, also in floats
     before, after = estimator.estimate(x, y), estimator.estimate(mapped[:, :2], mapped[:, 2:])
     assert after.mi == pytest.approx(before.mi, abs=1e-6)
     np.testing.assert_allclose(after.pointwise, before.pointwise, atol=1e-5)
@@ -106,7 +106,7 @@ def test_decreasing_maps_change_little(estimator, seed, flips):
 
 
 def test_order_of_samples_does_not_matter_on_average(estimator, monkeypatch):
-    # For any weights: the seeded shuffle makes every order of the input equally likely, so sorted
+    # For any weights: with the seeded shuffle all orders of the input are equally likely, so sorted
     # and unsorted input have the same mean over seeds. Unshuffled, sorted pairs would not.
     x, y = pairs(dx=1, dy=1, seed=3)
     order = np.argsort(x[:, 0])
@@ -120,7 +120,7 @@ def test_order_of_samples_does_not_matter_on_average(estimator, monkeypatch):
     assert (given != in_order).all()
 
 
-# What a trained model keeps to, in nats, with all n-1 shifts, at n = 100 and about 0.4 nats.
+# Tolerance of a trained model in nats, with all n-1 shifts, n = 100 and about 0.4 nats.
 TOLERANCE = 0.15
 trained = pytest.mark.skipif(model_file.load().steps == 0, reason="the shipped model is untrained")
 

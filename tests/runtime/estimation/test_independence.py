@@ -1,4 +1,4 @@
-"""The permutation test: exact under independence, sharp under dependence, and the command."""
+"""The permutation test: exact under independence, powerful under dependence; the command."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def p_values(draw, estimator, trials, **options):
 
 @pytest.mark.parametrize("kind", ["normal", "ties and a constant"])
 def test_level(estimator, kind):
-    """5% nominal, 200 trials: 1 to 10% is what a binomial of 0.05 does in 99.9% of all cases."""
+    """5% nominal, 200 trials: 99.9% of binomial draws are within 1 to 10%."""
 
     def draw(rng):
         if kind == "normal":
@@ -66,7 +66,7 @@ def test_finds_dependence(estimator):
 @pytest.mark.parametrize(
     ("options", "widths"), [({}, (2, 3)), ({"k": 2, "slices": 3}, (4, 6)), ({"sides": "x"}, (7, 1))]
 )
-def test_given_pairing_reads_as_the_estimate(options, widths):
+def test_the_given_pairing_has_the_estimate(options, widths):
     options = options | ({"k": 3, "slices": 2} if "sides" in options else {})
     estimator = Estimator(threads=1, **options)
     x, y = pairs(40, *widths, strength=1.0)
@@ -74,7 +74,7 @@ def test_given_pairing_reads_as_the_estimate(options, widths):
     result = independence_test(x, y, estimator, permutations=2)
     assert result.mi == pytest.approx(estimator.estimate(x, y).mi, abs=1e-5)
     assert (result.slices, result.k) == (estimator.slices or 1, estimator.k)
-    # So does one that was dealt out anew beforehand.
+    # Permuting y in advance makes no difference, either.
     again = independence_test(x, y[::-1], estimator, permutations=2)
     assert again.mi == pytest.approx(estimator.estimate(x, y[::-1]).mi, abs=1e-5)
 
@@ -90,7 +90,7 @@ def test_p_value_counts_the_given_pairing(estimator):
 
 @pytest.mark.parametrize("n", [40, 12 * 12])
 def test_rv_coefficient(n):
-    """By numpy.corrcoef of normal scores, where coordinates outnumber samples and where not."""
+    """By numpy.corrcoef of normal scores, with more coordinates than samples and with fewer."""
     x, y = pairs(n, 50, 12, strength=2.0)
     result = independence_test(x, y, Estimator(threads=1, shifts=4, k=2, slices=1), permutations=1)
     scores = np.hstack([ndtri((rankdata(side, axis=0) - 0.5) / n) for side in (x, y)])
@@ -100,8 +100,8 @@ def test_rv_coefficient(n):
     assert independence_test(x, x, Estimator(k=2, slices=1), permutations=1).rv == pytest.approx(1)
 
 
-def test_finds_what_is_spread_over_many_coordinates():
-    """Each of 64 coordinates depends on all others a little: few slices show nothing of it."""
+def test_finds_dependence_spread_over_many_coordinates():
+    """Each of 64 coordinates depends slightly on all others; few slices have little of it."""
     rng = np.random.default_rng(0)
     x, noise = rng.standard_normal((2, 600, 64))
     y = x @ np.kron(np.eye(2), np.full((32, 32), 1 / 64)) + noise
@@ -111,7 +111,7 @@ def test_finds_what_is_spread_over_many_coordinates():
     assert result.mi <= result.null.max()
 
 
-def test_finds_what_no_correlation_shows(estimator):
+def test_finds_dependence_without_correlation(estimator):
     x = np.random.default_rng(0).standard_normal(200)
     result = independence_test(x, x**2, estimator, permutations=19)
     assert result.p_value == 0.05 and result.mi > result.null.max()
@@ -122,7 +122,7 @@ def test_chunks_and_progress_change_nothing(estimator, monkeypatch):
     sliced = Estimator(threads=1, shifts=4, k=2, slices=3)
     x, y = pairs(40, 4, 4, strength=0.5)
     whole = independence_test(x, y, sliced, permutations=6)
-    for reads in (2, 7):  # a part of the slices; all of them for two pairings at once
+    for reads in (2, 7):  # some of the slices; all of them for two pairings
         monkeypatch.setattr(prepare, "CHUNK_PAIRS", reads * 40 * 4)
         told: list = []
         parts = independence_test(
@@ -142,7 +142,7 @@ def test_seeds(estimator):
 
 
 def test_a_constant_side(estimator, monkeypatch):
-    monkeypatch.setattr(estimator, "backend", None)  # nothing is read
+    monkeypatch.setattr(estimator, "backend", None)  # no estimate is made
     monkeypatch.setattr(
         estimator, "backend", type("Named", (), {"provider": "cpu", "threads": 1})()
     )
@@ -155,7 +155,7 @@ def test_a_constant_side(estimator, monkeypatch):
 
 
 def test_series_are_shifted_in_a_circle(estimator):
-    """y is x of 30 steps before: white noise, so the given pairing shows nothing, and shift 30 all.
+    """y is x 30 steps earlier: white noise, so only the shift by 30 shows dependence.
 
     All shifts of 100 samples are used: 1 to 99.
     """
@@ -171,7 +171,7 @@ def test_series_are_shifted_in_a_circle(estimator):
 
 
 def test_the_given_pairing_is_one_among_equals(estimator):
-    """However far y was shifted before, the estimates of all shifts are the same."""
+    """If y is shifted in advance, the estimates over all shifts are the same."""
     rng = np.random.default_rng(0)
     x, y = autoregression(0.9, 40, rng), autoregression(0.9, 40, rng)
     estimates = []
@@ -223,7 +223,7 @@ def test_command(capsys, tmp_path, figures):
     result = json.loads(target.read_text())
     ((axes,),) = (figure.axes for figure in figures)
     assert axes.get_xlabel() == "mutual information (nats)"
-    assert sum(bar.get_height() for bar in axes.patches) == 9  # each permutation in a bar
+    assert sum(bar.get_height() for bar in axes.patches) == 9  # each permutation is in a bar
     edges = [edge for bar in axes.patches for edge in (bar.get_x(), bar.get_x() + bar.get_width())]
     null = result["null"]
     assert (min(edges), max(edges)) == pytest.approx((min(null), max(null)))

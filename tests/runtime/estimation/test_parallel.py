@@ -1,4 +1,4 @@
-"""Estimates spread over executors have the bits of those that are made one after the other."""
+"""Estimates spread over executors equal sequential ones, bit for bit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from regimes import demonstrations
 
 
 class Counting(Executor):
-    """Hands on what it is given, and counts it."""
+    """Passes jobs on, and counts them."""
 
     def __init__(self, inner):
         self.inner, self.jobs = inner, 0
@@ -32,7 +32,7 @@ class Counting(Executor):
 
 
 class Manual(Executor):
-    """Does nothing: its futures are for the test to resolve."""
+    """Does nothing: the test resolves its futures."""
 
     def __init__(self):
         self.futures = []
@@ -60,7 +60,7 @@ def executor(request):
 
 
 def test_curves_and_explanations_have_the_same_bits(executor):
-    """One test for all loops: a worker that has loaded the model is kept for the next one."""
+    """One test for all loops, because a worker with a loaded model is kept."""
     estimator = Estimator(k=2, slices=2, threads=1)
     states, _ = demonstrations(count=40)
     trajectories = Trajectories(np.concatenate(states), [len(s) for s in states])
@@ -96,7 +96,7 @@ def test_curves_and_explanations_have_the_same_bits(executor):
 
 def test_pairings_have_the_same_bits(executor):
     estimator = Estimator(k=2, slices=2, threads=1)
-    x, y = np.random.default_rng(0).integers(0, 9, (2, 300, 3))  # they repeat: limits apply
+    x, y = np.random.default_rng(0).integers(0, 9, (2, 300, 3))  # repeated values: bounds apply
     for time_series in (False, True):
         options = {"permutations": 40, "time_series": time_series}
         before = executor.jobs

@@ -1,4 +1,4 @@
-"""More samples than the model was trained on: parts, and the average of their estimates."""
+"""More samples than the model was trained on: estimates of parts are averaged."""
 
 import dataclasses
 import itertools
@@ -20,7 +20,7 @@ MOST = 100
 
 @pytest.fixture
 def estimator():
-    """An estimator of a model of at most 100 samples."""
+    """An estimator with a model for at most 100 samples."""
     found = Estimator(threads=1)
     found.model_file = dataclasses.replace(found.model_file, n_max=MOST)
     return found
@@ -39,8 +39,8 @@ def test_parts_are_disjoint_and_extend_over_all_samples():
     assert np.array_equal(np.sort(np.concatenate(rows)), np.arange(1003))
     for own in rows:
         assert (np.diff(own) > 0).all()
-        assert np.diff(own).max() < 10  # of each five consecutive samples one
-        assert np.bincount(own[:-1] % 5).min() > 20  # and not always the same one
+        assert np.diff(own).max() < 10  # one of each five consecutive samples
+        assert np.bincount(own[:-1] % 5).min() > 20  # not always the same one
 
 
 def test_every_part_has_samples_of_all_groups():
@@ -118,7 +118,7 @@ def test_flags_and_constants_of_parts(estimator):
     assert estimator.estimate(x, x).saturated
     assert estimator.estimate(x[:, 1], y).degenerate
     y[7, 1] = x[7, 1] = 1e3
-    y[8:, 1] = 1  # constant in all parts but one
+    y[8:, 1] = 1  # constant in all parts except one
     y[:7, 1] = 1
     result = estimator.estimate(x, y)
     assert result.constant_y == () and not result.degenerate
@@ -140,7 +140,7 @@ def correlated(rho):
 
 
 def squared():
-    """y = x^2 + noise; the truth by quadrature of the density of y."""
+    """y = x^2 + noise; the true value by quadrature of the density of y."""
 
     def draw(n):
         x, noise = np.random.default_rng(n).standard_normal((2, n, 1))

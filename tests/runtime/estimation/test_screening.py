@@ -1,4 +1,4 @@
-"""Lags, features and pairs: what they find, corrected p-values, names, and refusals."""
+"""Screening of lags, features and pairs: results, corrected p-values, names and refusals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def estimator():
 
 @pytest.fixture(scope="module")
 def table():
-    """y depends on b linearly, on d by its square; the others are noise."""
+    """y depends on b linearly and on the square of d; other columns are noise."""
     rng = np.random.default_rng(0)
     values = rng.standard_normal((200, 5))
     y = values[:, 1] + values[:, 3] ** 2 + 0.5 * rng.standard_normal(200)
@@ -60,7 +60,7 @@ def test_shared_permutations_give_the_p_values_of_single_tests(estimator, table)
 
 
 def test_p_values_are_uniform_under_independence(estimator):
-    """Columns of other distributions, with ties and without."""
+    """Columns of different distributions, with and without ties."""
     rng = np.random.default_rng(0)
     p = []
     for _ in range(4):
@@ -176,7 +176,7 @@ def test_columns_without_ties_share_one_null_distribution():
 
 
 def test_a_constant_lag_gives_no_null_distribution_to_the_others(estimator):
-    """x moves in the first steps only, so it is constant at the smallest lag."""
+    """x moves only in the first steps, so it is constant at the smallest lag."""
     rng = np.random.default_rng(0)
     x, y = np.zeros(200), rng.standard_normal(200)
     x[:6] = rng.standard_normal(6)
@@ -196,7 +196,7 @@ def test_repeated_and_reordered_names_are_refused(estimator):
 
 
 def test_noise_of_a_lag_is_clustered_by_trajectory(estimator):
-    """Each trajectory has an offset of its own, so the samples are as many as trajectories."""
+    """Each trajectory has its own offset, so the effective samples are the trajectories."""
     rng = np.random.default_rng(0)
     offsets = rng.standard_normal((12, 1, 2))
     x, y = np.moveaxis(offsets + 0.3 * rng.standard_normal((12, 30, 2)), 2, 0)

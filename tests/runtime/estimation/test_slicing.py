@@ -1,4 +1,4 @@
-"""Projections: orthonormal, uniform, seeded, and kind to ties."""
+"""Projections: orthonormal, uniform, seeded, and equal for tied samples."""
 
 import numpy as np
 import pytest
@@ -18,8 +18,8 @@ def test_columns_are_orthonormal(d, k, slices):
 
 
 def test_haar_moments():
-    # Uniform on St(3, 2): every entry has mean 0 and variance 1/3, fourth moment 3/(3*5), and the
-    # determinant of a square one is as often 1 as -1. LAPACK's own signs fail the first of these.
+    # Uniform on St(3, 2): each entry has mean 0, variance 1/3 and fourth moment 3/(3*5), and the
+    # determinant of a square one is 1 or -1 equally often. LAPACK's signs violate the first.
     p = stiefel(3, 2, 20_000, np.random.default_rng(1))
     error = 1 / np.sqrt(len(p))
     np.testing.assert_allclose(p.mean(axis=0), 0, atol=5 * error)
@@ -91,7 +91,7 @@ def test_plan_is_the_same_for_the_same_widths_and_independent_across_sides():
     assert plan(12, 12, 10, k=4) is plan(12, 12, 10, k=4)
     p = plan(12, 12, 10, k=4)
     assert not np.allclose(p.x, p.y)
-    # A side's projections depend neither on the other side nor on how that is sliced.
+    # Projections of a side depend neither on the other side nor on its slicing.
     np.testing.assert_array_equal(p.x, plan(12, 30, 10, k=4).x)
     np.testing.assert_array_equal(p.y, plan(30, 12, 10, k=4, sides="both").y)
     assert not np.array_equal(p.x, plan(12, 12, 10, k=4, seed=1).x)
@@ -100,7 +100,7 @@ def test_plan_is_the_same_for_the_same_widths_and_independent_across_sides():
 
 
 def test_slices_without_constants():
-    """Those of a side that has the non-constant coordinates alone, as narrow as there are few."""
+    """Slices as of a side with the non-constant coordinates only, at most as wide as there are."""
     p = plan(9, 7, 10, k=5, slices=40, seed=3)
     q = without_constants(p, 7, 2, 3)
     assert (q.slices, q.k, q.x.shape, q.y.shape) == (40, 5, (40, 7, 5), (40, 2, 2))
@@ -123,8 +123,8 @@ def test_project_is_the_projection():
 
 @pytest.mark.parametrize("n", [33, 50, 101])
 def test_repeated_samples_stay_exact_ties(n):
-    # A robot at rest repeats its state. Rounding of the matrix product must not tell the copies
-    # apart, wherever they stand: ranks would make full-scale noise of it.
+    # A robot at rest repeats its state. Rounding in the matrix product must not separate the copies
+    # at any position, because ranks would amplify it to noise of full scale.
     rng = np.random.default_rng(n)
     distinct = rng.standard_normal((5, 41))
     which = rng.integers(0, 5, n)

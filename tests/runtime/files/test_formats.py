@@ -1,4 +1,4 @@
-"""Files of other programs: one message that says the way to a file that is read."""
+"""Files of other programs: a message describes how to convert them."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def test_every_command_says_the_way(tmp_path, name, way, command, capsys):
     ("name", "way"),
     [("a.bag", "infoatlas-rt bag"), ("a.h5", "infoatlas-rt keystates"), ("a.log", "convert it")],
 )
-def test_what_other_commands_read(tmp_path, name, way, capsys):
+def test_files_that_other_commands_read(tmp_path, name, way, capsys):
     (tmp_path / name).write_bytes(b"anything")
     assert main(["estimate", str(tmp_path / name), str(tmp_path / name)]) == 2
     assert way in capsys.readouterr().err

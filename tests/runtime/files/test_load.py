@@ -1,4 +1,4 @@
-"""Files: what is read, and what is refused with a reason; and that no flag hides in the states."""
+"""Reading of files: results, refusals with a reason, and no flags among the states."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
 FLAGS = ("is_grasped", "is_obj_placed", "success")
 
 
-def test_pickcube_is_what_its_readme_says():
+def test_pickcube_agrees_with_its_readme():
     recorded = load_trajectories(PICKCUBE)
     assert recorded.states.shape == (7820, 41) and recorded.states.dtype == np.float32
     assert recorded.lengths.shape == (100,) and recorded.lengths.sum() == 7820
     assert len(recorded.names) == 41 and len(set(recorded.names)) == 41
     column = {name: recorded.states[:, i] for i, name in enumerate(recorded.names)}
-    for axis in "xyz":  # the relative vectors are what their names say, so the layout is right
+    for axis in "xyz":  # relative vectors match their names, so the layout is right
         tool, cube, goal = (column[f"{body}.{axis}"] for body in ("tool", "cube", "goal"))
         np.testing.assert_allclose(column[f"tool_to_cube.{axis}"], cube - tool, atol=1e-6)
         np.testing.assert_allclose(column[f"cube_to_goal.{axis}"], goal - cube, atol=1e-6)
@@ -37,7 +37,7 @@ def test_pickcube_is_what_its_readme_says():
 
 
 def test_no_state_is_a_flag():
-    """Not a copy, not an affine copy: within either value of a flag every coordinate varies."""
+    """Neither a copy nor an affine copy: each coordinate varies within both values of a flag."""
     states, flags = load_trajectories(PICKCUBE).states, load_flags(PICKCUBE)
     assert set(flags) == set(FLAGS)
 
@@ -46,14 +46,14 @@ def test_no_state_is_a_flag():
 
     for name, flag in flags.items():
         assert 0 < flag.sum() < len(flag)
-        assert gives_away(3 - 2.5 * flag, flag)  # the check itself sees an affine copy
+        assert gives_away(3 - 2.5 * flag, flag)  # the check itself detects an affine copy
         assert not any(gives_away(column, flag) for column in states.T), name
 
 
-def test_what_is_loaded_has_no_room_for_flags(tmp_path):
+def test_loaded_states_contain_no_flags(tmp_path):
     recorded = load_trajectories(PICKCUBE)
     assert set(vars(recorded)) == {"states", "lengths", "names", "rate", "episodes", "notes"}
-    # and flags that cannot even be read do not matter
+    # unreadable flags have no effect
     np.savez(tmp_path / "a.npz", states=np.eye(4), flag=np.array([{}], dtype=object))
     np.testing.assert_array_equal(load_trajectories(tmp_path / "a.npz").states, np.eye(4))
 
@@ -83,7 +83,7 @@ def test_npz_npy_and_csv_hold_the_same(tmp_path):
 
 
 def write(path: Path, kind: str) -> Path:
-    """A file with something wrong with it."""
+    """A file with a fault of this kind."""
     good = np.arange(12.0).reshape(6, 2)
     nan = good.copy()
     nan[3, 1] = np.nan
@@ -166,7 +166,7 @@ def write(path: Path, kind: str) -> Path:
         ("csv binary", "save it as UTF-8 text"),
     ],
 )
-def test_what_cannot_be_used_is_refused_by_name(tmp_path, kind, message):
+def test_unusable_files_are_refused_with_their_name(tmp_path, kind, message):
     path = write(tmp_path, kind)
     with pytest.raises(InputError, match=message) as caught:
         load_trajectories(path)
@@ -182,7 +182,7 @@ def test_an_npz_may_state_its_rate(tmp_path, rate):
 
 
 def test_a_csv_shows_its_rate_in_a_column_of_times(tmp_path):
-    """50 Hz, in two episodes that each begin at 0, and a pause between them."""
+    """50 Hz, in two episodes that both begin at 0, and a pause between them."""
     path = tmp_path / "a.csv"
     rows = [
         f"{e},{0.5 * i},{10 * e + 0.02 * i:.3f}" for e, n in enumerate((5, 7)) for i in range(n)
@@ -191,7 +191,7 @@ def test_a_csv_shows_its_rate_in_a_column_of_times(tmp_path):
     found = load_trajectories(path)
     assert found.rate == pytest.approx(50.0)
     assert found.names == ("x",) and found.states.shape == (12, 1)
-    assert load_trajectories(path, episode_column="none").rate is None  # one, with a pause
+    assert load_trajectories(path, episode_column="none").rate is None  # one episode with a pause
     path.write_text("\n".join(rows))  # no names
     with pytest.raises(InputError, match="if these are 2 demonstrations"):
         load_trajectories(path)
@@ -221,7 +221,7 @@ def test_events_are_first_times():
     lengths = np.array([5, 3, 11])
     flag = np.zeros(19, bool)
     flag[[2, 3]] = True  # first trajectory: step 2 of 4
-    flag[8 + 7] = True  # third: step 7 of 10; in the second it never happens
+    flag[8 + 7] = True  # third: step 7 of 10; the second has none
     assert flag_times("grasp", flag, lengths, normalised=False) == FlagTimes(
         "grasp", 3.25, 4.5, 5.75, 2
     )
@@ -252,7 +252,7 @@ def test_comparison_with_uniform_guesses():
         ("1,2\n3,n/a\n5,6\n", 2, "'n/a' is a missing value"),
         ('"1\n",2\n3,null\n', 3, "'null' is a missing value"),  # a cell over two lines
         ("1,2\r\n\r\n3,4\r\n", 2, "the row is blank"),
-        ('1\n2\n""\n', 3, "'' is a missing value"),  # what pandas writes for NaN
+        ('1\n2\n""\n', 3, "'' is a missing value"),  # as pandas writes NaN
     ],
 )
 def test_missing_values_are_named_by_file_and_line(tmp_path, text, line, what):
@@ -288,7 +288,7 @@ def test_headers(tmp_path, text, names):
 
 
 @pytest.mark.parametrize("text", ["1.5,x1.5\n2,3\n", "1_000\n2_000\n3_000\n"])
-def test_what_is_neither_header_nor_number(tmp_path, text):
+def test_cells_that_are_neither_header_nor_number(tmp_path, text):
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(InputError, match=r"a\.csv, line [12](, column .*)?: '.*' is no number"):
         load_trajectories(tmp_path / "a.csv")
@@ -328,7 +328,7 @@ def test_large_integers_survive_every_kind_of_file(tmp_path):
 
 
 def hostile(folder: Path, kind: str) -> Path:
-    """A file that nobody means well with."""
+    """A malicious file of this kind."""
     path = folder / ("a.npz" if kind.startswith("zip") else "a.npy")
     if kind in ("zero device", "pipe"):
         (path.symlink_to("/dev/zero") if kind == "zero device" else os.mkfifo(path))

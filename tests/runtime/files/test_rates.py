@@ -1,4 +1,4 @@
-"""Rates that files state, and rates of columns of times."""
+"""Rates in files, and rates from columns of times."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_steps_between_trajectories_do_not_count():
     assert rate(times) is None
     assert rate(times, lengths=np.array([20, 20])) == pytest.approx(50.0)
     assert rate(times, lengths=np.ones(40, int)) is None
-    assert rate(np.r_[TIMES, TIMES]) == pytest.approx(50.0)  # the clock begins anew
+    assert rate(np.r_[TIMES, TIMES]) == pytest.approx(50.0)  # the clock restarts
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Every input that a user may get wrong, or that a robot delivers and that has to be right."""
+"""Invalid inputs of users are refused, and unusual data of robots is accepted."""
 
 import re
 
@@ -123,7 +123,7 @@ def test_too_many(estimator):
     ],
 )
 def test_types_that_are_no_numbers(estimator, values, message):
-    """The message is about what was passed: None is no complex number."""
+    """The message names the value that was passed: None is not a complex number."""
     with pytest.raises(InputError, match=message) as caught:
         estimator.estimate(values, np.zeros(N))
     assert "complex" in message or "complex" not in str(caught.value)
@@ -176,7 +176,7 @@ def test_bad_options(options):
 
 
 def test_options_of_the_kept_estimator_are_checked_too():
-    """One is kept for k=1, and True is equal to 1."""
+    """One is kept for k=1, and True equals 1."""
     x, y = pairs()
     assert estimate(x, y, k=1, slices=2).k == 1
     with pytest.raises(InputError, match="k is True"):
@@ -188,7 +188,7 @@ def test_options_of_the_kept_estimator_are_checked_too():
 
 
 def test_engine_errors_are_model_errors(estimator, monkeypatch):
-    """Such as memory that is short; the message says what to do, in one line."""
+    """For example a lack of memory; the message has one line with advice."""
 
     class Session:
         def run(self, *_):
@@ -228,7 +228,7 @@ def test_damaged_model_files(estimator, tmp_path, damage):
         content = content[: len(content) // 2]
     elif damage == "foreign":
         content = b"GGUF" + content
-    else:  # an ONNX model, and nothing that says it is one of ours
+    else:  # an ONNX model of another project
         content = content.replace(b"infoatlas.", b"elsewhere.")
     path.write_bytes(content)
     with pytest.raises(ModelError, match=re.escape(str(path))):
@@ -312,7 +312,7 @@ def test_constant_coordinate(estimator):
 )
 @pytest.mark.parametrize("resolution", [None, 0.25])
 def test_constant_coordinates_change_nothing(d, options, resolution):
-    """Bit by bit, wherever they stand, also if the resolution makes them constant."""
+    """Bit for bit, at any position, also if the resolution makes them constant."""
     estimator = Estimator(threads=1, **options)
     x, y = pairs(d=d)
     settings = {"time_series": True, "resolution_x": resolution}
@@ -395,7 +395,7 @@ def test_range_of_floats(estimator):
 
 @pytest.fixture(scope="module")
 def latent_pairs():
-    """Twelve coordinates a side that share three latent ones, and their sliced estimate."""
+    """Twelve coordinates per side with three common latent ones, and their sliced estimate."""
     rng = np.random.default_rng(8)
     z = rng.standard_normal((N, 3))
     x, y = (z @ rng.standard_normal((3, 12)) + 0.5 * rng.standard_normal((N, 12)) for _ in range(2))
@@ -405,8 +405,8 @@ def latent_pairs():
 
 @pytest.mark.parametrize("size", [1e3, 1e6, 1e12, 1e100, 1e300])
 @pytest.mark.parametrize("which", [slice(None), 4])
-def test_one_glitch_does_not_decide_a_sliced_reading(latent_pairs, size, which):
-    """A state far beyond the others makes them look alike, unless its deviation is limited."""
+def test_one_glitch_does_not_dominate_a_sliced_estimate(latent_pairs, size, which):
+    """Without a limit of its deviation, an outlier would make other states nearly equal."""
     estimator, x, y, expected = latent_pairs
     x = x.copy()
     x[17, which] = size * np.random.default_rng(9).choice([-1, 1], 12)[which]
@@ -417,7 +417,7 @@ def test_one_glitch_does_not_decide_a_sliced_reading(latent_pairs, size, which):
 
 
 def test_a_glitch_on_either_side_of_a_rare_motion():
-    """A joint that moves in three of a hundred steps keeps its motion, also beside a glitch."""
+    """A joint that moves in three of a hundred steps keeps its motion, also with a glitch."""
     x = np.zeros((100, 1))
     x[[20, 50, 80], 0] = 1.0, -1.0, 0.5
     np.testing.assert_array_equal(clip_outliers(x), x)
@@ -434,14 +434,14 @@ def test_without_outliers_nothing_is_limited(n):
     columns = rng.standard_normal(n), rng.random(n), rng.standard_t(4, n), levels, flag
     x = np.stack(columns, 1).astype(float)
     np.testing.assert_array_equal(clip_outliers(x), x)
-    # Whatever the numbers, order is kept.
+    # The order is kept for any numbers.
     wild = rng.standard_normal(n) * 10.0 ** rng.integers(-300, 300, n)
     clipped = clip_outliers(wild[:, None])[:, 0]
     assert (np.diff(clipped[np.argsort(wild)]) >= 0).all()
 
 
 def test_resolution_rounds(estimator):
-    # A joint at rest: one step of its encoder, with jitter below that.
+    # A joint at rest: one step of its encoder, with smaller jitter.
     rng = np.random.default_rng(4)
     x, y = pairs()
     jitter = 1e-4 * rng.standard_normal((N, 2))
@@ -452,7 +452,7 @@ def test_resolution_rounds(estimator):
     assert rounded.constant_x == (0, 1)
     one = estimator.estimate(rest, y, resolution_x=[0.01, 0])
     assert one.constant_x == (0,)
-    # 2^-4 is exact in binary, so a multiple of it rounds to itself.
+    # 2^-4 is exact in binary, so a multiple of it is rounded to itself.
     grid = np.round(x * 16) / 16
     fine = estimator.estimate(grid + 1e-3 * np.sign(jitter), y, resolution_x=0.0625)
     assert fine.mi == estimator.estimate(grid, y).mi

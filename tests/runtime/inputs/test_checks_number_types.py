@@ -1,4 +1,4 @@
-"""Types, masks and large integers mean the same wherever data comes in."""
+"""Types, masks and large integers have the same meaning for all inputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from infoatlas_rt.streams.online import OnlineEstimator
 from infoatlas_rt.vector.pooled_pairs import PooledPairs
 
 N = 100
-NOW = 1_763_800_000_123_456_789  # nanoseconds since 1970, which floats hold to 256
+NOW = 1_763_800_000_123_456_789  # nanoseconds since 1970; floats resolve 256 of them
 rng = np.random.default_rng(0)
 COUNTS = np.cumsum(rng.integers(1, 4, N))  # neighbours differ by 1 to 3
 OTHER = COUNTS + rng.integers(0, 30, N)
@@ -61,12 +61,12 @@ def test_large_numbers_keep_their_order_and_their_ties(estimator, kind):
         else [v if isinstance(v, float) else int(v) for v in values]
     )
     assert ranks(found[:, 0].tolist()) == ranks(exact)
-    # So an unsliced estimate, which sees ranks alone, is that of the ranks, to the last bit.
+    # Unsliced estimates depend only on ranks, so this one equals that of the ranks, bit for bit.
     assert estimator.estimate(values, OTHER).mi == estimator.estimate(ranks(exact), OTHER).mi
 
 
 def test_distances_of_large_integers_are_kept():
-    """What is sliced is not ranked before: the shape of a distribution has to survive."""
+    """Sliced sides are not ranked first, so the shape of their distribution is kept."""
     far = 2**62 + 1000 * COUNTS
     np.testing.assert_array_equal(np.diff(as_samples(far, "x")[:, 0]), 1000 * np.diff(COUNTS))
     sliced = Estimator(k=2, slices=5, threads=1)
@@ -78,7 +78,7 @@ def test_distances_of_large_integers_are_kept():
 
 
 def test_a_table_of_stamps_and_floats(estimator):
-    """A list of rows is one array of floats to NumPy, and the stamps in it were rounded."""
+    """NumPy makes a list of rows one float array, which would round the stamps in it."""
     rows = [[NOW + int(c), c / 7] for c in COUNTS]
     assert len(np.unique(as_samples(rows, "x")[:, 0])) == N
     np.testing.assert_array_equal(as_samples(rows, "x")[:, 1], COUNTS / 7)
@@ -89,7 +89,7 @@ def test_a_table_of_stamps_and_floats(estimator):
     assert len(np.unique(as_samples(arrays, "x")[:, 0])) == N
 
 
-def test_what_floats_hold_is_left_as_it_is():
+def test_values_that_floats_represent_are_unchanged():
     for values in (np.arange(9) + 2**53 - 9, np.arange(9.0) * 1e300, np.arange(9, dtype=np.uint8)):
         np.testing.assert_array_equal(as_samples(values, "x")[:, 0], values)
     floats = rng.standard_normal((N, 2))
@@ -98,7 +98,7 @@ def test_what_floats_hold_is_left_as_it_is():
 
 @pytest.mark.parametrize("form", ["int64", "uint64", "list", "mixed"])
 def test_large_integers_in_a_window(estimator, form):
-    """Steps of a counter that starts at 0 and jumps; also where the type changes on the way."""
+    """Steps of a counter that starts at 0 and jumps; also if the type changes."""
 
     def state(t):
         value = 0 if t < 5 else NOW + int(COUNTS[t])
@@ -183,7 +183,7 @@ def test_a_masked_state_is_a_hole_in_its_environment(as_list):
         rows = np.full((3, 2), float(t))
         states = np.ma.array(rows, mask=[[0, 0], [0, t == 5], [0, 0]])
         pairs = pool.push([states[0], states[1], states[2]] if as_list else states)
-    assert len(pairs.x) == 15 - 2  # the masked one, and that of which it is the past
+    assert len(pairs.x) == 15 - 2  # the masked state, and the state whose past it is
     np.testing.assert_array_equal(pairs.x - pairs.y, 1)
 
 

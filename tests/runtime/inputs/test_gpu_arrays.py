@@ -1,4 +1,4 @@
-"""Samples of torch and of CuPy on a real GPU give what the same samples on the host give."""
+"""Samples of torch and CuPy on a real GPU give the same results as on the host."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from gpus import needs_gpu
 from infoatlas_rt import Estimator, InputError, independence_test
 
 pytestmark = needs_gpu
-TOLERANCE = 0.01  # nats of mi, as of every provider
+TOLERANCE = 0.01  # nats of mi, as for all providers
 
 
 def on_torch():
@@ -58,7 +58,7 @@ def test_the_estimate_is_that_of_the_host(place, estimator, n, dx, dy):
 
 
 def test_any_n(place, estimator):
-    """TensorRT's TopK ends at 3,840; sorting is not in the graph."""
+    """TensorRT's TopK is limited to 3,840, but the graph has no sorting."""
     x, y = pairs(20_000, 2, 2)
     agree(estimator.estimate(place(x), place(y)), estimator.estimate(x, y))
 
@@ -86,7 +86,7 @@ def test_ties_constants_resolution_groups_and_order(place, estimator):
     assert estimator.estimate(place(x), place(np.ones((200, 2)))).degenerate
 
 
-def test_of_independence(place, estimator):
+def test_the_independence_test(place, estimator):
     x, y = pairs(60, 6, 6)
     found = independence_test(place(x), place(y), estimator, permutations=19)
     wanted = independence_test(x, y, estimator, permutations=19)
@@ -103,7 +103,7 @@ def test_copies_to_the_host_are_not_silent(place, estimator):
 
 
 def test_samples_of_torch_do_not_leave_the_gpu(estimator):
-    """Whatever copies a tensor between devices is watched where torch dispatches it."""
+    """torch's dispatch is observed for copies between devices."""
     place, torch = on_torch(), pytest.importorskip("torch")
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -124,7 +124,7 @@ def test_samples_of_torch_do_not_leave_the_gpu(estimator):
 
 
 def test_pending_work_is_waited_for(estimator):
-    """Samples that torch still computes, on a stream of the caller's."""
+    """Samples that torch is still computing, on a stream of the caller."""
     place, torch = on_torch(), pytest.importorskip("torch")
     x, y = pairs(100, 6, 6)
     wanted = estimator.estimate(x, y).mi

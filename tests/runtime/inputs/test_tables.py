@@ -1,4 +1,4 @@
-"""pandas objects are read like arrays, and their names come out again."""
+"""pandas objects are accepted like arrays, and results contain their names."""
 
 from __future__ import annotations
 

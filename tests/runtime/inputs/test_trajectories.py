@@ -1,4 +1,4 @@
-"""Trajectories and their rate; the states are in test_tables.py and in files/test_load.py."""
+"""Trajectories and their rate; other tests of states: test_tables.py and files/test_load.py."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_rate_is_a_float(rate):
 @pytest.mark.parametrize(
     "rate", [0, -20.0, np.nan, np.inf, True, "20", b"20", [20.0], np.array([20.0]), 10**400, {}]
 )
-def test_what_is_no_rate_is_named(rate):
+def test_invalid_rates_are_named(rate):
     with pytest.raises(InputError, match=r"rate is .*Hz.* above 0, or None if unknown") as caught:
         Trajectories(STATES, [3, 3], (), rate)
     assert repr(rate)[:50] in str(caught.value)

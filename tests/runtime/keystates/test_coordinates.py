@@ -1,4 +1,4 @@
-"""Raw states become coordinates whose differences are motion, whatever they are recorded in."""
+"""Conversion of raw states to coordinates whose differences are motion, for all conventions."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def joined(tool, form=lambda q: q):
 
 
 def assert_turns(paths, tool, columns=slice(3, 6), tolerance=1e-6):
-    """Increments of the coordinates have the true angles."""
+    """Check that increments of the coordinates have the true angles."""
     for path, (_, q) in zip(paths, tool, strict=True):
         angle = np.linalg.norm(np.diff(path[:, columns], axis=0), axis=1)
         np.testing.assert_allclose(angle, true_angles(q), atol=tolerance)
@@ -139,7 +139,7 @@ def test_rounded_quaternions(decimals):
 
 
 def test_rotation_vector_across_pi():
-    """As of a UR, tool down: the norm stays at most pi, and the vector flips."""
+    """As of a UR with the tool down: the norm stays at most pi, and the vector flips."""
     tool = turning(start=(np.pi * 0.8, np.pi * 0.6, 0.0), size=0.5)
     states = joined(tool, logarithm)
     assert max(np.abs(np.diff(s[:, 3:], axis=0)).max() for s in states) > 3
@@ -150,7 +150,7 @@ def test_rotation_vector_across_pi():
 
 
 def test_euler_angles_that_wrap():
-    """As of a Franka, tool down: roll is near pi."""
+    """As of a Franka with the tool down: roll is near pi."""
     tool = turning(start=(np.pi, 0.0, 0.0), size=0.4)
     states = joined(tool, euler)
     assert max(np.abs(np.diff(s[:, 3], axis=0)).max() for s in states) > 6
@@ -183,7 +183,7 @@ def test_rotation_vector_about_one_axis_at_pi():
     made, _, paths, _ = read_coordinates(joined(tool, logarithm))
     assert made.kinds[3:] == ("rotation_vector",) * 3
     assert_turns(paths, tool)
-    angle = [np.c_[logarithm(q)[:, 0], p[:, :2]] for p, q in tool]  # beside others
+    angle = [np.c_[logarithm(q)[:, 0], p[:, :2]] for p, q in tool]  # beside other columns
     assert read_coordinates(angle)[0].kinds == ("angle", "plain", "plain")
 
 
@@ -315,7 +315,7 @@ def test_orientation_of_ignored_columns_is_refused():
 
 
 def recorded(count=10, steps=120, seed=4):
-    """Positions, a quaternion, a gripper of 0 and 1, a force with bursts, an object at the end."""
+    """Positions, a quaternion, a gripper of 0 and 1, a force with bursts, and an object."""
     made = []
     rng = np.random.default_rng(seed)
     for p, q in turning(count, steps, seed):
@@ -328,10 +328,10 @@ def recorded(count=10, steps=120, seed=4):
     return made
 
 
-def test_motion_is_no_fault():
+def test_motion_is_not_a_fault():
     states = recorded()
     states[3][20, 7] = 1.0  # the gripper toggles for one frame
-    states[5][90:, 0] += 0.4  # a step that stays
+    states[5][90:, 0] += 0.4  # a step that remains
     states[6][30, 1] += 2.0  # a step in two parts
     states[6][31:, 1] += 4.0
     _, _, paths, outliers = read_coordinates(states)
@@ -343,7 +343,7 @@ def test_motion_is_no_fault():
 
 @pytest.mark.parametrize("count", [1, 3, 10, 30])
 def test_contacts_are_no_faults(count):
-    """Pushes of what is at rest and single contacts, in all demonstrations or in one."""
+    """Pushes of resting objects and single contacts, in all demonstrations or in one."""
     rng = np.random.default_rng(0)
     states = []
     for i in range(count):
@@ -423,13 +423,13 @@ def test_rotation_that_is_none_at_the_start():
     states[6][0, 3:7] = 0.0
     made, _, paths, outliers = read_coordinates(states)
     assert outliers == [(6, 0)] and "quaternion" in made.kinds
-    np.testing.assert_array_equal(paths[6][:2, 3:6], 0)  # as the first frame that is one
+    np.testing.assert_array_equal(paths[6][:2, 3:6], 0)  # equal to the first valid frame
 
 
 def test_dropped_frame_of_wrapped_angles():
     rng = np.random.default_rng(4)
     states = [(smooth(rng, 200, 5, 2.0) + np.pi) % (2 * np.pi) - np.pi for _ in range(8)]
-    states[3][100] = states[5][50] = 0.0  # more than are looked for in a single column
+    states[3][100] = states[5][50] = 0.0  # more than are searched for in a single column
     made, _, _, outliers = read_coordinates(states)
     assert set(made.kinds) == {"angle"} and outliers == [(3, 100), (5, 50)]
 
@@ -491,7 +491,7 @@ def test_ignored_columns():
 
 
 def test_names_without_what_they_begin_with():
-    """The feature of a LeRobot data set, or what all names have, may be left out."""
+    """The feature of a LeRobot data set, or a prefix of all names, may be omitted."""
     state = ["observation.state.left", "observation.state.left_hand", "observation.state.right.x"]
     both = [*state, "action.left", "action.up"]
     for names in (state, both, [name.replace("state", "qpos") for name in state]):

@@ -1,4 +1,4 @@
-"""Key states of demonstrations with known phases, and of real ones."""
+"""Key states of demonstrations with known phases, and of recorded ones."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_steps_ascend_and_leave_out_the_ends():
 
 
 def test_phases_are_nested():
-    """The first cuts of K = 4 are those of K = 2, so a smaller K keeps the most important ones."""
+    """The first cuts of K = 4 are those of K = 2, so a smaller K has the most important ones."""
     states, _ = demonstrations()
     few, many = (discover_keystates(states, k=k, method="phase") for k in (2, 4))
     columns = np.sort(many.order[:2])
@@ -59,15 +59,15 @@ def test_phases_are_nested():
     np.testing.assert_array_equal(many.strength[columns], few.strength)
 
 
-def test_phases_that_do_not_fit_are_fewer_and_said():
+def test_fewer_phases_than_requested_are_reported():
     states, _ = demonstrations()
     found = discover_keystates([s[:30] for s in states], k=20, method="phase")
     assert 0 < found.steps.shape[1] < 20
     assert "no room for more" in found.notes[-1]
 
 
-def test_phases_that_separate_operators_say_so():
-    """Two operators: one has all motion after a short pause, the other before one."""
+def test_phases_that_separate_operators_are_reported():
+    """Two operators: one moves after a short pause, the other before one."""
     rng = np.random.default_rng(0)
     states = []
     for i in range(7):
@@ -85,7 +85,7 @@ def test_motion_below_the_resolution_has_no_phases():
     found = discover_keystates(states, 3, method="phase", resolution=1e3)
     assert found.steps.shape[1] == 0
     assert "every increment is below the resolution" in found.notes[-1]
-    discover_keystates(states, 3, resolution=1e3)  # and auto goes on without them
+    discover_keystates(states, 3, resolution=1e3)  # auto continues without them
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Key states without a shared order: what people record, in small."""
+"""Key states without a common order, in small synthetic recordings of people."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def minimum_jerk(u):
 
 
 def recording(seed, rate=20.0, noise=2e-4, lacking=False):
-    """Reach, close the fingers, carry, open them; seconds of both events. One of `lacking` only."""
+    """Reach, close the fingers, carry, open them; seconds of both events (`lacking`: of one)."""
     rng = np.random.default_rng(seed)
     a, b, c = rng.uniform(1, 2.5, 3)
     grasp, release = 0.5 + a, 0.5 + a + 0.3 + b

@@ -1,4 +1,4 @@
-"""What changes at a key state, where the truth is known."""
+"""Explanations of key states, for known changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GROUPS = {"tool": [0, 1, 2], "object": [3, 4, 5]}
 
 @pytest.fixture(scope="module")
 def grasps():
-    """A tool moves alone, takes an object along, and leaves it; the first three columns are its."""
+    """A tool moves alone, carries an object and leaves it; the first three columns are the tool."""
     rng = np.random.default_rng(0)
     states, cuts = [], []
     for _ in range(20):
@@ -41,7 +41,7 @@ def test_made_and_broken(grasps):
     assert made.after == broken.before > 1
 
 
-def test_nothing_is_made_between_things_that_never_depend(grasps):
+def test_independent_things_have_no_changes(grasps):
     rng = np.random.default_rng(1)
     states = [np.c_[s, rng.standard_normal((len(s), 2)).cumsum(axis=0)] for s in grasps.states]
     found = discover_keystates(states, k=2, method="phase")
@@ -60,7 +60,7 @@ def test_coordinates_that_change_most(grasps):
 def test_information_and_percentile(grasps):
     numbers = grasps.information(Estimator(k=3, slices=5))
     assert [i.keystate for i in numbers] == [0, 1]
-    assert 0 <= numbers[0].percentile < 50  # the past says less than usual about a grasp
+    assert 0 <= numbers[0].percentile < 50  # the past is less informative about a grasp than usual
     for i in numbers:
         assert 0 <= i.percentile <= 100
         assert np.isfinite([i.local, i.before, i.after, i.before_stderr, i.after_stderr]).all()
@@ -95,7 +95,7 @@ def test_a_loaded_file_has_no_trajectories(grasps, tmp_path):
 
 
 def test_short_phases_are_explained():
-    """The last phase of ten demonstrations has three steps: 30, fewer than the model needs."""
+    """The last phase of ten demonstrations has three steps: 30 samples, too few for the model."""
     rng = np.random.default_rng(3)
     states = []
     for _ in range(10):
@@ -116,7 +116,7 @@ def test_short_phases_are_explained():
     ("sizes", "known"), [((26, 26, 3), True), ((27, 27, 1), False), ((28, 27), True)]
 )
 def test_samples_of_a_trajectory_that_cannot_be_paired_are_unknown(sizes, known):
-    """27 of 55 are fewer than half, and too many to shift past each other."""
+    """27 of 55 are less than half, and too many for cyclic shifts."""
     x, y = np.random.default_rng(0).standard_normal((2, 55, 2))
     labels = np.repeat(np.arange(len(sizes)), sizes)
     found = explanation._estimate(Estimator(), x, y, labels)

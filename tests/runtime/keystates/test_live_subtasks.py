@@ -55,7 +55,7 @@ def three():
 
 
 def test_parts_of_unseen_episodes(pick):
-    """The part is right at 97% of the steps that are 0.25 s from the grasp, or more."""
+    """The part is right at 97% of the steps that are at least 0.25 s from the grasp."""
     found, live, episodes, grasps = pick
     tracker, right, off = KeyStateTracker(found, subtasks=live), [], []
     for states, grasp in zip(episodes, grasps, strict=True):
@@ -105,8 +105,8 @@ def test_it_is_judged_by_demonstrations_left_out(pick):
     assert "key state 1" in text
 
 
-def test_what_cannot_be_followed_is_not_reported_unless_asked():
-    """Parts of walks without a pattern, cut at random."""
+def test_unreliable_parts_are_reported_only_on_request():
+    """Parts of random walks without a pattern, cut at random."""
     rng = np.random.default_rng(0)
     walks = [np.cumsum(rng.standard_normal((80, 3)), axis=0) for _ in range(8)]
     cuts = rng.integers(10, 70, 8)
@@ -123,7 +123,7 @@ def test_what_cannot_be_followed_is_not_reported_unless_asked():
 
 
 def test_a_part_that_a_demonstration_lacks():
-    """In half of the demonstrations the second place is not visited; nor in half of the others."""
+    """Half of the demonstrations do not visit the second place, and half of the others, too."""
     states, subtasks = visits(count=16, seed=2, lacking=0.5)
     found = discover_keystates(packed(states), k=2)
     tracker = KeyStateTracker(found, subtasks=subtasks)
@@ -132,12 +132,12 @@ def test_a_part_that_a_demonstration_lacks():
         tracker.reset()
         reported = np.array([now.index for now in follow(tracker, episode)])
         true = truth.active(i)
-        assert (reported == true).mean() > 0.75  # the first steps to either place are alike
+        assert (reported == true).mean() > 0.75  # the first steps to either place are similar
         assert ((reported == 1).sum() > 12) == (i >= 4)
 
 
-def test_a_stop_is_a_stall_and_an_episode_is_none(pick):
-    """The end of a task is no stall either, however long it lasts."""
+def test_a_stop_is_a_stall_but_an_episode_is_not(pick):
+    """The end of a task is not a stall, either, however long it lasts."""
     found, live, episodes, grasps = pick
     tracker = KeyStateTracker(found, subtasks=live)
     rng = np.random.default_rng(0)
@@ -157,7 +157,7 @@ def test_a_stop_is_a_stall_and_an_episode_is_none(pick):
 
 
 def test_a_cube_left_behind_is_a_stall(pick):
-    """The arm does all of it, and the cube stays where it lay."""
+    """The arm does the complete motion, and the cube stays."""
     found, live, episodes, _ = pick
     names = list(found.names)
     cube = [names.index(f"cube.{axis}") for axis in ("x", "y", "z", "qw", "qx", "qy", "qz")]
@@ -191,7 +191,7 @@ def test_a_retry_begins_the_part_anew(three):
 
 @pytest.mark.parametrize("factor", [5.0, 2.0, 0.5])
 def test_other_rates_by_argument_and_by_stamps(pick, factor):
-    """Streams of 100, 40 and 10 Hz, followed by demonstrations of 20 Hz."""
+    """Streams of 100, 40 and 10 Hz, followed with demonstrations of 20 Hz."""
     found, live, episodes, grasps = pick
     stream, rate = resampled(episodes[5], factor), 20 * factor
     stamps = np.arange(len(stream)) / rate
@@ -205,7 +205,7 @@ def test_other_rates_by_argument_and_by_stamps(pick, factor):
         assert reported[-1].total > 0.9 and not any(now and now.stalled for now in reported)
 
 
-def test_a_saved_file_tracks_alike(pick, tmp_path):
+def test_a_saved_file_gives_the_same_tracker(pick, tmp_path):
     found, live, episodes, _ = pick
     expected = follow(KeyStateTracker(found, subtasks=live), episodes[0])
     for subtasks in (live, live.subtasks):
@@ -262,7 +262,7 @@ def test_a_damaged_file_is_refused(pick, tmp_path, where, value):
 
 
 def test_two_tools(three):
-    """Each tool has a state of its own; the first is the tracker's."""
+    """Each tool has its own state; the first one is that of the tracker."""
     found, live = three
     one = live.subtasks
     both = replace(
@@ -311,7 +311,7 @@ def test_one_demonstration_is_followed_and_not_judged():
 
 
 def changed(parts, i, bounds):
-    """Sub-tasks with other bounds in demonstration i; an empty part lies anywhere."""
+    """Sub-tasks with other bounds in demonstration i; the place of an empty part is arbitrary."""
     out = []
     for part, (start, end) in zip(parts, bounds, strict=True):
         starts, ends = part.start.copy(), part.end.copy()
@@ -340,7 +340,7 @@ def test_a_part_that_is_lacking_or_in_another_order(pick):
         found.follow(replace(own, parts=every))
 
 
-def test_what_cannot_be_fitted(pick, tmp_path):
+def test_invalid_sub_tasks_are_refused(pick, tmp_path):
     found, live, _, _ = pick
     own = live.subtasks
     with pytest.raises(InputError, match=r"9 demonstrations.*of the same demonstrations"):

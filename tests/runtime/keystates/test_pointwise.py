@@ -1,4 +1,4 @@
-"""Key states by local information: the search for minima, and what reaches the model."""
+"""Key states by local information: the search for minima, and the inputs of the model."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from infoatlas_rt.keystates import pointwise
 
 
 def switching(trajectories=16, seed=0):
-    """Smooth motion of three coordinates that turns at one random step: ([T, 3] each, steps)."""
+    """Smooth motion of three coordinates with a turn at one random step: ([T, 3] each, steps)."""
     rng = np.random.default_rng(seed)
     states, turns = [], []
     for _ in range(trajectories):
@@ -59,7 +59,7 @@ def test_each_step_is_another_minimum():
 
 @pytest.mark.parametrize("k", [1, 5, 18])
 def test_every_trajectory_gets_k_steps(k):
-    """Without minima enough, down to the shortest trajectory that is let in."""
+    """Also without enough minima, down to the shortest accepted trajectory."""
     curves = [curve(20, (9, 1.0)), np.ones(60), np.linspace(0, 1, 20)]
     steps = pointwise.minima(curves, k, apart=4)
     assert steps.shape == (3, k)
@@ -69,8 +69,8 @@ def test_every_trajectory_gets_k_steps(k):
     assert 9 in steps[0]
 
 
-def test_what_the_model_is_given():
-    """Two views; coordinates that never move are left out, small increments are exactly 0."""
+def test_inputs_of_the_model():
+    """Two views; constant coordinates are left out, and small increments are exactly 0."""
     estimator = RecordingEstimator()
     rng = np.random.default_rng(0)
     states = [rng.standard_normal((n, 3)) for n in (12, 15)]
@@ -90,7 +90,7 @@ def test_what_the_model_is_given():
 
 
 def test_local_information_is_dated_to_the_middle():
-    """The stand-in answers 0, 1, 2, ...: row j of lag L is the moment j + L / 2, or j + L."""
+    """The stand-in returns 0, 1, 2, ...: row j of lag L is at the moment j + L / 2, or j + L."""
     states = [np.random.default_rng(0).standard_normal((12, 2))]
     (local,) = pointwise.local_information(states, RecordingEstimator(), lag=2)
     inner = np.arange(2, 10)
@@ -119,7 +119,7 @@ def test_smoothing_keeps_level_and_mean():
         ((), {"k": 1}, "0 steps"),
     ],
 )
-def test_what_cannot_be_searched(lengths, options, expected):
+def test_invalid_searches_are_refused(lengths, options, expected):
     states = [np.random.default_rng(0).standard_normal((n, 2)) for n in lengths]
     with pytest.raises(InputError, match=expected):
         pointwise.discover(states, **options)

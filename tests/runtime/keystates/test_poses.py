@@ -1,4 +1,4 @@
-"""Columns of poses, in the conventions in which people record them."""
+"""Columns of poses, in all conventions of recordings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from infoatlas_rt import InputError, Pose, Position
 from infoatlas_rt.keystates.subtasks.poses import tracks
 
-ROTATION = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])  # a quarter turn about z
+ROTATION = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])  # a rotation by 90 degrees about z
 HALF = np.sqrt(0.5)
 PLACE = [0.1, 0.2, 0.3]
 

@@ -1,4 +1,4 @@
-"""The Gaussian form from few samples, where the truth is known."""
+"""The Gaussian form from few samples, compared with known information."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_it_has_no_bias(rho, n, d):
     assert 0.6 * mi.std() < np.median(stderr) < 2.5 * mi.std()
 
 
-def test_what_it_cannot_know():
+def test_unknown_properties():
     x = np.random.default_rng(0).standard_normal((7, 3))
     assert gaussian_information(x, np.zeros((7, 2)), np.arange(7)) == (0.0, 0.0)
     mi, _ = gaussian_information(x, x[:, ::-1], np.arange(7))

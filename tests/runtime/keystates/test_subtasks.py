@@ -1,4 +1,4 @@
-"""Sub-tasks of hands that carry things: parts, cuts and reference objects are known."""
+"""Sub-tasks of hands that carry things, with known parts, cuts and reference objects."""
 
 from __future__ import annotations
 
@@ -98,9 +98,9 @@ def test_orientation_of_the_reference():
         yaw = rng.uniform(-np.pi, np.pi)
         q = np.array([np.cos(yaw / 2), 0, 0, np.sin(yaw / 2)])
         s = s.copy()
-        s[:, 10:14] = q  # of a
+        s[:, 10:14] = q  # of object a
         ignores.append(s)
-        # The tool points down: (0, 1, 0, 0) turned about the vertical.
+        # The tool points down: (0, 1, 0, 0) rotated about the vertical.
         for kept, extra in ((follows, 0.0), (turned, rng.integers(0, 4) * np.pi / 2)):
             own = s.copy()
             half = (yaw + extra) / 2
@@ -109,7 +109,7 @@ def test_orientation_of_the_reference():
     for rows, wanted in ((follows, "pose"), (turned, "quarter turns"), (ignores, "position")):
         found = found_in(rows, names).subtasks(Pose("tool"), poses([("a", "b")]))
         assert found.parts[0].orientation == wanted
-        assert found.parts[1].orientation == "position"  # b never turns
+        assert found.parts[1].orientation == "position"  # b never rotates
 
 
 def test_a_demonstration_that_lacks_a_part_has_an_empty_one():
@@ -122,7 +122,7 @@ def test_a_demonstration_that_lacks_a_part_has_an_empty_one():
     spans = [(int(part.start[-1]), int(part.end[-1])) for part in found.parts]
     assert [end > start for start, end in spans] == [True, True, True, False]
     assert spans[0][0] == 0 and spans[-1][1] == len(short)
-    assert min(part.information for part in found.parts) > 4  # it does not count there
+    assert min(part.information for part in found.parts) > 4  # it has no effect there
     assert any("1 of 10 demonstrations lack" in note for note in found.notes)
 
 
@@ -139,9 +139,9 @@ def test_rates_do_not_change_the_parts():
         assert np.abs(a.end - b.end / 5).max() <= NEAR
 
 
-def test_a_reference_that_cannot_be_known_is_said_to_be_so():
+def test_an_unknown_reference_is_reported():
     states, names, _ = carrying(10, [("a", "b")])
-    beside = []  # c lies at the same place from b in all demonstrations
+    beside = []  # c is at the same place from b in all demonstrations
     for s in states:
         c = s[:, 14:21].copy()
         c[:, 0] += 0.3
@@ -199,7 +199,7 @@ def test_without_objects_the_parts_lie_between_key_states():
 
 
 def test_parts_in_any_order():
-    """Half of the demonstrations do the second thing first."""
+    """Half of the demonstrations move the second object first."""
     states, names, _ = carrying(8, PAIRS[:2], seed=1)
     other, swapped, _ = carrying(8, PAIRS[1::-1], seed=2)
     columns_of = [swapped.index(name) for name in names]
@@ -282,7 +282,7 @@ def test_columns_without_names_need_the_kind_of_orientation():
     assert references(found) == ["a", "b"]
 
 
-def test_names_that_begin_alike():
+def test_names_with_a_common_prefix():
     states, names, _ = carrying(5, PAIRS[:1])
     more = [np.concatenate([s, s[:, 14:17] - s[:, 7:10]], axis=1) for s in states]
     names = (*names, "a_to_b.x", "a_to_b.y", "a_to_b.z")
@@ -304,7 +304,7 @@ def test_positions_in_other_units_are_noticed():
     assert any("not in metres" in note for note in millimetres)
 
 
-def test_an_unknown_rate_is_said():
+def test_an_unknown_rate_is_reported():
     states, names, _ = carrying(5, PAIRS[:1])
     found = found_in(states, names, rate=None).subtasks(Pose("tool"), poses(PAIRS[:1]))
     assert references(found) == ["a", "b"]

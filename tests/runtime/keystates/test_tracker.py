@@ -75,7 +75,7 @@ def test_it_is_judged_by_demonstrations_left_out(found):
     assert "followed" in KeyStateTracker(found).describe()
 
 
-def test_what_cannot_be_followed_is_not_reported_unless_asked():
+def test_unreliable_key_states_are_reported_only_on_request():
     rng = np.random.default_rng(0)
     walks = [np.cumsum(rng.standard_normal((80, 3)), axis=0) for _ in range(8)]
     found = discover_keystates(walks, k=2, method="phase")
@@ -89,7 +89,7 @@ def test_what_cannot_be_followed_is_not_reported_unless_asked():
 
 
 def test_it_is_causal(found):
-    """What is reported by step t does not depend on states after t."""
+    """Reports up to step t do not depend on states after t."""
     (episode,), _ = demonstrations(count=1, seed=5)
     whole = follow(KeyStateTracker(found), episode)
     for cut in (10, 30, 50):
@@ -106,7 +106,7 @@ def test_reset_starts_a_new_episode(found):
     assert follow(tracker, episode) == first
 
 
-def test_a_saved_file_tracks_alike(found, tmp_path):
+def test_a_saved_file_gives_the_same_tracker(found, tmp_path):
     found.save(tmp_path / "task.json")
     (episode,), _ = demonstrations(count=1, seed=7)
     assert follow(KeyStateTracker(tmp_path / "task.json"), episode) == follow(
@@ -116,7 +116,7 @@ def test_a_saved_file_tracks_alike(found, tmp_path):
 
 @pytest.mark.parametrize("factor", [5.0, 2.0, 0.5])
 def test_other_rates_by_argument_and_by_stamps(found, factor):
-    """Streams of 100, 40 and 10 Hz, followed by demonstrations of 20 Hz."""
+    """Streams of 100, 40 and 10 Hz, followed with demonstrations of 20 Hz."""
     (episode,), cuts = demonstrations(count=1, seed=12)
     stream, rate = resampled(episode, factor), 20 * factor
     stamps = np.arange(len(stream)) / rate
@@ -161,7 +161,7 @@ def test_model_survives_a_dictionary(found):
     np.testing.assert_array_equal(again.followed, found.live.followed)
 
 
-def test_what_cannot_be_tracked(found, tmp_path):
+def test_invalid_trackers_are_refused(found, tmp_path):
     for rate in (0, -5, "fast", np.inf):
         with pytest.raises(InputError, match="rate is"):
             KeyStateTracker(found, rate=rate)

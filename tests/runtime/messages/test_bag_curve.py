@@ -1,4 +1,4 @@
-"""The estimates of a recording: the grid for a long one, and a part of it."""
+"""The curve of a recording: estimates on a grid for a long one, and parts of a recording."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def command(path, tmp_path, *options):
     [
         (1500, Part(), 0.0, 0.1),
         (3000, Part(), 0.02, 0.1),  # 1,500 in 30 seconds
-        (30_000, Part(), 0.2, 0.2),  # the detector's, and half as many
+        (30_000, Part(), 0.2, 0.2),  # those of the detector, and half as many
         (360_000, Part(), 0.2, 0.2),
         (360_000, Part(100, 15), 0.0, 0.1),
         (360_000, Part(3570), 0.02, 0.1),
@@ -70,7 +70,7 @@ def test_without_stamps_that_increase_all_have_an_estimate():
 
 
 def test_the_grid_has_the_estimates_of_the_detector():
-    """None is made for the detector alone, and each is the first of its cell."""
+    """No additional estimate is made for the detector, and each is the first of its cell."""
     fake = RecordingEstimator(n_min=8)
 
     def extractor(message):
@@ -106,7 +106,7 @@ def test_a_part_is_read_as_if_there_was_nothing_else(path):
     assert shares[0] == 0 and max(shares) == 1
 
 
-def test_a_part_that_is_none(path):
+def test_invalid_parts_are_refused(path):
     for wrong in ((-1.0, None), (np.nan, None), (0.0, 0.0)):
         with pytest.raises(InputError, match=r"start|duration"):
             Part(*wrong)
@@ -123,7 +123,7 @@ def test_the_interval_is_that_of_the_stamps(path):
 
 
 def test_explicit_settings_win_over_the_grid(path, tmp_path, monkeypatch, capsys):
-    """With --every 1 each estimate is made, and those of the grid are some of them, bit for bit."""
+    """With --every 1 all estimates are made; those of the grid are among them, bit for bit."""
     every = command(path, tmp_path, "--every", "1")
     assert every["grid"] is None and len(every["curve"]["mi"]) == 65
     monkeypatch.setattr(bag_curve, "SHOWN", 12)

@@ -22,7 +22,7 @@ from make_bag import STORE, TYPES, header
 KIND = "geometry_msgs/msg/PointStamped"
 STEPS = 50
 EVENT = "service_msgs/ServiceEventInfo info\nlab_msgs/Add_Request[<=1] request\n"
-# Channel: encoding of messages, its type, encoding of the type, and the type's definition.
+# Channel -> encoding of messages, type, encoding of the type, definition of the type.
 OTHERS = {
     "/json": ("json", "lab.Thing", "jsonschema", b'{"type": "object"}'),
     "/proto": ("protobuf", "foxglove.Log", "protobuf", b"\n\xff\xfe\x80binary"),
@@ -59,7 +59,7 @@ def write_mcap(path, **options):
 
 
 def check(bag):
-    """The points are read, and each of the others is named with its reason."""
+    """The points are read, and the other channels are reported with a reason."""
     extractor = Extractor(None, bag.schema("/point"))
     states = [extractor(message).copy() for _, _, message in bag.messages("/point")]
     np.testing.assert_array_equal(states, [[i, 1, 2] for i in range(STEPS)])
@@ -131,7 +131,7 @@ def test_the_sqlite3_twin(tmp_path, folder):
 
 
 def test_two_definitions_of_a_type(tmp_path):
-    """The second one is set aside: its messages would be read as the first ones."""
+    """The second one is not used: its messages would be decoded like those of the first."""
     with (tmp_path / "a.mcap").open("wb") as file:
         writer = McapWriter(file)
         writer.start(profile="ros2")

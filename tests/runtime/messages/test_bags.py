@@ -1,4 +1,4 @@
-"""Bags: real demonstrations written as a robot would, read back without ROS."""
+"""Bags: recorded demonstrations, written like a robot's and read without ROS."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def estimator():
 
 @pytest.fixture(scope="module")
 def recorded():
-    """Positions and stamps of those demonstrations, from the file that they come from."""
+    """Positions and stamps of these demonstrations, from their original file."""
     with np.load(ROOT / "examples" / "data" / "pickcube.npz") as file:
         lengths = file["lengths"][:2]
         states = file["states"][: lengths.sum()].astype(np.float64)
@@ -70,7 +70,7 @@ def recorded():
 
 
 def write_arrays(path, rows, storage=StoragePlugin.MCAP, step=10_000_000, surplus=b""):
-    """A bag of bare arrays, which have no header."""
+    """A bag of arrays without headers."""
     layout = TYPES["std_msgs/msg/MultiArrayLayout"]([], 0)
     with Writer(path, version=9, storage_plugin=storage) as bag:
         topic = bag.add_connection("/array", MULTI, typestore=STORE)
@@ -93,9 +93,9 @@ def stream_of(bag, topics, fields, estimator, delay=1.0, **options):
 
 @pytest.mark.parametrize("storage", STORAGES)
 def test_same_numbers_as_the_estimator_fed_directly(bags, recorded, estimator, storage):
-    """To the last bit: estimates, standard errors, extrema.
+    """Estimates, standard errors and extrema, bit for bit.
 
-    Extrema are those of all estimates, though only every sixth is asked for.
+    Extrema are those of all estimates, although only every sixth is requested.
     """
     options = {"window": 40, "lag": 2, "lag_seconds": 0.1}
     states, stamps = recorded
@@ -156,8 +156,8 @@ def test_two_topics_the_past_of_the_second(bags, recorded):
     np.testing.assert_array_equal(fake.calls[0].y, np.c_[states[1:21, :4], states[0:20, :4]])
 
 
-def test_without_reading_the_window_is_the_same(bags):
-    """What a node does when messages come faster than estimates: nothing is lost but estimates."""
+def test_skipped_estimates_do_not_change_the_window(bags):
+    """As in a node if messages arrive faster than estimates: only estimates are skipped."""
     runs = []
     for every in (1, 7):
         fake = RecordingEstimator(n_min=8)
@@ -182,8 +182,8 @@ def test_two_topics_catch_up_on_a_pair_that_was_not_read(bags):
         receivers, stream = stream_of(bag, topics, [None, None], fake, delay=1e9, window=8, lag=0)
         samples = [receivers[side].receive(m, t) for side, t, m in bag.messages(*topics)]
         early = [output for s in samples[:40] for output in stream.take(s, estimate=False)]
-        assert len(early) == 1  # the first, which the detector is due
-        (output,) = stream.take(samples[40])  # half a pair: the one before is read
+        assert len(early) == 1  # the first one, which the detector needs
+        (output,) = stream.take(samples[40])  # half a pair: the one before is estimated
         assert output.estimate.stamp == samples[38].stamp
         assert stream.take(samples[40]) == [] and stream.reason.startswith("waiting: no pair")
 
@@ -216,7 +216,7 @@ def test_messages_that_cannot_be_used_leave_holes(tmp_path):
 
 
 def test_a_bag_that_loops_starts_anew_even_as_another_robot(tmp_path):
-    """Stamps jump back, states get another size: window, key states and sizes are forgotten."""
+    """Stamps jump back and states have another size: window, extrema and sizes are reset."""
     bag_path = tmp_path / "bag"
     kind = "sensor_msgs/msg/JointState"
     with Writer(bag_path, version=9) as bag:
@@ -249,7 +249,7 @@ def test_memory_is_that_of_the_curve(tmp_path, monkeypatch, storage):
     monkeypatch.setattr(bag_curve, "KEPT", 10)
     rows = np.random.default_rng(0).standard_normal((1500, 1000))
     with Bag(write_arrays(tmp_path / "bag", rows, STORAGES[storage])) as bag:
-        for _ in range(2):  # what the first update imports and leaves to be collected is no curve
+        for _ in range(2):  # excludes imports and garbage of the first update
             gc.collect()
             fake = RecordingEstimator(n_min=8)
             receivers, stream = stream_of(
@@ -277,7 +277,7 @@ def test_compressed_bags(tmp_path, mode):
 
 
 def test_a_bag_without_definitions_is_read_by_the_types_that_everybody_has(bags, tmp_path):
-    """As recordings of Humble and older, which hold no message definitions."""
+    """Like recordings of Humble and older, which contain no message definitions."""
     folder = shutil.copytree(bags / "db3", tmp_path / "old")
     with sqlite3.connect(folder / "db3.db3") as database:
         database.execute("DROP TABLE message_definitions")
@@ -296,7 +296,7 @@ def test_a_bag_without_definitions_is_read_by_the_types_that_everybody_has(bags,
 
 
 def test_messages_written_by_rclpy(tmp_path):
-    """Its serialize_message leaves some bytes at the end (`tests/ros2` has the real one)."""
+    """Its serialize_message adds some bytes at the end (`tests/ros2` has real messages)."""
     for surplus in (4, 8):
         path = write_arrays(tmp_path / str(surplus), [[1.0, 2.0]] * 3, surplus=b"\x7f" * surplus)
         with Bag(path) as bag:
@@ -362,7 +362,7 @@ def test_command(bags, tmp_path, capsys, recorded, estimator, figures):
     assert result["lag"] == 2 and result["counts"]["accepted"] == len(estimates)
     ((main_axes, below),) = (figure.axes for figure in figures)
     assert main_axes.get_ylabel() == "mutual information (nats)"
-    # The line goes through the estimates and the extrema, most of which are not shown estimates.
+    # The line connects estimates and extrema, most of which are not at shown estimates.
     points = {
         **dict(zip(result["curve"]["stamp"], result["curve"]["mi"], strict=True)),
         **{extremum["stamp"]: extremum["value"] for extremum in result["extrema"]},
@@ -415,7 +415,7 @@ def test_wrong_usage_is_reported(bags, capsys, arguments, message):
     assert re.search(message, error) and error.count("\n") == 1
 
 
-def test_what_is_below_the_resolution_does_not_move(bags, capsys):
+def test_motion_below_the_resolution_is_rest(bags, capsys):
     options = ("--topic", "/tool_pose", "--window", "60", "--resolution", "1e6", "--json")
     assert run(bags / "mcap", *options, *QUICK) == 0
     result = json.loads(capsys.readouterr().out)
@@ -437,7 +437,7 @@ def test_demonstrations_and_bags_have_commands_of_their_own(bags, tmp_path, caps
 
 
 def damaged(bags, folder):
-    """Files that are no bags, or not whole ones."""
+    """Files that are not bags, or incomplete ones."""
     folder.mkdir(exist_ok=True)
     noise = np.random.default_rng(0).bytes(5000)
     for end in ("mcap", "db3", "bag"):
@@ -456,7 +456,7 @@ def damaged(bags, folder):
 
 
 def test_damaged_and_foreign_files_are_reported(bags, tmp_path, capsys):
-    """One line with the file and a way out; never a traceback, never part of the data."""
+    """One line with the file and advice; never a traceback, never a part of the data."""
     paths = damaged(bags, tmp_path / "damaged")
     assert len(paths) == 8
     for path in paths:
@@ -468,7 +468,7 @@ def test_damaged_and_foreign_files_are_reported(bags, tmp_path, capsys):
 
 
 def test_the_intact_part_of_a_truncated_mcap(bags, tmp_path, capsys, monkeypatch):
-    """Messages up to the cut, each what it was; the copy is gone afterwards."""
+    """Messages up to the cut are unchanged; the copy is removed afterwards."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     rows = np.random.default_rng(0).standard_normal((3_000, 90))
@@ -535,7 +535,7 @@ def test_rosbags_missing(bags):
 def test_two_topics_report_when_they_begin_to_move_together(
     bags, recorded, estimator, capsys, figures
 ):
-    """As the detector says of the same states, and in the command's JSON, table and picture."""
+    """Equal to the detector on the same states, and in JSON, table and picture of the command."""
     states, stamps = recorded
     detector, expected = CouplingDetector(estimator), []
     for state, stamp in zip(states, stamps, strict=True):
@@ -565,7 +565,7 @@ def test_two_topics_report_when_they_begin_to_move_together(
 
 
 def test_pipes_are_no_bags(tmp_path):
-    """Opening one would wait for ever."""
+    """Opening a pipe would block."""
     (tmp_path / "bag").mkdir()
     (tmp_path / "bag" / "metadata.yaml").write_text("")
     for pipe in (tmp_path / "a.mcap", tmp_path / "bag" / "a.db3"):

@@ -1,4 +1,4 @@
-"""Key states of demonstrations that lie in one bag each."""
+"""Key states of demonstrations in one bag each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from make_bag import STORE, TYPES, header, joint_state  # noqa: E402
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Twelve demonstrations, and the states that they hold."""
+    """Twelve demonstrations, and their states."""
     path = tmp_path_factory.mktemp("demonstrations")
     with np.load(ROOT / "examples" / "data" / "pickcube.npz") as file:
         lengths, names = file["lengths"][:12], [n.split(".")[0] for n in file["names"][:9]]
@@ -80,7 +80,7 @@ def test_the_command_annotates(folder, capsys, tmp_path):
         (["--topic", "/x"], "no topic '/x'"),
     ],
 )
-def test_what_cannot_be_read(folder, options, message, capsys):
+def test_unreadable_folders(folder, options, message, capsys):
     assert main.main(["keystates", str(folder[0]), *options]) == 2
     assert re.search(message, capsys.readouterr().err)
 
@@ -171,7 +171,7 @@ def write_joints(path, messages):
 
 
 def test_messages_of_other_joints_are_passed_over(tmp_path):
-    """As in a stream; they are counted, and joints come in the order of the first bag."""
+    """As in a stream: they are counted, and joints are in the order of the first bag."""
     for name, order in (("a", "pq"), ("b", "qp")):
         at = {"p": 1.0, "q": 2.0}
         arm = [(order, [step + at[joint] for joint in order], [0, 0]) for step in range(10)]
@@ -218,7 +218,7 @@ def test_a_message_that_cannot_be_used_is_named(tmp_path, message, why):
 
 @pytest.mark.parametrize("joints", ["fg", "fgh"])  # as many as the arm has, or more
 def test_an_arm_that_takes_over_from_its_gripper_is_refused(tmp_path, joints):
-    """A stream starts anew there; a trajectory would be of both."""
+    """A stream restarts there; a trajectory would mix both."""
     usual = [(joints, [*range(len(joints))], [0] * len(joints)) for _ in range(5)]
     arm = [("pq", [step, 1], [0, 0]) for step in range(30)]
     for name in "ab":
@@ -244,7 +244,7 @@ def test_a_bag_without_its_metadata_is_not_left_out(tmp_path, end):
 
 
 def test_an_error_is_one_line(tmp_path):
-    """That of YAML has several."""
+    """The error of YAML has several lines."""
     write_array(tmp_path / "a", [1.0, 2.0])
     path = tmp_path / "a" / "metadata.yaml"
     path.write_text(path.read_text().replace("path: ", 'path: "'))

@@ -1,4 +1,4 @@
-"""Fields of messages, on the messages of rosbags; `tests/ros2` has rclpy's own."""
+"""Fields of messages of rosbags; `tests/ros2` has those of rclpy."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_a_closed_slice_minds_only_its_own_part():
     extractor = Extractor(["position[1:3]"], schema("sensor_msgs/msg/JointState"))
     assert extractor.dim == 2 and extractor.names == ("position[1]", "position[2]")
     with pytest.raises(InputError, match="position has 1 elements, but 3 are needed"):
-        extractor(joints([1]))  # which NumPy would spread over both
+        extractor(joints([1]))  # NumPy would broadcast it to both
     assert extractor(joints([1, 2, 3])).tolist() == [2, 3]
     assert extractor.names == ("position[joint1]", "position[joint2]")
     assert extractor(joints([1, 2, 3, 4])).tolist() == [2, 3]
@@ -281,7 +281,7 @@ def test_joints_out_of_whole_arrays():
 
 
 def fates(extractor, messages):
-    """How many coordinates each message gave; 0 if it was refused."""
+    """Number of coordinates from each message; 0 if it was refused."""
     found = []
     for message in messages:
         try:
@@ -292,18 +292,18 @@ def fates(extractor, messages):
 
 
 def test_the_majority_takes_over():
-    """Three messages without velocities, and then 14 coordinates; the ten that tell are lost."""
+    """Three messages without velocities, then some of 14 coordinates; nine of these are refused."""
     extractor = Extractor(None, JOINTS)
     few, whole = joints(range(7)), joints(range(7), range(7))
     assert fates(extractor, [few] * 3 + [whole] * 20) == [7] * 3 + [0] * 9 + [14] * 11
     assert "14 coordinates now" in extractor.notice and "before it had 7" in extractor.notice
     extractor.notice = ""
-    assert fates(extractor, [few] * 3 + [whole] * 20) == [0] * 3 + [14] * 20  # no going back
+    assert fates(extractor, [few] * 3 + [whole] * 20) == [0] * 3 + [14] * 20  # no return
     assert not extractor.notice
 
 
-def test_an_arm_wins_against_its_gripper():
-    """At the same rate, whichever came first; and it stays."""
+def test_an_arm_is_preferred_to_its_gripper():
+    """At the same rate, whichever is first; later the arm stays."""
     arm, gripper = joints(range(7)), named(finger=0.1)
     for messages in ([gripper, arm] * 50, [arm, gripper] * 50):
         extractor = Extractor(["position[:]"], JOINTS)

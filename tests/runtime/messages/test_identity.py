@@ -1,4 +1,4 @@
-"""Topics of several bodies: one is chosen by its identity, and two are never mixed."""
+"""Topics with several bodies: one is chosen by its identity, and two are never mixed."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def write(path, kind, messages, topic="/t", step=0.01):
 
 
 def alternating(count, children=("cube", "tool0")):
-    """The second child moves by 1 a message, the others stand at 100."""
+    """The second child moves by 1 per message, the others stay at 100."""
     return [
         tf(transform(child, i if child == children[1] else 100, i / 100))
         for i in range(count)
@@ -104,14 +104,14 @@ def test_an_element_is_chosen_by_its_identity():
         extractor(tf(transform("tool0", 3, parent="base")))
 
 
-def test_another_body_is_no_step_and_dates_nothing():
-    """As if the other frames were not there: stamps are those of the element."""
+def test_another_body_has_no_effect_on_steps_and_stamps():
+    """As if the other frames were absent: stamps are those of the element."""
     alone = [tf(transform("tool0", i, i / 100)) for i in range(40)]
     fakes = [RecordingEstimator(n_min=8) for _ in range(2)]
     for fake, messages in zip(fakes, (alone, alternating(40)), strict=True):
         player = Player(fake, Extractor([X], schema(TF)), window=14, lag=2, lag_seconds=0.02)
         for i, message in enumerate(messages):
-            player.push(message, 5.0 + i)  # the clock of the arrivals is another one
+            player.push(message, 5.0 + i)  # the clock of the arrivals is different
     assert player.stream.counts["accepted"] == player.stream.counts["not asked for"] == 40
     assert player.window.newest == pytest.approx(START + 0.39)
     assert len(fakes[0].calls) == len(fakes[1].calls) > 20
@@ -164,7 +164,7 @@ def test_several_elements_of_one_message():
     ],
 )
 def test_a_body_that_was_not_named_is_that_of_the_first_message(kind, fields, first, other, named):
-    """Another one is passed over; when most messages are of it, it takes over and says so."""
+    """Others are ignored; if most messages are of another body, it is used and reported."""
     receiver = Receiver(Extractor(fields, schema(kind)))
     usual = receiver.receive(first, 0.0).state
     for _ in range(5):  # in turn
@@ -179,7 +179,7 @@ def test_a_body_that_was_not_named_is_that_of_the_first_message(kind, fields, fi
 
 
 def test_messages_of_one_body():
-    """With the default fields, or with others; `*` takes all as one."""
+    """With the default fields or others; `*` uses all as one body."""
     fields = ["[header.frame_id=b]"]
     extractor = Extractor(fields, schema(POSE))
     assert extractor.fields == ("[header.frame_id=b]", "pose") and extractor.dim == 7
@@ -218,7 +218,7 @@ def test_identities_that_cannot_be(kind, fields, why):
 
 
 def test_empty_frames_and_joints_with_frames_of_their_own():
-    """A gripper with a frame of its own is no second body of an arm that is asked for."""
+    """A gripper with its own frame is not a second body of an arm whose joints are named."""
     receiver = Receiver(Extractor(None, schema(POSE)))
     assert all(not receiver.receive(pose("", i)).fault for i in range(3))
     receiver = Receiver(Extractor(None, schema("sensor_msgs/msg/JointState"), ["p", "q"]))
@@ -232,7 +232,7 @@ def run(capsys, path, *options):
     return code, capsys.readouterr()
 
 
-def test_a_bag_of_several_bodies_is_refused_with_what_it_holds(tmp_path, capsys):
+def test_a_bag_of_several_bodies_is_refused_with_their_names(tmp_path, capsys):
     path = write(tmp_path / "tf", TF, alternating(60, ("cube", "tool0", "map")))
     holds = ".*".join(
         re.escape(f"transforms[child_frame_id={name}] (60)") for name in ("cube", "tool0", "map")
@@ -253,7 +253,7 @@ def test_a_bag_of_several_bodies_is_refused_with_what_it_holds(tmp_path, capsys)
 
 
 def test_two_bodies_of_one_topic_are_a_pair(tmp_path, capsys):
-    """Each message is for both, so frames of one /tf can be coupled."""
+    """Each message is used for both, so couplings of frames of one /tf can be detected."""
     path = write(tmp_path / "tf", TF, alternating(60, ("cube", "tool0", "map")))
     fields = [X, X.replace("tool0", "cube")]
     few = "--window 40 --every 9 --slices 1 --json".split()
@@ -285,7 +285,7 @@ def test_the_pace_is_that_of_the_body_that_is_read(tmp_path):
 
 
 def test_a_bag_of_several_messages_bodies(tmp_path, capsys):
-    """Also where the second one comes late."""
+    """Also if the second one is late."""
     path = write(tmp_path / "pose", POSE, [pose("a" if i < 90 else "b", i) for i in range(100)])
     code, (_, error) = run(capsys, path)
     assert code == 2
@@ -296,7 +296,7 @@ def test_a_bag_of_several_messages_bodies(tmp_path, capsys):
 
 
 def test_empty_velocities_with_joints():
-    """The same states with and without names; velocities that come later take over."""
+    """States with and without names are equal; later velocities are added to the layout."""
     kind = schema("sensor_msgs/msg/JointState")
     for names in ((), ("p", "q")):
         extractor = Extractor(None, kind, names)

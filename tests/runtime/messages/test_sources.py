@@ -1,4 +1,4 @@
-"""Two robots behind one publisher: states that alternate are refused, and nothing else is."""
+"""Two robots behind one publisher: only states that alternate between them are refused."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def demonstrations(path, columns=slice(None)):
 
 
 def robots(count=2):
-    """Joints of demonstrations of one task in a row: [T, 18]. They begin in one pose."""
+    """Joints of consecutive demonstrations of one task: [T, 18]. They begin in one pose."""
     found = demonstrations(ROOT / "examples/data/pickcube.npz", slice(18))
     each = len(found) // count
     return [np.concatenate(found[i * each : (i + 1) * each])[:200] for i in range(count)]
@@ -46,7 +46,7 @@ def messages(states, start=STEP, step=STEP):
 
 
 def relayed(late=STEP // 3, step=STEP):
-    """Two robots of the same names through one publisher; `late`: stamps of the second."""
+    """Two robots with the same names through one publisher; `late`: delay of the second."""
     one, two = robots()
     pairs = zip(messages(one, step=step), messages(two, STEP + late, step), strict=True)
     return [message for pair in pairs for message in pair]
@@ -62,7 +62,7 @@ def receive(found):
     [
         (STEP // 3, "states jump to and fro between two places, 31 times in 32 messages"),
         (STEP // 2, "states jump to and fro between two places, 31 times in 32 messages"),
-        (0, "states jump to and fro between two places"),  # a simulator's clock
+        (0, "states jump to and fro between two places"),  # the clock of a simulator
         (-6 * STEP, "their stamps go to and fro, and those of each ascend"),
         (-100 * STEP, "their stamps go to and fro, and those of each ascend"),
     ],
@@ -71,7 +71,7 @@ def test_a_relay_of_two_robots(late, why):
     fake = RecordingEstimator(n_min=8)
     player = Player(fake, Extractor(None, Schema.of_typestore(STORE, KIND)), window=40, lag=1)
     found = relayed(late)
-    # The demonstrations begin with one pose, so the two are examined a little later.
+    # The demonstrations begin with one pose, so the two are compared a little later.
     outputs = [output for message in found[100:] for output in player.push(message)]
     assert not outputs and not fake.calls
     assert why in player.stream.reason and "give each source a topic" in player.stream.reason
@@ -79,7 +79,7 @@ def test_a_relay_of_two_robots(late, why):
 
 
 def test_one_of_them_leaves():
-    """The window starts anew, and holds states of one robot."""
+    """The window is emptied, and then contains states of one robot."""
     one, _ = robots()
     found = receive(relayed()[100:164] + messages(one, 1000 * STEP))
     notices = [(i, sample.notice) for i, sample in enumerate(found) if sample.notice]
@@ -92,7 +92,7 @@ def test_robots_that_stand_still_are_found_by_uneven_stamps():
     rng = np.random.default_rng(0)
     poses = np.tile([[0.1, 0.5, -0.3], [1.0, 0.2, 0.4]], (BLOCK, 1))
     states = poses + 1e-4 * rng.standard_normal(poses.shape)
-    for share, fault in ((0.3, True), (0.5, False)):  # half: as an oscillation would be
+    for share, fault in ((0.3, True), (0.5, False)):  # half: like an oscillation
         sources = Sources()
         for i, state in enumerate(states):
             sources.add(0.01 * (i // 2 + share * (i % 2)), state)
@@ -150,7 +150,7 @@ def test_no_false_alarm(states):
 
 
 def test_a_robot_at_rest_without_noise_is_a_source():
-    """As in a simulator, unless it rests at zero in all coordinates."""
+    """As in a simulator, unless all coordinates at rest are zero."""
     moving = POSE + 0.1 * np.sin(ORDER / 20 + np.arange(7))
     assert judged(np.where(ORDER % 2, moving, [0, -1.57, 0, -1.57, 0, 0, 0.04]))
 

@@ -1,4 +1,4 @@
-"""Two streams in one estimator, and states that are taken and read later."""
+"""Two streams in one estimator, and delayed estimates."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_an_estimate_later_is_of_the_window_as_it_is(fake):
     assert window.reason == "waiting: not estimated yet" and not fake.calls
     assert window.estimate(fake).stamp == 1.9
     np.testing.assert_array_equal(fake.calls[0].x[:, 0], range(10, 20))
-    assert window.estimate(fake) is None  # nothing has come since
+    assert window.estimate(fake) is None  # nothing arrived since
 
 
 def test_wrong_use(fake):
@@ -92,7 +92,7 @@ def swinging():
 
 
 def play(states, asked, rate_limit=0.0, **options):
-    """Extrema, and the estimates that are shown; `asked` says of which states."""
+    """Extrema and shown estimates; `asked` selects the states with a request."""
     estimator = Estimator(k=2, slices=2, threads=1)
     window = SlidingWindow(estimator.model_file, lag=2, lag_seconds=0.02, window=80, **options)
     stream = Stream(window, estimator, ExtremumDetector(delay=1.0), rate_limit=rate_limit)
@@ -111,7 +111,7 @@ def unhurried(swinging):
 
 @pytest.mark.parametrize("rate", [50.0, 10.0, 3.0])
 def test_extrema_are_the_same_at_any_rate_of_estimates(swinging, unhurried, rate):
-    """All of them to the last bit; the estimates are fewer, and each is what it was."""
+    """All extrema are equal, bit for bit; the estimates are fewer, and unchanged."""
     extrema, estimates, _ = unhurried
     assert extrema and len(estimates) > 500
     found, fewer, stream = play(swinging, lambda i: True, rate_limit=rate)
@@ -130,20 +130,20 @@ def test_a_state_that_the_limit_leaves_out_counts_once(swinging):
     for i in range(200):
         sample = Sample(0, i / 100, swinging[i], "")
         shown += sum(output.shown for output in stream.take(sample) + stream.estimate())
-    assert shown == 9 and stream.limited == 200 - 21 - shown  # the window is full with the 22nd
+    assert shown == 9 and stream.limited == 200 - 21 - shown  # the 22nd state fills the window
 
 
 @pytest.mark.parametrize("every", [1, 7, 40])
 def test_extrema_do_not_depend_on_the_load(swinging, unhurried, every):
-    """A busy machine asks for few estimates, at odd moments."""
+    """A busy machine requests few estimates, at irregular times."""
     busy = np.random.default_rng(every).random(len(swinging)) < 1 / (every + 1)
     found, estimates, _ = play(swinging, busy.__getitem__)
     assert found == unhurried[0]
     assert estimates.items() <= unhurried[1].items()
 
 
-def test_a_detector_that_is_too_dear_has_fewer_readings(swinging):
-    """What a machine does that cannot keep up: dates are as coarse as the estimates are."""
+def test_a_slow_detector_has_fewer_estimates(swinging):
+    """As on a machine that is too slow: dates are as coarse as the estimates."""
     fake = RecordingEstimator(n_min=8)
     detector = ExtremumDetector(delay=1.0)
     stream = Stream(SlidingWindow(fake.model_file, window=20), fake, detector)
@@ -155,15 +155,15 @@ def test_a_detector_that_is_too_dear_has_fewer_readings(swinging):
     assert detector.count == len(fake.calls) == pytest.approx(57 + 30, abs=1)
 
 
-def test_memory_of_the_readings_in_time():
-    """`delay` is in the unit of the stamps: ten times as many estimates are no longer a memory."""
+def test_memory_of_estimates_in_time():
+    """`delay` is in the unit of the stamps: ten times the estimates exceed the memory."""
     detector = ExtremumDetector(delay=2.0)
     for t in range(3000):
         detector.update(np.sin(t / 70), influence=np.zeros(8), stamp=t / 100)
     assert len(detector._extrema.recent) <= 201 and len(detector._points) <= 42
 
 
-def test_a_rate_limit_that_is_none():
+def test_an_invalid_rate_limit():
     fake = RecordingEstimator(n_min=8)
     window = SlidingWindow(fake.model_file, window=20)
     for rate in (-1.0, np.inf, np.nan):
@@ -173,7 +173,7 @@ def test_a_rate_limit_that_is_none():
 
 @pytest.mark.parametrize("tick", [0.01, 0.02, 0.05])
 def test_messages_without_stamps_on_a_coarse_clock(tick):
-    """Half of them and more arrive at the same time: none is a copy, and each lag is the lag."""
+    """Half of them or more have equal arrival times: none is a copy, and lags are right."""
     fake = RecordingEstimator(n_min=8)
 
     def extractor(message):
@@ -193,7 +193,7 @@ def test_messages_without_stamps_on_a_coarse_clock(tick):
     assert counts["accepted"] == 100 and counts["repeated stamp"] == 0
     for call in fake.calls:
         np.testing.assert_array_equal(call.x[:, 0] - call.y[:, 0], 2)
-    # After a pause, no pair reaches across it.
+    # No pair spans a pause.
     for i in range(100, 140):
         player.push(SimpleNamespace(data=float(i)), received=1.7e9 + 5 + i / 100)
     assert not any(((call.x[:, 0] >= 100) & (call.y[:, 0] < 100)).any() for call in fake.calls)
@@ -201,7 +201,7 @@ def test_messages_without_stamps_on_a_coarse_clock(tick):
 
 
 def test_a_subtask_is_reported_again():
-    """When it is another one, begins or ceases to stall, or has come 0.05 further."""
+    """When it changes, begins or ceases to stall, or progresses by 0.05."""
     one = SubtaskState(0, "reach cube", "tool", "cube", "", 0.5, 0.3, False, 0.2, 1.0)
     assert not differs(one, replace(one, progress=0.54, total=0.9, waiting=2.0, seconds=3.0))
     for changed in ({"index": 1}, {"stalled": True}, {"progress": 0.56}):

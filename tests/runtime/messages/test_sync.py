@@ -1,4 +1,4 @@
-"""Two streams paired by time."""
+"""Pairing of two streams by time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def feed(sync, events):
 
 
 def interleave(a, b, order):
-    """Arrival in an order that keeps each stream's own."""
+    """Arrival in an order that keeps the order of each stream."""
     queues = [[(0, t) for t in a], [(1, t) for t in b]]
     for side in order:
         if queues[side]:
@@ -39,7 +39,7 @@ def test_equal_stamps_pair_at_once():
 
 def test_a_nearer_one_is_waited_for_but_only_if_it_can_come():
     sync = Synchroniser(0.05)
-    assert feed(sync, [(0, 0.0), (1, 0.002)]) == []  # nobody knows yet how fast stream 0 is
+    assert feed(sync, [(0, 0.0), (1, 0.002)]) == []  # the rate of stream 0 is not known yet
     assert feed(sync, [(0, 0.1)]) == [(0.0, 0.002)]
     assert feed(sync, [(1, 0.102)]) == [(0.1, 0.102)]  # its next is due at 0.2: no waiting
     assert feed(sync, [(0, 0.2), (1, 0.26)]) == []  # too far
@@ -49,7 +49,7 @@ def test_a_nearer_one_is_waited_for_but_only_if_it_can_come():
 
 @pytest.mark.parametrize("offset", [0.001, 0.004, -0.004])
 def test_two_rates(offset):
-    """A at 100 Hz, B at 10 Hz: every B finds the nearest A."""
+    """A at 100 Hz, B at 10 Hz: each B is paired with the nearest A."""
     sync = Synchroniser(0.02)
     a, b = np.arange(0, 300) / 100, np.arange(0, 29) / 10 + 0.5 + offset
     events = sorted([(t, 0) for t in a] + [(t, 1) for t in b])
@@ -68,8 +68,8 @@ orders = st.lists(st.integers(0, 1), max_size=60)
 @given(
     steps, steps, st.lists(st.integers(0, 1), max_size=60), st.lists(st.integers(0, 1), max_size=60)
 )
-def test_pairs_hang_on_stamps_alone(a, b, order, other):
-    """However messages interleave: the same pairs, within tolerance, each state at most once."""
+def test_pairs_depend_only_on_stamps(a, b, order, other):
+    """For any interleaving: the same pairs, within tolerance, each state at most once."""
     a, b = np.cumsum(a) / 64, np.cumsum(b) / 64
     runs = []
     for arrival in (order, other):

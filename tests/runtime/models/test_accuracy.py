@@ -1,8 +1,8 @@
-"""The shipped models on distributions of known mutual information.
+"""Accuracy of the shipped models on distributions of known mutual information.
 
-Tolerances are in nats and fixed: `bias` bounds the mean error over the draws, `error` the root of
-their mean square, so estimates that spread more fail rather than widen what is allowed. Each is
-about twice what the shipped models show. A model that is trained further has to stay within them.
+Tolerances are in nats and fixed: `bias` bounds the mean error over the draws, and `error` the root
+mean square error. A larger variance of the estimates therefore does not widen the tolerance. Each
+tolerance is about twice the value of the shipped models. A retrained model has to be within it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def edge(models):
 
 
 def check(estimator, draw, truth, n, *, bias, error, draws=DRAWS):
-    """The errors over seeded draws: their mean, and the root of their mean square."""
+    """Check mean and root mean square of the errors over seeded draws."""
     found = [estimator.estimate(*draw(np.random.default_rng(i), n)).mi for i in range(draws)]
     off = np.array(found) - truth
     assert abs(off.mean()) <= bias, off.round(3)
@@ -41,7 +41,7 @@ def check(estimator, draw, truth, n, *, bias, error, draws=DRAWS):
 
 
 def gaussian(truth, shares):
-    """Draws x, y [n, d] of `truth` nats, shared out over d canonical correlations, then mixed."""
+    """Draws x, y [n, d] of `truth` nats, divided among d canonical correlations, then mixed."""
     shares = np.asarray(shares, float)
     rho = np.sqrt(1 - np.exp(-2 * truth * shares / shares.sum()))
 
@@ -56,8 +56,8 @@ def gaussian(truth, shares):
 
 EVEN = {"one": [1], "two": [1, 1], "five": [1, 1, 1, 1, 1]}
 UNEVEN = {"one of three": [1, 0, 0], "uneven": [4, 2, 1, 0, 0]}
-# Truth, bias, error. At 4 nats the ranks of 1000 samples are coarse: two correlations of 0.99
-# spread most.
+# True value, bias, error. At 4 nats the ranks of 1000 samples are coarse; the variance is largest
+# with two correlations of 0.99.
 LIMITS = [(0.1, 0.04, 0.05), (0.5, 0.05, 0.08), (2.0, 0.06, 0.10), (4.0, 0.20, 0.35)]
 
 
@@ -72,8 +72,8 @@ def test_gaussian(edge, shares, limits):
     check(edge, draw, truth, 1000, bias=bias, error=error)
 
 
-# Few samples leave more room: the closed form itself spreads by the root of d / n, 0.24 for d = 3
-# at n = 50, and is biased by d * d / 2n, 0.09, before correction.
+# Tolerances are larger for few samples. The closed form itself has a standard deviation of
+# sqrt(d / n), 0.24 for d = 3 at n = 50, and a bias of d * d / 2n, 0.09, before correction.
 @pytest.mark.parametrize(
     ("n", "draws", "bias", "error"),
     [
@@ -107,7 +107,7 @@ def test_gaussian_of_wide(models, d):
 
 
 def student(nu, d):
-    """Student-t of nu degrees of freedom, no correlation: all dependence is in the common scale."""
+    """Student-t with nu degrees of freedom without correlation: only the scale is common."""
 
     def draw(rng, n):
         z = rng.standard_normal((n, 2 * d)) * np.sqrt(nu / rng.chisquare(nu, (n, 1)))
@@ -124,13 +124,13 @@ def student(nu, d):
     [(1, 1, 0.04, 0.06), (2, 2, 0.04, 0.05), (5, 3, 0.07, 0.08), (3, 5, 0.10, 0.12)],
 )
 def test_student(edge, nu, d, bias, error):
-    # Nothing is correlated, so a Gaussian copula sees 0 of these 0.09 to 0.30 nats.
+    # Nothing is correlated, so a Gaussian copula finds 0 of these 0.09 to 0.30 nats.
     draw, truth = student(nu, d)
     check(edge, draw, truth, 1000, bias=bias, error=error)
 
 
 def test_formula_of_student_is_that_of_the_literature():
-    # Czyz et al. (2023), as their benchmark states them.
+    # Values of Czyz et al. (2023) for their benchmark.
     assert student(1, 1)[1] == pytest.approx(0.2241714, abs=1e-6)
     assert student(2, 5)[1] == pytest.approx(0.4481507, abs=1e-6)
 
@@ -150,7 +150,7 @@ def mixture(rng, n):
 
 
 def mixture_truth():
-    """Quadrature on a grid that holds all but 1e-8 of the mass."""
+    """Quadrature on a grid that contains all except 1e-8 of the mass."""
     grid = np.linspace(-8, 8, 801)
     step = grid[1] - grid[0]
     points = np.stack(np.meshgrid(grid, grid, indexing="ij"), axis=-1)
@@ -165,8 +165,8 @@ def mixture_truth():
 
 @pytest.mark.parametrize(("n", "bias", "error"), [(300, 0.12, 0.15), (1000, 0.07, 0.08)])
 def test_mixture(edge, n, bias, error):
-    # Three clusters of different correlation, one of them negative: a Gaussian copula sees 0.03
-    # nats of it.
+    # Three clusters with different correlations, one of them negative: a Gaussian copula finds 0.03
+    # nats.
     truth = mixture_truth()
     assert truth == pytest.approx(0.608, abs=1e-3)
     check(edge, mixture, truth, n, bias=bias, error=error)
@@ -184,7 +184,7 @@ def test_independent_sums_add_up(edge):
 
 
 def twisted(side):
-    """Turn two coordinates by the squared length, which keeps all information."""
+    """Rotate two coordinates by their squared length, which keeps all information."""
     angle = 0.7 * np.square(side).sum(1)
     c, s = np.cos(angle), np.sin(angle)
     a, b = side[:, 0], side[:, 1]
@@ -198,7 +198,7 @@ def test_part_of_the_dependence_of_twisted_sides_is_found(models, name):
     assert 1.0 < found < 1.55
 
 
-def test_slices_hold_a_part_of_what_all_coordinates_hold(models):
+def test_slices_contain_a_part_of_the_information(models):
     x, y = gaussian(2.0, np.ones(20))(np.random.default_rng(0), 1000)
     assert models["edge"].estimate(x, y).mi < 0.5 * models["wide"].estimate(x, y).mi
 
@@ -222,8 +222,8 @@ def test_wide_needs_three_samples_a_dimension(models):
 
 # ---- independence --------------------------------------------------------------------------------
 
-# The stated bound: what independent samples may show. A Gaussian copula without correction has a
-# bias of d * d / 2n, 0.025 and 0.0125 for d = 5; the bound for a single draw is a few times that.
+# Bound for independent samples. A Gaussian copula without correction has a bias of d * d / 2n,
+# 0.025 and 0.0125 for d = 5; the bound for a single draw is a few times that.
 INDEPENDENT = {500: 0.10, 1000: 0.07}
 INDEPENDENT_MEAN = 0.05
 
@@ -259,9 +259,9 @@ def test_independence_of_the_other_models(models, name, d):
 @pytest.mark.parametrize("d", [1, 3, 5])
 @pytest.mark.parametrize("n", [64, 100, 1000])
 def test_copies_are_finite_and_flagged(edge, n, d):
-    """x = y and a shared coordinate: infinite mutual information, of which n samples hold a part.
+    """x = y and a common coordinate: infinite mutual information, of which n samples show a part.
 
-    More than 3 nats, and below 2 log n + 2: about the log of all pairs of samples there are.
+    The estimate is above 3 nats and below 2 log n + 2, about the log of the number of pairs.
     """
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((2, n, d))

@@ -1,4 +1,4 @@
-"""Engines and their descriptions: what does not belong together is refused."""
+"""Engines and their descriptions: mismatches are refused."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Each shipped model answers today what it answered when its golden outputs were written."""
+"""Outputs of each shipped model equal its golden outputs."""
 
 import json
 
@@ -6,10 +6,10 @@ import pytest
 
 from golden import make
 
-# Nats. The graph is float32, and engines and machines add up in different order. With all graph
-# optimisations off, mi and noise of the three models moved by up to 4e-4 and single pointwise
-# values by up to 7e-3; on other machines these moved by up to 2e-2. A change of the preprocessing
-# or of the readout shows up far above that.
+# Nats. The graph is float32, and engines and machines sum in different orders. Without graph
+# optimisations, mi and noise of the three models change by up to 4e-4, and single pointwise values
+# by up to 7e-3; on other machines the latter change by up to 2e-2. A change of the preprocessing or
+# of the readout causes much larger differences.
 TOLERANCE = {"mi": 1e-3, "noise": 1e-3, "pointwise": 5e-2}
 
 

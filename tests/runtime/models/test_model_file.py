@@ -1,4 +1,4 @@
-"""Model files: what is read from them, and why a wrong one is refused."""
+"""Model files: their content, and refusals of invalid ones."""
 
 import hashlib
 import json
@@ -51,7 +51,7 @@ def field(number, content):
 def onnx_file(metadata, inputs=model_file.INPUTS, outputs=model_file.OUTPUTS):
     """An ONNX file with an empty graph, written field by field (numbers from onnx.proto).
 
-    Its checksum is right, unless the metadata has none of this project's.
+    Its checksum is right, unless the metadata has no entries of this project.
     """
     graph = field(2, "graph")
     graph += b"".join(field(11, field(1, name) + field(2, b"")) for name in inputs)
@@ -122,7 +122,7 @@ def test_shipped_models_load():
         assert json.dumps(model.accuracy)
 
 
-def test_reading_agrees_with_onnxruntime():
+def test_readout_agrees_with_onnxruntime():
     onnxruntime = pytest.importorskip("onnxruntime")
     model = model_file.load("edge")
     options = onnxruntime.SessionOptions()
@@ -140,7 +140,7 @@ def test_missing_file_names_the_shipped_models(tmp_path):
             model_file.load(path)
 
 
-def test_what_is_no_path_is_refused():
+def test_invalid_paths_are_refused():
     for model in (None, 3, ["edge"], "~nobody-has-this-name/model.onnx", "a\0b", "/dev/zero"):
         with pytest.raises(ModelError, match=r"shipped model: .*edge"):
             model_file.load(model)
@@ -153,7 +153,7 @@ def test_a_fifo_is_refused(tmp_path):
 
 
 def test_checksums_of_the_shipped_models():
-    """As `sha256sum -c SHA256SUMS` would find."""
+    """As in `sha256sum -c SHA256SUMS`."""
     listed = model_file._shipped_checksums()
     found = {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
@@ -163,7 +163,7 @@ def test_checksums_of_the_shipped_models():
 
 
 def flipped(content, seed, count):
-    """Copies of a file, each with another bit flipped."""
+    """Copies of a file, each with another flipped bit."""
     rng = np.random.default_rng(seed)
     for at, bit in zip(
         rng.integers(0, len(content), count), rng.integers(0, 8, count), strict=True
@@ -191,7 +191,7 @@ def test_every_flipped_bit_of_a_shipped_model_is_found(tmp_path, monkeypatch):
 
 
 def test_every_flipped_bit_of_an_own_model_is_found(write):
-    """A shipped file under another path is one: its own checksum decides."""
+    """A shipped file at another path is such a model: its own checksum decides."""
     content = model_file.load("edge").bytes
     assert model_file.load(write(content)).bytes == content
     for changed in flipped(content, 1, 30):

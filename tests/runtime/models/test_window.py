@@ -1,4 +1,4 @@
-"""What a window of one robot's states gives: values, standard errors, effective samples."""
+"""Estimates from a window of one robot: values, standard errors, effective samples."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ def estimator():
 
 
 def gaussian(rng, n, truth=1.0):
-    """Two canonical correlations of equal strength, in nats together."""
+    """Two canonical correlations of equal strength, with `truth` nats in total."""
     rho = np.sqrt(-np.expm1(-truth))
     x, noise = rng.standard_normal((2, n, 2))
     return x, rho * x + np.sqrt(1 - rho**2) * noise
 
 
 def test_standard_error_is_the_spread(estimator):
-    """Over draws, estimates spread by their noise, within a factor of 1.6; stderr counts more."""
+    """The deviation over draws is the noise, within a factor of 1.6; stderr includes more."""
     results = [estimator.estimate(*gaussian(np.random.default_rng(i), 300)) for i in range(40)]
-    spread = np.std([r.mi for r in results], ddof=1)  # known to 1 / sqrt(2 * 39), 11%
+    spread = np.std(
+        [r.mi for r in results], ddof=1
+    )  # with a standard error of 1 / sqrt(2 * 39), 11%
     assert 1 / 1.6 < np.mean([r.noise for r in results]) / spread < 1.6
     assert np.mean([r.stderr for r in results]) > spread / 1.6
 
@@ -49,7 +51,7 @@ def autoregression(rng, steps):
 
 
 def autoregression_truth(lag):
-    """I(s_t; s_{t-lag}) from the stationary covariance P and cross-covariance A^lag P."""
+    """I(s_t; s_{t-lag}) from the stationary covariance P and the cross-covariance A^lag P."""
     p = solve_discrete_lyapunov(A, np.eye(3))
     c = np.linalg.matrix_power(A, lag) @ p
     joint = np.block([[p, c], [c.T, p]])
@@ -66,11 +68,11 @@ def test_window_of_a_stationary_process(estimator, lag, truth):
     ]
     found = np.array([r.mi for r in results])
     noise, stderr = (np.array([getattr(r, a) for r in results]) for a in ("noise", "stderr"))
-    # The spread of an estimate is 0.05, of the mean 0.0125; three of it, and a bias of 0.04.
+    # The deviation of an estimate is 0.05, of the mean 0.0125; tolerance: 3 of it plus bias.
     assert found.mean() == pytest.approx(truth, abs=0.08)
-    # 95% within two standard errors if all were right; 16 runs and a little bias: 75%.
+    # 95% are within two standard errors if all are right; with 16 runs and some bias 75%.
     assert (np.abs(found - truth) < 2 * stderr).mean() >= 0.75
-    # It is no wider than it has to be, either.
+    # The standard error is not too wide, either.
     assert found.std(ddof=1) < 0.08 and noise.mean() < 0.12
     assert all(r.effective_samples <= n for r in results)
 
@@ -82,10 +84,11 @@ def test_window_of_white_noise(estimator):
 
 
 def test_window_of_independent_random_walks(estimator):
-    """Two robots' walks that are independent of each other: the true mutual information is 0.
+    """Walks of two robots that are independent of each other: the true mutual information is 0.
 
-    As documented: as independent samples they look strongly dependent, and the estimate reports
-    that neighbours are alike. As a series they do not, and the standard error covers the error.
+    As documented, with independent samples assumed they appear strongly dependent, and the estimate
+    is flagged as autocorrelated. As a time series they do not, and the standard error covers the
+    error.
     """
     plain, series = [], []
     for i in range(8):

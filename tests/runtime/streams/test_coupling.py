@@ -1,4 +1,4 @@
-"""Events of coupling: when two groups begin to move together, and when they stop."""
+"""Couplings: when two groups begin to move together, and when they stop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def estimator() -> Estimator:
 
 
 def hand(seed: int = 0, n: int = 150) -> np.ndarray:
-    """Positions [n, 3] in metres of something that is moved to and fro, at up to 1 cm a step."""
+    """Positions [n, 3] in metres of something that moves to and fro by up to 1 cm per step."""
     rng = np.random.default_rng(seed)
     time = np.arange(n)[:, None] / 20
     rates, phases = rng.uniform(1.5, 4.0, (2, 3)), rng.uniform(0, 6, (2, 3))
@@ -30,7 +30,7 @@ def hand(seed: int = 0, n: int = 150) -> np.ndarray:
 
 
 def carried(tool: np.ndarray, first: int = TAKEN, last: int = LEFT) -> np.ndarray:
-    """An object that moves with the tool from a step to another, and lies still else."""
+    """An object that moves with the tool from `first` to `last`, and otherwise rests."""
     return tool[np.clip(np.arange(len(tool)), first, last)] + [0.0, 0.0, 0.02]
 
 
@@ -56,7 +56,7 @@ def test_taken_along_and_left(estimator, seed):
 
 
 def test_an_object_at_rest_is_never_coupled(estimator):
-    """Neither exactly at rest, nor with numerical noise, nor with that of a camera."""
+    """Neither exactly at rest, nor with numerical noise, nor with the noise of a camera."""
     rng = np.random.default_rng(0)
     early = 0
     for seed in range(5):
@@ -70,7 +70,7 @@ def test_an_object_at_rest_is_never_coupled(estimator):
 
 
 def test_both_at_rest_decide_nothing(estimator):
-    """While the tool holds the object still, they stay coupled, also when they move on."""
+    """While the tool holds the object still, they stay coupled; so they do when moving again."""
     path = hand(1, 250)
     held = 120 + np.clip(np.arange(250) - 170, 0, 80)  # at rest from 120 to 170
     tool = path[np.where(np.arange(250) < 120, np.arange(250), held)]
@@ -82,7 +82,7 @@ def test_both_at_rest_decide_nothing(estimator):
 
 
 def test_put_back(estimator):
-    """A demonstration, and back: no second coupling while the window remembers the first."""
+    """A demonstration, then reversed: no second coupling while the first is in the window."""
     with np.load(PICK) as file:
         states = np.split(file["states"].astype(float), np.cumsum(file["lengths"])[:-1])[1]
     path = np.r_[states, states[-2::-1]]
@@ -91,7 +91,7 @@ def test_put_back(estimator):
 
 
 def test_it_is_causal(estimator):
-    """What comes later changes nothing that was said before."""
+    """Later states do not change earlier reports."""
     tool = hand(2)
     whole = run(CouplingDetector(estimator), tool, carried(tool))
     part = run(CouplingDetector(estimator), tool[:100], carried(tool)[:100])
@@ -108,7 +108,7 @@ def test_holes_and_restarts(estimator):
     broken[20, 1] = np.nan
     run(detector, broken[:70], thing[:70], stamps=stamps[:70])
     assert detector.window.counts["NaN"] == 1
-    # The loop of a bag: stamps jump back, and all is as if it were the first time.
+    # A loop of a bag: stamps jump back, and everything is as the first time.
     again = run(detector, tool, thing, stamps=stamps - 20)
     assert detector.window.counts["resets"] == 1
     assert [(e.kind, e.step, e.value) for e in again] == [
@@ -120,10 +120,10 @@ def test_holes_and_restarts(estimator):
 
 
 def test_a_lost_state_makes_no_motion(estimator):
-    """No increment reaches across a hole: a jump there couples nothing."""
+    """No increment spans a hole: a jump there causes no coupling."""
     tool = hand(4)
     thing = np.zeros_like(tool)
-    thing[80:] += 0.3  # put elsewhere while nobody looked
+    thing[80:] += 0.3  # moved during the hole
     broken = thing.copy()
     broken[79:81] = np.nan
     assert run(CouplingDetector(estimator, window=48), tool, broken) == []
@@ -141,7 +141,7 @@ def test_memory_is_bounded(estimator):
 
 
 def test_picked_cubes(estimator):
-    """Never before the grasp; found in all but the episodes that end right after it."""
+    """Never before the grasp; found except in episodes that end right after it."""
     with np.load(PICK) as file:
         states = np.split(file["states"].astype(float), np.cumsum(file["lengths"])[:-1])
         flags = np.split(file["is_grasped"], np.cumsum(file["lengths"])[:-1])
@@ -174,7 +174,7 @@ def test_arguments_that_cannot_work(estimator, options, named):
 
 
 def test_a_coupling_just_begun_is_not_over(estimator):
-    """The window is full of what was before it: a low estimate there is no decoupling."""
+    """The window is full of earlier states: a low estimate there is not a decoupling."""
     with np.load(PICK) as file:
         states = np.split(file["states"].astype(float), np.cumsum(file["lengths"])[:-1])[0]
     events = run(CouplingDetector(estimator), states[:, 28:31], states[:, 18:21])
@@ -182,7 +182,7 @@ def test_a_coupling_just_begun_is_not_over(estimator):
 
 
 def test_the_resolution_is_that_of_the_noise_at_rest(estimator):
-    """Half a millimetre on the object: one coupling, also through a pause; no false event."""
+    """Noise of 0.5 mm on the object: one coupling, also through a pause; no false event."""
     rng = np.random.default_rng(1)
     tool = np.concatenate([hand(1, 1)[[0] * 60], hand(1, 200)])
     held = np.clip(np.arange(len(tool)), 120, 200)

@@ -1,4 +1,4 @@
-"""Resolution of coordinates from their noise at rest."""
+"""Resolution of coordinates, estimated from their noise at rest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def learned(positions: np.ndarray) -> np.ndarray:
 
 
 def moved(rests: int = 60, moves: int = 40, times: int = 6) -> np.ndarray:
-    """Positions that rest, and move by 0.3 to and fro in between."""
+    """Positions that rest, and between rests move by 0.3 to and fro."""
     sign = np.resize([1.0, -1.0], times)
     speed = 0.6 / moves * np.sin(np.pi * (np.arange(moves) + 0.5) / moves) ** 2
     steps = [np.r_[np.zeros(rests), way * speed] for way in sign]
@@ -36,7 +36,7 @@ def test_three_deviations_of_the_increments_at_rest(sigma):
     assert 0.6 < early < 1.5 and 0.85 < late < 1.15
 
 
-def test_steps_of_a_quantised_reading_that_seldom_change_at_rest():
+def test_rarely_changing_steps_of_a_quantised_position_at_rest():
     step = 1e-3
     path = np.round((moved() + 2e-4) / step) * step
     assert (np.diff(path) == 0).mean() > 0.5
@@ -44,7 +44,7 @@ def test_steps_of_a_quantised_reading_that_seldom_change_at_rest():
 
 
 @pytest.mark.parametrize("name", ["sines", "slow", "walk", "smooth walk", "shaken", "no noise"])
-def test_motion_is_no_noise(name):
+def test_motion_is_not_taken_for_noise(name):
     """A coordinate that never rests, or rests without noise, keeps the floor."""
     rng, time = np.random.default_rng(1), np.arange(3000) / 20
     walk = rng.standard_normal(3000)
@@ -61,12 +61,12 @@ def test_motion_is_no_noise(name):
 
 
 def test_a_hole_starts_a_block_anew():
-    """And what was learned is kept."""
+    """The earlier estimate is kept."""
     rng = np.random.default_rng(2)
     noise = RestingNoise()
     for i in range(200):
         noise.add(None if i % 12 == 0 else np.array([rng.standard_normal()]))
-    assert noise.resolution[0] == FLOOR  # no block is whole
+    assert noise.resolution[0] == FLOOR  # no block is complete
     for change in np.diff(rng.standard_normal(100)):
         noise.add(np.array([change]))
     before = noise.resolution[0]

@@ -1,4 +1,4 @@
-"""One robot's stream: pairing, holes, refusals, resets, bounded memory."""
+"""The stream of one robot: pairing, holes, refusals, resets, bounded memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from infoatlas_rt.streams.sliding_window import SlidingWindow
 
 
 def state(step: float, d: int = 3) -> np.ndarray:
-    """A state that tells its step in every coordinate."""
+    """A state that contains its step in each coordinate."""
     return step + 1000.0 * np.arange(d)
 
 
@@ -46,12 +46,12 @@ def test_pairs_are_lag_steps_apart(fake, lag, history):
         np.testing.assert_array_equal(call.y, np.reshape(past, (window, -1)))
         np.testing.assert_array_equal(found.steps, steps)
         assert found.fill == 1.0
-        assert found.local == window - 1  # pointwise of the newest pair
+        assert found.local == window - 1  # local information of the newest pair
         assert call.time_series
     assert online.reason == "ok"
 
 
-def test_reading_is_the_estimate_of_its_window(real):
+def test_an_estimate_is_that_of_its_window(real):
     rng = np.random.default_rng(0)
     walk = np.cumsum(rng.standard_normal((80, 2)), axis=0)
     online = OnlineEstimator(real, window=60)
@@ -110,14 +110,14 @@ def test_refused_states_leave_the_window_intact(fake, bad, stamp, kind, reason):
     assert online.counts["accepted"] == 20
     for t in range(21, 24):
         online.push(state(t), t / 10)
-    # Everything of before that is not too old is still there, and only that.
+    # All earlier states that are not too old are kept, and no others.
     after = fake.calls[-1].x[:, 0]
     kept = before.x[:, 0][before.x[:, 0] >= after.min()]
     np.testing.assert_array_equal(after[: len(kept)], kept)
 
 
 def test_repeated_stamp_is_no_step(fake):
-    """A bridge that sends every message twice changes nothing."""
+    """A bridge that sends each message twice has no effect."""
     twice, once = OnlineEstimator(fake, window=10), OnlineEstimator(fake, window=10)
     for t in range(30):
         once.push(state(t), t / 10)
@@ -131,7 +131,7 @@ def test_repeated_stamp_is_no_step(fake):
 
 
 def test_no_pair_across_a_straggler(fake):
-    """Stamps 0 1 2 ... 14 16 15 17 ...: what arrives late has left a gap of unknown place."""
+    """Stamps 0 1 2 ... 14 16 15 17 ...: a late message leaves a hole of unknown place."""
     online = OnlineEstimator(fake, window=10, lag=2)
     order = [*range(15), 16, 15, *range(17, 30)]
     pairs = set()
@@ -139,8 +139,8 @@ def test_no_pair_across_a_straggler(fake):
         if online.push(state(t), t / 10) is not None:
             pairs |= set(zip(fake.calls[-1].x[:, 0], fake.calls[-1].y[:, 0], strict=True))
     assert online.counts["older stamp"] == 1
-    # 16 came before anyone could know that 15 was missing; after the straggler nothing is paired
-    # with what came before it.
+    # 16 arrived before it was known that 15 was missing. After the late message no state is paired
+    # with earlier states.
     assert {x for x, y in pairs if y <= 16 < x} == set()
     assert {x - y for x, y in pairs if y > 16} == {2}
 
@@ -160,7 +160,7 @@ def test_a_jump_back_starts_anew(fake):
     online = OnlineEstimator(fake, window=10, lag=2, reset_after=1.0)
     for t in range(30):
         online.push(state(t), 100 + t / 10)
-    assert online.push(state(500, 4), 0.0) is None  # a bag that loops; another robot, too
+    assert online.push(state(500, 4), 0.0) is None  # a bag that loops; also with another robot
     assert online.counts["resets"] == 1
     assert online.reason == "filling: 0 of 10 pairs"
     for t in range(501, 512):
@@ -176,7 +176,7 @@ def test_lag_seconds_survives_lost_messages(fake):
     estimates = 0
     for t in range(400):
         stamp = t / 10 + rng.uniform(-0.01, 0.01)
-        if rng.random() < 0.15:  # lost, unseen
+        if rng.random() < 0.15:  # lost without notice
             continue
         # The state is its own stamp.
         if online.push([stamp, stamp], stamp) is not None:
@@ -189,7 +189,7 @@ def test_lag_seconds_survives_lost_messages(fake):
 
 
 def test_lag_counted_in_steps_is_wrong_when_messages_are_lost_unseen(fake):
-    """What lag_seconds is for: the same stream, counted."""
+    """The reason for lag_seconds: the same stream, with steps counted."""
     online = OnlineEstimator(fake, window=40, lag=2)
     for t in range(100):
         if t % 7:
@@ -213,21 +213,21 @@ def test_a_lag_between_two_states_finds_the_nearer_one(fake, step, lag, off, jit
     estimates = 0
     for t in range(200):
         stamp = 1.7e9 + t * step + rng.uniform(-jitter, jitter)
-        if 0 < t < 100 and rng.random() < 0.2:  # lost, unseen
+        if 0 < t < 100 and rng.random() < 0.2:  # lost without notice
             continue
         estimates += online.push([stamp - 1.7e9], stamp) is not None
         if online.reason == "ok":
             lags = (fake.calls[-1].x - fake.calls[-1].y)[:, 0]
             assert abs(lags[-1] - 0.1) <= online.window.tolerance + 1e-6 <= off + 0.003
     assert estimates > 120
-    assert fake.calls[-1].x.shape[0] >= 19  # of 20 pairs, since no message is lost
+    assert fake.calls[-1].x.shape[0] >= 19  # of 20 pairs, because no message is lost
     assert np.abs(lags - 0.1).max() <= step / 2 + 2 * jitter + 1e-6
     online.reset()
     assert online.window.tolerance == pytest.approx(0.005)
 
 
 def test_a_stream_at_the_steps_of_its_lag_keeps_half_a_step(fake):
-    """Lost messages do not widen it, so that none is mispaired by a step."""
+    """Lost messages do not increase the tolerance, so that no state is mispaired by a step."""
     rng = np.random.default_rng(0)
     online = OnlineEstimator(fake, window=20, lag=10, lag_seconds=0.1)
     for t in range(600):
@@ -249,13 +249,13 @@ def test_a_stream_at_the_steps_of_its_lag_keeps_half_a_step(fake):
 )
 def test_a_lag_that_no_state_meets_is_reported_with_the_way_out(fake, step, tolerance, way):
     online = OnlineEstimator(fake, window=10, lag=10, lag_seconds=0.1, tolerance=tolerance)
-    for t in range(12):  # long before the window would be full
+    for t in range(12):  # long before the window could be full
         assert online.push(state(t), t * step) is None
     assert online.reason.startswith("hole: no state 0.1 ± 0.0") and online.reason.endswith(way)
 
 
 def test_states_that_a_full_queue_has_dropped_are_no_reason_for_a_tolerance(fake):
-    """States come each millisecond, 20 of them each 0.15 s: those of 0.1 s before were dropped."""
+    """States each millisecond, in groups of 20 every 0.15 s: those of 0.1 s before are missing."""
     online = OnlineEstimator(fake, window=10, lag=100, lag_seconds=0.1, tolerance=0.005)
     for t in range(200):
         assert online.push(state(t), t // 20 * 0.15 + t % 20 / 1000) is None
@@ -320,7 +320,7 @@ def test_memory_is_bounded_by_the_window(fake):
 )
 @settings(max_examples=60, deadline=None)
 def test_never_mispaired(events, lag, history):
-    """Whatever arrives, pairs are `lag` true steps apart, and no state is twice in a window."""
+    """For any arrivals, pairs are `lag` true steps apart, and no state is twice in a window."""
     fake = RecordingEstimator(n_min=4)
     online = OnlineEstimator(fake, window=10, lag=lag, history=history)
     true, stamp = 0, 0.0
@@ -328,7 +328,7 @@ def test_never_mispaired(events, lag, history):
         if event == "repeat":
             online.push(state(true), stamp)
             continue
-        if event == "late":  # the message of a step that never came in time
+        if event == "late":  # the message of a step that did not arrive in time
             online.push(state(true), stamp - 0.05)
             true += 1
             continue
@@ -351,7 +351,7 @@ def test_robot_at_rest_and_copies_are_no_exceptions(real):
     assert rest.reason == "degenerate" and estimates[-1].estimate.degenerate
     assert np.isfinite(estimates[-1].estimate.mi) and np.isfinite(estimates[-1].estimate.stderr)
 
-    # One coordinate is constant, two are copies, and all of it is determined by its past.
+    # One coordinate is constant, two are copies, and the past determines all of them.
     moving = OnlineEstimator(real, window=50)
     for t in range(60):
         found = moving.push([t, t, 1.0, -2.0 * t])
@@ -450,7 +450,7 @@ def test_no_increment_reaches_across_a_hole(fake, how):
             window.lost()
         window.add(state(t if how == "lost" or t != 20 else np.nan))
         found = window.estimate(fake)
-    # Step 20 (or, after a NaN, step 21 too) has no increment, and the pair after it no past.
+    # Step 20 (or, after a NaN, step 21, too) has no increment, and the pair after it no past.
     assert set(range(12, 24)) - set(found.steps) == ({20, 21} | ({22} if how == "NaN" else set()))
     np.testing.assert_array_equal(fake.calls[-1].x, 1.0)
     np.testing.assert_array_equal(fake.calls[-1].y, 1.0)
@@ -458,7 +458,7 @@ def test_no_increment_reaches_across_a_hole(fake, how):
 
 @pytest.mark.parametrize("options", [{}, {"lag_seconds": 0.2}])
 def test_refused_states_that_keep_a_window_from_filling(options):
-    """Two of ten: each leaves its own step without a pair, and the one a lag later."""
+    """Two of ten: each leaves its own step without a pair, and the step a lag later."""
     fake = RecordingEstimator(n_min=32)
 
     def follow(window):
@@ -477,7 +477,7 @@ def test_refused_states_that_keep_a_window_from_filling(options):
 
 
 def test_the_advice_is_steady_and_comes_with_refused_states():
-    """The share of holes is that of the last 500 steps, whatever the present window holds."""
+    """The share of holes is that of the last 500 steps, for any content of the window."""
     fake, rng = RecordingEstimator(n_min=32), np.random.default_rng(0)
     online = OnlineEstimator(fake, window=34, lag=2)
     advice = []

@@ -21,7 +21,7 @@ def alone(found, states):
     return [(e.step, e.detected_step) for state in states for e in tracker.push(state)]
 
 
-def test_it_reports_what_single_trackers_do(found):
+def test_it_agrees_with_single_trackers(found):
     states, _ = demonstrations(count=6, seed=4)
     tracker = VectorTracker(found, 6)
     detected = [[] for _ in states]
@@ -87,7 +87,7 @@ def test_bonus_counts_each_key_state_once(found):
         assert list(tracker.steps[0]) == [step for step, _ in alone(found, states[1])]
 
 
-def test_what_cannot_be_followed(found):
+def test_refusals(found):
     tracker = VectorTracker(found, 2)
     with pytest.raises(InputError, match=r"states have shape \(3, 6\).*\[2, d\]"):
         tracker.push(np.zeros((3, 6)))
@@ -112,7 +112,7 @@ def parts():
 
 @pytest.mark.parametrize("rate", [None, 40.0, 10.0])
 def test_sub_tasks_are_those_of_single_trackers(parts, rate):
-    """Of episodes side by side, of which one stops half-way; and none is told before its time."""
+    """For parallel episodes, one of which stops half-way; no report is early."""
     found, live = parts
     states, _ = visits(count=4, seed=5)
     states[3] = np.concatenate([states[3][:30], np.repeat(states[3][30:31], 200, axis=0)])

@@ -9,7 +9,7 @@ from infoatlas_rt import Estimator, InputError, VectorWindows
 
 
 def walks(steps, envs, d=3, seed=0):
-    """Random walks whose coordinates depend on each other [steps, envs, d]."""
+    """Random walks with dependent coordinates [steps, envs, d]."""
     rng = np.random.default_rng(seed)
     return np.cumsum(rng.standard_normal((steps, envs, d)), axis=0)
 
@@ -19,7 +19,7 @@ def estimator():
     return Estimator(threads=1)
 
 
-def test_a_reading_is_the_estimate_of_the_window(estimator):
+def test_a_result_is_the_estimate_of_the_window(estimator):
     states = walks(40, 3)
     states[:, 1, 2] = 7.0  # a constant coordinate
     states[:, 2] = 1.0  # at rest
@@ -71,7 +71,7 @@ def test_no_pair_reaches_across_a_reset_or_a_refused_state(estimator):
         windows.push(now)
         if step == 32:
             windows.reset([1])
-    # 34 states since the reset, 33 since the refused one
+    # 34 states since the reset, 33 since the refused state
     x, y = states[35:67, 1], states[33:65, 1]
     assert abs(windows.information[1] - estimator.estimate(x, y, time_series=True).mi) < 1e-4
     assert np.isnan(windows.information[2])
@@ -86,7 +86,7 @@ def test_an_estimate_is_given_as_bonus_once(estimator):
     given = [windows.bonus(state, np.zeros(2)) for state in states[:34]]
     assert [step for step, value in enumerate(given) if value.any()] == [33]
     np.testing.assert_array_equal(given[33], windows.information)
-    # Nothing is known of the last state: the estimate of the state before it counts no more.
+    # The last state is unknown, so the estimate of the state before has no effect.
     assert not windows.bonus(states[34], np.array([True, False])).any()
     assert np.isnan(windows.information[0]) and np.isfinite(windows.information[1])
 

@@ -1,6 +1,6 @@
-"""The wrapper around vector environments, by environments that replay episodes.
+"""The wrapper around vector environments, with environments that replay episodes.
 
-The real ones are in tests/maniskill.
+Tests with real environments are in tests/maniskill.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def found():
 
 @pytest.fixture(scope="module")
 def episodes():
-    """Three of each of two environments, of different lengths."""
+    """Three episodes of each of two environments, of different lengths."""
     states, _ = demonstrations(count=6, seed=4)
     return [states[:3], states[3:]]
 
 
 def newest(found, episode):
-    """Newest key state after each state of an episode; -1 before one."""
+    """Newest key state after each state of an episode; -1 before the first."""
     tracker, values = KeyStateTracker(found), [-1]
     for state in episode:
         values.append(max([values[-1], *(e.keystate for e in tracker.push(state))]))
@@ -54,7 +54,7 @@ def test_episodes_are_followed_to_their_true_ends(found, episodes, layout):
     for _ in range(2 * max(len(e) for own in episodes for e in own)):
         _, _, done, _, info = envs.step(None)
         for row in range(2):
-            # (attributes of the environment are the wrapper's)
+            # attributes of the environment are available in the wrapper
             now = expected[row][envs.which[row]][envs.at[row]]
             assert info["key_state"][row] == now
             if done[row]:
@@ -67,7 +67,7 @@ def test_episodes_are_followed_to_their_true_ends(found, episodes, layout):
 
 @pytest.mark.parametrize("layout", ["maniskill", "gymnasium", "next step"])
 def test_sub_tasks_in_infos(layout):
-    """Of the running episode, and of the one that has ended; as the tracker says."""
+    """Of the running episode, and of the one that has ended; equal to the tracker's."""
     states, subtasks = visits(seed=1)
     found = discover_keystates(states, k=2, rate=20)
     episodes, _ = visits(count=4, seed=6)
@@ -151,7 +151,7 @@ def test_observations_in_dictionaries(found, episodes):
         envs.reset()
 
 
-def test_what_cannot_be_wrapped(found, episodes):
+def test_invalid_environments_are_refused(found, episodes):
     env = ReplayEnv(episodes, "maniskill")
     for streams in ((), (VectorTracker(found, 2), VectorTracker(found, 2))):
         with pytest.raises(InputError, match="pass a VectorTracker, a VectorWindows, or both"):

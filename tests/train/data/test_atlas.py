@@ -1,4 +1,4 @@
-"""The generator against closed forms: what teaches the model must itself be right."""
+"""The atlas agrees with closed forms."""
 
 import math
 
@@ -20,7 +20,7 @@ def only(family: str, **kw: float) -> Atlas:
 
 
 def test_a_drawn_zero_is_no_infinite_share(monkeypatch):
-    """torch.rand gives an exact 0 once in 16 million numbers, which long pretraining draws."""
+    """torch.rand returns exactly 0 once in 16 million numbers, which occurs in long pretraining."""
     rand = torch.rand
 
     def with_zero(*size, **options):
@@ -35,7 +35,7 @@ def test_a_drawn_zero_is_no_infinite_share(monkeypatch):
 
 
 def two_clusters() -> Mixture:
-    """1 + 1 dimensions, one Gaussian and one Student-t component, of different correlation."""
+    """1 + 1 dimensions, one Gaussian and one Student-t component with different correlations."""
     scale = torch.tensor([[[1.0, 0.8], [0.8, 1.0]], [[0.5, -0.3], [-0.3, 0.7]]])
     log_weight, mean = torch.tensor([[0.3, 0.7]]).log(), torch.tensor([[[0.0, 1.0], [1.5, -1.0]]])
     freedom = torch.tensor([[torch.inf, 4.0]])
@@ -55,7 +55,7 @@ def test_mixture_density_is_scipys():
 
 
 def test_mixture_mi_is_the_integral():
-    """Monte Carlo over the mixture's own samples against quadrature of its density."""
+    """Monte Carlo over samples of the mixture, compared with quadrature of its density."""
     torch.manual_seed(0)
     m = two_clusters()
     z = m.sample(100_000)
@@ -86,7 +86,7 @@ def test_truth_belongs_to_its_pair(monkeypatch):
 def test_gaussian_log_ratio_averages_to_the_closed_form(family):
     torch.manual_seed(1)
     d = only(family, queries=4096).sample(16, 64)
-    # Student-t members of the canonical family have no closed form: their mi is the mean itself.
+    # Student-t members of the canonical family have no closed form: their mi is the mean.
     error = (d.joint.mean(1) - d.mi).abs()
     assert (d.mi > 0.05).any() and (d.mi - d.joint.mean(1)).abs().max() > 0
     assert error.max() < 0.15
@@ -103,8 +103,8 @@ def test_prescribed_strength_is_met():
     torch.testing.assert_close(r, m.gaussian_mi(), atol=0.03, rtol=0.02)
 
 
-def test_prescribed_strengths_cover_what_robots_show():
-    """6 U^1.3 nats in all, and two and a half times that in 6% of the draws."""
+def test_prescribed_strengths_cover_those_of_robots():
+    """6 U^1.3 nats in total, and two and a half times that in 6% of the draws."""
     torch.manual_seed(2)
     masks = (torch.arange(5) < torch.randint(1, 6, (2, 3000, 1))).float()
     scale = prescribed_correlation(*masks)
@@ -120,14 +120,14 @@ def test_low_rank_correlations_are_correlations():
     c = low_rank_correlation(mask, 7)
     torch.testing.assert_close(c.diagonal(dim1=-2, dim2=-1), torch.ones(3, 7, 6).double())
     assert torch.linalg.eigvalsh(c).min() > 0
-    assert c[0, :, 2:, :2].abs().max() == 0  # unused coordinates know nothing
+    assert c[0, :, 2:, :2].abs().max() == 0  # unused coordinates are independent
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_ratio_averages_to_one_over_independent_pairs(family):
-    """E over the product of marginals of p(x,y)/p(x)p(y) is 1: holds the teacher to its samples.
+    """The mean of p(x,y)/p(x)p(y) over independent pairs is 1, so ratios match the samples.
 
-    Strong dependence makes the average heavy tailed, so it is taken where the ratio is tame.
+    Under strong dependence the mean is heavy-tailed, so only moderately dependent datasets count.
     """
     torch.manual_seed(4)
     d = only(family, queries=384, draws=768).sample(48, 32)
@@ -136,14 +136,12 @@ def test_ratio_averages_to_one_over_independent_pairs(family):
     mean = d.product[tame].exp().mean(1)
     assert mean.median() == pytest.approx(1.0, abs=0.08)
     assert mean.min() > 0.7 and mean.max() < 1.4
-    assert d.joint[tame].mean() > 0  # and joint pairs are likelier together
+    assert d.joint[tame].mean() > 0  # joint pairs are more likely together
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_twenty_dimensions_hold_what_samples_can_show(family):
-    """Labels are right where the ratio is tame, and most datasets are no more dependent than that
-    the objective uses their truth.
-    """
+def test_information_of_twenty_dimensions_is_bounded(family):
+    """Labels are right under moderate dependence, and most datasets are below HIGHEST_MI."""
     torch.manual_seed(14)
     d = only(family, dim=20, queries=192).sample(48, 32)
     widths = (d.x.abs().amax(1) > 0).sum(1)
@@ -168,14 +166,14 @@ def test_datasets_are_finite_and_padded_with_zeros(family):
         assert widths.min() >= 1 and widths.min() < widths.max()
 
 
-def test_path_is_dependent_as_its_queries_are(monkeypatch):
-    """Pairs along a path of a VAR(1), time averaged, against independent draws of the same pair."""
+def test_paths_and_queries_have_equal_dependence(monkeypatch):
+    """The time average of pairs along a path of a VAR(1) equals that of independent draws."""
     torch.manual_seed(11)
     monkeypatch.setattr(mixtures, "random_flow", lambda x, mask: x)
     checked = 0
     for _ in range(3):
         d = only("autoregressive", queries=8000).sample(24, 16_000)
-        for i in torch.where(d.mi < 2.5)[0]:  # others forget too slowly for a time average
+        for i in torch.where(d.mi < 2.5)[0]:  # others are too slow for a time average
             k = int((d.x[i].abs().amax(0) > 0).sum())
             chain, query = (
                 np.corrcoef(x[i, :, :k].numpy(), y[i, :, :k].numpy(), rowvar=False)
@@ -187,7 +185,7 @@ def test_path_is_dependent_as_its_queries_are(monkeypatch):
 
 
 def test_noise_densities_are_scipys():
-    """Up to a constant, also where each draw of the source has a noise level of its own."""
+    """Up to a constant, also if each draw of the source has its own noise level."""
     torch.manual_seed(12)
     y, centre, level = torch.randn(1, 7, 5), torch.randn(1, 9, 5), 0.5 + 2 * torch.rand(1, 9, 5)
     mask = torch.tensor([[1.0, 1, 0, 0, 0]])
@@ -201,7 +199,7 @@ def test_noise_densities_are_scipys():
 
 
 class Linear:
-    """Stands in for RandomFunction where a closed form is wanted: the first coordinate itself."""
+    """Replaces RandomFunction to allow closed forms: it returns the first coordinate."""
 
     def __init__(self, mask, out, *, smooth):
         self.out, self.smooth = out, smooth
@@ -212,7 +210,7 @@ class Linear:
 
 @pytest.fixture
 def plain(monkeypatch):
-    """Normal sources, linear functions and no flows, so that closed forms hold."""
+    """Normal sources, linear functions and no flows, for closed forms."""
 
     def normal(mask, samples):
         return torch.randn(mask.shape[0], samples, mask.shape[1]) * mask[:, None]
@@ -234,13 +232,13 @@ def gaussian_ratio(rho, x, y):
 
 @pytest.mark.parametrize("family", ["functional", "latent"])
 def test_averaged_densities_meet_the_gaussian_closed_form(family, plain):
-    """Three noisy copies of x, or of what x is a copy of: their mean says all that y does of x."""
+    """With three noisy copies of x, or of its source, their mean contains all information."""
     torch.manual_seed(6)
     plain(1, 3)
     settings, checked = Atlas(draws=4096, queries=128).settings, 0
-    for _ in range(4):  # functional dependence goes either way, by the toss of a coin a call
+    for _ in range(4):  # the direction of functional dependence is random in each call
         d = getattr(module, family)(settings, 6, 2000 + 128, torch.device("cpu"))
-        for i in torch.where(d.mi < 1.5)[0]:  # beyond it 2,128 samples tell too little of rho
+        for i in torch.where(d.mi < 1.5)[0]:  # for more, 2,128 samples are too few for rho
             x, y = (stats.zscore(side[i].double().sum(-1).numpy()) for side in (d.x, d.y))
             rho, xq, yq = (x * y).mean(), x[-128:], y[-128:]
             for step, ratio in ((0, d.joint[i]), (-1, d.product[i])):
@@ -252,7 +250,7 @@ def test_averaged_densities_meet_the_gaussian_closed_form(family, plain):
 
 
 def test_bounded_noise_meets_its_closed_form(plain):
-    """y = c x + uniform noise within +-h: the ratio is 1 / P(y - h < c x < y + h), or nothing."""
+    """y = c x + uniform noise within +-h: the ratio is 1 / P(y - h < c x < y + h), or zero."""
     torch.manual_seed(10)
     plain(1, 1)
     settings, checked = Atlas(draws=4096, queries=128).settings, 0
@@ -265,7 +263,7 @@ def test_bounded_noise_meets_its_closed_form(plain):
             slope = 1.0 if np.cov(cause, effect)[0, 1] > 0.5 else 0.1
             noise = effect - slope * cause
             if stats.kurtosis(noise) > -0.9 or slope < 1:
-                continue  # Gaussian noise, or hardly any dependence
+                continue  # Gaussian noise, or almost no dependence
             h = np.abs(noise).max()
             for step, ratio in ((0, d.joint[i]), (-1, d.product[i])):
                 xq, yq = x[-128:], np.roll(y[-128:], step)
@@ -280,7 +278,7 @@ def test_bounded_noise_meets_its_closed_form(plain):
 
 
 def test_discrete_information_is_that_of_the_table():
-    """Unblurred codes: the log-ratio of a pair is that of its cell in the table of labels seen."""
+    """Codes without noise: the log-ratio of a pair is that of its cell in the table of labels."""
     torch.manual_seed(7)
     d = only("discrete", queries=6000).sample(24, 32)
     checked = 0
@@ -288,7 +286,7 @@ def test_discrete_information_is_that_of_the_table():
         _, a = np.unique(x.numpy().round(4), axis=0, return_inverse=True)
         _, b = np.unique(y.numpy().round(4), axis=0, return_inverse=True)
         if a.max() > 8 or b.max() > 8:
-            continue  # blurred, or changed by float noise
+            continue  # with noise, or changed by float rounding
         table = np.zeros((9, 9))
         np.add.at(table, (a.ravel(), b.ravel()), 1 / len(a))
         outer = table.sum(1, keepdims=True) * table.sum(0, keepdims=True)

@@ -1,4 +1,4 @@
-"""The page: a row for each family, each with its examples and its histogram."""
+"""The page of the atlas: a row for each family, with examples and a histogram."""
 
 from infoatlas_train.data import atlas_page
 from infoatlas_train.data.atlas import DRAWS
@@ -8,13 +8,13 @@ def test_page_shows_every_family(tmp_path):
     families = dict.fromkeys(DRAWS, 1.0)
     figure = atlas_page.page(families, seed=1, batches=2, points=60)
     columns = len(atlas_page.COLUMNS) + 1
-    assert len(figure.axes) == len(families) * columns + 1  # and the scale of colours
+    assert len(figure.axes) == len(families) * columns + 1  # and the colour scale
     assert set(families) <= {text.get_text() for ax in figure.axes for text in ax.texts}
     for first in range(0, len(figure.axes) - 1, columns):
         *examples, histogram = figure.axes[first : first + columns]
         assert all(len(ax.collections[0].get_offsets()) == 60 for ax in examples)
         share = sum(bar.get_height() for bar in histogram.patches)
-        assert abs(share - 1) < 1e-6  # no draw falls outside the bins
+        assert abs(share - 1) < 1e-6  # all draws are in the bins
     again = atlas_page.page(families, seed=1, batches=2, points=60)
     titles, others = ([ax.get_title() for ax in f.axes] for f in (figure, again))
     assert titles == others

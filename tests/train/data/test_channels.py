@@ -1,4 +1,4 @@
-"""Noisy channels: their labels against closed forms and against counts."""
+"""Noisy channels: labels compared with closed forms and with counts."""
 
 import math
 
@@ -26,7 +26,7 @@ def unwarped(x, mask):
 
 
 def mutual_information(x, y):
-    """Of two columns of labels [N], from counts, less what counts of independent sides show."""
+    """Mutual information of two columns of labels [N] from counts, minus its bias."""
     table = torch.zeros(int(x.max()) + 1, int(y.max()) + 1, dtype=torch.float64)
     table.index_put_((x, y), torch.ones(len(x), dtype=torch.float64), accumulate=True)
     a, b = (table.sum(k, keepdim=True) for k in (1, 0))
@@ -50,15 +50,15 @@ def test_shapes_and_ranges(kind, dim):
 
 
 @pytest.mark.parametrize("hidden", [False, True])
-def test_gaussian_channels_know_what_the_closed_form_says(hidden, monkeypatch):
-    """y = u + noise, x = u or u + noise, each coordinate by itself."""
+def test_gaussian_channels_agree_with_the_closed_form(hidden, monkeypatch):
+    """y = u + noise, x = u or u + noise, each coordinate separately."""
     monkeypatch.setattr(channels, "random_flow", unwarped)
     monkeypatch.setattr(channels, "function", lambda u, mask, out: u[..., :out])
     monkeypatch.setattr(channels, "CUT", (0, 0))
     monkeypatch.setattr(channels, "NOISE", NOISE[:1])
     monkeypatch.setattr(channels, "source", lambda m, n: torch.randn(*m.shape[:1], n, 2))
     monkeypatch.setattr(channels, "sides", lambda count, dim: torch.ones(count, 2))
-    # The first of the two is the logarithm of the noise, the second how far it swings.
+    # The first of the two is the log of the noise level, the second its amplitude of variation.
     monkeypatch.setattr(
         channels, "uniform", lambda count, low, *_: torch.full((count,), -0.7 if low < 0 else 0.0)
     )
@@ -74,7 +74,7 @@ def test_gaussian_channels_know_what_the_closed_form_says(hidden, monkeypatch):
 
 
 def test_noise_that_swings_is_informative_about_its_source(monkeypatch):
-    """y = s(u) e, u one of two: no function of u, its scale alone tells; some do not swing."""
+    """y = s(u) e with two values of u: only the scale of y depends on u, in some datasets not."""
 
     class Itself:
         def __init__(self, mask, out, **how):
@@ -119,7 +119,7 @@ def test_each_dataset_has_a_formula_of_its_own():
     torch.manual_seed(8)
     u = torch.randn(200, 500, 1)
     found = one_of((lambda a, b, c: a * b * c, lambda a, b, c: a.abs()), u, torch.ones(200, 1))
-    for power in (u[..., 0] ** 3, u[..., 0].abs()):  # of those whose terms are not shifted
+    for power in (u[..., 0] ** 3, u[..., 0].abs()):  # for functions without shifted terms
         own = [torch.corrcoef(torch.stack(pair))[0, 1] for pair in zip(found, power, strict=True)]
         assert 8 <= sum(abs(float(c)) > 0.999 for c in own) <= 80
 
@@ -133,14 +133,14 @@ def test_clean_channels_are_not_warped(clean, monkeypatch):
     assert bool((d.x == 0).all() and (d.y == 0).all()) != clean
 
 
-def test_labels_that_are_never_sure_end(monkeypatch):
+def test_never_accurate_labels_end_with_an_error(monkeypatch):
     monkeypatch.setattr(channels, "UNSURE", -1.0)
     monkeypatch.setattr(channels, "ATTEMPTS", 2)
     with pytest.raises(RuntimeError, match="sure label"):
         channels.channels(2, 40, 16, 2)
 
 
-def test_levels_know_what_counts_say():
+def test_levels_agree_with_counts():
     torch.manual_seed(2)
     mask, draws = torch.ones(6, 1), channels.DRAWS
     u, edge = levels(torch.randn(6, N + draws, 1), mask)
@@ -165,8 +165,8 @@ def test_noise_is_drawn_from_its_density(kind):
         assert float((z.abs() <= bound).float().mean()) == pytest.approx(inside, abs=0.005)
 
 
-def test_likelihoods_are_those_of_the_draw_beside(monkeypatch):
-    """A side that hardly has noise: each query is likely by its own draw alone."""
+def test_own_draws_are_most_likely(monkeypatch):
+    """A side almost without noise: each query is likely only given its own draw."""
     monkeypatch.setattr(channels, "uniform", lambda b, low, *_: torch.full((b,), low))
     torch.manual_seed(4)
     u = torch.randn(1, 300, 1)
@@ -177,7 +177,7 @@ def test_likelihoods_are_those_of_the_draw_beside(monkeypatch):
     assert (table.diagonal() >= table.quantile(0.7, dim=1)).float().mean() > 0.7
 
 
-def test_what_draws_cannot_show_is_left_out():
+def test_datasets_with_inaccurate_labels_are_left_out():
     torch.manual_seed(5)
     u = torch.randn(2, 100 + channels.DRAWS, 1)
 

@@ -1,4 +1,4 @@
-"""Plain datasets: what they claim to know of each other, against Gaussian closed forms."""
+"""Datasets with known mutual information, compared with Gaussian closed forms and counts."""
 
 import math
 
@@ -11,7 +11,7 @@ N, D = 5000, 3
 
 
 def gaussian_mi(x, y):
-    """Of the sample covariance, [B]: what jointly Gaussian sides know of each other."""
+    """Gaussian mutual information from the sample covariance, [B]."""
 
     def log_det(z):
         cov = z.mT @ z / z.shape[1]
@@ -43,15 +43,15 @@ def test_many_elliptical_datasets_have_all_dimensions():
     assert 0.2 < full.float().mean() < 0.45  # 0.3, and a 25th of the others
 
 
-def test_clusters_know_their_names_and_what_each_of_them_knows(monkeypatch):
-    """Far apart: the entropy of the names, and the mean over the clusters. Some are opposite."""
+def test_clusters_have_the_information_of_names_and_members(monkeypatch):
+    """If far apart: the entropy of the names, plus the mean over clusters. Some are opposite."""
     monkeypatch.setattr(closed_form, "APART", 1e4)
-    monkeypatch.setattr(closed_form, "FULL", 1.0)  # on a line, clusters can have the same middle
+    monkeypatch.setattr(closed_form, "FULL", 1.0)  # in one dimension means can be equal
     torch.manual_seed(0)
     d = closed_form.clusters(12, N, 4096, D)
     opposite = 0
     for x, y, mi in zip(d.x, d.y, d.mi, strict=True):
-        values, order = x.sum(1).sort()  # clusters are gaps of it
+        values, order = x.sum(1).sort()  # clusters are separated by gaps of it
         name = torch.zeros(N, dtype=torch.long)
         name[order[1:]] = (values.diff() > 20).long().cumsum(0)
         sides = [[v[name == k] for k in range(int(name.max()) + 1)] for v in (x, y)]
@@ -66,7 +66,7 @@ def test_clusters_know_their_names_and_what_each_of_them_knows(monkeypatch):
     assert 2 < opposite < 10
 
 
-def test_products_know_the_sum_of_what_their_pairs_know(monkeypatch):
+def test_information_of_products_adds_up(monkeypatch):
     monkeypatch.setattr(mixtures, "random_flow", unwarped)
     normal = families.DRAWS["canonical"]
     monkeypatch.setattr(families, "_freedom", lambda b, k, dev: torch.full((b, k), torch.inf))
@@ -78,8 +78,8 @@ def test_products_know_the_sum_of_what_their_pairs_know(monkeypatch):
         torch.testing.assert_close(gaussian_mi(d.x, d.y).float(), d.mi, atol=0.05, rtol=0.05)
 
 
-def test_codes_know_the_sum_of_what_counts_say():
-    """Less the bias of a table of counts, its cells by twice the samples at most."""
+def test_codes_agree_with_counts():
+    """Counts have a bias of at most their cells divided by twice the samples."""
     n, truths = 100_000, []
     for seed in range(6):
         torch.manual_seed(seed)
@@ -120,8 +120,8 @@ def test_information_of_an_erasure_and_of_a_symmetric_channel():
     assert found == pytest.approx([0.7 * math.log(4), math.log(2) - flipped])
 
 
-def test_paths_know_what_their_law_says(monkeypatch):
-    """On paths that forget fast: the others' samples are too few to show their law."""
+def test_paths_agree_with_their_covariance(monkeypatch):
+    """For paths with short memory; for the others the samples are too few."""
     slow = closed_form.smooth
     monkeypatch.setattr(closed_form, "random_flow", unwarped)
     monkeypatch.setattr(closed_form, "smooth", lambda s, n, lag: slow(s.clamp(max=2), n, lag))
@@ -136,7 +136,7 @@ def test_paths_know_what_their_law_says(monkeypatch):
 
 
 @pytest.mark.parametrize("lag", [0, 1, 7])
-def test_smooth_paths_have_unit_variance_and_the_correlation_that_they_say(lag):
+def test_smooth_paths_have_unit_variance_and_the_stated_correlation(lag):
     torch.manual_seed(3)
     z, rho = closed_form.smooth(torch.full((6, 400), 4.0), 2048, lag)
     assert z.shape == (6, 2048, 400)

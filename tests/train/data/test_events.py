@@ -1,4 +1,4 @@
-"""Rare events and parities: pointwise truth, its mean, and what each side shows alone."""
+"""Rare events and parities: log-ratios, their mean, and the dependence of single coordinates."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from infoatlas_train.data.atlas import Atlas
 
 @pytest.fixture(autouse=True)
 def unwarped(monkeypatch):
-    """No flow, so that values are what the families drew."""
+    """No flows, so that values are those of the families."""
     monkeypatch.setattr("infoatlas_train.data.mixtures.random_flow", lambda x, mask: x)
 
 
@@ -29,7 +29,7 @@ def test_the_mean_of_the_log_ratio_is_the_mutual_information(family):
 
 @pytest.mark.parametrize("family", ["events", "signs"])
 def test_ratios_of_product_pairs_have_mean_one(family):
-    """E over independent pairs of p(x,y)/p(x)p(y) is 1."""
+    """The mean of p(x,y)/p(x)p(y) over independent pairs is 1."""
     p = draw(family)
     ratio = p.product.clamp(max=8).exp()
     error = ratio.std(1) / ratio.shape[1] ** 0.5
@@ -37,7 +37,7 @@ def test_ratios_of_product_pairs_have_mean_one(family):
 
 
 def test_events_are_those_of_their_tables():
-    """One flag a side: the plug-in estimate of the table agrees with the truth."""
+    """With one flag per side the plug-in estimate of the table agrees with the true value."""
     p = draw("events", dim=1, sets=60, samples=40_000)
     found = 0
     for x, y, mi in zip(p.x[..., 0], p.y[..., 0], p.mi, strict=True):
@@ -58,8 +58,8 @@ def test_some_events_are_rare():
     assert used.min() < 0.01 and used.max() > 0.3
 
 
-def test_signs_are_known_together_alone():
-    """Correlations vanish; in one dimension a side the odds of equal signs give the truth."""
+def test_only_products_of_signs_are_informative():
+    """Correlations vanish; with one dimension per side the odds of equal signs give the truth."""
     p = draw("signs", dim=1, sets=40)
     even = (p.x[..., 0] * p.y[..., 0] > 0).double().mean(1)
     entropy = -torch.special.xlogy(even, even) - torch.special.xlogy(1 - even, 1 - even)

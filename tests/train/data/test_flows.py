@@ -1,4 +1,4 @@
-"""Flows must be bijections of one side, and leave unused coordinates alone."""
+"""Flows are bijections of one side, and do not change unused coordinates."""
 
 import pytest
 import torch
@@ -56,13 +56,13 @@ def test_coupling_moves_one_half_given_the_other(x):
 
 
 def test_coupling_moves_each_coordinate_upwards_with_itself_alone(x):
-    """Given the half that stays, the other is an increasing map, so it can be taken back."""
+    """Given the unchanged half, each other coordinate is mapped by an increasing function."""
     for seed in range(5):
         torch.manual_seed(seed)
         before = flows.couple(x, MASK)
         moved = (before != x).any(1).float()
         torch.manual_seed(seed)
-        # Of one point: functions are standardised by what they know, and that has to stay.
+        # For one point: functions are standardised over the points, which has to stay the same.
         other = x.clone()
         other[:, 7] += 0.5 * moved
         after = flows.couple(other, MASK)

@@ -1,4 +1,4 @@
-"""Channels that change together: shapes, and labels against nearest neighbours and closed forms."""
+"""Channels that change together: shapes, and labels by nearest neighbours and closed forms."""
 
 import math
 
@@ -23,7 +23,7 @@ def test_shapes_and_ranges(kind, dim):
 
 
 def by_neighbours(x, y):
-    """Mutual information [B] of ranks of one coordinate a side, by the third neighbour."""
+    """Mutual information [B] of the ranks of two coordinates, by the third neighbour."""
     own = torch.eye(x.shape[1], dtype=torch.bool)
     kx, ky = (
         torch.where(own, -torch.inf, -(r[:, :, None] - r[:, None]).abs())
@@ -34,22 +34,22 @@ def by_neighbours(x, y):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_labels_agree_with_neighbours(kind, monkeypatch):
-    monkeypatch.setattr(regimes, "STUCK", 0.0)  # ties have the other test
+    monkeypatch.setattr(regimes, "STUCK", 0.0)  # another test has ties
     torch.manual_seed(1)
     dim = 2 if kind == "delays" else 1
     d = GENERATORS[kind](32, 800, 256, dim)
-    if kind == "delays":  # the side of one coordinate, and each coordinate of the other one
+    if kind == "delays":  # the side with one coordinate, and each coordinate of the other side
         one = d.y.square().mean(1)[:, 1] == 0
         x, y = d.x[one], d.y[one][..., :1]
         found = torch.stack([by_neighbours(x[..., i : i + 1], y) for i in range(2)])
         assert len(x) > 8 and (found.amax(0) < d.mi[one] + 0.2).all()
     else:
-        error = (by_neighbours(d.x, d.y) - d.mi)[d.mi < 3]  # what neighbours resolve
+        error = (by_neighbours(d.x, d.y) - d.mi)[d.mi < 3]  # nearest neighbours resolve no more
         assert len(error) > 12 and error.abs().median() < 0.07 and error.abs().max() < 0.4
 
 
-def test_a_failure_that_is_seen_costs_its_share(monkeypatch):
-    """A stuck value reveals itself: the other samples have that of a Gaussian channel."""
+def test_information_with_recognisable_failures(monkeypatch):
+    """A stuck value is recognisable: the other samples are those of a Gaussian channel."""
     monkeypatch.setattr(regimes, "STUCK", 1.0)
     monkeypatch.setattr(regimes, "FULL", 1.0)
     torch.manual_seed(2)

@@ -1,4 +1,4 @@
-"""What sensors show: labels against closed forms, samples against their laws."""
+"""Sensors: labels compared with closed forms, and samples with their distributions."""
 
 import math
 
@@ -28,21 +28,21 @@ def test_functions_are_of_the_coordinates_in_use(kind):
 
 
 def test_frames_turn_vectors_by_an_angle(monkeypatch):
-    """As a product of complex numbers does."""
+    """Like a product of complex numbers."""
     torch.manual_seed(2)
     angle, a, b = torch.randn(3, 6, 500)
     terms = iter((angle, a, b))
     monkeypatch.setattr(sensors, "term", lambda u, mask: next(terms))
     monkeypatch.setattr(sensors, "reach", lambda u: 1.0)
     monkeypatch.setattr(sensors, "standardise", lambda v: v)
-    monkeypatch.setattr(torch, "rand", lambda *s: torch.ones(s))  # no vector is the same for all
+    monkeypatch.setattr(torch, "rand", lambda *s: torch.ones(s))  # vectors differ between samples
     found = sensors.turned_frames(torch.zeros(6, 500, 3), torch.ones(6, 3), 2)
     turned = torch.complex(a, b) * torch.exp(1j * angle)
     torch.testing.assert_close(found, torch.view_as_real(turned))
 
 
 def test_chains_end_where_their_links_lead(monkeypatch):
-    """Two links of known length, the second turned against the first."""
+    """Two links of known length, the second rotated relative to the first."""
     torch.manual_seed(2)
     first, second = torch.randn(2, 6, 500)
     terms = iter((first, second))
@@ -70,8 +70,8 @@ def test_sources_are_of_length_one_or_sum_to_one():
 
 @pytest.mark.parametrize("either", [False, True])
 @pytest.mark.parametrize("d", [1, 2, 3])
-def test_directions_know_what_the_closed_form_says(d, either):
-    """About directions of which none is more likely, on a line, a circle and a sphere."""
+def test_directions_agree_with_the_closed_form(d, either):
+    """With uniform directions on a line, a circle and a sphere."""
     torch.manual_seed(4)
     kappa = 4.0
     centre = torch.nn.functional.pad(torch.randn(3, channels.DRAWS, d), (0, 4 - d))
@@ -97,7 +97,7 @@ def test_directions_know_what_the_closed_form_says(d, either):
     }[d]
     mi, sure = channels.label((shown,), 0, QUERIES)
     assert sure.all()
-    if either:  # (a sign is a bit, and lost but for what the other pole shows)
+    if either:  # (a random sign loses one bit, except what the other pole reveals)
         assert float(along.mean().abs()) < 0.05
         t = np.linspace(0, math.pi, 200_001)
         around = np.sin(t) ** (d - 2) if d > 1 else (np.isin(t, [0, math.pi])).astype(float)
@@ -110,7 +110,7 @@ def test_directions_know_what_the_closed_form_says(d, either):
     torch.testing.assert_close(mi, torch.full((3,), float(expected)), atol=0.05, rtol=0)
 
 
-def test_counts_know_what_sums_over_counts_say():
+def test_counts_agree_with_sums_over_counts():
     """One of two rates, by the sign of the centre."""
     torch.manual_seed(5)
     sign = torch.randn(4, channels.DRAWS, 1).sign()
@@ -126,8 +126,8 @@ def test_counts_know_what_sums_over_counts_say():
 
 
 @pytest.mark.parametrize("d", [1, 2])
-def test_kinds_know_what_sums_over_counts_say(d):
-    """Twelve things of two kinds, of which one or both are shown: binomial either way."""
+def test_kinds_agree_with_sums_over_counts(d):
+    """Twelve things of two kinds, one or both of which are observed: binomial in both cases."""
     torch.manual_seed(6)
     sign = torch.randn(4, channels.DRAWS, 1).sign().expand(-1, -1, 2) * torch.tensor([1.0, 0.0])
     mask = (torch.arange(2) < d).float().expand(4, 2)
@@ -145,7 +145,7 @@ def test_kinds_know_what_sums_over_counts_say(d):
 
 
 @pytest.mark.parametrize("within", [False, True])
-def test_parts_of_a_sum_hold_what_their_logits_hold(within):
+def test_compositions_have_the_information_of_their_logits(within):
     torch.manual_seed(7)
     centre, mask = torch.randn(4, channels.DRAWS, 2), torch.ones(4, 2)
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""The bias correction: its diagnostics, what is added, and a fit that finds a known error."""
+"""The bias correction: diagnostic features, correction, and a fit that finds a known error."""
 
 import dataclasses
 import math
@@ -68,8 +68,8 @@ def test_neighbours_by_hand(fall):
         torch.testing.assert_close(got, expected, atol=1e-4, rtol=1e-3)
 
 
-def test_moments_tell_a_common_factor_from_independence():
-    """Coordinates that share a factor have norms that go together, and no correlation."""
+def test_moments_separate_a_common_factor_from_independence():
+    """Coordinates with a common factor have dependent norms and no correlation."""
     torch.manual_seed(1)
     factor = torch.exp(torch.randn(1, 4000, 1))
     z = torch.randn(2, 1, 4000, D)
@@ -79,8 +79,8 @@ def test_moments_tell_a_common_factor_from_independence():
         assert low <= together <= high
 
 
-def test_persistence_tells_series_from_samples_in_any_order():
-    """Autoregressions of 0.9 forget by 0.9 a step; n of them, unrelated, count as n / 9.5."""
+def test_persistence_separates_series_from_shuffled_samples():
+    """Autoregressions of 0.9 decay by 0.9 a step; n independent pairs of them count as n / 9.5."""
     torch.manual_seed(2)
     n, e = 4000, torch.randn(2, 3, 4000, D)
     z = torch.zeros_like(e)
@@ -120,7 +120,7 @@ def test_unit_columns_and_deviation():
     torch.testing.assert_close(deviation(x[..., 1]), x[..., 1].std(1, correction=0))
 
 
-def test_the_gap_is_added_to_reading_and_local_values_alike(model):
+def test_the_correction_is_added_to_estimate_and_local_values(model):
     x, y = sample()
     with torch.no_grad():
         mi, pointwise, influence, spread = model(x, y, SHIFTS, ORDER)
@@ -144,7 +144,7 @@ def test_slope_is_that_of_autograd(model):
     torch.testing.assert_close(model.gap.slope(diagnostics), expected)
     far = torch.full_like(diagnostics, 1e4)
     assert not model.gap.slope(far).any()
-    if model.gap.share:  # and with support that is exceeded: both ends of the support count
+    if model.gap.share:  # with an exceeded estimate from neighbours: both ends of it count
         diagnostics = diagnostics.detach()
         diagnostics[:, 0], diagnostics[:, -1], diagnostics[:, LOG_N] = -3.0, -2.9, 9.0
         model.gap.missing.constant.data += 2
@@ -155,8 +155,8 @@ def test_slope_is_that_of_autograd(model):
         model.gap.missing.constant.data -= 2
 
 
-def test_each_sample_has_its_share_of_the_gap(model):
-    """By how far its terms lie from their means, which are diagnostics, and the slope on these."""
+def test_effect_of_each_sample_on_the_correction(model):
+    """Its share is the deviation of its terms from their means times the slope on these means."""
     x, y = sample()
     with torch.no_grad():
         e = model.critic(x, y, SHIFTS)
@@ -172,14 +172,14 @@ def test_each_sample_has_its_share_of_the_gap(model):
     torch.testing.assert_close(found.effect, expected, atol=1e-5, rtol=1e-4)
 
 
-def test_spread_is_positive_and_finite_whatever_the_diagnostics(model):
+def test_the_predicted_error_is_positive_and_finite(model):
     diagnostics = torch.randn(6, len(model.gap.mean))
     for scale in (0, 1, 1e30):
         spread = model.gap.spread(scale * diagnostics)
         assert (spread > 0).all() and torch.isfinite(spread).all()
 
 
-def test_an_unfitted_gap_adds_nothing():
+def test_an_unfitted_correction_is_zero():
     assert not BiasCorrection(1).correction(torch.randn(4, len(BiasCorrection(1).mean))).any()
 
 
@@ -189,7 +189,7 @@ def test_diagnostics_beyond_what_was_fitted_are_clipped(model):
     assert torch.isfinite(model.gap.correction(1e30 * far)).all()
 
 
-def test_what_neighbours_do_not_support_is_kept_in_part():
+def test_an_unsupported_correction_is_reduced():
     correction = BiasCorrection(2, share=0.4)
     diagnostics = torch.randn(4, len(correction.mean))
     diagnostics[:, LOG_N] = torch.tensor([50.0, 200.0, 1e6, 1e6]).log()
@@ -200,7 +200,7 @@ def test_what_neighbours_do_not_support_is_kept_in_part():
     support = torch.tensor([0.5, 0.5, 0.0, 1.8]) + TRUSTED
     expected = torch.where(support < 2, support + kept * (2 - support), 2.0)
     torch.testing.assert_close(found, expected, atol=1e-3, rtol=0)
-    small = torch.full((4,), 0.25)  # is trusted
+    small = torch.full((4,), 0.25)  # small predictions are kept
     torch.testing.assert_close(correction.supported(diagnostics, small), small)
     with pytest.raises(ValueError, match="two metrics"):
         dataclasses.replace(PRESETS["tiny"], gap=1, gap_share=0.4)
@@ -275,8 +275,8 @@ def test_units_are_dropped_only_while_heads_are_fitted():
         assert not torch.equal(heads(z), heads(z))
 
 
-def test_the_spread_is_that_of_readings_which_the_fit_has_not_seen(monkeypatch):
-    """Errors that no diagnostic indicates, three times as large where one column is above zero."""
+def test_the_predicted_error_is_that_of_examples_outside_of_the_fit(monkeypatch):
+    """Errors that no diagnostic feature predicts, three times as large if a column is positive."""
     monkeypatch.setattr(fit_correction, "BATCH", 256)
     torch.manual_seed(4)
     correction = BiasCorrection(1)
@@ -301,8 +301,8 @@ def test_the_spread_is_that_of_readings_which_the_fit_has_not_seen(monkeypatch):
         )
 
 
-def test_what_is_beyond_reach_counts_in_the_spread(monkeypatch):
-    """Of truths above 6.5 nats the correction need not be the whole error; the spread covers it."""
+def test_the_predicted_error_includes_unreachable_truths(monkeypatch):
+    """For true values above 6.5 nats the correction is incomplete; predicted errors cover it."""
     monkeypatch.setattr(fit_correction, "BATCH", 128)
     torch.manual_seed(5)
     correction = BiasCorrection(1)
@@ -334,7 +334,7 @@ def test_batches_are_of_the_kinds_of_the_recipe(monkeypatch):
     assert torch.equal(again.x, p.draw(2, 2).x) and not torch.equal(again.x, p.draw(6, 2).x)
 
 
-def test_independent_batches_share_nothing(monkeypatch):
+def test_independent_batches_have_no_information(monkeypatch):
     monkeypatch.setattr(fit_correction, "QUERIES", 16)
     p = plan(12, kinds={"independent": 1}, atlas={"families": {"canonical": 0.5, "mixture": 0.5}})
     drawn = [p.draw(number, 2) for number in range(12)]
@@ -352,7 +352,7 @@ def test_a_dataset_is_read_in_parts_too():
     data = elliptical(8, 130, 16, 2)
     whole, *others = fit_correction.parts(data)
     assert whole.x.shape[1] == 130
-    for part, rows in zip(others, (slice(65), slice(65, 97)), strict=True):  # of no sample twice
+    for part, rows in zip(others, (slice(65), slice(65, 97)), strict=True):  # no sample is in both
         assert torch.equal(part.x, data.x[:, rows]) and torch.equal(part.mi, data.mi)
         assert torch.equal(part.y, data.y[:, rows])
     assert len(list(fit_correction.parts(elliptical(8, 63, 16, 2)))) == 1
@@ -376,7 +376,7 @@ def test_examples_are_kept_and_resumed(model, tmp_path):
     with pytest.raises(SystemExit, match="of another model"):
         gathered(model, plan(8), tmp_path / "b.pt", metrics=2)
     complete = fit_correction.gather(pytest.fail, model.config, plan(7), tmp_path / "b.pt")
-    assert torch.equal(complete["truth"], resumed["truth"])  # and nothing was made to read with
+    assert torch.equal(complete["truth"], resumed["truth"])  # and no diagnosis was created
 
 
 def test_missing_examples_are_drawn_again(model, tmp_path):
@@ -411,7 +411,7 @@ def test_a_correction_is_fitted_to_the_model(tmp_path, capsys):
 
 @pytest.mark.parametrize("kind, nats", [("straight", 0.3), ("codes", -0.3)])
 def test_a_kind_can_count_several_times(kind, nats, monkeypatch):
-    """Batches of two kinds contradict each other: the one that counts nine times decides."""
+    """Batches of two kinds contradict each other: the one with nine times the weight decides."""
     monkeypatch.setattr(fit_correction, "BATCH", 128)
     torch.manual_seed(6)
     p = plan(200, kinds={"straight": 1, "codes": 1})
@@ -426,8 +426,8 @@ def test_a_kind_can_count_several_times(kind, nats, monkeypatch):
     assert float(found) == pytest.approx(nats, abs=0.15)
 
 
-def test_a_shared_metric_is_counted_once_and_alike():
-    """Neighbours that the critic has counted are those that the correction would count itself."""
+def test_counts_of_a_shared_metric_are_equal():
+    """Neighbours from the critic equal those that the correction would count itself."""
     torch.manual_seed(0)
     config = dataclasses.replace(PRESETS["tiny"], metrics=1, widths=2, shared=True)
     model = InfoAtlas(config).eval()

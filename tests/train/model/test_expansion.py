@@ -1,4 +1,4 @@
-"""A larger network starts from a smaller one: what it wrote before, it writes still."""
+"""A larger network that starts from a smaller one has the same outputs."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ SMALL = HypernetworkConfig(
 
 @pytest.fixture
 def small():
-    """A network in which no weight is 0, as after training."""
+    """A network without zero weights, as after training."""
     torch.manual_seed(0)
     network = Hypernetwork(SMALL).eval()
     with torch.no_grad():
@@ -41,8 +41,8 @@ def samples(dim=3, seed=1):
 
 
 @pytest.mark.parametrize("dim", [3, 4, 7])
-def test_wider_data_leaves_narrow_data_as_they_were(small, dim):
-    """The whole model, on samples without the new coordinates."""
+def test_a_wider_network_keeps_outputs_for_narrow_data(small, dim):
+    """The complete model, on samples without the new coordinates."""
     models = []
     for network, data in ((small, samples()), (grown(small, dim=dim), samples(dim))):
         model = InfoAtlas(network.config).eval()
@@ -53,8 +53,8 @@ def test_wider_data_leaves_narrow_data_as_they_were(small, dim):
         torch.testing.assert_close(after, before, atol=2e-4, rtol=1e-3)
 
 
-def test_new_inputs_are_read_after_the_first_step(small):
-    """They start without an effect on the tokens, and have a gradient."""
+def test_new_inputs_have_a_gradient(small):
+    """They initially have no effect on the tokens, but a gradient."""
     network = grown(small, dim=4)
     first = network.pair_embedding[0].weight
     theta = network(*samples(4))
@@ -64,7 +64,7 @@ def test_new_inputs_are_read_after_the_first_step(small):
 
 
 def test_old_features_stay_beside_new_ones(small):
-    """Row j of token i, among two a token before and five after."""
+    """Row j of token i, with two rows per token before and five afterwards."""
     before, after = small(*samples()), grown(small, features=30)(*samples())
     old = (torch.arange(6)[:, None] * 5 + torch.arange(2)).flatten()
     for name in ("side_x", "side_y"):
@@ -93,6 +93,6 @@ def test_more_metrics_and_rounds_keep_the_first_metric(small):
      ({"width": 32}, "width is 16 in the start and 32 after it: of a network only dim, features"),
      ({"widths": 3}, "widths is 2 in the start")],
 )  # fmt: skip
-def test_what_cannot_grow_is_refused(small, changes, message):
+def test_invalid_expansions_are_refused(small, changes, message):
     with pytest.raises(ValueError, match=message):
         expanded(small.state_dict(), SMALL, replace(SMALL, **changes))

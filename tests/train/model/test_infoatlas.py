@@ -64,7 +64,7 @@ def test_fisher_z_is_bounded_on_copies():
 @pytest.mark.parametrize("size", [1, 7, 33, 66])
 @pytest.mark.parametrize("least", [1.0, 1e-2, 1e-4])
 def test_inverse_by_products_is_the_inverse(size, least):
-    """Of matrices whose eigenvalues reach down to what ridges allow, and of any scale."""
+    """For matrices with eigenvalues down to the limit of ridges, at any scale."""
     torch.manual_seed(0)
     q = torch.linalg.qr(torch.randn(6, size, size).double())[0]
     eigenvalues = least ** torch.rand(6, 1, size).double()
@@ -83,7 +83,7 @@ def test_inverse_by_products_is_the_inverse(size, least):
     [(1e-2, 36, 1e-4), (1e-3, 36, 1e-3), (3e-4, 36, 5e-3), (1e-4, 66, 5e-3), (5e-5, 66, 1e-2)],
 )
 def test_inverse_of_features_that_are_nearly_collinear(least, block, bound):
-    """Eight directions and little else, as features of one coordinate are at large n."""
+    """Eight directions and little else, as for features of one coordinate at large n."""
     torch.manual_seed(1)
     common = torch.randn(4, 400, 8).double() @ torch.randn(4, 8, 66).double()
     features = common + least**0.5 * torch.randn(4, 400, 66).double()
@@ -98,7 +98,7 @@ def test_inverse_of_features_that_are_nearly_collinear(least, block, bound):
 
 @pytest.mark.parametrize("name", ["edge", "base"])
 def test_the_solve_of_the_graph_is_the_exact_one_on_one_coordinate(name):
-    """Many samples of one coordinate: the features of the critic are nearly collinear."""
+    """With many samples of one coordinate the features of the critic are nearly collinear."""
     model, _ = load(Path(__file__).parents[3] / "train" / "checkpoints" / f"{name}.pt")
     rng = np.random.default_rng(1)
     x, noise = rng.standard_normal((2, 1, 5000, 1))
@@ -113,7 +113,7 @@ def test_the_solve_of_the_graph_is_the_exact_one_on_one_coordinate(name):
 
 
 def coefficient(scale, natural):
-    """Coefficient of a feature that tells joint from product pairs, and hardly varies on these."""
+    """Coefficient of a feature that separates joint from product pairs, and hardly varies."""
     torch.manual_seed(0)
     product = scale * torch.randn(1, 400, 1)
     return solve_readout(
@@ -128,17 +128,17 @@ def coefficient(scale, natural):
 
 
 def test_natural_features_keep_their_scale():
-    """Their ridge bounds the coefficient itself; standardised, it grows as the feature shrinks."""
+    """Their ridge bounds the coefficient; a standardised one grows as the feature shrinks."""
     assert 1 < coefficient(1e-3, natural=1) < 10
     assert coefficient(1e-3, natural=0) > 100
     assert coefficient(1.0, natural=1) == pytest.approx(coefficient(1.0, natural=0), rel=0.1)
 
 
-def test_one_product_pair_more_takes_back_a_step_that_went_too_far():
+def test_all_product_pairs_limit_a_step_that_overshot():
     step, t0, t0_product = torch.full((2, 50), 4.0), torch.zeros(2, 50), torch.zeros(2, 200)
     step_product = torch.zeros(2, 200)
     assert best_share(t0, step, t0_product, step_product).tolist() == [1.0, 1.0]
-    step_product[1, 7] = 12.0  # one pair that reads as much as three joint ones
+    step_product[1, 7] = 12.0  # one pair with the weight of three joint pairs
     share = best_share(t0, step, t0_product, step_product)
     assert share[0] == 1.0 and 0 < share[1] < 1
     grid = torch.linspace(0, 1, 101)
@@ -155,7 +155,7 @@ def test_graph_solver_and_exact_solver_agree(model, samples):
 
 
 def test_samples_are_a_set(model):
-    """The hypernetwork writes the same critic whatever the order of the samples."""
+    """The hypernetwork writes the same critic for any order of the samples."""
     x, y = gaussian(1.0, 3, 64)
     order = torch.randperm(64)
     with torch.no_grad():
@@ -181,7 +181,7 @@ def test_pointwise_averages_to_mi_and_influence_to_zero(model):
 
 
 def test_influence_is_the_derivative_of_the_readout():
-    """Weight one sample a little more, the critic unchanged: the readout moves by its influence."""
+    """With more weight on a sample and the same critic, the bound changes by its influence."""
     torch.manual_seed(1)
     n, shifts = 40, torch.arange(1, 40)
     joint, product = torch.randn(1, n).double(), torch.randn(1, 39, n).double()
@@ -194,7 +194,7 @@ def test_influence_is_the_derivative_of_the_readout():
         w = w / w.mean()
         pair = w[None] * w[shift_index(shifts, n)]
         moved = (w * joint[0]).mean() - torch.log((pair * product[0].exp()).mean())
-        # d/d(eps) of (1 - eps) P + eps delta_i, with weights that sum to n
+        # d/d(eps) of (1 - eps) P + eps delta_i, with weights of sum n
         slope = (moved - mi[0]).item() / step
         assert slope == pytest.approx(expected[0, i].item(), abs=1e-3)
 
@@ -214,12 +214,14 @@ def test_generated_readout_is_the_papers_variant():
     mi, *_ = m(x, y, torch.arange(1, 9))
     mi.sum().backward()
     written = m.hypernetwork.generation.write.weight.grad
-    assert torch.isfinite(mi).all() and written[-2:].abs().max() > 0  # the coefficients are written
+    assert (
+        torch.isfinite(mi).all() and written[-2:].abs().max() > 0
+    )  # the coefficients are generated
 
 
 def test_paper_preset_has_the_papers_sizes():
     config = PRESETS["paper"]
-    with torch.device("meta"):  # a billion parameters and none in memory
+    with torch.device("meta"):  # a billion parameters without memory
         h = InfoAtlas(config).hypernetwork
     assert (config.dim, config.readout, config.padding) == (20, "generated", "noise")
     assert (len(h.joint_layers), len(h.marginal_layers), len(h.readings)) == (16, 8, 0)
@@ -252,15 +254,15 @@ def test_query_scores_agree_with_the_runtime_on_the_support():
     assert (between.diff(dim=-1) > 0).all()
 
 
-def test_the_whole_critic_has_a_share():
-    """Where few product pairs outweigh the others the bound is 0 or above, elsewhere unchanged."""
+def test_the_factor_of_the_critic():
+    """If few product pairs dominate the bound is at least 0; otherwise it is unchanged."""
     x, y = gaussian(1.0, 2, 200, slices=2)
     partner = shift_index(torch.arange(1, 9), 200)
     z = fisher_z(x, y)
     joint = anchor(z, x, y)
     product = anchor(z, x, y, partner).flatten(1)
     assert (critic_share(joint, product) == 1).all()
-    product[0, :3] += 60  # three pairs far out
+    product[0, :3] += 60  # three outlying pairs
     share = critic_share(joint, product)
     assert share.tolist()[1] == 1 and 0 <= share[0] < 1
     assert donsker_varadhan(joint, product)[0][0] < -10
@@ -275,11 +277,11 @@ def test_a_rare_flag_is_not_read_below_zero(model):
     with torch.no_grad():
         e = model.critic(*sides, torch.arange(1, 100))
     assert donsker_varadhan(e.joint, e.product.flatten(1))[0].item() >= 0
-    queries = e.elsewhere(*sides)  # the same critic, on pairs given one by one
+    queries = e.elsewhere(*sides)  # the same critic, on given pairs
     torch.testing.assert_close(queries, e.joint, atol=1e-2, rtol=1e-2)
 
 
-def test_the_anchor_learns_where_sides_lack_coordinates(model):
+def test_the_anchor_is_trainable_with_missing_coordinates(model):
     """Correlations of zero have finite slopes."""
     x, y = gaussian(1.0, 2, 64)
     z = torch.zeros(8, 5, requires_grad=True)

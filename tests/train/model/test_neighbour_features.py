@@ -1,4 +1,4 @@
-"""Kernel log-ratios: sums over neighbours as defined, and what they know of a dependence."""
+"""Neighbour features: sums over neighbours as defined, and their information."""
 
 import math
 
@@ -28,7 +28,7 @@ def drawn(n=N, d=D, seed=0):
 
 
 def by_hand(x, y, metric, width, pair, context, b, i=None, j=None):
-    """The feature of a pair of points in dataset b, one neighbour at a time but i in x, j in y."""
+    """The feature of a pair of points in dataset b, by a loop without i in x and j in y."""
     used = (torch.cat([x, y], -1)[b].square().mean(0) > 0.5).sum()
     scale = metric[b].exp() * x.shape[1] ** (1 / (used + 4.0)) * 2**width
     both = near_x = near_y = 0.0
@@ -61,7 +61,7 @@ def test_pairs_outside_leave_out_nothing():
         torch.testing.assert_close(got[b, q, h * WIDTHS + w], expected, atol=1e-5, rtol=1e-4)
 
 
-def test_independent_sides_read_nothing_and_a_ring_its_information():
+def test_independent_sides_and_a_ring():
     torch.manual_seed(1)
     angle = 6.2832 * torch.rand(1, 1000, 1)
     radius = 1 + 0.1 * torch.randn(1, 1000, 1)
@@ -111,7 +111,7 @@ def test_no_kernel_value_or_product_is_denormal():
 
 
 def test_information_from_distances_by_hand():
-    """Kraskov's estimator in max-norm, where nothing is tied; and exact where all is."""
+    """Kraskov's estimator with the maximum norm, if nothing is tied; exact if everything is."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((600, 1))
     y = 0.8 * x + 0.6 * rng.standard_normal((600, 1))

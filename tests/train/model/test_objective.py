@@ -1,4 +1,4 @@
-"""The meta-objective: what the paper maximises, the same held out, and padding with noise."""
+"""The meta-objective: the paper's objective, its held-out form, and padding with noise."""
 
 import dataclasses
 import math
@@ -13,7 +13,7 @@ from infoatlas_train.model.infoatlas import InfoAtlas
 from infoatlas_train.model.objective import OBJECTIVES, canonical_datasets, held_out_dv, losses
 
 SHIFTS = torch.arange(1, 7)
-# The paper's generator, padding and readout, in the smallest size.
+# The paper's generator, padding and readout, with small sizes.
 MLP = {"generator_layers": 3, "generator_width": 48}
 PAPER = dataclasses.replace(PRESETS["tiny"], readout="generated", padding="noise", **MLP)
 
@@ -36,7 +36,7 @@ def test_held_out_dv_of_the_true_ratio_is_the_information():
 
     truth = torch.full((4,), -0.5 * math.log(1 - rho**2))
     torch.testing.assert_close(held_out_dv(log_ratio, x, y), truth, atol=0.06, rtol=0)
-    # Any other critic is a lower bound, and a constant added to it changes nothing.
+    # Any other critic is a lower bound, and adding a constant to it has no effect.
     assert (held_out_dv(lambda x, y: 0.5 * log_ratio(x, y) + 3, x, y) < truth - 0.05).all()
 
 
@@ -49,15 +49,15 @@ def test_in_sample_dv_is_the_readout(data):
         mi, _ = donsker_varadhan(e.joint, e.product.flatten(1))
         parts = {o: losses(model, data, SHIFTS, o) for o in OBJECTIVES}
     torch.testing.assert_close(parts["in-sample-dv"]["loss"], -mi.mean())
-    # The solved readout has seen its sample: what it claims of others is less.
+    # The readout is solved on its sample: on others the bound is smaller.
     assert parts["held-out-dv"]["loss"] > parts["in-sample-dv"]["loss"]
-    for other in OBJECTIVES[1:]:  # what is reported does not hang on the objective
+    for other in OBJECTIVES[1:]:  # reported values do not depend on the objective
         torch.testing.assert_close(parts[other]["error"], parts["distilled"]["error"])
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_the_papers_form_learns_from_each_objective(data, objective):
-    """Noise padding and a generator of one MLP: some steps on one batch, and the loss falls."""
+def test_the_form_of_the_paper_learns_from_each_objective(data, objective):
+    """Noise padding and an MLP generator: the loss decreases in some steps on one batch."""
     torch.manual_seed(3)
     model = InfoAtlas(PAPER)
     optimizer = torch.optim.Adam(model.parameters(), 2e-3)
@@ -74,7 +74,7 @@ def test_the_papers_form_learns_from_each_objective(data, objective):
     assert len(layers) == 3 and all(m.weight.grad.abs().max() > 0 for m in layers)
 
 
-def test_noise_takes_the_place_of_missing_coordinates_alone():
+def test_noise_replaces_only_missing_coordinates():
     torch.manual_seed(5)
     data = Atlas(families={"canonical": 1.0}).sample(24, 64)  # (codes of labels can be collinear)
     zeros, noise = (canonical_datasets(data, 5, 64, padding) for padding in ("zeros", "noise"))
@@ -83,7 +83,7 @@ def test_noise_takes_the_place_of_missing_coordinates_alone():
         assert used.any() and not used.all()
         assert (before[~used][..., -1] == 0).all()
         assert after[~used].std(1).min() > 0.5
-    # Sides of full width both: nothing was missing, nothing changes.
+    # If both sides have full width, padding has no effect.
     whole = ((zeros[0][..., -1] != 0) & (zeros[1][..., -1] != 0)).any(1)
     assert whole.any()
     for before, after in zip(zeros, noise, strict=True):

@@ -1,4 +1,4 @@
-"""Refinement: the slopes are those of autograd, and moving along them raises the objective."""
+"""Refinement: slopes equal those of autograd, and moving along them raises the objective."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def weights():
 
 
 def critic_of(w, a, x, y):
-    """T [B, M, n], and the values that the slopes are made of."""
+    """T [B, M, n], and the values from which the slopes are computed."""
     theta = Theta(torch.zeros(B, 5), w[:3], w[3:6], w[6], w[7], torch.ones(B, F))
     partner = shift_index(SHIFTS, N)
     sy = side(theta.side_y, y).index_select(1, partner.flatten()).unflatten(1, partner.shape)
@@ -80,8 +80,8 @@ def test_a_small_move_raises_the_objective_and_no_rate_moves_nothing(drawn):
         assert ((gain > 0) == higher).all()
 
 
-def test_rounds_see_what_the_written_features_miss():
-    """An untrained critic of a circle: with refinement it reads more of the dependence."""
+def test_refinement_finds_dependence_beyond_the_written_features():
+    """An untrained critic of a circle has a higher bound with refinement."""
     torch.manual_seed(1)
     angle = 6.283 * torch.rand(2, 400)
     x = torch.stack([angle.cos(), angle.sin(), *[torch.zeros(2, 400)] * 3], -1)
@@ -97,7 +97,7 @@ def test_rounds_see_what_the_written_features_miss():
 
 
 def test_rounds_take_turns_over_the_product_pairs():
-    """With turns each round sees the next ones; without, all see the first."""
+    """With turns each round uses the next pairs; without, all rounds use the first ones."""
     rounds = [pairs_of_round(i, 2, 5, torch.device("cpu")).tolist() for i in range(5)]
     assert rounds == [[0, 1, 2], [0, 3, 4], [0, 5, 1], [0, 2, 3], [0, 4, 5]]
     same = [pairs_of_round(i, 2, 2, torch.device("cpu")).tolist() for i in range(3)]
@@ -109,8 +109,8 @@ def test_turns_over_fewer_pairs_than_a_round_has_are_refused():
         replace(PRESETS["tiny"], refine_shifts=2, refine_turns=1)
 
 
-def test_rounds_that_take_turns_fit_no_pairs_in_particular():
-    """On clusters, rounds that see two of six product pairs read more there than on the others."""
+def test_turns_prevent_overfitting_to_product_pairs():
+    """On clusters, rounds with two of six product pairs overestimate more on these two."""
     torch.manual_seed(4)
     z, e = torch.randn(2, 8, 300, 5)
     sign = torch.where(torch.rand(8, 300, 1) < 0.5, 1.0, -1.0)

@@ -1,1 +1,1 @@
-"""Samples with known mutual information."""
+"""Synthetic datasets with known mutual information."""

@@ -3,18 +3,18 @@
 Each dataset has the pointwise log-ratio log p(x,y)/p(x)p(y) on query pairs, exact or from many
 Monte Carlo draws, as the target of a critic. Families (:mod:`infoatlas_train.data.families`):
 
-* ``mixture``     up to 60 Gaussian or Student-t components (paper, Algorithm 1 and 2); a
+- ``mixture``     up to 60 Gaussian or Student-t components (paper, Algorithm 1 and 2); a
   quarter has a few components, each with prescribed canonical correlations
-* ``canonical``   one component with prescribed canonical correlations, to 6 nats
-* ``functional``  y = f(x) + s(x) e, random smooth f and s
-* ``latent``      x = f(u) + noise, y = g(u) + noise, u of dimension 1 to 3
-* ``autoregressive``  consecutive states of a stationary VAR(1): dependent samples
-* ``discrete``    a noisy channel between labels, seen through codes
-* ``events``      flags, levels and values that are mostly zero, as contacts (module `events`)
-* ``signs``       products of signs of both sides, and nothing else in common (the same module)
+- ``canonical``   one component with prescribed canonical correlations, to 6 nats
+- ``functional``  y = f(x) + s(x) e, random smooth f and s
+- ``latent``      x = f(u) + noise, y = g(u) + noise, u of dimension 1 to 3
+- ``autoregressive``  states of a stationary VAR(1) and later ones: dependent samples
+- ``discrete``    a noisy channel between labels, observed as numeric codes
+- ``events``      flags, levels and values that are mostly zero, as contacts (module `events`)
+- ``signs``       sides that depend only through products of signs (module `events`)
 
-Random invertible flows per side (:mod:`infoatlas_train.data.flows`) then change the margins and
-leave the log-ratio as it is.
+Random invertible flows of each side (:mod:`infoatlas_train.data.flows`) then change the marginals,
+but not the log-ratio.
 
 Shapes: B datasets, N samples, Q queries, D the width of a side; a side of dimension d < D has its
 last D - d coordinates at zero.
@@ -32,12 +32,12 @@ from infoatlas_train.data import events, families
 from infoatlas_train.data.mixtures import Pairs, Settings
 
 DRAWS = families.DRAWS | {"events": events.events, "signs": events.signs}
-LOG_RATIO_BOUND = 12.0  # limits the targets in the far tails
+LOG_RATIO_BOUND = 12.0  # targets are clipped to it; only far tails exceed it
 
 
 @dataclass
 class Datasets:
-    """A batch of datasets: n support samples for the hypernetwork, Q query pairs with the truth."""
+    """A batch of datasets: n support samples for the hypernetwork, and Q labelled query pairs."""
 
     x: Tensor  # [B, n, D]
     y: Tensor
@@ -49,26 +49,26 @@ class Datasets:
     family: Tensor  # [B] int, index into Atlas.families
 
     def split(self, size: int) -> list[Datasets]:
-        """In batches of at most `size`."""
+        """Split into batches of at most `size` datasets."""
         parts = zip(*(value.split(size) for value in vars(self).values()), strict=True)
         return [Datasets(*part) for part in parts]
 
 
 @dataclass
 class Atlas:
-    """The distribution over datasets.
+    """A distribution over datasets.
 
-    `families` maps a family to its share of the draws; `independent` is the share of datasets
-    whose pairing is broken, so that their log-ratio is zero everywhere.
+    `families` maps each family to its share of the draws. `independent` is the share of datasets
+    whose y are reversed, so that their log-ratio is zero everywhere.
     """
 
     dim: int = 5
     queries: int = 256
-    draws: int = 384  # Monte Carlo draws behind the functional and latent log-ratios
+    draws: int = 384  # Monte Carlo draws for the densities of `functional` and `latent`
     max_components: int = 60
     independent: float = 0.06
     group: int = 8  # datasets that share a family (their parameters differ)
-    in_order: bool = False  # whether time series come in order of time, for the runtime to shuffle
+    in_order: bool = False  # whether time series keep the order of time (the runtime shuffles)
     families: dict[str, float] = field(
         default_factory=lambda: {
             "mixture": 0.22,
@@ -91,7 +91,7 @@ class Atlas:
 
     @property
     def settings(self) -> Settings:
-        """What the families depend on."""
+        """The settings that the families depend on."""
         return Settings(self.dim, self.queries, self.draws, self.max_components, self.in_order)
 
     @torch.no_grad()
@@ -107,12 +107,12 @@ class Atlas:
         p = Pairs(*(torch.cat(values) for values in zip(*map(_astuple, parts), strict=True)))
         family = family.to(device)
 
-        # Sides of broken pairs are independent. (Not for time series: both sides would still be
-        # autocorrelated, which targets for independent samples do not describe.)
+        # Reversing y makes the sides independent. Time series are excluded: both sides would still
+        # be autocorrelated, and the targets are for independent samples.
         broken = torch.rand(batch, device=device) < self.independent
         if "autoregressive" in self._names:
             broken &= family != self._names.index("autoregressive")
-        y = torch.where(broken[:, None, None], p.y.flip(1), p.y)  # (no shift meets a pair again)
+        y = torch.where(broken[:, None, None], p.y.flip(1), p.y)  # no shift undoes it
         bound = LOG_RATIO_BOUND
         joint, product = (
             torch.where(broken[:, None], 0.0, r.clamp(-bound, bound)) for r in (p.joint, p.product)

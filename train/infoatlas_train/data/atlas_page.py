@@ -2,8 +2,9 @@
 
     python -m infoatlas_train.data.atlas_page recipes/edge.toml --out docs/atlas.png
 
-A row for each family of the recipe: datasets of rising mutual information, each point coloured by
-its log-ratio (the target of the critic), and a histogram of the family's mutual information.
+Each row is a family of the recipe. It has scatter plots of datasets of increasing mutual
+information, with points coloured by their log-ratio (the target of the critic), and a histogram of
+the family's mutual information.
 """
 
 from __future__ import annotations
@@ -41,10 +42,11 @@ ABOUT = {
     "events": "rare flags, and values\nthat are mostly zero",
     "signs": "parities, which no\ncorrelation shows",
 }
-# Dimensions of a side in the columns. Where both sides have one, the picture shows all there is.
+# Dimensions of a side in each column: (lowest, highest). A plot of two one-dimensional sides shows
+# all coordinates, so these have most columns.
 COLUMNS = ((1, 1), (1, 1), (1, 1), (2, 3), (4, 5))
-BOUND = 4.0  # nats; log-ratios beyond it share its colour
-MOST = 8.0  # nats; the last bin of the histogram has all above
+BOUND = 4.0  # nats; end of the colour scale
+MOST = 8.0  # nats; the last bin of the histogram contains all larger values
 INK, QUIET, BAR = "#1c2733", "#6b7785", "#1f5f99"
 SHADES = LinearSegmentedColormap.from_list(
     "information", ["#123a7a", "#5b8fd0", "#c9ced6", "#f0a35c", "#c2262d", "#5f0f24"]
@@ -52,7 +54,7 @@ SHADES = LinearSegmentedColormap.from_list(
 
 
 def draw(family: str, batches: int, points: int) -> Datasets:
-    """Datasets of one family from many draws, for flows are shared within a draw: 8 x batches."""
+    """8 x `batches` datasets of one family, from several draws because a draw shares its flow."""
     atlas = Atlas(families={family: 1.0}, independent=0.0, queries=points, draws=2 * points)
     parts = [atlas.sample(8, 32) for _ in range(batches)]
     values = zip(*(vars(part).values() for part in parts), strict=True)
@@ -60,12 +62,12 @@ def draw(family: str, batches: int, points: int) -> Datasets:
 
 
 def widths(side: Tensor) -> Tensor:
-    """Coordinates in use of samples [B, n, D]: [B]."""
+    """Number of coordinates in use of samples [B, n, D]: [B]."""
     return (side.abs().amax(1) > 0).sum(1)
 
 
 def chosen(data: Datasets) -> list[int]:
-    """One dataset for each column: by its dimensions, and of rising information."""
+    """One dataset for each column, with its dimensions and in order of mutual information."""
     d = torch.maximum(widths(data.xq), widths(data.yq))
     examples = []
     for column in sorted(set(COLUMNS)):
@@ -73,13 +75,13 @@ def chosen(data: Datasets) -> list[int]:
         like = torch.where((column[0] <= d) & (d <= column[1]))[0]
         like = like if len(like) >= count else torch.arange(len(d))
         like = like[data.mi[like].argsort()]
-        # One from each of `count` equal parts, a little above its middle.
+        # One dataset from each of `count` equal parts, a little above its middle.
         examples += [int(like[int((i + 0.6) / count * len(like))]) for i in range(count)]
     return examples
 
 
 def scatter(ax: Axes, x: Tensor, y: Tensor, log_ratio: Tensor, title: str) -> None:
-    """First coordinates of the pairs x, y [n, D]; equal points make a larger one."""
+    """Plot the first coordinates of pairs x, y [n, D]; equal points are drawn as a larger one."""
     log_ratio, order = log_ratio.sort()
     points = torch.stack([x[:, 0], y[:, 0]], 1)[order]
     _, place, count = torch.unique(points, dim=0, return_inverse=True, return_counts=True)
@@ -87,7 +89,7 @@ def scatter(ax: Axes, x: Tensor, y: Tensor, log_ratio: Tensor, title: str) -> No
     shade = {"c": log_ratio.numpy(), "cmap": SHADES, "norm": Normalize(-BOUND, BOUND)}
     ax.scatter(*points.T.numpy(), s=size, linewidths=0, rasterized=True, **shade)
     for values, limit in ((points[:, 0], ax.set_xlim), (points[:, 1], ax.set_ylim)):
-        # Heavy tails are cut off, else they squeeze the rest into a dot.
+        # Heavy tails are cut off; otherwise the other points would shrink to a dot.
         low, high = values.quantile(torch.tensor([0.1, 0.9])).tolist()
         reach = (high - low) or math.inf
         low, high = max(values.min().item(), low - reach), min(values.max().item(), high + reach)
@@ -98,7 +100,7 @@ def scatter(ax: Axes, x: Tensor, y: Tensor, log_ratio: Tensor, title: str) -> No
 
 
 def histogram(ax: Axes, mi: Tensor) -> None:
-    """Shares of the draws by their mutual information, in bins of half a nat."""
+    """Plot the histogram of the mutual information of the draws, in bins of half a nat."""
     bins = torch.arange(0, MOST + 0.75, 0.5)
     share = torch.histogram(mi.clamp(0, MOST + 0.25), bins).hist / len(mi)
     ax.bar((bins[:-1] + 0.25).numpy(), share.numpy(), width=0.42, color=BAR)
@@ -109,9 +111,9 @@ def histogram(ax: Axes, mi: Tensor) -> None:
 
 
 def page(families: dict[str, float], seed: int = 0, batches: int = 16, points: int = 700) -> Figure:
-    """The page, as a figure; `points` pairs for each dataset, 8 x `batches` datasets a family.
+    """The page as a figure, with `points` pairs per dataset and 8 x `batches` datasets per family.
 
-    `families` are names and shares, as those of :class:`Atlas`.
+    `families` maps names to shares, as in :class:`Atlas`.
     """
     torch.manual_seed(seed)
     rows, columns = len(families), len(COLUMNS) + 1

@@ -1,12 +1,11 @@
 """Noisy channels of known mutual information: random functions of a source, and noise.
 
-The atlas has noisy channels too: thousands for each training step, with labels from a few hundred
-draws of the source. The bias correction (:mod:`infoatlas_train.fit_correction`) needs fewer, so the
-channels of this module have labels from thousands of draws. They have noise of three shapes. Their
-functions are plane waves, short formulas (products, lengths, switches, as in mechanics and
-sensors), functions of few terms, and functions of functions. Some sources and outputs are
-quantised, as counts and contacts are. Half of the batches have no flows, and few hidden or
-quantised coordinates.
+The atlas has noisy channels, too, with labels from a few hundred draws of the source. The bias
+correction (:mod:`infoatlas_train.fit_correction`) needs fewer datasets, so the channels of this
+module have labels from thousands of draws. They have noise of three shapes. Their functions are
+plane waves, short formulas (products, lengths, switches, as in mechanics and sensors), functions of
+few terms, and functions of functions. Some sources and outputs are quantised, as counts and
+contacts are. Half of the batches have no flows, and few hidden or quantised coordinates.
 
 Shapes: B datasets, N samples, Q queries, R draws behind a label, D the width of a side.
 """
@@ -27,17 +26,17 @@ from infoatlas_train.data.families import mean_density, source
 from infoatlas_train.data.flows import RandomFunction, random_flow, standardise, uniform
 from infoatlas_train.data.mixtures import excess
 
-DRAWS = 4096  # of the source, behind a label
-ATTEMPTS = 100  # at as many datasets, until enough of their labels are sure; few take three
-AT_ONCE = 128  # queries: their table stays in the cache
-HIDDEN = 3  # dimensions of a source that neither side is, at most: the draws do not fill more
+DRAWS = 4096  # draws of the source for each label
+ATTEMPTS = 100  # most draws of a batch, until enough labels are accurate; few need three
+AT_ONCE = 128  # queries evaluated together, so that their table stays in the cache
+HIDDEN = 3  # most dimensions of a hidden source: in more, the draws are too sparse
 CLEAN = 0.5  # share of clean batches
-CUT = 1 / 3, 0.1  # share of quantised sides; the same in clean batches
+CUT = 1 / 3, 0.1  # share of quantised sides, and the same in clean batches
 WAVES = 0.5  # share of the functions that are sums of plane waves
-FORMULA = 0.5  # share of the others that are formulas
-FEW = 4  # terms
-UNSURE = 0.1  # nats between labels with and without each query's own draw: the draws are too few
-LARGEST_SHARE = 1 - 1e-6  # of the own draw in a density
+FORMULA = 0.5  # share of the other functions that are formulas
+FEW = 4  # terms of a function of few terms
+UNSURE = 0.1  # nats; largest difference between labels with and without each query's own draw
+LARGEST_SHARE = 1 - 1e-6  # largest share of the own draw in a density
 
 Formula = Callable[[Tensor, Tensor, Tensor], Tensor]
 FORMULAS: tuple[Formula, ...] = (
@@ -56,10 +55,11 @@ FORMULAS: tuple[Formula, ...] = (
 
 @dataclass
 class Observed:
-    """A side that depends on the source, and its likelihood."""
+    """A side that depends on the source, with its likelihood."""
 
     values: Tensor  # [B, N, D]
-    # Of rows [Q] of dataset i, given each draw [R] of the source: (i, rows, draws) -> [Q, R]
+    # (i, rows [Q], draws [R]) -> log-likelihoods [Q, R] of rows of dataset i, given draws of its
+    # source
     log_likelihood: Callable[[int, Tensor, Tensor], Tensor]
 
 
@@ -78,14 +78,14 @@ def by_coordinate(
 
 
 def channels(count: int, samples: int, queries: int, dim: int) -> Datasets:
-    """x the source, y a function of it and noise; or both are such functions."""
+    """Datasets with y a noisy function of the source and x the source, or another such function."""
     return with_sure_labels(attempt, count, samples, queries, dim)
 
 
 def with_sure_labels(
     attempt: Callable[..., tuple[Tensor, ...]], count: int, samples: int, queries: int, dim: int
 ) -> Datasets:
-    """Datasets with sure labels; if dependence is too strong for one, another dataset is drawn."""
+    """Datasets with accurate labels; a dataset with too strong dependence is drawn again."""
     parts: list[tuple[Tensor, ...]] = []
     for _ in range(ATTEMPTS):
         parts.append(attempt(count, samples, 2 * queries, dim))
@@ -96,7 +96,7 @@ def with_sure_labels(
 
 
 def attempt(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, ...]:
-    """x [B, n, D], y and mutual information [B] of those datasets whose labels are sure."""
+    """Datasets x, y [B, n, D] with accurate labels, and their mutual information [B], nats."""
     clean = is_clean()
     hidden = hides(clean)
     most = min(dim, HIDDEN) if hidden else dim
@@ -118,17 +118,20 @@ def attempt(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, .
 
 
 def is_clean() -> bool:
-    """Whether a batch is clean: few sides hidden or quantised, none warped, as in simple models."""
+    """Draw whether a batch is clean: without flows, few sides hidden or quantised."""
     return bool(torch.rand(()) < CLEAN)
 
 
 def hides(clean: bool) -> bool:
-    """Whether neither side is the source itself."""
+    """Draw whether the source is hidden, so that neither side is the source itself."""
     return bool(torch.rand(()) < (0.1 if clean else 0.3))
 
 
 def function(u: Tensor, mask: Tensor, out: int) -> Tensor:
-    """Waves, a formula or a random function of the coordinates in use, or of functions of them."""
+    """A random function of the coordinates in use, sometimes composed of two: [B, N, out].
+
+    Each is a sum of waves, a formula or a :class:`RandomFunction`.
+    """
     if torch.rand(()) < WAVES:
         return waves(u, mask, out)
     if torch.rand(()) < 0.3:
@@ -141,9 +144,9 @@ def function(u: Tensor, mask: Tensor, out: int) -> Tensor:
 
 
 def waves(u: Tensor, mask: Tensor, out: int) -> Tensor:
-    """Sums of a few plane waves of about one length, three in ten with a trend: [B, N, out].
+    """Sums of a few plane waves of similar length, three in ten with a trend: [B, N, out].
 
-    Positions as functions of angles are of this kind.
+    Positions of a robot as functions of its joint angles are similar.
     """
     b, terms = len(u), int(torch.randint(1, 13, ()))
     weight = torch.randn(*mask.shape, terms) * mask[..., None]
@@ -171,7 +174,7 @@ def formula(u: Tensor, mask: Tensor, out: int) -> Tensor:
 
 
 def one_of(formulas: Sequence[Formula], u: Tensor, mask: Tensor) -> Tensor:
-    """Each dataset's own formula of three terms, at unit variance: [B, N]."""
+    """A random formula of three terms for each dataset, scaled to unit variance: [B, N]."""
     terms = [term(u, mask) for _ in range(3)]
     own = torch.randint(len(formulas), (len(u),))
     values = torch.stack([f(*terms) for f in formulas])[own, torch.arange(len(u))]
@@ -179,7 +182,7 @@ def one_of(formulas: Sequence[Formula], u: Tensor, mask: Tensor) -> Tensor:
 
 
 def term(u: Tensor, mask: Tensor) -> Tensor:
-    """One coordinate of each dataset, or (one in three) a direction, shifted by half: [B, N]."""
+    """One coordinate of each dataset, or (one in three) a projection; half are shifted: [B, N]."""
     b = len(u)
     one = torch.zeros_like(mask).scatter(1, torch.multinomial(mask, 1), 1.0)
     every = normalize(torch.randn_like(mask) * mask, dim=1)
@@ -189,7 +192,7 @@ def term(u: Tensor, mask: Tensor) -> Tensor:
 
 
 def observed(u: Tensor, mu: Tensor, centre: Tensor, mask: Tensor, cut: float) -> Observed:
-    """A function of u [B, N, d] on the coordinates in use, plus noise; a share is quantised."""
+    """A function of u [B, N, d] plus noise; with the probability `cut` it is quantised."""
     b, d = mask.shape
     centre, level = centre * mask[:, None], noise_level(mask)
     swing = uniform(b, 0.0, 1.5, CPU) * (torch.rand(b) < 0.4)
@@ -208,7 +211,7 @@ def observed(u: Tensor, mu: Tensor, centre: Tensor, mask: Tensor, cut: float) ->
 
 
 def noise_level(mask: Tensor) -> Tensor:
-    """Standard deviations [B]: larger if there are more informative coordinates."""
+    """Standard deviations [B] of the noise, larger with more coordinates."""
     return uniform(len(mask), math.log(0.05), math.log(2.0), CPU).exp() * excess(mask)
 
 
@@ -217,11 +220,11 @@ def laplace(shape: torch.Size) -> Tensor:
 
 
 def student(shape: torch.Size) -> Tensor:
-    """Three degrees of freedom."""
+    """Student-t noise with three degrees of freedom."""
     return torch.randn(shape) / (torch.randn(3, *shape).square().mean(0)).sqrt()
 
 
-# A function that draws the noise, and its log-density up to a constant.
+# Kinds of noise: a function that draws it, and its log-density up to a constant.
 NOISE: tuple[tuple[Callable[[torch.Size], Tensor], Callable[[Tensor], Tensor]], ...] = (
     (torch.randn, lambda z: -0.5 * z * z),
     (laplace, lambda z: -z.abs()),
@@ -230,7 +233,7 @@ NOISE: tuple[tuple[Callable[[torch.Size], Tensor], Callable[[Tensor], Tensor]], 
 
 
 def in_levels(centre: Tensor, sd: Tensor, mask: Tensor) -> Observed:
-    """Levels of centre plus logistic noise, whose probabilities have a closed form."""
+    """Quantise centre plus logistic noise; the probabilities of the levels have a closed form."""
     noisy = centre + sd * torch.logit(torch.rand(centre.shape).clamp(1e-6, 1 - 1e-6))
     level, edge = levels(noisy, mask)  # edge [B, K+1, D]
     index = level.long()
@@ -243,10 +246,10 @@ def in_levels(centre: Tensor, sd: Tensor, mask: Tensor) -> Observed:
 
 
 def levels(v: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Each coordinate of v [B, N, D] quantised to 2 to 16 levels (0, 1, ...) of unequal shares.
+    """Quantise each coordinate of v [B, N, D] to 2 to 16 levels (0, 1, ...) of unequal shares.
 
-    There are fewer levels with more coordinates, so that combinations repeat. -> levels [B, N, D]
-    and their edges [B, K+1, D], of which unused ones are infinite.
+    There are fewer levels with more coordinates, so that combinations repeat. Returns levels
+    [B, N, D] and their edges [B, K+1, D]; unused edges are infinite.
     """
     b, n, d = v.shape
     most = 15
@@ -260,9 +263,10 @@ def levels(v: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def label(shown: tuple[Observed, ...], samples: int, queries: int) -> tuple[Tensor, Tensor]:
-    """Mutual information [B] of the source and one side, or of two sides; and whether it is sure.
+    """Mutual information [B] of the source and one side, or of two sides; whether it is accurate.
 
-    Densities are too high with each query's own draw, and too low without it.
+    Densities are overestimated with each query's own draw, and underestimated without it. The label
+    is accurate if both give similar values.
     """
     draws = samples + torch.arange(DRAWS)
     each = []  # of [2, Q]
@@ -280,5 +284,8 @@ def label(shown: tuple[Observed, ...], samples: int, queries: int) -> tuple[Tens
 
 
 def density(table: Tensor, own: Tensor) -> Tensor:
-    """Log-densities from [Q, R], with the own draws and without: [2, Q]. own [Q]: their columns."""
+    """Log-densities from a table [Q, R], with and without the own draws: [2, Q].
+
+    `own` [Q] are the columns of the own draws.
+    """
     return mean_density(table, table.gather(1, own[:, None])[:, 0], LARGEST_SHARE)

@@ -1,15 +1,15 @@
-"""Datasets whose mutual information has a closed form, which are rare in the atlas.
+"""Datasets of kinds that are rare in the atlas, most with mutual information in closed form.
 
-The bias correction (:mod:`infoatlas_train.fit_correction`) is fitted to them and to the atlas's:
+The bias correction (:mod:`infoatlas_train.fit_correction`) is fitted to them and to the atlas:
 
-* ``elliptical``  one Gaussian or Student-t component, no flow (recipes call it ``straight``)
-* ``clusters``    a few Gaussian clusters with different dependence, no flow
-* ``products``    pairs of single coordinates, independent of the other pairs
-* ``codes``       pairs of letters, each pair with a noisy channel between them
-* ``paths``       two smooth paths, or one path at two times: few independent samples
+- ``elliptical``  one Gaussian or Student-t component, no flow (recipes call it ``straight``)
+- ``clusters``    a few Gaussian clusters with different dependence, no flow
+- ``products``    pairs of single coordinates, independent of the other pairs
+- ``codes``       pairs of letters with a noisy channel between them
+- ``paths``       two smooth paths, or one path at two times: few independent samples
 
-Each function takes the number of datasets, of samples, of queries behind a label and the dimension
-D of a side.
+Arguments of each function are the number of datasets, the number of samples, the number of queries
+for a label, and the dimension D of a side.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from infoatlas_train.data.atlas import Atlas, Datasets
 from infoatlas_train.data.flows import orthogonal, random_flow, uniform
 from infoatlas_train.data.mixtures import Mixture, component, label, prescribed_correlation
 
-FULL = 0.3  # of elliptical data and clusters: all dimensions of the model, as slices have
-APART = 12.0  # standard deviations of a cluster from the middle of all, at most
-CLOSEST = 0.999  # correlation in a cluster, at most: float32 has no more where clusters are apart
+FULL = 0.3  # share of elliptical data and clusters that use all D dimensions, as slices do
+APART = 12.0  # largest distance of a cluster from the origin, in standard deviations
+CLOSEST = 0.999  # largest correlation in a cluster: float32 resolves no more at that distance
 CPU = torch.device("cpu")
 MOST_FACTORS = 6
-FACTOR_DRAWS = 1024  # behind the densities of one pair of coordinates
-ALONE = 0.2  # of the pairs of a product: independent
-RARE = 3.0  # standard deviation of the letters' log-probabilities, where it is largest
-COPIES = 0.15  # of the channels: nothing is lost
-UNRELATED = 0.4  # of paths side by side
+FACTOR_DRAWS = 1024  # Monte Carlo draws for the densities of one pair of coordinates
+ALONE = 0.2  # share of independent pairs in a product
+RARE = 3.0  # largest standard deviation of the letters' log-probabilities
+COPIES = 0.15  # share of channels that lose nothing
+UNRELATED = 0.4  # share of independent paths among pairs of paths
 
 
 def without_queries(x: Tensor, y: Tensor, mi: Tensor) -> Datasets:
-    """Samples and truth alone, as estimates need them."""
+    """Datasets of samples and truth only, with empty queries."""
     count, _, dim = x.shape
     none, points = torch.zeros(count, 0), torch.zeros(count, 0, dim)
     return Datasets(x, y, points, points, none, none, mi, torch.full((count,), -1))
 
 
 def elliptical(count: int, samples: int, queries: int, dim: int) -> Datasets:
-    """Single Gaussian or Student-t components, as the calibration has them too."""
+    """Single Gaussian or Student-t components, which the calibration uses, too."""
     x, y = torch.zeros(2, count, samples, dim)
     mi = torch.zeros(count)
     for i in range(count):
@@ -60,8 +60,8 @@ def elliptical(count: int, samples: int, queries: int, dim: int) -> Datasets:
 def clusters(count: int, samples: int, queries: int, dim: int) -> Datasets:
     """Two to four Gaussian clusters with different dependence.
 
-    In half of the datasets they have the same correlations, but with the opposite sign in every
-    other cluster: over all samples, the correlations cancel.
+    In half of the datasets all clusters have the same correlations up to sign, and the sign
+    alternates between clusters. Over all samples the correlations cancel.
     """
     x, y = torch.zeros(2, count, samples, dim)
     mi = torch.zeros(count)
@@ -91,7 +91,7 @@ def clusters(count: int, samples: int, queries: int, dim: int) -> Datasets:
 
 
 def products(count: int, samples: int, queries: int, dim: int) -> Datasets:
-    """(x_j, y_j) of the one-dimensional atlas for each j; their mutual information adds up."""
+    """Independent pairs (x_j, y_j), each of the atlas with one dimension; information is summed."""
     families = Atlas().families
     if torch.rand(()) < 0.5:  # all pairs of one kind
         families = {list(families)[int(torch.randint(len(families), ()))]: 1.0}
@@ -111,7 +111,7 @@ def products(count: int, samples: int, queries: int, dim: int) -> Datasets:
 
 
 def codes(count: int, samples: int, queries: int, dim: int) -> Datasets:
-    """Letters x_j, and y_j the output of a channel; in closed form (no queries).
+    """Letters x_j, and y_j the output of a channel with input x_j; in closed form (no queries).
 
     In a fifth of the batches the other coordinates are noise.
     """
@@ -129,11 +129,11 @@ def codes(count: int, samples: int, queries: int, dim: int) -> Datasets:
 
 
 def channel(count: int, letters: int) -> Tensor:
-    """Joint probabilities [B, K, K+1]: a letter is kept, or replaced by a random one.
+    """Joint probabilities [B, K, K+1] of a channel that keeps a letter or replaces it.
 
     Replacements are uniform, or mostly one letter, and include the additional letter (an erasure).
-    Some letters are replaced more often than others, or none is. In half of the channels, kept
-    letters are permuted.
+    Letters have different rates of replacement; some channels replace none. In half of the
+    channels, kept letters are permuted.
     """
     uneven = torch.tensor([0.0, 1.0, 10.0])[torch.randint(3, (2, count, 1))]
     given = (uneven[0].clamp(max=RARE) * torch.randn(count, letters)).softmax(1)
@@ -148,7 +148,7 @@ def channel(count: int, letters: int) -> Tensor:
 
 
 def information(table: Tensor) -> Tensor:
-    """Mutual information [B] of joint probabilities [B, K, L], nats."""
+    """Mutual information [B] in nats from joint probabilities [B, K, L]."""
     independent = table.sum(2, keepdim=True) * table.sum(1, keepdim=True)
     return (table * (table / independent).clamp(min=1e-30).log()).nan_to_num().sum((1, 2))
 
@@ -162,8 +162,8 @@ def numbers(count: int, letters: int) -> Tensor:
 def paths(count: int, samples: int, queries: int, dim: int) -> Datasets:
     """Jointly Gaussian paths with white noise, warped by flows; in closed form (no queries).
 
-    In order of time. Two thirds are two paths at the same time, some of which stop and go. The
-    others are a path and its past.
+    Samples are in order of time. Two thirds of the datasets are two paths at the same time, some of
+    them with pauses. The others are a path and its past.
     """
     length = 1 << (4 * samples - 1).bit_length()
     white = uniform(count, math.log(1e-3), math.log(0.5), CPU).exp()[:, None, None]
@@ -179,11 +179,11 @@ def paths(count: int, samples: int, queries: int, dim: int) -> Datasets:
 
 
 def side_by_side(count: int, samples: int, dim: int, length: int) -> tuple[Tensor, ...]:
-    """Paths [B, n, 2D], each one motion or the sum of two; their covariance, and masks."""
+    """Paths [B, n, 2D], each one motion or the sum of two, with their covariance and masks."""
     mx, my = (sides(count, dim) for _ in range(2))
     my = torch.where(torch.rand(count, 1) < 0.5, mx, my)
     unrelated = torch.rand(count, 1, 1) < UNRELATED
-    share = (2 * torch.rand(count, 1, 1)).clamp(max=1)  # of the first motion
+    share = (2 * torch.rand(count, 1, 1)).clamp(max=1)  # weight of the first motion
     z = torch.zeros(count, length, 2 * dim)
     cov = torch.zeros(count, 2 * dim, 2 * dim, dtype=torch.float64)
     for part in (share, 1 - share):
@@ -201,7 +201,7 @@ def side_by_side(count: int, samples: int, dim: int, length: int) -> tuple[Tenso
 
 
 def behind(count: int, samples: int, dim: int, length: int) -> tuple[Tensor, ...]:
-    """A path of independent coordinates and the same path some steps earlier; as side_by_side."""
+    """A path of independent coordinates and its past; returns the same as `side_by_side`."""
     mask = sides(count, dim)
     lag = 1 + int(torch.rand(()) ** 3 * samples / 10)
     z, rho = smooth(lag * uniform((count, dim), -0.5, 2.0, CPU).exp(), length, lag)
@@ -219,14 +219,14 @@ def sides(count: int, dim: int) -> Tensor:
 def smooth(scale: Tensor, length: int, lag: int) -> tuple[Tensor, Tensor]:
     """Closed stationary Gaussian paths of unit variance, and their correlation at a lag.
 
-    They have Matern's spectrum at time scales [B, d] (in steps). Each dataset has a roughness of
-    its own, and half of them a frequency; -> [B, length, d], [B, d].
+    They have Matern's spectrum at time scales [B, d] (in steps). Each dataset has its own
+    roughness, and half of the datasets oscillate. Returns [B, length, d] and [B, d].
     """
-    power = 1 + 4 * torch.rand(len(scale), 1, 1) ** 3  # 1: driven by noise, as an autoregression
+    power = 1 + 4 * torch.rand(len(scale), 1, 1) ** 3  # 1: as rough as a VAR(1)
     beat = (10 * torch.rand(len(scale), 1, 1) - 5).clamp(min=0)
     f = 2 * math.pi * torch.fft.rfftfreq(length)[None, :, None] * scale[:, None]
     spectrum = (1 + (f - beat).double().square()).pow(-power)
-    spectrum = torch.cat([spectrum, spectrum[:, 1:-1].flip(1)], 1)  # both signs of f
+    spectrum = torch.cat([spectrum, spectrum[:, 1:-1].flip(1)], 1)  # both signs of the frequency
     spectrum = spectrum / spectrum.sum(1, keepdim=True)
     phase = 2 * math.pi * lag * torch.fft.fftfreq(length, dtype=torch.float64)
     rho = (spectrum * phase.cos()[:, None]).sum(1)

@@ -1,9 +1,9 @@
-"""Rare events and sign interactions: families of the atlas whose truth is a table.
+"""Rare events and sign interactions: families of the atlas with tables of joint probabilities.
 
-* ``events``  flags, levels and values that are zero most of the time, as contacts and counts are:
-  pairs of coordinates whose activity has a joint table of two by two, some of them rarely active
-* ``signs``   parities: the product of the signs of some coordinates of both sides is more often +1
-  than -1 (or less often), and nothing else depends on the other side
+- ``events``  flags, levels and values that are zero most of the time, as contacts and counts are.
+  The activity of a pair of coordinates has a joint table of two by two; some are rarely active.
+- ``signs``   parities. The product of the signs of some coordinates of both sides is more often +1
+  than -1 (or less often). Otherwise the sides are independent.
 
 Both have the interface of :mod:`infoatlas_train.data.families`. Shapes: B datasets, N samples, Q
 queries, D coordinates of a side.
@@ -19,12 +19,15 @@ from torch import Tensor
 from infoatlas_train.data.flows import uniform
 from infoatlas_train.data.mixtures import Pairs, Settings, finish, masks
 
-RAREST = 0.004  # of the probabilities that a coordinate is active
-LEAST = 1e-9  # of the probabilities of a table, in logarithms
+RAREST = 0.004  # smallest probability that a coordinate is active
+LEAST = 1e-9  # smallest probability in a logarithm
 
 
 def events(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs:
-    """A table has the odds that coordinates j of x and y are active; their values may correlate."""
+    """Rarely active coordinates: a table for each j, and values that may be correlated.
+
+    The table contains the joint probabilities that coordinates j of x and y are active.
+    """
     mx, my = masks(settings.dim, b, dev)
     shape = b, settings.dim
     p = uniform(shape, math.log(RAREST), math.log(0.5), dev).exp()
@@ -39,7 +42,7 @@ def events(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs
     given = torch.where(active_x, (both / p)[:, None], ((q - both) / (1 - p))[:, None])
     active_y = torch.rand(b, samples, settings.dim, device=dev) < given
 
-    # Values of an active coordinate: one, a random level, or a real number.
+    # The value of an active coordinate is 1, a random level, or a real number.
     kind = torch.randint(3, (b, 1, settings.dim), device=dev)
     rho = (torch.rand(shape, device=dev) ** 0.5 * 0.98) * (mx * my) * (kind[:, 0] == 2)
     e, f = torch.randn(2, b, samples, settings.dim, device=dev)
@@ -72,7 +75,7 @@ def events(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs
 
 
 def signs(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs:
-    """Groups of up to two coordinates of each side; the product of their signs has known odds."""
+    """Groups of up to two coordinates of each side whose signs have a product of known odds."""
     mx, my = masks(settings.dim, b, dev)
     x, y = (_symmetric(b, samples, settings.dim, dev) for _ in range(2))
     groups = (settings.dim + 1) // 2

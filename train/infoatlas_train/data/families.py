@@ -1,7 +1,7 @@
-"""The families of the atlas: each draws datasets of its kind, with their pointwise log-ratios.
+"""The families of the atlas: functions that draw datasets with their pointwise log-ratios.
 
-A family takes the settings of the atlas, the number of datasets B, the number of samples N and the
-device. It returns the truth on the last Q = `settings.queries` samples.
+Arguments are the settings of the atlas, the number of datasets B, the number of samples N and the
+device. The log-ratios are those of the last Q = `settings.queries` samples.
 :mod:`infoatlas_train.data.atlas` describes the families.
 """
 
@@ -30,9 +30,10 @@ from infoatlas_train.data.mixtures import (
 
 
 def _freedom(b: int, k: int, dev: torch.device) -> Tensor:
-    """Degrees of freedom, 1 to 30 and mostly few (paper: U[2, 30]); infinite: Gaussian.
+    """Degrees of freedom of components: 1 to 30 and mostly few (paper: U[2, 30]), or infinite.
 
-    A dataset has no, some or only Student-t components.
+    Components with infinitely many are Gaussian. A dataset has no, some or only Student-t
+    components.
     """
     share = torch.tensor([0.0, 0.5, 1.0], device=dev)[torch.randint(3, (b,), device=dev)]
     nu = 1 + 29 * torch.rand(b, k, device=dev) ** 3
@@ -40,7 +41,7 @@ def _freedom(b: int, k: int, dev: torch.device) -> Tensor:
 
 
 def mixture(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs:
-    """Mixtures of 1 to `max_components` components; small numbers more often."""
+    """Mixtures of 1 to `max_components` components; small numbers are more frequent."""
     mx, my = masks(settings.dim, b, dev)
     mask = torch.cat([mx, my], 1)
     strong = bool(torch.rand(()) < 0.25)  # a few components, each as dependent as `canonical`
@@ -66,7 +67,7 @@ def mixture(settings: Settings, b: int, samples: int, dev: torch.device) -> Pair
 
 
 def canonical(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs:
-    """One Gaussian or Student-t component of a chosen strength; robots often have 1 to 5 nats."""
+    """One Gaussian or Student-t component of prescribed strength; robots often have 1 to 5 nats."""
     mx, my = masks(settings.dim, b, dev)
     log_weight, mean = (
         torch.zeros(b, 1, device=dev),
@@ -108,7 +109,7 @@ def autoregressive(settings: Settings, b: int, samples: int, dev: torch.device) 
         path.append(state)
     path = torch.stack(path, 1)
     chain = torch.cat([path[:, :n], path[:, lag:]], -1)
-    if not settings.in_order:  # shuffled as in the runtime: shifts would pair neighbours
+    if not settings.in_order:  # shuffled, because shifts would pair neighbours in time
         chain = chain[:, torch.randperm(n, device=dev)]
     return m.pairs(torch.cat([chain, m.sample(settings.queries)], 1), settings.queries)
 
@@ -117,7 +118,7 @@ def autoregressive(settings: Settings, b: int, samples: int, dev: torch.device) 
 
 
 def source(mask: Tensor, samples: int) -> Tensor:
-    """A cloud [B, N, D] of one of four shapes: normal, uniform, heavy tailed, clustered."""
+    """Samples [B, N, D] of one of four shapes: normal, uniform, heavy-tailed or clustered."""
     b, d = mask.shape
     dev = mask.device
     kind = torch.randint(4, (b, 1, 1), device=dev)
@@ -156,11 +157,11 @@ def _log_box(y: Tensor, centre: Tensor, half: Tensor, mask: Tensor) -> Tensor:
 
 
 def mean_density(table: Tensor, own: Tensor, most: float) -> Tensor:
-    """Log of the mean likelihood over R draws, with the own draw and without: [2, ...].
+    """Log of the mean likelihood over R draws, with and without the own draw: [2, ...].
 
-    table [..., R] are log-likelihoods, own [...] those of the own draws, whose share
-    in the mean is limited to `most`. If dependence is strong, the density is too high with the own
-    draw, and too low without it.
+    table [..., R] are log-likelihoods, and own [...] those of the own draws, whose share in the
+    mean is at most `most`. If dependence is strong, the density is too high with the own draw, and
+    too low without it.
     """
     r = table.shape[-1]
     total = torch.logsumexp(table, -1)
@@ -169,9 +170,9 @@ def mean_density(table: Tensor, own: Tensor, most: float) -> Tensor:
 
 
 def _marginal(table: Tensor, own: Tensor) -> Tensor:
-    """log p(y_i) from log p(y_i | x_r) of R draws, table [B, I, R]; own [B, I] is that of x_i.
+    """log p(y_i) from log p(y_i | x_r) of R draws, table [B, I, R]; own [B, I] is log p(y_i | x_i).
 
-    The mean of the logarithms with the own draw and without is nearly unbiased.
+    The mean of the logarithms with and without the own draw is nearly unbiased.
     """
     return mean_density(table, own, 1 - 1e-3).mean(0)
 
@@ -193,8 +194,8 @@ def functional(settings: Settings, b: int, samples: int, dev: torch.device) -> P
     level = torch.exp(uniform(b, math.log(0.12), math.log(2.5), dev)) * excess(my)
     level = level[:, None, None]
     sd = level * torch.exp(swing * s.standardised(x).clamp(-2, 2))
-    # Bounded noise makes edges: the ratio is constant within a band and zero outside. Only with one
-    # or two dimensions, where the draws fill the band.
+    # Bounded noise has edges: the density ratio is constant within a band and zero outside. It is
+    # used in one or two dimensions only, where the draws are dense enough to fill the band.
     flat = ((my.sum(1) <= 2) & (torch.rand(b, device=dev) < 0.4))[:, None, None]
     noise = torch.where(flat, 2 * torch.rand_like(centre) - 1, torch.randn_like(centre))
     y = (centre + sd * noise) * my[:, None]
@@ -210,17 +211,17 @@ def functional(settings: Settings, b: int, samples: int, dev: torch.device) -> P
     joint = own[:, i, i] - marginal
     product = own[:, (i + 1) % q, i] - marginal.roll(-1, 1)
     x, y = x[:, :samples], y[:, :samples]
-    if torch.rand(()) < 0.5:  # the other way round: pairs (x_i, y_{i+1}) become (y_i, x_{i+1})
+    if torch.rand(()) < 0.5:  # sides swapped: pairs (x_i, y_{i+1}) become (y_i, x_{i+1})
         x, y, mx, my = y, x, my, mx
         product = own[:, i, (i + 1) % q] - marginal
     return finish(mx, my, x, y, joint, product)
 
 
 def latent(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs:
-    """x = f(u) + noise, y = g(u) + noise; all densities by averaging over the same draws of u."""
+    """x = f(u) + noise, y = g(u) + noise; all densities are means over the same draws of u."""
     q = settings.queries
     mx, my = masks(settings.dim, b, dev)
-    du = torch.randint(1, 4, (b, 1), device=dev)  # for any D: the draws would not fill more
+    du = torch.randint(1, 4, (b, 1), device=dev)  # more would be too sparse
     mu = (torch.arange(3, device=dev) < du).float()
     u = source(mu, samples + settings.draws - q)
     f, g = (
@@ -228,7 +229,7 @@ def latent(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs
         RandomFunction(mu, settings.dim, smooth=False),
     )
     cx, cy = f.standardised(u) * mx[:, None], g.standardised(u) * my[:, None]
-    # A cloud of `draws` points resolves less the more dimensions it fills.
+    # Least noise by dimension: in more dimensions the draws resolve less.
     least = torch.tensor([0.03, 0.12, 0.25], device=dev)[du[:, 0] - 1]
     sx, sy = (
         (least * torch.exp(torch.rand(b, device=dev) * torch.log(1.2 / least)))[:, None, None]
@@ -247,7 +248,7 @@ def latent(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs
 
 
 def discrete(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs:
-    """Labels through a noisy channel, observed as codes; half of the datasets have noise on y."""
+    """Labels and their copies through a noisy channel, both as codes; half have noise on y."""
     q = settings.queries
     mx, my = masks(settings.dim, b, dev)
     m = 8
@@ -261,9 +262,9 @@ def discrete(settings: Settings, b: int, samples: int, dev: torch.device) -> Pai
     la, lb = label // m, label % m
     index = torch.arange(b, device=dev)[:, None]
     code_x, code_y = (torch.randn(b, m, settings.dim, device=dev) for _ in range(2))
-    grid = torch.rand(b, 1, 1, device=dev) < 0.5  # half of the codes on a grid, as counts are
+    grid = torch.rand(b, 1, 1, device=dev) < 0.5  # half of the codes are on a grid, like counts
     code_x, code_y = (torch.where(grid, (2 * c).round() / 2, c) for c in (code_x, code_y))
-    # Codes of different labels must differ, or the channel is not the one in the table.
+    # Codes of different labels must differ; otherwise the table is not that of the codes.
     ramp = 0.25 * torch.arange(m, device=dev)[None, :, None]
     code_x, code_y = code_x.sort(1).values + ramp, code_y.sort(1).values + ramp
     noise = torch.exp(uniform(b, math.log(0.03), math.log(0.6), dev))[:, None, None]

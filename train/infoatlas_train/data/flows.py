@@ -1,7 +1,7 @@
-"""Random functions and random invertible flows, batched: each dataset has parameters of its own.
+"""Batches of random functions and random invertible flows, with parameters for each dataset.
 
-The flows act on one side alone, so mutual information and pointwise log-ratio stay as they are
-(paper, section 3.2, "marginal diversity via random flow transformation").
+A flow maps one side only, so it changes neither mutual information nor pointwise log-ratio (paper,
+section 3.2, "marginal diversity via random flow transformation").
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class RandomFunction:
     """A random function of the coordinates in use: sums of sines, tanhs, kinks and squares.
 
     The amplitudes are heavy tailed, so that some functions are nearly a single sine or parabola and
-    others complicated. In a third of the functions terms are multiplied by their neighbours, so
-    that coordinates interact, and some tanhs are as steep as a switch. `smooth` leaves out these
-    two, kinks and squares, and keeps the frequencies low.
+    others are complicated. In a third of the functions, terms are multiplied by their neighbours,
+    so that coordinates interact. Some tanhs are as steep as a switch. With `smooth` there are no
+    products, steep tanhs, kinks or squares, and frequencies are low.
     """
 
     def __init__(self, mask: Tensor, out: int, *, smooth: bool, units: int = 12) -> None:
@@ -64,7 +64,7 @@ class RandomFunction:
         return h @ self.amplitude
 
     def standardised(self, x: Tensor) -> Tensor:
-        """Values at zero mean and unit variance per output over the given points."""
+        """Values with zero mean and unit variance of each output over the given points."""
         y = self(x)
         return (y - y.mean(1, keepdim=True)) / y.std(1, keepdim=True).clamp(min=1e-3)
 
@@ -78,7 +78,7 @@ def rotate(x: Tensor, mask: Tensor) -> Tensor:
 
 
 def couple(x: Tensor, mask: Tensor) -> Tensor:
-    """Affine coupling: functions of one half of the coordinates scale and shift the other half."""
+    """Scale and shift half of the coordinates by functions of the other half (affine coupling)."""
     half = (torch.rand_like(mask) < 0.5).float() * mask
     rest = mask - half
     known = x * half[:, None]
@@ -90,7 +90,7 @@ def couple(x: Tensor, mask: Tensor) -> Tensor:
 
 
 def swirl(x: Tensor, mask: Tensor) -> Tensor:
-    """Rotation by an angle that grows with the norm, in random planes (a spiral)."""
+    """Rotate in random planes by an angle that grows with the norm (a spiral)."""
     q = orthogonal(mask)
     z = x @ q
     size = z.square().sum(-1, keepdim=True) / mask.sum(1)[:, None, None]
@@ -106,7 +106,7 @@ def swirl(x: Tensor, mask: Tensor) -> Tensor:
 
 
 def warp(x: Tensor, mask: Tensor) -> Tensor:
-    """Strictly monotone maps of single coordinates, of both signs of curvature."""
+    """Map single coordinates strictly monotonically, with curvature of either sign."""
     kind = torch.randint(4, (x.shape[0], 1, x.shape[2]), device=x.device)
     a = torch.exp(uniform((x.shape[0], 1, x.shape[2]), -1.0, 1.2, x.device))
     power = x.sign() * x.abs().clamp(min=1e-6) ** a
@@ -118,15 +118,16 @@ def warp(x: Tensor, mask: Tensor) -> Tensor:
 
 
 def random_flow(x: Tensor, mask: Tensor) -> Tensor:
-    """No to three random layers, then a rotation in half of the cases. x [B, N, D], mask [B, D].
+    """Apply 0 to 3 random layers, and in half of the cases a rotation. x [B, N, D], mask [B, D].
 
-    The layers are standardised in between by the sample, an affine map of the whole dataset.
+    Between layers each dataset is standardised, which is an affine map of its coordinates.
     """
-    layers = int(4 * torch.rand(()) ** 2)  # none in half of the cases
+    layers = int(4 * torch.rand(()) ** 2)  # 0 in half of the cases
     for _ in range(layers):
         layer = (couple, swirl, swirl, warp)[int(torch.randint(4, ()))]
         x = standardise(rotate(x, mask) if torch.rand(()) < 0.5 else x)
-        # Half of the datasets are spared: too many layers leave nothing that a sample could show.
+        # A layer is applied to half of the datasets: after many layers, samples of a usual size do
+        # not resolve the dependence.
         spared = torch.rand(x.shape[0], 1, 1, device=x.device) < 0.5
         x = torch.where(spared, x, layer(x, mask) * mask[:, None])
     x = standardise(x)

@@ -1,6 +1,7 @@
-"""Mixtures of Gaussian and Student-t components: exact densities, and correlations to give them.
+"""Mixtures of Gaussian and Student-t components with exact densities, and their correlations.
 
-Also what the families of the atlas take and return (:class:`Settings`, :class:`Pairs`).
+The module also defines the argument and the result of the families of the atlas
+(:class:`Settings`, :class:`Pairs`).
 
 Shapes: B datasets, K components, N samples, Q queries, D the width of a side.
 """
@@ -15,14 +16,14 @@ from torch import Tensor
 
 from infoatlas_train.data.flows import orthogonal, random_flow, uniform
 
-# In sides wider than this, the dependence of each coordinate is weaker, so that wide datasets are
-# not more dependent as a whole. Otherwise most of them would have more mutual information than any
-# sample, or the draws behind a label, can resolve.
+# On sides wider than this, dependence that accumulates over coordinates is scaled down. Otherwise
+# most wide datasets would have more mutual information than a sample, or the Monte Carlo label, can
+# resolve.
 WIDE = 5
 
 
 def excess(mask: Tensor, coordinates: float = WIDE) -> Tensor:
-    """The coordinates in use over `coordinates`, at least 1: [B, d] -> [B]."""
+    """Number of coordinates in use divided by `coordinates`, at least 1: [B, d] -> [B]."""
     return (mask.sum(1) / coordinates).clamp(min=1.0)
 
 
@@ -32,13 +33,13 @@ class Settings:
 
     dim: int  # D
     queries: int  # Q
-    draws: int  # Monte Carlo draws behind the functional and latent log-ratios
+    draws: int  # Monte Carlo draws for the densities of `functional` and `latent`
     max_components: int
-    in_order: bool  # whether time series come in order of time, for the runtime to shuffle
+    in_order: bool  # whether time series keep the order of time (the runtime shuffles)
 
 
 def masks(dim: int, b: int, dev: torch.device, equal: bool = False) -> tuple[Tensor, Tensor]:
-    """Masks [B, D] of the coordinates in use of both sides; low dimensions a little more often."""
+    """Masks [B, D] of the coordinates in use of both sides; few are a little more frequent."""
 
     def draw() -> Tensor:
         d = 1 + (dim * torch.rand(b, device=dev) ** 1.2).long().clamp(max=dim - 1)
@@ -51,13 +52,13 @@ def masks(dim: int, b: int, dev: torch.device, equal: bool = False) -> tuple[Ten
 
 @dataclass
 class Pairs:
-    """What a family returns: samples, and the log-ratio of the last `queries` of them."""
+    """Result of a family: samples, and the log-ratio of the last `queries` of them."""
 
     x: Tensor  # [B, N, D]
     y: Tensor  # [B, N, D]
     joint: Tensor  # [B, Q] log-ratio of (x_i, y_i), i over the last Q samples
     product: Tensor  # [B, Q] log-ratio of (x_i, y_{i+1}), cyclic over the last Q samples
-    mi: Tensor  # [B] mutual information in nats: closed form where there is one, else mean of joint
+    mi: Tensor  # [B] nats; in closed form if there is one, otherwise the mean of joint
 
 
 def finish(
@@ -77,9 +78,9 @@ def finish(
 def low_rank_correlation(mask: Tensor, components: int, most: float = math.inf) -> Tensor:
     """Correlation matrices by low-rank factorisation (paper, Algorithm 2): [B, K, d, d] float64.
 
-    mask [B, d] marks the coordinates in use; the others get the identity. The diagonal is shrunk
-    in a part of the draws, which makes dependence strong. With `most` the rank is at most that, and
-    the diagonal grows with the coordinates beyond it.
+    mask [B, d] marks the coordinates in use; the matrix is the identity on the others. In a part of
+    the draws the diagonal is shrunk, which makes dependence strong. The rank is at most `most`, and
+    the diagonal grows with the number of coordinates beyond it.
     """
     b, d = mask.shape
     dev = mask.device
@@ -101,11 +102,11 @@ def low_rank_correlation(mask: Tensor, components: int, most: float = math.inf) 
 
 
 def prescribed_correlation(mx: Tensor, my: Tensor) -> Tensor:
-    """Joint correlation matrices with a total of mostly 0 to 6 nats: [B, 1, 2D, 2D] float64."""
+    """Joint correlation matrices of mostly 0 to 6 nats in total: [B, 1, 2D, 2D] float64."""
     b, dim = mx.shape
     dev = mx.device
     pairs = torch.minimum(mx, my)
-    drawn = torch.rand(b, dim, device=dev).clamp(min=2.0**-25)  # (0 is one of its values)
+    drawn = torch.rand(b, dim, device=dev).clamp(min=2.0**-25)  # rand can return 0
     share = (-drawn.log()) ** uniform(b, 0.3, 3.0, dev)[:, None] * pairs
     total = 6 * torch.rand(b, device=dev) ** 1.3
     total = torch.where(torch.rand(b, device=dev) < 0.06, 2.5 * total, total)  # a robot at rest
@@ -118,7 +119,7 @@ def prescribed_correlation(mx: Tensor, my: Tensor) -> Tensor:
 
 @dataclass
 class Mixture:
-    """Mixture of Gaussian and Student-t components over z = (x, y), with exact densities."""
+    """Mixtures of Gaussian and Student-t components over z = (x, y), with exact densities."""
 
     log_weight: Tensor  # [B, K]
     mean: Tensor  # [B, K, 2D]
@@ -130,7 +131,7 @@ class Mixture:
         self.factor = torch.linalg.cholesky(self.scale)
 
     def sample(self, samples: int) -> Tensor:
-        """[B, samples, 2D] float32."""
+        """Draw samples: [B, samples, 2D] float32."""
         c = torch.multinomial(self.log_weight.exp(), samples, replacement=True)  # [B, N]
         index = torch.arange(c.shape[0], device=c.device)[:, None]
         e = torch.randn(*c.shape, self.mask.shape[1], device=c.device)
@@ -178,7 +179,10 @@ class Mixture:
         return (0.5 * (x + y - joint)).float()
 
     def pairs(self, z: Tensor, queries: int) -> Pairs:
-        """Samples z [B, N, 2D] of the mixture with the truth on the last `queries` of them."""
+        """Split samples z [B, N, 2D] of the mixture into sides, with the log-ratio of the last.
+
+        The log-ratio is that of the last `queries` samples.
+        """
         dim = z.shape[-1] // 2
         x, y = z[..., :dim], z[..., dim:]
         xq, yq = x[:, -queries:], y[:, -queries:]
@@ -189,7 +193,7 @@ class Mixture:
 
 
 def component(dx: int, dy: int) -> Mixture:
-    """One Gaussian or, as often, Student-t component of a prescribed strength."""
+    """One component of prescribed strength, Gaussian or Student-t with equal probability."""
     half = max(dx, dy)
     mx, my = ((torch.arange(half) < d).float()[None] for d in (dx, dy))
     nu = torch.full((1, 1), math.inf)
@@ -200,7 +204,7 @@ def component(dx: int, dy: int) -> Mixture:
 
 
 def label(m: Mixture, half: int, queries: int) -> tuple[float, float]:
-    """Mutual information, mean over the mixtures of a batch, and its standard error."""
+    """Mean mutual information over the mixtures of a batch, and its standard error."""
     batch, components = m.log_weight.shape
     if components == 1 and not m.freedom.isfinite().any():
         each = m.gaussian_mi().double()

@@ -1,15 +1,16 @@
-"""Datasets of several channels that a hidden state, a failure, a delay or a size changes together.
+"""Datasets of several channels with regimes, failures, varying delays or growing noise.
 
-Robots and instruments have them; the atlas, whose channels are changed one by one, has few. The
-bias correction (:mod:`infoatlas_train.fit_correction`) is fitted to them:
+Such data is frequent in robots and instruments and rare in the atlas, which changes channels one by
+one. The bias correction (:mod:`infoatlas_train.fit_correction`) is fitted to these kinds:
 
-* ``regimes``   a hidden level changes the noise, the map or the scale of all channels at once
-* ``failures``  each channel fails on its own, and then has noise alone or a constant value
-* ``delays``    y is x some steps earlier, and the delay varies from sample to sample
-* ``growing``   noise of all channels that grows with one coordinate
+- ``regimes``   a hidden level changes the noise, the map or the scale of all channels at once
+- ``failures``  each channel fails independently of the others; it then is noise or constant
+- ``delays``    y is x some steps earlier, and the delay varies from sample to sample
+- ``growing``   the noise of all channels grows with one coordinate
 
-The first three are mixtures of Gaussians, whose densities are exact. Functions take the number of
-datasets, of samples, of queries behind a label and the dimension D of a side.
+The first three are mixtures of Gaussians, whose densities are exact. Arguments of each function are
+the number of datasets, the number of samples, the number of queries for a label, and the dimension
+D of a side.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ from infoatlas_train.data.families import source
 from infoatlas_train.data.flows import orthogonal, random_flow, standardise, uniform
 from infoatlas_train.data.mixtures import Mixture, excess, label, prescribed_correlation
 
-WARPED = 0.5  # share of the datasets with a random flow of each side
+WARPED = 0.5  # share of datasets with a random flow of each side
 MOST_LEVELS = 4  # of a hidden state
-STUCK = 1 / 3  # share of the batches of failures in which a channel that fails is constant
-TURNED = 0.3  # share of the other ones whose sides are rotated
+STUCK = 1 / 3  # share of batches in which a failed channel is constant
+TURNED = 0.3  # share of the other batches in which the sides are rotated
 
 
 def widths(dim: int) -> tuple[int, int]:
-    """Coordinates of both sides: equal in most datasets, and often all."""
+    """Numbers of coordinates of both sides, in most datasets equal and often `dim`."""
     if torch.rand(()) < FULL:
         return dim, dim
     d = 1 + int(torch.randint(dim, ()))
@@ -50,7 +51,7 @@ def widths(dim: int) -> tuple[int, int]:
 def of_mixtures(
     mixtures: list[tuple[Mixture, int, int]], samples: int, queries: int, dim: int
 ) -> Datasets:
-    """One dataset of each mixture over (x, y) of so many coordinates."""
+    """One dataset from each (mixture over (x, y), coordinates of x, coordinates of y)."""
     x, y = torch.zeros(2, len(mixtures), samples, dim)
     mi = torch.zeros(len(mixtures))
     for i, (m, dx, dy) in enumerate(mixtures):
@@ -69,7 +70,7 @@ def of_mixtures(
 
 
 def zero_mean(scale: Tensor, dx: int, dy: int) -> Mixture:
-    """Gaussians of mean zero and covariances [K, 2d, 2d], with random weights."""
+    """A mixture of Gaussians of zero mean with covariances [K, 2d, 2d] and random weights."""
     k, both = scale.shape[:2]
     half = both // 2
     mask = torch.cat([(torch.arange(half) < d).float() for d in (dx, dy)])[None]
@@ -78,7 +79,7 @@ def zero_mean(scale: Tensor, dx: int, dy: int) -> Mixture:
 
 
 def regimes(count: int, samples: int, queries: int, dim: int) -> Datasets:
-    """A hidden state of two to four levels. Each has its noise, its map or its scale."""
+    """A hidden state has two to four levels, each with its own noise, map or scale."""
     return of_mixtures([_regimes(*widths(dim)) for _ in range(count)], samples, queries, dim)
 
 
@@ -110,7 +111,7 @@ def _signs(d: int) -> Tensor:
 
 
 def failures(count: int, samples: int, queries: int, dim: int) -> Datasets:
-    """y_j is x_j and noise; where channel j fails, it has noise of another size, or one value."""
+    """y_j is x_j plus noise; where channel j fails, it is noise of another size, or constant."""
     d = dim if torch.rand(()) < FULL else 1 + int(torch.randint(dim, ()))
     level = uniform(count, math.log(0.1), math.log(1.5), CPU).exp()[:, None]
     level = level * excess(torch.ones(count, d))[:, None]
@@ -126,7 +127,7 @@ def failures(count: int, samples: int, queries: int, dim: int) -> Datasets:
         mi = ((1 - rate) * 0.5 * torch.log1p(level**-2)).sum(1)
         turned = False
     else:
-        other = torch.exp(0.7 * torch.randn(count, 1)).expand(count, d)  # size of a failure
+        other = torch.exp(0.7 * torch.randn(count, 1)).expand(count, d)  # noise of a failure
         y = torch.where(failed, other[:, None] * torch.randn(count, samples, d), fine)
         mi = _information_of_failures(level.expand(count, d), rate, other, queries)
         turned = bool(torch.rand(()) < TURNED)
@@ -143,7 +144,7 @@ def failures(count: int, samples: int, queries: int, dim: int) -> Datasets:
 
 
 def _information_of_failures(level: Tensor, rate: Tensor, other: Tensor, queries: int) -> Tensor:
-    """Of all channels together, [B]: each is a mixture of two Gaussians in two dimensions."""
+    """Mutual information of all channels [B]; each channel is a mixture of two Gaussians."""
     count = len(level)
     level, rate, other = (v.flatten().double() for v in (level, rate, other))
     one = torch.ones_like(level)
@@ -159,7 +160,7 @@ def _information_of_failures(level: Tensor, rate: Tensor, other: Tensor, queries
 
 
 def delays(count: int, samples: int, queries: int, dim: int) -> Datasets:
-    """x: consecutive values of a path; y: some of them with noise, and which ones varies."""
+    """x is a piece of a path; y is noise plus consecutive values of x at a random place."""
     return of_mixtures([_delays(dim) for _ in range(count)], samples, queries, dim)
 
 
@@ -172,7 +173,7 @@ def _delays(dim: int) -> tuple[Mixture, int, int]:
     level *= float(excess(torch.ones(1, dy)))
     parts = []
     for delay in range(dx - dy + 1):
-        chosen = torch.zeros(dx, dx, dtype=torch.float64)  # the rows of y, and unused ones
+        chosen = torch.zeros(dx, dx, dtype=torch.float64)  # rows of x in y; the others are unused
         chosen[torch.arange(dy), delay + torch.arange(dy)] = 1.0
         y = chosen @ path @ chosen.mT
         y += torch.diag(torch.where(torch.arange(dx) < dy, level**2, 1.0).double())
@@ -182,7 +183,7 @@ def _delays(dim: int) -> tuple[Mixture, int, int]:
 
 
 def growing(count: int, samples: int, queries: int, dim: int) -> Datasets:
-    """y a function of x, with noise on all channels whose size is a function of one coordinate."""
+    """y is a function of x plus noise, whose size in all channels depends on one coordinate."""
     return with_sure_labels(_growing, count, samples, queries, dim)
 
 
@@ -197,7 +198,7 @@ def _growing(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, 
     level = level[:, None, None]
     swing = uniform(count, 0.3, 1.6, CPU)[:, None, None]
     sd = level * torch.exp(swing * size.clamp(-2.5, 2.5))  # [B, N, 1]
-    followed = torch.rand(count, 1, 1) < 0.7  # in the others the size of y alone depends on x
+    followed = torch.rand(count, 1, 1) < 0.7  # otherwise only the size of y depends on x
     centre = u if torch.rand(()) < 0.5 else function(u, mx, dim)
     centre = torch.where(followed, standardise(centre), torch.zeros_like(u)) * my[:, None]
     values = (centre + sd * torch.randn(count, u.shape[1], dim)) * my[:, None]

@@ -1,11 +1,11 @@
 """Sensors with known mutual information: geometry, directions and counts.
 
-Noisy channels (:mod:`infoatlas_train.data.channels`) have general functions. This module has the
-functions that are frequent in robots, and sides to which no noise can be added:
+Noisy channels (:mod:`infoatlas_train.data.channels`) have general functions. This module has
+functions that are frequent in robots, and sides whose noise is not additive:
 
-* functions   linear maps, distances from beacons, rotated frames, chains of links
-* sources     those of the channels, or unit vectors, or compositions (positive, with sum one)
-* sides       a function plus noise; a direction (von Mises-Fisher distribution, sometimes of random
+- functions   linear maps, distances from beacons, rotated frames, chains of links
+- sources     those of the channels, or unit vectors, or compositions (positive, with sum one)
+- sides       a function plus noise; a direction (von Mises-Fisher distribution, sometimes of random
               sign); counts (Poisson or multinomial); a composition (logistic-normal distribution)
 
 There are no flows. Shapes: B datasets, N samples, Q queries, R draws behind a label, D of a side.
@@ -38,18 +38,18 @@ from infoatlas_train.data.closed_form import CPU, sides
 from infoatlas_train.data.families import source
 from infoatlas_train.data.flows import orthogonal, standardise, uniform
 
-ANGLES = 4096  # of a direction to its centre
+ANGLES = 4096  # grid points of the angle between a direction and its centre
 MOST_COUNTED = 60
 LARGEST_RATE = 60.0
 
 
 def sensors(count: int, samples: int, queries: int, dim: int) -> Datasets:
-    """x is the source and y a sensor's measurement of it; or both are measurements."""
+    """Datasets with y a measurement of the source and x the source or another measurement."""
     return with_sure_labels(attempt, count, samples, queries, dim)
 
 
 def attempt(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, ...]:
-    """x [B, n, D], y and mutual information [B] of those datasets whose labels are sure."""
+    """Datasets x, y [B, n, D] with accurate labels, and their mutual information [B], nats."""
     hidden = bool(torch.rand(()) < 0.3)
     mu = sides(count, min(dim, HIDDEN) if hidden else dim)
     u = any_of(SOURCES)(source(mu, samples + DRAWS), mu)
@@ -66,7 +66,7 @@ def any_of(these: tuple[Any, ...]) -> Any:
 
 
 def sensor(u: Tensor, mu: Tensor, mask: Tensor) -> Observed:
-    """A function of the source, observed with noise."""
+    """A noisy measurement of a function of the source."""
     centre = any_of(FUNCTIONS)(u, mu, mask.shape[1]) * mask[:, None]
     if torch.rand(()) < 0.4:
         return observed(u, mu, centre, mask, 0.0)
@@ -85,7 +85,7 @@ def of_length_one(u: Tensor, mask: Tensor) -> Tensor:
 
 
 def shares(u: Tensor, mask: Tensor) -> Tensor:
-    """Positive, with sum one; a single coordinate, which would be constant, stays as it is."""
+    """Positive coordinates of sum one; a single coordinate is unchanged (it would be constant)."""
     composition = u.masked_fill(mask[:, None] == 0, -math.inf).softmax(2)
     return torch.where(mask.sum(1)[:, None, None] > 1, composition, u)
 
@@ -106,14 +106,14 @@ def linear(u: Tensor, mask: Tensor, out: int) -> Tensor:
 
 
 def ranges(u: Tensor, mask: Tensor, out: int) -> Tensor:
-    """Distances from beacons within the cloud and around it."""
+    """Distances from beacons within and around the samples."""
     far = uniform(len(u), 0.3, 3.0, CPU)[:, None, None]
     beacons = far * u.std(1, keepdim=True) * torch.randn(len(u), out, u.shape[2])
     return standardise(torch.cdist(u * mask[:, None], beacons * mask[:, None]))
 
 
 def turned_frames(u: Tensor, mask: Tensor, out: int) -> Tensor:
-    """Vectors of the plane, from the source or constant, rotated by an angle from the source."""
+    """Plane vectors, from the source or constant, rotated by an angle of the source."""
     angle, values = reach(u) * term(u, mask), []
     for _ in range(0, out, 2):
         known = (torch.rand(len(u), 1) < 0.3).float()
@@ -123,7 +123,7 @@ def turned_frames(u: Tensor, mask: Tensor, out: int) -> Tensor:
 
 
 def chain(u: Tensor, mask: Tensor, out: int) -> Tensor:
-    """Positions of the ends of links, from the tip back; each link is rotated against the last."""
+    """Positions of the ends of links, from the tip back; angles are relative to the last link."""
     joints = [reach(u) * term(u, mask) for _ in range(2 + int(torch.randint(2, ())))]
     at, angle, ends = [torch.zeros(u.shape[:2])] * 2, torch.zeros(u.shape[:2]), []
     for joint in joints:
@@ -135,7 +135,7 @@ def chain(u: Tensor, mask: Tensor, out: int) -> Tensor:
 
 
 def reach(u: Tensor) -> Tensor:
-    """Radians per unit of a term [B, 1]: from small angles to more than a full rotation."""
+    """Factors [B, 1] from a term to radians: from small angles to more than a full rotation."""
     return uniform(len(u), math.log(0.3), math.log(2.5), CPU).exp()[:, None]
 
 
@@ -159,7 +159,7 @@ def directions(centre: Tensor, mask: Tensor) -> Observed:
     either = torch.rand(b) < 0.3
     theta = torch.linspace(0, math.pi, ANGLES)
     ends = torch.zeros(ANGLES)
-    ends[[0, -1]] = 1.0  # all directions that a line has
+    ends[[0, -1]] = 1.0  # the two directions of a line
     d = mask.sum(1)[:, None]
     around = torch.where(d > 1, theta.sin().clamp(min=0) ** (d - 2).clamp(min=0), ends)
     law = (around * torch.exp(kappa[:, None] * (theta.cos() - 1))).cumsum(1)
@@ -192,7 +192,7 @@ def counts(centre: Tensor, mask: Tensor) -> Observed:
 
 
 def kinds(centre: Tensor, mask: Tensor) -> Observed:
-    """Of 1 to 60 things, the number of each kind; the last kind is observed or is not."""
+    """Numbers of each kind among 1 to 60 things (multinomial); the last kind may be unobserved."""
     logits, _ = with_a_last(gain(mask) * centre, mask)
     total = round(MOST_COUNTED ** float(torch.rand(())))
     share = logits.softmax(2)
@@ -206,9 +206,9 @@ def kinds(centre: Tensor, mask: Tensor) -> Observed:
 
 
 def parts_of_a_whole(centre: Tensor, mask: Tensor) -> Observed:
-    """Softmax of noisy logits (logistic-normal); the last part is observed or is not."""
+    """Softmax of noisy logits (logistic-normal); the last part may be unobserved."""
     noise, size = noise_level(mask)[:, None, None], gain(mask)
-    # The last part's logit is 0, so the shares determine the other logits.
+    # The logit of the last part is 0, so the shares determine the other logits.
     noisy = size * (centre + noise * torch.randn_like(centre))
     logits, free = with_a_last(noisy, mask)
 
@@ -225,10 +225,10 @@ def gain(mask: Tensor) -> Tensor:
 
 
 def with_a_last(logits: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Logits [B, N, D + 1] of which that of a last kind is 0, and a mask [B, D] of the others.
+    """Logits [B, N, D + 1] with 0 for the last kind, and a mask [B, D] of the other kinds.
 
     In half of the datasets with two or more coordinates, the last kind is one of the coordinates.
-    In the others it is additional, and not observed.
+    In the others it is additional and not observed.
     """
     used = mask.sum(1)
     within = (torch.rand(len(mask)) < 0.5) & (used > 1)

@@ -1,20 +1,20 @@
 """Datasets whose sides are wider than a model, for the calibration of slices.
 
 Each is a mixture of Gaussian and Student-t components. Projections of it are mixtures of the same
-kind, so the mutual information of a slice is known: in closed form for one Gaussian component, and
-as a Monte Carlo mean of exact log-ratios otherwise.
+kind, so the mutual information of a slice is known. For one Gaussian component it has a closed
+form. Otherwise it is a Monte Carlo mean of exact log-ratios.
 
 | kind | dependence |
 |---|---|
 | component | canonical correlations of a prescribed total, Gaussian or t |
-| mixture | 2 to 8 components of random low-rank correlation, apart or not |
+| mixture | 2 to 8 components of random low-rank correlation, with or without distance |
 | spread | y = x + noise in all coordinates, or a rotation of x |
 | factors | 1 to 4 factors that all coordinates share |
 | student | heavy tails that both sides share, over weak or no correlation |
-| regimes | 2 to 4 hidden levels, which change noise, scale or map of all coordinates at once |
+| regimes | 2 to 4 hidden levels that change noise, scale or map of all coordinates at once |
 | sparse | 1 to 3 pairs of coordinates, among many independent ones |
 | parity | products of signs in 3 coordinates, in all or in a part of the samples |
-| independent | any of the above, paired anew |
+| independent | any of the above with independent sides |
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ Rng = np.random.Generator
 
 WIDEST = 60  # coordinates of a side
 NARROW = 0.15  # share of datasets in which only one side is wider than a slice
-EXACT, PROJECTIONS, PER_PROJECTION = 4096, 512, 512  # projections behind a label, draws of each
+# Projections for a label in closed form and for a Monte Carlo label, and draws for each of these.
+EXACT, PROJECTIONS, PER_PROJECTION = 4096, 512, 512
 
 
 class Wide(NamedTuple):
-    """A distribution of sides of dx and dy coordinates."""
+    """A distribution of two sides with dx and dy coordinates."""
 
     kind: str
-    mixture: Mixture  # of 2 max(dx, dy) coordinates; y begins at the half
+    mixture: Mixture  # 2 max(dx, dy) coordinates; y is the second half
     dx: int
     dy: int
 
@@ -50,7 +51,7 @@ class Wide(NamedTuple):
 def gaussians(
     weight: Array, mean: Array, scale: Array, dx: int, dy: int, freedom: float = math.inf
 ) -> Mixture:
-    """A mixture of K components over x and y, side by side.
+    """A mixture of K components over the concatenation of x and y.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ def gaussians(
     scale : [K, dx + dy, dx + dy]
     dx, dy : int
     freedom : float
-        Of all components.
+        Degrees of freedom of all components.
     """
     half, count = max(dx, dy), len(weight)
     used = np.r_[np.arange(dx), half + np.arange(dy)]
@@ -76,7 +77,7 @@ def gaussians(
 
 
 def joint(cross: Array, noise: float, x: Array | None = None) -> Array:
-    """Covariance of x and of y = x @ cross + noise: [dx + dy, dx + dy]; x has covariance `x`."""
+    """Joint covariance of x and y = x @ cross + noise: [dx + dy, dx + dy]; `x` is that of x."""
     x = np.eye(len(cross)) if x is None else x
     xy = x @ cross
     yy = cross.T @ xy + noise**2 * np.eye(cross.shape[1])
@@ -99,7 +100,7 @@ def _single(dx: int, dy: int, rng: Rng) -> Mixture:
 
 def _mixture(dx: int, dy: int, rng: Rng, k: int) -> Mixture:
     half, components = max(dx, dy), int(rng.integers(2, 9))
-    rank = math.inf if k <= WIDE else WIDE  # wide slices contain nearly all of the dependence
+    rank = math.inf if k <= WIDE else WIDE  # wide slices contain almost all dependence
     mask = torch.cat([(torch.arange(half) < d).float() for d in (dx, dy)])[None]
     mean = 5 * (2 * torch.rand(1, components, 2 * half) - 1) * float(rng.uniform(0, 1)) ** 2
     nu = torch.where(torch.rand(1, components) < 0.5, 2.1 + 28 * torch.rand(1, 1), math.inf)
@@ -150,7 +151,7 @@ def _sparse(dx: int, dy: int, rng: Rng) -> Mixture:
 
 
 def _parity(dx: int, dy: int, rng: Rng) -> Mixture:
-    """Signs of the first coordinates, two of one side and one of the other, multiply to 1."""
+    """The signs of two coordinates of one side and one of the other have the product 1."""
     places = [0, 1, dx] if dx > 1 and (dy < 2 or rng.random() < 0.5) else [0, dx, dx + 1]
     signs = np.array(np.meshgrid(*[[-1, 1]] * 3)).reshape(3, -1).T
     share = 1.0 if rng.random() < 0.5 else rng.uniform(0.1, 1)
@@ -173,7 +174,7 @@ ALL = (*KINDS, "mixture", "independent")
 
 
 def draw(kind: str, k: int, rng: Rng) -> Wide:
-    """A distribution of this kind; at least one side is wider than k coordinates."""
+    """Draw a distribution of this kind; at least one side is wider than k coordinates."""
     dx, dy = (int(log_uniform(k + 1, WIDEST + 1, rng)) for _ in range(2))
     if rng.random() < NARROW:
         dx = int(rng.integers(1, k + 1))
@@ -184,7 +185,7 @@ def draw(kind: str, k: int, rng: Rng) -> Wide:
 
 
 def sample(wide: Wide, n: int, rng: Rng) -> tuple[Array, Array]:
-    """n samples x [n, dx] and y [n, dy] float64."""
+    """Draw n samples x [n, dx] and y [n, dy] float64."""
     half = max(wide.dx, wide.dy)
     z = wide.mixture.sample(n)[0].double().numpy()
     x, y = z[:, : wide.dx], z[:, half : half + wide.dy]
@@ -194,7 +195,7 @@ def sample(wide: Wide, n: int, rng: Rng) -> tuple[Array, Array]:
 def truth(wide: Wide, k: int, rng: Rng, plan: Slicing | None = None) -> tuple[float, float]:
     """Mean mutual information over projections to k dimensions, and its standard error.
 
-    Over random projections, or those of `plan`.
+    Projections are random, or those of `plan`.
     """
     if wide.kind == "independent":
         return 0.0, 0.0
@@ -216,9 +217,9 @@ def truth(wide: Wide, k: int, rng: Rng, plan: Slicing | None = None) -> tuple[fl
 def projected(
     m: Mixture, dx: int, dy: int, k: int, px: Array | None, py: Array | None, count: int = SLICES
 ) -> Mixture:
-    """Projections of a mixture, standardised as the estimator does it: a batch of mixtures.
+    """Project a mixture, standardised as in the estimator: a batch of `count` mixtures.
 
-    px and py [count, d, k] are the projections of a side; without them it is not projected.
+    px and py [count, d, k] are the projections of x and y; None leaves a side unprojected.
     """
     weight = m.log_weight.exp()[0].double()
     spread = torch.where(m.freedom.isfinite(), m.freedom / (m.freedom - 2), 1.0)[0].double()

@@ -5,17 +5,17 @@ much: log-ratios of neighbours, dependence of the norms, variance of the density
 pairs, autocorrelation. These *diagnostic features* are the inputs of small networks, which are
 fitted after pretraining to datasets of known mutual information
 (:mod:`infoatlas_train.fit_correction`). Some of the networks predict the correction, which is added
-to the bound, and the others the error of the sum. At small n the correction can be negative: the
-readout is solved and evaluated on the same sample, which overestimates. The paper has the bound
-alone.
+to the bound. The others predict the error of the sum. At small n the correction can be negative,
+because a readout that is solved and evaluated on the same sample overestimates. The paper has only
+the bound.
 
-A network that is fitted to examples predicts what is missing in examples. On data of other kinds
-less is missing where the prediction is large: about half. So a model may ask for support by an
-estimate in which nothing is learned, that of the nearest neighbours. Where the prediction exceeds
-it by more than 0.3 nats, a *share* of the excess is kept. The share is larger at small n, where the
-estimate of the neighbours is poor.
+On data of other kinds than the examples, a large predicted correction is about twice what the bound
+misses. A model can therefore compare it with an estimate from nearest neighbours, which has no
+learned parts. If
+the prediction exceeds that estimate by more than 0.3 nats, only a *share* of the excess is kept.
+The share is larger at small n, where the estimate from neighbours is poor.
 
-Checkpoints and graphs call this module `gap`, the networks of the correction `missing` and those of
+Checkpoints and graphs name this module `gap`, the networks of the correction `missing` and those of
 the predicted error `doubt`. Shipped files depend on these names.
 
 Shapes: B datasets (or slices), n samples, C context samples, M shifts, D inputs a side, E
@@ -42,27 +42,27 @@ from infoatlas_train.model.neighbour_features import (
 )
 from infoatlas_train.model.refinement import gelu_slope
 
-FALL = 0.7  # of log-scales from one direction to the next, in the second metric
-LOCAL = 2  # terms of the local values
-LAGS = 1, 3, 9, 27, 81, 243  # of autocorrelations
+FALL = 0.7  # decrease of log-scales from one direction to the next, in the second metric
+LOCAL = 2  # features that are means of functions of the local information
+LAGS = 1, 3, 9, 27, 81, 243  # lags of the autocorrelations
 HEADS, UNITS, DROPOUT = 4, 128, 0.1
-BOUND = 4.0  # standard deviations; larger features are rare in the fit, and are clipped
-TRUSTED = 0.3  # nats of a prediction that need no support
+BOUND = 4.0  # standard deviations; features are clipped to it, because larger ones are rare
+TRUSTED = 0.3  # nats by which a prediction may exceed the estimate from neighbours
 FEW = 200  # n at which the share is half-way between 1 and that of large samples
-LOG_N = 3  # of the diagnostic features
-TINY = 1e-12  # a probability
-CELLS = 4, 8  # of equal probability under a normal law, in each of two coordinates
+LOG_N = 3  # index of log n in the diagnostic features
+TINY = 1e-12  # smallest probability in a logarithm
+CELLS = 4, 8  # numbers of cells of equal normal probability, for each of two coordinates
 
 
 @dataclass
 class Evaluation:
-    """A critic on the sample that it was written from."""
+    """A critic evaluated on the sample that it was written from."""
 
     joint: Tensor  # [B, n] T on the joint pairs
     product: Tensor  # [B, M, n] T on the product pairs
     anchor_joint: Tensor  # [B, n] the anchor alone
     anchor_product: Tensor  # [B, M, n]
-    counts: Counts | None  # of neighbours, if the bias correction uses those of the critic
+    counts: Counts | None  # counts of neighbours, if the bias correction shares the critic's
     elsewhere: Callable[[Tensor, Tensor], Tensor]  # T on other pairs: [B, q, D] x 2 -> [B, q]
 
 
@@ -84,7 +84,7 @@ class Heads(nn.Module):
         return (h @ self.last + self.constant)[..., 0]
 
     def slope(self, z: Tensor) -> Tensor:
-        """Slope of their mean: [B, E]. Written out, because graphs have no autograd."""
+        """Slope of the mean of the networks: [B, E]; explicit, because graphs have no autograd."""
         before = self.by_head(self.first(z))
         between = gelu(before) @ self.second + self.bias
         d = (gelu_slope(between) * self.last.mT) @ self.second.mT * gelu_slope(before)
@@ -97,16 +97,16 @@ class Heads(nn.Module):
 
 @dataclass
 class Found:
-    """The correction of an estimate."""
+    """The bias correction of an estimate, its predicted error and its slopes."""
 
     correction: Tensor  # [B] nats, to be added to the bound
-    spread: Tensor  # [B] nats, predicted error: a tenth of the errors exceed 1.645 times it
-    slope: Tensor  # [B] of the correction as a function of the bound
-    effect: Tensor  # [B, n] of each sample on the correction through other features, zero mean
+    spread: Tensor  # [B] nats, predicted error; a tenth of the errors exceed 1.645 times its value
+    slope: Tensor  # [B] derivative of the correction with respect to the bound
+    effect: Tensor  # [B, n] effect of each sample through the other features, of zero mean
 
 
 class BiasCorrection(nn.Module):
-    """What is added to the bound, its predicted error, and its dependence on each sample."""
+    """Networks for the correction of the bound and for the predicted error of the estimate."""
 
     mean: Tensor
     scale: Tensor
@@ -125,9 +125,9 @@ class BiasCorrection(nn.Module):
     def forward(self, x: Tensor, y: Tensor, e: Evaluation, sequence: Tensor) -> Found:
         """Correction of the estimate of canonical samples x, y [B, n, D].
 
-        e is the critic on them, and `sequence` [n] the positions of the samples in order of time.
-        The effects of samples include the features that are means over samples, and leave out the
-        autocorrelations.
+        `e` is the critic on these samples, and `sequence` [n] are the positions of the samples in
+        order of time. The effects of samples include those through features that are means over
+        samples, but not those through autocorrelations.
         """
         diagnostics, terms = self.diagnostics(x, y, e, sequence)
         predicted = self.predicted(diagnostics)
@@ -144,9 +144,9 @@ class BiasCorrection(nn.Module):
     def diagnostics(
         self, x: Tensor, y: Tensor, e: Evaluation, sequence: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Diagnostic features [B, E]; the last T are means of terms [B, n, T].
+        """Diagnostic features [B, E], and terms [B, n, T] whose means are the last T features.
 
-        With a share, the very last is the estimate of the nearest neighbours.
+        With a share, the last feature is the estimate from nearest neighbours.
         """
         mi, log_z = donsker_varadhan(e.joint, e.product.flatten(1))
         local, ratio = e.joint - log_z[:, None], e.product.flatten(1) - log_z[:, None]
@@ -167,45 +167,45 @@ class BiasCorrection(nn.Module):
         return torch.cat([*columns, each.mean(1)], 1), each
 
     def predicted(self, diagnostics: Tensor) -> Tensor:
-        """Diagnostics [B, E] -> what is missing in the bound by the networks [B], nats."""
+        """Diagnostics [B, E] -> correction [B] as the networks predict it, nats."""
         return self.missing(self.bounded(diagnostics)).mean(0)
 
     def correction(self, diagnostics: Tensor) -> Tensor:
-        """Diagnostics [B, E] -> correction [B], nats."""
+        """Diagnostics [B, E] -> correction [B] that is applied, nats."""
         return self.supported(diagnostics, self.predicted(diagnostics))
 
     def supported(self, diagnostics: Tensor, predicted: Tensor) -> Tensor:
-        """Correction [B] from the prediction [B], and from the estimate of the neighbours."""
+        """Prediction [B] -> correction [B], reduced if it exceeds the estimate from neighbours."""
         if not self.share:
             return predicted
         beyond = self.beyond(diagnostics, predicted)
         return predicted - (1 - self.kept(diagnostics)) * beyond.clamp(min=0)
 
     def beyond(self, diagnostics: Tensor, predicted: Tensor) -> Tensor:
-        """What a prediction [B] exceeds its support by: [B], nats."""
+        """Excess of a prediction [B] over what the estimate from neighbours supports: [B], nats."""
         return predicted - self.above(diagnostics).clamp(min=0) - TRUSTED
 
     def kept(self, diagnostics: Tensor) -> Tensor:
-        """Share that is kept of what has no support: [B]."""
-        n = torch.exp(diagnostics[:, LOG_N].detach())  # (no variable of a slope)
+        """Share of the excess that is kept: [B]."""
+        n = torch.exp(diagnostics[:, LOG_N].detach())  # n is a constant for slopes
         return self.share + (1 - self.share) * FEW / (FEW + n)
 
     def above(self, diagnostics: Tensor) -> Tensor:
-        """By how much the estimate of the neighbours exceeds the bound: [B], nats."""
+        """Difference of the estimate from neighbours and the bound: [B], nats."""
         return diagnostics[:, -1] - diagnostics[:, 0]
 
     def spread(self, diagnostics: Tensor, predicted: Tensor | None = None) -> Tensor:
-        """Diagnostics [B, E] -> predicted error of bound and correction together [B], nats.
+        """Diagnostics [B, E] -> predicted error of the corrected estimate [B], nats.
 
-        With a share it depends on the prediction [B] too (by default that of the networks), and on
-        its difference from the estimate of the neighbours.
+        With a share it also depends on the prediction [B] (by default that of the networks) and on
+        the difference of the prediction and the estimate from neighbours.
         """
         if predicted is None:
             predicted = self.predicted(diagnostics)
         return torch.exp(self.doubt(self.of_error(diagnostics, predicted)).mean(0))
 
     def of_error(self, diagnostics: Tensor, predicted: Tensor) -> Tensor:
-        """Inputs of the networks of the predicted error: [B, E], with a share [B, E + 2]."""
+        """Inputs of the networks for the predicted error: [B, E], or [B, E + 2] with a share."""
         z = self.bounded(diagnostics)
         if not self.share:
             return z
@@ -220,7 +220,7 @@ class BiasCorrection(nn.Module):
         d = torch.where(z.abs() < BOUND, d, torch.zeros_like(d))
         if not self.share:
             return d
-        # Of the prediction, and of the support that its unsupported part is measured from.
+        # Slopes of the prediction and of the estimate from neighbours that limits it.
         beyond = self.beyond(diagnostics, self.predicted(diagnostics))
         lost = ((1 - self.kept(diagnostics)) * (beyond > 0).to(d.dtype))[:, None]
         support = lost * (self.above(diagnostics)[:, None] > 0).to(d.dtype)
@@ -235,10 +235,10 @@ class BiasCorrection(nn.Module):
 
 
 def ratios(x: Tensor, y: Tensor, e: Evaluation, local: Tensor, ratio: Tensor) -> list[Tensor]:
-    """The estimate of the anchor, the size of the sample, and the spread of the ratios.
+    """Features of the anchor, the sample size and the variance of the density ratios.
 
     local [B, n] and ratio [B, P] are log-ratios of the critic on joint and on product pairs. They
-    are bounded where possible, so that two nearly equal solves give nearly equal features.
+    are clipped where possible, so that two nearly equal solves give nearly equal features.
     """
     log_n = torch.log(sample_size(x))[:, 0]
     log_shifts = torch.log(torch.ones_like(ratio).sum(1)) - log_n
@@ -277,26 +277,26 @@ def persistence(x: Tensor, y: Tensor, sequence: Tensor) -> Tensor:
 
     Slow series appear dependent even if the sides are independent: their correlation varies like
     that of n / (1 + 2 sum_k rho_x(k) rho_y(k)) independent samples. `sequence` [n] has the
-    positions of the samples in order of time. Independent samples have no autocorrelation, nor
-    have samples in any other order.
+    positions of the samples in order of time. Independent samples have no autocorrelation in any
+    order.
     """
     n = x.shape[1]
     lags = torch.tensor(LAGS, device=x.device)
     then = torch.arange(n, device=x.device) + lags[:, None]  # [L, n]
     within = then < n
-    then = torch.where(within, then, 0)  # (a minimum of integers is an operator that engines lack)
+    then = torch.where(within, then, 0)  # not by minimum: engines lack it for integers
     v = torch.cat([x, y]).index_select(1, sequence)  # one pass for both sides: [2B, n, D]
     v = v - v.mean(1, keepdim=True)
     products = torch.where(within, (v[:, None] * partners(v, then)).sum(-1), 0.0)  # [2B, L, n]
     both = products.sum(-1) / (v * v).sum((1, 2)).clamp(min=1e-6)[:, None]
     both = both[: x.shape[0]], both[x.shape[0] :]
-    # Each lag represents the lags nearest to it: all of them are powers of three.
+    # Each lag represents the range of lags nearest to it; lags are powers of three.
     worth = 1 + 2 * ((4 / 3 * lags) * (both[0] * both[1]).clamp(min=0)).sum(1, keepdim=True)
     return torch.cat([*both, -torch.log(worth)], 1)
 
 
 def own_scale(x: Tensor, y: Tensor, fall: float) -> Tensor:
-    """Scale [B, 1, D] of a metric. It falls by exp(-fall) from direction to direction."""
+    """Scale [B, 1, D] of a metric, which decreases by exp(-fall) from direction to direction."""
     direction = torch.arange(x.shape[-1], device=x.device)
     return torch.exp((-fall * direction).clamp(min=-3)) / (2 * default_width(x, y)[:, :, None])
 
@@ -307,10 +307,11 @@ def own_counts(x: Tensor, y: Tensor, fall: float) -> Counts:
 
 
 def pair_information(x: Tensor, y: Tensor, cells: int) -> Tensor:
-    """Sum over i of the mutual information of x_i and y_i, counted in cells: [B, 1], nats.
+    """Sum over i of the mutual information of x_i and y_i, from histograms: [B, 1], nats.
 
-    What adds up over many pairs of coordinates is less visible in all of them together. Cells have
-    equal probabilities under a normal law, and the sum is corrected for its bias (Miller, 1955).
+    Weak dependence of many pairs of coordinates is more visible in this sum than in estimates from
+    all coordinates together. Cells have equal probabilities under a normal law, and the sum is
+    corrected for its bias (Miller, 1955).
     """
     law = NormalDist()
     # Beside zero, where rounding would split tied values.
@@ -325,16 +326,17 @@ def pair_information(x: Tensor, y: Tensor, cells: int) -> Tensor:
 
 
 def cell_of(v: Tensor, edges: Tensor) -> Tensor:
-    """1 in the cell of each value and 0 in the others: [...] -> [..., cells]."""
+    """One-hot cell of each value: [...] -> [..., cells]."""
     above = (v[..., None] > edges).to(v.dtype)
     one, none = torch.ones_like(above[..., :1]), torch.zeros_like(above[..., :1])
     return torch.cat([one, above], -1) - torch.cat([above, none], -1)
 
 
 def neighbours(near: Counts, local: Tensor) -> Tensor:
-    """For each sample and width of a kernel: log-ratio, neighbours, and what the critic misses.
+    """Features of neighbours of each sample, for each kernel width: [B, n, 3 COUNTED].
 
-    `local` [B, n] are the log-ratios of the critic: -> [B, n, 3 COUNTED].
+    They are the log-ratio from neighbours, their number, and the difference between the log-ratio
+    and that of the critic, `local` [B, n].
     """
     ratio = near.log_ratio()  # [B, n, COUNTED]
     missed = near.both / (near.both + 1) * (ratio - local[..., None])

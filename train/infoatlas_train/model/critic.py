@@ -20,10 +20,10 @@ from torch import Tensor
 from torch.nn.functional import gelu
 
 LOG_2 = 0.6931471805599453
-SHARES = (1.0, 0.9, 0.8, 0.65, 0.5, 0.3, 0.0)  # of the solved part
-CRITIC_SHARES = (1.0, 0.8, 0.6, 0.4, 0.25, 0.15, 0.08, 0.0)  # of the critic, anchor included
-BLOCK = 36  # rows that the graph inverts in one piece; refined critics have larger blocks
-LEAST_EIGENVALUE = 1e-4  # of a matrix of unit diagonal; ridges keep it above
+SHARES = (1.0, 0.9, 0.8, 0.65, 0.5, 0.3, 0.0)  # candidates for `best_share`
+CRITIC_SHARES = (1.0, 0.8, 0.6, 0.4, 0.25, 0.15, 0.08, 0.0)  # candidates for `critic_share`
+BLOCK = 36  # rows that the graph inverts together; refined critics have larger blocks
+LEAST_EIGENVALUE = 1e-4  # of a matrix with unit diagonal; ridges keep eigenvalues above
 FAR_BELOW = -1e9  # value of the critic that gives a pair no weight
 
 
@@ -40,10 +40,10 @@ class Theta:
     side_x: list[Tensor]
     side_y: list[Tensor]
     bias: Tensor  # [B, 1, F]
-    mix: Tensor  # [B, F+1, F] the layer that is run per pair
+    mix: Tensor  # [B, F+1, F] the layer that is evaluated for each pair
     ridge: Tensor  # [B, F+K]
-    metric: Tensor | None = None  # [B, metrics, 2, D] log-scales of neighbour_features.py
-    rate: Tensor | None = None  # [B, layers, F] how far the rows of each layer move in a round
+    metric: Tensor | None = None  # [B, metrics, 2, D] log-scales of the neighbour features
+    rate: Tensor | None = None  # [B, layers, F] step sizes of refinement, for rows of each layer
 
 
 def side_inputs(x: Tensor, sample: Tensor | None = None) -> Tensor:
@@ -59,14 +59,14 @@ def side_inputs(x: Tensor, sample: Tensor | None = None) -> Tensor:
 
 
 def sample_size(x: Tensor) -> Tensor:
-    """n of samples [B, n, D], as a float tensor [B, 1]: graphs would make x.shape[1] a constant."""
+    """n of samples [B, n, D] as a float tensor [B, 1]; x.shape[1] would be a constant in graphs."""
     return torch.ones_like(x[:, :, 0]).sum(1, keepdim=True)
 
 
 def fisher_z(x: Tensor, y: Tensor) -> Tensor:
     """Fisher z of the correlations of samples in canonical form: x, y [B, n, D] -> [B, D].
 
-    Computed through 1 - rho = mean((x - y)^2) / 2, which is accurate when rho is nearly 1, and
+    It is computed from 1 - rho = mean((x - y)^2) / 2, which is accurate if rho is nearly 1. It is
     clamped to what n samples can resolve: 1 - rho^2 >= max(1 / n^2, 2e-5).
     """
     n = sample_size(x)
@@ -80,10 +80,10 @@ def fisher_z(x: Tensor, y: Tensor) -> Tensor:
 
 
 def capped(z: Tensor, n: Tensor) -> Tensor:
-    """Shrink Fisher z [B, D] to little more information than n samples can show: [B, D].
+    """Cap Fisher z [B, D] at about the information that n samples can resolve: [B, D].
 
-    Above log n nats no product pair comes near the joint pairs, and the empirical DV formula
-    diverges. A smooth cap at log n + 1.5 keeps the readout finite and growing, also on x = y.
+    Above log n nats no product pair is close to the joint pairs, and the empirical DV formula
+    diverges. A smooth cap at log n + 1.5 keeps the readout finite and increasing, also for x = y.
     """
     information = (z + torch.nn.functional.softplus(-2 * z) - LOG_2).sum(-1, keepdim=True)
     return z * (1 + (information / (torch.log(n) + 1.5)).pow(4)).pow(-0.25)
@@ -92,19 +92,19 @@ def capped(z: Tensor, n: Tensor) -> Tensor:
 def anchor(z: Tensor, x: Tensor, y: Tensor, partner: Tensor | None = None) -> Tensor:
     """Log-ratio of the Gaussian copula of correlations tanh(z), z [B, D], of pairs.
 
-    x, y [B, n, D] -> [B, n]; with partners [M, n], of x_i and y_partner: [B, M, n]. All terms are
-    computed per sample, except for one squared difference of pairs: expanded, it would lose its
-    digits where rho is nearly 1.
+    x, y [B, n, D] -> [B, n]; with partners [M, n] the pairs are (x_i, y_partner): [B, M, n]. All
+    terms are computed per sample, except for the squared difference of each pair: its expansion
+    would lose precision if rho is nearly 1.
     """
     complement = 2 / (torch.exp(2 * z) + 1)  # 1 - rho
-    rho = (1 - complement).clamp(min=0)  # (canonical correlations are not negative)
+    rho = (1 - complement).clamp(min=0)  # canonical correlations are not negative
     variance = complement * (2 - complement)  # 1 - rho^2
     constant = -0.5 * torch.log(variance).sum(-1)[:, None]
-    # (the slope of a root at zero is infinite)
+    # clamped because the slope of a square root at zero is infinite
     weight = (rho / (2 * variance)).clamp(min=1e-12).sqrt()[:, None]
     own = (rho / (2 * (1 + rho)))[:, :, None]
     u, v = weight * x, weight * y
-    qx, qy = ((w * w @ own)[..., 0] for w in (x, y))  # (products: squares are slow as powers)
+    qx, qy = ((w * w @ own)[..., 0] for w in (x, y))  # products, because powers are slow
     if partner is not None:
         u, v, qy = u[:, None], partners(v, partner), qy[:, partner]
         qx, constant = qx[:, None], constant[:, None]
@@ -134,17 +134,17 @@ def features(theta: Theta, sx: Tensor, sy: Tensor) -> Tensor:
 
 
 def identity(size: int, like: Tensor) -> Tensor:
-    """The identity matrix [size, size]: a constant of the graph, not an operator."""
+    """The identity matrix [size, size], as a constant of the graph instead of an operator."""
     return torch.tensor([[float(i == j) for j in range(size)] for i in range(size)]).to(like)
 
 
 def inverse(a: Tensor, block: int = BLOCK) -> Tensor:
-    """Inverse of symmetric positive definite matrices [B, F, F], by products alone.
+    """Inverse of symmetric positive definite matrices [B, F, F], computed by products only.
 
-    The graph has no solver. Blocks of at most `block` rows are inverted iteratively and put
-    together by Schur complements, so that a few dozen products of matrices do what conjugate
-    gradients do in a thousand steps on vectors. Two blocks take 0.6 of the time of one piece, and
-    lose digits where columns of one block nearly are combinations of the other's.
+    Graphs have no solver. Blocks of at most `block` rows are inverted iteratively and combined by
+    Schur complements. A few dozen products of matrices replace about a thousand steps of conjugate
+    gradients. Two blocks need 0.6 times the time of one, and lose precision if columns of one block
+    are nearly combinations of columns of the other.
     """
     size = a.shape[-1]
     if size <= block:
@@ -153,7 +153,7 @@ def inverse(a: Tensor, block: int = BLOCK) -> Tensor:
     p, q, r = a[:, :half, :half], a[:, :half, half:], a[:, half:, half:]
     of_p = inverse(p, block)
     w = of_p @ q
-    for _ in range(2):  # else the complement is off by more than its least eigenvalue
+    for _ in range(2):  # else the error of the complement can exceed its least eigenvalue
         w = w + of_p @ (q - p @ w)
     of_s = inverse(r - q.mT @ w, block)
     v = w @ of_s
@@ -162,9 +162,9 @@ def inverse(a: Tensor, block: int = BLOCK) -> Tensor:
 
 
 def block_inverse(a: Tensor) -> Tensor:
-    """The same by Newton's iteration q <- q (2 - a q), scaled so that it converges as Chebyshev's.
+    """Inverse by Newton's iteration q <- q (2 - a q), with Chebyshev's scaling for convergence.
 
-    For eigenvalues of the matrix of unit diagonal between `LEAST_EIGENVALUE` and its size.
+    With unit diagonal, eigenvalues have to be between `LEAST_EIGENVALUE` and the number of rows.
     """
     eye = identity(a.shape[-1], a)
     d = (a * eye).sum(-1, keepdim=True).rsqrt()
@@ -174,7 +174,7 @@ def block_inverse(a: Tensor) -> Tensor:
     q = None
     while True:
         rho = 2 * tau * tau / (2 * tau * tau - 1)
-        if q is None:  # from step times the identity
+        if q is None:  # the start is `step` times the identity
             q = (2 * step * rho) * eye - (step * step * rho) * a
         else:
             q = q @ ((2 * rho) * eye - a @ (rho * q))
@@ -197,23 +197,26 @@ def solve_readout(
 ) -> Tensor:
     """Coefficients of the features that maximise the DV objective around the anchor: [B, F].
 
-    psi [B, R, F] features (F includes those of neighbours) and t0 [B, R] anchor of R pairs, of
-    which the first n are the joint pairs and the others product pairs; ridge [B, F], in units of
-    standardised features. The last `natural` features are not standardised: their coefficients and
-    ridge are in units of the features. Each damped Newton step is followed by a chord step, with
-    the new gradient and the old curvature, which is nearly as good as a Newton step and costs
-    little. A step can overshoot, so the result is the step of the highest objective. `start`
-    [B, F] are coefficients to begin with, from slightly different features. `exact` solves by
-    factorisation, as in training. Graphs have only products of matrices (`inverse` with its
-    `block`), and tests compare both.
+    psi [B, R, F] are the features (F includes those of neighbours) and t0 [B, R] the anchor of R
+    pairs. The first n pairs are the joint pairs, and the others product pairs. ridge [B, F] is in
+    units of standardised features. The last `natural` features are not standardised: their
+    coefficients and ridge are in units of the features.
+
+    Each damped Newton step is followed by a chord step, with the new gradient and the old
+    curvature, which is cheap and nearly as good as a Newton step. A step can overshoot, so the
+    result is the step of the highest objective. `start` [B, F] are initial coefficients, from
+    slightly different features. `exact` solves by factorisation, as in training. Graphs have only
+    products of matrices (`inverse` with its `block`); tests compare both.
     """
     is_joint = torch.arange(t0.shape[1], device=psi.device) < n
-    joint = is_joint.to(psi.dtype) / is_joint.to(psi.dtype).sum()  # [R] weights of a mean
+    joint = (
+        is_joint.to(psi.dtype) / is_joint.to(psi.dtype).sum()
+    )  # [R] weights of the mean over joint pairs
     others = (~is_joint).to(psi.dtype)
     others = others / others.sum()
     mean_joint, mean = (torch.stack([joint, others]) @ psi).split(1, 1)  # [B, 1, F]
     psi, mean_joint = psi - mean, mean_joint - mean
-    # (a row, not a vector: TensorRT's parser drops the batch of a vector times a batch of matrices)
+    # A row and not a vector: TensorRT's parser drops the batch of a vector times matrices.
     scale = ((others[None] @ (psi * psi))[:, 0] + 1e-6).rsqrt()  # [B, F]
     if natural:
         scale = torch.cat([scale[:, :-natural], torch.ones_like(scale[:, -natural:])], 1)
@@ -240,7 +243,7 @@ def solve_readout(
             weight, _ = softmax(t)
         mean_product = weight @ psi
         gradient = (mean_joint - mean_product)[:, 0] * scale - ridge * a
-        if step % 2 == 0:  # the mean of both covariances
+        if step % 2 == 0:  # a Newton step, with the mean of both covariances
             means = torch.cat([mean_joint, mean_product], 1)
             covariance = psi.mT @ ((weight + joint).mT * psi) - means.mT @ means
             curvature = 0.5 * covariance * scales + damping
@@ -250,10 +253,10 @@ def solve_readout(
 
 
 def softmax(t: Tensor) -> tuple[Tensor, Tensor]:
-    """Weights [B, 1, R] of the values t [B, R], and the logarithm of the sum of exponentials [B].
+    """Softmax weights [B, 1, R] of the values t [B, R], and their log-sum-exp [B].
 
-    No weight is below exp(-60) of the largest: denormal ones would make products of matrices thirty
-    times slower.
+    No weight is below exp(-60) times the largest, because denormal numbers make products of
+    matrices thirty times slower.
     """
     top = t.amax(-1, keepdim=True)
     e = torch.exp((t - top).clamp(min=-60))
@@ -262,7 +265,7 @@ def softmax(t: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def solved(a: Tensor, inverted: Tensor | None, b: Tensor) -> Tensor:
-    """a x = b for a [B, F, F], b [B, F, 1]; the inverse, if there is one, with one correction."""
+    """Solve a x = b for a [B, F, F], b [B, F, 1]; by the inverse, if given, and one correction."""
     if inverted is None:
         return torch.linalg.solve(a, b)
     x = inverted @ b
@@ -272,10 +275,10 @@ def solved(a: Tensor, inverted: Tensor | None, b: Tensor) -> Tensor:
 def best_share(t0: Tensor, step: Tensor, t0_product: Tensor, step_product: Tensor) -> Tensor:
     """Share of the solved features that maximises the DV objective over all product pairs: [B].
 
-    The solve uses some of the product pairs. If dependence is strong, few of them come near the
-    joint pairs, and the other product pairs can show that the solve overshot. t0, step [B, n] are
-    anchor and solved features on the joint pairs; t0_product, step_product [B, P] on all product
-    pairs.
+    The solve uses some of the product pairs. If dependence is strong, few of these are close to the
+    joint pairs, and the objective over all product pairs can show that the solve overshot. The
+    arguments are anchor and solved part on the joint pairs (t0, step [B, n]) and on all product
+    pairs (t0_product, step_product [B, P]).
     """
     share = torch.tensor(SHARES, dtype=t0.dtype, device=t0.device)
     value = t0.mean(1, keepdim=True) + share * step.mean(1, keepdim=True)
@@ -284,16 +287,16 @@ def best_share(t0: Tensor, step: Tensor, t0_product: Tensor, step_product: Tenso
 
 
 def largest_of_best(value: Tensor, share: Tensor) -> Tensor:
-    """The share [K] of the highest value [B, K]; of equally high ones the largest: [B]."""
+    """Share [K] with the highest value [B, K], and the largest of them if values are equal: [B]."""
     return torch.where(value >= value.amax(-1, keepdim=True), share, 0.0).amax(-1)
 
 
 def critic_share(joint: Tensor, product: Tensor) -> Tensor:
-    """Share of the whole critic, anchor included, that maximises the DV objective: [B].
+    """Factor of the critic, including its anchor, that maximises the DV objective: [B].
 
-    Rare values are evaluated far from the mean: the ones of a flag that is set in 1% of the samples
-    lie at seven standard deviations, and the few product pairs of two such samples outweigh all
-    others in the log-mean-exp. One of the shares is 0, with a bound of 0, so that no bound is
+    Rare values are far from the mean. If a flag is set in 1% of the samples, these samples are at
+    seven standard deviations after preprocessing. The few product pairs of two such samples
+    dominate the log-mean-exp. One of the shares is 0, with a bound of 0, so that no bound is
     negative. On other data the share is 1. joint [B, n], product [B, P] are values of T.
     """
     share = torch.tensor(CRITIC_SHARES, dtype=joint.dtype, device=joint.device)
@@ -310,7 +313,7 @@ def shift_index(shifts: Tensor, n: int) -> Tensor:
 
 
 def partners(values: Tensor, partner: Tensor) -> Tensor:
-    """Rows of other samples, by one gather: [B, n, k], index [M, n] -> [B, M, n, k]."""
+    """Gather the rows of other samples: values [B, n, k], partner [M, n] -> [B, M, n, k]."""
     return values.index_select(1, partner.flatten()).unflatten(1, partner.shape)
 
 
@@ -323,9 +326,10 @@ def donsker_varadhan(joint: Tensor, product: Tensor) -> tuple[Tensor, Tensor]:
 def influence(joint: Tensor, product: Tensor, log_z: Tensor, shifts: Tensor) -> Tensor:
     """Influence of each sample on the mutual information: [B, n], zero mean.
 
-    joint [B, n]; product [B, M, n], x_i with y_{i+shift}; the joint term of a sample less its share
-    of the product terms, once as x and once as y. (The critic sits near the optimum of the
-    objective, so its own change, and that of the neighbours in it, is of second order.)
+    joint [B, n] and product [B, M, n], of x_i with y_{i+shift}, are values of T. The influence is
+    the joint term of a sample less its share of the product terms, once as x and once as y. The
+    critic is near the optimum of the objective, so its own change with a sample, and that of the
+    neighbour features, is of second order and neglected.
     """
     ratio = torch.exp(product - log_z[:, None, None])
     n = joint.shape[-1]

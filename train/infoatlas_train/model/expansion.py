@@ -1,8 +1,8 @@
-"""Weights of a small hypernetwork as a start for a larger one.
+"""Initial weights of a large hypernetwork from a trained smaller one.
 
 A network can first be trained with fewer inputs, features, metrics or rounds of refinement, so that
-a step takes less time. On data that fit the small network, the larger one then writes the same
-features, and more of them. Widths, heads and numbers of tokens have to be equal.
+training steps are faster. On data that the small network accepts, the larger one then writes the
+same features and additional ones. Widths, heads and numbers of tokens have to be equal.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from infoatlas_train.config import HypernetworkConfig
 from infoatlas_train.model.hypernetwork import Hypernetwork
 
 GROWING = ("dim", "features", "metrics", "refinements")
-# Settings of the solve and the readout, on which no weight depends.
+# Settings of the solve and the readout that may differ, because no weight depends on them.
 FREE = (
     "newton_steps", "solve_shifts", "refine_shifts", "refine_turns", "ridge_floor", "shared", "gap",
     "padding",
@@ -26,7 +26,7 @@ FREE = (
 def expanded(
     weights: dict[str, Tensor], small: HypernetworkConfig, large: HypernetworkConfig
 ) -> dict[str, Tensor]:
-    """Weights of a hypernetwork of configuration `small` for one of configuration `large`.
+    """Expand weights of a hypernetwork of configuration `small` to configuration `large`.
 
     Weights of new inputs start at zero. Weights that write new parts of the critic start as in a
     new network, except that the old features do not mix with the new ones at first.
@@ -34,7 +34,7 @@ def expanded(
     Raises
     ------
     ValueError
-        A setting differs that cannot grow, or one that can is smaller in `large`.
+        If a setting differs that cannot grow, or a setting is smaller in `large`.
     """
     free = FREE if small.metrics else (*FREE, "widths")
     for name, old in asdict(small).items():
@@ -74,13 +74,13 @@ def expanded(
 
 
 def side_positions(small: int, large: int) -> Tensor:
-    """Positions of the 2D+1 inputs of a side (x, r, r x) among those of a wider one."""
+    """Positions of the 2D+1 inputs of a side (x, r, r x) among those of a wider side."""
     x = torch.arange(small)
     return torch.cat([x, torch.tensor([large]), large + 1 + x])
 
 
 def condition_positions(small: int, large: int) -> Tensor:
-    """The same for the facts on a sample: n, correlations twice, variances, moments."""
+    """The same for the statistics of a sample: n, correlations twice, variances, moments."""
     x, inputs = torch.arange(small), side_positions(small, large)
     vectors = [1 + i * large + x for i in range(4)]
     moments = inputs[:, None] * (2 * large + 1) + inputs
@@ -102,12 +102,12 @@ def _expand_generation(
     small: HypernetworkConfig,
     large: HypernetworkConfig,
 ) -> None:
-    """The rows of the critic's layers that each unit token writes, in place."""
+    """Expand, in place, the weights that generate the rows of the critic's layers."""
     units = small.units
     inputs, hidden = side_positions(small.dim, large.dim), torch.arange(units)
     last = torch.tensor([-1])  # the bias
     r, more = small.features // units, large.features // units
-    # Feature j of token i is number i r + j.
+    # Feature j of token i has the index i r + j.
     feature = (torch.arange(units)[:, None] * more + torch.arange(r)).flatten()
     columns = {"1": torch.cat([inputs, last]), "3": torch.cat([hidden, units + inputs]),
                "mix": torch.cat([feature, last])}  # fmt: skip
@@ -131,7 +131,7 @@ def _expand_generation(
         here = starts[name, True] + wider * torch.arange(rows)[:, None]
         to = (here + where % wider).flatten()
         ratio = scale / other_scale
-        if name == "mix":  # old features as they were
+        if name == "mix":  # old features do not mix with new ones
             all_of_them = (here + torch.arange(wider)).flatten()
             base[1][:, all_of_them] = write[1][all_of_them] = bias[1][all_of_them] = 0
         base[1][:, to] = ratio * base[0][:, old]

@@ -1,10 +1,10 @@
-"""The hypernetwork: from a sample to the parameters of its critic (paper, section 3.1).
+"""The hypernetwork, which maps a sample to the parameters of its critic (paper, section 3.1).
 
-Joint path, marginal path, fusion and parameter generation have the paper's names. Three things
-differ from the paper. Generation is token-wise: each unit token writes its own rows of every layer
-of the critic (with `generator_layers` one MLP writes all rows, as in the paper). The tokens attend
-to the data once more after the fusion. The last layer of the critic is solved (`readout="solved"`;
-the paper's is "generated").
+Joint path, marginal path, fusion and parameter generation have the paper's names. There are three
+differences from the paper. Generation is token-wise: each unit token writes its own rows of every
+layer of the critic (with `generator_layers` one MLP writes all rows, as in the paper). The tokens
+attend to the data once more after the fusion. The last layer of the critic is solved
+(`readout="solved"`) and not generated.
 
 Shapes: B datasets (or slices), n samples, D inputs a side, W width, U unit tokens.
 """
@@ -23,11 +23,11 @@ from infoatlas_train.model.refinement import LAYERS
 
 
 class Attention(nn.Module):
-    """Tokens attend to samples through keys and values, both linear in the samples.
+    """Attention of tokens to samples, whose keys and values are linear in the samples.
 
-    The projection of the keys is applied to the queries, and the projection of the values after the
-    mean. So the samples themselves enter both products: there are no keys and values [B, n, 2W],
-    and nothing of length n is transposed.
+    The projection of the keys is applied to the queries, and the projection of the values to the
+    weighted mean of the samples. This avoids keys and values [B, n, 2W], and transposes of tensors
+    of length n.
     """
 
     def __init__(self, width: int, heads: int) -> None:
@@ -36,24 +36,24 @@ class Attention(nn.Module):
         self.norm = nn.LayerNorm(width)
         self.query = nn.Linear(width, width)
         self.out = nn.Linear(width, width)
-        self.fixed: tuple[Tensor, ...] | None = None  # merged weights, where they are constants
+        self.fixed: tuple[Tensor, ...] | None = None  # merged weights, once they are constants
 
     def forward(self, tokens: Tensor, samples: Tensor, kv: nn.Linear) -> Tensor:
         """tokens [B, U, W], samples [B, n, W] -> update of the tokens [B, U, W].
 
-        kv holds the projections of the keys and of the values, one above the other.
+        kv contains the projection of the keys, and below it that of the values.
         """
         units, width = tokens.shape[1:]
         query, query_bias, out, out_bias = self.fixed or self.merged(kv)
         q = linear(self.norm(tokens), query, query_bias).reshape(-1, units * self.heads, width)
-        # Plain products: on a CPU the fused attention is ten times slower backward.
+        # Plain products: on a CPU the backward pass of fused attention is ten times slower.
         y = torch.softmax(q @ samples.mT, -1) @ samples  # [B, U heads, W]
         return linear(y.reshape(-1, units, self.heads * width), out, out_bias)
 
     def merged(self, kv: nn.Linear) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Weight and bias [heads W, W] of queries in terms of samples, and [W, heads W] of outputs.
+        """Merge projections: weight and bias [heads W, W] of queries, and [W, heads W] of outputs.
 
-        The bias of the keys is missing: it adds the same to the scores of all samples.
+        The bias of the keys is omitted, because it adds the same constant to all scores.
         """
         k, v = (part.unflatten(0, (self.heads, -1)) for part in kv.weight.chunk(2))  # [h, W/h, W]
         q = self.query.weight.unflatten(0, (self.heads, -1))
@@ -76,7 +76,7 @@ class MLP(nn.Sequential):
 
 
 class SelfAttention(nn.Module):
-    """One pre-norm transformer layer within the tokens."""
+    """One pre-norm transformer layer over the tokens."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class SelfAttention(nn.Module):
 
 
 class CrossAttention(nn.Module):
-    """Cross-attention of tokens to embedded samples [B, n, W], and an MLP."""
+    """Cross-attention of tokens to embedded samples [B, n, W], with an MLP."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ def generator_layer(inputs: int, units: int) -> nn.Sequential:
 class ParameterGeneration(nn.Module):
     """Each unit token writes its rows of every layer of the critic, around learned base values.
 
-    With `generator_layers` one MLP writes the rows of all, from the mean of the tokens.
+    With `generator_layers` one MLP writes all rows from the mean of the tokens.
     """
 
     def __init__(self, c: HypernetworkConfig) -> None:
@@ -126,7 +126,7 @@ class ParameterGeneration(nn.Module):
             "bias": (r, 1, 1.0), "mix": (r, f + 1, f**-0.5), "ridge": (r, 1, 1.0),
         }  # fmt: skip
         if c.refinements:
-            self.layout["rate"] = (r, c.refinements * LAYERS, 3.0)  # learns faster
+            self.layout["rate"] = (r, c.refinements * LAYERS, 3.0)  # a larger scale learns faster
         size = sum(rows * length for rows, length, _ in self.layout.values())
         scale = torch.cat([torch.full((r * m,), s) for r, m, s in self.layout.values()])
         self.register_buffer("scale", scale)
@@ -172,7 +172,7 @@ class Hypernetwork(nn.Module):
         self.condition = nn.Sequential(
             nn.Linear(4 * c.dim + 1 + d * d, w), nn.GELU(), nn.Linear(w, w)
         )
-        # joint path: latent queries attend to paired samples (checkpoints have "reading" in names)
+        # joint path: latent queries attend to paired samples (shipped weights are named "reading")
         self.pair_embedding = nn.Sequential(nn.Linear(2 * d + c.dim + 1, w), nn.GELU())
         self.q_joint = nn.Parameter(torch.randn(c.joint_latents, w))
         self.joint_reading = CrossAttention(w, c.heads)
@@ -189,7 +189,7 @@ class Hypernetwork(nn.Module):
         # fusion: the marginal tokens query the joint ones
         self.fusion_norm = nn.LayerNorm(w)
         self.fusion = CrossAttention(w, c.heads)
-        # the fused unit tokens attend to the pairs again
+        # after the fusion the unit tokens attend to the pairs again
         self.readings = nn.ModuleList(CrossAttention(w, c.heads) for _ in range(c.rounds))
         self.layers = nn.ModuleList(SelfAttention(w, c.heads) for _ in range(c.rounds))
         self.generation = ParameterGeneration(c)
@@ -199,7 +199,8 @@ class Hypernetwork(nn.Module):
         if c.metrics:
             self.kernels = nn.Linear(w, c.metrics * (2 * c.dim + c.widths))
             nn.init.zeros_(self.kernels.weight)
-            # The first metric weights all directions equally, later ones more and more the first.
+            # The first metric weights all directions equally; later ones emphasise the first
+            # directions more and more.
             falling = -0.7 * torch.arange(c.metrics)[:, None] * torch.arange(c.dim)
             falling = falling.clamp(min=-3.0)
             with torch.no_grad():
@@ -208,7 +209,7 @@ class Hypernetwork(nn.Module):
                 )
 
     def fix(self) -> None:
-        """Merge the weights of attention once, so that a graph does not compute them."""
+        """Merge the weights of attention in advance, so that they are constants of a graph."""
         with torch.no_grad():
             for part in self.modules():
                 if isinstance(part, (CrossAttention, SelfAttention)):
@@ -223,7 +224,7 @@ class Hypernetwork(nn.Module):
         z = fisher_z(x, y)
         xn, yn = side_inputs(x), side_inputs(y)
         used = torch.cat([x.square().mean(1), y.square().mean(1)], -1)
-        # Cross-moments of the sides, norms included: they show rotations that depend on the norm.
+        # Cross-moments of the sides and their norms: they reveal rotations that depend on the norm.
         moments = xn.mT @ yn / x.shape[1] - xn.mean(1)[:, :, None] * yn.mean(1)[:, None]
         moments = moments.flatten(1).clamp(-3, 3)
         fact = torch.cat([torch.log(n) / 4 - 1.5, torch.tanh(z), z / 3, used, moments], -1)
@@ -235,7 +236,7 @@ class Hypernetwork(nn.Module):
         for layer in self.joint_layers:
             h_joint = layer(h_joint)
 
-        # Queries of x attend to y, and queries of y to x; the pairing is not used here.
+        # Queries of x attend to y, and queries of y attend to x. The pairing is not used.
         q_x, q_y = self.q_x_to_y + condition, self.q_y_to_x + condition
         h_marginal = (
             q_x
@@ -256,7 +257,7 @@ class Hypernetwork(nn.Module):
         if c.metrics:
             written = self.kernels(tokens.mean(1)).float().unflatten(1, (c.metrics, -1))
             metric = written[..., : -c.widths].unflatten(-1, (2, c.dim)).clamp(-4, 3)
-            if c.shared:  # in units of the sharpest direction in use, so that widths do not drift
+            if c.shared:  # relative to the sharpest direction in use, so that widths do not drift
                 there = used.unflatten(-1, (1, 2, c.dim)) > 0.5
                 sharpest = torch.where(there, metric, -4.0).amax((2, 3), keepdim=True)
                 metric = (metric - sharpest).clamp(min=-3)

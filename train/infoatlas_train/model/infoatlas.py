@@ -1,7 +1,7 @@
 """The complete model: a hypernetwork, and the evaluation of the critic that it writes.
 
-One forward pass writes the critic of a sample, refines it, solves its readout, and applies the
-Donsker-Varadhan formula and the bias correction.
+A forward pass writes the critic of a sample, refines it, solves its readout, and applies the
+Donsker-Varadhan (DV) formula and the bias correction.
 
 Shapes: B datasets (or slices), n samples, D inputs a side, M shifts, F features.
 """
@@ -45,9 +45,9 @@ from infoatlas_train.model.refinement import (
 
 
 def float32_only(x: Tensor) -> AbstractContextManager[None]:
-    """Solve and readout in float32 also under autocast.
+    """A context that disables autocast, so that solve and readout are in float32.
 
-    Without autocast it is an empty context, because graphs are traced through it.
+    It is an empty context without autocast, because graphs are traced through it.
     """
     on = torch.is_autocast_enabled(x.device.type)
     return torch.autocast(x.device.type, enabled=False) if on else nullcontext()
@@ -55,7 +55,7 @@ def float32_only(x: Tensor) -> AbstractContextManager[None]:
 
 @dataclass
 class SolvedCritic:
-    """A critic with its coefficients, and the sample that it was written from."""
+    """A critic with its coefficients and the sample that it was written from."""
 
     theta: Theta
     x: Tensor  # [B, n, D]
@@ -84,11 +84,11 @@ class InfoAtlas(nn.Module):
         super().__init__()
         self.config = config
         self.hypernetwork = Hypernetwork(config)
-        # Checkpoints and graphs have the name `gap` for the bias correction.
+        # Shipped files name the bias correction `gap`.
         self.gap = BiasCorrection(config.gap, config.gap_share) if config.gap else None
 
     def critic(self, x: Tensor, y: Tensor, shifts: Tensor, *, exact: bool = True) -> Evaluation:
-        """Write the critic of a sample, and evaluate it there."""
+        """Write the critic of a sample, and evaluate it on the sample."""
         c = self.config
         theta = self.hypernetwork(x, y)
         xn, yn = side_inputs(x), side_inputs(y)
@@ -122,7 +122,7 @@ class InfoAtlas(nn.Module):
                     exact=exact,
                     natural=c.metrics * c.widths,
                     start=start,
-                    # Rounds make features similar, which amplifies small errors of a solve.
+                    # One block: refinement makes features similar, which amplifies small errors.
                     block=theta.ridge.shape[1] if c.refinements else BLOCK,
                 )
             else:
@@ -151,13 +151,13 @@ class InfoAtlas(nn.Module):
         near: Tensor | None,
         exact: bool,
     ) -> tuple[Theta, Tensor | None]:
-        """Rounds of refinement: the corrected critic, and its last coefficients [B, F+K].
+        """Refine the critic in rounds; return it and its last coefficients [B, F+K].
 
-        shifts [M] start with 0. near [B, M, n, K] are the kernel features of those pairs; they are
-        constant, and the rounds improve what they miss. In training the slopes are constants too
-        (first order), which takes a third of the time and keeps gradients from exploding. If all
-        rounds used the same few product pairs, they would overfit to them, so the rounds can take
-        turns over more pairs.
+        shifts [M] start with 0. near [B, M, n, K] are the neighbour features of these pairs; they
+        are constant during refinement. In training the slopes are constants, too (first order),
+        which needs a third of the time and keeps gradients from exploding. With the same few
+        product pairs in all rounds, the critic would overfit to them, so the rounds can use more
+        pairs in turn.
         """
         c = self.config
         if not c.refinements:
@@ -209,7 +209,7 @@ class InfoAtlas(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Canonical x, y [B, n, D], shifts [M] -> mi [B], pointwise, influence [B, n], spread [B].
 
-        sequence [n] has the positions of the samples in order of time; None if they have no order.
+        sequence [n] are the positions of the samples in order of time, or None without an order.
         """
         e = self.critic(x, y, shifts, exact=exact)
         mi, log_z = donsker_varadhan(e.joint, e.product.flatten(1))
@@ -229,7 +229,7 @@ def parameters(model: nn.Module) -> int:
 
 
 def parameters_by_part(config: HypernetworkConfig) -> dict[str, int]:
-    """Parameters of each part of the hypernetwork, counted without allocating any."""
+    """Number of parameters of each part of the hypernetwork, without allocating them."""
     with torch.device("meta"):
         hypernetwork = Hypernetwork(config)
     parts: dict[str, int] = {}

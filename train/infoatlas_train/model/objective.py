@@ -3,8 +3,8 @@
 The objective "distilled" has two parts. The critic written from a support sample is compared with
 the exact log-ratio on held-out pairs of the same distribution, so that it does not memorise its
 sample. The in-sample DV readout, which is the estimate of a user, is compared with the true mutual
-information at every n. Two other objectives need no truth and are there for comparison:
-"in-sample-dv", the paper's Eq. 6, and "held-out-dv", the same on held-out pairs.
+information. Two other objectives do not use the truth and serve for comparison: "in-sample-dv", the
+paper's Eq. 6, and "held-out-dv", the same on held-out pairs.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from infoatlas_train.model.critic import donsker_varadhan
 from infoatlas_train.model.infoatlas import InfoAtlas
 
 OBJECTIVES = ("distilled", "held-out-dv", "in-sample-dv")
-HIGHEST_MI = 6.5  # nats; samples cannot resolve more, and above it only overestimates are penalised
+HIGHEST_MI = 6.5  # nats; samples resolve no more, so above it only overestimates are penalised
 
 
 def query_scores(support: Tensor, query: Tensor) -> Tensor:
     """Normal scores of query points by their rank within the support: [B, d, n], [B, d, q] float.
 
-    Agrees with `infoatlas_rt.estimation.canonical.normal_scores` on points of the support,
-    ties included; between two of them the rank is interpolated.
+    The scores agree with `infoatlas_rt.estimation.canonical.normal_scores` on points of the
+    support, including ties. Between two of them the rank is interpolated.
     """
     n = support.shape[-1]
     support = support.contiguous()
@@ -47,7 +47,7 @@ def query_scores(support: Tensor, query: Tensor) -> Tensor:
 
 
 def noise_padded(side: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
-    """Normal noise in place of coordinates that are zero throughout (paper, section 3.1)."""
+    """Replace coordinates that are zero everywhere by normal noise (paper, section 3.1)."""
     missing = (side == 0).all(1, keepdim=True)
     return tuple(torch.where(missing, torch.randn_like(v), v) for v in (side, query))
 
@@ -56,7 +56,7 @@ def noise_padded(side: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
 def canonical_datasets(
     data: Datasets, dim: int, queries: int, padding: str = "zeros"
 ) -> tuple[Tensor, ...]:
-    """Support and queries in the canonical form of the support: x, y, xq, yq, float32."""
+    """Transform support and queries to the canonical form of the support: x, y, xq, yq float32."""
     sides = (data.x, data.xq[:, :queries]), (data.y, data.yq[:, :queries])
     if padding == "noise":
         sides = noise_padded(*sides[0]), noise_padded(*sides[1])
@@ -78,7 +78,7 @@ def distillation(t: Tensor, log_ratio: Tensor) -> Tensor:
 
 
 def squared_error(mi: Tensor, truth: Tensor) -> Tensor:
-    """Squared relative error of estimates, in units of half of 0.1 nats and 30% of the truth: [B].
+    """Squared error of estimates in units of half of (0.1 nats plus 30% of the truth): [B].
 
     Above HIGHEST_MI only overestimates count.
     """
@@ -87,7 +87,7 @@ def squared_error(mi: Tensor, truth: Tensor) -> Tensor:
 
 
 def held_out_dv(elsewhere: Callable[[Tensor, Tensor], Tensor], xq: Tensor, yq: Tensor) -> Tensor:
-    """The DV formula on query pairs, each x with its own y and with those of eight others: [B]."""
+    """The DV formula on query pairs; the product pairs are each x with eight other y: [B]."""
     product = torch.cat([elsewhere(xq, yq.roll(shift, 1)) for shift in range(1, 9)], 1)
     return donsker_varadhan(elsewhere(xq, yq), product)[0]
 
@@ -95,17 +95,18 @@ def held_out_dv(elsewhere: Callable[[Tensor, Tensor], Tensor], xq: Tensor, yq: T
 def losses(
     model: InfoAtlas, data: Datasets, shifts: Tensor, objective: str = "distilled"
 ) -> dict[str, Tensor]:
-    """Loss and its parts for one batch of datasets; all in nats or nats-like units.
+    """Loss and its parts for one batch of datasets, in nats or similar units.
 
-    ``distilled`` scores held-out pairs against the exact log-ratio, ``pointwise`` is the absolute
-    error of the local mutual information there, ``calibration`` the relative error of the readout.
+    ``distilled`` compares held-out pairs with the exact log-ratio, ``pointwise`` is the absolute
+    error of the local information on them, and ``calibration`` is the relative error of the
+    readout.
     """
     n, q = data.x.shape[1], data.xq.shape[1]
     q = min(q, max(64, n // 2))
     x, y, xq, yq = canonical_datasets(data, model.config.dim, q, model.config.padding)
     e = model.critic(x, y, shifts)
     mi, log_z = donsker_varadhan(e.joint, e.product.flatten(1))
-    # One pass for both kinds of query pairs; the product's last partner is the next query outside.
+    # One pass for both kinds of query pairs; the last query has no next one to be paired with.
     t = e.elsewhere(torch.cat([xq, xq[:, :-1]], 1), torch.cat([yq, yq[:, 1:]], 1)) - log_z[:, None]
     t_joint, t_product = t[:, :q].clamp(-20, 20), t[:, q:].clamp(-20, 20)
     usable = (data.mi < HIGHEST_MI).float()
@@ -113,7 +114,7 @@ def losses(
     r_joint, r_product = data.joint[:, :q], data.product[:, : q - 1]
     distilled = distillation(t_joint, r_joint) + distillation(t_product, r_product)
     pointwise = smooth_l1_loss(t_joint, r_joint, beta=0.5, reduction="none").mean(1)
-    # Bounded (Geman-McClure), so that datasets no sample of n could resolve do not dominate.
+    # Bounded (Geman-McClure), so that datasets that n samples cannot resolve do not dominate.
     u = squared_error(mi, data.mi)
     calibration = u / (1 + u)
     parts = {"distilled": distilled, "pointwise": pointwise, "calibration": calibration}

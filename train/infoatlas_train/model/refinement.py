@@ -1,13 +1,14 @@
 """Refinement: rounds of gradient ascent that improve the written critic on its sample.
 
 The hypernetwork writes the critic in one pass, and its features can miss a nonlinear map of a side.
-Each round solves the readout on the present features, computes the slope of the DV objective on the
-rows of every layer (by the envelope theorem the solved coefficients are constants), and changes the
-rows along it, with momentum. The hypernetwork writes the rate of each row. It was trained on the
-held-out objective with n among its inputs, so rates are small where ascent would overfit. The
-rounds are part of the forward pass, with a fixed number and plain products, and so can be exported.
+Each round solves the readout on the current features, computes the slope of the DV objective on the
+rows of every layer, and moves the rows along it with momentum. The solved coefficients are
+constants, by the envelope theorem. The hypernetwork writes the rate of each row. It is trained on
+the held-out objective, with n among its inputs, so that rates are small where ascent would overfit.
+The rounds are part of the forward pass. They have a fixed number and only plain products, so that
+they can be exported.
 
-Shapes: B datasets (or slices), n samples, M shifts of which the first is 0 (the joint pairs),
+Shapes: B datasets (or slices), n samples, M shifts, the first 0 (the joint pairs),
 D inputs a side, H units a side, F features.
 """
 
@@ -22,12 +23,12 @@ from torch.nn.functional import gelu
 
 from infoatlas_train.model.critic import Theta, affine, shift_index
 
-LAYERS = 8  # three a side, the bias, the layer of the pairs
+LAYERS = 8  # three for each side, the bias, and the layer of the pairs
 MOMENTUM = 0.5
 
 
 def detached(theta: Theta) -> Theta:
-    """The same parameters as constants."""
+    """The same parameters, detached from gradients."""
     return Theta(
         theta.shrunk_z.detach(),
         [w.detach() for w in theta.side_x],
@@ -39,7 +40,7 @@ def detached(theta: Theta) -> Theta:
 
 
 def pairs_of_round(i: int, count: int, turns: int, device: torch.device) -> Tensor:
-    """Indices of the pairs of round i: the joint pairs, and `count` of `turns` product pairs."""
+    """Indices of the shifts of round i: 0 (the joint pairs), and `count` of the first `turns`."""
     return torch.tensor([0, *(1 + (i * count + j) % turns for j in range(count))], device=device)
 
 
@@ -54,7 +55,7 @@ def layer_slope(x: Tensor, d_out: Tensor) -> Tensor:
 
 
 def side_slope(theta: list[Tensor], x: Tensor, d_out: Tensor) -> list[Tensor]:
-    """Slopes on the three layers of a side, from that on its output: d_out [B, n, F]."""
+    """Slopes on the three layers of a side from the slope on its output, d_out [B, n, F]."""
     first, second, last = theta
     before = affine(x, first)
     u = gelu(before)
@@ -70,7 +71,7 @@ def side_slope(theta: list[Tensor], x: Tensor, d_out: Tensor) -> list[Tensor]:
 def pair_slopes(
     theta: Theta, s: Tensor, h: Tensor, p: Tensor, a: Tensor, t: Tensor, shifts: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Slopes on the sum s = sx + sy of each x and of each y [B, n, F] twice, and on the mix.
+    """Slopes on s = sx + sy, summed for each x and for each y [B, n, F], and on the mix.
 
     s, h, p [B, M, n, F] are the inputs, hidden values and mixed values of the pairs, a [B, F] the
     solved coefficients, t [B, M, n] the critic.
@@ -92,10 +93,10 @@ def pair_slopes(
 def moved(
     theta: Theta, slopes: list[Tensor], rate: Tensor, velocity: list[Tensor] | None
 ) -> tuple[Theta, list[Tensor]]:
-    """Rows moved along the slopes: rate [B, LAYERS, F]; layers of H units use every (F/H)-th rate.
+    """Move rows along the slopes: rate [B, LAYERS, F]; layers of H units use every (F/H)-th rate.
 
-    `velocity` is the second result of the round before: half of it is added to the slopes. Steps
-    are relative to the size of a layer, and bounded, so that large slopes do not dominate.
+    `velocity` is the second result of the round before; half of it is added to the slopes. Steps
+    are relative to the size of a layer and bounded, so that large slopes do not dominate.
     """
     weights = [*theta.side_x, *theta.side_y, theta.bias, theta.mix]
     out, speeds = [], []

@@ -1,8 +1,8 @@
-"""What is written into data sets: key states and sub-tasks, frame by frame.
+"""Key states and sub-tasks, frame by frame, as they are written into data sets.
 
-A module `files/<format>.py` has a function `write_<format>(annotations, path, out)`: it writes a
-new file or folder `out` from the data set at `path` and returns notes, sentences about what has no
-place in the format. `out` does not exist: `replacing.py` moves it to where it belongs.
+The modules of this folder have functions `write_<format>(annotations, path, out)`. Each writes a
+new file or folder `out` from the data set at `path`. It returns sentences about annotations that
+the format has no place for. `out` must not exist: `replacing.py` moves it to its final place.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class Annotations:
     ----------
     keystates : KeyStates
     subtasks : Subtasks
-        With reference "" where no objects were named.
+        Sub-tasks, with reference "" if no objects were named.
     episodes : tuple of N str
-        What the data set calls the demonstrations: "demo_0", "traj_3", "0", the name of a bag.
+        Names of the demonstrations in the data set: "demo_0", "traj_3", "0", or the name of a bag.
 
     Raises
     ------
     InputError
-        They are of different numbers of demonstrations.
+        The numbers of demonstrations differ.
     """
 
     keystates: KeyStates
@@ -116,10 +116,10 @@ class Annotations:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What a step can be labelled with: one text each, where there is room for one.
+        """Labels of steps, for formats with one label for each step.
 
-        Names of the sub-tasks. With several tools, those of all tools that occur at the same time,
-        as in "left: reach cube; right: part 1".
+        They are the names of the sub-tasks. With several tools, each is a combination that occurs,
+        as "left: reach cube; right: part 1".
         """
         return self._labelled[0]
 
@@ -136,7 +136,7 @@ class Annotations:
     def shares(self, tool: str | None = None) -> Float:
         """Share of the duration of each part of a tool (the first unless given); sum 1.
 
-        Medians over the demonstrations that have the part, scaled to a sum of 1.
+        Medians over the demonstrations that have the part, scaled to sum 1.
         """
         parts = self.subtasks.of(self.subtasks.tools[0] if tool is None else tool)
         lengths = np.maximum(self.lengths, 1)
@@ -149,10 +149,10 @@ class Annotations:
     def progress(self, demonstration: int) -> Float:
         """Progress of the task at each step [T], from 0 to 1.
 
-        P(k-1) + alpha_k tau: the shares of the parts that are over, and the elapsed part of the
-        share of the present one, as in SARM. A part that is absent is over where a later one
-        begins, so that the last step has 1 if the demonstration has the last part. With several
-        tools, the mean of theirs.
+        As in SARM, it is P(k-1) + alpha_k tau: the shares of the completed parts, plus the elapsed
+        share of the present one. An absent part is complete when a later one begins, so the last
+        step has progress 1 if the demonstration has the last part. With several tools, it is the
+        mean over the tools.
         """
         length = int(self.lengths[demonstration])
         found = np.zeros(length)
@@ -186,7 +186,7 @@ class Annotations:
         return int(other.sum())
 
     def keystate_name(self, column: int) -> str:
-        """What a key state is called: its label, or its number from 1."""
+        """Name of a key state: its label, or its number from 1."""
         return self.keystates.name(column) or f"key state {column + 1}"
 
     def events(self, demonstration: int | None = None) -> list[Event]:
@@ -230,7 +230,7 @@ class Annotations:
         return found
 
     def outliers(self, demonstration: int) -> NDArray[np.bool_]:
-        """Whether a step was far out, and replaced before the search [T]."""
+        """Whether a step was an outlier, and was replaced before the search [T]."""
         found = np.zeros(int(self.lengths[demonstration]), bool)
         if self.keystates.quality:
             found[list(self.keystates.quality[demonstration].outliers)] = True

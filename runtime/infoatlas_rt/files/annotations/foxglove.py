@@ -1,8 +1,8 @@
 """Key states and sub-tasks as events for Foxglove: an .mcap file beside each bag.
 
 Messages are `foxglove_msgs/msg/Event` on the topic /infoatlas/events, from the start to the end of
-a sub-task, or at a key state. Opened together with its bag, a file is shown on the same timeline:
-times are those at which the bag received its messages.
+a sub-task, or at a key state. If a file is opened together with its bag, both are on the same
+timeline: the times are those at which the bag received its messages.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from .annotations import Annotations
 
 TOPIC = "/infoatlas/events"
 EVENT, PAIR = "foxglove_msgs/msg/Event", "foxglove_msgs/msg/KeyValuePair"
-# As published by Foxglove (schemas/ros2); a file holds the definitions, so readers need no others.
+# As published by Foxglove (schemas/ros2); files contain these definitions, so readers need no
+# others.
 DEFINITIONS = {
     PAIR: "string key\nstring value\n",
     EVENT: (
@@ -52,8 +53,8 @@ def write_foxglove(
     out : path
         A folder for files such as bag_0.events.mcap.
     topic : str, optional
-        Of bags: the topic whose messages are the steps. Unless given, the one topic that has as
-        many messages in every bag as its demonstration has steps.
+        For bags: the topic whose messages are the steps. Unless given, the only topic on which
+        every bag has as many messages as its demonstration has steps.
 
     Returns
     -------
@@ -63,8 +64,8 @@ def write_foxglove(
     Raises
     ------
     InputError
-        rosbags is not installed; a bag is missing or damaged, or has no such topic, or another
-        number of messages on it; or the data set has neither bags nor a rate.
+        rosbags is not installed, or a bag is missing or damaged. A bag has no such topic, or
+        another number of messages on it. The data set has neither bags nor a rate.
     OutputError
         `out` cannot be written.
     """
@@ -121,7 +122,7 @@ def _write(file: Path, store: Any, events: Sequence[tuple[int, int, dict[str, st
 
     types = store.types
     moment = types["builtin_interfaces/msg/Time"]
-    # rosbags writes a folder with metadata; the file in it is complete without.
+    # rosbags writes a folder with metadata; the file in it is complete without them.
     with TemporaryDirectory(prefix=".events-", dir=file.parent) as room:
         folder = Path(room, "bag")
         with Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
@@ -158,7 +159,7 @@ def _times(annotations: Annotations, path: Path, topic: str | None) -> list[NDAr
 
 
 def _bag(path: Path, name: str) -> Path | None:
-    """A bag of a folder, by its name with or without its ending; None if there is none."""
+    """A bag in a folder, by its name with or without its ending; None if there is none."""
     for file in (path / name, *(path / f"{name}{end}" for end in BAGS)):
         if (file / "metadata.yaml").is_file() or (file.is_file() and file.suffix in BAGS):
             return file
@@ -198,13 +199,13 @@ def _received(bags: Sequence[tuple[Path, int]], topic: str | None) -> list[NDArr
 
 @contextmanager
 def _opened(bag: Path) -> Iterator[BagFiles]:
-    """An open bag; what goes wrong in reading it is an InputError."""
+    """An open bag; errors of its readers become InputError."""
     try:
         with closing(BagFiles(bag)) as files:
             yield files
     except InputError:
         raise
-    # mcap, SQLite, YAML and decompressors each have errors of their own for bad bytes.
+    # mcap, SQLite, YAML and decompressors raise different errors for damaged bytes.
     except Exception as error:
         raise InputError(
             f"{bag} cannot be read as a bag ({type(error).__name__}: {error}): try "

@@ -1,9 +1,9 @@
-"""Annotations written into a copy of a LeRobot data set.
+"""Writes annotations into a copy of a LeRobot data set.
 
-What is written, and who reads it (huggingface/lerobot unless named):
+What is written, with the software that reads it (huggingface/lerobot unless named):
 
 - column `language_persistent` (v3.0): rows of style "subtask", one for each part, at the time of
-  its first frame: LeRobot 0.6, and earlier ones cannot open it;
+  its first frame: LeRobot 0.6; earlier versions cannot open such a data set;
 - column `subtask_index`, with names in `meta/subtasks.parquet` (v2: `.jsonl`): LeRobot 0.4 and 0.5;
 - `dense_subtask_*` of episodes, `meta/temporal_proportions_dense.json`: SARM, a reward model;
 - `sarm_progress.parquet`: policies trained with RA-BC weights;
@@ -58,24 +58,24 @@ def write_lerobot(
     Parameters
     ----------
     annotations : Annotations
-        Of the episodes that `read_lerobot(path)` gives.
+        Annotations of the episodes that `read_lerobot(path)` returns.
     path, out : Path
         Folders of the data set and of the copy, which does not exist.
     style : {"subtask", "motion", "none"}
-        Of the rows of `language_persistent`. LeRobot before 0.6 cannot open a data set with this
-        column: with "none" there is none.
+        Style of the rows of `language_persistent`. LeRobot before 0.6 cannot open a data set with
+        this column; "none" leaves it out.
     quality : bool
         Write the column `quality_flag` and the reasons to drop an episode.
 
     Returns
     -------
     tuple of str
-        What has no place in this data set.
+        Sentences about annotations that this data set has no place for.
 
     Raises
     ------
     InputError
-        As `read_lerobot`; or the annotations are of other episodes.
+        The data set cannot be used (`read_lerobot`), or the annotations are of other episodes.
     """
     if style not in STYLES:
         raise InputError(f"style is {style!r}: use one of {', '.join(STYLES)}")
@@ -130,7 +130,7 @@ class _Frames:
     Attributes
     ----------
     times : list of [T] float32
-        Of each episode, seconds.
+        Times of the frames of each episode, seconds.
     index : list of [T] int64
         Numbers of its frames in the data set.
     notes : list of str
@@ -218,7 +218,7 @@ def _numbers(annotations: Annotations, quality: bool) -> Columns:
 def _language(annotations: Annotations, frames: _Frames, style: str, path: Path) -> list[Any]:
     """Rows of `language_persistent` of each demonstration: new ones, and old ones of other styles.
 
-    The text of a label is repeated where the label comes back: a row holds until the next one.
+    The text of a label is repeated where the label recurs: a row applies until the next one.
     """
     kept: list[list[Any]] = [[] for _ in annotations.lengths]
     if LANGUAGE in read_info(path)["features"]:
@@ -250,7 +250,7 @@ def _language(annotations: Annotations, frames: _Frames, style: str, path: Path)
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """A row as it was read, with calls of tools as JSON."""
+    """A row of the file, with calls of tools as JSON."""
     calls = row.get("tool_calls")
     if calls is not None:
         calls = [call if isinstance(call, str) else json.dumps(call) for call in calls]
@@ -311,7 +311,7 @@ def _write_episodes(
 
 
 def _stages(annotations: Annotations, i: int, times: NDArray[np.float32]) -> dict[str, Any]:
-    """SARM's columns of an episode; its end frames are those that are still in the stage."""
+    """SARM's columns of an episode; its end frames are the last ones of a stage."""
     spans = annotations.spans(i)
     start, end = [span.start for span in spans], [span.end - 1 for span in spans]
     values = (
@@ -331,12 +331,12 @@ def _update_lines(file: Path, key: str | None, new: dict[int, dict[str, Any]]) -
         row = json.loads(line)
         own = row if key is None else row.setdefault(key, {})
         added = new.get(int(row["episode_index"]))
-        if added is None:  # an episode that is not on this machine
+        if added is None:  # the data of the episode are not on this machine
             for name in next(iter(new.values())):
                 own.pop(name, None)
             lines.append(json.dumps(row, ensure_ascii=False))
             continue
-        if key == "stats":  # statistics that the data set has
+        if key == "stats":  # only the statistics that the data set has
             known = {name for one in own.values() for name in one}
             added = {f: {k: v for k, v in s.items() if k in known} for f, s in added.items()}
         own.update(added)
@@ -362,7 +362,7 @@ def _write_names(annotations: Annotations, out: Path, new: bool) -> None:
 
 
 def _write_progress(annotations: Annotations, path: Path, out: Path, frames: _Frames) -> None:
-    """`sarm_progress.parquet`; other columns of one that is there are kept."""
+    """Write `sarm_progress.parquet`; other columns of an existing file are kept."""
     pyarrow, parquet = require_pyarrow(path)
     every = range(len(frames.times))
     index = np.concatenate(frames.index)

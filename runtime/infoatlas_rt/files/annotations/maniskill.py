@@ -1,8 +1,8 @@
-"""Sub-tasks and key states in a copy of a ManiSkill file.
+"""Writes sub-tasks and key states into a copy of a ManiSkill file.
 
-Each annotated episode `traj_i` gets two arrays as long as its observations, T + 1:
-`subtask`, the number of the sub-task of each step, and `key_state`, that of the newest key state,
--1 before the first. Their attribute `names` has a text for each number.
+Each annotated episode `traj_i` has two new arrays as long as its observations, T + 1. `subtask` is
+the number of the sub-task of each step. `key_state` is that of the newest key state, -1 before the
+first. Their attribute `names` has a text for each number.
 """
 
 from __future__ import annotations
@@ -25,19 +25,21 @@ def write_maniskill(annotations: Annotations, path: Path, out: Path) -> tuple[st
     Parameters
     ----------
     annotations : Annotations
-        Of episodes of the file. With several tools, a number stands for what all of them do.
+        Annotations of episodes of the file. With several tools, a number stands for the sub-tasks
+        of all of them.
     path, out : path
         .h5 files.
 
     Returns
     -------
     tuple of str
-        Which episodes are not annotated, and what ManiSkill needs besides.
+        Sentences about episodes that are not annotated, and about other files that ManiSkill needs.
 
     Raises
     ------
     InputError
-        As `read_maniskill`; or the file has no such episode, or another number of observations.
+        The file cannot be used (`read_maniskill`), has no such episode, or has another number of
+        observations.
     OutputError
         `out` cannot be written.
     """

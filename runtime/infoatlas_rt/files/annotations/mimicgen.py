@@ -1,12 +1,11 @@
-"""Ends of sub-tasks as MimicGen, Isaac Lab Mimic and AutoData read them, in a copy of an HDF5 file.
+"""Writes ends of sub-tasks for MimicGen, Isaac Lab Mimic and AutoData into a copy of an HDF5 file.
 
-A signal of 0 and 1 over the steps of a demonstration belongs to each part but the last of a tool.
-Where it goes from 0 to 1, at step e - 1, the part [start, e) ends: so do `parse_source_dataset` of
-MimicGen (`mimicgen/utils/file_utils.py`) and `DataGenInfoPool` of Isaac Lab and AutoData read it.
-A part that a demonstration lacks leaves its signal at 0, and all three programs stop with an error
-at such a demonstration; so a list in `mask` names those that MimicGen can take, and for Isaac
-Lab, which has no lists, the others are moved out of `data`. `subtask_configs.py` writes the
-reference objects.
+Each part of a tool except the last has a signal of 0 and 1 over the steps of a demonstration. The
+part [start, e) ends where the signal goes from 0 to 1, at step e - 1. `parse_source_dataset` of
+MimicGen (`mimicgen/utils/file_utils.py`) and `DataGenInfoPool` of Isaac Lab and AutoData interpret
+it so. If a demonstration lacks a part, the signal stays 0, and all three programs stop with an
+error. So a list in `mask` names the complete demonstrations for MimicGen. Isaac Lab has no lists,
+so the others are moved out of `data` there. `subtask_configs.py` writes the reference objects.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from ..hdf5.robomimic import EEF_POSE, demos_of, opened_demos, step_count
 from .annotations import Annotations
 
 MASK = "infoatlas"  # name of the list of demonstrations that have all parts
-LEFT_OUT = "left_out"  # group for demonstrations that Isaac Lab cannot take
-OWN = "source"  # an attribute of the signals that are written here: they may be replaced
+LEFT_OUT = "left_out"  # group for demonstrations that Isaac Lab cannot use
+OWN = "source"  # attribute of the signals that are written here: only these may be replaced
 VALUE = "infoatlas-rt"
 TERM, START = "subtask_term_signals", "subtask_start_signals"
 
@@ -38,23 +37,25 @@ def write_mimicgen(annotations: Annotations, path: Path, out: Path) -> tuple[str
 
     `data/<demo>/datagen_info/subtask_term_signals/<name>` [T] int64 is 1 from the last step of the
     part on. `mask/infoatlas` lists the demonstrations that have all parts. Signals of other names
-    stay.
+    are kept.
 
     Parameters
     ----------
     annotations : Annotations
-        Of one tool, and of demonstrations of the file.
+        Annotations of one tool, for demonstrations of the file.
     path, out : path
 
     Returns
     -------
     tuple of str
-        Which demonstrations are not in the list and why, and what MimicGen will not find.
+        Sentences about demonstrations that are not in the list, and about data that MimicGen needs
+        and the file lacks.
 
     Raises
     ------
     InputError
-        As `read_robomimic`; or there are several tools, or other demonstrations than in the file.
+        The file cannot be used (`read_robomimic`), there are several tools, or the demonstrations
+        are not those of the file.
     OutputError
         `out` cannot be written.
     """
@@ -91,27 +92,28 @@ def write_isaaclab(annotations: Annotations, path: Path, out: Path) -> tuple[str
     """Write a copy of a file of Isaac Lab Mimic or AutoData with starts and ends of the sub-tasks.
 
     `data/<demo>/obs/datagen_info/subtask_term_signals/<name>` [T] bool is True from the last step
-    of the part on; `subtask_start_signals/<name>`, of all parts, from its second step on: SkillGen
-    needs a step between the end of a part and the start of the next one. Demonstrations that lack
-    a part, and those that have no sub-tasks, are moved from `data` to `left_out`: the readers take
-    every demonstration in `data` and stop at an incomplete one.
+    of the part on. `subtask_start_signals/<name>`, of all parts, is True from the second step on,
+    because SkillGen needs a step between the end of a part and the start of the next one.
+    Demonstrations that lack a part, or have no sub-tasks, are moved from `data` to `left_out`,
+    because the programs stop at an incomplete demonstration in `data`.
 
     Parameters
     ----------
     annotations : Annotations
-        The tools are end effectors by name; with one of each, names may differ.
+        The tools have the names of end effectors; if there is one of each, the names may differ.
     path, out : path
 
     Returns
     -------
     tuple of str
-        Which demonstrations were left out and why, and what the readers will not find.
+        Sentences about demonstrations that were left out, and about data that the programs need and
+        the file lacks.
 
     Raises
     ------
     InputError
-        As `read_robomimic`; or a tool is no end effector of the file, no demonstration has all
-        parts, or demonstrations are others than in the file.
+        The file cannot be used (`read_robomimic`), a tool is no end effector of the file, no
+        demonstration has all parts, or the demonstrations are not those of the file.
     OutputError
         `out` cannot be written.
     """
@@ -164,7 +166,7 @@ def write_isaaclab(annotations: Annotations, path: Path, out: Path) -> tuple[str
 def _free(file: Any, name: str) -> str:
     """A path in `left_out` that does not exist."""
     number, path = 1, f"{LEFT_OUT}/{name}"
-    while path in file:  # of an annotation before this one
+    while path in file:  # from an earlier annotation
         number += 1
         path = f"{LEFT_OUT}/{name}_{number}"
     return path
@@ -181,13 +183,13 @@ def signal_names(subtasks: Subtasks) -> tuple[str, ...]:
 
 
 def incomplete(annotations: Annotations, least: int = 1) -> dict[str, str]:
-    """Reason by demonstration, of those that data generation cannot take as a source.
+    """Reasons why demonstrations cannot be a source of data generation, by demonstration.
 
     Parameters
     ----------
     annotations : Annotations
     least : int
-        Steps that each part has to have.
+        Smallest number of steps of each part.
     """
     found: dict[str, str] = {}
     for i, demo in enumerate(annotations.episodes):
@@ -196,7 +198,7 @@ def incomplete(annotations: Annotations, least: int = 1) -> dict[str, str]:
             for k, (part, which) in enumerate(zip(parts, indices, strict=True)):
                 name = annotations.subtasks.names[which]
                 steps, end = int(part.end[i] - part.start[i]), int(part.end[i])
-                # At the first step a signal cannot go from 0 to 1.
+                # A signal cannot go from 0 to 1 at the first step.
                 short = steps < least or (end < 2 and k < len(parts) - 1)
                 if steps == 0:
                     found.setdefault(demo, f"it lacks {name!r}")
@@ -215,7 +217,7 @@ def eef_names(
     Raises
     ------
     InputError
-        A tool is none.
+        A tool is no end effector.
     """
     node = info.get(EEF_POSE) if info is not None else None
     known = list(node) if node is not None and not hasattr(node, "dtype") else []
@@ -240,7 +242,7 @@ def _ended(end: int, start: int, length: int) -> NDArray[np.int64]:
 @contextmanager
 def _copy(path: Path, out: Path) -> Iterator[Any]:
     """A copy of a file of demonstrations, open for changes."""
-    with opened_demos(path):  # the reason if it is none, before anything is written
+    with opened_demos(path):  # raises InputError before anything is written
         pass
     with changed_copy(path, out) as file:
         yield file
@@ -252,7 +254,7 @@ def _demos(annotations: Annotations, path: Path, file: Any) -> list[Any]:
     Raises
     ------
     InputError
-        One is not in the file, or has another length.
+        A demonstration is not in the file, or has another length.
     """
     found = []
     for name, length in zip(annotations.episodes, annotations.lengths.tolist(), strict=True):

@@ -14,12 +14,12 @@ from .annotations import Annotations
 
 Int = NDArray[np.int64]
 
-IDLE, OUTLIER, DROP = 1, 2, 4  # flags, which add up: at rest, replaced, of an episode to drop
-RESTING = 0.5  # share of the time at rest from which an episode is to be dropped
+IDLE, OUTLIER, DROP = 1, 2, 4  # flags, which are added: at rest, replaced, of an episode to drop
+RESTING = 0.5  # share of the time at rest from which an episode should be dropped
 
 
 def frame_flags(annotations: Annotations, demonstration: int) -> Int:
-    """Flags of each step [T]: 1 at rest, 2 far out and replaced, 4 of an episode to drop."""
+    """Flags of each step [T]: 1 at rest, 2 outlier and replaced, 4 of an episode to drop."""
     drop = bool(episode_reasons(annotations, demonstration))
     return np.asarray(
         IDLE * annotations.idle(demonstration)
@@ -33,7 +33,8 @@ def episode_reasons(annotations: Annotations, demonstration: int) -> str:
     """Why an episode should be dropped, as text; empty if there is no reason.
 
     Its key states are unlike those of the others, or it is at rest for more than half of the time.
-    What is missing is named beside that, and is no reason alone: it may have gone unnoticed.
+    Missing key states and parts are added to the text. They are no reason alone, because they may
+    have been overlooked.
 
     Raises
     ------
@@ -72,9 +73,10 @@ def quality_table(annotations: Annotations) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        episode, frames, idle (share of the time), idle_start and idle_end (steps at rest at the
-        start and at the end), outliers (steps), missing (names of key states and parts), repeated
-        (letters of kinds), likeness (NaN if unknown), drop (bool), reasons (text).
+        The keys are `episode`, `frames`, `idle` (share of the time), `idle_start` and `idle_end`
+        (steps at rest at the start and at the end) and `outliers` (steps). Further keys are
+        `missing` (names of key states and parts), `repeated` (letters of kinds), `likeness` (NaN if
+        unknown), `drop` (bool) and `reasons` (text).
     """
     found = []
     for i, episode in enumerate(annotations.episodes):

@@ -1,4 +1,4 @@
-"""Files and folders that are there as a whole, or not at all."""
+"""Writes files and folders completely or not at all."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ...errors import InfoAtlasError, OutputError
 
 @contextmanager
 def replacing(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """A path to write a file or a folder to, which becomes `target` if nothing is raised.
+    """A path for a new file or folder, which becomes `target` if no error is raised.
 
-    It is on the same disk, beside the target. If anything is raised, or the process is
-    interrupted, the target is as it was, and nothing else is left.
+    It is on the same disk, beside the target. After an error or an interrupt, the target is
+    unchanged, and the new file is removed.
 
     Parameters
     ----------
     target : Path
     overwrite : bool
-        Replace what is there, with the same permissions. A file is replaced at once. A folder is
-        moved aside, and back if the new one cannot take its place.
+        Replace an existing target, with the same permissions. A file is replaced atomically. A
+        folder is moved aside, and back if the new one cannot take its place.
 
     Raises
     ------

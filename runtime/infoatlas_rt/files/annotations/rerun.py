@@ -1,10 +1,10 @@
-"""Key states and sub-tasks over the signals and videos of a data set, for the Rerun viewer (.rrd).
+"""Writes key states and sub-tasks with the signals and videos of a data set for Rerun (.rrd).
 
-A recording for each demonstration, a file each in one folder: `rerun FOLDER/*.rrd`, or its viewer's
-menu, opens them. On the timelines `time` (s) and `step`:
-`signals/<name>` are curves, `subtasks/<tool>` and `key_states` lanes of states, `events` a log of
-the key states, and `video/<camera>` the frames of a LeRobot data set. A blueprint shows them below
-one another. Older releases of rerun-sdk have no lanes: there the number of the part is a curve.
+Each demonstration is a recording in a file of its own: `rerun FOLDER/*.rrd`, or the viewer's menu,
+opens them. The timelines are `time` (s) and `step`. `signals/<name>` are curves, `subtasks/<tool>`
+and `key_states` are lanes of states. `events` is a log of the key states, and `video/<camera>` has
+the frames of a LeRobot data set. A blueprint shows them below one another. Older releases of
+rerun-sdk have no lanes; there the number of the part is a curve.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SIGNALS, SUBTASKS, KEY_STATES, EVENTS, VIDEO = (
     "events",
     "video",
 )
-# Bytes of video: in v3 of LeRobot many episodes share a file, which each recording has to hold.
+# Bytes of video: in v3 of LeRobot many episodes share a file, which each recording contains.
 LARGEST_VIDEO = 5 * 10**9
 WIDEST = 12  # curves in one view
 VIEWS = 3  # views of curves in one tab
@@ -66,9 +66,9 @@ def write_rerun(
     Parameters
     ----------
     annotations : Annotations
-        Without a rate there is the timeline `step` alone, and no video.
+        Without a rate, there is only the timeline `step`, and no video.
     path : path
-        The data set: videos are read of a LeRobot data set.
+        The data set; videos are copied from a LeRobot data set.
     out : path
         A folder for files such as demo_0.rrd.
     episodes : sequence of str, optional
@@ -79,7 +79,7 @@ def write_rerun(
     Returns
     -------
     tuple of str
-        Which videos are missing.
+        Sentences about missing videos.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def _log(
     for entity, columns, names in _groups(annotations):
         recording.log(entity, rerun.SeriesLines(names=names), static=True)
         values = np.ascontiguousarray(states[:, columns])
-        # Several curves in one entity: the values of a step go together.
+        # Several curves in one entity: the values of a step belong together.
         scalars = rerun.Scalars.columns(scalars=values.reshape(-1))
         send(entity, np.arange(length), scalars.partition([len(columns)] * length))
     for entity, labels, active in _lanes(annotations, i):
@@ -193,7 +193,7 @@ def _lane(
     active: NDArray[np.int64],
     starts: NDArray[np.int64],
 ) -> None:
-    """Write a lane of states; of -1 there is none."""
+    """Write a lane of states; -1 is no state."""
     colours = [COLOURS[k % len(COLOURS)] for k in range(len(labels))]
     if hasattr(rerun, "StateChange"):
         if hasattr(rerun, "StateConfiguration"):
@@ -224,9 +224,10 @@ def _lanes(
 
 
 def _groups(annotations: Annotations) -> Iterator[tuple[str, list[int], list[str]]]:
-    """Entities of signals, and columns and names of their curves: those that belong together.
+    """Entities of signals, with the columns and names of the curves that belong together.
 
-    cube.x to cube.z, or joint1.position to joint7.position. Bodies of the sub-tasks come first.
+    Examples are cube.x to cube.z, or joint1.position to joint7.position. Bodies of the sub-tasks
+    come first.
     """
     width = annotations.keystates.states[0].shape[1]
     names = annotations.keystates.names or tuple(f"coordinate {j}" for j in range(width))
@@ -251,19 +252,19 @@ def _groups(annotations: Annotations) -> Iterator[tuple[str, list[int], list[str
 def _beginning(name: str) -> str:
     """cube of cube.x and cube.0, cube.q of cube.qw, joint.position of joint1.position.
 
-    A name without a dot itself, without a number at its end.
+    For a name without a dot, it is the name without a number at its end.
     """
     beginning, _, last = name.rpartition(".")
     if not beginning:
         return name.rstrip("0123456789 _") or name
     plain = beginning.rstrip("0123456789 _") or beginning
-    if re.fullmatch("q[wxyz]", last):  # of another size than a position
+    if re.fullmatch("q[wxyz]", last):  # on another scale than a position
         return f"{beginning}.q"
     return beginning if AXIS.fullmatch(last) else f"{plain}.{last}"
 
 
 def _plain(name: str) -> str:
-    """A part of a path of entities: those have letters, digits, "_", "-" and "." as they are."""
+    """A part of a path of entities, which may have letters, digits, "_", "-" and "."."""
     return re.sub(r"[^\w.-]+", "_", name).strip("_") or "_"
 
 
@@ -338,7 +339,7 @@ def _clips(folder: Path, episode: int) -> tuple[list[Clip], list[Path]]:
 
 
 def _episode_row(folder: Path, episode: int) -> dict[str, Any]:
-    """Where the videos of an episode are, in v3; empty in v2, where the name says it."""
+    """Places of the videos of an episode in v3; empty in v2, where they follow from the name."""
     files = sorted((folder / "meta" / "episodes").glob("*/*.parquet"))
     if not files:
         return {}

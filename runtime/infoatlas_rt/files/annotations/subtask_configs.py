@@ -1,7 +1,7 @@
-"""Reference objects of sub-tasks as the task configurations of data generation.
+"""Writes reference objects of sub-tasks as task configurations for data generation.
 
 MimicGen reads JSON, Isaac Lab Mimic has the fields of `SubTaskConfig` in Python, and AutoData (0.1)
-reads YAML. The signals that they name are in the HDF5 file (`mimicgen.py`).
+reads YAML. The signals named in them are in the HDF5 file (`mimicgen.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..kinds import ISAACLAB, ROBOMIMIC, kind_of
 from .annotations import Annotations
 from .mimicgen import MASK, eef_names, incomplete, signal_names
 
-# Of the configurations that these programs ship for stacking cubes.
+# Values from the configurations of these programs for stacking cubes.
 NEAREST = ("nearest_neighbor_object", {"nn_k": 3})
 ANY: tuple[str, dict[str, Any]] = ("random", {})  # the one strategy without a reference object
 NOISE, INTERPOLATION = 0.03, 5
@@ -32,22 +32,23 @@ def write_mimicgen_config(
     offsets: tuple[int, int] = (0, 0),
     objects: Mapping[str, str] | None = None,
 ) -> tuple[str, ...]:
-    """Write the part of a MimicGen configuration that is about sub-tasks, as JSON.
+    """Write the sub-tasks of a MimicGen configuration, as JSON.
 
     Merge it into a configuration of the task: `task.task_spec` has the sub-tasks with `object_ref`,
-    `experiment.source.filter_key` the list of complete demonstrations.
+    and `experiment.source.filter_key` names the list of complete demonstrations.
 
     Parameters
     ----------
     annotations : Annotations
     path : path
-        The HDF5 file, which knows the names of objects and end effectors; or another data set.
+        The HDF5 file, which contains the names of objects and end effectors; or another data set.
     out : path
         A .json file.
     offsets : (int, int)
-        Steps, the least and the most, that MimicGen moves the end of a part by at each attempt.
+        Smallest and largest number of steps by which MimicGen moves the end of a part at each
+        attempt.
     objects : dict of str to str, optional
-        Name in the file by reference object, where they differ; "" for no reference.
+        Names in the file by reference object, if they differ; "" for no reference.
 
     Returns
     -------
@@ -57,7 +58,8 @@ def write_mimicgen_config(
     Raises
     ------
     InputError
-        A reference object is not in the file; offsets empty a part; or the file cannot be read.
+        A reference object is not in the file, offsets make a part empty, or the file cannot be
+        read.
     """
     fields, _ = _fields(annotations, path, offsets, objects)
     spec = {}
@@ -96,7 +98,7 @@ def write_isaaclab_config(
     annotations, path, out, offsets, objects
         As in `write_mimicgen_config`.
     skillgen : bool
-        Name the signal of the last part too, whose start SkillGen reads.
+        Also name the signal of the last part, whose start SkillGen needs.
 
     Returns
     -------
@@ -106,7 +108,7 @@ def write_isaaclab_config(
     Raises
     ------
     InputError
-        As `write_mimicgen_config`; or a tool is no end effector of the file.
+        As in `write_mimicgen_config`, or a tool is no end effector of the file.
     """
     fields, names = _fields(annotations, path, offsets, objects, skillgen)
     for eef, parts in fields.items():
@@ -144,7 +146,7 @@ def write_autodata(
     """
     fields, names = _fields(annotations, path, offsets, objects, skillgen)
     algorithm = "skillgen" if skillgen else "mimicgen" if len(fields) == 1 else "dexmimicgen"
-    # A text in JSON is one in YAML: this takes no package.
+    # JSON strings are YAML strings, so no package is needed.
     lines = [f"name: {json.dumps(path.stem)}", f"algo: {algorithm}", "subtasks:"]
     for eef, parts in fields.items():
         lines.append(f"  {json.dumps(eef)}:")
@@ -176,7 +178,7 @@ def _fields(
     if path.exists() and kind_of(path) in (
         ROBOMIMIC,
         ISAACLAB,
-    ):  # else the configuration is for a file that is still to be recorded
+    ):  # otherwise the configuration is for a file that will be recorded later
         with opened_demos(path) as file:
             demo = file["data"].get(annotations.episodes[0])
             info = None if demo is None else datagen_info(demo)
@@ -218,7 +220,7 @@ def _reference(
     Raises
     ------
     InputError
-        The file has poses of objects, and none of this name.
+        The file has poses of objects, but none of this name.
     """
     name = "" if part.reference == WORLD else objects.get(part.reference, part.reference)
     if name and known and name not in known:
@@ -230,7 +232,7 @@ def _reference(
 
 
 def _check_offsets(annotations: Annotations, offsets: tuple[int, int]) -> None:
-    """Refuse offsets that can empty a part, as the programs do."""
+    """Raise InputError for offsets that can make a part empty, as the programs do."""
     low, high = offsets
     if low > high:
         raise InputError(f"offsets are {offsets}: pass the least first, as (5, 10)")

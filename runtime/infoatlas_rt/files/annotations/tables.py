@@ -1,4 +1,4 @@
-"""Annotations as a tidy table (.csv) and as a tree (.json), for programs of any kind."""
+"""Writes annotations as a tidy table (.csv) and as a tree (.json)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ def write_csv(
 ) -> tuple[str, ...]:
     """Write a row for each part and each key state of each demonstration.
 
-    Columns: episode; what (subtask or key_state); number (index of the part or of the key state);
-    name; start, end (steps, end excluded; empty for a key state), start_seconds, end_seconds (empty
-    without a rate); of parts tool, reference, orientation, held, information, runner_up, certain;
-    of key states strength. With `quality`, columns idle, idle_start, idle_end, outliers, missing,
-    repeated, likeness, drop, reasons of the episode, in each of its rows.
+    The columns are `episode`, `what` (subtask or key_state), `number` (index of the part or key
+    state) and `name`. `start` and `end` are steps, end excluded; `end` is empty for a key state.
+    `start_seconds` and `end_seconds` are empty without a rate. Parts also have `tool`, `reference`,
+    `orientation`, `held`, `information`, `runner_up` and `certain`; key states have `strength`.
+    With `quality`, each row also has `idle`, `idle_start`, `idle_end`, `outliers`, `missing`,
+    `repeated`, `likeness`, `drop` and `reasons` of its episode.
     """
     about = quality_table(annotations) if quality else []
     extra = [name for name in (about[0] if about else {}) if name not in ("episode", "frames")]
@@ -53,16 +54,17 @@ def write_json(
 
 
 def as_tree(annotations: Annotations, *, quality: bool = False) -> dict[str, Any]:
-    """Annotations as what JSON can hold.
+    """Annotations as plain values for JSON.
 
     Returns
     -------
     dict
-        rate (Hz or None); method; subtasks: a list of parts with name, tool, reference,
-        orientation, held, information, runner_up, runner_up_information, stderr (nats), certain,
-        share (of the duration) and steps (median); episodes: a list with episode, frames, subtasks
-        (number, name, start, end), key_states (number, name, step) and, with `quality`, quality;
-        drop: names of episodes to drop (None without `quality`); notes and warnings.
+        `rate` (Hz or None), `method`, `notes` and `warnings`. `subtasks` is a list of parts with
+        `name`, `tool`, `reference`, `orientation`, `held`, `information`, `runner_up`,
+        `runner_up_information`, `stderr` (nats), `certain`, `share` (of the duration) and `steps`
+        (median). `episodes` is a list with `episode`, `frames`, `subtasks` (number, name, start,
+        end), `key_states` (number, name, step) and, with `quality`, `quality`. `drop` has the names
+        of episodes to drop (None without `quality`).
     """
     subtasks, keystates = annotations.subtasks, annotations.keystates
     shares = [share for tool in subtasks.tools for share in annotations.shares(tool).tolist()]
@@ -134,7 +136,7 @@ def _row(
 
 
 def _cell(value: Any) -> Any:
-    """A value as a cell: lists with spaces between, numbers of six digits, NaN as empty."""
+    """Text of a cell: lists separated by spaces, numbers with six digits, NaN empty."""
     if isinstance(value, list):
         return ";".join(map(str, value))
     if isinstance(value, bool):
@@ -145,5 +147,5 @@ def _cell(value: Any) -> Any:
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    """The same values, with None for NaN: JSON has none."""
+    """The same values, with None for NaN, which JSON lacks."""
     return {key: None if value != value else value for key, value in values.items()}

@@ -1,7 +1,6 @@
-"""The files of a ROS bag, read as one: channels, and messages as they were sent.
+"""Reads the files of a ROS bag as one: channels, and messages as they were sent.
 
-Messages are not decoded here, so a channel that cannot be decoded does not matter: `messages`
-decodes them.
+The subpackage `messages` decodes them, so that a channel that cannot be decoded does no harm here.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from .storages import BagFile, Channel, Received, open_file
 
 
 class BagFiles:
-    """A bag, open for reading.
+    """An open bag.
 
     Parameters
     ----------
@@ -31,16 +30,16 @@ class BagFiles:
     Attributes
     ----------
     channels : list of Channel
-        Of all files, one after the other.
+        Channels of all files, one after the other.
     missing : dict of int
-        By topic: how many messages more than the files hold there are by metadata.yaml.
+        Number of messages by topic that metadata.yaml counts and the files lack.
 
     Raises
     ------
     InputError
         A package or a file is missing, or files are of another kind.
     Exception
-        Of many kinds, from the readers: the bag is damaged.
+        The bag is damaged; the readers raise errors of many kinds.
     """
 
     def __init__(self, source: Path) -> None:
@@ -65,7 +64,7 @@ class BagFiles:
     def _read_metadata(
         self, folder: Path, stack: ExitStack
     ) -> tuple[list[Path], list[dict[str, Any]]]:
-        """Files of a folder, unpacked, and the topics that they should have."""
+        """Files of a folder, unpacked, and the topics in its metadata."""
         try:
             from ruamel.yaml import YAML
         except ImportError as error:
@@ -90,7 +89,7 @@ class BagFiles:
         return paths, stated["topics_with_message_count"]
 
     def _compare(self, topics: list[dict[str, Any]]) -> None:
-        """Take over from the metadata what the files lack: topics, hashes of types, counts."""
+        """Complete what the files lack by the metadata: topics, hashes of types, counts."""
         digests, stated, held = {}, Counter[str](), Counter[str]()
         for topic in topics:
             own = topic["topic_metadata"]
@@ -115,7 +114,7 @@ class BagFiles:
         Parameters
         ----------
         chosen : collection of int
-            Places in `channels`.
+            Indices in `channels`.
 
         Yields
         ------
@@ -141,7 +140,7 @@ class BagFiles:
 
 
 def _unpacked(path: Path, room: Path) -> Path:
-    """The content of a compressed file, in a folder for it."""
+    """The content of a compressed file, as a file in the folder `room`."""
     from zstandard import ZstdDecompressor
 
     target = room / path.stem

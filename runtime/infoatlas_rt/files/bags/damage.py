@@ -1,4 +1,4 @@
-"""What is missing of a damaged file: how much, and where."""
+"""Description of the missing parts of a damaged file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-LISTED = 5  # holes, or topics, in a text
+LISTED = 5  # holes, or topics, that a text lists at most
 
 
 @dataclass(frozen=True)
@@ -17,10 +17,10 @@ class Hole:
     ----------
     bytes : int
     chunks : int or None
-        By the index of the file; None without one.
+        Number of chunks by the index of the file; None without one.
     start, end : int or None
-        Times of arrival (ns) between which messages are missing: by the index of the file if it
-        has one, else those of the messages around the hole. None where there is no such message.
+        Times of arrival (ns) between which messages are missing: from the index of the file,
+        otherwise those of the messages around the hole. None if there is no such message.
     """
 
     bytes: int
@@ -31,20 +31,20 @@ class Hole:
 
 @dataclass(frozen=True)
 class Damage:
-    """What is missing of a file.
+    """Missing parts of a file.
 
     Attributes
     ----------
     holes : tuple of Hole
         In the order of the file.
     first : int or None
-        Arrival of the first message that is there, ns; None if none is.
+        Arrival of the first message that exists, ns; None if there is none.
     missing : dict of int, or None
-        By topic: how many messages are missing, by the statistics of the file; None without them.
+        Number of missing messages by topic, from the statistics of the file; None without them.
     undefined : int
-        Messages that are there, but not the definition of their channel.
+        Messages whose channel is not defined.
     unchecked : int
-        Messages that are there, but have no checksum, in a file with damage: they may be damaged.
+        Messages without a checksum in a damaged file: they may be damaged.
     """
 
     holes: tuple[Hole, ...]
@@ -61,7 +61,7 @@ class Damage:
     def gaps(self) -> list[tuple[float, float]]:
         """Times of arrival between which messages are missing, seconds, by their start.
 
-        Infinite where there is no bound; a hole without chunks (in an index) is none.
+        Infinite if there is no bound. Holes without chunks, as in an index, are not included.
         """
         return sorted(
             (
@@ -73,7 +73,7 @@ class Damage:
         )
 
     def notices(self) -> list[str]:
-        """Holes and missing messages, in a line each."""
+        """Lines about holes and missing messages."""
         if not (self.holes or self.missing or self.undefined or self.unchecked):
             return ["the data of the file is intact: nothing is left out"]
         more = len(self.holes) - LISTED
@@ -99,7 +99,7 @@ class Damage:
         return lines
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON; times of arrival in seconds."""
+        """Plain values for JSON; times of arrival in seconds."""
         holes = [
             {
                 "bytes": hole.bytes,

@@ -1,8 +1,8 @@
 """The intact parts of a damaged MCAP file, and what is missing between them.
 
-A file is a sequence of records, most of them chunks of messages. A record whose lengths, checksum
-or content do not agree is damaged; reading goes on at the next chunk that is intact (of a file
-without chunks: at the next message). Messages outside chunks have no checksum of their own.
+A file is a sequence of records, most of them chunks of messages. A record is damaged if its
+lengths, checksum or content do not agree. The search continues at the next intact chunk, or, in a
+file without chunks, at the next message. Messages outside chunks have no checksum of their own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .storages import HEAD, MAGIC, MESSAGE, OF_MESSAGE, unpack
 
 _HEADER, _FOOTER, _SCHEMA, _CHANNEL, _CHUNK, _DATA_END = 0x01, 0x02, 0x03, 0x04, 0x06, 0x0F
 _PRIVATE = 0x80  # first opcode of applications; readers skip their records
-# Fields of records: bytes of a number, or "s" and "q" for a length in 4 and in 8 bytes and as many.
+# Fields of records: bytes of a number, or "s" and "q" for content after a length of 4 or 8 bytes.
 _LAYOUTS = {
     _HEADER: "ss",
     _SCHEMA: "2sss",
@@ -41,7 +41,7 @@ _NEXT_MESSAGE = re.compile(rb"(?=\x05.{3}\0{5})", re.DOTALL)
 _BLOCK = 1 << 20
 _NO_HEADER = HEAD.pack(_HEADER, 8) + bytes(8)
 _DATA_ENDS = HEAD.pack(_DATA_END, 4) + bytes(4)
-# A footer without a summary: readers then go through the file.
+# A footer without a summary, so that readers scan the file.
 _END = HEAD.pack(_FOOTER, 20) + bytes(20) + MAGIC
 
 
@@ -59,10 +59,10 @@ def copy_intact(path: Path, target: Path) -> Damage:
     Raises
     ------
     InputError
-        No MCAP file, or no record in it is intact.
+        The file is no MCAP file, or none of its records is intact.
     """
     with path.open("rb") as file:
-        if path.stat().st_size <= len(MAGIC):  # nothing can be mapped of an empty file
+        if path.stat().st_size <= len(MAGIC):  # an empty file cannot be mapped
             raise InputError(f"{path} has no intact part: it has no records")
         with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
             scan = _Scan(data)
@@ -105,7 +105,7 @@ class _Content:
             self.channels.add(int.from_bytes(data[start : start + 2], "little"))
 
     def join(self, other: _Content) -> None:
-        """Take what another part has."""
+        """Add the content of another part."""
         self.counts.update(other.counts)
         self.unchecked += other.unchecked
         self.channels |= other.channels
@@ -134,7 +134,7 @@ class _Scan:
     header : bytes
         The first record; empty if it is damaged.
     parts : list of (int, int)
-        Start and end of what is intact behind the header.
+        Start and end of the intact parts after the header.
     definitions : list of (int, int)
         Channels and schemas that are repeated after the data: the first ones may be damaged.
     """
@@ -147,7 +147,7 @@ class _Scan:
         self._content = _Content()
         self._holes: list[_Found] = []
         self._chunked = False
-        self._altered = False  # the data has another checksum than it should
+        self._altered = False  # the checksum of the data is wrong
         self._summary, end = self._summarise()
         place, ended, record = len(MAGIC), False, None
         if data[:place] != MAGIC:
@@ -182,8 +182,8 @@ class _Scan:
             self._holes.append(_Found(end, end, self._content.last))  # cut between two records
 
     def _end(self, place: int, end: int) -> None:
-        """Take what follows the data, at `place`: anything but the summary is a hole."""
-        if self._summary is None:  # damaged or absent; the first magic is behind it
+        """Process what follows the data, at `place`: anything except the summary is a hole."""
+        if self._summary is None:  # damaged or absent; the next magic comes after it
             found = self._data.find(MAGIC, place)
             place = end if found < 0 else found + len(MAGIC)
         if place < end:
@@ -213,7 +213,7 @@ class _Scan:
                     summary.channels[record.id] = record
                 elif isinstance(record, ChunkIndex):
                     summary.chunk_indexes.append(record)
-        except Exception:  # of the package, which has many
+        except Exception:  # the package raises many kinds
             return None, size
         if summary.statistics is None:
             return None, size
@@ -224,7 +224,7 @@ class _Scan:
             if opcode in (_SCHEMA, _CHANNEL):
                 definitions.append((place, stop))
             place = stop
-        if place != foot:  # two files, one behind the other
+        if place != foot:  # two files, one after the other
             return None, size
         self.definitions = definitions
         self._content.channels |= summary.channels.keys()
@@ -243,7 +243,7 @@ class _Scan:
         if stop > self._size or not (opcode in _LAYOUTS or opcode == MESSAGE or opcode >= _PRIVATE):
             return None
         if opcode >= _PRIVATE:
-            # One with the fields of a chunk is a chunk whose opcode is damaged.
+            # With the fields of a chunk, it is a chunk whose opcode is damaged.
             chunk = _end_of_fields(data, start, stop, _LAYOUTS[_CHUNK]) == stop
             return (opcode, stop, content) if self._may_begin(stop) and not chunk else None
         if opcode == MESSAGE:
@@ -258,7 +258,7 @@ class _Scan:
                 content.unchecked = content.counts.total()
         except ImportError:  # a decompressor is not installed
             raise
-        except Exception:  # of decompressors, and of records that are no records
+        except Exception:  # from decompressors, and from bytes that are no record
             return None
         return opcode, stop, content
 
@@ -277,7 +277,7 @@ class _Scan:
         if place + HEAD.size > self._size:
             return True
         opcode, length = HEAD.unpack_from(self._data, place)
-        if opcode >= _PRIVATE:  # every other byte is such an opcode
+        if opcode >= _PRIVATE:  # half of all bytes are such an opcode
             return bool(place + HEAD.size + length <= self._size)
         return (opcode in _LAYOUTS or opcode in (MESSAGE, _FOOTER)) and length < 1 << 40
 
@@ -311,14 +311,14 @@ class _Scan:
         return end, None
 
     def damage(self) -> Damage:
-        """What is missing."""
+        """The missing parts."""
         summary, content = self._summary, self._content
         missing: Counter[str] | None = None
         if summary is not None:
             missing = Counter()
             for channel, count in summary.statistics.channel_message_counts.items():
                 missing[summary.channels[channel].topic] += count - content.counts[channel]
-        # A recorder that was killed leaves one hole, at the end; what is before it is sound.
+        # A recorder that was killed leaves one hole, at the end; the data before it are sound.
         cut = summary is None and [hole.stop for hole in self._holes] == [self._size]
         unchecked = content.unchecked if self._altered or (self._holes and not cut) else 0
         undefined = sum(
@@ -333,7 +333,7 @@ class _Scan:
         )
 
     def _hole(self, found: _Found) -> Hole:
-        """A hole, with its chunks and times by the index of the file."""
+        """A hole, with its chunks and times from the index of the file."""
         size = found.stop - found.place
         indexes = [] if self._summary is None else self._summary.chunk_indexes
         own = [each for each in indexes if found.place <= each.chunk_start_offset < found.stop]
@@ -344,12 +344,12 @@ class _Scan:
 
 
 def _checksum(data: Any, start: int) -> int:
-    """Of the content of a chunk; 0 if it has none."""
+    """Checksum of the content of a chunk; 0 if it has none."""
     return int(_HEAD_OF_CHUNK.unpack_from(data, start)[3])
 
 
 def _end_of_fields(data: Any, place: int, stop: int, layout: str) -> int:
-    """Where the fields of a record end, by their lengths; beyond `stop` if one is longer."""
+    """End of the fields of a record, from their lengths; beyond `stop` if one is longer."""
     for kind in layout:
         if not kind.isdigit():
             width = 4 if kind == "s" else 8

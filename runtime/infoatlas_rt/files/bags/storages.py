@@ -1,7 +1,7 @@
 """Files of ROS bags (.mcap, .db3, .bag): their channels, and messages as they were sent.
 
 The package `mcap` reads the summary and the records of .mcap files. The messages in a chunk are
-found here: the package parses those of all channels, which takes twice as long.
+found here, because the package parses those of all channels, which needs twice the time.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ Received: TypeAlias = tuple[int, int, bytes]  # time of arrival (ns), channel, t
 class Channel(NamedTuple):
     """Messages on one topic, of one type, in one file.
 
-    `encoding` is that of the messages (cdr, ros1, json, ...), `definition` the text that defines
-    their type, and `syntax` its language (ros2msg, ros2idl, jsonschema, ...); both are empty where
-    the file has none. `digest` is a hash of the definition, or empty.
+    `encoding` is that of the messages (cdr, ros1, json, ...). `definition` is the text that defines
+    their type, and `syntax` its language (ros2msg, ros2idl, jsonschema, ...); both are empty if the
+    file has none. `digest` is a hash of the definition, or empty.
     """
 
     topic: str
@@ -52,12 +52,12 @@ class Channel(NamedTuple):
 
 
 class BagFile(Protocol):
-    """A file of a bag, open for reading.
+    """An open file of a bag.
 
     Attributes
     ----------
     channels : dict of Channel
-        By their number in the file.
+        Channels by their number in the file.
     """
 
     channels: dict[int, Channel]
@@ -81,9 +81,9 @@ def open_file(path: Path) -> BagFile:
     Raises
     ------
     InputError
-        Another ending, or a package is not installed.
+        The file has another ending, or a package is not installed.
     Exception
-        Of many kinds, from the readers: the file is damaged.
+        The file is damaged; the readers raise errors of many kinds.
     """
     kinds: dict[str, Callable[[Path], BagFile]] = {
         ".mcap": McapFile,
@@ -96,7 +96,7 @@ def open_file(path: Path) -> BagFile:
 
 
 class McapFile:
-    """An .mcap file, open for reading."""
+    """An open .mcap file."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -129,7 +129,7 @@ class McapFile:
         self._file.close()
 
     def _scan(self) -> _Found:
-        """Go through the file for its channels."""
+        """Scan the file for its channels."""
         from mcap.records import Channel as Record, Message, Schema
         from mcap.stream_reader import StreamReader
 
@@ -147,7 +147,7 @@ class McapFile:
         return counts, channels, schemas
 
     def messages(self, chosen: Collection[int]) -> Iterator[Received]:
-        """As in `BagFile`; those of a file without an index come in the order of the file."""
+        """As in `BagFile`; without an index, in the order of the file."""
         if not self._chunks:
             yield from self._stream(chosen)
             return
@@ -163,7 +163,7 @@ class McapFile:
     def _part(
         self, index: ChunkIndex, chosen: Collection[int]
     ) -> Iterator[tuple[int, int, int, bytes]]:
-        """The start of a chunk (channel -1), which is not read until then; and its messages."""
+        """The start of a chunk (channel -1), before the chunk is read; then its messages."""
         from mcap.records import Chunk
         from mcap.stream_reader import StreamReader
 
@@ -188,7 +188,7 @@ class McapFile:
 
 
 def _summed(summary: Summary | None) -> _Found | None:
-    """What a summary says of the channels; None if it lacks some of it."""
+    """The channels in a summary; None if it is incomplete."""
     if summary is None or summary.statistics is None:
         return None
     counts = summary.statistics.channel_message_counts
@@ -234,18 +234,18 @@ def unpack(data: bytes, compression: str, size: int, checksum: int) -> bytes:
     Parameters
     ----------
     data : bytes
-        As they are in the file.
+        The content of the chunk as it is in the file.
     compression : str
         zstd, lz4, or empty.
     size, checksum : int
-        Of the records; a checksum of 0 is none.
+        Size and checksum of the records; 0 if there is no checksum.
 
     Raises
     ------
     ValueError
-        Another compression, size or checksum.
+        The compression is not supported, or size or checksum differ.
     Exception
-        Of the decompressors.
+        Errors of the decompressors.
     """
     if compression == "zstd":
         import zstandard
@@ -265,10 +265,10 @@ def unpack(data: bytes, compression: str, size: int, checksum: int) -> bytes:
 
 
 class Sqlite3File:
-    """A .db3 file, open for reading."""
+    """An open .db3 file."""
 
     def __init__(self, path: Path) -> None:
-        # A recorder that was killed leaves its last messages in a log beside the file.
+        # A recorder that was killed leaves its last messages in a write-ahead log.
         log = path.with_name(f"{path.name}-wal")
         mode = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
         self._base = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True)
@@ -277,7 +277,7 @@ class Sqlite3File:
         try:
             tables = {row["name"] for row in self._rows("SELECT name FROM sqlite_master")}
             definitions = {}
-            if "message_definitions" in tables:  # of no distribution before Iron
+            if "message_definitions" in tables:  # since ROS 2 Iron
                 for row in self._rows("SELECT * FROM message_definitions ORDER BY id DESC"):
                     text = row["encoded_message_definition"]
                     definitions[row["topic_type"]] = row["encoding"], text
@@ -315,7 +315,7 @@ class Sqlite3File:
 
 
 class Ros1File:
-    """A .bag file of ROS 1, open for reading."""
+    """An open .bag file of ROS 1."""
 
     def __init__(self, path: Path) -> None:
         try:

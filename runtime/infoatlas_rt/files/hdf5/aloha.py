@@ -1,7 +1,7 @@
-"""Trajectories from the HDF5 files of ALOHA and ACT, one for each episode.
+"""Reads trajectories from the HDF5 files of ALOHA and ACT, one for each episode.
 
-Such a file has `observations/qpos` [T, 14], `qvel`, on a robot `effort`, pictures in
-`observations/images`, and `action` [T, 14]. A data set is a folder of `episode_0.hdf5`,
+Such a file has `observations/qpos` [T, 14], `qvel`, pictures in `observations/images`, and `action`
+[T, 14]; recordings of a robot also have `effort`. A data set is a folder of `episode_0.hdf5`,
 `episode_1.hdf5`, ...
 """
 
@@ -28,14 +28,14 @@ def read_aloha(path: str | os.PathLike[str], features: Sequence[str] | None = No
     path : path
         A file, or a folder of files that are one episode each.
     features : sequence of str, optional
-        Arrays to read: those of `observations` by name, others by path, as ["qpos", "qvel",
-        "action"]. `qpos` unless given.
+        Arrays to read. Those of `observations` are given by name, others by path, as ["qpos",
+        "qvel", "action"]; `qpos` unless given.
 
     Returns
     -------
     Trajectories
-        Columns are named "qpos.0" to "qpos.13"; episodes after their files. The files hold no
-        rate: it is None.
+        Columns are named "qpos.0" to "qpos.13"; episodes have the names of their files. The files
+        have no rate, so it is None.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Arrays below a group of an HDF5 file, by name, and what may be wrong with links to them."""
+"""Finds arrays below a group of an HDF5 file by name, and checks links to them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ...errors import InputError
 from .opening import shown_name
 
-DEEPEST = 32  # groups in groups
+DEEPEST = 32  # levels of groups
 
 
 class Source(NamedTuple):
@@ -30,19 +30,19 @@ def find_arrays(path: Path, group: Any, root: str, skip: tuple[str, ...] = ()) -
     Parameters
     ----------
     path : path
-        Of the file, for errors.
+        Path of the file, for errors.
     group : h5py.Group
     root : str
-        Name of a group or an array in it. Names of arrays below leave it out: "obs/policy/x" is
-        "policy.x" for the root "obs". Others are paths, as "infos.qpos". Where both are there,
-        "obs/x" and "/x" tell them apart.
+        Name of a group or an array in it. Names of arrays below it do not contain it:
+        "obs/policy/x" is "policy.x" for the root "obs". Names of others are paths, as "infos.qpos".
+        If both exist, "obs/x" and "/x" distinguish them.
     skip : tuple of str
-        Names in the group that are passed over.
+        Names in the group that are skipped.
 
     Raises
     ------
     InputError
-        Two arrays get one name, a link leads nowhere or into a circle.
+        Two arrays have one name, or a link leads nowhere or into a circle.
     """
     found, others = dict[str, Source](), dict[str, Source]()
     for inside, node in _walk(path, group, "", (), skip):
@@ -89,12 +89,12 @@ def _walk(
 
 
 def open_node(path: Path, group: Any, key: str) -> Any:
-    """What a group has under a name.
+    """The entry of a group with this name.
 
     Raises
     ------
     InputError
-        It is a link to something that is missing, or damaged.
+        It is damaged, or a link to something that is missing.
     """
     import h5py
 
@@ -113,7 +113,7 @@ def open_node(path: Path, group: Any, key: str) -> Any:
 
 
 def unstored(node: Any) -> str | None:
-    """Reason why HDF5 would give fill values in place of an array, or None."""
+    """Reason why HDF5 would return fill values in place of an array, or None."""
     if node.is_virtual:
         for source in node.virtual_sources():
             own = source.file_name == "."

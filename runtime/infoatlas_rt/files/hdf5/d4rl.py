@@ -1,4 +1,4 @@
-"""Trajectories from the HDF5 files of D4RL: all episodes one after another.
+"""Reads trajectories from the HDF5 files of D4RL: all episodes one after another.
 
 Such a file has `observations` [n, d], `actions` [n, a], `rewards`, `terminals` and `timeouts` [n],
 and further arrays in `infos`. An episode ends at a row whose terminal or timeout is true.
@@ -35,15 +35,14 @@ def read_d4rl(path: str | os.PathLike[str], features: Sequence[str] | None = Non
     Returns
     -------
     Trajectories
-        Columns are named "observations.0". Episodes are cut after terminals and timeouts; rows
-        after the last of them are an episode that was not finished, which `notes` say. The rate is
-        None.
+        Columns are named "observations.0". Episodes end at terminals and timeouts; rows after the
+        last of them are an unfinished episode, named in `notes`. The rate is None.
 
     Raises
     ------
     InputError
-        h5py is not installed; the file is missing or damaged; there is no such feature; or nothing
-        says where episodes end.
+        h5py is not installed; the file is missing or damaged; there is no such feature; or the ends
+        of episodes are not marked.
     """
     path = Path(path)
     reader = DemoReader(path, features)
@@ -81,7 +80,7 @@ def read_d4rl(path: str | os.PathLike[str], features: Sequence[str] | None = Non
 
 
 def _flags(path: Path, name: str, source: Source, rows: int) -> NDArray[np.bool_]:
-    """Truth values [n] that say where episodes end."""
+    """Truth values [n] that mark the ends of episodes."""
     node: Any = source.node
     shape = node.shape or ()
     if shape not in ((rows,), (rows, 1)) or node.dtype.kind not in "biuf":

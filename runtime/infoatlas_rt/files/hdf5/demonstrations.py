@@ -1,4 +1,4 @@
-"""Arrays of demonstrations in HDF5 files: chosen, checked, and put side by side."""
+"""Chooses and checks arrays of demonstrations in HDF5 files, and concatenates their columns."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ..numbers import LARGEST
 from .arrays import Source, unstored
 from .poses import POSE, pose_columns
 
-WIDEST = 256  # columns of an observation: more are features of images, or an image itself
-SHOWN = 30  # arrays that an error lists
+WIDEST = 256  # columns of an observation: wider ones are features of images, or images
+SHOWN = 30  # arrays that an error lists, at most
 FLOATS, NUMBERS = "f", "iuf"  # kinds of dtypes
 
 
@@ -30,11 +30,11 @@ class Demo:
     ----------
     name : str
     arrays : dict of Source
-        All arrays by the names that `features` has for them.
+        All arrays, by their names in `features`.
     default : tuple of str
-        Names of those that are read without `features`, as far as they are numbers.
+        Names of the arrays that are read without `features`, if they are numbers.
     length : int, optional
-        Rows that the arrays have to have; those of the first one that is read unless given.
+        Rows of each array; those of the first one that is read unless given.
     poses : frozenset of str
         Names of arrays [T, 4, 4] that are poses.
     """
@@ -47,23 +47,23 @@ class Demo:
 
 
 class DemoReader:
-    """Demonstrations that are read one after another.
+    """Reads demonstrations one after another.
 
     Parameters
     ----------
     path : path
-        Of the data set, for errors.
+        Path of the data set, for errors.
     features : sequence of str, optional
         Names of arrays to read; the default ones of the demonstrations unless given.
     kinds : str
         Kinds of dtypes (`FLOATS` or `NUMBERS`) that are read without `features`.
     hint : str
-        Way out where there is nothing to read.
+        Advice for the case that there is nothing to read.
 
     Raises
     ------
     InputError
-        Features are no list of names, or one is given twice.
+        `features` is no list of names, or has one twice.
     """
 
     def __init__(
@@ -92,13 +92,13 @@ class DemoReader:
         self._numbers = 0
 
     def add(self, demo: Demo, path: Path | None = None) -> None:
-        """Read a demonstration, from a file of its own if its path is given.
+        """Read a demonstration; `path` is its file, if it has one of its own.
 
         Raises
         ------
         InputError
-            It has no such arrays, or others than the first one; they are no numbers, have
-            different lengths or missing values; or there are too many of them.
+            The demonstration has no such arrays, or others than the first one. Arrays are not
+            numbers, have different lengths or missing values, or are too many.
         """
         path = path or self.path
         if self._first is None:
@@ -168,11 +168,11 @@ class DemoReader:
 
     @property
     def notes(self) -> list[str]:
-        """What was left out, in sentences."""
+        """Sentences about what was left out."""
         return [f"Left out: {where} ({why})." for where, why in self.left_out.items()]
 
     def trajectories(self, rate: float | None = None, notes: Sequence[str] = ()) -> Trajectories:
-        """All of them; `notes` go before those of what was left out.
+        """All trajectories; `notes` come before those about what was left out.
 
         Raises
         ------
@@ -187,7 +187,7 @@ class DemoReader:
         return first is not None and key in first.poses and self._shapes[key] == (4, 4)
 
     def _choose(self, path: Path, demo: Demo) -> None:
-        """Names of the arrays that are read, by the first demonstration."""
+        """Choose the arrays that are read, by the first demonstration."""
         for key in demo.default:
             fault = self._default_fault(demo, key)
             if fault is None:
@@ -204,14 +204,14 @@ class DemoReader:
     def _default_fault(self, demo: Demo, key: str) -> str | None:
         node = demo.arrays[key].node
         if key in demo.poses:
-            return None  # and a refusal if it cannot be read
+            return None  # refused later if it cannot be read
         fault = _fault(node, self.kinds, WIDEST)
         if fault is None and demo.length is not None and len(node) != demo.length:
             return f"{len(node)} rows for {demo.length} samples"
         return fault
 
     def _compare(self, path: Path, demo: Demo) -> None:
-        """Refuse a demonstration that has other arrays than the first one."""
+        """Raise InputError if a demonstration has other arrays than the first one."""
         absent = [key for key in self.keys if key not in demo.arrays]
         if self.chosen and absent:
             raise InputError(
@@ -276,7 +276,7 @@ def made(
     lengths: NDArray[np.int64] | None = None,
     episodes: Sequence[str] | None = None,
 ) -> Trajectories:
-    """Trajectories of what was read; those of one file may be cut into `episodes`."""
+    """Trajectories of the demonstrations; those of one file may be divided into `episodes`."""
     try:
         return Trajectories(
             states,

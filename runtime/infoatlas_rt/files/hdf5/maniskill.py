@@ -1,9 +1,8 @@
-"""Trajectories from the .h5 files that ManiSkill's `RecordEpisode` writes.
+"""Reads trajectories from the .h5 files that ManiSkill's `RecordEpisode` writes.
 
-Such a file has a group `traj_0`, `traj_1`, ... for each episode. In it, `obs` holds T + 1
-observations (an array, or groups of arrays), `env_states` the states of all actors and
-articulations of the simulation, and `success` [T] a flag. Of its file .json beside it, the rate is
-read. (ManiSkill 3.0)
+Such a file has a group `traj_0`, `traj_1`, ... for each episode. `obs` has T + 1 observations (an
+array, or groups of arrays), `env_states` the states of all actors and articulations of the
+simulation, and `success` [T] is a flag. The .json file beside it has the rate. (ManiSkill 3.0)
 """
 
 from __future__ import annotations
@@ -40,23 +39,24 @@ def read_maniskill(
     ----------
     path : path
     only_successful : bool
-        Leave out episodes whose last step is no success; all are taken if none has the flag.
+        Leave out episodes whose last step is no success; all are kept if none has the flag.
     env_states : bool
-        States of the simulation even where there are observations.
+        Read states of the simulation even if there are observations.
     features : sequence of str, optional
-        Arrays to read: those of `obs` (of `env_states`, if that is set) by name, as "agent.qpos",
-        others by path, as "actions" and "env_states.actors.cube". Flags among them are kept.
+        Arrays to read. Those of `obs` (of `env_states`, if that is set) are given by name, as
+        "agent.qpos", others by path, as "actions" and "env_states.actors.cube". Flags among them
+        are kept.
 
     Returns
     -------
     Trajectories
-        Of the observations, or of `env_states` if observations have no numbers (`obs_mode="none"`).
-        Images are left out, and so are flags: truth values, and columns that hold both 0 and 1
-        and nothing else (a flag such as `is_grasped` in a flat observation would be the answer).
-        Names say where each column is from: "agent.qpos.0", "actors.cube.2", or "obs.18" of a flat
-        observation. The rate is the control frequency (Hz), where the environment was made with
-        `sim_config=dict(control_freq=...)`: the file .json holds no defaults of tasks, and then
-        the rate is None.
+        Observations, or `env_states` if observations have no numbers (`obs_mode="none"`). Images
+        and flags are left out. Flags are truth values, and columns with both 0 and 1 and no other
+        values: in a flat observation, one such as `is_grasped` would be the answer. Names give the
+        source of each column: "agent.qpos.0", "actors.cube.2", or "obs.18" of a flat observation.
+        The rate is the control frequency (Hz) if the environment was made with
+        `sim_config=dict(control_freq=...)`. Otherwise it is None, because the .json file does not
+        contain defaults of tasks.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def _succeeds(path: Path, episode: Any) -> bool:
 
 
 def _rate(path: Path) -> float | None:
-    """Control frequency in Hz by the file beside the trajectories; None if it says nothing."""
+    """Control frequency in Hz in the file beside the trajectories; None if it has none."""
     try:
         node = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
     except (OSError, ValueError, RecursionError):  # damaged; the trajectories do not depend on it

@@ -1,4 +1,4 @@
-"""Trajectories from the data sets of Minari that are stored as HDF5.
+"""Reads trajectories from the data sets of Minari that are stored as HDF5.
 
 Its file `main_data.hdf5` has a group `episode_0`, `episode_1`, ... for each episode: `observations`
 (T + 1 of them, an array or groups of arrays), `actions` [T], `rewards`, `terminations`,
@@ -45,9 +45,9 @@ def read_minari(
     path : path
         The folder of a data set, or its `main_data.hdf5`.
     features : sequence of str, optional
-        Arrays to read: those in `observations` by name, with dots in groups; others by path, as
-        "actions" (one row less than observations) and "infos.qpos". Unless given, all observations
-        that are numbers of one or two dimensions.
+        Arrays to read. Those in `observations` are given by name, with dots in groups; others by
+        path, as "actions" (one row less than observations) and "infos.qpos". Unless given, all
+        observations that are numbers of one or two dimensions.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""HDF5 files, opened with reasons in plain words, and copies of them that are changed."""
+"""Opens HDF5 files with plain messages for errors, and makes copies for changes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ SUFFIXES = (".h5", ".hdf5")
 
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[Any, Any]]:
-    """An HDF5 file, open for reading, and the package h5py.
+    """An open HDF5 file, and the package h5py.
 
     Raises
     ------
     InputError
-        h5py is not installed; or the file is missing or damaged, which may show while it is read.
+        h5py is not installed; or the file is missing or damaged, which may be found while it is
+        read.
     """
     check_regular(path)
     try:
@@ -34,7 +35,7 @@ def opened(path: Path) -> Iterator[tuple[Any, Any]]:
     try:
         with h5py.File(path, "r") as file:
             yield file, h5py
-    # h5py has no error of its own for damage: it raises these, by what the bytes happen to be.
+    # h5py has no error type for damage: any of these may be raised, depending on the bytes.
     except (OSError, RuntimeError, KeyError, ValueError, TypeError, MemoryError) as error:
         if isinstance(error, InputError | OutputError):
             raise
@@ -57,18 +58,18 @@ def _way_out(path: Path, what: str) -> str:
 
 
 def shown_name(name: str | bytes) -> str:
-    """A name that can be printed: HDF5 allows any bytes, and h5py has those that are no text."""
+    """A name that can be printed: HDF5 allows any bytes in names."""
     content = name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")
     return content.decode("utf-8", "backslashreplace")
 
 
 def first_names(group: Any, count: int = 5) -> list[str]:
-    """Names of what is in a group, as far as an error has room for them."""
+    """The first names in a group, for an error."""
     return [shown_name(name) for name in list(group)[:count]]
 
 
 def numbered(group: Any, pattern: re.Pattern[str]) -> list[str]:
-    """Names in a group that are of a pattern, in the order of their numbers."""
+    """Names in a group that match a pattern, in the order of their numbers."""
     names = [name for name in group if isinstance(name, str) and pattern.fullmatch(name)]
     return sorted(names, key=by_number)
 
@@ -100,7 +101,7 @@ def files_in(folder: Path) -> list[Path]:
 
 @contextmanager
 def changed_copy(path: Path, out: Path) -> Iterator[Any]:
-    """A copy of an HDF5 file that can be read, open for changes.
+    """A copy of an HDF5 file, open for changes.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Poses in files: matrices to positions and quaternions."""
+"""Converts poses in files from matrices to positions and quaternions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def quaternions(rotation: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     r = rotation
     trace = r[:, 0, 0] + r[:, 1, 1] + r[:, 2, 2]
-    # Four candidates, each q times four times one of its components: the largest is exact.
+    # Four candidates, each 4 q times one component of q: the longest is the most exact.
     w = np.stack(
         [1 + trace, r[:, 2, 1] - r[:, 1, 2], r[:, 0, 2] - r[:, 2, 0], r[:, 1, 0] - r[:, 0, 1]], -1
     )

@@ -1,10 +1,10 @@
-"""Trajectories from HDF5 files of robomimic, MimicGen, Isaac Lab and robosuite.
+"""Reads trajectories from HDF5 files of robomimic, MimicGen, Isaac Lab and robosuite.
 
 Such a file has a group `data/demo_0`, `data/demo_1`, ... for each demonstration, with its length as
-the attribute `num_samples` (robosuite's collector writes none). `obs` holds arrays by name, also in
-groups (Isaac Lab); files of robosuite have `states` and `actions` alone. Poses of the tool and of
-objects [T, 4, 4] are in `datagen_info` (MimicGen) or `obs/datagen_info` (Isaac Lab Mimic,
-AutoData); recordings of Isaac Lab that are not annotated yet have poses of objects in
+the attribute `num_samples` (robosuite's collector writes none). `obs` contains arrays by name, also
+in groups (Isaac Lab); files of robosuite have `states` and `actions` alone. Poses of the tool and
+of objects [T, 4, 4] are in `datagen_info` (MimicGen) or `obs/datagen_info` (Isaac Lab Mimic,
+AutoData). Recordings of Isaac Lab that are not annotated have poses of objects in
 `states/rigid_object`. Lists of demonstrations are in `mask`.
 """
 
@@ -30,10 +30,10 @@ from .opening import first_names, numbered, opened, shown_name
 
 EEF_POSE = "eef_pose"
 OBJECT_POSES = ("object_poses", "object_pose")  # in datagen_info of MimicGen and of Isaac Lab
-STATES = "states"  # of the simulator: MuJoCo's begin with its time
+STATES = "states"  # states of the simulator; those of MuJoCo begin with its time
 _DEMO = re.compile(r"(demo|episode|ep|traj|trajectory)[_-]?[0-9]{1,18}")
 _DATAGEN = "datagen_info"
-EVEN = 1e-3  # steps of a simulator's time differ from their median by this part of it at most
+EVEN = 1e-3  # of the median: steps of a simulator's time differ from it by at most so much
 _HINT = (
     "pass features=['states'] (--features states) or others of them, or extract observations, as "
     "robomimic's dataset_states_to_obs does"
@@ -51,22 +51,23 @@ def read_robomimic(
     ----------
     path : path
     split : str, optional
-        Name of a list in `mask`, as "train": the demonstrations in it. All unless given. The list
-        holds names, or a truth value for each demonstration in the order of their numbers.
+        Name of a list of demonstrations in `mask`, as "train"; all unless given. The list contains
+        names, or a truth value for each demonstration in the order of their numbers.
     features : sequence of str, optional
-        Arrays to read: keys of `obs` as "robot0_eef_pos", with dots in groups ("policy.joint_pos");
-        poses, as "eef_pose" and "cubeA"; other arrays of a demonstration by their path, as
-        "actions", "states" and "states.articulation.robot.joint_position".
+        Arrays to read. They are keys of `obs`, as "robot0_eef_pos", with dots in groups
+        ("policy.joint_pos"), and poses, as "eef_pose" and "cubeA". Other arrays of a demonstration
+        are given by their path, as "actions" or "states.articulation.robot.joint_position".
 
     Returns
     -------
     Trajectories
-        Observations that are floats of one or two dimensions and at most 256 columns, named
-        "key.0", "key.1" ("key" if there is one); then poses as "eef_pose.x" to "eef_pose.qz" of the
-        tool ("eef_pose.left.x" if there are several) and "cube.x" to "cube.qz" of an object.
-        Quaternions are w, x, y, z and do not change their sign within a demonstration. A first
-        column of `states` that is a clock is left out. Its notes say what was left out. The rate
-        is the control frequency (Hz) by the attribute `env_args`, or that of the clock; else None.
+        Unless `features` are given: observations that are floats of one or two dimensions and at
+        most 256 columns, named "key.0", "key.1" ("key" for a single column). After them come poses,
+        "eef_pose.x" to "eef_pose.qz" of the tool ("eef_pose.left.x" if there are several) and
+        "cube.x" to "cube.qz" of an object. Quaternions are w, x, y, z and do not change their sign
+        within a demonstration. A clock in the first column of `states` is left out. The notes name
+        what was left out. The rate is the control frequency (Hz) in the attribute `env_args`, or
+        that of the clock, or None.
 
     Raises
     ------
@@ -95,7 +96,7 @@ def read_robomimic(
 
 
 def pose_names(path: str | os.PathLike[str], name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Beginnings of the names of the columns of a demonstration's poses: of tools, and of objects.
+    """Prefixes of the columns of a demonstration's poses: those of tools, and those of objects.
 
     Raises
     ------
@@ -110,7 +111,7 @@ def pose_names(path: str | os.PathLike[str], name: str) -> tuple[tuple[str, ...]
 
 @contextmanager
 def opened_demos(path: Path) -> Iterator[Any]:
-    """An HDF5 file of demonstrations, open for reading.
+    """An open HDF5 file of demonstrations.
 
     Raises
     ------
@@ -142,7 +143,7 @@ def datagen_info(demo: Any) -> Any:
 
 
 def step_count(path: Path, demo: Any) -> int | None:
-    """Steps of a demonstration: `num_samples`, or the rows of its actions or states; else None.
+    """Steps of a demonstration: `num_samples`, or the rows of its actions or states, or None.
 
     Raises
     ------
@@ -170,7 +171,7 @@ def demos_of(path: Path, file: Any, split: str) -> list[str]:
     Raises
     ------
     InputError
-        There is no such list, it holds something else, or demonstrations that `data` lacks.
+        There is no such list, it is no list of demonstrations, or `data` lacks some of them.
     """
     demos = demo_names(file["data"])
     masks = file.get("mask")
@@ -258,7 +259,7 @@ def _demo(path: Path, group: Any, name: str, reader: DemoReader) -> Demo:
 
 
 def _poses(path: Path, demo: Any) -> Iterator[tuple[str, Any]]:
-    """Beginnings of names, and arrays, of the poses of a demonstration."""
+    """Prefixes of columns, and arrays, of the poses of a demonstration."""
     info = datagen_info(demo)
     if hasattr(info, "keys"):
         tool: Any = open_node(path, info, EEF_POSE) if EEF_POSE in info else None
@@ -290,7 +291,7 @@ def _clock(column: NDArray[np.floating], lengths: NDArray[np.int64]) -> float | 
 
 
 def _rate(data: Any) -> float | None:
-    """Control frequency in Hz by the attribute env_args; None if it does not hold it."""
+    """Control frequency in Hz in the attribute env_args; None if it is not there."""
     text = data.attrs.get("env_args")
     try:
         node = json.loads(text) if isinstance(text, str | bytes) else None

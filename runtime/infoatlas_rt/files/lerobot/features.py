@@ -1,8 +1,7 @@
-"""Features of a LeRobot data set: which of them to read, and what their columns are called.
+"""Features of a LeRobot data set: which ones to read, and the names of their columns.
 
-`meta/info.json` describes each feature by `dtype`, `shape` and `names`. Names come as a list, as
-lists in a list, as a dictionary of lists or of dictionaries, as a dictionary of places, or not at
-all.
+`meta/info.json` describes each feature by `dtype`, `shape` and `names`. `names` may be a list, a
+list of lists, a dictionary of lists or of dictionaries, a dictionary of places, or absent.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ STATE = "observation.state"
 COUNTERS = ("timestamp", "frame_index", "episode_index", "index", "task_index")
 OBSERVED = ("observation", "observations", "obs", "state", "states", "qpos")
 DEEPEST = 8  # lists in lists of names
-SHOWN = 20  # features in a message
+SHOWN = 20  # features in a message, at most
 NUMBERS, FLAGS, PICTURES, OTHER = "numbers", "truth values", "pictures", "neither numbers nor flags"
 
 
@@ -33,16 +32,16 @@ def choose_features(
     features : dict
         `features` of `meta/info.json`.
     wanted : list or tuple of str, or None
-        Names of features. None: `observation.state`; without it all numbers that begin with
-        "observation.state."; without these the only numbers that are an observation.
+        Names of features. If None, `observation.state`. If that is absent, all features of numbers
+        that begin with "observation.state."; if those are absent, the only observation of numbers.
     folder : path
-        Of the data set, for messages.
+        Folder of the data set, for messages.
 
     Raises
     ------
     InputError
-        There are no such features, they are pictures or text, or none was named and there is no
-        single choice. An action is never chosen.
+        There are no such features, they are pictures or text, or none was named and the choice is
+        not unique. An action is never chosen.
     """
     kinds = {name: kind_of_feature(about) for name, about in features.items()}
     if wanted is None:
@@ -66,7 +65,7 @@ def choose_features(
 
 
 def kind_of_feature(about: Any) -> str:
-    """What a feature holds, by its `dtype`; without one it counts as numbers."""
+    """Kind of content of a feature, by its `dtype`; without one it counts as numbers."""
     dtype = about.get("dtype") if isinstance(about, dict) else about
     if dtype is None:
         return NUMBERS
@@ -81,7 +80,7 @@ def kind_of_feature(about: Any) -> str:
 
 
 def shape_of(about: Any) -> tuple[int, ...] | None:
-    """Shape of a feature; None if `meta/info.json` has none that can be one."""
+    """Shape of a feature; None if `meta/info.json` has no valid one."""
     given = about.get("shape") if isinstance(about, dict) else None
     sizes = given if isinstance(given, list) else [given]
     if not all(type(size) is int and size > 0 for size in sizes):
@@ -113,7 +112,7 @@ def _default(
 
 
 def _ways(features: dict[str, Any], kinds: dict[str, str]) -> str:
-    """The way out of a choice that does not work: features that can be read."""
+    """Text for a choice that does not work: the features that can be read."""
     texts = []
     for kind in (NUMBERS, FLAGS):
         found = [
@@ -129,7 +128,7 @@ def _ways(features: dict[str, Any], kinds: dict[str, str]) -> str:
 
 
 def column_names(feature: str, about: Any, width: int) -> tuple[list[str], str]:
-    """Names of the columns of a feature, and a sentence if given ones cannot be used.
+    """Names of the columns of a feature, and a note if the given names cannot be used.
 
     Parameters
     ----------
@@ -152,7 +151,7 @@ def column_names(feature: str, about: Any, width: int) -> tuple[list[str], str]:
     if found:
         return [f"{feature}.{name}" for name in found], ""
     count = len(list(_leaves(given)))
-    axes = count == len(shape) or given is None or count == 0  # ["state"] names the dimension
+    axes = count == len(shape) or given is None or count == 0  # a name of a dimension, as ["state"]
     note = "" if axes else f"{count} names of {feature} are given to {width} columns"
     if math.prod(shape) == width and len(shape) > 1:
         return [
@@ -166,7 +165,7 @@ Leaf = tuple[tuple[str, ...], Any]
 
 
 def _leaves(given: Any, path: tuple[str, ...] = (), depth: int = 0) -> Iterator[Leaf]:
-    """Values in lists and dictionaries, in their order, and the keys on the way to each."""
+    """Values in lists and dictionaries, in their order, and the path of keys to each."""
     if isinstance(given, dict | list) and depth < DEEPEST:
         pairs = given.items() if isinstance(given, dict) else ((None, value) for value in given)
         for key, value in pairs:
@@ -202,7 +201,7 @@ def _fitting(given: Any, width: int, shape: tuple[int, ...]) -> list[Leaf]:
 
 
 def _placed(leaves: list[Leaf]) -> list[Leaf]:
-    """Keys in the order of the places that they are given; empty if these are in no order."""
+    """Keys in the order of their places; empty if the places are not 0, 1, 2, and so on."""
     places = [place for _, place in leaves]
     keys: list[Leaf] = [((), ".".join(path)) for path, _ in leaves]
     order = sorted(range(len(places)), key=lambda i: places[i])
@@ -212,7 +211,7 @@ def _placed(leaves: list[Leaf]) -> list[Leaf]:
 
 
 def _different(leaves: list[Leaf]) -> list[str]:
-    """Names, made different by the keys above them or by their place; empty if that fails."""
+    """Names, made unique by the keys above them or by their place; empty if that fails."""
     names = [str(leaf) for _, leaf in leaves]
     if len(set(names)) < len(names):
         names = [".".join((*path, str(leaf))) for path, leaf in leaves]

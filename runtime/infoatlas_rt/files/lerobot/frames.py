@@ -13,7 +13,7 @@ from ...errors import InputError
 from ..numbers import LARGEST
 
 Int = NDArray[np.int64]
-POINTER = b"version https://git-lfs"  # a file that Git LFS has not loaded
+POINTER = b"version https://git-lfs"  # in place of a file that Git LFS has not downloaded
 EPISODE, FRAME, TIME = "episode_index", "frame_index", "timestamp"
 
 
@@ -44,12 +44,12 @@ def data_files(folder: Path) -> list[Path]:
 
 
 def is_pointer(file: Path) -> bool:
-    """Whether a file is what Git LFS has in the place of one that it has not loaded."""
+    """Whether a file is a pointer of Git LFS to one that was not downloaded."""
     try:
         if file.stat().st_size > 1024:
             return False
         return file.read_bytes().startswith(POINTER)
-    except OSError:  # reading it says why
+    except OSError:  # the error is raised when the file is opened
         return False
 
 
@@ -99,22 +99,22 @@ def require_pyarrow(path: Path) -> tuple[Any, Any]:
 
 
 def read_frames(file: Path, features: Sequence[str], timed: bool, most: int) -> Frames:
-    """Features of numbers, and where each row belongs.
+    """Features of numbers, and the episode and frame of each row.
 
     Parameters
     ----------
     file : path
     features : sequence of str
     timed : bool
-        Read `timestamp` too.
+        Also read `timestamp`.
     most : int
         Rows, at most.
 
     Raises
     ------
     InputError
-        As `read_parquet`; a column holds no numbers; lists of a column differ in length; or the
-        number of an episode or a frame is missing or no whole number.
+        As in `read_parquet`; or a column has no numbers, its lists differ in length, or the number
+        of an episode or a frame is missing or not an integer.
     """
     own = dict.fromkeys([*features, EPISODE, FRAME, *([TIME] if timed else [])])
     table = read_parquet(file, list(own), most)
@@ -141,7 +141,7 @@ def counters(table: Any, name: str, file: Path) -> Int:
     Raises
     ------
     InputError
-        There are others, or some are missing.
+        A value is not an integer, or is missing.
     """
     found = scalars(table, name, file)
     if found.dtype == np.int64:
@@ -166,11 +166,11 @@ def scalars(table: Any, name: str, file: Path) -> NDArray[Any]:
 
 
 def _numbers(column: Any, what: str, where: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Numbers [n, d] of a column of numbers or (nested) lists of them, and where [n] it is null.
+    """Numbers [n, d] of a column of numbers or of (nested) lists, and whether rows are null [n].
 
     Lists are flattened. Null rows, and rows with a null in them, are 0.
     """
-    if not column.null_count and column.type.num_fields == 0:  # the usual counters, in short
+    if not column.null_count and column.type.num_fields == 0:  # a shortcut for the usual counters
         plain = column.to_numpy()
         if plain.dtype.kind in "iuf":
             return plain[:, None], np.zeros(len(plain), bool)
@@ -206,10 +206,10 @@ def _numbers(column: Any, what: str, where: Any) -> tuple[NDArray[Any], NDArray[
 def _flattened(
     array: Any, what: str, where: Any, rows: Int
 ) -> tuple[Any, int, NDArray[np.bool_] | None]:
-    """Numbers of an array of (nested) lists, how many a row has, and rows with a null in them."""
+    """Numbers of an array of (nested) lists, their count in a row, and rows with a null in them."""
     count, width = len(array), 1
     while True:
-        array = getattr(array, "storage", array)  # of an extension, such as Hugging Face's Array2D
+        array = getattr(array, "storage", array)  # in an extension, such as Hugging Face's Array2D
         if array.null_count:
             null = np.asarray(array.is_null().to_numpy(zero_copy_only=False))
             return array, width, np.asarray(null.reshape(count, width).any(axis=1), np.bool_)

@@ -25,7 +25,7 @@ def lance_tables(folder: Path) -> list[Path]:
 
 
 def read_info(folder: Path) -> dict[str, Any]:
-    """`meta/info.json` of a data set; InputError if it is none, or of another version."""
+    """`meta/info.json` of a data set; InputError if it is not LeRobot's, or of another version."""
     tables = lance_tables(folder)
     try:
         info = json.loads(info_file(folder).read_text(encoding="utf-8-sig"))
@@ -72,7 +72,7 @@ def episode_lengths(folder: Path, info: dict[str, Any]) -> dict[int, int]:
     Raises
     ------
     InputError
-        They are missing or damaged, or give an episode two lengths.
+        The lengths are missing or damaged, or an episode has two.
     """
     found: dict[int, int] = {}
     pairs: list[tuple[int, int]] = []

@@ -1,9 +1,9 @@
-"""LeRobot data sets (v2.0, v2.1, v3.0) as trajectories.
+"""Reads LeRobot data sets (v2.0, v2.1, v3.0) as trajectories.
 
-`meta/info.json` describes the features; `data/` has .parquet files with a row for each frame, one
-episode a file (v2) or many (v3); the lengths of episodes are in `meta/episodes.jsonl` (v2) or in
+`meta/info.json` describes the features. `data/` has .parquet files with a row for each frame, of
+one episode (v2) or many (v3). The lengths of episodes are in `meta/episodes.jsonl` (v2) or in
 `meta/episodes/` (v3). The layouts are those of huggingface/lerobot, `lerobot/datasets/utils.py`.
-Videos are not read. It takes pyarrow alone. `annotations/lerobot.py` writes.
+Videos are not read. Only pyarrow is needed. `annotations/lerobot.py` writes such data sets.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .frames import Frames, Int, data_files, read_frames
 from .meta import episode_lengths, info_file, lance_tables, read_info
 
 NAMED = 3  # episodes that a message describes
-TIMED = 1000  # rows whose time stamps are compared with the rate
+TIMED = 1000  # rows whose time stamps are compared with the rate, at most
 
 
 def is_lerobot(path: str | os.PathLike[str]) -> bool:
@@ -40,22 +40,22 @@ def read_lerobot(
 ) -> Trajectories:
     """Read features of the episodes of a LeRobot data set, in order of `episode_index`.
 
-    Episodes that are not on this machine, that lack frames, or that lack a number of a feature
-    are left out, and the notes say which.
+    Episodes that are not on this machine, lack frames, or lack a number of a feature are left out;
+    the notes name them.
 
     Parameters
     ----------
     path : path
         Its folder.
     features : sequence of str, optional
-        Features of numbers, such as "observation.state" or "action", side by side if several;
-        those of truth values are 0 and 1. The default is `choose_features`'s.
+        Features of numbers, such as "observation.state" or "action", side by side if several; truth
+        values become 0 and 1. The default is that of `choose_features`.
 
     Returns
     -------
     Trajectories
-        With the names that `meta/info.json` gives the features, and its `fps` as their rate, Hz
-        (None without a number above 0, or if the time stamps contradict it).
+        Their names are those of the features in `meta/info.json`. Their rate is its `fps`, Hz (None
+        if it is not a number above 0, or if the time stamps contradict it).
 
     Raises
     ------
@@ -116,7 +116,7 @@ def _read_files(files: list[Path], features: list[str], info: dict[str, Any]) ->
     timed = "timestamp" in info["features"]
     shapes = [shape_of(info["features"][feature]) for feature in features]
     widths = [math.prod(shape or (1,)) for shape in shapes]
-    least = sum(width if width <= LARGEST else 1 for width in widths)  # a shape may be junk
+    least = sum(width if width <= LARGEST else 1 for width in widths)  # a shape may be wrong
     parts: list[Frames] = []
     used: list[Path] = []
     room, rows = LARGEST, 0
@@ -183,7 +183,7 @@ def _incomplete(
     Raises
     ------
     InputError
-        An episode has more frames than the metadata say.
+        An episode has more frames than the metadata state.
     """
     reasons: dict[int, str] = {}
     gone = read.missing.any(axis=1)
@@ -232,7 +232,7 @@ def _left_out(reasons: dict[int, str], count: int) -> str:
 
 
 def _ranges(numbers: list[int]) -> str:
-    """Numbers as "0 to 4, 7"; the first few runs of them."""
+    """Text of numbers, as "0 to 4, 7", with the first few runs."""
     cuts = np.flatnonzero(np.diff(numbers) != 1) + 1
     runs = [(part[0], part[-1]) for part in np.split(np.array(numbers), cuts)]
     texts = [str(a) if a == b else f"{a} to {b}" for a, b in runs[:NAMED]]

@@ -1,4 +1,4 @@
-"""Tables of LeRobot data sets: columns that are added, names, statistics, links to videos."""
+"""Writes tables of LeRobot data sets: new columns, names, statistics, links to videos."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIELDS = ("role", "content", "style", "timestamp", "camera", "tool_calls")
 
 
 def link_or_copy(source: str, target: str) -> str:
-    """Link a video, an image or another large file; copy what is small or cannot be linked."""
+    """Link a video, an image or another large file, or copy it if small or if links fail."""
     real = os.path.realpath(source)
     parts = Path(target).parts
     if "meta" not in parts and (
@@ -91,9 +91,9 @@ def rewrite_frames(
 def with_columns(
     table: Any, about: dict[int, dict[str, Any]], stats: dict[int, dict[str, dict[str, Any]]]
 ) -> Any:
-    """A table of episodes with new columns, and with statistics where it has some.
+    """A table of episodes with new columns, and with new statistics if it has any.
 
-    Episodes that are not in `about`, which are not on this machine, get nulls.
+    Episodes that are not in `about`, because their data are not on this machine, have nulls.
     """
     import pyarrow
 
@@ -112,7 +112,7 @@ def with_columns(
                 kind = table.schema.field(known).type
                 table = _put(table, f"stats/{name}/{key}", pyarrow.array(values).cast(kind))
     metadata = dict(table.schema.metadata or {})
-    metadata.pop(b"huggingface", None)  # it would have to list the new columns; they have types
+    metadata.pop(b"huggingface", None)  # it would have to list the new columns, and types suffice
     return table.replace_schema_metadata(metadata)
 
 
@@ -170,7 +170,7 @@ def _language_feature() -> list[Any]:
 
 
 def _described(metadata: dict[bytes, bytes] | None, new: dict[str, Any]) -> dict[bytes, bytes]:
-    """Metadata of a table, with the new columns where Hugging Face's library lists the columns."""
+    """Metadata of a table, with the new columns in the list of Hugging Face's library."""
     found = dict(metadata or {})
     if b"huggingface" in found:
         listed = json.loads(found[b"huggingface"])

@@ -1,8 +1,9 @@
-"""What the columns of a table are: coordinates, or labels of demonstrations, counters and times.
+"""Classifies the columns of a table: coordinates, labels of demonstrations, counters and times.
 
-A label says which demonstration a row is of. Counters and times are no coordinates. All of them are
-recognised by their names and their values, left out of the states, and named in notes. Where the
-values show several demonstrations that no column names, the table is refused with a question.
+A label names the demonstration of a row. Counters and times are no coordinates. All of them are
+recognised by their names and values, left out of the states, and named in notes. If values indicate
+several demonstrations but no column names them, the table is refused, and the message asks for a
+choice.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 NONE = "none"  # instead of a column's name: all rows are of one demonstration
-SHORTEST = 4  # rows between two restarts on average, for a counter or a clock to show itself
+SHORTEST = 4  # rows between two restarts on average, for a counter or a clock to be recognised
 INDEX, COUNTER, TIME = "index", "counter", "time"
-GAP = 10.0  # median steps of time, for a pause between demonstrations
+GAP = 10.0  # median steps of time: a longer step is a pause between demonstrations
 _NUMBERED = "(index|indices|id|idx|no|nr|num|number|name)?"
 _LABEL = re.compile(f"(episode|ep|traj|trajectory|demo|demonstration|run|rollout|trial){_NUMBERED}")
 _COUNTER = re.compile(
@@ -36,7 +37,7 @@ _INDEX = re.compile(r"(Unnamed: \d+|__index_level_\d+__)?")  # of pandas, withou
 
 
 def is_label(name: str) -> bool:
-    """Whether a column of this name says which demonstration a row is of, as "Episode-Index"."""
+    """Whether a column of this name labels demonstrations, as "Episode-Index"."""
     return bool(_LABEL.fullmatch(_plain(name)))
 
 
@@ -52,12 +53,12 @@ def _plain(name: str) -> str:
 
 
 class _Running(NamedTuple):
-    """A column of a counter or a clock: `restarts` are rows [m] at which it begins anew."""
+    """A column of a counter or a clock: `restarts` are rows [m] at which it restarts."""
 
     column: int
     what: str  # counter, time, or index
     restarts: Int
-    backwards: int  # steps back that are no restarts
+    backwards: int  # steps back that are not restarts
 
 
 class _Clock(NamedTuple):
@@ -77,15 +78,14 @@ def as_demonstrations(table: Table, chosen: str | None) -> Trajectories:
     table : Table
         Read with `label_columns(chosen)`.
     chosen : str, optional
-        Name of the column that says which demonstration a row is of: one label for all rows of a
-        demonstration, or a counter or time that begins anew with each; "none" if all rows are of
-        one demonstration. Recognised by its name unless given.
+        Name of the column that separates demonstrations: labels, or a counter or time that restarts
+        with each. "none" if all rows are of one demonstration. Recognised by its name unless given.
 
     Raises
     ------
     InputError
-        There is no such column; rows of a demonstration are not together; or counters or clocks
-        show several demonstrations that no column names.
+        There is no such column; the rows of a demonstration are not together; or counters or clocks
+        indicate several demonstrations that no column names.
     """
     column, named, starts = _starts(table, chosen)
     lengths = np.diff(np.r_[starts, len(table.values)])
@@ -119,8 +119,8 @@ def as_sample(table: Table) -> tuple[Float, tuple[str, ...]]:
     """Columns of a table as a sample [n, d] of one variable, and notes.
 
     Only the index that pandas writes without a name is left out. Columns that look like labels,
-    counters or times are kept, for they may be meant, and are named in the notes if others are
-    beside them.
+    counters or times are kept, because they may be intended. The notes name them if there are other
+    columns, too.
     """
     running = [*_running(table, np.zeros(1, np.int64))]
     left = {c for c, what, *_ in running if what == INDEX}
@@ -140,7 +140,7 @@ def as_sample(table: Table) -> tuple[Float, tuple[str, ...]]:
 
 
 def _starts(table: Table, chosen: str | None) -> tuple[str | None, bool, Int]:
-    """The column of demonstrations, if any; whether it has their names; and first rows [N]."""
+    """The column that separates demonstrations, if any; whether it has names; first rows [N]."""
     whole = np.zeros(1, np.int64)
     if chosen is not None and chosen not in table.labels:
         if chosen == NONE:
@@ -196,7 +196,7 @@ def _numbers(labels: list[str]) -> Float | None:
 
 
 def _runs(values: Float) -> bool:
-    """Whether numbers are those of a counter or a time, not labels of rows in any order."""
+    """Whether numbers run like a counter or a time, unlike labels of rows in any order."""
     steps = np.diff(values)
     up = steps[steps > 0]
     if SHORTEST * np.count_nonzero(steps < 0) <= len(up):
@@ -227,17 +227,18 @@ def _running(table: Table, starts: Int) -> Iterator[_Running]:
             yield _Running(c, TIME, np.empty(0, np.int64), 0)
             continue
         up = steps[steps > 0]
-        # Messages may come with one stamp, and clocks may count seconds. Counters do not stay.
+        # Times may repeat: messages can have one stamp, and clocks can count seconds. Counters do
+        # not.
         runs = len(up) > 0 if time else len(up) + len(down) == len(steps) and (whole or index)
-        alike = len(up) > 0 and np.ptp(up) == 0 and bool((values[down] == values[0]).all())
-        if runs and (SHORTEST * len(down) <= len(up) or alike):
+        regular = len(up) > 0 and np.ptp(up) == 0 and bool((values[down] == values[0]).all())
+        if runs and (SHORTEST * len(down) <= len(up) or regular):
             anew = _restarts(values, starts)
             what = TIME if time else INDEX if index else COUNTER
             yield _Running(c, what, anew, len(down) - len(anew))
 
 
 def _restarts(values: Float, starts: Int) -> Int:
-    """Rows at which running values go back by at least half of what they ran since their start."""
+    """Rows at which running values go back by at least half of their rise since their start."""
     down = np.setdiff1d(np.flatnonzero(np.diff(values) < 0) + 1, starts)
     begins = np.sort(np.r_[starts, down])
     before = values[begins[np.searchsorted(begins, down) - 1]]
@@ -245,7 +246,7 @@ def _restarts(values: Float, starts: Int) -> Int:
 
 
 def _ask(table: Table, running: list[_Running], labelled: bool) -> None:
-    """Refuse rows of several demonstrations that no column names."""
+    """Raise InputError if there are several demonstrations that no column names."""
     n = len(table.values)
     for c, _, restarts, _ in running:
         if len(restarts):
@@ -259,7 +260,7 @@ def _ask(table: Table, running: list[_Running], labelled: bool) -> None:
             middle = np.median(steps)
             rows = np.flatnonzero(steps > GAP * middle if middle > 0 else steps < 0) + 1
             how = "has pauses"
-        else:  # a counter or a clock without a name that says so: it rises but where it restarts
+        else:  # a counter or a clock without such a name: it rises except where it restarts
             rows = np.flatnonzero(steps <= 0) + 1
             how = "begins anew"
         if not len(rows) or SHORTEST * len(rows) > n:
@@ -298,7 +299,7 @@ def _refuse(table: Table, column: int, how: str, rows: Int) -> None:
 
 
 def _clocks(table: Table, running: list[_Running], column: str | None) -> list[_Clock]:
-    """Times in the table, with the column of demonstrations if it is one."""
+    """Times in the table, including the column that separates demonstrations if it is a time."""
     found = []
     values = None if column is None or not is_time(column) else _numbers(table.labels[column])
     if column is not None and values is not None:
@@ -311,7 +312,7 @@ def _clocks(table: Table, running: list[_Running], column: str | None) -> list[_
 
 
 def _rate(clocks: list[_Clock], lengths: Int) -> tuple[float | None, list[str]]:
-    """Rate in Hz by the first clock that shows one, and notes."""
+    """Rate in Hz by the first clock with even steps, and notes."""
     notes, found = [], list[tuple[str, float]]()
     for name, times, unit, backwards in clocks:
         rate = even_rate(times, lengths, unit)
@@ -336,8 +337,8 @@ def _rate(clocks: list[_Clock], lengths: Int) -> tuple[float | None, list[str]]:
         return None, notes
     name, rate = found[0]
     others = [f"{each} {own:.6g} Hz" for each, own in found[1:] if abs(own / rate - 1) > EVEN]
-    doubt = f", but {', '.join(others)}: pass the rate if that is right" if others else ""
-    return rate, [f"Rate by column {name}: {rate:.6g} Hz{doubt}."]
+    conflict = f", but {', '.join(others)}: pass the rate if that is right" if others else ""
+    return rate, [f"Rate by column {name}: {rate:.6g} Hz{conflict}."]
 
 
 def _name(table: Table, column: int) -> str:

@@ -1,4 +1,4 @@
-"""Dialects of text tables: what separates cells, comments above the header, numbers and words."""
+"""Dialects of text tables: separators, comments above the header, numbers and words."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 LONGEST_LINE = 10**7  # characters
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "?"})  # in lower case
 TRUTHS = {"true": True, "false": False}  # in lower case
-SAMPLE = 256  # lines that show how cells are separated
+SAMPLE = 256  # lines from which the separator is determined
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "spaces"}
 _COMMENT = re.compile(r"\s*[#%]+\s*|sep=")  # of NumPy's savetxt, Matlab, rostopic, Excel
 DECIMAL = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
 
 
 def beginning(lines: Iterator[str]) -> tuple[list[str], list[str], int]:
-    """Comments at the top without their marks, the lines behind them, and how many are before."""
+    """Comments at the top without their marks, the lines after them, and the line count before."""
     comments: list[str] = []
     sample: list[str] = []
     skipped = size = 0
@@ -36,23 +36,22 @@ def beginning(lines: Iterator[str]) -> tuple[list[str], list[str], int]:
 def rows_of(
     lines: Iterator[str] | Sequence[str], separator: str
 ) -> Iterator[tuple[int, list[str]]]:
-    """Number of the last line, and cells, of each row; none of a blank one."""
+    """Number of the last line, and cells, of each row; a blank row has none."""
     if separator == " ":
         for number, line in enumerate(lines, start=1):
             yield number, line.split()
     else:
         reader = csv.reader(lines, delimiter=separator)
         for row in reader:
-            # A line of spaces is a missing value, and a line of nothing is a blank row.
+            # A line of spaces is a missing value; an empty line is a blank row.
             yield reader.line_num, row
 
 
 def separator_of(sample: list[str]) -> str:
-    """What separates the cells of the first rows.
+    """Separator of the cells of the first rows.
 
-    It is what makes all cells below the first row numbers, in rows of one length. If nothing does,
-    as there are labels, it is what cuts the first two rows into as many cells, most of them
-    numbers.
+    With it, all cells below the first row are numbers, in rows of one length. If there is none,
+    because of labels, it divides the first two rows into equally many cells, most of them numbers.
     """
     shares: dict[str, float] = {}
     for separator in SEPARATORS:
@@ -65,7 +64,7 @@ def separator_of(sample: list[str]) -> str:
             return separator
         if len(rows) > 1 and len(rows[0]) == len(rows[1]) > 1:
             shares[separator] = numbers / len(cells)
-    # Commas and spaces may be within cells.
+    # Commas and spaces come last, because they may be within cells.
     return max(shares, key=lambda mark: (shares[mark], mark not in ", "), default=",")
 
 
@@ -84,7 +83,7 @@ def looks_decimal(sample: list[str]) -> bool:
 
 
 def is_header(cells: list[str]) -> bool:
-    """Whether a first row is of names; numbers of columns may be among them, but no other ones."""
+    """Whether a first row has names; the only numbers among them are those of columns."""
     words = [cell for cell in cells if not may_be_number(cell)]
     others = [cell for cell in cells if is_number(cell) or DECIMAL.fullmatch(cell)]
     return bool(words) and all(cell.isdecimal() for cell in others)
@@ -100,4 +99,4 @@ def is_number(cell: str) -> bool:
         float(cell)
     except ValueError:
         return False
-    return "_" not in cell  # 1_000 is for programs
+    return "_" not in cell  # 1_000 is a number in source code only

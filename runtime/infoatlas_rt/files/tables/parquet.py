@@ -53,7 +53,7 @@ def read_parquet_table(path: Path, is_label: Callable[[str], bool], missing: boo
             other = [f"{f.name} ({_short(f.type)})" for f in schema if f not in wanted]
             if len(set(names)) < len(names):
                 raise InputError(f"{path}: two columns have one name: rename one")
-            # Lists count with their elements, so what the file claims costs no memory.
+            # The elements of lists count, too, so that a false size in the file needs no memory.
             if sum(_count(group, name) for group in groups for name in names) > LARGEST:
                 raise InputError(f"{path}: more than {LARGEST} numbers: save a part of them")
             read = _Columns(path, pyarrow, missing)
@@ -67,7 +67,7 @@ def read_parquet_table(path: Path, is_label: Callable[[str], bool], missing: boo
                     read.add(field.name, column)
     except InputError:
         raise
-    # Damaged names are no UTF-8, and damaged lists do not fit together.
+    # Damaged names are not UTF-8, and damaged lists do not fit together.
     except (OSError, ValueError, pyarrow.ArrowException) as error:
         what = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{path} cannot be read ({what}): save it again") from error
@@ -128,7 +128,7 @@ class _Columns:
         """A column of labels."""
         if column.null_count:
             raise InputError(f"{self.path}: {name!r} has {column.null_count} nulls: fill them")
-        if len(column) > LARGEST // 8:  # a string is as long as 8 numbers
+        if len(column) > LARGEST // 8:  # a string counts as 8 numbers
             raise InputError(f"{self.path}: more than {LARGEST // 8} rows: save a part of them")
         values = column.to_pylist()
         return [str(v[0] if isinstance(v, list) and len(v) == 1 else v) for v in values]
@@ -145,7 +145,7 @@ class _Columns:
 
 
 def _count(group: Any, name: str) -> int:
-    """Numbers of a column, elements of lists counted, in a group of rows."""
+    """Number of numbers in a column, with the elements of lists, in a group of rows."""
     columns = (group.column(i) for i in range(group.num_columns))
     return sum(
         column.num_values

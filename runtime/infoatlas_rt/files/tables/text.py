@@ -1,7 +1,7 @@
 """Tables of numbers in text files (.csv, .tsv, .txt), in the dialects that programs write.
 
-The first rows show how cells are separated: by commas, semicolons, tabs or spaces. A comma within a
-cell is a decimal comma if the file proves it. `columns.py` decides what the columns are.
+The separator (comma, semicolon, tab or space) is determined from the first rows. A comma within a
+cell is a decimal comma if the rest of the file requires it. `columns.py` classifies the columns.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .dialects import (
 )
 
 SUFFIXES = (".csv", ".tsv", ".txt")
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # or a number with three decimals
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # or three decimals
 
 
 class Table(NamedTuple):
@@ -46,23 +46,23 @@ class Table(NamedTuple):
     ----------
     values : [n, d] float64
         Columns of numbers; a missing value is NaN. Integers that float64 would round are shifted
-        (see `arrays.merge`).
+        (`arrays.merge`).
     names : tuple of str, d of them, or empty
-        Of the columns of numbers; empty without a header.
+        Names of the columns of numbers; empty without a header.
     labels : dict of str to list of str, n of them
-        Columns that were asked for as text, by name.
+        Columns that were requested as text, by name.
     clocks : dict of int to float
-        Columns of numbers that are times by their type, and their unit in seconds.
+        Columns of numbers whose type is a time, and their unit in seconds.
     flags : tuple of int
-        Columns of numbers that are true or false by their type.
+        Columns of numbers whose type is a truth value.
     notes : tuple of str
-        What was left out.
+        Sentences about what was left out.
     """
 
     values: NDArray[np.float64]
     names: tuple[str, ...]
     labels: dict[str, list[str]]
-    clocks: dict[int, float] = {}  # noqa: RUF012 (nobody writes to it)
+    clocks: dict[int, float] = {}  # noqa: RUF012 (never written to)
     flags: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -81,8 +81,8 @@ def read_csv(path: Path, is_label: Callable[[str], bool], missing: bool = False)
     Raises
     ------
     InputError
-        The file is missing, no table of numbers, or holds missing values without `missing`; or its
-        numbers can be read in two ways.
+        The file is missing, is no table of numbers, has missing values without `missing`, or its
+        numbers are ambiguous.
     """
     check_regular(path)
     try:
@@ -111,7 +111,7 @@ def _lines(file: IO[str], path: Path) -> Iterator[str]:
 
 
 class _Reader:
-    """The rows of a text file as they come in: 8 bytes a number."""
+    """Collects the rows of a text file, with 8 bytes a number."""
 
     def __init__(
         self, path: Path, separator: str, is_label: Callable[[str], bool], missing: bool
@@ -121,11 +121,11 @@ class _Reader:
         self._names: tuple[str, ...] = ()  # of all columns
         self._width = 0  # of all columns
         self._labels: dict[int, list[str]] = {}
-        self._strings = 0  # of labels, each as long as 8 numbers
+        self._strings = 0  # of labels; each counts as 8 numbers
         self._values = array("d")
         self._large: dict[int, int] = {}  # integers that floats round, by place
-        self._blank: list[int] = []  # lines; at the end of a file they are nothing
-        self._decimal = self._unclear = self._point = ""  # first cells of their kind
+        self._blank: list[int] = []  # blank lines; at the end of a file they are ignored
+        self._decimal = self._unclear = self._point = ""  # first cell of each kind
         self._truths: dict[int, int] = {}  # cells of true or false, by column of numbers
 
     def add(self, row: list[str], line: int, comments: list[str]) -> None:
@@ -137,7 +137,7 @@ class _Reader:
             cells = [cell.strip() for cell in row]
             header = not self._blank and is_header(cells)
             if header and any(map(may_be_number, cells)) and self._commented(comments):
-                header = False  # a row with a fault, below its names
+                header = False  # a faulty row below the names
             self._set_names(cells if header else self._commented(comments))
             if header:
                 return
@@ -155,7 +155,7 @@ class _Reader:
                     f"{self.path}, line {line}: {self._names[column]!r} is empty: fill it"
                 )
             labels = self._labels[column]
-            known = labels[-1:] == [label]  # one string for the rows of a demonstration
+            known = labels[-1:] == [label]  # the rows of a demonstration share one string
             labels.append(labels[-1] if known else label)
             self._strings += not known
         self._add_numbers(row, line)
@@ -199,10 +199,10 @@ class _Reader:
         self._labels = {i: [] for i in found}
 
     def _commented(self, comments: list[str]) -> Sequence[str]:
-        """Names in the last comment above the numbers, however they are separated; or none.
+        """Names in the last comment above the numbers, with any separator; empty if there are none.
 
-        Words that are separated as the numbers are, and are not as many, show that the numbers are
-        cut at other places: by commas that are decimal marks.
+        If the words have the separator of the numbers but another count, the numbers are separated
+        wrongly: their commas are decimal marks.
         """
         for separator in (self.separator, *SEPARATORS) if comments else ():
             rows = [row for _, row in rows_of(comments[-1:], separator)]
@@ -231,7 +231,7 @@ class _Reader:
             numbers = [*map(float, plain)]
         except ValueError:
             numbers = []
-        # A sum is NaN if a number is; float() takes 1_000, which is for programs.
+        # A sum is NaN if a number is; float() accepts 1_000, which is source code.
         if numbers and sum(numbers) == sum(numbers) and "_" not in text:
             if -EXACT <= min(numbers) and max(numbers) <= EXACT:
                 self._values.extend(numbers)

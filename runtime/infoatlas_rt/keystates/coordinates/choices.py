@@ -1,4 +1,4 @@
-"""What callers say about columns: which ones hold a rotation, and which ones to leave out."""
+"""Choices of the caller about columns: rotations, and columns to leave out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .orientation import (
 from .recognition import allowed, angle_in_degrees
 
 STATE = "observation.state."  # LeRobot's names of coordinates begin with it
-# Kind, order of the columns, and whether it is in degrees (None: values tell).
+# Kind, order of the columns, and whether it is in degrees (None: decided by the values).
 KINDS: dict[str, tuple[str, tuple[int, ...] | None, bool | None]] = {
     "quaternion_wxyz": (QUATERNION, (0, 1, 2, 3), None),
     "quaternion_xyzw": (QUATERNION, (3, 0, 1, 2), None),
@@ -43,7 +43,7 @@ KINDS: dict[str, tuple[str, tuple[int, ...] | None, bool | None]] = {
 
 
 def as_groups(orientation: Any, columns: Float, names: Sequence[str], ignored: Bool) -> list[Group]:
-    """Groups that a caller names; see `read_coordinates`.
+    """Groups from the argument `orientation` of `read_coordinates`.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ def as_groups(orientation: Any, columns: Float, names: Sequence[str], ignored: B
     Raises
     ------
     InputError
-        Columns that do not exist, are ignored or in two groups, kinds that do not exist or take
-        another number of columns, or values that are none of this kind.
+        Columns do not exist, are ignored or are in two groups; a kind does not exist or needs
+        another number of columns; or values cannot be of that kind.
     """
     if isinstance(orientation, str) and orientation == "none":
         return []
@@ -118,10 +118,10 @@ def as_ignored(ignore: Any, names: Sequence[str], d: int) -> Bool:
 
 
 def full_name(key: str, names: Sequence[str]) -> str:
-    """Beginning of names that a short one stands for; itself if names begin with it, "" if none do.
+    """Full beginning of names for `key`: `key` itself if names begin with it, otherwise "".
 
-    What all names begin with, up to a dot, may be left out; so may LeRobot's "observation.state.":
-    "left" stands for "observation.state.left".
+    The beginning that all names share, up to a dot, may be left out, and so may LeRobot's
+    "observation.state.": "left" stands for "observation.state.left".
     """
     shared = ""
     for parts in zip(*(name.split(".")[:-1] for name in names), strict=False):

@@ -1,4 +1,4 @@
-"""Find the frames of recorded states that are no measurement, and replace them."""
+"""Finds frames of recorded states that are no measurements, and replaces them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .orientation import ANGLE, EULER, Bool, Float, Group, angles_between, held,
 from .outliers import FAR, JUMP, Int, dropped_frames, far_out
 from .recognition import few_values
 
-SHOWN = 8  # frames that have a note of their own
+SHOWN = 8  # frames with a note of their own, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,9 +23,9 @@ class Faults:
     ----------
     groups : sequence of Group
     of_columns : [d, n] bool
-        In which rows each column outside of the groups is far out.
+        Rows in which each column outside of the groups is an outlier.
     of_groups : [G, n] bool
-        In which rows each rotation or angle is.
+        Rows in which each rotation or angle is an outlier.
     """
 
     groups: Sequence[Group]
@@ -33,7 +33,7 @@ class Faults:
     of_groups: Bool
 
     def held(self, columns: Float, first: Bool) -> Float:
-        """Columns [d, n] with the value before it in place of each fault."""
+        """Columns [d, n], each fault replaced by the value before it."""
         made = columns
         for at, bad in self._places():
             made = columns.copy() if made is columns else made
@@ -41,7 +41,7 @@ class Faults:
         return made
 
     def filled(self, columns: Float, first: Bool) -> Float:
-        """Columns [d, n] with faults interpolated, but those of groups and of switches held."""
+        """Columns [d, n], faults interpolated; in groups and switches, the value before."""
         made = self.held(columns, first)
         for c in np.flatnonzero(self.of_columns.any(axis=1)):
             if not few_values(made[c]):
@@ -55,13 +55,13 @@ class Faults:
                 path[:, j] = _interpolate(path[:, j].copy(), self.of_groups[g], first)
 
     def frames(self, bound: Int) -> list[tuple[int, int]]:
-        """(demonstration, step) of all rows with a fault; `bound` are the first rows, and n."""
+        """(demonstration, step) of all rows with a fault; `bound` has the first rows, and n."""
         rows = np.flatnonzero(self.of_columns.any(axis=0) | self.of_groups.any(axis=0))
         which = np.searchsorted(bound, rows, side="right") - 1
         return list(zip(which.tolist(), (rows - bound[which]).tolist(), strict=True))
 
     def notes(self, states: Float, bound: Int) -> list[str]:
-        """A sentence on each frame of the raw states [n, d]."""
+        """A sentence about each faulty frame of the raw states [n, d]."""
         frames = self.frames(bound)
         found = []
         for which, step in frames[:SHOWN]:
@@ -90,7 +90,7 @@ class Faults:
 
 
 def find_faults(columns: Float, first: Bool, groups: Sequence[Group], plain: Bool) -> Faults:
-    """Frames that are no measurement, by the criteria of `outliers.py`.
+    """Frames that are no measurements, by the criteria of `outliers.py`.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def find_faults(columns: Float, first: Bool, groups: Sequence[Group], plain: Boo
         First row of each demonstration.
     groups : sequence of Group
     plain : [d] bool
-        Columns outside of the groups that are looked at.
+        Columns outside of the groups that are searched.
     """
     d, n = columns.shape
     jump = np.abs(np.diff(columns, axis=1, prepend=columns[:, :1]))
@@ -110,12 +110,12 @@ def find_faults(columns: Float, first: Bool, groups: Sequence[Group], plain: Boo
             jump[at] = np.abs(jump[at] - group.turn * np.rint(jump[at] / group.turn))
     jump[:, first] = 0.0
     kth = max(0, n - 1 - 4 * (1 + int(first.sum()) // 10))
-    usual = np.partition(jump, kth, axis=1)[:, kth]  # above it: at most the faults looked for
+    usual = np.partition(jump, kth, axis=1)[:, kth]  # as many larger jumps as there may be faults
     top = jump.max(axis=1)
     of_columns, of_groups = np.zeros((d, n), bool), np.zeros((len(groups), n), bool)
     looked = plain.copy()
     looked[[c for group in groups for c in group.columns]] = True
-    steady = (np.diff(columns, axis=1) > 0).sum(axis=1) >= 0.95 * (n - 1)  # as clocks are
+    steady = (np.diff(columns, axis=1) > 0).sum(axis=1) >= 0.95 * (n - 1)  # as in clocks
     switch = np.array([few_values(column) for column in columns])
     free = np.flatnonzero(looked & (top > 0) & ~steady & ~switch)
     dropped = dropped_frames(columns[free], first, jump[free], usual[free])
@@ -183,7 +183,7 @@ def _turned(
 
 
 def _interpolate(values: Float, bad: Bool, first: Bool) -> Float:
-    """Interpolate rows within their demonstration, in place; at its ends the nearest is held."""
+    """Interpolate rows within their demonstration, in place; at its ends, repeat the nearest."""
     bound = np.append(np.flatnonzero(first), len(first))
     for start, end in pairwise(bound):
         own, part = bad[start:end], values[start:end]

@@ -1,4 +1,4 @@
-"""The map from recorded states to coordinates, for whole episodes and for running ones."""
+"""The map from recorded states to coordinates, for complete and for running episodes."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ class Coordinates:
     groups : tuple of Group
         Rotations and wrapped angles among the columns.
     parts : tuple of (int, int), p of them
-        What each coordinate is: (-1, column), or (group, axis) with axis 0, 1, 2 for the rotation
+        Source of each coordinate: (-1, column), or (group, axis) with axis 0, 1, 2 for the rotation
         about x, y, z, and 0 for an angle.
     names : tuple of str, p of them
-        "tool.rotation_x" of a rotation; the number of the column where columns have no names.
+        As "tool.rotation_x" of a rotation; numbers of columns if these have no names.
     scale : [p] float64
-        Range of the values from their 1% to their 99% quantile, or the median range within the
-        demonstrations in which the coordinate moves, whichever is larger; above 0.
+        The larger one of two ranges, above 0: from the 1% to the 99% quantile of the values, and
+        the median range within the demonstrations in which the coordinate moves.
     rest : [p] float64
-        Increments over one step below this are rest: rounding of the number format, 1e-4 of
-        `scale` (of the largest one of a rotation), or the resolution given, whichever is largest.
+        Smaller increments over one step are rest. The largest one of: rounding of the number
+        format, 1e-4 of `scale` (the largest of a rotation), and the resolution, if given.
     rounding : [p] float64
-        Increments that differ by no more than this may be equal but for rounding; see
-        `rounding.tied`. 0 where values are exact, as those of switches are.
+        Increments that differ by no more than this may differ by rounding alone (`rounding.tied`).
+        0 if values are exact, as those of switches.
     constant : tuple of int
         Columns left out because they do not change within any demonstration.
     left_out : tuple of int
-        Columns left out because they are a clock, or ignored by the caller.
+        Columns left out because they are clocks or the caller ignores them.
     notes : tuple of str
-        What was recognised and replaced, in sentences.
+        Sentences about what was recognised and replaced.
     """
 
     width: int
@@ -71,8 +71,8 @@ class Coordinates:
     def apply(self, states: Any) -> Float:
         """Coordinates [T, p] float64 of one episode [T, d].
 
-        Nothing is replaced here but quaternions, matrices and angles that cannot be measurements
-        (zeros, -9999): they keep the value before them.
+        Only quaternions, matrices and angles that cannot be measurements (zeros, -9999) are
+        replaced, by the value before them.
 
         Raises
         ------
@@ -148,7 +148,7 @@ class Coordinates:
 
 
 class Follower:
-    """Follows running episodes, one a row; gives what `Coordinates.apply` gives, to rounding.
+    """Follows running episodes, one a row; equal to `Coordinates.apply` up to rounding.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ class Follower:
         Raises
         ------
         InputError
-            Another number of columns, NaN or infinite values; the episodes stay as they are.
+            Another number of columns, NaN or infinite values. The episodes are unchanged.
         """
         single = rows is None
         given = np.asarray(states)

@@ -1,16 +1,16 @@
-"""Orientations and angles as continuous paths, whatever numbers they are recorded in.
+"""Orientations and angles as continuous paths, in any recorded representation.
 
 A rotation has many representations: a quaternion and its negative, rotation vectors that differ by
-a turn, Euler angles on either side of the gimbal lock. A record may change from one to another
-between two steps at which nothing moved. `Group` names the columns of one rotation or angle.
-Rotations become unit quaternions, and their path is the sum of the rotation vectors of
-R_t^-1 R_t+1: its differences are the true increments, in radians about the axes of the moving
-frame, and they do not depend on the representation.
+a turn, Euler angles on either side of the gimbal lock. A recording may switch between them although
+nothing moves. `Group` names the columns of one rotation or angle. Rotations become unit
+quaternions, and their path is the sum of the rotation vectors of R_t^-1 R_t+1. Its differences are
+the true increments, in radians about the axes of the moving frame. They do not depend on the
+representation.
 
 The order of a quaternion's columns hardly matters. An exchange of columns is a rotation or a
-reflection of the unit sphere, so a quaternion that is read in a wrong order gives increments of
-the same angle. Their axes are exchanged, or belong to the fixed frame instead of the moving one,
-the same way at all steps. This holds for a transposed matrix, too.
+reflection of the unit sphere, so the increments of a quaternion in a wrong order have the same
+angle. Their axes are exchanged, or belong to the fixed frame instead of the moving one, in the same
+way at all steps. The same applies to a transposed matrix.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TURNS = {ANGLE: 20.0, VECTOR: 2.0, EULER: 2.0}  # larger angles are no measureme
 
 @dataclass(frozen=True)
 class Group:
-    """Columns that hold one rotation, or one angle that wraps.
+    """Columns of one rotation, or of one angle that wraps.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Group:
     columns : tuple of int
         In the order of the kind: w, x, y, z of a quaternion; roll, pitch, yaw.
     degrees : bool
-        Of angles, rotation vectors and Euler angles; radians otherwise.
+        Whether angles, rotation vectors or Euler angles are in degrees; otherwise radians.
     """
 
     kind: str
@@ -119,10 +119,10 @@ def angles_between(a: Float, b: Float) -> Float:
 
 
 def held(good: Bool, first: Bool) -> NDArray[np.int64]:
-    """Rows to read instead of each row [n]: itself, or its demonstration's last good one before.
+    """Row to use for each row [n]: itself, or the last good one before it in its demonstration.
 
-    `first` [n] marks the first row of each demonstration. Rows before the first good one read that
-    one; in a demonstration without any they read themselves.
+    `first` [n] marks the first row of each demonstration. Rows before the first good one use that
+    one. In a demonstration without good rows, each uses itself.
     """
     row = np.arange(len(good))
     if good.all():

@@ -1,17 +1,17 @@
-"""Frames that are no measurement: a value of -9999, or zeros where a sensor dropped out.
+"""Frames that are no measurements: a value of -9999, or zeros where a sensor dropped out.
 
-At most three consecutive frames leave the path of a coordinate and return to it. A fault is told
-from motion by one of three signs:
+In a fault, at most three consecutive frames leave the path of a coordinate, which then returns. One
+of three signs distinguishes a fault from motion:
 
 1. Nearly all columns have the same value in these frames, and neither before nor after.
 2. The coordinate is 900 or more away, and 1000 times as far as its regular values lie apart.
 3. The coordinate is smooth, and jumps ten times as far as in any other step of all demonstrations.
-   Of N demonstrations, 1 + N // 10 such faults are looked for in a coordinate: what happens more
-   often belongs to the task. A jump of more than ten times the range counts if the value is exactly
-   0, or by sign 2: a contact or a push that only one demonstration has looks like it.
+   At most 1 + N // 10 such faults are accepted in a coordinate of N demonstrations; more frequent
+   jumps belong to the task. A jump of more than ten times the range counts only if the value is
+   exactly 0, or by sign 2. A contact or a push in a single demonstration looks the same.
 
-Forces and switches are not smooth, since their regular increments are as large as their range. So
-a burst, or a gripper that opens for one step, stays.
+Forces and switches are not smooth, because their regular increments are as large as their range. So
+a burst of force, or a gripper that opens for one step, is kept.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ JUMP = 10.0  # times the largest regular increment
 FAR = 1000.0  # times the range of the regular values
 NEAR = 10.0  # times the range: faults other than zeros and codes
 SMOOTH = 0.3  # of the range: the largest regular increment of a smooth coordinate
-CODE = 900.0  # codes of missing values (-999, 9999, 1e4) are as far away; nothing moves so far
+CODE = 900.0  # codes of missing values (-999, 9999, 1e4) are as far away; motions are not
 FREQUENT = 0.05  # of the rows: larger shares are no faults
-ALIKE = 0.9  # of the columns have one value where all sensors dropped out
+SAME = 0.9  # share of the columns with one value in a frame in which all sensors dropped out
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ class _Runs:
 
 
 def dropped_frames(columns: Float, first: Bool, jump: Float, usual: Float) -> Bool:
-    """Frames in which nearly all columns have one value, and the frames around them do not.
+    """Frames in which nearly all columns have one value, unlike in the frames around them.
 
     Parameters
     ----------
     columns : [m, n]
-        Columns that vary and are no switches; all demonstrations end to end.
+        Columns that vary and are not switches; all demonstrations end to end.
     first : [n] bool
         First row of each demonstration.
     jump : [m, n]
@@ -73,19 +73,19 @@ def dropped_frames(columns: Float, first: Bool, jump: Float, usual: Float) -> Bo
     [n] bool
     """
     m, n = columns.shape
-    alike = np.zeros(n, bool)
+    dropped = np.zeros(n, bool)
     if m < 3:
-        return alike
+        return dropped
     for reference in {0, m // 2, m - 1}:
-        alike |= (columns == columns[reference]).sum(axis=0) >= np.ceil(ALIKE * m)
-    if not alike.any():
-        return alike
+        dropped |= (columns == columns[reference]).sum(axis=0) >= np.ceil(SAME * m)
+    if not dropped.any():
+        return dropped
     found = np.zeros(n, bool)
     bound = np.append(np.flatnonzero(first), n)
-    for start in np.flatnonzero(alike & ~(np.append(False, alike[:-1]) & ~first)):
+    for start in np.flatnonzero(dropped & ~(np.append(False, dropped[:-1]) & ~first)):
         end = int(bound[np.searchsorted(bound, start, side="right")])
         stop = int(start)
-        while stop < end and alike[stop]:
+        while stop < end and dropped[stop]:
             stop += 1
         inside, outside = not first[start], stop < end
         sides = [jump[:, row] for row, there in ((start, inside), (stop, outside)) if there]
@@ -106,7 +106,7 @@ def far_out(
     switch: bool,
     least: float,
 ) -> Bool:
-    """Frames in which one coordinate is far out.
+    """Frames in which one coordinate is an outlier.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def far_out(
 
 
 def _runs(distance: Callable[[Int, Int], Float], jump: Float, large: float, bound: Int) -> _Runs:
-    """Runs that begin and end with a large jump; shorter ones first, none overlaps another."""
+    """Runs that begin and end with a large jump; shorter ones first, without overlap."""
     n = len(jump)
     entry = np.flatnonzero(jump > large)
     none = np.empty(0, np.int64)
@@ -195,7 +195,7 @@ def _faults(
     switch: bool,
     least: float,
 ) -> _Runs:
-    """Those of the runs, sorted by size, that are no motion."""
+    """The runs that are not motion; `runs` are sorted by size."""
     regular = ~out
     regular[runs.rows()] = False
     span = spread(regular)

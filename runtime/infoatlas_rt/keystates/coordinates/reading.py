@@ -1,4 +1,4 @@
-"""Read raw states of demonstrations: which columns hold motion, and in which form."""
+"""Reads raw states of demonstrations: finds the columns with motion, and their representation."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .recognition import label, recognised
 from .rounding import roundings
 
 STILL = 1e-4  # of a coordinate's scale: a smaller increment is rest
-TAIL = 0.01  # of the values on either side is outside of the scale
-FEWEST = 8  # increments that a clock needs to show itself
+TAIL = 0.01  # share of the values on either side that the scale leaves out
+FEWEST = 8  # increments from which a clock is recognised
 CLOCKS = {"time", "timestamp", "timestamps", "stamp", "t", "index", "frame_index", "step", "frame"}
 
 
@@ -38,26 +38,26 @@ def read_coordinates(
     ----------
     states : sequence of [T_i, d] array-like, or Trajectories
     names : sequence of str, optional
-        Of the d columns; those of the tables or Trajectories unless given.
+        Names of the d columns; those of the tables or Trajectories unless given.
     orientation : mapping of columns to kinds, or "none", optional
         As {"tool.q": "quaternion_wxyz", (3, 4, 5): "rotation_vector", "3:7": "quaternion_xyzw"}.
         Columns are numbers, names, the beginning of names, or a range; kinds are those of
-        `choices.KINDS`. Rotations and angles are recognised unless it is given; with it, nothing
-        else is. "none" or an empty mapping: no rotations.
+        `choices.KINDS`. If given, it replaces recognition: no other columns are rotations or
+        angles. "none" or an empty mapping: no rotations.
     ignore : sequence of int or str
         Columns to leave out: numbers, or the beginning of names.
     resolution : float or [d], optional
-        What the sensors resolve, in the units of the states.
+        Smallest difference that the sensors resolve, in the units of the states.
 
     Returns
     -------
     coordinates : Coordinates
     repaired : list of [T_i, d] float64
-        The states, with frames that are no measurement replaced.
+        The states, with frames that are no measurements replaced.
     paths : list of [T_i, p] float64
-        Coordinates of each demonstration, with frames that are no measurement replaced.
+        Coordinates of each demonstration, with the same frames replaced.
     outliers : list of (demonstration, step)
-        These frames.
+        The replaced frames.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def read_coordinates(
 
 
 def _layout(groups: Sequence[Group], plain: Bool) -> list[tuple[int, int]]:
-    """Parts of all coordinates, in the order of the columns; see `Coordinates.parts`."""
+    """`Coordinates.parts`, in the order of the columns."""
     places = [(int(c), -1, int(c)) for c in np.flatnonzero(plain)]
     for g, group in enumerate(groups):
         axes = 1 if group.kind == ANGLE else 3
@@ -146,7 +146,7 @@ def _clocks(inner: Float, apart: Float, least: Float, names: Sequence[str]) -> B
 
 
 def _scales(path: Float, bound: np.ndarray[Any, np.dtype[np.int64]]) -> Float:
-    """Robust range [p] of each coordinate of [n, p], all of which move."""
+    """Robust range [p] of each coordinate of [n, p]; all of them are non-constant."""
     n, p = path.shape
     if not p:
         return np.empty(0)

@@ -1,12 +1,12 @@
-"""Which columns of recorded states hold a rotation or an angle that wraps.
+"""Finds the columns of recorded states that are a rotation or an angle that wraps.
 
-Recognition is by values. A quaternion has norm 1 in all rows, and what one component loses the
-others gain. A rotation matrix is orthonormal. An angle jumps by a full turn and moves little
-otherwise. A rotation vector, or Euler angles, jump to other numbers of the same rotation. Names
-decide the order of columns, and they alone tell Euler angles and rotation vectors without jumps.
+Recognition is by values. A quaternion has norm 1 in all rows, although its components vary. A
+rotation matrix is orthonormal. An angle jumps by a full turn and moves little otherwise. A rotation
+vector, or Euler angles, jump to other numbers of the same rotation. Names decide the order of
+columns. Euler angles and rotation vectors without jumps are recognised by names alone.
 
-A wrong recognition would change motion, so the values have to be right in all rows but few, and
-these have to be far off (`outliers.py` deals with them).
+A wrong recognition would change the motion. So the values have to fit in all rows except a few, and
+those have to be far off (`outliers.py` replaces them).
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from .orientation import (
     valid,
 )
 
-UNIT = 5e-3  # of a squared norm or a product of unit vectors: values with three decimals keep it
-NAMED = 0.1  # the same where names say that it is a quaternion
-GROSS = 0.2  # rows further off are faults of the record
+UNIT = 5e-3  # tolerance of squared norms and products of unit vectors with three decimals
+NAMED = 0.1  # the same if the names are those of a quaternion
+GROSS = 0.2  # rows with a larger error are faults of the recording
 LARGEST = 1e30  # squares of larger values overflow
-SAMPLE = 64  # rows that are looked at first
-FEW = 16  # a continuous coordinate has more different values
-# Joints of this kind have roll, pitch and yaw each to itself; they are no Euler angles of a body.
+SAMPLE = 64  # rows that are checked first
+FEW = 16  # largest number of different values of a column that is not continuous
+# Roll, pitch and yaw of these joints are single joint angles, not Euler angles of a body.
 JOINTS = re.compile(
     r"shoulder|hip|waist|torso|wrist|ankle|elbow|neck|head|knee|finger|thumb|leg|arm|joint"
 )
@@ -92,20 +92,20 @@ def recognised(columns: Float, first: Bool, names: Sequence[str], free: Bool) ->
 
 
 def angle_in_degrees(values: Float) -> bool:
-    """Whether angles [m, n] are in degrees: beyond a turn in radians, and not beyond 720."""
+    """Whether angles [m, n] are in degrees: above a turn in radians, and at most 720."""
     size = np.abs(values).max(axis=0)
     return bool((size[size <= 720.0] > 2.1 * np.pi).sum() > allowed(values.shape[1]))
 
 
 def few_values(column: Float) -> bool:
-    """Whether a column has so few different values that it is no continuous coordinate."""
+    """Whether a column has too few different values for a continuous coordinate."""
     some = column[:: max(1, len(column) // 512)]
     most = min(FEW, len(column) // 2)
     return len(np.unique(some)) <= most and len(np.unique(column)) <= most
 
 
 def label(columns: Sequence[int], names: Sequence[str]) -> str:
-    """What the names of a group's columns have in common, or their numbers."""
+    """The beginning that the names of a group's columns share, or their numbers."""
     if not names:
         low, high = min(columns), max(columns)
         return str(low) if low == high else f"{low}-{high}"
@@ -120,7 +120,7 @@ def label(columns: Sequence[int], names: Sequence[str]) -> str:
 
 
 def allowed(n: int) -> int:
-    """Rows that may be far off."""
+    """Number of rows that may be far off."""
     return max(3, n // 100)
 
 
@@ -130,20 +130,20 @@ def _sample(columns: Float) -> Float:
 
 
 def _near(error: Float, tolerance: float) -> Bool | None:
-    """Rows within the tolerance, if all others are few and far off; None otherwise."""
+    """Rows within the tolerance, if the others are few and far off; None otherwise."""
     near = np.asarray(error <= tolerance)
     others = error[~near]
     return near if len(others) <= allowed(len(error)) and (others > GROSS).all() else None
 
 
 def _compensated(squares: Float) -> bool:
-    """Whether squares [m, n] vary, and their sum over m does not."""
+    """Whether squares [m, n] vary while their sum over m does not."""
     single = squares.std(axis=1).max()
     return bool(single > 0 and squares.sum(axis=0).std() <= 0.1 * single)
 
 
 def _stepped(values: Float) -> bool:
-    """Whether the column of [m, n] that varies most has few values, as those of one-hot codes."""
+    """Whether the column of [m, n] that varies most has few values, as in one-hot codes."""
     return few_values(values[values.clip(-1, 1).std(axis=1).argmax()])
 
 
@@ -172,7 +172,7 @@ def _orthonormal(values: Float, rows: int) -> bool:
     near = _near(error, 2 * UNIT)
     if near is None:
         return False
-    # A direction that does not turn proves nothing.
+    # Constant unit vectors have the right norm, too, but need not be a rotation.
     return not _stepped(values) and any(_compensated(row[:, near] ** 2) for row in m)
 
 
@@ -229,14 +229,14 @@ def _named_triples(columns: Float, first: Bool, names: Sequence[str]) -> list[Gr
                 angle = angles_between(q[:-1], q[1:])[pair]
                 choices.append((float(angle.max(initial=0.0)), group))
         if choices:
-            # Names such as "rx" serve for both kinds: the true one has no jumps.
+            # Names such as "rx" are used for both kinds; the true one has no jumps.
             least = min(angle for angle, _ in choices)
             found.append(next(group for angle, group in choices if angle <= 1.05 * least + 1e-9))
     return found
 
 
 def _kinds(names: Sequence[str]) -> list[tuple[str, tuple[int, ...]]]:
-    """Kinds that three names may mean, the likelier one first, with the order of the columns."""
+    """Possible kinds of three columns by their names, the likelier one first, with the order."""
     ends = [re.search(r"(roll|pitch|yaw)$", name) for name in names]
     tails = [end.group() if end else "" for end in ends]
     if sorted(tails) == ["pitch", "roll", "yaw"]:
@@ -298,7 +298,7 @@ def _jumps_explained(group: Group, columns: Float, first: Bool) -> float | None:
             return None
     at = inner[jumps]
     turns = angles_between(quaternions(group, values[at]), quaternions(group, values[at + 1]))
-    if (turns > 1.0).sum() > len(turns) / 2:  # no rotation: do not look at all the other rows
+    if (turns > 1.0).sum() > len(turns) / 2:  # no rotation: skip the other rows
         return None
     q = quaternions(group, values)
     angle = angles_between(q[:-1], q[1:])[inner]
@@ -308,7 +308,8 @@ def _jumps_explained(group: Group, columns: Float, first: Bool) -> float | None:
     if group.kind == EULER:  # past the gimbal lock, roll and yaw jump by half a turn
         proof = bool(((change[jumps][explained] > 2.0).sum(axis=1) >= 2).any())
     else:
-        # All components change their signs. Beside a single angle that wraps, others do not.
+        # In such a jump all components change their signs. If only one angle wraps, the others do
+        # not.
         rows = np.arange(int(jumps.sum()))[explained]
         small = np.argsort(change[jumps][explained], axis=1)[:, :2]
         old, new = (np.take_along_axis(v[jumps][rows], small, axis=1) for v in (before, after))
@@ -336,7 +337,7 @@ def _wraps(column: Float, jump: Float, turn: float) -> bool:
         size = np.where(inside, jump, 0.0)
         size[1:][~inside[:-1]] = 0.0
         wraps = (size > 0.9 * turn) & (size < 1.1 * turn)
-        # Jumps in between are faults of the record, into a frame and out of it.
+        # Smaller jumps are those into a faulty frame and out of it.
         between = ~wraps & (size > turn / 4)
         regular = float(size[~wraps & ~between].max(initial=0.0))
         if between.sum() > min(2 * allowed(len(column)), 2 * wraps.sum()) or not wraps.any():

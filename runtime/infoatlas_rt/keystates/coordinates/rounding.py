@@ -1,7 +1,8 @@
 """Resolution of the number format that states were recorded in.
 
-Motion at constant velocity has increments that are equal but for the rounding of the states: to
-float32, often long before they were passed as float64, or to the decimals of a text file.
+The increments of motion at constant velocity are equal except for the rounding of the states. They
+may have been rounded to float32, before they were passed as float64, or to the decimals of a text
+file.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ from .recognition import few_values
 Float = NDArray[np.float64]
 
 DECIMALS = 7  # of a grid, at most
-ULPS = 4.0  # of the largest value: increments that rounding alone sets apart
+ULPS = 4.0  # units in the last place of the largest value, by which rounding may change increments
 
 
 def roundings(columns: Float) -> tuple[Float, Float]:
-    """What rounding does to the increments of columns [d, n].
+    """Effect of rounding on the increments of columns [d, n].
 
     Returns
     -------
     apart : [d]
-        Increments that rounding alone sets apart differ by no more than this: `ULPS` units in the
-        last place of the largest value, or the step of the decimal grid that all values lie on.
-        0 for columns of few different values, such as switches: these are exact.
+        Largest difference of increments that is due to rounding alone. It is `ULPS` units in the
+        last place of the largest value, or the step of the decimal grid of all values. 0 for
+        columns of few different values, such as switches: these are exact.
     rest : [d]
-        Increments below this are none: `ULPS` units in the last place, or half a grid step.
+        Smaller increments count as 0: `ULPS` units in the last place, or half a grid step.
     """
     largest = np.abs(columns).max(axis=1)
     with np.errstate(over="ignore"):
@@ -44,11 +45,11 @@ def roundings(columns: Float) -> tuple[Float, Float]:
 
 
 def tied(increments: Float, apart: Float) -> Float:
-    """Increments [n, p] of which those that rounding alone sets apart are equal.
+    """Increments [n, p], made equal where they differ by rounding alone.
 
-    Increments next to each other by size, of one sign, in steps of at most `apart` [p], are
-    replaced by the middle one if `apart` holds all of them, up to 1%. Others keep their bits, and
-    so do increments of 0.
+    Sorted increments of one sign that follow each other in steps of at most `apart` [p] form a
+    group. They are replaced by the middle one if the group spans at most 1.01 `apart`. Others keep
+    their bits, and so do increments of 0.
     """
     made: Float = increments.copy()
     for j in np.flatnonzero(apart > 0):
@@ -72,7 +73,7 @@ def _grids(columns: Float, ulp: Float) -> Float:
     found = np.zeros(d)
     for decimals in range(DECIMALS + 1):
         scale = 10.0**decimals
-        # Values of a format that is as coarse as the grid would all seem to lie on it.
+        # If the format is as coarse as the grid, all values seem to lie on the grid.
         error = 2 * ulp * scale
         for c in np.flatnonzero((found == 0) & (error < 0.05)):
             if all(

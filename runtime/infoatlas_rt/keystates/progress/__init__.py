@@ -1,4 +1,4 @@
-"""Sub-tasks in a running episode: the present one, its progress, and stalls."""
+"""Sub-tasks in a running episode: which one is active, its progress, and stalls."""
 
 from .live_subtasks import LiveSubtasks, SubtaskState, fit_subtasks
 

@@ -1,4 +1,4 @@
-"""Where tools and objects are in recorded states, and how they lie to each other."""
+"""Positions of tools and objects in recorded states, and their relative positions."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def relative(states: Float, pairs: Int) -> Float:
 def positions_of(subtasks: Subtasks, names: Sequence[str]) -> dict[str, list[int]]:
     """Columns of the positions of tools and objects, three of each.
 
-    Those that the sub-tasks were found with; otherwise those called "cube.x", "cube.y" and
-    "cube.z" of an object "cube".
+    The columns that the sub-tasks were found with; otherwise, for an object "cube", those named
+    "cube.x", "cube.y" and "cube.z".
     """
     if subtasks.places:
         return {body: list(at) for body, at in subtasks.places.items() if len(at) == len(AXES)}
@@ -40,7 +40,7 @@ def positions_of(subtasks: Subtasks, names: Sequence[str]) -> dict[str, list[int
 
 
 def pairs_of(parts: Sequence[Subtask], bodies: Mapping[str, list[int]]) -> Int:
-    """Columns [m, 6] of the bodies that each part brings together."""
+    """Columns [m, 6] of the two bodies whose relative position a part changes."""
     found: dict[tuple[str, str], list[int]] = {}
     for part in parts:
         reference = part.reference if part.reference not in ("", WORLD) else part.held

@@ -11,11 +11,11 @@ from .model import ProgressModel
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-TEMPER = 0.15  # share of a step's log-likelihood that is new: steps depend on the one before
+TEMPER = 0.15  # weight of a step's log-likelihood, because successive steps are dependent
 ANYWHERE = 1e-4  # probability that a step leads to any other bin: a retry, or a mistake
-BEGUN = 1e-2  # that an episode begins in any other bin than the first
-CERTAIN = 0.9  # probability from which the part is an earlier one again
-CAP = 8.0  # root mean square distance at which a bin cannot become less likely
+BEGUN = 1e-2  # probability that an episode begins in any other bin than the first
+CERTAIN = 0.9  # probability from which the part may go back to an earlier one
+CAP = 8.0  # root mean square distance above which a bin becomes no less likely
 
 
 class ProgressFilter:
@@ -27,22 +27,22 @@ class ProgressFilter:
     rows : int
         E, episodes.
     limit : float
-        Misfit above which a state is no progress.
+        Misfit above which a state does not count as progress.
 
     Attributes
     ----------
     part : [E] int64
-        Of the tool's parts; -1 before the first working step.
+        Index within the tool's parts; -1 before the first working step.
     progress : [E] float64
         Within the part, 0 to 1; it does not fall while the part lasts.
     inside : [E] int64
         Working steps since the part was entered.
     waiting : [E] int64
-        Working steps since the task has come a bin further.
+        Working steps since the task reached a further bin.
     reached : [E] float64
-        The furthest place in the bins, 0 to K, that states like those of the demonstrations had.
+        The furthest place in the bins, 0 to K, that was reached by states within `limit`.
     misfit : [E] float64
-        Distance of the newest state from its bin, in standard deviations a direction.
+        Root mean square distance of the newest state from its bin, in standard deviations.
     """
 
     def __init__(self, model: ProgressModel, rows: int, limit: float = np.inf) -> None:
@@ -124,7 +124,7 @@ def _chain(model: ProgressModel) -> tuple[Float, Float]:
             continue
         chain[i, i] = 1 - go
         for j, probability in ahead.items():
-            # A fast one passes over a bin; it stays within the part that follows.
+            # A fast episode skips a bin, but only within the part that follows.
             beyond = j + 1 if j < last[model.part[j]] else j
             chain[i, j] += 0.8 * go * probability
             chain[i, beyond] += 0.2 * go * probability

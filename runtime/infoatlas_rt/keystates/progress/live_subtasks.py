@@ -1,10 +1,9 @@
 """Sub-tasks in a running episode, judged on demonstrations before they are used.
 
-`fit_subtasks` fits a model of progress (`model.py`) for each tool and judges it by leaving
-demonstrations out: up to ten times, models are fitted to the others and follow those that were left
-out. What they show is kept: how often the part is right, how far off its progress is, and for how
-long no progress was seen in demonstrations that all succeeded. A part that is right in less than
-0.8 of the steps is not followed.
+`fit_subtasks` fits a model of progress (`model.py`) for each tool and cross-validates it in up to
+ten folds of demonstrations. The results are kept: how often the part is right, the error of its
+progress, and the longest time without progress in successful demonstrations. A part that is right
+in less than 0.8 of the steps is not followed.
 """
 
 from __future__ import annotations
@@ -30,41 +29,42 @@ Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 FOLLOWED = 0.8  # share of right steps from which a part is followed
-ASIDE = 0.25  # seconds around cuts that are not judged
-STALLED = 3.0  # times the longest usual time without progress
-LEAST = 0.1  # of the median demonstration: the usual time, at least
-BORROWED = 0.5  # of the longest time in any part: few demonstrations show all that is usual
-TYPICAL = 0.99  # quantile of the distance from the bin, in demonstrations left out: what is
-# farther is unlike the demonstrations, and no progress
+ASIDE = 0.25  # seconds on either side of a cut that are not judged
+STALLED = 3.0  # times the longest usual time without progress: a stall
+LEAST = 0.1  # of the median demonstration: lower limit of the usual time
+BORROWED = 0.5  # of the longest time in any part: lower limit, as few demonstrations vary little
+# Quantile of the distances from bins in held-out demonstrations: states farther away are unlike the
+# demonstrations, and do not count as progress.
+TYPICAL = 0.99
 
 
 @dataclass(frozen=True)
 class SubtaskState:
-    """Where a running episode is.
+    """Sub-task and progress of a running episode.
 
     Attributes
     ----------
     index : int
-        Of the part in `Subtasks.parts`.
+        Index of the part in `Subtasks.parts`.
     name : str
         Name of the part, as "reach cube".
     tool : str
         Name of the tool that moves.
     reference : str
-        Name of the object that the part is about; "world" or "" if there is none.
+        Name of the reference object; "world" or "" if there is none.
     held : str
         Name of the object that moves with the tool; "" if none.
     progress : float
-        Share of the part's time that has passed, as in the demonstrations, 0 to 1. It does not
-        fall while the part lasts.
+        Share of the part's duration in the demonstrations that has passed, 0 to 1. It does not fall
+        while the part lasts.
     total : float
-        The same of the whole task.
+        Progress of the task, 0 to 1.
     stalled : bool
-        No progress for 3 times the longest time in the demonstrations.
+        There was no progress for 3 times the longest such time in the demonstrations.
     waiting : float
-        Time without progress over that longest time.
+        Time without progress, divided by that longest time.
     seconds : float
-        Since the part was entered; a working step counts as 0.05 s if the rate is not known.
+        Time since the part began; a working step counts as 0.05 s if the rate is not known.
     """
 
     index: int
@@ -81,19 +81,19 @@ class SubtaskState:
 
 @dataclass(frozen=True, eq=False)
 class ToolProgress:
-    """The parts of one tool, and what to expect of their model.
+    """The parts of one tool, with their model and its accuracy.
 
     Attributes
     ----------
     model : ProgressModel
     right : [P] float64
-        Share of the steps of demonstrations left out at which the part is right, 0.25 s around
-        cuts left aside: of the steps that belong to the part or of those for which it was
-        reported, whichever is smaller. NaN if it was not judged (one demonstration).
+        The smaller one of recall and precision of the part, over the steps of held-out
+        demonstrations, except those within 0.25 s of a cut. NaN if it was not judged (one
+        demonstration).
     error : [P] float64
-        Mean absolute error of the progress there; NaN if not judged.
+        Mean absolute error of the progress at the right steps; NaN if not judged.
     usual : [P] float64
-        The longest time, in working steps, in which a demonstration did not come a bin further.
+        The longest time, in working steps, in which a demonstration reached no further bin.
     limit : float
         Distance from its bin above which a state is unlike the demonstrations.
     """
@@ -111,7 +111,7 @@ class ToolProgress:
 
     @cached_property
     def before(self) -> Float:
-        """Share of the task's time before each part, and 1 [P + 1]."""
+        """Share of the task's duration before each part, and 1 [P + 1]."""
         time = np.bincount(self.model.part, self.model.duration, len(self.model.bins))
         return np.concatenate([[0.0], np.cumsum(time) / time.sum()])
 
@@ -120,7 +120,7 @@ class ToolProgress:
         return ProgressFilter(self.model, rows, self.limit)
 
     def waiting(self, own: ProgressFilter) -> Float:
-        """Time without progress over the usual one [E]."""
+        """Time without progress, divided by the usual longest one [E]."""
         return np.asarray(own.waiting / self.usual[np.maximum(own.part, 0)])
 
     def to_dict(self) -> dict[str, Any]:
@@ -152,7 +152,7 @@ class ToolProgress:
 
 @dataclass(frozen=True, eq=False)
 class LiveSubtasks:
-    """Sub-tasks of demonstrations, and how to follow them.
+    """Sub-tasks of demonstrations, and models to follow them.
 
     Attributes
     ----------
@@ -166,11 +166,11 @@ class LiveSubtasks:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Of the parts."""
+        """Names of the parts."""
         return self.subtasks.names
 
     def describe(self) -> str:
-        """Which parts are followed, and how well they were in the demonstrations."""
+        """Text: which parts are followed, with their accuracy in the demonstrations."""
         lines = []
         for tool in self.tools:
             figures = zip(
@@ -212,7 +212,7 @@ def fit_subtasks(
     names: Sequence[str],
     subtasks: Subtasks,
 ) -> LiveSubtasks:
-    """Models of the parts of demonstrations, and their figures.
+    """Models of the parts of demonstrations, cross-validated.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def fit_subtasks(
     states : sequence of N arrays [T_i, d]
         Recorded steps of the demonstrations.
     names : sequence of str
-        Of the d columns; empty if they have none.
+        Names of the d columns; empty if they have none.
     subtasks : Subtasks
 
     Raises
@@ -265,8 +265,8 @@ def _cuts(
 ) -> Float | None:
     """Working steps [P + 1] at which the parts of a tool begin in a demonstration, and the end.
 
-    None if they have another order there. A part that the demonstration lacks begins and ends where
-    the one before it ends.
+    None if the demonstration has the parts in another order. A part that the demonstration lacks
+    begins and ends where the one before it ends.
     """
     starts = [int(subtasks.parts[p].start[i]) for p in which]
     ends = [int(subtasks.parts[p].end[i]) for p in which]
@@ -312,7 +312,7 @@ def _fit_tool(
 def _left_out(
     examples: Sequence[Example], parts: Int, pairs: Int, back: int, limit: float = np.inf
 ) -> tuple[list[Float], list[Float]]:
-    """Part, progress and steps without progress [T, 3], and distances [T], of every example."""
+    """Part, progress and steps without progress [T, 3], and distances [T], of each example."""
     count = len(examples)
     fold = np.random.default_rng(1).permutation(count) % min(FOLDS, count)
     followed: list[Float] = [np.empty(0)] * count
@@ -352,13 +352,13 @@ def _judge(
         t = np.arange(len(part)) + 0.5
         cuts = example.cuts[1:-1]
         judged = (np.abs(t[:, None] - cuts) > aside).all(axis=1) if len(cuts) else t > 0
-        said = row[:, 0].astype(np.int64)
-        right = judged & (said == part)
+        live = row[:, 0].astype(np.int64)
+        right = judged & (live == part)
         hit += np.bincount(part[right], minlength=number)
         there += np.bincount(part[judged], minlength=number)
-        reported += np.bincount(said[judged], minlength=number)
+        reported += np.bincount(live[judged], minlength=number)
         off += np.bincount(part[right], np.abs(row[:, 1] - share)[right], number)
-    # Parts that are too short to be judged are as good as what is reported of them.
+    # Of parts that are too short to have steps away from cuts, precision alone counts.
     most = np.maximum(there, reported)
     right = np.where(most > 0, hit / np.maximum(most, 1), np.nan)
     return right, np.where(hit > 0, off / np.maximum(hit, 1), np.nan)

@@ -1,10 +1,9 @@
-"""How far each part of a task has come, from one state: a model that demonstrations fit.
+"""Progress within each part of a task: a model of one step, fitted to demonstrations.
 
-Each part is split into bins of equal time. The features of a step are the coordinates, the
-positions of the bodies that the part is about, relative to each other, and velocities of the last
-quarter of a second. They are projected onto the directions that separate the bins (linear
-discriminants, shrunk), where each bin is a Gaussian of the same spread. `filter.py`
-follows an episode through the bins.
+Each part is split into bins of equal time. The features of a step are the coordinates, relative
+positions of tool, held and reference objects, and mean velocities of the last quarter of a second.
+They are projected onto the directions that separate the bins (shrunk linear discriminants). There,
+each bin is a Gaussian of the same covariance. `filter.py` follows an episode through the bins.
 """
 
 from __future__ import annotations
@@ -20,22 +19,22 @@ Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 BINS = 8  # of a part, at most
-FEWEST_STEPS = 2.0  # working steps of a bin, in the median, at least
+FEWEST_STEPS = 2.0  # working steps of a bin in the median demonstration, at least
 BACK = 0.25  # seconds over which velocities are taken
 NEAREST = 0.002  # metres: the resolution of distances
-DIRECTIONS = 12  # that separate bins, at most
-SHRINK = 0.3  # of the spread within bins, towards the same for all features
+DIRECTIONS = 12  # at most: those that separate the bins best
+SHRINK = 0.3  # of the covariance within bins, towards the identity
 CLIP = 6.0  # standard deviations of a feature, at most
 
 
 @dataclass(frozen=True, eq=False)
 class ProgressModel:
-    """Bins of the parts of one tool, and what states in them are like.
+    """Bins of the parts of one tool, and the distribution of states in each.
 
     Attributes
     ----------
     parts : [P] int64
-        Of `Subtasks.parts`, in order of time.
+        Indices in `Subtasks.parts`, in order of time.
     bins : [P] int64
         Number of bins of each part; K in all.
     pairs : [m, 6] int64
@@ -43,14 +42,15 @@ class ProgressModel:
     back : int
         Working steps over which velocities are taken.
     centre, scale, rms : [p] float64
-        Of the coordinates: middle, standard deviation, root mean square increment over `back`.
+        Mean, standard deviation, and root mean square increment over `back`, of each coordinate.
     centre_between, scale_between : [5 m] float64
-        Of the relative positions, the logarithms of their lengths, and of their lengths in
-        units of those at the start.
+        The same of the relative positions, the logarithms of their lengths, and the logarithms of
+        their lengths relative to those at the start.
     projection : [f, q] float64
     offset : [q] float64
     means : [K, q] float64
-        Of projected features; the spread within a bin is 1 in all directions.
+        Mean of the projected features in each bin; the standard deviation within a bin is 1 in all
+        directions.
     duration : [K] float64
         Working steps of a bin in the median demonstration.
     absent : [P] float64
@@ -79,7 +79,7 @@ class ProgressModel:
 
     @property
     def part(self) -> Int:
-        """Part of each bin [K], counted within the tool's."""
+        """Part of each bin [K], as index within the tool's parts."""
         return np.repeat(np.arange(len(self.bins)), self.bins)
 
     def project(self, x: Float, earlier: Float, between: Float, start: Float) -> Float:
@@ -90,7 +90,7 @@ class ProgressModel:
         x, earlier : [..., p] float64
             Coordinates of the step, and of `back` steps before.
         between, start : [..., 3 m] float64
-            Relative positions of the step, and of the first one of the episode, m.
+            Relative positions at the step, and at the first step of the episode, m.
         """
         return self._features(x, earlier, between, start) @ self.projection - self.offset
 
@@ -168,7 +168,7 @@ class Example:
         return np.diff(self.cuts) <= 0
 
     def truth(self) -> tuple[Int, Float]:
-        """Part [T] and share of its time that has passed [T] at each step."""
+        """Part [T], and share of its duration that has passed [T], at each step."""
         t = np.arange(len(self.x)) + 0.5
         part = np.searchsorted(self.cuts[1:], t, side="right").clip(0, len(self.cuts) - 2)
         length = np.maximum(np.diff(self.cuts)[part], 1e-9)
@@ -217,7 +217,7 @@ def fit_progress(examples: Sequence[Example], parts: Int, pairs: Int, back: int)
 
 
 def _discriminants(features: Float, label: Int, count: int) -> tuple[Float, Float]:
-    """Directions [f, q] that separate `count` labels, the spread within a label 1; means there."""
+    """Directions [f, q] that separate `count` labels, scaled to unit variance within; and means."""
     number = np.bincount(label, minlength=count)
     sums = np.zeros((count, features.shape[1]))
     np.add.at(sums, label, features)
@@ -248,7 +248,7 @@ def _velocity(ratio: Float) -> Float:
 
 
 def _with_lengths(between: Float, start: Float) -> Float:
-    """Relative positions, the logarithms of their lengths, and of these over those at the start."""
+    """Relative positions, logarithms of their lengths, and logarithms relative to the start."""
     now, first = _log_length(between), _log_length(start)
     return np.concatenate([between, now, now - first], axis=-1)
 

@@ -1,4 +1,4 @@
-"""Sub-tasks: parts of demonstrations, and the object that each part is about."""
+"""Sub-tasks: parts of demonstrations, and the reference object of each."""
 
 from .poses import Pose, Position
 from .result import ORIENTATIONS, WORLD, Subtask, Subtasks

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 Int = NDArray[np.int64]
 
-PRESENT = 0.7  # share of the demonstrations that have a cut
+PRESENT = 0.7  # share of the demonstrations that have a cut, at least
 END = "end"
 
 
@@ -24,7 +24,7 @@ class Cuts:
     steps : [N, C] masked array of int64
         Recorded steps, columns by their median place; masked where a demonstration has none.
     labels : tuple of C str
-        What each one is, as "cube begins to move".
+        Description of each one, as "cube begins to move".
     lengths : [N] int64
         Recorded steps of each demonstration.
     """
@@ -53,12 +53,12 @@ class Cuts:
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """Demonstrations that have each cut, with their beginning and end [N, C + 2]."""
+        """Whether a demonstration has each cut [N, C + 2], beginning and end included."""
         there = ~np.ma.getmaskarray(self.steps)
         return np.pad(there, ((0, 0), (1, 1)), constant_values=True)
 
     def filled(self) -> Int:
-        """Steps with beginning and end [N, C + 2]; a missing cut is where the next one is."""
+        """Steps with beginning and end [N, C + 2]; a missing cut has the step of the next one."""
         n, count = self.steps.shape
         steps = np.zeros((n, count + 2), np.int64)
         steps[:, -1] = self.lengths
@@ -68,9 +68,9 @@ class Cuts:
         return steps
 
     def spans(self) -> list[tuple[str, Int, Int]]:
-        """What ends each part, its start and its end [N]; the last part ends the demonstration.
+        """Label of each part's end, its start and its end [N]; the last one ends the demonstration.
 
-        A part begins at the demonstration's own cut before its end, in whatever order.
+        A part begins at the cut that precedes its end in the demonstration, in any order.
         """
         ends = np.column_stack([np.ma.filled(self.steps, -1), self.lengths])
         found = []
@@ -86,7 +86,7 @@ class Cuts:
 
 
 def make_cuts(steps: Any, labels: Sequence[str], lengths: Int, present: float = PRESENT) -> Cuts:
-    """Cuts that at least the share `present` of the demonstrations has.
+    """Cuts that at least a share `present` of the demonstrations have.
 
     Parameters
     ----------

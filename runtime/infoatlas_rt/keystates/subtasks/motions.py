@@ -1,4 +1,4 @@
-"""Motions of objects: when a tool begins and ceases to move each object."""
+"""Motions of objects: steps at which a tool begins and ceases to move each object."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from .poses import Track
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-SMOOTH = 0.25  # seconds of the median of positions
+SMOOTH = 0.25  # seconds of the running median of positions
 FAR = 0.005  # m from rest, at which a motion begins
 STILL = 0.002  # m, within which an object stays when its motion has ended
 REST = 0.6  # seconds for which it stays there
-WAY = 0.010  # m that a motion goes at least
-DIFFERENT = 0.6  # of the object's way, by which the tool's may differ
+WAY = 0.010  # m: length of a motion, at least
+DIFFERENT = 0.6  # of the object's displacement, by which the tool's may differ
 MOST = 3  # motions of one object
-LATE = 0.9  # of a demonstration: a motion that ends later ends nothing
-LAST = 0.15  # seconds at the end in which nothing begins
+LATE = 0.9  # of a demonstration: the end of a motion after it is no cut
+LAST = 0.15  # seconds at the end, in which no motion begins
 NOISY = 6.0  # standard deviations of the noise that count as distance
 
 
 def object_cuts(
     tool: Sequence[Track], objects: Mapping[str, Sequence[Track]], frequency: float
 ) -> Cuts:
-    """Steps at which most demonstrations begin to move an object, or cease to.
+    """Steps at which most demonstrations begin or cease to move an object.
 
-    An object that never moves has been visited when the tool leaves the place nearest to it.
+    For an object that never moves, the step is that at which the tool leaves the place nearest to
+    it.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ def smooth(position: Float, frequency: float) -> Float:
 
 
 def _motions(p: Float, raw: Float, frequency: float) -> list[tuple[int, int]]:
-    """Motions in smoothed positions [T, 3], by distance from where the object rested."""
+    """Motions in smoothed positions [T, 3], by the distance from the place of rest."""
     noise = float(np.median(np.abs(np.diff(raw, 2, axis=0)))) * 1.48 / 6**0.5 if len(p) > 2 else 0.0
     far, still = max(FAR, NOISY * noise), max(STILL, NOISY / 2 * noise)
     rest, count = max(2, round(REST * frequency)), len(p)
@@ -113,7 +114,7 @@ def _motions_with_tool(
     moving: Mapping[str, Sequence[Sequence[tuple[int, int]]]],
     frequency: float,
 ) -> dict[str, list[list[tuple[int, int]]]]:
-    """Motions of each object that go with the tool's, by demonstration."""
+    """Motions of each object together with the tool, by demonstration."""
     found: dict[str, list[list[tuple[int, int]]]] = {name: [] for name in paths}
     for i, hand in enumerate(tool):
         way = smooth(hand.position, frequency)
@@ -127,7 +128,7 @@ def _motions_with_tool(
 def _with_tool(
     spans: Sequence[tuple[int, int]], p: Float, tool: Float, frequency: float
 ) -> list[tuple[int, int]]:
-    """Motions that go far enough, cut to the steps at which the object moves as the tool does."""
+    """Motions that are long enough, cut to the steps at which object and tool move together."""
     half, kept = max(1, round(SMOOTH * frequency / 2)), []
     for first, last in spans:
         steps = np.arange(first, last + 1)

@@ -1,9 +1,9 @@
-"""Find sub-tasks: cuts by the motions of objects, and the sequence with the most information.
+"""Finds sub-tasks: cuts from the motions of objects, and the sequence with most information.
 
 Where poses of objects are known, their motions cut the demonstrations: an object that begins to
-move has been reached. If no object is moved or visited, key states are the cuts. Of all sequences
-of parts between cuts, the one with the most information between each part's end and its reference
-object is taken. Data generation uses such parts (MimicGen, Mandlekar et al. 2023).
+move has been reached. If no object is moved or visited, key states are the cuts. The chosen
+sequence of parts between cuts has the most information between the ends of the parts and their
+reference objects. Data generation uses such parts (MimicGen, Mandlekar et al. 2023).
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from .result import WORLD, Subtask
 
 Int = NDArray[np.int64]
 
-COST = 1.0  # nats that a part has to bring
-MOST = 8  # parts
+COST = 1.0  # nats that each part costs
+MOST = 8  # parts of a sequence, at most
 SHIPPED = 32  # demonstrations that the shipped model needs
-NARROW, WIDE = 0.02, 20.0  # m: a tool that moves over less or more is hardly in metres
+NARROW, WIDE = 0.02, 20.0  # m: a smaller or larger range of a tool is hardly in metres
 
 
 def ordered_parts(
@@ -40,13 +40,13 @@ def ordered_parts(
 ) -> list[Subtask]:
     """The sequence of parts that has the most information.
 
-    A part brings its information less 1 nat. Its reference differs from that of the part before
-    it, which has less than 1 nat here, or 1 nat less.
+    A part adds its information minus 1 nat. Its reference differs from that of the part before it.
+    The reference of the part before it has less than 1 nat here, or 1 nat less than the new one.
 
     Parameters
     ----------
     name : str
-        Of the tool.
+        Name of the tool.
     tool : sequence of N Track
     objects : dict of str to sequence of N Track
     cuts : Cuts
@@ -78,7 +78,7 @@ def ordered_parts(
                 if reference != WORLD and one.nats.get(reference, 0.0) < COST:
                     continue
                 gain = one.nats[reference] - COST
-                # A reference that is informative is kept unless another brings so much more.
+                # An informative reference is kept unless another one has `COST` nats more.
                 least = max(gain, COST)
                 kept = np.array([q == reference or one.nats.get(q, 0.0) > least for q in names])
                 for m in range(1, MOST + 1):
@@ -100,7 +100,7 @@ def ordered_parts(
         i, before = came[j, o, m]
         chosen.append((i, j, names[o]))
         j, o, m = i, before, m - 1
-    if {reference for _, _, reference in chosen} == {WORLD}:  # cuts are known all the same
+    if {reference for _, _, reference in chosen} == {WORLD}:  # the cuts remain as parts
         return plain_parts(name, cuts, WORLD)
     until = ("", *cuts.labels, END)
     return [
@@ -122,9 +122,10 @@ def unordered_parts(
     cuts: Cuts,
     estimator: Estimator | None = None,
 ) -> list[Subtask]:
-    """Parts that demonstrations have in different orders: each has the reference that fits best.
+    """Parts in an order that differs between demonstrations, each with its best reference.
 
-    Arguments are those of `ordered_parts`. A part begins at the cut before it, whatever that is.
+    Arguments are those of `ordered_parts`. A part begins at the cut that precedes it in the
+    demonstration.
     """
     estimator = _estimator(estimator, len(tool))
     parts = []

@@ -51,7 +51,7 @@ class Pose:
         names, as "cube" for cube.x to cube.qz.
     orientation : str, optional
         "quaternion_wxyz", "quaternion_xyzw", "rotation_vector", "euler", "matrix", "rotation_6d";
-        those of angles with "_degrees". Names such as qw or roll give it; columns without such
+        those of angles with "_degrees". Derived from names such as qw or roll; columns without such
         names need it.
     """
 
@@ -95,12 +95,12 @@ def tracks(
         d of them, or none.
     where : Position or Pose
     what : str
-        What the body is called in errors.
+        Name of the body in error messages.
 
     Raises
     ------
     InputError
-        Columns that do not exist, are too few or too many, or hold no orientation.
+        Columns do not exist, are too few or too many, or are no orientation.
     """
     if not isinstance(where, Position | Pose):
         raise InputError(
@@ -213,7 +213,7 @@ def _columns(
 
 
 def _named(names: Sequence[str], prefix: str, where: Position | Pose) -> list[int]:
-    """Columns "PREFIX.x" and so on: other names may begin in the same way."""
+    """Columns "PREFIX.x" and so on, without other names that begin with the prefix."""
     start = prefix.rstrip("._/ ")
     wanted = {*AXES}
     if isinstance(where, Pose):

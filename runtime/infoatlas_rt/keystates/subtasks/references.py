@@ -1,9 +1,9 @@
-"""The reference object of a part: information between where it ends and where each object lies.
+"""The reference object of a part: information between its end and the pose of each object.
 
-A part that is about an object ends at a place that follows the object: over the demonstrations,
-the end varies less in the object's frame than in the world. Half the log-ratio of the variances is
-the mutual information of a Gaussian model in which the end is the object's pose plus noise. It
-needs few demonstrations, because it fits no slope.
+If a part has a reference object, its end moves with that object. Over the demonstrations, the end
+varies less in the object's frame than in the world. Half the log-ratio of the variances is the
+mutual information of a Gaussian model in which the end is the object's pose plus noise. The model
+needs few demonstrations, because it has no slope to fit.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 FLOOR = 0.003  # m: smaller spreads are not distinguished
-DISPLACED = 0.010  # m: the object has been moved
-FEWEST = 4  # demonstrations, or half of them
-STEPS = 2  # of a part
-CONCENTRATED = 0.9  # resultant length of angles that are one angle and noise
+DISPLACED = 0.010  # m: an object that is farther from its place has been moved
+FEWEST = 4  # demonstrations that have the part, at least; or half of all, if more
+STEPS = 2  # of a part, at least
+CONCENTRATED = 0.9  # resultant length from which angles are one angle plus noise
 TURNS = {1: "pose", 2: "half turns", 4: "quarter turns"}
-BETTER = 0.3  # of the circular variance in the world, for an orientation to count
+BETTER = 0.3  # share of the circular variance in the world, below which an orientation counts
 ANGLE = 0.05  # rad: smaller spreads are not distinguished
 
 
@@ -37,15 +37,15 @@ class ReferenceInformation:
     Attributes
     ----------
     nats : dict of str to float
-        Of each possible reference; "world" has 0.
+        Information of each possible reference; 0 for "world".
     left_out : dict of str to [n] float64
-        The same without each demonstration.
+        The same with one demonstration left out.
     held : str
         Object that the tool carries, or "".
     rows : [n] int64
         Demonstrations that were used.
     place : [n, 3] float64
-        Where the part ends: the tool's place, or the carried object's.
+        Place where the part ends: that of the tool, or of the carried object.
     """
 
     nats: dict[str, float]
@@ -104,7 +104,7 @@ def reference_information(
         lies, turned = _at(tracks, rows, first), _turned(tracks, rows, first)
         begun = np.linalg.norm(lies - _at(tracks, rows, np.zeros_like(first)), axis=1)
         if name == held and np.median(begun) > DISPLACED:
-            continue  # it is where the tool has taken it
+            continue  # its place is a result of the tool's motion
         gains = []
         for place, before in places:
             own = [place - lies]
@@ -135,7 +135,8 @@ def carried(
         for i, a, b in zip(rows.tolist(), first.tolist(), last.tolist(), strict=True):
             p = tracks[i].position[a : b + 1]
             way = float(np.linalg.norm(p[-1] - p[0]))
-            # From where the object has left its place to where it comes to the last one.
+            # From the step at which the object leaves its first place to that at which it reaches
+            # the last.
             left = a + int((np.linalg.norm(p - p[0], axis=1) > FLOOR).argmax())
             come = a + int((np.linalg.norm(p - p[-1], axis=1) < FLOOR).argmax())
             turn = _within(tool[i], tracks[i], come) - _within(tool[i], tracks[i], left)
@@ -154,10 +155,10 @@ def orientation(
     last: Int,
     held: Sequence[Track] | None = None,
 ) -> str:
-    """What of the reference's orientation the tool follows at the end of a part.
+    """How far the tool follows the reference's orientation at the end of a part.
 
-    The heading of the tool relative to the reference, about the vertical, is compared over the
-    demonstrations, up to turns of a half and of a quarter.
+    The heading of the tool relative to the reference is compared over the demonstrations, also
+    modulo half and quarter turns.
 
     Parameters
     ----------
@@ -167,7 +168,7 @@ def orientation(
     first, last : [n] int64
         Its first and last step in these.
     held : sequence of N Track, optional
-        The carried object: it or the tool is compared, whichever follows the reference more.
+        The carried object: of it and the tool, the one that follows the reference more is compared.
 
     Returns
     -------

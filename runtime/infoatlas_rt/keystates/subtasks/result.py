@@ -1,7 +1,4 @@
-"""Sub-tasks: the parts of each demonstration, and the object that each part is about.
-
-`parts.py` finds them. This module holds the result.
-"""
+"""Sub-tasks of demonstrations, with the reference object of each; `parts.py` finds them."""
 
 from __future__ import annotations
 
@@ -20,12 +17,12 @@ Int = NDArray[np.int64]
 
 WORLD = "world"  # reference of a part that no object is informative about
 ORIENTATIONS = ("position", "pose", "half turns", "quarter turns")
-Z = 1.645  # a reference is certain if it leads the next one by so many standard errors
+Z = 1.645  # standard errors by which a reference that is certain exceeds the next one
 
 
 @dataclass(frozen=True, eq=False)
 class Subtask:
-    """One part of all demonstrations: what one tool does from one cut to the next.
+    """One sub-task (part) of all demonstrations: the motion of one tool from one cut to the next.
 
     Attributes
     ----------
@@ -35,19 +32,19 @@ class Subtask:
         Recorded steps of each demonstration, `end` excluded. Equal where a demonstration lacks the
         part.
     until : str
-        What ends the part, as "cube begins to move", "key state 3" or "end".
+        Label of the cut that ends the part, as "cube begins to move", "key state 3" or "end".
     reference : str
-        Name of the object that the part is about; "world" if no object is informative about where
-        the part ends, "" if no objects were named.
+        Name of the reference object; "world" if no object is informative about where the part ends,
+        "" if no objects were named.
     orientation : {"position", "pose", "half turns", "quarter turns"}
-        What of the reference's pose counts: its position alone, all of it, or all of it up to
+        Relevant part of the reference's pose: its position alone, the full pose, or the pose up to
         half or quarter turns about the vertical.
     held : str
         Name of the object that moves with the tool; "" if none. It is the reference itself where
         the part both reaches and moves it.
     information : float
-        Between the place where the part ends and the reference's pose where it starts, over the
-        demonstrations, nats (Gaussian form). NaN without a reference.
+        Information between the place where the part ends and the reference's pose where it starts,
+        nats (Gaussian form). NaN without a reference.
     runner_up : str
         The object with the next most information, or "world".
     runner_up_information : float
@@ -56,7 +53,7 @@ class Subtask:
         Standard error of `information` - `runner_up_information`, nats (jackknife over
         demonstrations).
     model_information, model_stderr : float
-        `information` as the model estimates it, with its standard error, nats; NaN with fewer
+        The model's estimate of `information`, and its standard error, nats; NaN with fewer
         demonstrations than the model needs.
     """
 
@@ -76,7 +73,7 @@ class Subtask:
 
     @property
     def certain(self) -> bool:
-        """Whether the reference leads the runner-up by more than 1.645 standard errors."""
+        """Whether the reference exceeds the runner-up by more than 1.645 standard errors."""
         lead = self.information - self.runner_up_information
         return bool(lead > Z * self.stderr)
 
@@ -94,16 +91,16 @@ class Subtasks:
     Attributes
     ----------
     parts : tuple of Subtask
-        One tool after the other, and those of a tool in order of time. The parts of a tool cover
+        Parts of one tool after those of another, each in order of time. The parts of a tool cover
         each demonstration completely.
     lengths : [N] int64
         Recorded steps of each demonstration.
     rate : float or None
         Recorded steps a second (Hz).
     given_names : tuple of str
-        Names of the parts, in their order; empty: `names` describes the parts.
+        Names of the parts, in their order; if empty, `names` makes them from the references.
     notes : tuple of str
-        How the parts were found.
+        Sentences about how the parts were found.
     places : dict of str to tuple of int
         Columns of the position of each tool and object.
     """

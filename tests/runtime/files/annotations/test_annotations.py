@@ -1,4 +1,4 @@
-"""Annotations frame by frame, by hand-made key states and sub-tasks."""
+"""Annotations of frames, from hand-made key states and sub-tasks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_labels_and_spans_cover_every_step(one_arm):
 
 def test_progress_is_that_of_sarm(one_arm):
     shares = one_arm.shares()
-    # Medians over those that have it: (0.4, 0.25, 1), (0.2, 0.5), (0.4, 0.25).
+    # Medians over demonstrations with the part: (0.4, 0.25, 1), (0.2, 0.5), (0.4, 0.25).
     np.testing.assert_allclose(shares, np.array([0.4, 0.35, 0.325]) / 1.075)
     progress = one_arm.progress(0)
     assert progress[0] == 0 and progress[-1] == pytest.approx(1) and (np.diff(progress) > 0).all()
@@ -100,7 +100,7 @@ def test_two_arms_share_a_label():
     assert both.shares("right").sum() == pytest.approx(1)
 
 
-def test_what_does_not_fit_is_refused(one_arm):
+def test_mismatches_are_refused(one_arm):
     with pytest.raises(InputError, match="of 3 demonstrations, sub-tasks of 3 and names of 2"):
         Annotations(one_arm.keystates, one_arm.subtasks, ("a", "b"))
     gap = Subtasks((part([0, 0, 0], [10, 19, 8]),), LENGTHS)

@@ -1,4 +1,4 @@
-"""Events for Foxglove, read back by rosbags and by the package of MCAP itself."""
+"""Events for Foxglove, read back by rosbags and by the package mcap."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from infoatlas_rt import InputError
 from infoatlas_rt.files.annotations.foxglove import EVENT, TOPIC, write_foxglove
 
 STORE = get_typestore(Stores.LATEST)
-BEGIN = 1_790_000_000_123_456_789  # a float64 of seconds or nanoseconds cannot hold it
+BEGIN = 1_790_000_000_123_456_789  # too precise for a float64 of seconds or nanoseconds
 BAGS = ("run 1", "run_2", "run_3.mcap")
 
 
@@ -28,7 +28,7 @@ def clock(i):
 
 
 def write_bags(folder, lengths=LENGTHS, plugin=StoragePlugin.MCAP):
-    """A bag for each demonstration: states, a topic of another rate, and an empty one."""
+    """A bag per demonstration: states, a topic of another rate, and an empty topic."""
     kind, types = "std_msgs/msg/Float64", STORE.types
     for i, (name, length) in enumerate(zip(BAGS, lengths, strict=True)):
         with Writer(folder / "bag", version=9, storage_plugin=plugin) as bag:

@@ -1,4 +1,4 @@
-"""Annotations in a copy of a LeRobot data set, read back as LeRobot, SARM and pandas read them."""
+"""Annotations in a copy of a LeRobot data set, read back by rules of LeRobot and SARM."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def copy(folder, annotations):
 
 
 def complete(folder, version):
-    """Statistics and a video, as LeRobot writes them."""
+    """Add statistics and a video, as LeRobot writes them."""
     one = {"min": [0], "max": [9], "mean": [4.5], "std": [2.8], "count": [10]}
     if version == "v3.0":
         stats = {"frame_index": {**one, "q01": [0.0]}}
@@ -172,7 +172,7 @@ def test_names_of_sub_tasks(folder, copy):
     if is_new(folder):
         table = pd.read_parquet(copy / "meta" / "subtasks.parquet")
         assert table.index.name == "subtask" and list(table.columns) == ["subtask_index"]
-        assert [table.iloc[i].name for i in range(3)] == NAMES  # as LeRobot looks them up
+        assert [table.iloc[i].name for i in range(3)] == NAMES  # as LeRobot accesses them
         assert table["subtask_index"].tolist() == [0, 1, 2]
         assert table["subtask_index"].dtype == np.int64
     else:
@@ -188,7 +188,7 @@ def test_stages_as_sarm_reads_them(folder, copy, annotations):
     for i, row in enumerate(episodes(copy)):
         own = [row[f"dense_subtask_{name}"] for name in ("names", "start_frames", "end_frames")]
         stages = []
-        for frame in range(row["length"]):  # its rule: the first one with start <= frame <= end
+        for frame in range(row["length"]):  # its rule: the first with start <= frame <= end
             name = next(n for n, start, end in zip(*own, strict=True) if start <= frame <= end)
             stages.append(NAMES.index(name))
         assert stages == annotations.active(i).tolist()
@@ -245,7 +245,7 @@ def test_the_copy_is_complete_and_the_data_set_untouched(folder, copy, annotatio
 
 
 def test_a_second_annotation_replaces_the_first(folder, copy, found, annotations):
-    if is_new(folder):  # somebody's plan, and progress of a trained model
+    if is_new(folder):  # a plan by someone else, and progress of a trained model
         file = sorted((copy / "data").glob("*/*.parquet"))[0]
         table = pq.read_table(file)
         rows = table["language_persistent"].to_pylist()
@@ -309,7 +309,7 @@ def test_rows_in_any_order_and_groups_of_rows(states, annotations, tmp_path):
         assert groups[0] == groups[1] > 1
 
 
-def test_what_does_not_fit_is_refused(states, annotations, tmp_path):
+def test_mismatches_are_refused(states, annotations, tmp_path):
     for i, (given, match) in enumerate((
         (states[:-1], f"7 episodes, and the annotations are of {COUNT}"),
         ([states[0][:-1], *states[1:]], "episode 0 has .* frames, and its annotations"),
@@ -353,7 +353,7 @@ def test_a_part_of_the_episodes_is_on_this_machine(folder, found, annotations, t
     assert stages == [NAMES] * 3 + [None] * 3 + [NAMES, [NAMES[0], NAMES[2]]]
     progress = pq.read_table(tmp_path / "copy" / "sarm_progress.parquet")
     assert sorted(set(progress["episode_index"].to_pylist())) == kept
-    again = write_lerobot(some, tmp_path / "copy", tmp_path / "again")  # nulls are read again
+    again = write_lerobot(some, tmp_path / "copy", tmp_path / "again")  # nulls can be read again
     assert any("3 of 8 episodes" in note for note in again)
 
 

@@ -16,7 +16,7 @@ EPISODES = ("traj_0", "traj_2", "traj_10")
 
 
 def write(path):
-    """Three annotated episodes and one without success."""
+    """Three annotated episodes, and one without success."""
     with h5py.File(path, "w") as file:
         for name, length in (*zip(EPISODES, LENGTHS, strict=True), ("traj_11", 20)):
             group = file.create_group(name, track_order=True)
@@ -48,10 +48,10 @@ def test_subtasks_and_key_states_are_read_back(tmp_path):
         assert "subtask" not in file["traj_11"]
     trajectories, annotated = load_trajectories(path), load_trajectories(out)
     np.testing.assert_array_equal(trajectories.states, annotated.states)
-    assert trajectories.names == annotated.names  # annotations are no states
+    assert trajectories.names == annotated.names  # annotations are not states
 
 
-def test_a_second_time(tmp_path):
+def test_a_second_annotation_replaces_the_first(tmp_path):
     path = write(tmp_path / "demo.h5")
     (tmp_path / "demo.json").write_text("{}")
     write_maniskill(annotations(subtasks(), EPISODES), path, tmp_path / "a.h5")
@@ -63,7 +63,7 @@ def test_a_second_time(tmp_path):
     with h5py.File(tmp_path / "b.h5") as file:
         assert (file["traj_0/key_state"][()] == -1).all()
         assert list(file["traj_0/key_state"].attrs["names"]) == []
-        assert "subtask" not in file["traj_10"]  # nothing of the first time is left
+        assert "subtask" not in file["traj_10"]  # nothing remains of the first annotation
     notes = write_maniskill(found, path, tmp_path / "c.h5")
     assert notes[-1] == "ManiSkill reads demo.json beside the .h5: copy it along with a copy"
 

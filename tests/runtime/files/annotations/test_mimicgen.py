@@ -1,4 +1,4 @@
-"""Sub-tasks in files of MimicGen and Isaac Lab, read back by the rules of their own readers."""
+"""Sub-tasks in files of MimicGen and Isaac Lab, read back by their own rules."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ ISAAC = "obs/datagen_info"
 
 
 def mimicgen_rule(ends, length):
-    """Parts [start, end) by `parse_source_dataset` of MimicGen, from signals in their order.
+    """Parts [start, end) by MimicGen's `parse_source_dataset`, from signals in their order.
 
-    A part ends after the first step at which its signal has changed and that is not before the end
-    of the part before it. The last part ends with the demonstration.
+    A part ends after the first step at which its signal has changed, but not before the end of the
+    previous part. The last part ends with the demonstration.
     """
     parts, previous = [], 0
     for signal in ends:
@@ -45,7 +45,7 @@ def mimicgen_rule(ends, length):
 
 
 def isaac_rule(ends, length, starts=None):
-    """Parts by `DataGenInfoPool` of Isaac Lab; of SkillGen if there are signals of starts."""
+    """Parts by Isaac Lab's `DataGenInfoPool`; of SkillGen if there are signals of starts."""
     parts, previous = [], 0
     for i in range(len(ends) + 1):
         if starts is None:
@@ -80,7 +80,7 @@ def test_mimicgen_reads_the_same_parts(tmp_path):
     with h5py.File(out) as file:
         for i, demo in enumerate(NAMES):
             own = signals(file, demo)
-            assert set(own) == {"old", *names[:2]}  # not of the last part; other signals stay
+            assert set(own) == {"old", *names[:2]}  # none for the last part; others are kept
             parts = mimicgen_rule([own[name] for name in names[:2]], LENGTHS[i])
             assert parts == expected(found, i)
         assert [n.decode() for n in file[f"mask/{MASK}"]] == list(NAMES)
@@ -110,7 +110,7 @@ def test_a_demonstration_without_a_part_is_not_a_source(tmp_path, cuts, why):
             i = NAMES.index(demo)
             assert mimicgen_rule([own[n] for n in names], LENGTHS[i]) == expected(found, i)
         own = signals(file, "demo_2")
-        with pytest.raises(AssertionError):  # what MimicGen would do with it
+        with pytest.raises(AssertionError):  # the result of MimicGen
             assert mimicgen_rule([own[n] for n in names], 30) == expected(found, 1)
 
 
@@ -151,7 +151,7 @@ def test_isaac_lab_reads_the_same_parts(tmp_path, skillgen):
                 LENGTHS[i],
                 [starts[n] for n in names] if skillgen else None,
             )
-            later = int(skillgen)  # a step lies between an end and the next start
+            later = int(skillgen)  # one step lies between an end and the next start
             assert parts == [(start + later, end) for start, end in expected(found, i)]
 
 
@@ -198,7 +198,7 @@ def test_two_arms(tmp_path):
         write_mimicgen(annotations(found, NAMES), path, tmp_path / "none.hdf5")
 
 
-def test_what_the_programs_would_miss_is_said(tmp_path):
+def test_content_that_programs_would_miss_is_reported(tmp_path):
     path = hdf5_sets.write_mimicgen(tmp_path / "demo.hdf5")
     with h5py.File(path, "a") as file:
         del file["data/demo_2/datagen_info/target_pose"]
@@ -240,7 +240,7 @@ def test_parts_in_another_order_are_no_source(tmp_path):
 
 
 def test_lists_of_isaac_lab_in_other_forms(tmp_path):
-    """Names as text, or truth values in the order of numbers; in the copy they are names."""
+    """Names as text, or booleans in the order of numbers; in the copy they are names."""
     path = write_isaac(tmp_path / "demo.hdf5")
     with h5py.File(path, "a") as file:
         file["mask/text"] = np.array(["demo_0", "demo_2"], h5py.string_dtype())
@@ -254,7 +254,7 @@ def test_lists_of_isaac_lab_in_other_forms(tmp_path):
 
 
 def test_demonstrations_of_robosuite(tmp_path):
-    """They have no num_samples: their states say how long they are."""
+    """They have no num_samples: the length is that of the states."""
     path = hdf5_sets.write_robosuite(tmp_path / "demo.hdf5", lengths=LENGTHS)
     names = ("demo_1", "demo_2", "demo_3")
     notes = write_mimicgen(annotations(subtasks(), names), path, tmp_path / "a.hdf5")

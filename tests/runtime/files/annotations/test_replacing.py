@@ -1,4 +1,4 @@
-"""Files and folders that are there as a whole or not at all."""
+"""Files and folders are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_in_place(folder):
 @pytest.mark.parametrize(
     "error", [InputError("no"), OSError("full"), KeyboardInterrupt(), KeyError()]
 )
-def test_what_fails_leaves_all_as_it_was(folder, error):
+def test_a_failure_changes_nothing(folder, error):
     before = content(folder.parent)
     kind = OutputError if type(error) is OSError else type(error)
     for overwrite, target in ((True, folder), (False, folder.parent / "copy")):

@@ -16,7 +16,7 @@ from infoatlas_rt.files.annotations.rerun import write_rerun
 from lerobot_sets import write_lerobot
 
 rerun = pytest.importorskip("rerun", reason="the extra 'view' is not installed")
-pytestmark = pytest.mark.slow  # in the environment that has the viewer's package
+pytestmark = pytest.mark.slow  # needs the viewer's package, which only the larger environment has
 LANES = hasattr(rerun, "StateChange")
 COLUMNS = ("joint1.pos", "cubeA.x", "cubeA.y", "cubeA.z", "joint2.pos", "cubeA.qw")
 
@@ -31,7 +31,7 @@ def own_annotations(found=None, **kwargs):
 
 
 def read(file):
-    """Columns of lists by entity, of a recording; of `step` and `time`, their values."""
+    """Columns of lists by entity of a recording, and the values of `step` and `time`."""
     try:
         from rerun.chunk import RrdReader
     except ImportError:
@@ -49,7 +49,7 @@ def read(file):
 
 
 def read_dataframe(file):
-    """The same by the reader of releases before 0.30."""
+    """The same with the reader of releases before 0.30."""
     recording = rerun.dataframe.load_recording(file)
     found = {}
     for index, static in (("step", False), ("step", True)):
@@ -168,7 +168,7 @@ def test_videos_of_lerobot(tmp_path, version):
 
 
 def add_videos(folder, version):
-    """Files of bytes for the first two episodes of a camera, and where each should be."""
+    """Add files of bytes for the first two episodes of a camera; returns their places."""
     import json
 
     import pyarrow as pa
@@ -203,7 +203,7 @@ def add_videos(folder, version):
     return lambda i: folder / places[i]
 
 
-def test_what_cannot_be_written(tmp_path, monkeypatch):
+def test_refusals(tmp_path, monkeypatch):
     found = own_annotations()
     with pytest.raises(InputError, match="no demonstration demo_3: pass some of demo_0, demo_2"):
         write_rerun(found, tmp_path / "demo.hdf5", tmp_path / "view", episodes=["demo_3"])

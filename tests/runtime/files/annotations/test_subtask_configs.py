@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import h5py
 import pytest
-from ruamel.yaml import YAML  # comes with rosbags
+from ruamel.yaml import YAML  # a dependency of rosbags
 
 from annotated import annotations
 from hdf5_sets import NAMES, subtasks, write_isaac, write_mimicgen
@@ -20,7 +20,7 @@ from infoatlas_rt.files.annotations.subtask_configs import (
 )
 
 CUBES = ("cube_1", "cube_2")
-# Arguments of `MG_TaskSpec.add_subtask`, all of which a configuration has.
+# Arguments of `MG_TaskSpec.add_subtask`; a configuration has all of them.
 ARGUMENTS = {
     "object_ref",
     "subtask_term_signal",
@@ -59,7 +59,7 @@ def test_mimicgen(tmp_path):
     assert signals == ["reach_cubea", "carry_cubea_to_cubeb", None]  # as in the HDF5 file
     ranges = [own["subtask_term_offset_range"] for own in spec.values()]
     assert ranges == [[2, 5], [2, 5], None]
-    # no object, no nearest neighbour by its pose
+    # without an object, no nearest neighbour by its pose
     strategies = [own["selection_strategy"] for own in spec.values()]
     assert strategies == ["nearest_neighbor_object", "nearest_neighbor_object", "random"]
     assert spec["subtask_3"]["selection_strategy_kwargs"] is None
@@ -71,7 +71,7 @@ def test_isaac_lab(tmp_path, skillgen):
     own = annotations(subtasks(CUBES), NAMES)
     write_isaaclab_config(own, path, out, offsets=(0, 5), skillgen=skillgen)
     (eef, parts), *others = json.loads(out.read_text())["subtask_configs"].items()
-    assert eef == "franka" and not others  # the one of the file, whatever the tool is called
+    assert eef == "franka" and not others  # that of the file, for any name of the tool
     assert all(set(part) <= FIELDS for part in parts)
     assert [part["object_ref"] for part in parts] == [*CUBES, None]
     assert [part["subtask_term_offset_range"] for part in parts] == [[0, 5], [0, 5], [0, 0]]
@@ -133,12 +133,12 @@ def test_offsets_that_empty_a_part(tmp_path):
             write_mimicgen_config(own, path, tmp_path / "b.json", offsets=offsets)
     with pytest.raises(InputError, match="pass the least first"):
         write_mimicgen_config(own, path, tmp_path / "b.json", offsets=(5, 2))
-    # a demonstration that is left out does not count
+    # an excluded demonstration does not count
     own = annotations(subtasks(cuts=[[10, 25], [8, 20], [20, 50]]), NAMES)
     write_mimicgen_config(own, path, tmp_path / "b.json", offsets=(0, 9))
 
 
-def test_a_data_set_that_knows_no_end_effectors(tmp_path):
+def test_a_data_set_without_end_effectors(tmp_path):
     write_autodata(annotations(subtasks(CUBES, "panda"), ("0", "1", "2")), tmp_path, tmp_path / "a")
     task = YAML(typ="safe").load((tmp_path / "a").read_text())
     assert [part["object_ref"] for part in task["subtasks"]["panda"]] == [*CUBES, ""]

@@ -1,4 +1,4 @@
-"""Files of bags, by the writers of the formats; the messages are bytes that nobody decodes."""
+"""Files of bags by the writers of the formats; messages are arbitrary bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mcap_files import FORMS, KIND, TEXT, message, read, write
 
 
 def describe(folder, count, **more):
-    """A metadata.yaml for the files of a folder."""
+    """Write a metadata.yaml for the files of a folder."""
     files = ", ".join(sorted(path.name for path in folder.glob("bag*")))
     rest = "".join(f"  {key}: {value}\n" for key, value in more.items())
     folder.joinpath("metadata.yaml").write_text(
@@ -34,7 +34,7 @@ def describe(folder, count, **more):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_messages_come_as_they_arrived(tmp_path, form):
-    """Chunks overlap in time; a file without an index cannot be sorted within bounded memory."""
+    """Chunks overlap in time; without an index, sorting needs unbounded memory."""
     times = [*range(100, 0, -1), *range(200, 100, -1)]
     path = write(tmp_path / "a.mcap", times, chunk_size=500, **FORMS[form])
     found = read(path)
@@ -59,7 +59,7 @@ def test_files_of_a_split_bag_are_merged(tmp_path):
         BagFiles(bag)
 
 
-def test_what_the_metadata_say_and_the_files_lack(tmp_path):
+def test_messages_that_the_metadata_count_and_files_lack(tmp_path):
     write(tmp_path / "bag.mcap", range(5))
     files = BagFiles(describe(tmp_path, 7))
     assert files.missing == {"/value": 2, "/large": 2}
@@ -73,7 +73,7 @@ def test_what_the_metadata_say_and_the_files_lack(tmp_path):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_damage_is_noticed(tmp_path, form):
-    """A wrong byte in the data, or a part that is missing; the errors are of many kinds."""
+    """A wrong byte in the data, or a missing part; the errors are of many kinds."""
     path = write(tmp_path / "a.mcap", range(100), size=100, chunk_size=2_000, **FORMS[form])
     assert read(path) == [*range(100)]
     content = path.read_bytes()
@@ -91,7 +91,7 @@ def test_damage_is_noticed(tmp_path, form):
 
 @pytest.mark.parametrize("form", ["zstd", "plain", "no chunks", "no index"])
 def test_memory_is_that_of_a_chunk(tmp_path, form):
-    """Large messages beside those that are read are not kept, with or without an index."""
+    """Large messages of other topics are not kept, with or without an index."""
     path = write(tmp_path / "a.mcap", range(200), size=100_000, chunk_size=500_000, **FORMS[form])
     read(path)  # imports
     tracemalloc.start()
@@ -101,7 +101,7 @@ def test_memory_is_that_of_a_chunk(tmp_path, form):
 
 
 def test_chunks_without_a_chosen_message_are_not_read(tmp_path):
-    """Where the index says which chunks have some: damage in others does not matter."""
+    """If the index lists the chunks with chosen messages, damage in others has no effect."""
     with (tmp_path / "a.mcap").open("wb") as file:
         writer = Writer(file, chunk_size=1_000)
         writer.start(profile="ros2")
@@ -121,7 +121,7 @@ def test_chunks_without_a_chosen_message_are_not_read(tmp_path):
 
 
 def base(path):
-    """A .db3 file of three messages, as a recorder writes it; open."""
+    """An open .db3 file of three messages, as written by a recorder."""
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("CREATE TABLE topics (id INTEGER, name, type, serialization_format)")
@@ -135,7 +135,7 @@ def base(path):
 
 
 def test_messages_that_are_in_the_log_of_sqlite3_only(tmp_path):
-    """A recorder that was killed leaves them there."""
+    """A recorder that was killed leaves messages there."""
     connection = base(tmp_path / "a.db3")
     assert (tmp_path / "a.db3-wal").stat().st_size
     assert read(tmp_path / "a.db3") == [1, 2, 3]
@@ -145,7 +145,7 @@ def test_messages_that_are_in_the_log_of_sqlite3_only(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.db3", "a.mcap"])
 def test_a_bag_is_closed_before_its_end(tmp_path, name, monkeypatch):
-    """By a command that stops at an error: without a second one."""
+    """By a command that stops at an error, without a second error."""
     if name == "a.db3":
         base(tmp_path / name).close()
     else:
@@ -161,7 +161,7 @@ def test_a_bag_is_closed_before_its_end(tmp_path, name, monkeypatch):
 
 
 def test_the_hash_of_a_type(tmp_path):
-    """Of the definition in the file: another one means that the messages are of another type."""
+    """A different hash in the file means that the messages have another type."""
     store = get_typestore(Stores.EMPTY)
     store.register(get_types_from_msg(TEXT.decode(), KIND))
     own, other = store.hash_rihs01(KIND), f"RIHS01_{'0' * 64}"

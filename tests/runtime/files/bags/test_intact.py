@@ -1,4 +1,4 @@
-"""What can be read of a damaged MCAP file, and what is said of the rest."""
+"""Salvage of damaged MCAP files: messages that can be read, and reports of the rest."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def recorded(path, form="zstd", size=100):
 
 
 def put(path, place, other):
-    """Write other bytes into a file."""
+    """Overwrite bytes of a file."""
     content = bytearray(path.read_bytes())
     content[place : place + len(other)] = other
     path.write_bytes(content)
@@ -46,7 +46,7 @@ def flip(path, place):
 
 
 def without_index(path):
-    """Cut a file behind its data."""
+    """Truncate a file after its data."""
     with path.open("rb") as file:
         start = make_reader(file).get_summary() and file.seek(-28, 2)
         start = int.from_bytes(file.read(8), "little")
@@ -54,7 +54,7 @@ def without_index(path):
 
 
 def salvage(path):
-    """Times of the messages that are read, and what is missing."""
+    """Times of the readable messages, and a description of missing ones."""
     target = path.with_name("intact.mcap")
     damage = copy_intact(path, target)
     return read(target), damage
@@ -63,7 +63,7 @@ def salvage(path):
 @pytest.mark.parametrize("kind", ["byte", "checksum", "head", "zeros", "first", "last"])
 @pytest.mark.parametrize("index", [True, False], ids=["index", "no index"])
 @pytest.mark.parametrize("form", ["zstd", "lz4", "plain"])
-def test_what_is_behind_the_damage_is_read(tmp_path, form, index, kind):
+def test_data_after_the_damage_is_read(tmp_path, form, index, kind):
     path, chunks = recorded(tmp_path / "a.mcap", form)
     number = {"first": 0, "last": len(chunks) - 1}.get(kind, len(chunks) // 2)
     broken = chunks[number : number + (2 if kind == "zeros" else 1)]
@@ -85,7 +85,7 @@ def test_what_is_behind_the_damage_is_read(tmp_path, form, index, kind):
         assert damage.missing is None and hole.chunks is None
         assert hole.start == (None if kind == "first" else start - STEP)
         assert hole.end == (None if kind == "last" else end + STEP)
-    if kind == "first" and not index:  # which holds the definitions
+    if kind == "first" and not index:  # it contains the definitions
         assert found == [] and damage.undefined == 2 * len(there)
     else:
         assert found == there and damage.undefined == 0
@@ -114,7 +114,7 @@ def test_zeros_in_a_file_without_chunks(tmp_path):
 
 
 def test_messages_without_a_checksum(tmp_path):
-    """A wrong byte in one of them shows in the checksum of the data alone."""
+    """Only the checksum of the data reveals a wrong byte in one of them."""
     path, _ = recorded(tmp_path / "a.mcap", "no chunks")
     assert salvage(path)[1].unchecked == 0
     flip(path, path.read_bytes().index(message(TIMES[70])) + 6)
@@ -134,7 +134,7 @@ def test_damage_in_the_index_costs_nothing(tmp_path, place):
 
 
 def test_damage_between_chunks_hides_no_message(tmp_path):
-    """In the index of a chunk's messages."""
+    """Damage in the index of the messages of a chunk."""
     path, chunks = recorded(tmp_path / "a.mcap")
     flip(path, chunks[3].chunk_start_offset + chunks[3].chunk_length + 3)
     found, damage = salvage(path)
@@ -145,7 +145,7 @@ def test_damage_between_chunks_hides_no_message(tmp_path):
 
 
 def test_any_damage(tmp_path):
-    """Whatever is broken: all that is read is true, and all that is missing lies in a gap."""
+    """For any damage, all that is read is correct, and missing messages are in reported holes."""
     random, contents = Random(0), {}
     for form in ("zstd", "plain"):
         path, _ = recorded(tmp_path / f"{form}.mcap", form)
@@ -166,10 +166,10 @@ def test_any_damage(tmp_path):
 @pytest.mark.parametrize("form", ["zstd", "no chunks"])
 @pytest.mark.parametrize("index", [True, False], ids=["index", "no index"])
 def test_a_file_behind_another(tmp_path, form, index):
-    """Files by `cat`: readers end at the first, and say that more follows."""
+    """Concatenated files: readers stop after the first, and report that more follows."""
     path, _ = recorded(tmp_path / "a.mcap", form)
     content = path.read_bytes()
-    if not index:  # without a checksum, the index of the second is that of the first
+    if not index:  # without a checksum, the index of the second file is taken for that of the first
         content = content[:-12] + bytes(4) + content[-8:]
     path.write_bytes(content * 2)
     found, damage = salvage(path)
@@ -178,7 +178,7 @@ def test_a_file_behind_another(tmp_path, form, index):
     assert damage.notices()[0].startswith(f"damaged and left out: {len(content)} bytes")
 
 
-def test_what_is_between_the_data_and_the_index(tmp_path):
+def test_records_between_data_and_index(tmp_path):
     path, _ = recorded(tmp_path / "a.mcap")
     content = path.read_bytes()
     start = int.from_bytes(content[-28:-20], "little")
@@ -198,12 +198,12 @@ def test_what_is_between_the_data_and_the_index(tmp_path):
         (Damage((), 1, {}, 0, 0), "the data of the file is intact: nothing is left out"),
     ],
 )
-def test_what_is_missing_without_a_hole(damage, line):
+def test_missing_records_without_a_hole(damage, line):
     assert damage.notices() == [line]
 
 
 def private(path, chunks):
-    """Records of an application between chunks, one and two."""
+    """Insert one and two records of an application between chunks."""
     content = path.read_bytes()
     record = HEAD.pack(0x80, 5) + b"hello"
     one, two = chunks[3].chunk_start_offset, chunks[6].chunk_start_offset
@@ -220,7 +220,7 @@ def test_records_of_applications_are_no_damage(tmp_path):
 
 @pytest.mark.parametrize("form", ["zstd", "plain"])
 def test_a_chunk_is_no_record_of_an_application(tmp_path, form):
-    """Its opcode has one wrong bit."""
+    """One bit of its opcode is wrong."""
     path, chunks = recorded(tmp_path / "a.mcap", form)
     without_index(path)
     put(path, chunks[5].chunk_start_offset, b"\x86")
@@ -247,7 +247,7 @@ def test_the_copy_is_a_valid_file(tmp_path, kind):
 
 
 def test_a_head_that_is_damaged(tmp_path):
-    """Without the first bytes, which say that it is an MCAP file, its records are found."""
+    """Records are found without the first bytes, which identify an MCAP file."""
     path, _ = recorded(tmp_path / "a.mcap")
     flip(path, 0)
     found, damage = salvage(path)

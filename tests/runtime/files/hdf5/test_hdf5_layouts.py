@@ -1,4 +1,4 @@
-"""Files of robosuite, ALOHA, D4RL and Minari, what is chosen of them, and what is refused."""
+"""Files of robosuite, ALOHA, D4RL and Minari: selection and refusals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def changed(path, change):
 
 
 def replaced(name, values):
-    """A change that puts another array in the place of one."""
+    """A change that replaces an array."""
 
     def change(file):
         if name in file:
@@ -89,7 +89,7 @@ def test_robosuite(tmp_path):
     np.testing.assert_array_equal(found.states[40:], walk(30, 4, 1))
     assert any("states.0, the simulator's time" in note for note in found.notes)
 
-    def uneven(file):  # no clock: a coordinate like others
+    def uneven(file):  # not a clock: an ordinary coordinate
         file["data/demo_1/states"][5, 0] += 0.01
 
     found = load_trajectories(changed(path, uneven), features=["states"])
@@ -203,7 +203,7 @@ def test_minari(tmp_path):
     assert found.notes == ("Left out: observations/mission (|S4, no number).",)
 
 
-def test_what_is_stored_in_other_ways(tmp_path):
+def test_other_forms_of_storage(tmp_path):
     (tmp_path / "buffer.zarr/data").mkdir(parents=True)
     (tmp_path / "set/1.0.0").mkdir(parents=True)
     record = tmp_path / "set/1.0.0/set-train.tfrecord-00000-of-00001"
@@ -225,7 +225,7 @@ def test_what_is_stored_in_other_ways(tmp_path):
 
 
 def test_arrays_that_are_not_there(tmp_path):
-    """HDF5 gives fill values for what was never written, and for missing virtual sources."""
+    """HDF5 returns fill values for unwritten arrays and missing virtual sources."""
 
     def virtual(file):
         del file["data/demo_2/obs/gripper"]

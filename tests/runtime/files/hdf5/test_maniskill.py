@@ -1,4 +1,4 @@
-"""Files of ManiSkill's RecordEpisode, made as it makes them (the real ones: tests/maniskill)."""
+"""Synthetic files like those of ManiSkill's RecordEpisode (real ones: tests/maniskill)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def add(parent, tree):
 
 
 def write(path, observations, success=(True, False, True), count=3):
-    """Episodes in the file's order traj_0, traj_1, traj_10: by number, not by name."""
+    """Episodes in the order traj_0, traj_1, traj_10: by number, not by name."""
     with h5py.File(path, "w") as file:
         for i, number in enumerate((0, 2, 10)[:count]):
             qpos, flag, pose = arrays(LENGTHS[i], i)
@@ -79,11 +79,11 @@ def test_states_of_the_simulation_where_nothing_was_observed(tmp_path):
     write(tmp_path / "o.h5", "flat", success=None)
     found = load_trajectories(tmp_path / "o.h5", env_states=True)
     assert found.names == names
-    np.testing.assert_array_equal(found.lengths, LENGTHS)  # no flag: all
+    np.testing.assert_array_equal(found.lengths, LENGTHS)  # without a flag: all
 
 
 def described(**options):
-    """The file beside the trajectories, with these options of the environment."""
+    """The JSON file of the trajectories, with these options of the environment."""
     kwargs = {"obs_mode": "state", "sim_backend": "physx_cpu", **options}
     return {"env_info": {"env_id": "PickCube-v1", "env_kwargs": kwargs}, "episodes": []}
 
@@ -91,7 +91,7 @@ def described(**options):
 @pytest.mark.parametrize("name", ["t.h5", "t.hdf5"])
 def test_the_rate_is_the_control_frequency(tmp_path, name):
     path = write(tmp_path / name, "flat")
-    assert load_trajectories(path).rate is None  # no file beside it
+    assert load_trajectories(path).rate is None  # without a JSON file
     content = described(sim_config={"sim_freq": 200, "control_freq": 50})
     (tmp_path / "t.json").write_text(json.dumps(content))
     assert load_trajectories(path).rate == 50.0
@@ -105,7 +105,7 @@ def test_the_rate_is_the_control_frequency(tmp_path, name):
         described(sim_config={"sim_freq": 200}),
         described(sim_config=None),
         *(described(sim_config={"control_freq": bad}) for bad in (0, -20, "20", True, None, [20])),
-        {"env_info": None, "episodes": []},  # of an environment that gymnasium.make did not make
+        {"env_info": None, "episodes": []},  # an environment that gymnasium.make did not create
         [],
     ],
 )
@@ -122,7 +122,7 @@ def test_a_damaged_file_beside_it_does_not_matter(tmp_path, content):
     assert load_trajectories(path).rate is None
 
 
-def test_what_cannot_be_read(tmp_path, monkeypatch):
+def test_unreadable_files(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="does not exist"):
         load_trajectories(tmp_path / "none.h5")
     write(tmp_path / "t.h5", "flat", success=(False, False, False))
@@ -155,7 +155,7 @@ def test_arrays_are_chosen_by_name(tmp_path):
 
 
 def test_episodes_with_other_arrays_are_named(tmp_path):
-    """As many columns under another name are others too."""
+    """The same number of columns under another name is also different."""
     with h5py.File(write(tmp_path / "t.h5", "dictionary", success=None), "a") as file:
         file.move("traj_2/obs/agent/qpos", "traj_2/obs/agent/qvel")
     message = "traj_2 and traj_0 do not both have agent.qpos, agent.qvel"
@@ -164,7 +164,7 @@ def test_episodes_with_other_arrays_are_named(tmp_path):
 
 
 @pytest.mark.parametrize("values", [np.zeros(0, bool), np.float32(1), np.zeros((29, 2))])
-def test_a_flag_of_success_that_is_none(values, tmp_path):
+def test_an_invalid_flag_of_success(values, tmp_path):
     with h5py.File(write(tmp_path / "t.h5", "flat"), "a") as file:
         del file["traj_0/success"]
         file["traj_0/success"] = values

@@ -1,4 +1,4 @@
-"""Files of robomimic, MimicGen and Isaac Lab, made as they make them."""
+"""Synthetic files like those of robomimic, MimicGen and Isaac Lab."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_observations_and_poses_of_mimicgen(tmp_path):
     np.testing.assert_allclose(own[:, 13:17], half, atol=1e-12)  # through w < 0, without a jump
 
 
-def test_what_was_left_out_is_named(tmp_path):
+def test_arrays_that_are_left_out_are_reported(tmp_path):
     path = write_mimicgen(tmp_path / "demo.hdf5")
     assert pose_names(path, "demo_2") == (("eef_pose",), ("cubeA", "cubeB"))
     found = load_trajectories(path)
@@ -80,7 +80,7 @@ def test_recordings_that_are_not_annotated_yet(tmp_path):
 
 @pytest.mark.parametrize("axis", range(3))
 def test_quaternions_of_half_turns(axis):
-    """Where w is 0 another component is the divisor."""
+    """Where w is 0, another component is the divisor."""
     turn = -np.eye(3)
     turn[axis, axis] = 1
     expected = np.zeros(4)
@@ -112,7 +112,7 @@ def test_the_content_decides_and_not_the_name(tmp_path):
         load_trajectories(tmp_path / "traj.hdf5", split="train")
 
 
-def test_what_cannot_be_read(tmp_path):
+def test_unreadable_files(tmp_path):
     def changed(name, change):
         with h5py.File(write_mimicgen(tmp_path / name), "a") as file:
             change(file["data"])

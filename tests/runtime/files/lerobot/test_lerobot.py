@@ -1,4 +1,4 @@
-"""LeRobot data sets, read."""
+"""Reading of LeRobot data sets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lerobot_sets import write_lerobot
 from regimes import demonstrations
 
 VERSIONS = ("v2.1", "v3.0")
-NAMES = {"motors": ["x", "y", "z", "a", "b", "c"]}  # in one of the forms that data sets have
+NAMES = {"motors": ["x", "y", "z", "a", "b", "c"]}  # in one of the forms of data sets
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_a_rate_that_is_no_number_is_unknown(states, tmp_path, fps):
     assert load_trajectories(folder, features=["timestamp"]).rate is None
 
 
-def test_what_cannot_be_read(states, tmp_path):
+def test_unreadable_data_sets(states, tmp_path):
     folder = write_lerobot(tmp_path / "set", states, "v3.0", None)
     last = sorted((folder / "data" / "chunk-000").iterdir())[-1]
     content = last.read_bytes()
@@ -102,7 +102,7 @@ def test_what_cannot_be_read(states, tmp_path):
     (folder / "meta" / "info.json").write_text("[" * 100_000)
     with pytest.raises(InputError, match="no LeRobot data set"):
         load_trajectories(folder)
-    (folder / "meta").rename(folder / "meta_data")  # as v1 had it
+    (folder / "meta").rename(folder / "meta_data")  # as in v1
     (folder / "meta_data" / "info.json").write_text('{"codebase_version": "v1.4", "fps": 10}')
     with pytest.raises(InputError, match=r"version v1\.4: convert it"):
         load_trajectories(folder)
@@ -301,7 +301,7 @@ def test_features_that_cannot_be_read(folder, features, match):
         load_trajectories(folder, features=features)
 
 
-def test_what_lance_stores_is_not_read(states, tmp_path):
+def test_data_in_lance_is_not_read(states, tmp_path):
     folder = write_lerobot(tmp_path / "set", states[:2], "v3.0", None)
     change_info(folder, storage_format="lance")
     with pytest.raises(InputError, match=r"stored by Lance, which is not read\. Load"):

@@ -1,4 +1,4 @@
-"""Columns of tables: labels of demonstrations, counters and times are no coordinates."""
+"""Columns of tables: labels of demonstrations, counters and times are not coordinates."""
 
 import argparse
 import json
@@ -15,11 +15,11 @@ LENGTHS = (20, 25, 15)
 FRAME = np.concatenate([np.arange(n) for n in LENGTHS])
 LABEL = np.repeat(np.arange(3), LENGTHS)
 X, Y = np.random.default_rng(0).standard_normal((2, 60)).round(3)
-REACH = np.cumsum(np.abs(X))  # only ever grows, as a drawer that is pulled
+REACH = np.cumsum(np.abs(X))  # increases only, like a drawer that is pulled
 
 
 def write(path, **columns):
-    """A table; a column called `_` has no name."""
+    """Write a table; a column called `_` has no name."""
     names = ",".join("" if name == "_" else name for name in columns)
     rows = (",".join(map(str, row)) for row in zip(*columns.values(), strict=True))
     path.write_text("\n".join([names, *rows]) + "\n")
@@ -63,7 +63,7 @@ def test_the_column_can_be_chosen(tmp_path):
 
 
 def test_chosen_labels_in_any_order_are_no_counter(tmp_path):
-    """Each step back would begin a demonstration anew."""
+    """A counter would begin a new demonstration at each step back."""
     mixed = np.random.default_rng(0).permutation(np.repeat([0, 1, 2, 3], 15))
     path = write(tmp_path / "a.csv", who=mixed, x=X, y=Y)
     with pytest.raises(InputError, match=r"'who': rows of an episode are not together"):
@@ -208,7 +208,7 @@ def test_a_table_without_coordinates_is_refused(tmp_path):
 
 
 def test_samples_keep_all_but_an_index_without_a_name(tmp_path):
-    """I(time; y) may be meant; a clock beside other columns is named."""
+    """I(time; y) may be wanted; a clock beside other columns has a name."""
     x = write(tmp_path / "x.csv", _=np.arange(60), time=np.arange(60), run=LABEL, x=X)
     values, notes = load_samples(x)
     np.testing.assert_array_equal(values, np.c_[np.arange(60), LABEL, X])

@@ -1,4 +1,4 @@
-"""Tables in .parquet files: as in .csv, and lists, nulls, times and what pandas adds."""
+"""Tables in .parquet files: as in .csv, with lists, nulls, times and columns of pandas."""
 
 import json
 
@@ -101,7 +101,7 @@ def test_nulls_are_missing_values_and_integers_are_exact(tmp_path):
         ({"episode": [0, 1], "x": [1, 2]}, "'episode' has 2 values in 2 rows"),
     ],
 )
-def test_what_is_refused(tmp_path, columns, message):
+def test_refusals(tmp_path, columns, message):
     path = write(tmp_path / "a.parquet", **columns)
     with pytest.raises(InputError, match=message) as caught:
         load_trajectories(path)
@@ -116,7 +116,7 @@ def test_a_file_that_is_cut_off_or_holds_too_much(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet, "LARGEST", 999)
     for column in (np.arange(1000.0), pa.FixedSizeListArray.from_arrays(pa.array(range(1000)), 4)):
         write(path, x=column)
-        monkeypatch.setattr(pq.ParquetFile, "read", None)  # it is refused before it is read
+        monkeypatch.setattr(pq.ParquetFile, "read", None)  # it is refused in advance
         with pytest.raises(InputError, match="more than 999 numbers: save a part of them"):
             load_samples(path)
 

@@ -1,4 +1,4 @@
-"""Text files: how cells are separated, decimal commas, comments, and what is refused."""
+"""Text files: separators, decimal commas, comments and refusals."""
 
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ def test_semicolons_with_missing_values_and_large_integers(tmp_path):
         ("x\ty\n1\t2\n3\n", r"rows of different length \(1 cells, separated by tabs"),
     ],
 )  # fmt: skip
-def test_what_can_be_read_in_two_ways_or_in_none(tmp_path, text, message):
+def test_ambiguous_and_unreadable_tables(tmp_path, text, message):
     path = tmp_path / "a.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message) as caught:
@@ -93,7 +93,7 @@ def test_integers_that_a_comma_separates_stay(tmp_path):
 
 
 def test_labels_beside_decimal_commas(tmp_path):
-    """Commas cut these rows into as many cells as tabs do; fewer of them are numbers."""
+    """Commas split these rows into as many cells as tabs, but fewer cells are numbers."""
     path = tmp_path / "a.csv"
     path.write_text("# x\tepisode\ty\n" + "1,5\tdemo_0\t2,25\n" * 3 + "0,5\tdemo_1\t3,75\n" * 3)
     found = load_trajectories(path)

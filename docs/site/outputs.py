@@ -1,15 +1,16 @@
-"""Run the blocks of docs/tutorial.md in order, and put what they print and draw into the page.
+"""Run the blocks of README.md and docs/tutorial.md, and put their outputs into the pages.
 
-    python docs/site/tutorial.py            # rewrites the outputs, and docs/tutorial_*.png
-    python docs/site/tutorial.py --check    # exits 1 and shows the outputs that differ
+    python docs/site/outputs.py            # rewrites the outputs, and docs/tutorial_*.png
+    python docs/site/outputs.py --check    # exits 1 and shows the outputs that differ
 
 Lines of ```console that begin with "$ " are run; the lines below each are its output, errors
-included. What a block ```python prints stands in a block ```text behind it. All blocks share a
-temporary folder and this process; Python blocks share their names. Blocks ```sh are not run. A
-picture NAME.png that a block makes becomes docs/tutorial_NAME.png.
+included. A line "..." stands for the rest of an output. What a block ```python prints stands in a
+block ```text behind it, or as comments "# -> " at its end. All blocks of a page share this process
+and a temporary folder, with `examples` in it; Python blocks share their names. Blocks ```sh are not
+run. A picture NAME.png that a block of the tutorial makes becomes docs/tutorial_NAME.png.
 
 Outputs agree if their words are the same and their numbers nearly so: a new model, or the rounding
-of another processor, changes estimates a little.
+of another processor, changes estimates a little. The engine may be another one.
 """
 
 from __future__ import annotations
@@ -27,14 +28,17 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "tutorial.md"
+PAGES = (ROOT / "README.md", ROOT / "docs" / "tutorial.md")
 BLOCK = re.compile(
     r"^```console\n(?P<console>.*?)^```\n|^```python\n(?P<python>.*?)^```\n"
     r"(?P<between>\s*)(?:^```text\n(?P<text>.*?)^```\n)?",
     re.DOTALL | re.MULTILINE,
 )
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
-NEAR, SHARE = 3.0, 0.15  # numbers may differ by so much, and by this share
+ENGINE = re.compile(r"\bon (native|cpu)\b")
+INSIDE = "# -> "
+REST = "...\n"  # stands for the rest of an output
+COUNT, NEAR, SHARE = 3, 0.3, 0.15  # a count, another number, and any may differ by so much
 
 
 @contextmanager
@@ -80,14 +84,22 @@ def run_page(page: str) -> Iterator[tuple[str, str, str]]:
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in BLOCK.finditer(page):
         if block["console"] is not None:
-            commands = [line for line in block["console"].splitlines() if line.startswith("$ ")]
-            new = "".join(f"{c}\n{output_of(run_command, c[2:])}" for c in commands)
-            yield block[0], f"```console\n{new}```\n", commands[0]
+            new, commands = "", re.split(r"^(?=\$ )", block["console"], flags=re.MULTILINE)[1:]
+            for text in commands:
+                command, _, shown = text.partition("\n")
+                printed = output_of(run_command, command[2:])
+                if shown.endswith(REST):
+                    kept = len(shown.splitlines()) - 1
+                    printed = "".join(printed.splitlines(keepends=True)[:kept]) + REST
+                new += f"{command}\n{printed}"
+            yield block[0], f"```console\n{new}```\n", commands[0].splitlines()[0]
             continue
-        code = compile(block["python"], str(PAGE), "exec")
-        printed = output_of(exec, code, names)
-        new = f"```python\n{block['python']}```\n"
-        if printed:
+        source, inside, _ = block["python"].partition(INSIDE)
+        printed = output_of(exec, compile(source, "a block of the page", "exec"), names)
+        if inside:
+            source += "".join(f"{INSIDE}{line}\n" for line in printed.splitlines())
+        new = f"```python\n{source}```\n"
+        if printed and not inside:
             new += f"\n```text\n{printed}```\n"
         if block["text"] is None:  # what stands between the code and its output is replaced
             new += block["between"]
@@ -96,11 +108,15 @@ def run_page(page: str) -> Iterator[tuple[str, str, str]]:
 
 def agree(shown: str, printed: str) -> bool:
     """Whether two texts have the same words and nearly the same numbers."""
+    shown, printed = (ENGINE.sub("on an engine", text) for text in (shown, printed))
     words = [" ".join(NUMBER.sub("#", text).split()) for text in (shown, printed)]
     if words[0] != words[1]:
         return False
     pairs = zip(NUMBER.findall(shown), NUMBER.findall(printed), strict=True)
-    return all(abs(float(a) - float(b)) <= NEAR + SHARE * abs(float(a)) for a, b in pairs)
+    return all(
+        abs(float(a) - float(b)) <= (NEAR if "." in a else COUNT) + SHARE * abs(float(a))
+        for a, b in pairs
+    )
 
 
 def keep_picture(made: Path, kept: Path) -> None:
@@ -112,12 +128,12 @@ def keep_picture(made: Path, kept: Path) -> None:
         few.save(kept, optimize=True)
 
 
-def main(arguments: list[str]) -> int:
-    """Rewrite the page, or check it; returns the exit code."""
-    check, page, wrong = "--check" in arguments, PAGE.read_text(encoding="utf-8"), 0
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+def renew(path: Path, *, check: bool) -> int:
+    """Rewrite a page, or only compare; returns how many blocks differ."""
+    page, wrong = path.read_text(encoding="utf-8"), 0
     written, end = page, 0
     with tempfile.TemporaryDirectory() as folder, in_folder(folder):
+        Path("examples").symlink_to(ROOT / "examples")
         for shown, new, first in run_page(page):
             start = written.index(shown, end)
             end = start + len(new)
@@ -125,13 +141,22 @@ def main(arguments: list[str]) -> int:
             if not agree(shown, new):
                 wrong += 1
                 print(
-                    f"{PAGE.name}: {first}\n--- the page shows\n{shown}--- it is\n{new}",
+                    f"{path.name}: {first}\n--- the page shows\n{shown}--- it is\n{new}",
                     file=sys.stderr,
                 )
             if not check:  # after each block: what follows may fail
-                PAGE.write_text(written, encoding="utf-8")
-        for picture in [] if check else Path().glob("*.png"):
-            keep_picture(picture, PAGE.with_name(f"tutorial_{picture.name}"))
+                path.write_text(written, encoding="utf-8")
+        if not check and path.stem == "tutorial":
+            for picture in Path().glob("*.png"):
+                keep_picture(picture, path.with_name(f"tutorial_{picture.name}"))
+    return wrong
+
+
+def main(arguments: list[str]) -> int:
+    """Rewrite the pages, or check them; returns the exit code."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    check = "--check" in arguments
+    wrong = sum(renew(page, check=check) for page in PAGES)
     return int(check and wrong > 0)
 
 
