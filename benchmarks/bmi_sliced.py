@@ -1,11 +1,11 @@
-"""Sliced estimates of the 25 and 50-dimensional BMI tasks: is their rank order right?
+"""Rank order of sliced estimates on the 25 and 50-dimensional BMI tasks.
 
     python -m benchmarks.bmi_sliced         # build/bmi/large -> results/bmi_sliced.*
     python -m benchmarks.bmi_sliced --quick --out build/results
 
-A sliced estimate is not the mutual information, and promises no value but an order: of two tasks of
-one kind, the one of more information gets the higher estimate. Reads what bmi_samples.py wrote:
-the tasks of the benchmark, and weaker and stronger ones of each kind.
+A sliced estimate is not the mutual information. It should preserve the order: of two tasks of one
+kind, the one with more information should get the higher estimate. The samples are written by
+bmi_samples.py: the tasks of the benchmark, and weaker and stronger tasks of each kind.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WHOLE = f"{KSG}, not sliced"
 
 
 def kind(task: str) -> str:
-    """The name without the strength."""
+    """Name of a task without its strength."""
     return re.sub(r"(-2)?-[\d.]+$", "", task)
 
 
@@ -54,20 +54,21 @@ def order(rows: list[Row]) -> float:
 
 
 def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int], listed: set[str]) -> str:
-    """Everything that was measured, wins and losses alike, as Markdown."""
+    """All results as Markdown."""
     kinds = list(dict.fromkeys(row.label["kind"] for row in rows))
     tasks = {row.label["task"] for row in rows}
     parts = [
-        "# BMI in 25 and 50 dimensions, sliced",
-        f"{len(tasks)} tasks: the {len(listed)} large ones of the benchmark, and each kind of them "
-        "in five strengths. A sliced estimate is not the mutual information: what it promises is "
-        "their order.",
+        "# BMI tasks of 25 and 50 dimensions in slices",
+        f"The {len(listed)} tasks of the benchmark with 25 and 50 dimensions a side are of "
+        f"{len(kinds)} kinds. Each kind was sampled in five strengths, which makes {len(tasks)} "
+        "tasks. A sliced estimate is not the mutual information, but should increase with it.",
         report.byline(about),
         "![Estimate over truth](bmi_sliced.png)",
         "## Rank order",
         "Spearman's rank correlation of estimates and truths over the strengths of a kind, mean "
-        f"over {max(len(row.estimates) for row in rows)} seeds; 1: the order is right. All: over "
-        "all tasks, kinds mixed, which no slice promises.",
+        f"over {max(len(row.estimates) for row in rows)} seeds. At 1 the order is right. The "
+        'column "all" is the rank correlation over all tasks; slicing need not preserve the order '
+        "between kinds.",
     ]
     lines = []
     for n in sizes:
@@ -92,7 +93,7 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int], listed: s
 
 
 def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
-    """Reading over truth: a line for each kind, a row of panels for each estimator."""
+    """Estimate over truth: a line for each kind, a row of panels for each estimator."""
     kinds = list(dict.fromkeys(row.label["kind"] for row in rows))
     shown = names(rows)
     height = 1.5 + 2.5 * len(shown)
@@ -135,9 +136,9 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
     panels[0, 0].set_ylim(-0.5, 1.45)
     drawing.heading(
         figure,
-        "BMI in 25 and 50 dimensions: do sliced estimates keep the order of the truth?",
-        "estimate as a share of the largest of its kind, mean and standard deviation over seeds; "
-        "rank correlation: mean over kinds",
+        "BMI in 25 and 50 dimensions: rank order of sliced estimates",
+        "estimate divided by the largest estimate of its kind, mean and standard deviation over "
+        "seeds; rank correlation with the truth, mean over kinds",
     )
     figure.legend(
         *panels[0, 0].get_legend_handles_labels(),
@@ -160,7 +161,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     chosen = parser.parse_args(arguments)
     if len(chosen.model) > 1:
-        parser.error("--model takes one model here: it is compared with itself, sliced otherwise")
+        parser.error("--model: only one model, which is compared with itself in other slices")
     sizes, seeds, slices = sorted(chosen.sizes), chosen.seeds, 40
     if chosen.quick:
         sizes, seeds, slices = [100], 1, 8

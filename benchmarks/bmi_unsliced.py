@@ -3,7 +3,7 @@
     python -m benchmarks.bmi_unsliced                # build/bmi -> benchmarks/results/bmi.*
     python -m benchmarks.bmi_unsliced --quick --out build/results
 
-Reads what bmi_samples.py wrote in an environment of its own. No sample of it is in training.
+The samples are written by bmi_samples.py, in an environment of its own. None was used in training.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ SIZES = (100, 500, 1000, 5000)
 
 
 def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
-    """Everything that was measured, wins and losses alike, as Markdown."""
+    """All results as Markdown."""
     tasks = list(dict.fromkeys(row.label["task"] for row in rows))
     eight = [task for task in EIGHT if task in tasks]
     seeds = max(len(row.estimates) for row in rows)
     parts = [
-        "# BMI benchmark",
-        f"All {len(tasks)} tasks of the BMI benchmark (Czyż et al., 2023) with at most 5 "
-        f"dimensions a side, {seeds} seeds, the same samples for each estimator. None of the "
-        "samples is in training, but many tasks (Gaussians, their monotone maps, spirals) are "
-        "members of families of the atlas, and BMI has been used in choosing which fits are "
-        "shipped.",
+        "# Accuracy on the BMI benchmark",
+        f"These are all {len(tasks)} tasks of the BMI benchmark (Czyż et al., 2023) with at most "
+        f"5 dimensions a side, with {seeds} seeds each. All estimators get the same samples. The "
+        "samples were not used in training. Two facts favour the models: many tasks (Gaussians, "
+        "their monotone maps, spirals) belong to families of the training data, and results on BMI "
+        "were used to select the shipped models.",
         report.byline(about),
         "![Estimate against truth](bmi.png)",
         "## Over all tasks",
-        "Mean absolute bias: |mean over seeds - truth|, mean over tasks. Spread: standard "
-        "deviation over seeds, mean over tasks. Nearest: tasks on which the estimator has the "
-        "smallest absolute bias of all (tasks that are monotone maps of each other are one "
-        "and the same to an estimator that looks at ranks). Time: of one estimate, median over "
-        "seeds, mean over tasks.",
+        "Mean absolute bias: |mean over seeds - truth|, averaged over tasks. Spread: standard "
+        "deviation over seeds, averaged over tasks. Smallest bias on: number of tasks on which "
+        "the estimator has the smallest absolute bias. For estimators that use ranks only, tasks "
+        "that are monotone maps of each other are identical. Time: of one estimate, median over "
+        "seeds, averaged over tasks.",
         summary(rows, sizes, eight, len(tasks)),
         standard_errors(rows, sizes),
         intervals.section(rows, sizes, lambda row: row.label["task"]),
@@ -65,8 +65,9 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
             *paper(rows, eight, sizes[-1]),
         ]
     for name in filter(ours, names(rows)):
-        parts += [f"## Where a peer is nearer than {name}", losses(rows, sizes[-1], name)]
-    parts += ["## Task by task", "Mean over seeds ± spread; the nearest to the truth in bold."]
+        heading = f"## Where a peer has a smaller bias than {name}"
+        parts += [heading, losses(rows, sizes[-1], name)]
+    parts += ["## All tasks", "Mean over seeds ± spread; the smallest absolute bias in bold."]
     for n in reversed(sizes):
         detail = by_task(pick(rows, n=n), tasks)
         parts.append(f"<details><summary>n = {n}</summary>\n\n{detail}\n\n</details>")
@@ -78,9 +79,9 @@ def summary(rows: list[Row], sizes: Sequence[int], eight: list[str], total: int)
         "n",
         "estimator",
         f"mean abs. bias, {len(eight)} tasks",
-        f"{total} tasks",
+        f"mean abs. bias, {total} tasks",
         "spread",
-        "nearest",
+        "smallest bias on",
         "time",
     ]
     lines = []
@@ -105,19 +106,18 @@ def summary(rows: list[Row], sizes: Sequence[int], eight: list[str], total: int)
 
 
 def standard_errors(rows: list[Row], sizes: Sequence[int]) -> str:
-    """Does the standard error that is reported match the spread?"""
+    """Reported standard errors beside the spread over seeds."""
     lines = []
-    for name in filter(ours, names(rows)):
-        words = []
-        for n in sizes:
+    for n in sizes:
+        for name in filter(ours, names(rows)):
             own = pick(rows, n=n, estimator=name)
-            said, found = (np.mean([getattr(r, a) for r in own]) for a in ("stderr", "spread"))
-            words.append(f"{number(said)} for a spread of {number(found)} (n = {n})")
-        lines.append(
-            f"The standard error that {name} reports, mean over tasks: {', '.join(words)}. "
-            "It counts what the model misses on average over the atlas, so it is wider."
-        )
-    return "\n\n".join(lines)
+            means = (np.mean([getattr(r, a) for r in own]) for a in ("stderr", "spread"))
+            lines.append([str(n), name, *map(number, means)])
+    text = (
+        "The standard error exceeds the spread because it includes the bias of the model, as "
+        "measured on the training distribution. Both are means over tasks."
+    )
+    return f"{text}\n\n{table(['n', 'estimator', 'standard error', 'spread'], lines)}"
 
 
 def paper(rows: list[Row], eight: list[str], n: int) -> list[str]:
@@ -128,12 +128,13 @@ def paper(rows: list[Row], eight: list[str], n: int) -> list[str]:
         cells = (f"{number(r.mean, 2)} ± {number(r.spread, 2)}" for r in own)
         seconds = report.duration(mean_seconds(own))
         lines.append([f"**{name}**", *cells, number(mean_absolute_bias(own)), seconds])
-    text = "Measured here, mean over seeds ± spread, in bold."
+    text = "Rows in bold were measured here: mean over seeds ± spread."
     if n == SIZES[-1]:
         text += (
-            ' "As published": quoted from Table 1 of the InfoAtlas paper, measured by its authors '
-            "on a single H800 GPU and an 8-core Xeon 8480C, so the times do not compare; the mean "
-            "absolute bias in brackets is computed here from the quoted two digits."
+            ' Rows "as published" are quoted from Table 1 of the InfoAtlas paper. Its authors used '
+            "a single H800 GPU and an 8-core Xeon 8480C, so their times are not comparable with "
+            "those measured here. The mean absolute bias in brackets is computed from the quoted "
+            "values, which have two decimals."
         )
         place = [list(EIGHT).index(task) for task in eight]
         for name, (values, seconds) in PUBLISHED.items():
@@ -146,20 +147,21 @@ def paper(rows: list[Row], eight: list[str], n: int) -> list[str]:
 
 
 def losses(rows: list[Row], n: int, name: str) -> str:
-    """The tasks on which a peer has the smaller bias than the model `name`, the worst first."""
+    """Tasks on which a peer has a smaller bias than the model `name`, largest difference first."""
     at_n = pick(rows, n=n)
     own = {row.label["task"]: row for row in pick(at_n, estimator=name)}
     best = nearest((r for r in at_n if r.estimator == name or not ours(r.estimator)), "task")
     lost = [(own[task], row) for task, row in best.items() if row.estimator != name]
     if not lost:
-        return f"At n = {n}: nowhere."
+        return f"On no task at n = {n}."
     lost.sort(key=lambda pair: abs(pair[1].bias) - abs(pair[0].bias))
     lines = [
         [a.label["task"], number(a.truth), number(a.mean), number(b.mean), b.estimator]
         for a, b in lost
     ]
-    intro = f"At n = {n}, on {len(lost)} of {len(own)} tasks; the largest difference first."
-    return f"{intro}\n\n{table(['task', 'truth', name, 'nearest peer', ''], lines)}"
+    intro = f"{len(lost)} of {len(own)} tasks at n = {n}, largest difference first."
+    heads = ["task", "truth", name, "peer's estimate", "peer"]
+    return f"{intro}\n\n{table(heads, lines)}"
 
 
 def by_task(rows: list[Row], tasks: list[str]) -> str:
@@ -190,7 +192,7 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
     drawing.heading(
         figure,
         f"Mutual information of {len(tasks)} BMI tasks: estimate against truth",
-        f"mean and standard deviation over {seeds} seeds; in bold: the paper's tasks",
+        f"mean and standard deviation over {seeds} seeds; bold: tasks of the InfoAtlas paper",
     )
     return figure
 

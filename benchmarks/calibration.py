@@ -1,11 +1,11 @@
-"""Do the error bars hold? Coverage of intervals, and the level of the independence test.
+"""Coverage of the intervals, and level of the independence test.
 
     python -m benchmarks.calibration        # build/bmi -> benchmarks/results/calibration.*
     python -m benchmarks.calibration --quick --out build/results
 
-Coverage: how often the truth lies within mi ± z stderr, over draws of the atlas that neither
-training nor calibration has seen, and over BMI; unsliced and in 40 slices.
-Level: how often the permutation test calls independent samples dependent, at a nominal 5%.
+Coverage is the share of truths within mi ± z stderr: on draws of the training distribution that
+were used neither in training nor in calibration, and on BMI; unsliced and in 40 slices. Level is
+the share of independent samples that the permutation test rejects, nominally 5%.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from .tasks.truths import student_excess
 
 NOMINAL = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 SLICES = 40
-PERMUTATIONS = 19  # p <= 0.05 if the given pairing reads more than all of them: exactly 5%
-FITTED = "The constants were fitted to other draws of the atlas; BMI had no part in it."
-NOT_FITTED = "This model file has no calibration, so its standard error is the noise alone."
+PERMUTATIONS = 19  # p <= 0.05 if the estimate exceeds all of the permuted ones: exactly 5%
+FITTED = "The calibration used other draws of the training distribution, and no BMI data."
+NOT_FITTED = "The model file has no calibration: its standard error is the sampling noise alone."
 COLOURS = {
     "atlas, unsliced": NAVY,
     "without flows, unsliced": SKY,
@@ -158,7 +158,7 @@ def summarise(name: str, data: Estimates) -> list[dict[str, Any]]:
 
 
 def by_family(populations: dict[str, Estimates]) -> str:
-    """Intervals of each family of draws, all sizes together: coverage, width over error, silent."""
+    """Table of the intervals by family, all sizes together."""
     lines = []
     for name, data in populations.items():
         if name.startswith("BMI"):
@@ -168,15 +168,15 @@ def by_family(populations: dict[str, Estimates]) -> str:
             share = coverage(own, own["stderr"])
             error = float(np.sqrt(np.square(own["mi"] - own["truth"]).mean()))
             width = intervals.Z90 * float(own["stderr"].mean())
-            silent = "silent" if share < intervals.SILENT else ""
+            silent = "yes" if share < intervals.SILENT else ""
             cells = [f"{share:.0%}", number(width), number(error), f"{width / error:.1f}", silent]
             lines.append([name, str(family), str(len(own["mi"])), *cells])
-    heads = ["data", "family", "estimates", "90% interval", "mean half-width"]
-    return table([*heads, "root mean square error", "ratio", ""], lines)
+    heads = ["data", "family", "estimates", "coverage, 90%", "mean half-width"]
+    return table([*heads, "root mean square error", "half-width / error", "silent"], lines)
 
 
 def draw(populations: dict[str, Estimates]) -> Figure:
-    """Observed over nominal coverage, all sizes together; and the 90% coverage by size."""
+    """Observed over nominal coverage for all sizes together; coverage of 90% intervals by size."""
     figure = drawing.canvas(12, 5.6)
     left, right = figure.subplots(1, 2)
     figure.subplots_adjust(left=0.06, right=0.985, top=0.8, bottom=0.1, wspace=0.16)
@@ -192,9 +192,9 @@ def draw(populations: dict[str, Estimates]) -> Figure:
         right.plot(*zip(*sizes, strict=True), **style)
     for axes in (left, right):
         drawing.quiet(axes)
-    left.set(xlim=(0, 1), ylim=(0, 1), xlabel="nominal", ylabel="observed")
+    left.set(xlim=(0, 1), ylim=(0, 1), xlabel="nominal coverage", ylabel="observed coverage")
     left.set_title("Coverage, all sizes", color=INK, fontsize=11, loc="left")
-    right.set(xscale="log", ylim=(0, 1.01), xlabel="n", xticks=SIZES)
+    right.set(xscale="log", ylim=(0, 1.01), xlabel="samples", xticks=SIZES)
     right.set_xticks(SIZES, [str(n) for n in SIZES])
     right.minorticks_off()
     right.set_title(
@@ -203,8 +203,8 @@ def draw(populations: dict[str, Estimates]) -> Figure:
     figure.legend(
         loc="upper right", bbox_to_anchor=(0.99, 0.99), ncols=3, frameon=False, fontsize=9
     )
-    words = "share of truths within mi ± z stderr; black: the nominal share"
-    drawing.heading(figure, "Are the standard errors calibrated?", words)
+    words = "share of truths within mi ± z stderr; the diagonal is perfect calibration"
+    drawing.heading(figure, "Calibration of the standard error", words)
     for axes in (left, right):
         axes.xaxis.label.set_color(QUIET)
         axes.yaxis.label.set_color(QUIET)
@@ -225,29 +225,30 @@ def page(
         ]
         for row in rows
     ]
-    headers = ["data", "n", "datasets", "90% interval", "50% interval", "90%, by noise alone"]
-    headers += ["median stderr", "median abs. error"]
+    headers = ["data", "n", "data sets", "coverage, 90%", "coverage, 50%"]
+    headers += ["coverage, 90%, noise alone", "median stderr", "median abs. error"]
     return "\n\n".join(
         [
-            "# Calibration of the standard error, level of the test",
+            "# Calibration of the standard error, and level of the permutation test",
             report.byline(about),
             "![Observed over nominal coverage](calibration.png)",
             "## Coverage",
-            "Share of truths within mi ± z stderr (where a truth is a Monte Carlo mean, its own "
-            "error is allowed for). Estimates flagged as saturated are left out. "
+            "Coverage is the share of truths within mi ± z stderr. Some truths are Monte Carlo "
+            "means; their standard error is added in quadrature. Saturated estimates are left out. "
             + (FITTED if about["models"][0]["calibration"] else NOT_FITTED)
-            + " The samples of a "
-            "dataset are nested: smaller n are the first of the larger. Errors are heavy-tailed, "
-            "so that 90% intervals can hold 90% only if 50% intervals hold more than half.",
+            + " The smaller samples of a data set are the first rows of the larger ones. Errors "
+            "are heavy-tailed: where 90% intervals have the right coverage, 50% intervals cover "
+            'more than half. "Noise alone" uses `noise` instead of `stderr`.',
             table(headers, lines),
-            "## Family by family",
-            "All sizes together. Of slices the truth is the mean over all projections, not over "
-            "those of the estimate. Silent: fewer than half of the truths inside.",
+            "## Coverage by family",
+            "All sizes together. The truth of a sliced estimate is the mean over all projections, "
+            "not over the projections of the estimate. A family is silent if the coverage of its "
+            "90% intervals is below 50%.",
             families,
             "## Level of the permutation test",
-            f"Independent samples called dependent at p <= 0.05, {PERMUTATIONS} permutations "
-            "(circular shifts for the series). Ties, as between discrete sides, leave a part of "
-            "the level unused.",
+            "Share of independent samples that the test rejects at p <= 0.05, with "
+            f"{PERMUTATIONS} permutations (circular shifts for time series). The nominal share is "
+            "5%. Ties, as between discrete sides, make it smaller.",
             table(
                 ["samples", "trials", "rejected"],
                 [[r["samples"], str(r["trials"]), f"{r['rejected']:.1%}"] for r in level],
@@ -259,8 +260,8 @@ def page(
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "few draws, n = 50 and 200")
     parser.add_argument("samples", nargs="?", type=Path, default=Path("build/bmi"))
-    parser.add_argument("--draws", type=int, default=450, help="datasets that enter unsliced (450)")
-    parser.add_argument("--wide", type=int, default=40, help="datasets that are sliced (40)")
+    parser.add_argument("--draws", type=int, default=450, help="unsliced data sets (450)")
+    parser.add_argument("--wide", type=int, default=40, help="sliced data sets (40)")
     parser.add_argument("--seeds", type=int, default=10, help="draws of each BMI task (10)")
     parser.add_argument("--trials", type=int, default=1000, help="of the test, per setting (1000)")
     chosen = parser.parse_args(arguments)
@@ -310,7 +311,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
                 show(min(1.0, done / total))
 
             populations[name] = estimates(estimator, draws, sizes, advance)
-    # Draws without flows are no part of the atlas.
+    # The training distribution has no draws without flows.
     elliptical = populations["atlas, unsliced"]["family"] == "elliptical"
     both = populations.pop("atlas, unsliced")
     for name, rows in (("atlas, unsliced", ~elliptical), ("without flows, unsliced", elliptical)):

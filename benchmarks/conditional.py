@@ -1,10 +1,10 @@
-"""Conditional mutual information and transfer entropy against closed forms; a robot's tool.
+"""Conditional mutual information and transfer entropy: closed forms, and robot demonstrations.
 
     python -m benchmarks.conditional        # -> benchmarks/results/conditional.*
     python -m benchmarks.conditional --quick --out build/results
 
-Beside ours: the chain rule of two estimates without residuals, the Gaussian formula on normal
-scores, and the nearest-neighbour estimate of Frenzel and Pompe (2007), with ties as in Mesner and
+The peers are the chain rule of two estimates without residuals, the Gaussian formula on normal
+scores, and the nearest-neighbour estimate of Frenzel and Pompe (2007) with ties as in Mesner and
 Shalizi (2021).
 """
 
@@ -40,7 +40,7 @@ LEVEL_DRAWS, LEVEL_SAMPLES, PERMUTATIONS = 40, 300, 19
 
 
 def chain(x: Array, y: Array, z: Array, estimator: Estimator, series: bool) -> float:
-    """The difference of two estimates."""
+    """I(x; (y, z)) - I(x; z), the difference of two estimates."""
     sides = np.c_[y, z], z
     joint, single = (estimator.estimate(x, side, time_series=series).mi for side in sides)
     return joint - single
@@ -62,7 +62,7 @@ def gaussian(x: Array, y: Array, z: Array) -> float:
 
 
 def neighbours(x: Array, y: Array, z: Array, k: int = 3) -> float:
-    """Frenzel and Pompe (2007), with the count of ties of Mesner and Shalizi (2021)."""
+    """Estimate of Frenzel and Pompe (2007), with ties counted as in Mesner and Shalizi (2021)."""
     x, y, z = ((side - side.mean(axis=0)) / side.std(axis=0) for side in (x, y, z))
     joint = np.c_[x, y, z]
     distance = cKDTree(joint).query(joint, k + 1, p=np.inf)[0][:, -1]
@@ -70,7 +70,7 @@ def neighbours(x: Array, y: Array, z: Array, k: int = 3) -> float:
     radius = np.where(tied, 0, np.nextafter(distance, 0))  # nearer than the k-th neighbour
 
     def counts(side: Array) -> Array:
-        # Each sample is its own neighbour at distance 0, and does not count among ties.
+        # Each sample is its own neighbour at distance 0; it is not counted as a tie.
         found = cKDTree(side).query_ball_point(side, radius, p=np.inf, return_length=True)
         return np.asarray(digamma(found - tied))
 
@@ -122,13 +122,13 @@ def _row(family: Triple, n: int, name: str, values: list[float]) -> dict[str, An
 
 def _interval(family: Triple, values: list[float], errors: list[float]) -> dict[str, Any]:
     half = Z90 * np.array(errors)
-    # An estimate without an error, as of a copy, is inside if it differs by rounding alone.
+    # An estimate with standard error 0, as of a copy, may differ from the truth by rounding.
     inside = abs(np.array(values) - family.truth) <= half + 1e-9
     return {"inside": float(inside.mean()), "half_width": float(np.median(half))}
 
 
 def levels(estimator: Estimator, draws: int, n: int) -> list[dict[str, Any]]:
-    """Share of draws with p <= 0.05 of the families; the truth is 0 in some of them."""
+    """Share of draws with p <= 0.05 for families whose truth is 0, and for two others."""
     rows = []
     tested = [f for f in TRIPLES if f.truth == 0 and f.kind != "switches"]
     tested += [f for f in TRIPLES if f.name in ("1 + 1 given 4, rho 0.5, z 1", "z = x + y + 1 e")]
@@ -151,7 +151,7 @@ def page(
     tests: list[dict[str, Any]],
     answers: list[dict[str, Any]],
 ) -> str:
-    """Everything that was measured, as Markdown."""
+    """All results as Markdown."""
     sizes = sorted({row["n"] for row in rows})
     closed = [pick(rows, n=n) for n in sizes]
     summary = []
@@ -187,20 +187,22 @@ def page(
     parts = [
         "# Conditional mutual information",
         f"`conditional` on {len(TRIPLES)} families with I(x; y | z) in closed form, "
-        f"{about['draws']} draws each. The way of conditioning was chosen on these families, with "
-        "other seeds, so they are a development set. Chain rule alone: I(x; (y, z)) - I(x; z) of "
-        "two estimates, without residuals. Gaussian formula: on normal scores; it is the true "
-        "model of the Gaussian and VAR(1) families. Neighbours: Frenzel and Pompe (2007), "
-        "ties as Mesner and Shalizi (2021) count them. "
-        "Inside: share of draws whose 90% interval contains the truth. Half-width: of that "
-        "interval, median, nats.",
+        f"{about['draws']} draws each. The families are a development set: the method of "
+        "conditioning was chosen on them, with other seeds.",
+        "- `chain rule alone`: I(x; (y, z)) - I(x; z) of two estimates, without residuals\n"
+        "- `Gaussian formula`: computed from normal scores; the true model of the Gaussian and "
+        "VAR(1) families\n"
+        "- `neighbours`: Frenzel and Pompe (2007), with ties counted as in Mesner and Shalizi "
+        "(2021)\n"
+        "- coverage: share of draws whose 90% interval contains the truth\n"
+        "- half-width: of our 90% interval, median, in nats",
         report.byline(about),
-        "![Bias of the estimates](conditional.png)",
+        "![Bias of the estimates by family](conditional.png)",
         "## Mean absolute bias",
-        table(["families", "n", *NAMES, "inside", "half-width"], summary),
-        f"Silent families, with fewer than half of the draws inside: {len(silent)} of "
+        table(["families", "n", *NAMES, "coverage", "half-width"], summary),
+        f"Families and sizes with a coverage below 50%: {len(silent)} of "
         f"{len(closed) * len(TRIPLES)}" + (": " + "; ".join(silent) if silent else "") + ".",
-        "One estimate of ours takes "
+        "One of our estimates needs "
         + ", ".join(
             f"{report.duration(float(s))} at n = {n}" for s, n in zip(seconds, sizes, strict=True)
         )
@@ -218,17 +220,18 @@ def page(
             ]
             for mine in pick(own, estimator=OURS)
         ]
-        head = ["x, y, z", "truth", *NAMES, "spread", "half-width", "inside"]
-        parts += [f"## Means, n = {n}", table(head, lines)]
+        head = ["family", "truth", *NAMES, "spread", "half-width", "coverage"]
+        words = "Mean over draws; spread, half-width and coverage are ours."
+        parts += [f"## Mean estimates, n = {n}", words, table(head, lines)]
     parts += [
-        "## The test",
-        f"Share of {tests[0]['draws']} draws with p <= 0.05, {PERMUTATIONS} local permutations, "
-        f"n = {tests[0]['n']}. Where the truth is 0, 0.05 is right.",
+        "## Conditional independence test",
+        f"Share of {tests[0]['draws']} draws with p <= 0.05, with {PERMUTATIONS} local "
+        f"permutations at n = {tests[0]['n']}. Where the truth is 0, the nominal share is 0.05.",
         table(
-            ["x, y, z", "truth", "rejected"],
+            ["family", "truth", "rejected"],
             [[t["family"], number(t["truth"]), number(t["rejected"], 2)] for t in tests],
         ),
-        "## A robot",
+        "## Robot demonstrations",
         *conditional_robot.paragraphs(answers),
     ]
     return "\n\n".join(parts)

@@ -18,11 +18,14 @@ ROBOT = Path("examples/data/pickcube.npz")
 AHEAD, EVERY = 5, 4  # steps of a motion, and between samples
 CARRIED = 0.03  # metres; the cube rests at 0.02
 JOINTS = [f"joint{i}.position" for i in range(1, 8)]
-HEADERS = ("part of the state", "model", "n", "I(part; lift)", "I(part; lift given)", "90%", "p")
+HEADERS = (
+    *("part of the state, given another", "model", "n", "I(part; lift)"),
+    *("I(part; lift given the other)", "90% interval", "p"),
+)
 
 
 def measure(permutations: int) -> list[dict[str, Any]]:
-    """What one part of the state carries of the cube's lift beyond another, while it is carried."""
+    """Information of a part of the state on the lift of the carried cube, given another part."""
     found = load_trajectories(ROBOT)
     columns = {name: i for i, name in enumerate(found.names)}
     states, ends = found.states.astype(float), np.cumsum(found.lengths)
@@ -72,15 +75,16 @@ def paragraphs(answers: Sequence[dict[str, Any]]) -> list[str]:
         values = number(a["unconditional"]), number(a["mi"]), f"{low:.2f} to {high:.2f}"
         lines.append([a["question"], a["model"], count, *values, f"{a['p']:.3g}"])
     return [
-        "PickCube demonstrations, while the cube is carried (higher than "
-        f"{CARRIED} m): what a part of the state carries of the cube's lift in the next {AHEAD} "
-        "steps beyond another part. Either the first such step of each demonstration, as "
-        f"independent samples, or every {EVERY}th step, as a time series. The test of the time "
-        "series assumes that, given the other part, the lift does not depend on its own past. "
-        "Here it does, so the p-values of the independent samples are the valid ones.",
-        "The arm's base is fixed, so the seven joints determine the tool, and the last answer is 0 "
-        "in truth. Its interval is too wide to show that: where z determines x up to rounding, "
-        "neither 100 demonstrations nor more steps of them are enough. Ask for a few coordinates "
-        "that do not determine each other, as in the first two questions.",
+        "How informative is a part of the state about the cube's lift in the next "
+        f"{AHEAD} steps, given another part? The steps are those of PickCube demonstrations at "
+        f"which the cube is higher than {CARRIED} m. Samples are either the first such step of "
+        f"each demonstration, which are independent, or every {EVERY}th step as a time series.",
+        "For the time series the test assumes that, given the other part, the lift does not "
+        "depend on its own past. Here it does depend on it. Only the p-values of the independent "
+        "samples are valid.",
+        "In the last question the truth is 0: the arm's base is fixed, so the seven joints "
+        "determine the tool. The interval is too wide to show this. Where z determines x up to "
+        "rounding, neither 100 demonstrations nor more steps of them are enough. Choose a few "
+        "coordinates that do not determine each other, as in the first two questions.",
         table(HEADERS, lines),
     ]

@@ -1,4 +1,4 @@
-"""The table of devices: one row for each file that `infoatlas-rt bench --json` wrote.
+"""Table of devices, with a row for each file of `infoatlas-rt bench --json`.
 
 infoatlas-rt bench --json benchmarks/results/devices/NAME.json
 python -m benchmarks.devices
@@ -15,18 +15,17 @@ from infoatlas_rt.cli.bench import HEADER, row
 FOLDER = Path(__file__).parent / "results" / "devices"
 TOP = """# Latency by device
 
-One update: a window of 100 states of 41 coordinates and their past, 40 slices of 5 dimensions
-unless the row says otherwise. To contribute a row, on a quiet machine (on a Jetson: see
-`docs/jetson.md` for power modes):
+Each row is the time of one update. Unless the row states otherwise, a window has 100 states of 41
+coordinates and their past, in 40 slices of 5 dimensions. To add a row, run on an idle machine:
 
 ```console
 $ infoatlas-rt bench --provider PROVIDER --json benchmarks/results/devices/NAME.json
 $ python -m benchmarks.devices
 ```
 
-NAME says the board, the provider and the power mode (`orin-nx-tensorrt-25w`). Commit the file and
-this page. The file has the versions of everything; a result that calls itself unstable (a
-coefficient of variation above 2.5%) is marked.
+NAME consists of the board, the provider and the power mode, as `orin-nx-tensorrt-25w`. Power modes
+of a Jetson are in [Jetson](../../../docs/jetson.md). Commit the file and this page. The file
+contains all versions. A result is unstable if its coefficient of variation is above 2.5%.
 
 """
 

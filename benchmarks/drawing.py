@@ -1,4 +1,4 @@
-"""Figures of the benchmarks: one palette, one heading, one legend."""
+"""Common parts of the figures: palette, heading, legends, estimates against truth."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ INK, QUIET, GRID, BAND = "#1c2733", "#6b7785", "#e6e9ed", "#f6f7f9"
 NAVY, BLUE, SKY, PALE = "#0c2f52", "#1f5f99", "#5b93c4", "#9fb8cf"
 ORANGE, SAND, GREEN, RED = "#e08a00", "#f2b950", "#3d9970", "#b5495b"
 PURPLE, LILAC, TEAL, GREY = "#8e63b5", "#c08ad8", "#5aa7a7", "#8a95a1"
-# Distinguished by the colour-blind in this order.
+# The order keeps neighbours distinguishable with colour blindness.
 SERIES = (BLUE, ORANGE, GREEN, RED, PURPLE, TEAL, GREY, INK)
-SHADES = ("#b9d0e6", "#8db4d8", SKY, BLUE, NAVY)  # of one quantity, ascending
-BLUES = (BLUE, NAVY, SKY)  # models of ours
+SHADES = ("#b9d0e6", "#8db4d8", SKY, BLUE, NAVY)  # ascending values of one quantity
+BLUES = (BLUE, NAVY, SKY)  # our models
 COLOURS = {COPULA: ORANGE, KSG: GREY, KDE: RED}
 
 
 def colours(estimators: Iterable[str]) -> dict[str, str]:
-    """By estimator: a blue for each model of ours."""
+    """Colours by estimator; our models are blue."""
     blues = iter(BLUES)
     return {name: next(blues) if ours(name) else COLOURS[name] for name in estimators}
 
@@ -38,7 +38,7 @@ def canvas(width: float, height: float) -> Figure:
 
 
 def quiet(axes: Axes) -> None:
-    """Take what is not data off a plot."""
+    """Remove frame lines and soften ticks."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(QUIET)
     axes.tick_params(colors=QUIET, labelsize=9, length=3)
@@ -46,7 +46,7 @@ def quiet(axes: Axes) -> None:
 
 
 def heading(figure: Figure, title: str, words: str) -> None:
-    """A title and a line under it, at the same distance from the top of any figure."""
+    """A title with a line under it, at the same distance from the top in all figures."""
     height = figure.get_figheight()
     figure.text(
         0.012, 1 - 0.3 / height, title, color=INK, fontsize=14, fontweight="bold", va="center"
@@ -55,7 +55,7 @@ def heading(figure: Figure, title: str, words: str) -> None:
 
 
 def truth_legend(figure: Figure, colours: dict[str, str]) -> None:
-    """The mark of the truth and a dot for each estimator, on a line under the heading."""
+    """Legend under the heading: the mark of the truth and a dot for each estimator."""
     figure.legend(
         handles=[Line2D([], [], color=INK, marker="|", ms=13, mew=2.2, ls="", label="truth")]
         + [
@@ -74,7 +74,7 @@ def truth_legend(figure: Figure, colours: dict[str, str]) -> None:
 
 
 def line_legend(figure: Figure, colours: Mapping[str, str], **place: Any) -> None:
-    """A line with a dot for each label; to the upper right unless `place` says otherwise."""
+    """Legend of lines with dots, at the upper right unless `place` has another position."""
     figure.legend(
         handles=[
             Line2D([], [], color=colour, marker="o", markersize=4, lw=2, label=label)
@@ -109,13 +109,13 @@ def against_truth(
     by : str
         The label, such as "task".
     sizes : list of int
-        Those that are shown.
+        Sample sizes of the panels.
     ticks : dict
-        What each line is called, in order from the top.
+        Label -> name of its line, in order from the top.
     left : float
-        Share of the width that the names take.
+        Share of the figure's width for the names.
     line : float
-        Inches of a line.
+        Height of a line in inches.
     """
     figure = canvas(12, 1.95 + line * len(ticks))
     height = figure.get_figheight()
@@ -169,7 +169,7 @@ def against_truth(
             ha="right",
         )
         axes.set_title(f"n = {n}", color=INK, fontsize=12, loc="left")
-        axes.set_xlabel("nats", color=QUIET, fontsize=9)
+        axes.set_xlabel("mutual information (nats)", color=QUIET, fontsize=9)
         axes.tick_params(axis="y", length=0)
     panels[0].set_yticks(range(len(ticks)), list(ticks.values()), fontsize=8.5)
     panels[0].set_ylim(len(ticks) - 0.5, -0.5)

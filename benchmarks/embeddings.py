@@ -3,8 +3,9 @@
     python -m benchmarks.embeddings         # -> benchmarks/results/embeddings.*
     python -m benchmarks.embeddings --quick --out build/results
 
-After the InfoAtlas paper (Fig. 4), which pairs images with captions: here documentation and code of
-functions, and Gaussian noise on one side in five levels. A good score separates the levels.
+Modelled on the InfoAtlas paper (Fig. 4), which pairs images with captions. Here the pairs are
+documentation and code of functions, with five levels of Gaussian noise on one side. A good score
+separates the levels.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from .tasks import Array
 from .tasks.texts import embeddings
 
 PAIRS = 2500
-NOISE = (0.0, 0.5, 1.0, 1.5, 2.0)  # standard deviation over that of the embedding's coordinates
+NOISE = (0.0, 0.5, 1.0, 1.5, 2.0)  # in standard deviations of the embedding's coordinates
 SIZES = (250, 500, 1000, 2000)
 FIVE, ONE = f"{OURS}, k = 5, S = 25", f"{OURS}, k = 1, S = 128"
 COPULA, DISTANCE = "Gaussian copula, k = 5, S = 25", "distance correlation"
@@ -47,7 +48,7 @@ def noisy(side: Array, level: float, rng: np.random.Generator) -> Array:
 def measure(
     model: str, sides: tuple[Array, Array], sizes: Sequence[int], repeats: int
 ) -> list[dict[str, Any]]:
-    """A row for each size, noise and score: repeats have pairs, noise and slices of their own."""
+    """A row for each size, noise and score; each repeat has its own pairs, noise and slices."""
     values: dict[tuple[int, float, str], list[float]] = {}
     seconds: dict[tuple[int, float, str], list[float]] = {}
     total, done = repeats * sum(sizes) * len(NOISE), 0
@@ -88,7 +89,7 @@ def measure(
 
 
 def gaps(rows: list[dict[str, Any]], n: int, name: str) -> Array:
-    """Distance of the means of neighbouring levels, over the sum of their spreads."""
+    """Difference of the means of neighbouring levels, divided by the sum of their spreads."""
     own = pick(rows, n=n, score=name)
     mean, spread = (np.array([row[key] for row in own]) for key in ("mean", "spread"))
     return (mean[:-1] - mean[1:]) / (spread[:-1] + spread[1:])
@@ -97,23 +98,24 @@ def gaps(rows: list[dict[str, Any]], n: int, name: str) -> Array:
 def page(
     about: dict[str, Any], rows: list[dict[str, Any]], sizes: Sequence[int], pairs: int
 ) -> str:
-    """Everything that was measured, wins and losses alike, as Markdown."""
+    """All results as Markdown."""
     repeats = len(rows[0]["values"])
     parts = [
         "# Sensitivity to noise on embeddings",
-        f"{pairs:,} functions of Python's standard library: first paragraph of the documentation, "
-        "and code without it (and without the function's name), each embedded by all-MiniLM-L6-v2 "
-        "in 384 dimensions. Gaussian noise is added to the code's embedding, its standard "
-        f"deviation over that of a coordinate is the level. {repeats} repeats, each with its own "
-        "noise and slices, and pairs drawn without replacement: at large n two repeats share most "
-        "of theirs, so the spread over repeats is too small, for all scores alike. No truth is "
-        "known: what can be judged is whether levels are distinguished.",
+        f"The pairs are {pairs:,} functions of Python's standard library. One side is the first "
+        "paragraph of the documentation, the other the code without the documentation and the "
+        "function's name. Both are embedded by all-MiniLM-L6-v2 in 384 dimensions. Gaussian noise "
+        "is added to the code's embedding; its level is in standard deviations of a coordinate.",
+        f"There are {repeats} repeats, each with its own noise, slices and pairs, drawn without "
+        "replacement. At large n two repeats share most of their pairs, so the spread is "
+        "underestimated for all scores. The truth is not known. The benchmark shows whether a "
+        "score distinguishes the levels.",
         report.byline(about),
         "![Estimates over the number of samples, five levels of noise](embeddings.png)",
         "## Separation",
-        "Difference of the means of neighbouring levels over the sum of their standard deviations: "
-        "above 1, bands of one standard deviation do not touch. Smallest and mean of the four; in "
-        "brackets, how many of four exceed 1.",
+        "Separation of neighbouring levels: difference of their means, divided by the sum of their "
+        "standard deviations. Above 1, bands of one standard deviation do not overlap. Cells: "
+        "smallest and mean of the four separations (number above 1).",
         table(
             ["score", *(f"n = {n}" for n in sizes)],
             [
@@ -149,7 +151,7 @@ def page(
 
 
 def picture(rows: list[dict[str, Any]], sizes: Sequence[int]) -> Figure:
-    """Reading over n, a band for each level of noise, a panel for each score."""
+    """Score over n: a band for each level of noise, a panel for each score."""
     figure = drawing.canvas(12, 4.6)
     panels = figure.subplots(1, len(NAMES), sharex=True)
     figure.subplots_adjust(left=0.045, right=0.99, top=0.75, bottom=0.12, wspace=0.24)
@@ -169,8 +171,8 @@ def picture(rows: list[dict[str, Any]], sizes: Sequence[int]) -> Figure:
     drawing.heading(
         figure,
         "Noise on embeddings of 384 dimensions",
-        "documentation against code of functions: sliced mutual information in nats (the last: "
-        "squared distance correlation), band: one standard deviation of a repeat",
+        "documentation and code of functions: sliced mutual information in nats (right panel: "
+        "squared distance correlation); band: one standard deviation of a repeat",
     )
     drawing.line_legend(
         figure, {f"noise {level:g}": shade for level, shade in zip(NOISE, SHADES, strict=True)}

@@ -1,7 +1,7 @@
 """Texts of a built engine of TensorRT-RTX: layers, source of kernels, operators of fusions.
 
-The layers are the builder's (engine_layers.py). The rest is text inside of the engine, and no
-interface: another version may write it otherwise or not at all.
+The layers are the builder's (engine_layers.py). The rest is text inside the engine file and not a
+documented interface: other versions may have another form of it, or none.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from infoatlas_rt.models.engine_file import Profile
 
 @dataclass
 class Engine:
-    """What the texts have.
+    """Contents of the texts of an engine.
 
     Attributes
     ----------
@@ -30,11 +30,11 @@ class Engine:
     kernels : dict of str to str
         Name of a kernel -> its source.
     attention : list of (str, str)
-        For each kernel of an attention layer, how its two products sum up.
+        Precision of the sums in the two products, for each attention kernel.
     fused : list of (str, str, str, str)
         Operators of fusions: name, types of the inputs, type of the output, node.
     sums : Counter
-        How products are to sum up, in the engine's words -> how many.
+        `accumulation_type` of products -> how many.
     tf32 : set of str
         "0" where it is off.
     seconds, megabytes : float
@@ -53,7 +53,7 @@ class Engine:
 
 
 def built(content: bytes, dim: int, capability: str, profile: Profile) -> Engine:
-    """The texts of an engine that is built as `infoatlas-rt build` does it."""
+    """Build an engine as `infoatlas-rt build` does, and return its texts."""
     rtx = LIBRARIES["tensorrt-rtx"]
     made = make(Order(rtx, content, "the graph", dim, [profile], [capability]))
     text = made.content.decode("latin-1")
@@ -94,6 +94,6 @@ def operators(text: str) -> list[tuple[str, str, str, str]]:
             given = [types.get(name, "?") for name in re.findall(r'"([^"]*)"', inputs)]
             made = [types.get(name, "?") for name in re.findall(r'"([^"]*)"', outputs)]
             node = re.findall(r"\[ONNX Layer: ([^\]]*)\]", rest)
-            # Inputs of a product have two factors of FP32 behind them.
+            # After the inputs of a product there are two FP32 factors.
             found.append((operator, " ".join(given[:2]), made[0], node[0] if node else ""))
     return found

@@ -1,11 +1,11 @@
-"""Engines that TensorRT-RTX builds from the shipped models: time, size, memory, refusals.
+"""TensorRT-RTX engines of the shipped models: build time, size, memory, refused builds.
 
     python -m benchmarks.engines                                  # -> results/engines.*
     python -m benchmarks.engines --quick --out build/results      # edge and a fixed shape alone
 
-It needs the extra tensorrt-rtx and no GPU. Engines are built, inspected as `infoatlas-rt build`
-does it, and removed; none is run. What engines.json has of the same model files and the same
-version of the library is kept, so a call that was stopped goes on where it was.
+It needs the extra tensorrt-rtx and no GPU. Engines are built, inspected as by `infoatlas-rt build`,
+and removed; none is run. Rows of engines.json for the same model files and library version are
+kept, so a stopped run can be continued.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RTX = LIBRARIES["tensorrt-rtx"]
 FIXED = "slices=40,samples=100"
 PROFILES = "control", "batch", FIXED
 KEYS = "model", "precision", "profile", "capability"  # of a row
-# Each alone, and all together; fewer of the larger models: times and sizes are nearly equal.
+# Each capability alone, and all together. Larger models have fewer: results are nearly equal.
 CAPABILITIES = ("7.5",), ("8.0",), ("8.9",), ("12.0",), RTX.builds_for
 FEWER = ("7.5",), ("8.9",), RTX.builds_for
 
@@ -50,7 +50,7 @@ def cases(quick: bool) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
 def measure(
     file: Path, precision: str, profile: str, capabilities: tuple[str, ...]
 ) -> dict[str, Any]:
-    """One build: layers, seconds, MB, memory and tensors by type; or why there is none."""
+    """Result of one build: layers, seconds, MB, memory and tensors by type; or the refusal."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             built = build(
@@ -86,16 +86,16 @@ def page(found: dict[str, Any]) -> str:
     """The page, in Markdown."""
     about, rows = found["about"], found["rows"]
     lines = [
-        "# Engines of TensorRT-RTX",
+        "# TensorRT-RTX engines of the shipped models",
         "",
         f"`{about['command']}`, {about['date']}, {about['machine']}, TensorRT-RTX "
-        f"{about['version']}. Built without a GPU, one after the other, on a machine with other "
-        "work; none was run. Layers are those of the parsed network; memory is what a profile "
-        "needs at its largest sizes, in the order of the profiles; at run time an engine takes "
-        "what the sizes at hand need. Tensors are those between the engine's kernels.",
+        f"{about['version']}. The engines were built without a GPU, one after the other, beside "
+        "other work. None was run. Layers are those of the parsed network. Memory is the need of "
+        "each profile at its largest sizes; at run time an engine allocates for the sizes at hand. "
+        "Tensors are those between the engine's kernels.",
         "",
-        "| model | precision | profile | compute capability | layers | seconds | MB | memory (GB) "
-        "| FP32 / FP16 tensors |",
+        "| model | precision | profile | compute capability | layers | build, s | file, MB | "
+        "memory, GB | FP32 / FP16 tensors |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     refused: dict[str, list[str]] = {}
@@ -110,7 +110,7 @@ def page(found: dict[str, Any]) -> str:
             f"{row['megabytes']:.1f} | {', '.join(map(str, row['gigabytes_needed']))} | "
             f"{tensors.get('fp32', 0)} / {tensors.get('fp16', 0)} |"
         )
-    lines += ["", "Refused:", ""]
+    lines += ["", "Refused builds:", ""]
     lines += [f"- {reason} ({'; '.join(names)})" for reason, names in refused.items()]
     return "\n".join(lines) + "\n"
 

@@ -1,8 +1,8 @@
-"""What to install where a package of an extra is missing."""
+"""Error message for a missing package of an extra."""
 
 from __future__ import annotations
 
 
 def missing(error: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
-    """The same error with the command that installs the package, in a checkout."""
+    """The same error with the command that installs the package in a checkout."""
     return ModuleNotFoundError(f"{error}: pip install -e '.[{extra}]'", name=error.name)

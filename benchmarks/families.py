@@ -1,4 +1,4 @@
-"""Accuracy on hand-made families that are not in the atlas, beside three classical estimators.
+"""Accuracy on hand-made families that are not used in training, beside three classical estimators.
 
 python -m benchmarks.families           # -> results/families.*, more_families.*, unseen.*, blind.*
 python -m benchmarks.families --quick --out build/results
@@ -55,30 +55,31 @@ def cases(collection: Collection, sizes: Sequence[int], draws: int) -> list[Case
 def page(
     collection: Collection, about: dict[str, Any], rows: list[Row], sizes: Sequence[int]
 ) -> str:
-    """Everything that was measured, wins and losses alike, as Markdown."""
+    """All results as Markdown."""
     draws = max(len(row.estimates) for row in rows)
     described = {f.name: f.description for f in collection.families}
     parts = [
         f"# {collection.title}",
-        f"{len(described)} families of known mutual information, {draws} draws of each, the same "
-        f"samples for each estimator. Set: {collection.set}. {collection.about}",
+        f"A {collection.set} set of {len(described)} families of known mutual information, with "
+        f"{draws} draws of each. All estimators get the same samples. {collection.about}",
         report.byline(about),
         f"![Estimate against truth]({collection.name}.png)",
         "## Over all families",
-        "Mean absolute bias: |mean over draws - truth|, mean over families. Spread: standard "
-        "deviation over draws, mean over families. Nearest: families on which the estimator has "
-        "the smallest absolute bias.",
+        "Mean absolute bias: |mean over draws - truth|, averaged over families. Spread: standard "
+        "deviation over draws, averaged over families. Smallest bias on: number of families on "
+        "which the estimator has the smallest absolute bias.",
         summary(rows, sizes),
         intervals.section(rows, sizes, lambda row: row.label["family"]),
-        "## By kind",
-        "Mean absolute bias.",
+        "## By kind of family",
+        "Absolute bias, averaged over the families of a kind.",
         by_kind(rows, sizes),
     ]
     for n in reversed(sizes):
-        parts += [f"## Family by family, n = {n}", by_family(pick(rows, n=n))]
+        parts += [f"## All families, n = {n}", by_family(pick(rows, n=n))]
     parts += [
-        "## What they are",
-        table(["family", "sides", "truth", ""], [*listing(rows, described)]),
+        "## Definitions",
+        "Sides: numbers of coordinates of x and y.",
+        table(["family", "sides", "truth", "definition"], [*listing(rows, described)]),
     ]
     return "\n\n".join(parts)
 
@@ -108,7 +109,8 @@ def summary(rows: list[Row], sizes: Sequence[int]) -> str:
                     report.duration(mean_seconds(own)),
                 ]
             )
-    return table(["n", "estimator", "mean abs. bias", "spread", "nearest", "time"], lines)
+    heads = ["n", "estimator", "mean abs. bias", "spread", "smallest bias on", "time"]
+    return table(heads, lines)
 
 
 def by_kind(rows: list[Row], sizes: Sequence[int]) -> str:
@@ -130,7 +132,7 @@ def by_family(rows: list[Row]) -> str:
         place = own.index(nearest_row)
         cells[place] = f"**{cells[place]}**"
         lines.append([name, number(own[0].truth), *cells])
-    text = "Mean over draws ± spread; the nearest to the truth in bold."
+    text = "Mean over draws ± spread; the smallest absolute bias in bold."
     return f"{text}\n\n{table(['family', 'truth', *names(rows)], lines)}"
 
 
@@ -147,7 +149,7 @@ def draw(title: str, rows: list[Row], sizes: Sequence[int]) -> Figure:
     drawing.heading(
         figure,
         f"{title}: estimate against truth",
-        f"mean and standard deviation over {draws} draws; what lies outside the axis is cut off",
+        f"mean and standard deviation over {draws} draws; values beyond the axis are not shown",
     )
     return figure
 

@@ -1,12 +1,12 @@
-"""What FP16 costs: every FP16 tensor rounded at run time, against the same model in FP32.
+"""Error of emulated FP16: all FP16 tensors rounded, against the same model in FP32.
 
     python -m benchmarks.fp16 build/bmi                           # -> results/fp16.*
     python -m benchmarks.fp16 build/bmi --quick --out build/results
 
-Emulated as an engine computes it (fp16_emulation.py, fp16_layers.py): running sums of FP16 products
-are rounded too, every 16 terms, which is the worst that tensor cores do. Three kinds of input: the
-BMI benchmark's tasks (samples of bmi_samples.py), recorded demonstrations of robots, in 8 slices,
-and adversarial draws.
+The emulation rounds where an engine rounds (fp16_emulation.py, fp16_layers.py). Running sums of
+FP16 products are rounded every 16 terms, which is the worst case of tensor cores. There are three
+kinds of input: tasks of the BMI benchmark (samples of bmi_samples.py), recorded demonstrations of
+robots in 8 slices, and adversarial draws.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SIZES = (100, 1000, 5000)  # of the tasks
 ADVERSARIAL_SIZES = (32, 50, 100, 300, 1000, 5000)
 POOLED, LAG, MOMENTS = 3, 2, 6  # steps a window, steps apart, windows a demonstration
 LEAST = 30  # demonstrations of a file
-LIMIT = 0.02  # nats, on tasks and robots; adversarial input is shown beside what a seed changes
+LIMIT = 0.02  # nats, on tasks and robots; adversarial inputs are compared with other seeds
 SEEDS = range(1, 8)
 
 Input = tuple[str, str, np.ndarray, np.ndarray, dict[str, int]]  # kind, name, x, y, options
@@ -48,7 +48,7 @@ def tasks(folder: Path, sizes: tuple[int, ...]) -> Iterator[Input]:
 
 
 def demonstrations(folder: Path) -> Iterator[Input]:
-    """The same moments of all demonstrations, pooled over a few steps."""
+    """States of all demonstrations at the same moments, pooled over a few steps."""
     for file in sorted(folder.glob("*.npz")):
         with np.load(file) as data:
             states, lengths = data["states"], data["lengths"]
@@ -62,7 +62,7 @@ def demonstrations(folder: Path) -> Iterator[Input]:
 
 
 def adversarial(n: int) -> Iterator[Input]:
-    """Copies, strong and no dependence, heavy tails, few values, scales, sides of one dimension."""
+    """Copies, strong and no dependence, heavy tails, few values, extreme scales, unequal sides."""
     rng = np.random.default_rng(n)
     for d in (1, 2, 5):
         x = rng.normal(size=(n, d))
@@ -108,7 +108,7 @@ def compared(inputs: Iterator[Input], single: Path, rounded: Path) -> Iterator[d
             found.append(made[key].estimate(x, y))
         a, b = found
         values = np.concatenate([b.per_slice, b.pointwise, [b.mi, b.stderr]])
-        # Where the readout is on an edge, any rounding moves it, and so does another shuffle.
+        # Near a discontinuity of the readout any rounding changes it, and so does another shuffle.
         seeds = [a.mi]
         if abs(a.mi - b.mi) > LIMIT:
             others = (Estimator(single, threads=1, seed=seed, **options) for seed in SEEDS)
@@ -129,16 +129,17 @@ def compared(inputs: Iterator[Input], single: Path, rounded: Path) -> Iterator[d
 
 def page(about: dict[str, Any], rows: dict[str, list[dict[str, Any]]]) -> str:
     lines = [
-        "# FP16, emulated",
+        "# Error of emulated FP16",
         "",
         f"`{about['command']}`, {about['date']}, {about['machine']}, ONNX Runtime "
-        f"{about['onnxruntime']} on the CPU. Values are rounded to FP16 where [engines that were "
-        "built](fp16_layers.md) of `infoatlas-rt export --precision fp16` round, and the running "
-        "sums of products too; nothing ran on a GPU. Nats; |error| is the absolute difference to "
-        "FP32.",
+        f"{about['onnxruntime']} on the CPU. Nothing ran on a GPU. The emulation rounds to FP16 "
+        "where [built engines](fp16_layers.md) of `infoatlas-rt export --precision fp16` do, and "
+        "also rounds the running sums of products. Errors are absolute differences from FP32 in "
+        "nats: of the estimate, of a single slice, and of the standard error.",
         "",
-        "| model | inputs | n | count | largest |error| | mean | largest of a slice | of stderr |"
-        " finite |".replace("|error|", "\\|error\\|"),
+        "| model | inputs | n | count | largest |error| | mean |error| | largest |error| of a "
+        "slice "
+        "| largest |error| of stderr | finite |".replace("|error|", "\\|error\\|"),
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for model, found in rows.items():
@@ -153,19 +154,19 @@ def page(about: dict[str, Any], rows: dict[str, list[dict[str, Any]]]) -> str:
                     f"{np.mean(errors):.4f} | {max(slices):.4f} | {max(stderr):.4f} | "
                     f"{'all' if all(row['finite'] for row in some) else 'NOT ALL'} |"
                 )
-    lines += ["", "The three worst of each model:", ""]
+    lines += ["", "The three inputs of each model with the largest error of a slice:", ""]
     for model, found in rows.items():
         for row in sorted(found, key=lambda row: -row["worst_slice"])[:3]:
             lines.append(
                 f"- {model}, {row['kind']} {row['input']}, n = {row['n']}: {row['fp32']:.4f} in "
-                f"FP32, {row['fp16']:.4f} in FP16; largest of a slice {row['worst_slice']:.4f}"
+                f"FP32, {row['fp16']:.4f} in FP16; error of a slice {row['worst_slice']:.4f}"
                 + seeds(row)
             )
     return "\n".join(lines) + "\n"
 
 
 def seeds(row: dict[str, Any]) -> str:
-    """What another shuffle of the same samples changes in FP32, if it was tried."""
+    """Range of FP32 estimates over shuffles of the same samples, if measured."""
     values = row["fp32_by_seed"]
     if len(values) == 1:
         return ""

@@ -1,15 +1,16 @@
-"""FP16 in engines that were built, layer by layer, against the emulation (fp16_emulation.py).
+"""FP16 in built engines, layer by layer, compared with the emulation (fp16_emulation.py).
 
     python -m benchmarks.fp16_layers                              # -> results/fp16_layers.*
     python -m benchmarks.fp16_layers --quick --out build/results  # edge, one engine
 
-TensorRT-RTX builds the FP16 graphs, without a GPU. Three texts are read: the builder's list of
-layers (engine_layers.py); the source of kernels, which an engine carries as text; and the
-operators of each fusion with the types of their tensors, which it carries too. The last two are no
-interface: another version may lack them, and then nothing is compared, which is a failure here.
+TensorRT-RTX builds the FP16 graphs without a GPU. Three texts are parsed: the builder's list of
+layers (engine_layers.py), the source of the kernels, and the operators of each fusion with the
+types of their tensors. The last two are in the engine file and are not a documented interface. If a
+version lacks them, nothing can be compared, and the benchmark fails.
 
-Not to be seen: matrix products are chosen or compiled when an engine is loaded. An engine asks
-for FP32 sums of FP16 products or leaves the choice; how a GPU sums up then, no file has.
+The precision of sums in matrix products is not visible: their kernels are chosen or compiled when
+an engine is loaded. An engine requests FP32 sums of FP16 products, or leaves the choice to the
+library.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ BUILDS = (
 )  # fmt: skip
 PRODUCTS = {"MatMul", "Gemm"}
 HALF_ADD = "__myln_add___myln_half___myln_half("
-# Of kernels for attention: how queries times keys sum up, and weights times values.
+# Attention kernels: precision of the sums of queries times keys, and of weights times values.
 SUMS_OF_ATTENTION = "Ampere_hmma_fp32_traits", "Ampere_hmma_fp16_traits"
-ROUNDING = PRODUCTS | {"Add", "Mul", "Gelu", "Cast"}  # others move values that are FP16 already
+ROUNDING = PRODUCTS | {"Add", "Mul", "Gelu", "Cast"}  # other operators move FP16 values
 
 
 def fp16_graph(name: str) -> onnx.ModelProto:
@@ -52,7 +53,7 @@ def fp16_graph(name: str) -> onnx.ModelProto:
 
 
 def engine_roundings(engine: Engine, kinds: dict[str, str]) -> Counter[str]:
-    """How often the engine rounds to FP16 what it computes for each node, running sums aside."""
+    """Number of roundings to FP16 in the engine by node, without those of running sums."""
     found: Counter[str] = Counter()
     for operator, given, made, node in engine.fused:
         if made == "half" and (operator != "cast" or "float" in given):
@@ -67,13 +68,13 @@ def engine_roundings(engine: Engine, kinds: dict[str, str]) -> Counter[str]:
         elif layer.kind == "kgen":
             if HALF_ADD in engine.kernels.get(engine.tactics.get(layer.name, ""), ""):
                 found.update(node for node in half if kinds[node] == "Add")
-            if "fp16" in layer.outputs:  # a kernel that ends in FP16 does what its casts say
+            if "fp16" in layer.outputs:  # a kernel with FP16 outputs rounds by its casts
                 cast.update(node for node in half if node.endswith("_fp16"))
     return found | Counter(cast)
 
 
 def emulated_roundings(half: onnx.ModelProto) -> Counter[str]:
-    """The same of the emulation: how often it rounds a value of a node, running sums aside."""
+    """Number of roundings to FP16 in the emulation by node, without those of running sums."""
     found: Counter[str] = Counter()
     for node in fp16_emulation.emulated(half).graph.node:
         owner, colon, what = node.name.rpartition(":round")
@@ -83,7 +84,7 @@ def emulated_roundings(half: onnx.ModelProto) -> Counter[str]:
 
 
 def repeated(graph: onnx.GraphProto) -> set[str]:
-    """Casts to FP16 of a value that another one rounds as well, which differ by a transposition."""
+    """Casts to FP16 of a value that another cast rounds, too, up to a transposition."""
     maker = {name: node for node in graph.node for name in node.output}
     rounds: dict[str, list[str]] = {}
     for node in graph.node:
@@ -96,7 +97,7 @@ def repeated(graph: onnx.GraphProto) -> set[str]:
 
 
 def compared(half: onnx.ModelProto, engine: Engine) -> dict[str, Any]:
-    """What the table has of an engine, and what differs."""
+    """Counts of an engine for the table, and its differences from the emulation."""
     kinds = {node.name: node.op_type for node in half.graph.node}
     nodes = [name for name, types in engine.types.items() if "fp16" in types and name in kinds]
     there, here = engine_roundings(engine, kinds), emulated_roundings(half)
@@ -167,18 +168,18 @@ def compared(half: onnx.ModelProto, engine: Engine) -> dict[str, Any]:
 
 def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     lines = [
-        "# FP16, layer by layer",
+        "# FP16 in built engines, layer by layer",
         "",
         f"`{about['command']}`, {about['date']}, {about['machine']}, TensorRT-RTX "
-        f"{about['tensorrt-rtx']}. The FP16 graphs were built for GPUs that are named by their "
-        "compute capability; nothing ran on one. Nodes are those of the ONNX graph with FP16 "
-        "inputs or outputs, layers those of the engine. A rounding is one from FP32, or of what "
-        "was computed, to FP16; the emulation (`fp16_emulation.py`) makes as many for each node, "
-        "or the last column has what differs.",
+        f"{about['tensorrt-rtx']}. The FP16 graphs were built for GPUs of the given compute "
+        "capability. Nothing ran on a GPU. Nodes are those of the ONNX graph with FP16 inputs or "
+        "outputs; layers are those of the engine. A rounding converts an FP32 value or a result to "
+        "FP16. The emulation (`fp16_emulation.py`) should make the same number of roundings for "
+        "each node; the last column lists differences.",
         "",
-        "| model | for | profile | nodes with FP16 | layers with FP16, of all | roundings of "
-        "products, additions, GELU, casts: engine | emulation | attention layers in one kernel | "
-        "differ |",
+        "| model | compute capability | profile | nodes with FP16 | layers with FP16, of all | "
+        "roundings in the engine: products + additions + GELU + casts | the same in the emulation "
+        "| attention layers in one kernel | differences |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
@@ -200,17 +201,18 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     moved = sorted({name for row in rows for name in row["nodes_in_no_layer"]})
     lines += [
         "",
-        "What the engines have in common:",
+        "All engines have in common:",
         "",
-        f"- Operators on FP16 in fusions: {', '.join(f'`{name}`' for name in fused)}.",
-        f"- Functions on FP16 in the source of kernels: {', '.join(functions)}.",
-        "- Attention layers in one kernel: products of queries and keys sum up in FP32 and are not "
-        "rounded; products of weights and values sum up in FP16. That weights are divided by their "
-        "sum at the end is not in the engine, but in NVIDIA's published source of such kernels.",
-        f"- Other products: `accumulation_type` is {', '.join(sums)} for all. It is 2 where a "
-        "graph asks for FP32 sums, by casts around a product; 0 leaves the choice to the library "
-        "when it loads the engine. The emulation takes the worst, FP16.",
-        f"- FP16 nodes that no layer names move values, or round what is rounded already: "
+        f"- FP16 operators in fusions: {', '.join(f'`{name}`' for name in fused)}.",
+        f"- FP16 functions in the source of kernels: {', '.join(functions)}.",
+        "- Attention layers in one kernel: products of queries and keys are summed in FP32 and not "
+        "rounded. Products of weights and values are summed in FP16. The division by the sum of "
+        "the weights comes last, according to NVIDIA's published source of such kernels; the "
+        "engine does not contain this.",
+        f"- Other products: `accumulation_type` is {', '.join(sums)} for all. A value of 2 "
+        "requests FP32 sums, by casts around a product. A value of 0 leaves the choice to the "
+        "library when it loads the engine. The emulation uses the worst case, FP16.",
+        f"- FP16 nodes without a layer move values, or round values that are already rounded: "
         f"{', '.join(moved)}.",
         "- TF32 is off.",
     ]

@@ -3,7 +3,7 @@
     python -m benchmarks.gaussian           # -> benchmarks/results/gaussian.*
     python -m benchmarks.gaussian --quick --out build/results
 
-The d coordinates of x and y correlate pair by pair, all alike: I = -d/2 log(1 - rho^2).
+The d pairs of coordinates of x and y have the same correlation: I = -d/2 log(1 - rho^2).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .tasks import Case
 TRUTHS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 4.0)
 DIMS = (1, 2, 3, 5)
 SIZES = (50, 100, 500, 1000, 5000)
-STRONG = 0.5  # nats; below it a relative error means little
+STRONG = 0.5  # nats, least truth for relative errors
 
 
 def gaussian(truth: float, d: int, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -46,7 +46,7 @@ def cases(sizes: Sequence[int], draws: int) -> list[Case]:
 
 
 def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
-    """Everything that was measured, wins and losses alike, as Markdown."""
+    """All results as Markdown."""
     draws = max(len(row.estimates) for row in rows)
 
     def strong(own: list[Row]) -> list[Row]:
@@ -66,26 +66,27 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
         return f"{number(row.mean)} ± {number(row.spread)}"
 
     parts = [
-        "# Gaussians",
-        f"{draws} draws of each: {TRUTHS[0]:g} to {TRUTHS[-1]:g} nats over d pairs of equally "
-        "correlated coordinates, the same samples for each estimator. The Gaussian copula is the "
-        "true model here, and hard to beat: a yardstick more than a rival.",
+        "# Accuracy on Gaussians",
+        f"Mutual information of {TRUTHS[0]:g} to {TRUTHS[-1]:g} nats between d pairs of equally "
+        f"correlated coordinates, with {draws} draws of each case. All estimators get the same "
+        "samples. The Gaussian copula is the true model here and serves as a reference.",
         report.byline(about),
         "![Estimate against truth](gaussian.png)",
         "## Relative error",
-        f"|mean over draws - truth| / truth, mean over truths from {STRONG} nats.",
+        "Relative error: |mean over draws - truth| / truth, averaged over truths of "
+        f"{STRONG} nats and more.",
         by_size(rows, sizes, relative),
         "## Spread",
-        f"Standard deviation over draws, mean over truths from {STRONG} nats.",
+        f"Standard deviation over draws, averaged over truths of {STRONG} nats and more.",
         by_size(rows, sizes, spread),
         "## Independence",
-        "Mean and standard deviation over draws at a true 0: what an estimate has to exceed before "
-        "it means anything.",
+        "Mean ± standard deviation over draws where the truth is 0. Estimates of this size are no "
+        "sign of dependence.",
         by_size(rows, sizes, independent),
-        intervals.section(rows, sizes, lambda row: f"{row.truth:g} nats, d = {row.label['d']}"),
+        intervals.section(rows, sizes, lambda row: f"{row.truth:g} nats (d = {row.label['d']})"),
     ]
     for name in filter(ours, names(rows)):
-        parts += [f"## Level by level, {name}", "Mean over draws ± spread."]
+        parts += [f"## Estimates by level, {name}", "Mean over draws ± spread."]
         for n in sizes:
             lines = []
             for truth in TRUTHS:
@@ -146,7 +147,7 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
         figure,
         "Gaussians: bias over truth",
         f"estimate - truth in nats: mean over {draws} draws, band: one standard deviation of a "
-        "draw; what lies outside the axis is cut off",
+        "draw; values outside the axes are not shown",
     )
     drawing.line_legend(figure, {f"n = {n}": shade for n, shade in shades.items()})
     return figure

@@ -1,13 +1,13 @@
-"""What a gradient of the mutual information costs, beside two other losses for dependence.
+"""Cost of a gradient of the mutual information, beside two other losses of dependence.
 
     python -m benchmarks.gradients          # -> benchmarks/results/gradients.*
     python -m benchmarks.gradients --quick --out build/results
 
-`infoatlas_train.differentiable.mutual_information` is a loss that needs no critic to be trained.
-The peers are a step of InfoNCE (van den Oord et al., 2018), with a critic of two layers of 64 units
-a side that learns from step to step, and the biased HSIC (Gretton et al., 2005) with Gaussian
-kernels of median width, which is no information but is zero for independent sides alone. A step has
-the loss and its gradient to both sides; that of InfoNCE updates its critic too.
+`infoatlas_train.differentiable.mutual_information` is a loss that needs no trained critic. There
+are two peers. InfoNCE (van den Oord et al., 2018) has a critic of two layers of 64 units a side,
+which is updated at each step. The biased HSIC (Gretton et al., 2005) with Gaussian kernels of
+median width is not an information, but is zero only for independent sides. A step computes the loss
+and its gradient with respect to both sides; a step of InfoNCE also updates its critic.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def ours(model: str, slices: int) -> Loss:
 
 
 class InfoNCE:
-    """The bound log n - cross-entropy of a separable critic, which learns at each gradient."""
+    """The bound log n - cross-entropy of a separable critic, which is updated at each step."""
 
     def __init__(self, d: int) -> None:
         torch.manual_seed(0)
@@ -80,7 +80,7 @@ def sides(n: int, d: int, seed: int) -> tuple[Tensor, Tensor]:
 
 
 def measured(loss: Loss, n: int, d: int, gradient: bool, calls: int) -> dict[str, float]:
-    """Least wall and process time of some calls in seconds, after one that is not counted."""
+    """Least wall and process time of several calls in seconds, after a warm-up call."""
     walls, processes = [], []
     for seed in range(calls + 1):
         x, y = (v.requires_grad_(gradient) for v in sides(n, d, seed))
@@ -136,16 +136,17 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
             str(row["threads"]), duration(forward["process_seconds"]), duration(forward["seconds"]),
             duration(row["process_seconds"]), duration(row["seconds"]),
         ])  # fmt: skip
-    heads = ["loss", "coordinates a side", "slices", "n", "threads", "value: process", "wall",
-             "value and gradient: process", "wall"]  # fmt: skip
+    heads = ["loss", "coordinates a side", "slices", "n", "threads",
+             "value, process time", "value, wall time",
+             "value and gradient, process time", "value and gradient, wall time"]  # fmt: skip
     return "\n\n".join([
         "# Cost of gradients",
-        "The least time of some calls: of the value alone, and of the value with its gradient to "
-        "both sides. Process time adds up over threads, and other work on the machine changes it "
-        "little; wall time is an upper bound. Losses of the same row of settings have the same "
-        "samples, which change from call to call. HSIC is no information, and InfoNCE learns a "
-        "critic, which takes hundreds of steps to be of use.",
-        report.byline(about),
+        "Least time of several calls, for the value alone and for the value with its gradient with "
+        "respect to both sides. Process time is summed over threads and changes little with other "
+        "work on the machine; wall time is an upper bound. All losses of a setting get the same "
+        "samples, which change from call to call. HSIC is not an information. InfoNCE trains a "
+        "critic, which needs hundreds of steps to be useful.",
+        report.byline(about, nats=False),
         table(heads, lines),
     ])  # fmt: skip
 

@@ -3,8 +3,8 @@
     python -m benchmarks.independence       # -> benchmarks/results/independence.*
     python -m benchmarks.independence --quick --out build/results
 
-The three relations of the InfoAtlas paper (Fig. 3; after Goldfeld et al. 2022), where a score has
-to separate samples of a dependent pair from samples of the same marginals without dependence.
+The three relations of the InfoAtlas paper (Fig. 3; after Goldfeld et al. 2022). A score has to
+separate samples of a dependent pair from samples of independent sides with the same marginals.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ COLOURS = dict(zip(NAMES, (BLUE, SKY, ORANGE, GREY, RED, GREEN, PURPLE), strict=
 
 
 def one_feature(d: int) -> Array:
-    """Every coordinate of y has the mean of x: M of y = (M x + noise) / sqrt(2)."""
+    """Matrix M of y = (M x + noise) / sqrt(2): each coordinate of y depends on the sum of x."""
     return np.full((d, d), d**-0.5)
 
 
 def two_features(d: int) -> Array:
-    """Half of y has 1/d of the sum over half of x, the other half that of the rest."""
+    """Each half of y depends on the sum over the same half of x, divided by d."""
     half = d // 2
     mixing = np.zeros((d, d))
     mixing[:half, :half] = mixing[half:, half:] = 1 / d
@@ -71,7 +71,7 @@ RELATIONS: dict[str, Callable[[int], Array]] = {
 
 
 def draw(mixing: Array, n: int, dependent: bool, seed: Sequence[int]) -> tuple[Array, Array]:
-    """Draw x, y [n, d]; without dependence, y comes from an x of its own."""
+    """Draw x, y [n, d]; without dependence, y is made from another draw of x."""
     rng = np.random.default_rng([*seed, dependent])
     d = len(mixing)
     x, source, noise = rng.standard_normal((3, n, d))
@@ -152,21 +152,22 @@ def measure(
 def page(
     about: dict[str, Any], rows: list[dict[str, Any]], dims: Sequence[int], sizes: Sequence[int]
 ) -> str:
-    """Everything that was measured, wins and losses alike, as Markdown."""
+    """All results as Markdown."""
     trials, fewer = max(r["trials"] for r in rows), min(r["trials"] for r in rows)
     above = f" ({fewer} above n = 500)" if fewer < trials else ""
     coarse = f" ({number(np.sqrt(1 / (6 * fewer)), 2)} above n = 500)" if above else ""
     parts = [
         "# Independence testing",
-        f"Area under the ROC curve of each score, over {trials} samples{above} of a dependent pair "
-        "and as many of an independent one with the same marginals: 1 separates them without an "
-        "error, 0.5 is a coin. Its standard error is about "
-        f"{number(np.sqrt(1 / (6 * trials)), 2)} at 0.5{coarse}, and vanishes towards 1. "
-        f"{OURS}: the estimate, k = {K}, {about['slices']} slices; {TEST}: the statistic of "
-        f"`independence_test` with {about['permutations']} permutations. The same samples for each "
-        "score, and the same slices for each sample. The relations are Gaussian, so the Gaussian "
-        "copula is the true model: with shrinkage over all coordinates, and beside it on slices "
-        "as ours.",
+        f"ROC-AUC is the area under the ROC curve of each score, over {trials} samples{above} of a "
+        "dependent pair and as many of an independent pair with the same marginals. At 1 the score "
+        "separates them without error; at 0.5 it is no better than chance. The standard error of "
+        f"the area is about {number(np.sqrt(1 / (6 * trials)), 2)} at 0.5{coarse}, and tends to 0 "
+        "towards 1.",
+        f"`{OURS}` is the estimate in {about['slices']} slices with k = {K}. `{TEST}` is the "
+        f"statistic of `independence_test` with {about['permutations']} permutations. All scores "
+        "get the same samples, and all samples the same slices. The relations are Gaussian, so the "
+        "Gaussian copula is the true model. It is applied to all coordinates with shrinkage, and "
+        "in slices.",
         report.byline(about),
         "![ROC-AUC over the number of samples](independence.png)",
         "## ROC-AUC, mean over the relations and dimensions",
@@ -177,9 +178,9 @@ def page(
                 for name in NAMES
             ],
         ),
-        "## What there is to see",
-        "Mutual information of a pair, and the mean over its 5-dimensional slices, both in closed "
-        "form; and the mean estimate of ours with dependence and without. Nats.",
+        "## Information of the dependent pairs",
+        "Truth: mutual information of a dependent pair, and its mean over 5-dimensional slices, "
+        "both in closed form. Under each n: our mean estimate with dependence / without. Nats.",
         table(
             ["relation", "d", "truth", "truth, sliced", *(f"n = {n}" for n in sizes)],
             [
@@ -223,7 +224,7 @@ def page(
         ]
         for name in NAMES
     ]
-    parts += ["## Time of one score", table(["", *(f"n = {n}" for n in sizes)], times)]
+    parts += ["## Time of one score", table(["score", *(f"n = {n}" for n in sizes)], times)]
     return "\n\n".join(parts)
 
 
@@ -262,13 +263,14 @@ def picture(rows: list[dict[str, Any]], dims: Sequence[int]) -> Figure:
                 axes.set_title(relation, color=INK, fontsize=11)
             if d == dims[-1]:
                 axes.set_xlabel("samples", color=QUIET, fontsize=9)
-        line[0].set_ylabel(f"d = {d}", color=INK, fontsize=10)
+        line[0].set_ylabel(f"d = {d}: ROC-AUC", color=INK, fontsize=10)
     panels[0, 0].set_ylim(min(0.3, min(r["auc"] for r in rows) - 0.03), 1.04)
+    fewer = len({row["trials"] for row in rows}) > 1
     drawing.heading(
         figure,
         "Independence testing",
         f"area under the ROC curve, {rows[0]['trials']} dependent and as many independent samples "
-        "of each pair (half as many above n = 500); dashed: a coin",
+        f"of each pair{' (half as many above n = 500)' * fewer}; dashed: chance",
     )
     drawing.line_legend(
         figure, COLOURS, loc="upper left", bbox_to_anchor=(0.005, 1 - 0.68 / height)

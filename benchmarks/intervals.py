@@ -1,8 +1,8 @@
-"""90% intervals, judged for each family: how many contain the truth, and how wide they are.
+"""90% intervals of each family: coverage and width.
 
-A share over all draws can hide families whose intervals nearly always miss. A family with fewer
-than half of its draws inside their intervals is silent: nothing in its estimates indicates that
-they are off.
+Coverage over all draws can hide families whose intervals nearly always miss the truth. A family is
+called silent if fewer than half of its intervals contain the truth: nothing in its estimates
+indicates their error.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .measure import Row, names, ours, pick
 from .report import number, table
 
 Z90 = 1.645
-SILENT = 0.5  # share of the draws of a family inside their intervals, below which it is silent
-HEADERS = ("n", "estimator", "families", "inside", "silent families", "median half-width")
+SILENT = 0.5  # a family with a lower coverage is silent
+HEADERS = ("n", "estimator", "families", "coverage", "silent families", "median half-width")
 TEXT = (
-    "90% intervals: estimate ± 1.645 stderr. Inside: share of all draws whose interval contains "
-    "the truth. Silent: families with fewer than half of their draws inside. Half-width: 1.645 "
-    "stderr, median over draws."
+    "A 90% interval is estimate ± 1.645 stderr. Coverage is the share of all draws whose interval "
+    "contains the truth. A family is silent if its own coverage is below 50%. The half-width of an "
+    "interval is 1.645 stderr."
 )
 
 
@@ -67,13 +67,13 @@ def judge(families: Mapping[str, tuple[ArrayLike, ArrayLike, ArrayLike]]) -> Int
 
 
 def cells(found: Intervals) -> list[str]:
-    """Cells of a table, as in `HEADERS` from "families" on."""
+    """Cells of a table row: the columns of `HEADERS` from "families" on."""
     silent = f"{len(found.silent)} of {found.families}"
     return [str(found.families), f"{found.inside:.0%}", silent, number(found.half_width)]
 
 
 def section(rows: Sequence[Row], sizes: Sequence[int], name: Callable[[Row], str]) -> str:
-    """Markdown: intervals of all estimators of ours by sample size, and the silent families.
+    """Markdown: intervals of our estimators by sample size, and the silent families.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""More samples than the model was trained on: do estimates get nearer as n grows?
+"""Accuracy on more samples than the model was trained on.
 
 python -m benchmarks.large_n            # -> benchmarks/results/large_n.*
 python -m benchmarks.large_n --quick --out build/results
@@ -37,7 +37,7 @@ def squared(n: int, seed: int) -> tuple[Array, Array]:
 
 
 def series(rho: float, n: int, seed: int) -> tuple[Array, Array]:
-    """Two coordinates a side, each an autoregression; those of a pair have correlation rho."""
+    """Two coordinates a side, each an autoregression; the pairs have correlation rho."""
     x, y = correlated(rho, 2, n, seed)
     for t in range(1, n):
         x[t] += FILTER * x[t - 1]
@@ -66,10 +66,11 @@ def cases(sizes: Sequence[int], draws: int) -> list[Case]:
 
 def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int], n_max: int) -> str:
     parts = [
-        "# Large samples",
-        f"{len(rows[0].estimates)} draws of each, mean ± mean standard error. More than {n_max} "
-        "samples are estimated in disjoint parts of at most that size, and averaged. Series are "
-        f"autoregressions of {FILTER}, passed with `time_series=True`.",
+        "# More samples than in training",
+        f"Mean estimate ± mean standard error of {len(rows[0].estimates)} draws. More than "
+        f"{n_max} samples are split into disjoint parts of at most that size, and their estimates "
+        f"are averaged. Series are autoregressions with coefficient {FILTER}, estimated with "
+        "`time_series=True`.",
         report.byline(about),
     ]
     for name in names(rows):

@@ -1,11 +1,11 @@
-"""A loop over 16 ManiSkill environments: what key states and windows add to a step, and memory.
+"""Time of key states and windows in a loop over 16 ManiSkill environments, and memory.
 
     .venv-maniskill/bin/python -m benchmarks.maniskill_loop
 
-PickCube-v1 with random actions, in one process (Gymnasium's SyncVectorEnv: ManiSkill simulates
-several environments at once on a GPU only) and, shorter, in 16 processes (AsyncVectorEnv). Times
-are the process's own CPU time, which other work on the machine disturbs less, and for the 16
-processes the wall clock.
+PickCube-v1 with random actions runs in one process (Gymnasium's SyncVectorEnv, because ManiSkill
+simulates several environments at once on a GPU only) and, shorter, in 16 processes
+(AsyncVectorEnv). Times of one process are CPU times, which depend less on other work on the
+machine. Times of 16 processes are wall times.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from infoatlas_rt import (
 )
 from infoatlas_rt.cli.console import progress
 
-COLUMNS = np.r_[0:18, 19:42]  # the demonstrations' columns: 18 is the flag is_grasped
+COLUMNS = np.r_[0:18, 19:42]  # columns of the demonstrations: 18 is the flag is_grasped
 WARM = 500  # steps before the memory counts
 
 
 class Timed:
-    """Adds up the seconds of the calls of some methods of an object; the rest is the object's."""
+    """Proxy of an object that adds up the seconds of calls of some of its methods."""
 
     def __init__(self, inner: Any, methods: tuple[str, ...], clock: Any) -> None:
         self._inner, self._methods, self._clock = inner, methods, clock
@@ -146,7 +146,7 @@ def growth(row: dict[str, Any]) -> tuple[float, float, float]:
 
 
 def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
-    """The report as Markdown."""
+    """All results as Markdown."""
     times = [
         [
             row["kind"],
@@ -170,25 +170,28 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
         ]
         for row in rows
     ]
-    first, where, counts = rows[0], "environments in", ("episodes", "key states", "estimates")
+    first, where, counts = rows[0], "processes", ("episodes", "key states", "estimates")
     return f"""# Key states and windows in a loop over {first["envs"]} ManiSkill environments
 
-{byline(about)}
+{byline(about, nats=False)}
 
-PickCube-v1, state observations, random actions, episodes of 50 steps with resets in the same step.
-`KeyStateWrapper` with a `VectorTracker` (5 key states of the demonstrations in `examples/data`) and
-`VectorWindows` (windows of {first["window"]} pairs, {first["slices"]} slices, {first["shifts"]}
-shifts; an estimate when a window is full, and every {first["every"]} steps of its environment).
-Means of a step of all environments, without the warm-up. "wrapper" is everything that it adds,
-the two streams included. "one process" is a SyncVectorEnv, in CPU time; "16 processes" an
-AsyncVectorEnv, by the wall clock.
+The environment is PickCube-v1 with state observations, random actions, and episodes of 50 steps
+with resets in the same step. `KeyStateWrapper` has two streams:
+
+- a `VectorTracker` of 5 key states of the demonstrations in `examples/data`
+- `VectorWindows` of {first["window"]} pairs, {first["slices"]} slices and {first["shifts"]} shifts.
+  It estimates when a window is full and then every {first["every"]} steps of its environment.
+
+Times are means of one step of all environments, without the warm-up. "Wrapper" is the total time of
+the wrapper with both streams. "Added" is its share of the simulator's time. "One process" is a
+SyncVectorEnv, in CPU time. "16 processes" is an AsyncVectorEnv, in wall time.
 
 {table([where, "steps", "simulator", "tracker", "windows", "wrapper", "added"], times)}
 
-Memory of the process (MB; with several: of the one that steps them), after the warm-up, at the
-end, and the slope of a line through it. Key states and estimates are counts over all environments.
+Memory is that of the stepping process in MB, after the warm-up and at the end; the slope is that of
+a fitted line. Episodes, key states and estimates are counts over all environments.
 
-{table([where, *counts, "before", "after", "MB per 1,000 steps"], memory)}
+{table([where, *counts, "after warm-up", "at the end", "MB per 1,000 steps"], memory)}
 """
 
 

@@ -1,4 +1,4 @@
-"""Every estimator on the same samples, and rows of what they estimated.
+"""Run all estimators on the same samples, and collect their estimates in rows.
 
 Models are read through the public interface of the library alone.
 """
@@ -25,7 +25,7 @@ OURS = "infoatlas-rt"
 
 @dataclass(frozen=True)
 class Row:
-    """One estimator on all draws of one case, nats; `seconds` is the median of an estimate.
+    """Estimates of one estimator on all draws of one case, nats; `seconds` is the median time.
 
     `stderrs` are the standard errors of the estimates; peers report none.
     """
@@ -61,7 +61,7 @@ AnyRow = TypeVar("AnyRow", Row, dict[str, Any])
 
 
 def load_models(models: Sequence[str]) -> dict[str, Estimator]:
-    """Estimators by the name they have in the tables: the library's, and the model's if several."""
+    """Estimators by their name in tables, which contains the model if there are several."""
     if len(models) == 1:
         return {OURS: Estimator(models[0], provider="auto")}
     return {f"{OURS} {Path(model).stem}": Estimator(model, provider="auto") for model in models}
@@ -74,9 +74,9 @@ def measure(
     peers: Mapping[str, Score] = PEERS,
     draws: Mapping[str, int] | None = None,
 ) -> list[Row]:
-    """Every estimator on the same draws, in the same process, with the time of each.
+    """Run all estimators on the same draws in this process, and time each of them.
 
-    `draws` limits the draws of slow peers to the first few, by name.
+    `draws` is the number of draws of slow peers by name; they get the first ones.
     """
     rows = []
     names = [*estimators, *peers]
@@ -142,7 +142,7 @@ def nearest(rows: Iterable[Row], by: str) -> dict[str, Row]:
 
 
 def pick(rows: Iterable[AnyRow], **wanted: Any) -> list[AnyRow]:
-    """Rows that have these values, be it as labels, attributes or entries of a dict."""
+    """Rows with these values as labels, attributes or entries of a dict."""
 
     def value(row: AnyRow, key: str) -> Any:
         if isinstance(row, dict):
@@ -153,7 +153,7 @@ def pick(rows: Iterable[AnyRow], **wanted: Any) -> list[AnyRow]:
 
 
 def one(rows: Iterable[AnyRow], **wanted: Any) -> AnyRow | None:
-    """The first row that has these values; None without any."""
+    """The first row with these values; None if there is none."""
     return next(iter(pick(rows, **wanted)), None)
 
 

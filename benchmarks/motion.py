@@ -1,11 +1,11 @@
-"""Which points move as one body? Segmentation by the mutual information of trajectories.
+"""Segmentation of rigid bodies by the mutual information of point trajectories.
 
     python -m benchmarks.motion              # -> benchmarks/results/motion.*
     python -m benchmarks.motion --quick --out build/results
 
-After the InfoAtlas paper (Fig. 5), on simulated bodies: a reference point on each body, I(its
-trajectory; trajectory of a point) for every other point, and the area under the precision-recall
-curve of "the same body".
+Modelled on the InfoAtlas paper (Fig. 5), on simulated bodies. Each body has a reference point. A
+score of its trajectory with that of every other point should be higher for points of the same body:
+the result is the area under the precision-recall curve.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from .report import number, table
 from .tasks import Array
 from .tasks.scenes import FRAMES, POINTS, SCENES, Recording, camera, record
 
-# Standard deviation of what a tracker errs by, in the units of the view.
+# Standard deviation of the tracker's error, in units of the view (m, pixels).
 VIEWS = {"positions (3-D)": 0.002, "image (2-D)": 0.5}
 
 
 def velocity(x: Array, y: Array) -> float:
-    """Correlation of velocities, as vectors."""
+    """Correlation of the velocity vectors."""
     u, v = np.diff(x, axis=0), np.diff(y, axis=0)
     u, v = u - u.mean(0), v - v.mean(0)
     return float((u * v).sum() / np.sqrt((u * u).sum() * (v * v).sum()))
 
 
 def constancy(x: Array, y: Array) -> float:
-    """How constant the distance is: what defines a rigid body, if distances are seen."""
+    """Constancy of the distance, the definition of a rigid body; it needs positions."""
     return -float(np.linalg.norm(x - y, axis=1).std())
 
 
@@ -57,7 +57,7 @@ NAMES = (OURS, *PEERS)
 
 
 def seen(recording: Recording, view: str, seed: int) -> Array:
-    """What a tracker reports: [points, frames, 2 or 3]."""
+    """Tracks with the tracker's error [points, frames, 2 or 3]."""
     tracks = camera(recording.tracks) if "2-D" in view else recording.tracks
     rng = np.random.default_rng(seed)
     return tracks + VIEWS[view] * rng.standard_normal(tracks.shape)
@@ -80,9 +80,9 @@ def affinities(tracks: Array, reference: int, score: Score) -> Array:
 def measure(
     estimator: Estimator, recordings: Sequence[Recording]
 ) -> tuple[list[dict[str, Any]], dict[str, Array]]:
-    """A row for each scene, view and score; and our affinities, for the picture.
+    """A row for each scene, view and score; and our scores, for the picture.
 
-    Recordings of the same scene are put together.
+    Recordings of the same scene are pooled.
     """
     scores: dict[str, Score] = {
         OURS: lambda x, y: estimator.estimate(x, y, time_series=True).mi,
@@ -129,24 +129,26 @@ def measure(
 
 
 def page(about: dict[str, Any], rows: list[dict[str, Any]], recordings: list[Recording]) -> str:
-    """Everything that was measured, wins and losses alike, as Markdown."""
+    """All results as Markdown."""
     frames = recordings[0].tracks.shape[1]
     each = len(recordings) // len(SCENES)
     chance = {r.scene: (np.bincount(r.bodies)[1] - 1) / (len(r.bodies) - 1) for r in recordings}
     parts = [
-        "# Motion trajectories",
-        f"Three scenes in MuJoCo, {each} recording(s) of each, {frames} frames: bodies that drift "
-        "and collide, bodies in a shaken tray (one motion drives them all), two arms (neighbouring "
-        "links move together). Points on each body, followed as positions with an error of 2 mm, "
-        "or in the image of a fixed camera with an error of half a pixel. The reference is a point "
-        "of a body, and a score has to rank the points of the same body above all others: area "
-        "under the precision-recall curve, mean over bodies and recordings ± standard deviation. "
-        "No score knows the number of bodies. Frames follow each other, so the values are no "
-        "mutual information of independent samples; they rank.",
-        "Distance constancy is the definition of a rigid body, which no other score is given. It "
-        "needs positions: in an image distances change with the view.",
-        report.byline(about),
-        "![Points by their body and by mutual information; AUC-PR](motion.png)",
+        "# Rigid bodies from motion trajectories",
+        f"There are {each} recordings of {frames} frames of each of three scenes in MuJoCo: bodies "
+        "that drift and collide, bodies in a shaken tray, and two arms. In the tray one motion "
+        "drives all bodies; in the arms neighbouring links move together. Points on each body are "
+        "tracked in two ways: as positions with an error of 2 mm, and in the image of a fixed "
+        "camera with an error of half a pixel.",
+        "For a reference point on each body, a score has to rank the points of the same body above "
+        "all others. AUC-PR is the area under the precision-recall curve, mean over bodies and "
+        "recordings ± standard deviation. The number of bodies is not given. Successive frames "
+        "are dependent, so the scores are not estimates of a mutual information; only their order "
+        "is used.",
+        "Distance constancy is the definition of a rigid body; no other score uses it. It needs "
+        "positions, because distances in an image change with the view.",
+        report.byline(about, nats=False),
+        "![Points coloured by body and by mutual information, and AUC-PR](motion.png)",
         "## AUC-PR",
     ]
     for view in VIEWS:
@@ -169,14 +171,15 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]], recordings: list[Rec
                 "",
             ]
         )
-        parts.append(f"{view}\n\n" + table(["", *SCENES, "mean", "time of a pair"], lines))
+        heading = f"Tracks as {view}:\n\n"
+        parts.append(heading + table(["score", *SCENES, "mean", "time of a pair"], lines))
     return "\n\n".join(parts)
 
 
 def picture(
     rows: list[dict[str, Any]], shown: dict[str, Array], recordings: list[Recording]
 ) -> Figure:
-    """Each scene's points in the image: by body, by our mutual information; and AUC-PR."""
+    """Each scene's points, coloured by body and by our mutual information; and AUC-PR."""
     figure = drawing.canvas(12, 9.4)
     place = {"top": 0.875, "bottom": 0.045, "hspace": 0.16}
     left = figure.add_gridspec(len(SCENES), 2, left=0.015, right=0.655, wspace=0.04, **place)
@@ -193,7 +196,7 @@ def picture(
         ):
             axes.set(xticks=[], yticks=[])
             axes.spines[:].set_color(GRID)
-            order = np.argsort(np.nan_to_num(values))  # what is strong is drawn last
+            order = np.argsort(np.nan_to_num(values))  # high values on top
             points = axes.scatter(
                 *image[order].T,
                 c=np.array(colours)[order],
@@ -216,14 +219,14 @@ def picture(
         )
         bars(line[2], rows, scene)
     for axes, title in zip(
-        panels[0], ("the bodies", f"I with the star, {OURS} (nats)", "AUC-PR"), strict=True
+        panels[0], ("true bodies", "mutual information with the star (nats)", "AUC-PR"), strict=True
     ):
         axes.set_title(title, color=INK, fontsize=11)
     drawing.heading(
         figure,
         "Bodies from trajectories",
         "mutual information of each point's track in the image with that of the star; one frame of "
-        "each video is shown",
+        "each scene",
     )
     return figure
 

@@ -1,4 +1,4 @@
-"""Estimates of wrong calls: steps of a motion as independent samples, quaternions of either sign.
+"""Estimates from wrong calls: steps passed as independent samples, quaternions of either sign.
 
 python -m benchmarks.pitfalls
 """
@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 
 def motion(memory: float, n: int, rng: Generator) -> Array:
-    """Steps [n, 3] of a process whose states last; begun in its stationary state, if it has one."""
+    """Steps [n, 3] of an autoregression, started in its stationary distribution if there is one."""
     noise = rng.standard_normal((n, 3))
     if memory < 1:
         noise[0] /= np.sqrt(1 - memory**2)
@@ -37,7 +37,7 @@ def motion(memory: float, n: int, rng: Generator) -> Array:
 
 
 def windows(name: str, estimator: Estimator, repeats: int) -> list[Row]:
-    """Two independent robots: the estimate with and without their order in time. Truth: 0."""
+    """Two independent robots: estimates with and without `time_series=True`. Truth: 0."""
     rows = []
     for kind, memory in MOTIONS.items():
         for n in WINDOWS:
@@ -54,7 +54,7 @@ def windows(name: str, estimator: Estimator, repeats: int) -> list[Row]:
 
 
 def attitudes(name: str, estimator: Estimator, repeats: int) -> list[Row]:
-    """Two attitudes as quaternions of either sign, and of one sign: the same information."""
+    """Two attitudes as quaternions of either sign and of one sign, with the same information."""
     rows = []
     for n in SIZES:
         values: dict[bool, list[float]] = {False: [], True: []}
@@ -94,21 +94,22 @@ def page(about: dict[str, Any], rows: Sequence[Row]) -> str:
         for one_sign in (False, True)
     ]
     steps = [f"{n} steps" for n in WINDOWS]
-    return f"""# Estimates of wrong calls
+    return f"""# Estimates from wrong calls
 
-Mean of {len(rows[0]["values"])} draws ± standard deviation, nats. For users:
-[when to trust a number](../../docs/when-to-trust.md).
+Mean of {len(rows[0]["values"])} draws ± standard deviation, in nats. Consequences for users are in
+[when to trust an estimate](../../docs/when-to-trust.md).
 
 ## Two independent robots
 
-Three coordinates each, unsliced. The truth is 0. "In order of time" passes `time_series=True`.
+Three coordinates each, unsliced. The truth is 0. "In order of time" is with `time_series=True`,
+"as independent samples" without.
 
 {report.table(["motion", *steps], sequences)}
 
 ## Two attitudes as unit quaternions
 
-The truth is {number(ATTITUDE.truth)} in both rows: the sign of a quaternion means nothing.
-"One sign" passes `canonical_quaternion` of each.
+The truth is {number(ATTITUDE.truth)} in all rows, because the sign of a quaternion has no meaning.
+"One sign" passes both sides through `canonical_quaternion`.
 
 {report.table(["quaternions", *(f"n = {n}" for n in SIZES)], signs)}
 

@@ -1,4 +1,4 @@
-"""What a benchmark was asked for, on which machine and models, and the pages that it writes."""
+"""Command line of the benchmarks, provenance of a measurement, and writing of result pages."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ RESULTS = Path("benchmarks/results")
 
 
 class Options(argparse.ArgumentParser):
-    """Command line of a benchmark; what was typed is kept as `command` of what is parsed.
+    """Command line of a benchmark; the parsed arguments have the complete command as `command`.
 
     Parameters
     ----------
     module : str
         Name of the benchmark's module, such as "benchmarks.families".
     doc : str
-        Its docstring, the first line of which is shown.
+        Its docstring; the first line is shown as the description.
     quick : str
-        What --quick does.
+        Help of --quick.
     several : bool
-        --model takes more than one model.
+        Whether --model accepts more than one model.
     """
 
     def __init__(self, module: str, doc: str, quick: str, several: bool = True) -> None:
@@ -61,7 +61,7 @@ class Options(argparse.ArgumentParser):
 
 
 def provenance(command: str, *estimators: Estimator) -> dict[str, Any]:
-    """What has to be known to measure the same again."""
+    """Date, command, machine, versions and models: what a repetition of a measurement needs."""
     models = []
     for estimator in estimators:
         model_file = estimator.model_file
@@ -102,30 +102,32 @@ def _cpu() -> str:
     return platform.processor() or platform.machine()
 
 
-def byline(about: dict[str, Any]) -> str:
-    """The provenance in a paragraph of Markdown."""
+def byline(about: dict[str, Any], nats: bool = True) -> str:
+    """The provenance in a paragraph of Markdown; `nats`: whether the page has information."""
     machine = about["machine"]
+    threads = machine["cores_used"]
     models = "; ".join(
-        f"model {model['name']} {model['version']} after {model['steps']:,} steps and "
-        f"{model['datasets']:,} data sets, sha256 {model['sha256'][:12]}"
+        f"{model['name']} {model['version']} ({model['steps']:,} training steps, "
+        f"{model['datasets']:,} data sets, sha256 {model['sha256'][:12]})"
         for model in about["models"]
     )
     return (
         f"Measured {about['date']} with `{about['command']}` on one {machine['cpu']}, "
-        f"{machine['cores_used']} thread(s), load average {machine['load_average']} at the start "
-        f"(other work ran on it if that is above the threads, so times are upper bounds); "
-        f"{models}. All in nats."
+        f"{threads} thread{'s' * (threads != 1)}. "
+        f"The load average at the start was {machine['load_average']}. A load above the number of "
+        "threads means that other work ran at the same time; times are then upper bounds. "
+        f"Model{'s' * (len(about['models']) > 1)}: {models}." + " Information is in nats." * nats
     )
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table: the first column to the left, the others to the right."""
+    """A Markdown table: first column aligned left, the others right."""
     lines = [headers, ["---", *["---:"] * (len(headers) - 1)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Fixed digits, and no minus before a zero."""
+    """Fixed number of digits, without a minus sign before zero."""
     text = f"{value:.{digits}f}"
     return text.lstrip("-") if float(text) == 0 else text
 
@@ -137,7 +139,7 @@ def duration(seconds: float) -> str:
 def write(
     out: Path, name: str, about: dict[str, Any], rows: Sequence[Row], page: str, figure: Figure
 ) -> None:
-    """Write NAME.json, NAME.md and NAME.png, and say where."""
+    """Write NAME.json, NAME.md and NAME.png, and print their paths."""
     save(out, name, about, values(rows), page, figure)
 
 
@@ -169,9 +171,9 @@ def save(
     page: str,
     figure: Figure | None = None,
 ) -> None:
-    """As `write`, of rows of any form, and with or without a picture."""
+    """Write rows of any form as NAME.json, the page as NAME.md, and a figure as NAME.png."""
     out.mkdir(parents=True, exist_ok=True)
-    # A line for each row: readable, and a re-run shows up as such in a diff.
+    # One line for each row, so that a diff shows which rows of a new run differ.
     head = json.dumps({**about, "rows": []}, indent=1, allow_nan=False)
     lines = ",\n  ".join(json.dumps(_rounded(v), allow_nan=False) for v in entries)
     text = head.removesuffix("[]\n}") + f"[\n  {lines}\n ]\n}}\n"
@@ -183,7 +185,7 @@ def save(
 
 
 def _rounded(value: Any) -> Any:
-    """Six digits after the point: more than any figure here means."""
+    """Six decimals, more than are significant in any result."""
     if isinstance(value, float):
         return round(value, 6)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Feeds the ROS 2 node at a steady rate for minutes, and watches its memory and latency.
+"""Publish states to the ROS 2 node at a steady rate, and record its memory and latency.
 
 python -m benchmarks.ros2_soak --minutes 10 --rate 200 --out benchmarks/results/ros2_soak.json
 """
@@ -37,9 +37,9 @@ JOINTS = 7
 
 
 class Soak:
-    """A robot that publishes, and a listener that notes what the node publishes, and when.
+    """A publisher of joint states, and a listener that records messages of the node with times.
 
-    `share` is the processor time of the node beside the time that passed, set by `feed`.
+    `share` is the processor time of the node divided by the elapsed time; `feed` sets it.
     """
 
     def __init__(self, pid: int, velocities: bool) -> None:
@@ -84,7 +84,7 @@ class Soak:
             raise RuntimeError("the node refused: see what it printed")
 
     def feed(self, minutes: float, rate: float, advance) -> float:
-        """Publish; returns the seconds that it took."""
+        """Publish states for some minutes; returns the elapsed seconds."""
         rng = np.random.default_rng(0)
         state = np.zeros(JOINTS)
         used = processor_seconds(self.pid)
@@ -118,7 +118,7 @@ def resident(pid: int) -> float:
 
 
 def processor_seconds(pid: int) -> float:
-    """Processor time of a process so far, of all of its threads."""
+    """Processor time of a process so far, summed over its threads."""
     values = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(values[11]) + int(values[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -137,7 +137,7 @@ def main() -> int:
     parser.add_argument("--slices", type=int, default=40, help="0: chosen by the node (40)")
     parser.add_argument("--velocities", action="store_true", help="7 coordinates more")
     parser.add_argument("--provider", default="auto", help="of the node (auto)")
-    parser.add_argument("--note", default="", help="what else the machine was doing")
+    parser.add_argument("--note", default="", help="other work on the machine")
     parser.add_argument("--out", help="JSON file")
     arguments = parser.parse_args()
 
@@ -162,7 +162,7 @@ def main() -> int:
 
     sent = int(arguments.minutes * 60 * arguments.rate)
     seconds, memory = np.array(soak.memory).T
-    settled = seconds > min(60.0, seconds[-1] / 3)  # buffers and allocators have found their size
+    settled = seconds > min(60.0, seconds[-1] / 3)  # buffers have reached their size
     slope = np.polyfit(seconds[settled] / 60, memory[settled], 1)[0]
     late = np.array(soak.latencies) * 1e3
     result = {

@@ -1,10 +1,10 @@
-"""When a number should not be trusted: slices, small samples, windows of one robot.
+"""Cases in which an estimate is misleading: slices, small samples, windows of one robot.
 
     python -m benchmarks.slicing            # -> benchmarks/results/slicing.*
     python -m benchmarks.slicing --quick --out build/results
 
-k and S, and the two failure cases of slicing, are those of the InfoAtlas paper (appendices A.6 and
-A.7). What is measured, and the truths: :mod:`slicing_studies`.
+The study of k and S and the two failure cases of slicing are from the InfoAtlas paper (appendices
+A.6 and A.7). :mod:`slicing_studies` has the measurements and the truths.
 """
 
 from __future__ import annotations
@@ -45,22 +45,22 @@ def summary(row: Row) -> str:
 
 
 def page(about: dict[str, Any], rows: list[Row]) -> str:
-    """Everything that was measured, as Markdown."""
+    """All results as Markdown."""
     repeats = len(rows[0]["values"])
     first = pick(rows, study="slices")[0]
     sizes = list(dict.fromkeys(row["n"] for row in pick(rows, study="samples")))
     lengths = list(dict.fromkeys(row["n"] for row in pick(rows, study="windows")))
     parts = [
-        "# When not to trust a number",
-        f"Mean over {repeats} repeats ± standard deviation, nats. What it means for users: "
-        "[docs/when-to-trust.md](../../docs/when-to-trust.md).",
+        "# Misleading estimates: slices, few samples, single windows",
+        f"Mean over {repeats} repeats ± standard deviation, in nats. Consequences for users are in "
+        "[when to trust an estimate](../../docs/when-to-trust.md).",
         report.byline(about),
-        "![Six ways to be misled](slicing.png)",
-        "## k and S",
+        "![Six studies of misleading estimates](slicing.png)",
+        "## Width and number of slices",
         f"A Gaussian of {WIDE} + {WIDE} coordinates, {number(first['unsliced_truth'], 1)} nats "
-        f"unsliced, n = {first['n']}; each repeat has samples and slices of its own. Wider slices "
-        "hold more of it, more slices narrow the spread, "
-        "and no S brings back what a slice leaves out.",
+        f"unsliced, n = {first['n']}. Each repeat has its own samples and slices. Wider slices "
+        "(larger k) retain more of the information. More slices (larger S) reduce the spread, but "
+        "do not recover the information that slices lose.",
         table(
             ["k", "truth of slices", *(f"S = {count}" for count in COUNTS)],
             [
@@ -69,12 +69,15 @@ def page(about: dict[str, Any], rows: list[Row]) -> str:
                 for own in [pick(rows, study="slices", k=k)]
             ],
         ),
-        "## Sparse or dense: the same in slices",
-        "Two coordinates a side. Sparse: one pair correlates by rho; dense: both by rho', chosen "
-        "so that one-dimensional slices have the same mean. "
+        "## Sparse and dense dependence are equal in slices",
+        "Two coordinates a side. Sparse: one pair has correlation rho. Dense: both pairs have "
+        "correlation rho', chosen so that the mean information of one-dimensional slices is equal. "
         f"n = {pick(rows, study='structures')[0]['n']}, S = {MOST}.",
         table(
-            ["", "truth, slices", "estimate, slices", "truth, unsliced", "estimate, unsliced"],
+            [
+                *("dependence, correlation", "truth, slices", "estimate, slices"),
+                *("truth, unsliced", "estimate, unsliced"),
+            ],
             [
                 [
                     f"{kind}, {number(s['rho'])}",
@@ -85,9 +88,11 @@ def page(about: dict[str, Any], rows: list[Row]) -> str:
                 for s, w in [pick(rows, study="structures", kind=kind, of=rho)]
             ],
         ),
-        "## A common radius vanishes",
-        "Two independent directions in d dimensions with a common length, 1 or `ratio`: 0.693 nats "
-        f"unsliced, always. n = {pick(rows, study='vanishing')[0]['n']}, 25 slices.",
+        "## Slices lose a common radius",
+        "x and y are vectors of independent directions in d dimensions with a common length of 1 "
+        "or `ratio`. The unsliced information is 0.693 nats for every ratio. "
+        f"n = {pick(rows, study='vanishing')[0]['n']}, 25 slices. Too wide: more coordinates than "
+        "the model accepts unsliced.",
         table(
             [
                 "d, ratio",
@@ -111,7 +116,8 @@ def page(about: dict[str, Any], rows: list[Row]) -> str:
             ],
         ),
         "## Few samples",
-        "20 + 20 coordinates that correlate pair by pair, k = 5, 40 slices.",
+        "20 + 20 coordinates, correlated pair by pair with the given squared correlation; k = 5, "
+        "40 slices.",
         table(
             ["rho^2", "truth of slices", *(f"n = {n}" for n in sizes)],
             [
@@ -134,17 +140,17 @@ def page(about: dict[str, Any], rows: list[Row]) -> str:
 
 
 def picture(rows: list[Row]) -> Figure:
-    """A panel for each study; dashed: the truth of what is estimated."""
+    """A panel for each study; dashed: truth of the estimated quantity."""
     figure = drawing.canvas(12, 7.6)
     panels = figure.subplots(2, 3).ravel()
     figure.subplots_adjust(left=0.05, right=0.985, top=0.845, bottom=0.07, wspace=0.2, hspace=0.36)
     titles: tuple[tuple[str, Callable[[Any, list[Row]], None]], ...] = (
-        ("Slices hold a part, more of it with k", draw_slices),
-        ("More slices narrow the spread, no more", draw_spread),
-        ("Different wholes, equal slices", draw_structures),
-        ("A common radius vanishes in slices", draw_vanishing),
+        ("Wider slices retain more information", draw_slices),
+        ("More slices reduce the spread only", draw_spread),
+        ("Equal in slices, different unsliced", draw_structures),
+        ("Slices lose a common radius", draw_vanishing),
         ("Few samples (20 + 20 coordinates, k = 5)", draw_samples),
-        ("Independent robots, one window", draw_windows),
+        ("One window of two independent robots", draw_windows),
     )
     for axes, (title, draw) in zip(panels, titles, strict=True):
         drawing.quiet(axes)
@@ -155,9 +161,9 @@ def picture(rows: list[Row]) -> Figure:
     repeats = len(rows[0]["values"])
     drawing.heading(
         figure,
-        "When not to trust a number",
+        "Misleading estimates",
         f"estimates of {OURS} in nats, mean and standard deviation of {repeats} repeats; "
-        "dashed: the truth of what is estimated",
+        "dashed: truth of the estimated quantity",
     )
     return figure
 

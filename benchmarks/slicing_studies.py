@@ -1,6 +1,6 @@
-"""What slicing.py measures: cases that slices, few samples or one window misrepresent.
+"""Measurements of slicing.py: slices, few samples and single windows that mislead.
 
-Every case has a truth, in closed form or by numerical integration.
+The truth of every case is a closed form or a numerical integral.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def sliced_truth(rho: Array, k: int, draws: int = 4000) -> float:
 
 
 def slices(model: str, repeats: int, n: int) -> Iterator[Row]:
-    """One Gaussian, more and wider slices; each repeat has its own samples and slices."""
+    """One Gaussian in wider and in more slices; each repeat has its own samples and slices."""
     rho = np.full(WIDE, np.sqrt(0.5))
     whole = -0.5 * float(np.log1p(-(rho**2)).sum())
     for k in WIDTHS:
@@ -73,7 +73,7 @@ def slices(model: str, repeats: int, n: int) -> Iterator[Row]:
             )
 
 
-# --- sparse and dense are alike in slices ----------------------------------------------------
+# --- sparse and dense dependence are equal in slices -----------------------------------------
 
 
 def dense(rho: float) -> float:
@@ -94,7 +94,7 @@ def circle(rho: float) -> float:
 
 
 def structures(model: str, repeats: int, n: int) -> Iterator[Row]:
-    """Two Gaussians of different information in two dimensions, alike in every mean of slices."""
+    """Two Gaussians with equal mean information in slices and different information unsliced."""
     for rho in SPARSE:
         for kind, own in (("sparse", [rho, 0.0]), ("dense", [dense(rho)] * 2)):
             sides = [
@@ -123,10 +123,10 @@ def radius(n: int, d: int, ratio: float, rng: np.random.Generator) -> tuple[Arra
 
 
 def radius_truth(d: int, k: int, ratio: float, points: int = 2000) -> float:
-    """Information of a k-dimensional slice of `radius`, nats; all slices are alike.
+    """Information of a k-dimensional slice of `radius`, nats; it is equal for all slices.
 
-    It is that of the slices' lengths alone, and the square of one is Beta(k/2, (d - k)/2) times the
-    squared radius: midpoint rule over the quantiles of both sides.
+    It is the information of the lengths of both slices. The squared length is Beta(k/2, (d - k)/2)
+    times the squared radius; the integral uses the midpoint rule over the quantiles of both sides.
     """
     quantiles = betaincinv(k / 2, (d - k) / 2, (np.arange(points) + 0.5) / points)[:, None]
     squares = np.array([1.0, ratio]) ** 2
@@ -141,7 +141,7 @@ def radius_truth(d: int, k: int, ratio: float, points: int = 2000) -> float:
 
 
 def vanishing(model: str, repeats: int, n: int) -> Iterator[Row]:
-    """A common radius: log 2 nats unsliced, however near the two lengths are."""
+    """A common radius: log 2 nats unsliced, for any two different lengths."""
     for d, k, ratio in RADII:
         sides = [
             radius(n, d, ratio, np.random.default_rng([repeat, 2]))[:2] for repeat in range(repeats)
@@ -158,7 +158,7 @@ def vanishing(model: str, repeats: int, n: int) -> Iterator[Row]:
 
 
 def samples(model: str, repeats: int, sizes: Sequence[int]) -> Iterator[Row]:
-    """5-sliced estimates of 20 coordinates, with weak dependence, with more, and without."""
+    """Estimates of 20 coordinates in slices of 5: independent, weakly and strongly dependent."""
     for square in (0.0, 0.1, 0.5):
         rho = np.full(20, np.sqrt(square))
         truth = sliced_truth(rho, 5)
@@ -181,7 +181,7 @@ def walk(steps: int, keep: float, rng: np.random.Generator) -> Array:
 
 
 def windows(model: str, repeats: int, lengths: Sequence[int]) -> Iterator[Row]:
-    """Estimates of two independent robots in one window: the truth at every instant is 0."""
+    """Estimates of two independent robots in one window; the truth at every instant is 0."""
     for motion, keep in (("random walks", 1.0), ("autoregressions, 0.9", 0.9)):
         for length in lengths:
             values = []

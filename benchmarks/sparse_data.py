@@ -1,11 +1,11 @@
-"""Bounds and accuracy where values repeat: sparse, rare-event, few-level and tied data.
+"""Bounds and accuracy on repeated values: sparse, rare-event, few-level and tied data.
 
     python -m benchmarks.sparse_data --model edge base wide   # results/sparse.*
     python -m benchmarks.sparse_data --quick --out build/results
 
-Each draw has a distribution of its own and a closed-form mutual information, and where a side is
-discrete, a closed-form entropy. No estimate may be below -0.1 nats, and none above the entropy by
-more than its error; the accuracy is reported beside.
+Each draw has its own distribution with a closed-form mutual information and, if a side is discrete,
+a closed-form entropy. An estimate should neither be below -0.1 nats nor exceed the entropy by more
+than its error. The page reports both, and the accuracy.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def entropy(p: Array) -> float:
 
 
 def of_table(p: Array) -> tuple[float, float]:
-    """Information of joint probabilities [K, L], and the entropy of the side that has less."""
+    """Information of joint probabilities [K, L], and the smaller entropy of the two sides."""
     sides = entropy(p.sum(0)), entropy(p.sum(1))
     return sum(sides) - entropy(p.ravel()), min(sides)
 
 
 def flags(rng: np.random.Generator, n: int, d: int, share: float, renewed: float) -> Draw:
-    """d flags, each set in this share, and a copy in which a part was drawn again."""
+    """d flags, each set with probability `share`, and a copy of which a share is drawn again."""
     x = rng.random((n, d)) < share
     y = np.where(rng.random((n, d)) < renewed, rng.random((n, d)) < share, x)
     p = np.array([1 - share, share])
@@ -93,7 +93,7 @@ def tied_normals(rng: np.random.Generator, n: int) -> Draw:
     y = rho * x + math.sqrt(1 - rho**2) * noise
     levels = np.arange(-math.ceil(8 / step), math.ceil(8 / step) + 1)
     edges = (np.append(levels, levels[-1] + 1) - 0.5) * step
-    # x in steps that end at the edges; y given x has a closed form.
+    # A grid of x with nodes at the edges; y given x has a closed form.
     fine = np.linspace(edges[0], edges[-1], 200 * len(levels) + 1)
     middle = (fine[1:] + fine[:-1]) / 2
     given = np.diff(ndtr((edges - rho * middle[:, None]) / math.sqrt(1 - rho**2)), axis=1)
@@ -118,15 +118,15 @@ def sparse(rng: np.random.Generator, n: int, dx: int, dy: int, zeros: float) -> 
 
 
 def independent_sparse(rng: np.random.Generator, n: int) -> Draw:
-    """Continuous values in few samples, zeros elsewhere."""
+    """Continuous values in few samples, zeros in all others."""
     dx, dy = rng.integers(1, 6, 2)
     return sparse(rng, n, dx, dy, rng.uniform(0.8, 0.99))
 
 
 def sliced_events(rng: np.random.Generator, n: int) -> Draw:
-    """Rare events of many coordinates and their copy: too wide to enter unsliced."""
+    """Rare events of many coordinates and their copy: too wide for an unsliced estimate."""
     x, y, _, least = flags(rng, n, int(rng.integers(21, 30)), 10 ** rng.uniform(-2.5, -1), 0)
-    return x, y, math.nan, least  # (of slices no truth is known)
+    return x, y, math.nan, least  # (the truth of slices is not known)
 
 
 KINDS: dict[str, Callable[[np.random.Generator, int], Draw]] = {
@@ -154,7 +154,7 @@ def draw(kind: str, number: int, n_min: int) -> Draw:
 
 
 def measure(name: str, estimator: Estimator, draws: int) -> list[dict[str, Any]]:
-    """A row for each kind that the model takes: what came out of so many draws in all."""
+    """A row for each kind that the model accepts, with `draws` draws over all kinds."""
     rows, done = [], 0
     kinds = [kind for kind in KINDS if kind != SMALL or estimator.model_file.n_min <= FEW]
     each = -(-draws // len(kinds))
@@ -172,7 +172,7 @@ def measure(name: str, estimator: Estimator, draws: int) -> list[dict[str, Any]]
 
 
 def figures(values: Array) -> dict[str, Any]:
-    """Of estimates, truths, standard errors, entropies and flags [draws, 5]."""
+    """Summary of estimates, truths, standard errors, entropies and flags [draws, 5]."""
     mi, truth, stderr, least, clipped = values.T
     known = not np.isnan(truth).any()
     error = mi - truth
@@ -217,16 +217,17 @@ def page(about: dict[str, Any], rows: Sequence[dict[str, Any]]) -> str:
     ]
     heads = (
         "data", "model", "draws", "truth", "mean", "mean absolute error",
-        "inside 90% interval", "median half-width", "lowest", "below -0.1", "highest",
-        "farthest above the entropy", "above it by 1.645 stderr", "clipped",
+        "coverage of 90% intervals", "median half-width", "lowest", "below -0.1", "highest",
+        "largest excess over the entropy", "excess above 1.645 stderr", "clipped",
     )  # fmt: skip
     total, below, above = (sum(row[key] for row in rows) for key in ("draws", "below", "above"))
     return f"""# Sparse, rare-event, few-level and tied data
 
-Of {total:,} estimates {below} are below -0.1 nats, and {above} are above the entropy of a discrete
-side by more than 1.645 standard errors. Each draw has parameters of its own (shares of flags from
-0.5% up, 2 to 64 levels, {SIZES[0]} to {SIZES[-1]} samples); truths are closed forms. "Limited" is
-the share of estimates of which a value was replaced by a bound (`Estimate.clipped`).
+Of {total:,} estimates {below} are below -0.1 nats, and {above} exceed the entropy of a discrete
+side by more than 1.645 standard errors. Each draw has its own parameters: shares of flags from
+0.5%, 2 to 64 levels, {SIZES[0]} to {SIZES[-1]} samples. Truths are closed forms. "Clipped" is the
+share of estimates with a value that was replaced by a bound (`Estimate.clipped`).
+"Below -0.1" and "excess above 1.645 stderr" are numbers of estimates.
 
 {table(heads, lines)}
 
@@ -237,7 +238,7 @@ the share of estimates of which a value was replaced by a bound (`Estimate.clipp
 
 
 def silent_kinds(rows: Sequence[dict[str, Any]]) -> str:
-    """By model, the kinds with fewer than half of the draws inside their 90% intervals."""
+    """By model, the kinds whose 90% intervals contain the truth in fewer than half of the draws."""
     lines = []
     for name in dict.fromkeys(row["estimator"] for row in rows):
         own = [row for row in rows if row["estimator"] == name and row["within"] is not None]
@@ -246,8 +247,8 @@ def silent_kinds(rows: Sequence[dict[str, Any]]) -> str:
         share = float(np.average([row["within"] for row in own], weights=draws))
         found = f"{len(silent)} of {len(own)}"
         lines.append([name, f"{share:.0%}", found, ", ".join(silent)])
-    text = "Silent: kinds with fewer than half of their draws inside their 90% intervals."
-    heads = ("model", "inside, all kinds", "silent kinds", "")
+    text = "A kind is silent if the coverage of its 90% intervals is below 50%."
+    heads = ("model", "coverage, all kinds", "silent kinds", "which")
     return f"{text}\n\n{table(heads, lines)}"
 
 

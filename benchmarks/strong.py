@@ -1,12 +1,12 @@
-"""Accuracy where dependence is strong, 1 to 5 nats, beside two classical estimators.
+"""Accuracy on strong dependence, 1 to 5 nats, beside two classical estimators.
 
     python -m benchmarks.strong             # -> benchmarks/results/strong.*
     python -m benchmarks.strong --model wide --dims 5 10 20 --out benchmarks/results/wide
     python -m benchmarks.strong --quick --out build/results
 
-Every kind is Gaussian at its core, with canonical correlations whose information falls off as 1,
-1/2, 1/3, ... and random rotations of both sides, so that the truth is a closed form. On the way it
-is made heavy tailed, clustered, warped, or a process.
+Every kind starts from a Gaussian whose canonical correlations have information proportional to 1,
+1/2, 1/3, ..., with random rotations of both sides. It is then made heavy-tailed, clustered, warped,
+or a process, so that the truth remains a closed form.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ DIMS = (1, 2, 3, 5)
 SIZES = (100, 1000)
 FREEDOM = 4  # of the t distribution
 CLUSTERS = 2
-APART = 12.0  # distance of the clusters in standard deviations: no sample is in doubt
+APART = 12.0  # distance of the clusters in standard deviations: they do not overlap
 
 SAYS = {
     "Gaussian": "normal",
-    "t": f"multivariate t with {FREEDOM} degrees of freedom: the tails are shared",
-    "mixture": f"{CLUSTERS} clusters far apart, the correlations of one the opposite of the "
-    "other's; log 2 nats are the cluster's name",
-    "warped": "normal, then exp, cube and their inverses on single coordinates of both sides",
-    "autoregressive": "a state of a VAR(1) process and the next, over an ensemble of n paths",
-    "one path": "the same along a single path: n states that follow each other",
+    "t": f"multivariate t with {FREEDOM} degrees of freedom, one scale for both sides",
+    "mixture": f"{CLUSTERS} clusters far apart, with correlations of opposite sign; the cluster "
+    "of a sample contributes log 2 nats",
+    "warped": "normal, then monotone maps (exp, cube, arcsinh, ...) of single coordinates",
+    "autoregressive": "successive states of a VAR(1) process, one pair from each of n paths",
+    "one path": "the same process, n successive pairs of a single path",
 }
-PATH = "one path"  # what a window can know of it is less than the truth: not in the means
+PATH = "one path"  # not in the means: a short path covers a part of the distribution only
 
 
 def rotation(rng: np.random.Generator, d: int) -> Array:
@@ -87,7 +87,7 @@ def warp(rng: np.random.Generator, side: Array) -> Array:
 def transition(rng: np.random.Generator, truth: float, d: int) -> tuple[Array, Array, Array]:
     """(A, U, r) of s' = A s + e: I(s; s') = truth with A = U diag(r) U', cov(s) = identity.
 
-    Half of the coordinates turn about instead of relaxing: r is negative there.
+    Half of the coordinates alternate in sign instead of decaying: r is negative there.
     """
     turn, r = rotation(rng, d), correlations(truth, d)
     r = r * np.where(np.arange(d) % 2, -1, 1)
@@ -119,7 +119,7 @@ def sample(kind: str, truth: float, d: int, n: int, seed: int) -> tuple[Array, A
     elif kind == "mixture":
         x, y = mixture(rng, truth, d, n)
     elif kind in ("autoregressive", PATH):
-        # One rotation for state and next state: they are the same coordinates.
+        # State and next state have the same coordinates, hence one rotation.
         return (autoregressive if kind == "autoregressive" else one_path)(rng, truth, d, n)
     else:
         x, y = normal_pair(rng, n, correlations(truth, d))
@@ -150,21 +150,22 @@ def relative(rows: list[Row]) -> str:
 
 
 def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
-    """Everything that was measured, wins and losses alike, as Markdown."""
+    """All results as Markdown."""
     draws = max(len(row.estimates) for row in rows)
     dims = sorted({row.label["d"] for row in rows})
     kinds = [kind for kind in SAYS if kind != PATH]
     parts = [
         "# Strong dependence",
-        f"{TRUTHS[0]:g} to {TRUTHS[-1]:g} nats between d and d coordinates, d = "
-        f"{', '.join(map(str, dims))}, {draws} draws of each, the same samples for each estimator.",
-        table(["kind", ""], [*SAYS.items()]),
+        f"Mutual information of {TRUTHS[0]:g} to {TRUTHS[-1]:g} nats between two sides of d "
+        f"coordinates each, d = {', '.join(map(str, dims))}, with {draws} draws of each case. All "
+        "estimators get the same samples.",
+        table(["kind", "distribution"], [*SAYS.items()]),
         report.byline(about),
         "![Estimate against truth](strong.png)",
         "## Relative error",
-        '|mean over draws - truth| / truth, mean over levels and dimensions. "All" leaves out '
-        f'"{PATH}": n states of a slow process cover a part of its stationary distribution, so '
-        "that the truth is not in the data; it is here as a warning.",
+        "Relative error: |mean over draws - truth| / truth, averaged over levels and dimensions. "
+        f'The column "all" excludes "{PATH}". There, n states of a slow process cover a part of '
+        "its stationary distribution only, and the samples do not determine the truth.",
     ]
     lines = []
     for n in sizes:
@@ -183,17 +184,20 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
             lines.append([str(n), name, *cells, report.duration(mean_seconds(own))])
     heads = [*(f"d = {d}" for d in dims), *(f"{truth:g} nats" for truth in TRUTHS), "time"]
     parts += [
-        f'The same without "{PATH}", by dimension and by level; time of one estimate.',
+        f'Relative error without "{PATH}", by dimension and by level, and time of one estimate.',
         table(["n", "estimator", *heads], lines),
         intervals.section(
             [row for row in rows if row.label["kind"] != PATH],
             sizes,
-            lambda row: f"{row.label['kind']}, d = {row.label['d']}, {row.truth:g} nats",
+            lambda row: f"{row.label['kind']} (d = {row.label['d']}, {row.truth:g} nats)",
         ),
-        f'A family is a kind, a dimension and a level; without "{PATH}".',
+        f'A family is a kind of a dimension and a level. "{PATH}" is excluded.',
     ]
     for name in filter(ours, names(rows)):
-        parts += [f"## Level by level, {name}", "Mean over draws ± spread."]
+        parts += [
+            f"## Estimates by level, {name}",
+            "Mean over draws ± spread; columns: truth in nats.",
+        ]
         for n in sizes:
             lines = []
             for kind in SAYS:
@@ -244,8 +248,8 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
     drawing.heading(
         figure,
         "Strong dependence: estimate over truth",
-        f"mean over {draws} draws and d = {', '.join(map(str, dims))}; band: from the lowest to "
-        "the highest of the dimensions; black: the truth",
+        f"mean over {draws} draws and over d = {', '.join(map(str, dims))}; band: range over the "
+        "dimensions; black: estimate = truth",
     )
     drawing.line_legend(figure, colours)
     return figure

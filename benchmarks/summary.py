@@ -1,9 +1,9 @@
-"""The figures and the chart of the README, from the results that the other benchmarks wrote.
+"""Figures and chart of the README, from the results of the other benchmarks.
 
     python -m benchmarks.summary
 
-Nothing is measured here. `summary.json` maps each figure to its file, and `summary.md` shows the
-command that wrote that file. A test holds the README to it.
+Nothing is measured here. `summary.json` and `summary.md` list each figure with its file and the
+command that wrote the file. A test compares the README with them.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def bias(rows: list[dict[str, Any]], estimator: str, n: int) -> float | None:
 
 
 def figures() -> list[dict[str, str]]:
-    """All figures: value as it is shown, what it is, file, and the command that wrote the file."""
+    """All figures: value as shown, description, file, and the command that wrote the file."""
     found: list[dict[str, str]] = []
 
     def add(value: float | None, digits: int, what: str, name: str, command: str) -> None:
@@ -95,7 +95,7 @@ def figures() -> list[dict[str, str]]:
 
 
 def draw(path: Path) -> None:
-    """The chart: absolute bias against n, beside the peers, in three benchmarks."""
+    """Draw the chart: absolute bias over n of our models and the peers, in three benchmarks."""
     styles = {
         "infoatlas-rt edge": (BLUE, "o", "-"),
         "infoatlas-rt base": (NAVY, "s", "-"),
@@ -137,11 +137,11 @@ def main() -> None:
     lines = [
         "# Figures of the README",
         "",
-        "`python -m benchmarks.summary` reads them from the files below and draws the chart.",
+        "`python -m benchmarks.summary` reads the figures from these files and draws the chart.",
         "",
-        "![Absolute bias against the number of samples, beside the peers](summary.png)",
+        "![Mean absolute bias over the number of samples, with peers](summary.png)",
         "",
-        "| figure | what | file | written by |",
+        "| figure | description | file | command that wrote the file |",
         "|---:|---|---|---|",
     ]
     lines += [

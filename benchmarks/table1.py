@@ -1,10 +1,10 @@
-"""The paper's Table 1: eight BMI tasks, n = 5000, each estimator with the time it takes.
+"""Table 1 of the InfoAtlas paper: eight BMI tasks at n = 5000, error and time of each estimator.
 
     python -m benchmarks.table1             # build/bmi -> benchmarks/results/table1.*
     python -m benchmarks.table1 --quick --out build/results
 
-Beside the model: the classical estimators and those that are trained for each data set, all in this
-process, one after another. Reads what bmi_samples.py wrote.
+The peers are classical estimators and estimators that are trained for each data set. All run in
+this process, one after another. The samples are written by bmi_samples.py.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SHORT: dict[str, Score] = {
     "InfoNCE": partial(infonce, steps=10),
     "KNIFE": partial(knife, steps=10),
 }
-# Which published row a measured one repeats.
+# Measured row -> published row of the same estimator.
 REPEATS = {
     "KSG (k=5)": "KSG",
     "KDE": "KDE",
@@ -53,29 +53,31 @@ REPEATS = {
     "KNIFE": "KNIFE",
 }
 NOTE = (
-    "KSG is that of npeet-plus. KDE leaves out the sample that it is evaluated at, which the "
-    "published one does not seem to do. MINE, InfoNCE and KNIFE are short implementations from "
-    "their papers, trained on one half of the samples and evaluated on the other; Adam, 1e-3. "
-    "MINDE is quoted as published only: "
-    "no implementation of it is kept on the package index (one alpha "
-    "release of a third party). MIST is missing: its package there comes without weights."
+    "KSG is the implementation of npeet-plus. Our KDE leaves out the sample at which a density is "
+    "evaluated; the published values suggest that theirs does not. MINE, InfoNCE and KNIFE are "
+    "short implementations from their papers. They are trained on one half of the samples with "
+    "Adam at 1e-3, and evaluated on the other half. MINDE is only quoted: the package index has "
+    "one alpha release of a third party. MIST is missing: its package there has no weights."
 )
 
 
 def page(about: dict[str, Any], rows: list[Row], quick: bool) -> str:
-    """The table, measured and as published."""
+    """The measured table and the published one, as Markdown."""
     tasks = [task for task in EIGHT if pick(rows, task=task)]
     n = rows[0].n
     many, few = (f(len(row.estimates) for row in rows) for f in (max, min))
     parts = [
         f"# {len(tasks)} tasks of BMI, n = {n}",
-        f"Mean ± standard deviation over {many} seeds ({few} for estimators that are trained), in "
-        "nats; mean absolute bias: |mean over seeds - truth|, mean over tasks; time of one "
-        f"estimate: median over seeds, mean over tasks; torch on {about['torch_threads']} "
-        "thread(s).",
+        f"Mean ± standard deviation over {many} seeds ({few} for the trained estimators), in nats; "
+        "the smallest absolute bias in bold. Mean absolute bias: |mean over seeds - truth|, "
+        "averaged over tasks. Time: of one estimate, median over seeds, averaged over tasks. Torch "
+        f"used {about['torch_threads']} thread{'s' * (about['torch_threads'] > 1)}.",
         report.byline(about),
-        *(["**A quick run: training was cut short, the trained peers mean nothing.**"] * quick),
-        "![Accuracy and time](table1.png)",
+        *(
+            ["**Quick run: training was cut short, the results of trained peers are void.**"]
+            * quick
+        ),
+        "![Bias over time of one estimate](table1.png)",
         measured(rows, tasks),
         NOTE,
         intervals.section(rows, [n], lambda row: EIGHT[row.label["task"]]),
@@ -83,9 +85,9 @@ def page(about: dict[str, Any], rows: list[Row], quick: bool) -> str:
     if n == SIZE and len(tasks) == len(EIGHT):
         parts += [
             "## As published",
-            "Quoted from Table 1 of the InfoAtlas paper, measured by its authors on a single H800 "
-            "GPU and an 8-core Xeon 8480C: the times do not compare. The mean absolute bias is "
-            "computed here from the quoted two digits.",
+            "Quoted from Table 1 of the InfoAtlas paper. Its authors used a single H800 GPU and an "
+            "8-core Xeon 8480C, so their times are not comparable with those measured here. The "
+            "mean absolute bias is computed from the quoted values, which have two decimals.",
             published(),
         ]
     return "\n\n".join(parts)
@@ -157,16 +159,16 @@ def draw(rows: list[Row]) -> Figure:
     axes.set_ylabel("mean absolute bias (nats)", color=QUIET, fontsize=10)
     drawing.heading(
         figure,
-        f"BMI, the paper's tasks, n = {rows[0].n}: accuracy and time",
-        "blue: zero-shot; grey: classical; orange: trained for each data set"
-        + ("; hollow: bias as published" if rows[0].n == SIZE else ""),
+        f"BMI tasks of the paper, n = {rows[0].n}: bias over time",
+        "blue: pretrained (ours); grey: classical; orange: trained for each data set"
+        + ("; hollow: published bias" if rows[0].n == SIZE else ""),
     )
     axes.spines[["left", "bottom"]].set_color(INK)
     return figure
 
 
 def placed(x: float, y: float, points: Iterable[tuple[float, float]]) -> dict[str, Any]:
-    """Where a label goes: to the right, above or below it where others are near."""
+    """Place of a label: to the right of its point, or above or below if others are near."""
     near = [a for a, b in points if 0 < abs(np.log10(a / x)) < 1 and abs(np.log10(b / y)) < 0.1]
     if any(a < x for a in near):
         return {"xytext": (9, -14)}

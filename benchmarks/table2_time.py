@@ -1,11 +1,11 @@
-"""How long the mutual information of the paper's Table 2 takes: T = 200, n = 100, d = 100.
+"""Time for the mutual information of the paper's Table 2: T = 200, n = 100, d = 100.
 
     python -m benchmarks.table2_time               # -> benchmarks/results/table2_time.*
 
-I(s_t; s_t-2) at 200 timesteps, each over 100 trajectories of 100-dimensional states: our curve in
-40 and in 25 slices (with the native engine too, where it is installed), and MINE trained at each
-timestep for 100 and for 1,000 steps. The states are autoregressive and Gaussian; times do not
-depend on them.
+I(s_t; s_t-2) at 200 timesteps, each over 100 trajectories of 100-dimensional states. Ours is the
+curve in 40 and in 25 slices, also with the native engine where it is installed. The peer is MINE,
+trained at each timestep for 100 and for 1,000 steps. The states are autoregressive and Gaussian;
+times do not depend on them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .peers.mine import mine
 from .report import number
 
 T, N, D, LAG = 200, 100, 100, 2
-LIMIT = 180.0  # seconds; what would take longer is measured on fewer timesteps
+LIMIT = 180.0  # seconds; a method that needs more is measured on fewer timesteps
 PAPER = {"ours, 25 slices": 2.17, "MINE-100": 0.62, "MINE-1000": 6.01}  # seconds on an H800
 NATIVE = ", native engine"
 
@@ -33,7 +33,7 @@ Row = dict[str, Any]
 
 
 def states(timesteps: int) -> Trajectories:
-    """N trajectories of so many pairs each: x_t = 0.9 x_t-1 + noise."""
+    """N trajectories of `timesteps` pairs each: x_t = 0.9 x_t-1 + noise."""
     rng = np.random.default_rng(0)
     x = np.zeros((N, timesteps + LAG, D))
     x[:, 0] = rng.standard_normal((N, D))
@@ -43,8 +43,8 @@ def states(timesteps: int) -> Trajectories:
 
 
 def measured(method: str, work: Callable[[int], Any], timesteps: int, probe: int) -> Row:
-    """Seconds for all timesteps; from a few where all would take too long."""
-    work(1)  # what is loaded once
+    """Seconds for all timesteps, extrapolated from a few if all would need too long."""
+    work(1)  # warm-up
     wall, cpu = perf_counter(), process_time()
     work(probe)
     each = (perf_counter() - wall) / probe
@@ -84,15 +84,15 @@ def page(about: Row, rows: list[Row]) -> str:
             "" if paper is None else number(paper, 2),
         ]
 
-    headers = ["method", "seconds", "CPU seconds", "measured on", "paper, H800, seconds"]
+    headers = ["method", "seconds", "CPU seconds", "measured timesteps", "paper, H800, seconds"]
     return "\n\n".join(
         [
-            "# Time of the mutual information of Table 2",
-            report.byline(about),
-            f"T = {rows[0]['timesteps']} timesteps, n = {N}, d = {D}, k = 5. Two threads for "
-            "our curve and one for MINE (`benchmarks/peers/mine.py`, from a new start at each "
-            "timestep), for which two are slower. Where fewer "
-            "timesteps were measured, the seconds are extrapolated from them.",
+            "# Time for the mutual information of the paper's Table 2",
+            report.byline(about, nats=False),
+            f"T = {rows[0]['timesteps']} timesteps, n = {N}, d = {D}, k = 5. Our curve uses two "
+            "threads. MINE (`benchmarks/peers/mine.py`) uses one, because two are slower, and is "
+            "trained from a new initialisation at each timestep. Where fewer timesteps were "
+            "measured, the seconds are extrapolated from them.",
             report.table(headers, map(line, rows)),
         ]
     )

@@ -1,4 +1,4 @@
-"""Sides of more coordinates than the model takes: slices, and directions that were found.
+"""Sides with more coordinates than the model accepts: random slices and found directions.
 
     python -m benchmarks.wide_sides         # build/bmi/large -> benchmarks/results/wide_sides.*
     python -m benchmarks.wide_sides --quick --out build/results
@@ -47,7 +47,7 @@ def _components(side: Array, estimator: Estimator) -> Array:
 
 
 def bmi_cases(folder: Path, sizes: Sequence[int], draws: int) -> list[Case]:
-    """The tasks that the benchmark itself lists."""
+    """The tasks of the benchmark itself."""
     listed = set()
     for file in folder.glob("*.npz"):
         with np.load(file) as data:
@@ -84,13 +84,13 @@ def error(rows: Sequence[Row]) -> float:
 def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
     sets = list(dict.fromkeys(row.label["set"] for row in rows))
     parts = [
-        "# Wide sides",
-        f"Up to {max(len(row.estimates) for row in rows)} draws of each task. Slices are a mean "
-        "over 40 pairs of random projections, and not the mutual information. Directions are found "
-        "in one half of the samples and used in the other, so their estimate is a lower bound in "
-        "expectation, as far as the model is right. Principal components are the first of each "
-        "side, with the same model. `features` was chosen on the hidden directions, and not on "
-        "the tasks of the BMI benchmark.",
+        "# Sides with more coordinates than the model accepts",
+        f"Up to {max(len(row.estimates) for row in rows)} draws of each task. `40 slices` is the "
+        "mean over 40 pairs of random projections, which is not the mutual information. "
+        "`canonical` and `features` search directions in one half of the samples and estimate in "
+        "the other half. Their estimate is a lower bound in expectation if the model is unbiased. "
+        "`principal components` estimates from the first components of each side. The settings of "
+        "`features` were chosen on the set of hidden directions, not on BMI.",
         report.byline(about),
         "## Mean of |estimate - truth|",
     ]
@@ -100,10 +100,13 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
         times = [report.duration(mean_seconds(pick(rows, n=n, estimator=name))) for n in sizes]
         lines.append([name, *cells, *times])
     head = [f"{s}, n = {n}" for s in sets for n in sizes] + [f"time, n = {n}" for n in sizes]
-    parts.append(table(["", *head], lines))
+    parts.append(table(["estimator", *head], lines))
     for s in sets:
         for n in sizes:
-            parts += [f"## {s}, n = {n}", "Mean over draws (and mean standard error)."]
+            parts += [
+                f"## {s[:1].upper() + s[1:]}, n = {n}",
+                "Mean over draws (mean standard error).",
+            ]
             lines = []
             for task in dict.fromkeys(row.label["task"] for row in pick(rows, set=s)):
                 own = pick(rows, set=s, task=task, n=n)

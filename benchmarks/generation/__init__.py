@@ -1,1 +1,1 @@
-"""From ten demonstrations to a policy: how well generated data does, by who cuts the sub-tasks."""
+"""Generated data from ten demonstrations, and policies from it, with several ways of cutting."""

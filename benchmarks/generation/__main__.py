@@ -1,11 +1,11 @@
-"""From ten demonstrations to a policy: data generation by who cuts the sub-tasks.
+"""Data generated from ten demonstrations, cut into sub-tasks in several ways; and policies.
 
     .venv-dev/bin/python -m benchmarks.generation              # -> benchmarks/results/generation.*
     .venv-dev/bin/python -m benchmarks.generation --quick --out build/results
 
-It does what is missing in its folder, and writes the page. The simulator lives in an environment
-of its own (`--simulator`), which is asked for everything that is done with it; files in the folder
-go between. Everything takes hours on two cores; parts of it: `--only`.
+It runs what is missing in its folder, and writes the page. The simulator has an environment of its
+own (`--simulator`); data are exchanged as files in the folder. All stages together need hours on
+two cores; `--only` selects stages.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STAGES = ("generation", "references", "policies")
 def make(
     plan: dict[str, Any], folder: Path, simulator: Path, stages: Sequence[str], processes: int
 ) -> None:
-    """Everything that the page needs and that the folder does not hold."""
+    """Make what the page needs and the folder lacks."""
     folder.mkdir(parents=True, exist_ok=True)
     given = folder / "plan.json"
     given.write_text(json.dumps(plan), encoding="utf-8")
@@ -68,9 +68,9 @@ def make(
 def results(
     folder: Path, plan: dict[str, Any]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[str]]:
-    """Rows of figures, the runs that they come from, and what of the plan has not been run."""
+    """Rows of figures, the runs that they come from, and the parts of the plan without a run."""
     runs = _read(folder / "runs")
-    # The order of the plan, whichever process was faster.
+    # The order of the plan, not of completion.
     order = {name: i for i, name in enumerate([*TASKS, *ARMS])}
     asked = {*plan["tasks"], *plan["arms"]}
     runs = [run for run in runs if {run["task"], run["arm"]} <= asked]
@@ -86,7 +86,7 @@ def results(
         left = [arm for arm in arms if not (folder / _first(task, arm)).exists()]
         missing += _said(f"policies of {TASKS[task].title}", left, list(arms))
     for task in plan["tasks"]:
-        # More attempts are for the tasks that policies learn.
+        # Only tasks with policies have more attempts.
         wanted = [arm for arm in plan["arms"] if arm != MORE or task in plan["policy_tasks"]]
         left = [arm for arm in wanted if not any(_is(run, task, arm) for run in runs)]
         missing += _said(f"generation on {TASKS[task].title}", left, wanted)
@@ -113,7 +113,9 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(
         "benchmarks.generation", __doc__, "PickCube, 5 attempts, 50 steps", several=False
     )
-    parser.add_argument("--folder", type=Path, help="what is kept (build/generation)")
+    parser.add_argument(
+        "--folder", type=Path, help="folder of intermediate results (build/generation)"
+    )
     parser.add_argument(
         "--simulator",
         type=Path,
@@ -121,8 +123,12 @@ def main(arguments: Sequence[Any] | None = None) -> None:
         help="the Python of ManiSkill's environment (%(default)s)",
     )
     parser.add_argument("--only", nargs="+", choices=STAGES, default=STAGES, help="(all)")
-    parser.add_argument("--processes", type=int, default=2, help="that generate (%(default)s)")
-    parser.add_argument("--page", action="store_true", help="write the page of what is there")
+    parser.add_argument(
+        "--processes", type=int, default=2, help="processes that generate (%(default)s)"
+    )
+    parser.add_argument(
+        "--page", action="store_true", help="write the page from existing results only"
+    )
     chosen = parser.parse_args(arguments)
     plan = QUICK if chosen.quick else PLAN
     folder = chosen.folder or Path("build/generation-quick" if chosen.quick else "build/generation")
@@ -137,7 +143,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
 
 
 def _short(run: dict[str, Any]) -> dict[str, Any]:
-    """A run without its steps: they are in the folder."""
+    """A run without its steps, which are in the folder."""
     own = {key: value for key, value in run.items() if key not in ("sources", "lengths", "parts")}
     for outcomes in ("successes", "unseen"):
         if outcomes in own:

@@ -1,9 +1,9 @@
-"""The arms: who cuts the source demonstrations into parts, and who names their references.
+"""The arms: ways of cutting the source demonstrations into parts and choosing their references.
 
 An arm is a function from demonstrations of a task to `Subtasks`.
-Unless references are given, all arms choose them by the same rule, the library's: of all sequences
-of parts between an arm's cuts, the one with the most information. Neighbouring parts that are
-about the same object are one part.
+Unless references are given, all arms choose them by the library's rule: of all sequences of parts
+between an arm's cuts, the one with the most information. Neighbouring parts with the same reference
+object are merged.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ NONE = "no cut"
 
 RATE = 20.0  # Hz
 TOOL = "tool"
-MANY = 5  # cuts that propose
+MANY = 5  # proposed cuts
 KEY_STATES = 8
-LATER = 7  # steps after a flag: fingers have closed, or let go
+LATER = 7  # steps after a flag until fingers have closed or opened
 CHANGING = 0.2  # of the fastest change of the gripper's opening, and of its range
 SMOOTH = 3  # steps
 
 
 def slug(arm: str) -> str:
-    """In names of files."""
+    """Name of an arm in file names."""
     return arm.replace(" ", "_").replace("'", "").replace(",", "")
 
 
@@ -60,7 +60,7 @@ def discover(demos: Demos, without: Sequence[str] = (), **settings: Any) -> KeyS
     Parameters
     ----------
     without : sequence of str
-        Bodies whose columns are hidden, relative places included.
+        Bodies whose columns are hidden, including relative positions.
     **settings
         Of `discover_keystates`.
     """
@@ -74,18 +74,18 @@ def discover(demos: Demos, without: Sequence[str] = (), **settings: Any) -> KeyS
 
 
 def subtasks(task: Task, demos: Demos, seed: int) -> Subtasks:
-    """As a user of the library gets them: cuts by motions of objects."""
+    """The library's sub-tasks, with cuts from motions of objects."""
     return discover(demos).subtasks(tool=Pose(TOOL), objects=task.objects)
 
 
 def by_key_states(task: Task, demos: Demos, seed: int, method: str) -> Subtasks:
-    """Cuts at key states of the robot alone; the references' rule sees the objects."""
+    """Cuts at key states of the robot alone; objects are used for the references only."""
     found = discover(demos, tuple(task.objects), k=KEY_STATES, method=method)
     return informed(task, demos, found.steps)
 
 
 def by_flags(task: Task, demos: Demos, seed: int) -> Subtasks:
-    """A few steps after the simulator's flags, references given."""
+    """Cuts a few steps after the simulator's flags; references are given."""
     last = demos.lengths - 2
     columns = [flagged(demos, event, thing) for event, thing in task.cuts]
     return with_references(
@@ -94,7 +94,7 @@ def by_flags(task: Task, demos: Demos, seed: int) -> Subtasks:
 
 
 def by_gripper(task: Task, demos: Demos, seed: int) -> Subtasks:
-    """Where the gripper has closed, and where it begins to open."""
+    """Cuts where the gripper has closed and where it begins to open."""
     changes = [gripper_changes(demos, i) for i in range(len(demos))]
     count = int(np.median([len(own) for own in changes]))
     steps = np.full((len(demos), count), -1, np.int64)
@@ -104,24 +104,24 @@ def by_gripper(task: Task, demos: Demos, seed: int) -> Subtasks:
 
 
 def by_even_cuts(task: Task, demos: Demos, seed: int) -> Subtasks:
-    """At equal shares of each demonstration."""
+    """Cuts into equal parts of each demonstration."""
     return informed(task, demos, np.ma.array(_even(demos, MANY)))
 
 
 def by_even_cuts_with_references(task: Task, demos: Demos, seed: int) -> Subtasks:
-    """As many equal parts as the task has, references given."""
+    """Cuts into as many equal parts as the task has; references are given."""
     return with_references(task, demos, list(_even(demos, len(task.cuts)).T))
 
 
 def by_random_cuts(task: Task, demos: Demos, seed: int) -> Subtasks:
-    """At random steps, drawn for each demonstration."""
+    """Cuts at random steps, drawn for each demonstration."""
     rng = np.random.default_rng(seed)
     rows = [np.sort(1 + rng.permutation(n - 2)[:MANY]) for n in demos.lengths]
     return informed(task, demos, np.ma.array(rows))
 
 
 def whole(task: Task, demos: Demos, seed: int) -> Subtasks:
-    """No cut: a single part, about the first object."""
+    """No cut: a single part with the first object as its reference."""
     return with_references(task, demos, [])
 
 
@@ -141,7 +141,7 @@ ARMS: dict[str, Arm] = {
 
 
 def informed(task: Task, demos: Demos, steps: Any) -> Subtasks:
-    """Parts between proposed cuts [N, C] (masked where there is none), by information."""
+    """Parts between proposed cuts [N, C] (masked if absent), chosen by information."""
     cuts = make_cuts(steps, [f"cut {j + 1}" for j in range(steps.shape[1])], demos.lengths)
     tool, objects = bodies(task, demos)
     parts = ordered_parts(TOOL, tool, objects, cuts)
@@ -178,8 +178,8 @@ def bodies(task: Task, demos: Demos) -> tuple[Any, dict[str, Any]]:
 def flagged(demos: Demos, event: str, thing: str) -> NDArray[np.int64]:
     """First step of an object's grasp, or of what follows it, in each demonstration [N].
 
-    Grasps that last less than `LATER` steps are none, as are gaps of that kind. -1 where a
-    demonstration has none.
+    Grasps shorter than `LATER` steps are ignored, and interruptions shorter than that are closed.
+    -1 if a demonstration has none.
     """
     found = []
     for flag in demos.flags.get(f"grasped_{thing}", demos.flags["is_grasped"]):

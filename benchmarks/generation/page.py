@@ -66,7 +66,7 @@ def policies(runs: Rows) -> list[dict[str, Any]]:
 
 
 def _p_of_common(runs: Rows, task: str, arm: str, base: str) -> float | None:
-    """p of equal rates on the starts of the training seeds that both arms have; None without."""
+    """p of equal rates on the training seeds that both arms have; None if there are none."""
     mine, theirs = (
         {run["seed"]: run["unseen"] for run in pick(runs, task=task, arm=a)} for a in (arm, base)
     )
@@ -91,40 +91,41 @@ def _p(row: dict[str, Any], other: dict[str, Any]) -> float:
 
 
 def text(about: dict[str, Any], plan: dict[str, Any], rows: Rows, missing: Sequence[str]) -> str:
-    """Everything that was measured."""
+    """All results as Markdown."""
     made, learned = pick(rows, study="generation"), pick(rows, study="policies")
     references = pick(rows, study="references")
     parts = [
         "# From ten demonstrations to a policy",
-        f"{plan['sources']} demonstrations of ManiSkill's motion planners are cut into parts; each "
-        "part is moved to where its reference object lies in a new scene, and what succeeds is "
-        "kept (as MimicGen, Mandlekar et al. 2023). Arms differ in the cuts, and in who names the "
-        "references. `sub-tasks` is what the library finds. `simulator's flags` and "
-        f"`{ONE}` are given the references; the other arms choose them by the library's rule. "
-        f"`{EVENTS}` and `{PHASES}` cut at key states of the robot alone: poses of objects are "
-        "hidden from them.",
+        f"The sources are {plan['sources']} demonstrations of ManiSkill's motion planners. They "
+        "are cut into parts. In a new scene, each part is transformed to the pose of its "
+        "reference object and executed, and successful attempts are kept (as in MimicGen, "
+        "Mandlekar et al. 2023). The arms differ in the cuts and in the choice of references:",
+        f"- `{SUBTASKS}`: the sub-tasks that the library finds\n"
+        f"- `{FLAGS}`, `{ONE}`: references are given; all other arms use the library's rule\n"
+        f"- `{EVENTS}`, `{PHASES}`: cuts at key states of the robot alone, without poses of "
+        "objects",
         f"Measured up to {about['date']} with `python -m benchmarks.generation` on "
-        f"{about['machine']['cpu']}, one thread a process; page written by `{about['command']}`. "
-        "Rates are percent with 95% intervals of Wilson over all attempts together, which take "
-        "attempts as independent; the rate of each set of sources, or "
-        "training seed, stands behind them. Arms other than "
-        f"{', '.join(f'`{arm}`' for arm in plan['again'])} have fewer sets of sources, and sets "
-        "differ: compare these arms by the rate of the first set.",
-        "![Generation and policies](generation.png)",
+        f"{about['machine']['cpu']}, with one thread for each process. The page was written by "
+        f"`{about['command']}`.",
+        "A cell is a rate in percent (95% Wilson interval over all attempts; rate of each set of "
+        "sources or each training seed). The interval assumes independent attempts. Arms other "
+        f"than {', '.join(f'`{arm}`' for arm in plan['again'])} have fewer sets of sources. Sets "
+        "differ, so compare these arms by the rate of the first set.",
+        "![Success of generation and of policies, by arm](generation.png)",
     ]
     if missing:
         parts.append(f"Not run yet: {'; '.join(missing)}.")
     for variant, title, words in (
-        (PLAIN, "Generation", "Sources as the planner made them."),
+        (PLAIN, "Generation", "The sources are the planner's demonstrations, unchanged."),
         (
             CHANGED,
             "Generation from changed sources",
-            "The same sources with tempo between half and twice, two pauses, and noise of 0.5 mm "
-            "on the positions of the tool and the objects, in each step anew"
+            "The same sources at a varying tempo, from half to twice the original, and with two "
+            "pauses. Each measured position of the tool and the objects has noise of 0.5 mm."
             + (
-                f"; positions are averaged over {plan['smooth'][CHANGED]} steps."
+                f" Positions are averaged over {plan['smooth'][CHANGED]} steps."
                 if plan["smooth"][CHANGED] > 1
-                else "."
+                else ""
             ),
         ),
     ):
@@ -157,11 +158,11 @@ def _generated(rows: Rows) -> str:
     least = min(row["attempts"] for row in rows)
     return "\n\n".join(
         [
-            f"{least:,} to {most:,} attempts a cell."
+            f"{least:,} to {most:,} attempts for each cell."
             if least < most
-            else f"{most:,} attempts a cell.",
+            else f"{most:,} attempts for each cell.",
             table(head, rates),
-            "Sets whose parts have the right references in the right order:",
+            "Number of sets of sources with the right references in the right order:",
             table(head, sets),
         ]
     )
@@ -187,7 +188,7 @@ def compared(rows: Rows, arm: str, other: str) -> list[tuple[str, float, float]]
 
 
 def holm(differences: Sequence[tuple[str, float, float]]) -> list[tuple[str, float, float]]:
-    """Those that are beyond the noise of attempts, 5% over all of them."""
+    """Significant differences by Holm's procedure, at 5% over all of them."""
     shown = []
     for rank, row in enumerate(sorted(differences, key=lambda row: row[2])):
         if row[2] > 0.05 / (len(differences) - rank):
@@ -197,7 +198,7 @@ def holm(differences: Sequence[tuple[str, float, float]]) -> list[tuple[str, flo
 
 
 def verdicts(rows: Rows) -> list[str]:
-    """Sub-tasks against the flags, and key states and sub-tasks against even cuts, in words."""
+    """Sentences: sub-tasks against the flags; key states and sub-tasks against even cuts."""
     said = []
     flags = [
         (TITLES[task], difference, row["rate"], other["rate"])
@@ -210,7 +211,7 @@ def verdicts(rows: Rows) -> list[str]:
         below = [f"{name} ({mine:.0%}, {theirs:.0%})" for name, _, mine, theirs in flags
                  if mine < SHARE * theirs]  # fmt: skip
         said.append(
-            f"Against the flags: `{SUBTASKS}` reaches {SHARE:.0%} of their rate on "
+            f"Compared with `{FLAGS}`, `{SUBTASKS}` reaches {SHARE:.0%} of their rate on "
             f"{len(flags) - len(below)} of {len(flags)} tasks"
             + (f", and not on {', '.join(below)}." if below else ".")
         )
@@ -239,17 +240,19 @@ def _verdict(name: str, differences: Sequence[tuple[str, float, float]]) -> str:
     ]
     mean = 100 * float(np.mean([d for _, d, _ in differences]))
     return (
-        f"**Even cuts:** {name} {answer} of {len(differences)} tasks, beyond the noise of attempts "
-        f"(Holm, 5%){': ' + '; '.join(lists) if lists else ''}. Mean difference {mean:+.1f} points."
+        f"**Even cuts:** {name} {answer} of {len(differences)} tasks (significant at 5%, Holm)"
+        f"{': ' + '; '.join(lists) if lists else ''}. Mean difference {mean:+.1f} points."
     )
 
 
 def _references(rows: Rows, plan: dict[str, Any]) -> list[str]:
     tasks, arms = (list(dict.fromkeys(row[name] for row in rows)) for name in ("task", "arm"))
     said = [
-        f"{plan['drawn']} sets of ten and of five, drawn from {plan['fresh']} demonstrations of "
-        "seeds that chose nothing; sets share demonstrations. Right is: all parts have the right "
-        "objects in the right order, as written down from the planners' programs before."
+        f"For each size, ten and five, {plan['drawn']} sets were drawn from {plan['fresh']} "
+        "demonstrations. Their seeds were not used for any choice of settings. Sets share "
+        "demonstrations. A set is right if all parts have the right objects in the right order. "
+        "The right objects were written down from the planners' programs beforehand. Cells: "
+        "right sets / sets."
     ]
     for variant in dict.fromkeys(row["variant"] for row in rows):
         for size in dict.fromkeys(row["size"] for row in rows):
@@ -268,8 +271,8 @@ def _references(rows: Rows, plan: dict[str, Any]) -> list[str]:
                 f"{len(mine) - len(below)} of {len(mine)} tasks"
                 + (f", and not on {', '.join(below)}. " if below else ". ")
                 + f"{sum(r['sets'] - r['certain'] for r in mine)} of {sum(r['sets'] for r in mine)}"
-                f" are said to be uncertain; {sum(r['certain_and_wrong'] for r in mine)} are wrong "
-                "without being said to be."
+                " results are flagged as uncertain; "
+                f"{sum(r['certain_and_wrong'] for r in mine)} are wrong without a flag."
             )
             wrong = [
                 f"{TITLES[r['task']]}: {', '.join(f'{k} ({v})' for k, v in r['wrong'].items())}"
@@ -285,8 +288,8 @@ def _references(rows: Rows, plan: dict[str, Any]) -> list[str]:
     ]
     if cuts:
         said.append(
-            f"First cuts of `{SUBTASKS}` while the object is held by the flag (percent of "
-            f"demonstrations, sets of ten, plain): {', '.join(cuts)}."
+            f"Percentage of demonstrations in which the first cut of `{SUBTASKS}` is at a step "
+            f"where the simulator's flag reports a grasp (sets of 10, plain): {', '.join(cuts)}."
         )
     return said
 
@@ -300,7 +303,7 @@ def _policies(rows: Rows, plan: dict[str, Any]) -> list[str]:
             return "-"
         return "< 0.001" if value < 0.001 else number(value, 3)
 
-    head = ["data", "demonstrations", "success", *(f"p, {base}" for base in BASES)]
+    head = ["data", "demonstrations", "success, %", *(f"p, {base}" for base in BASES)]
     lines = [
         [
             row["arm"],
@@ -312,12 +315,12 @@ def _policies(rows: Rows, plan: dict[str, Any]) -> list[str]:
         for row in rows
     ]
     said = [
-        f"Behaviour cloning as in [the policies](policies.md), {settings['steps']:,} steps, key "
-        f"states without weight; {plan['episodes']} unseen starts a training seed. Data: "
-        f"the {plan['sources']} sources, and the successes of "
-        f"{plan['attempts']} attempts from them (or as many "
-        "as the name says). p is that of the same rate (two-sided, "
-        "episodes as independent, on the starts that both have).",
+        "Behaviour cloning as in [policies with key states](policies.md), with "
+        f"{settings['steps']:,} training steps and without a loss for key states. Each training "
+        f"seed has {plan['episodes']} unseen starts. The data are the {plan['sources']} sources "
+        f"and the successful attempts of {plan['attempts']}, unless the name has another number. "
+        "The columns p are of the hypothesis of equal success rates: two-sided, for independent "
+        "episodes, on the starts that both arms have.",
         table(head, lines),
     ]
     mine, alone, real = (one(rows, arm=arm) for arm in (SUBTASKS, TEN, REAL))
@@ -325,7 +328,7 @@ def _policies(rows: Rows, plan: dict[str, Any]) -> list[str]:
         apart = mine["low"] > alone["high"]
         said.append(
             f"`{SUBTASKS}` is {100 * (mine['rate'] - alone['rate']):+.0f} points from `{TEN}`, "
-            f"intervals {'apart' if apart else 'not apart'}"
+            f"intervals {'apart' if apart else 'overlapping'}"
             + (
                 f", and {100 * (mine['rate'] - real['rate']):+.0f} from {real['demonstrations']} "
                 f"real demonstrations (p {p(mine, REAL)})."

@@ -1,4 +1,4 @@
-"""The picture of the page: generation and policies, two panels."""
+"""The picture of the page, with a panel for generation and one for policies."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def picture(rows: Rows) -> Figure:
     lines = max(len(tasks) * (0.085 * len(arms) + 0.12), 0.24 * len(trained) * max(len(places), 1))
     figure = drawing.canvas(12, 2.0 + lines)
     drawing.heading(
-        figure, "From ten demonstrations to a policy", "success in percent, 95% intervals"
+        figure, "From ten demonstrations to a policy", "success in percent, with 95% intervals"
     )
     height = figure.get_figheight()
     left, right = figure.subplots(1, 2)
@@ -61,7 +61,7 @@ def picture(rows: Rows) -> Figure:
 
 
 def _generation(axes: Axes, rows: Rows, tasks: Sequence[str], arms: Sequence[str]) -> None:
-    _prepare(axes, "generation: attempts that succeed")
+    _prepare(axes, "generation: successful attempts")
     for place, task in enumerate(tasks):
         if place % 2:
             axes.axhspan(place - 0.5, place + 0.5, color=BAND, linewidth=0)
@@ -75,7 +75,7 @@ def _generation(axes: Axes, rows: Rows, tasks: Sequence[str], arms: Sequence[str
 
 
 def _policies(axes: Axes, rows: Rows, tasks: Sequence[str], arms: Sequence[str]) -> None:
-    _prepare(axes, "policies: unseen starts; ticks: training seeds")
+    _prepare(axes, "policies on unseen starts (ticks: training seeds)")
     ticks, words, place = [], [], 0.0
     for task in tasks:
         for arm in arms:

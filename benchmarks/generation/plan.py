@@ -1,4 +1,4 @@
-"""What is run: tasks, arms, sets of sources, policies, and how many of each."""
+"""Plan of the runs: tasks, arms, sets of sources, policies, and their numbers."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ PLAN: dict[str, Any] = {
     "sources": 10,
     "sets": {PLAIN: 3, CHANGED: 1},
     "smooth": {PLAIN: 1, CHANGED: 9},  # steps over which sources are averaged
-    "attempts": 300,  # with the sources that policies learn from
-    "fewer": 40,  # with all others
+    "attempts": 300,  # with the sources of policies
+    "fewer": 40,  # with all other sources
     "more": 1000,
     "fresh": 60,
-    "drawn": 20,  # sets of each size, of which references are counted
+    "drawn": 20,  # sets of each size for the references
     "policy_tasks": ["pick", "stack"],
-    # The most important first: a run that is stopped has these.
+    # The most important first, for runs that are stopped.
     "policy_arms": [
         TEN,
         SUBTASKS,
@@ -49,7 +49,7 @@ PLAN: dict[str, Any] = {
         PHASES,
     ],
     "real": 300,
-    # Those of benchmarks.policies, chosen there by other arms and on other starts.
+    # Settings of benchmarks.policies, chosen there with other arms and on other starts.
     "policy": {
         "steps": 6000,
         "batch": 128,

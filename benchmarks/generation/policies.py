@@ -1,10 +1,10 @@
-"""Policies from ten demonstrations and what was generated from them: train and judge.
+"""Train and evaluate policies on ten demonstrations and on data generated from them.
 
     .venv-maniskill/bin/python -m benchmarks.generation.policies build/generation plan.json
 
-Behaviour cloning as in `benchmarks.policies`, with its network, settings and starts; key states
-have no weight in it. Arms differ in the demonstrations alone. One file for each task, arm and
-seed; it can be stopped and started again at any time, and does what data is there for.
+Behaviour cloning as in `benchmarks.policies`, with its network, settings and starts, without a loss
+for key states. Arms differ only in the demonstrations. There is a file for each task, arm and seed.
+A run can be stopped and continued at any time; it skips policies without data.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from . import sources
 from .arms import slug
 from .plan import REAL, TEN
 
-UNSEEN = 200_000  # as in benchmarks.policies: the first reset seed that is no demonstration's
-RECORDED = 300_000  # reset seed of the first rollout that is kept
+UNSEEN = 200_000  # as in benchmarks.policies: first reset seed without a demonstration
+RECORDED = 300_000  # first reset seed of recorded rollouts
 
 
 def name(task: str, arm: str, seed: int) -> str:
-    """Of a policy's files."""
+    """Name of a policy's files."""
     return f"{task}-{slug(arm)}-{seed}"
 
 
 def data(folder: Path, task: str, arm: str, ten: int) -> Demos | None:
-    """What a policy of an arm learns from; None if it has not been made yet."""
+    """Training data of an arm's policy; None if they do not exist yet."""
     path = folder / "real" / f"{task}.npz"
     if not path.exists():
         return None
@@ -98,7 +98,7 @@ def measure(
 
 
 def record(folder: Path, task: str, arm: str, plan: dict[str, Any]) -> None:
-    """Rollouts of a policy of seed 0, with flags: successes and failures of unseen starts."""
+    """Record rollouts of the policy of seed 0 from unseen starts, with flags."""
     from ..policies import demos  # needs the simulator
 
     learned = data(folder, task, arm, plan["sources"])
@@ -130,7 +130,7 @@ def record(folder: Path, task: str, arm: str, plan: dict[str, Any]) -> None:
 
 
 def keep_rollouts(folder: Path, plan: dict[str, Any]) -> None:
-    """Record what is asked for and missing, of policies that have been trained."""
+    """Record the missing rollouts of trained policies."""
     for task, arm in plan["recorded"] if plan["rollouts"] else ():
         trained = (folder / "policies" / f"{name(task, arm, 0)}.json").exists()
         if trained and not (folder / "rollouts" / f"{task}-{slug(arm)}.npz").exists():
@@ -138,7 +138,7 @@ def keep_rollouts(folder: Path, plan: dict[str, Any]) -> None:
 
 
 def jobs(plan: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
-    """Task, arm and seed: the first seed of all tasks before the others."""
+    """Task, arm and seed of all policies; first seeds come first."""
     for seed in range(plan["seeds"]):
         for task in plan["policy_tasks"]:
             for arm in plan["policy_arms"]:
@@ -154,7 +154,7 @@ def main() -> None:
     judges: dict[str, Any] = {}
     every = list(jobs(plan))
     while True:
-        # From the start each time: data of an earlier arm may have been made meanwhile.
+        # Start over each time, because data of an earlier arm may exist by now.
         left = [
             job
             for job in every

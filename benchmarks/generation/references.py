@@ -1,9 +1,9 @@
-"""Are the references right? Sets of ten and of five from demonstrations that chose nothing.
+"""Count right references in sets of ten and of five held-out demonstrations.
 
     .venv-maniskill/bin/python -m benchmarks.generation.references build/generation plan.json
 
-What is right was written down before (`tasks.py`). Sets are drawn at random, without replacement
-within a set, from demonstrations of a task of its own seeds; sets share demonstrations.
+The right references were written down beforehand (`tasks.py`). Sets are drawn at random from
+held-out demonstrations, without replacement within a set; sets share demonstrations.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .tasks import GRASP, TASKS, Task
 FIRST = 5000  # reset seed of these demonstrations
 SIZES = (10, 5)
 COMPARED = (SUBTASKS, EVENTS, PHASES, GRIPPER, FIVE)
-EARLY = 2  # steps before the flag of a grasp at which a cut still counts as right
+EARLY = 2  # steps before the grasp flag at which a cut is still right
 
 
 def examine(task: str, everything: sources.Demos, plan: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,9 +1,9 @@
-"""Generate what is missing: one file for each task, arm, set of sources and variant.
+"""Generate missing data: a file for each task, arm, set of sources and variant.
 
     .venv-maniskill/bin/python -m benchmarks.generation.run build/generation plan.json 0 1
 
-Started by `python -m benchmarks.generation`, in the simulator's environment, once for each process
-(its number, and how many there are). It can be stopped and started again at any time.
+`python -m benchmarks.generation` starts it in the simulator's environment, once for each process,
+with the number of the process and of all processes. A run can be stopped and continued at any time.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Of its file."""
+        """Name of the job's file."""
         return f"{self.task}-{slug(self.arm)}-{self.set}-{self.variant}"
 
 
 def jobs(plan: dict[str, Any]) -> Iterator[Job]:
-    """All jobs; what policies learn from comes first."""
+    """All jobs; data of policies come first."""
     kept = [task for task in plan["tasks"] if task in plan["policy_tasks"]]
     others = [task for task in plan["tasks"] if task not in kept]
     first = (0, PLAIN)
@@ -61,7 +61,7 @@ def jobs(plan: dict[str, Any]) -> Iterator[Job]:
 
 
 def attempts_of(plan: dict[str, Any], job: Job) -> int:
-    """How many attempts; policies learn from the first set."""
+    """Number of attempts; policies use the first set."""
     if job.arm == MORE:
         return int(plan["more"])
     learned = job.task in plan["policy_tasks"] and (job.set, job.variant) == (0, PLAIN)
@@ -108,7 +108,7 @@ def attempt(folder: Path, plan: dict[str, Any], job: Job) -> dict[str, Any]:
     start = time()
     try:
         parts = ARMS[job.arm](task, demos, job.set)
-    except ValueError as error:  # sources that an arm has no form for
+    except ValueError as error:  # the arm cannot cut these sources
         return {**row, "error": str(error), "successes": []}
     row["cut_seconds"] = time() - start
     row.update(described(parts))
@@ -130,7 +130,7 @@ def attempt(folder: Path, plan: dict[str, Any], job: Job) -> dict[str, Any]:
 
 
 def described(parts: Subtasks) -> dict[str, Any]:
-    """What an arm gave, in plain values."""
+    """Sub-tasks of an arm as JSON values."""
     fields = ("reference", "orientation", "held", "runner_up")
     numbers = ("information", "runner_up_information", "stderr")
     return {
@@ -152,7 +152,7 @@ def described(parts: Subtasks) -> dict[str, Any]:
 
 
 def started_empty(parts: Subtasks) -> Subtasks:
-    """The same parts; a part that both reaches and moves its reference begins with nothing held."""
+    """The same parts; those that reach and move their reference start with an empty gripper."""
     return replace(
         parts,
         parts=tuple(

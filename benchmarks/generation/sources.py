@@ -1,4 +1,4 @@
-"""Source demonstrations: states, actions and flags, as files hold them, and changed copies."""
+"""Source demonstrations with states, actions and flags: files, and changed copies."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ class Demos:
         )
 
     def columns(self, prefix: str) -> list[int]:
-        """Of one body: those whose names are PREFIX, a point and an axis."""
+        """Columns of a body, with names of PREFIX, a point and an axis."""
         return [i for i, name in enumerate(self.names) if name.rpartition(".")[0] == prefix]
 
 
 def read(path: Path) -> Demos:
     """Demonstrations of a file: `states`, `actions`, `lengths`, `names`, `seeds`, and flags.
 
-    Whether anything is grasped is `is_grasped`, also where a file has a flag for each object.
+    `is_grasped` is true if any object is grasped, also if a file has a flag for each object.
     """
     with np.load(path, allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
@@ -89,7 +89,7 @@ def read(path: Path) -> Demos:
 
 
 def write(demos: Demos, path: Path) -> None:
-    """A file that `read` reads, written whole or not at all."""
+    """Write a file for `read`, atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".part.npz")
     np.savez_compressed(
@@ -111,16 +111,16 @@ def changed(demos: Demos, measured: Sequence[str], seed: int) -> Demos:
     ----------
     demos : Demos
     measured : sequence of str
-        Bodies whose positions get noise of `NOISE`: the tool and objects, and no goals, which are
-        parameters of the task.
+        Bodies whose positions get noise of `NOISE`: the tool and objects. Goals are parameters of
+        the task.
     seed : int
 
     Returns
     -------
     Demos
-        Joint targets are played at the same tempo as the states, and held in a pause. Velocities
-        follow the tempo. Columns of the difference of two bodies, as tool_to_cube.x, are those of
-        the noisy positions.
+        Joint targets have the tempo of the states and are constant in a pause. Velocities are
+        scaled by the tempo. Differences of two bodies, as tool_to_cube.x, are computed from the
+        noisy positions.
     """
     rng = np.random.default_rng(seed)
     velocity = np.array([name.endswith(".velocity") for name in demos.names])
@@ -151,7 +151,7 @@ def changed(demos: Demos, measured: Sequence[str], seed: int) -> Demos:
 
 
 def _tempo(length: int, rng: np.random.Generator) -> tuple[Float, Float]:
-    """Old steps that are played [T'], and old steps a new one there (0 in a pause) [T']."""
+    """Original step of each new step [T'], and original steps per new step (0 in a pause) [T']."""
     knots = rng.uniform(SLOWEST, FASTEST, KNOTS)
     share = np.linspace(0, 1, length)
     rate = 2.0 ** np.interp(share, np.linspace(0, 1, KNOTS), knots)
@@ -167,12 +167,12 @@ def _tempo(length: int, rng: np.random.Generator) -> tuple[Float, Float]:
 
 
 def _play(values: Float, at: Float) -> Float:
-    """Rows of values [T, d] at fractions of steps."""
+    """Values [T, d], interpolated at fractional steps."""
     return np.stack([np.interp(at, np.arange(len(values)), v) for v in values.T], axis=1)
 
 
 def _continuous(states: Float, turned: Sequence[Sequence[int]]) -> Float:
-    """States whose quaternions do not change their sign, which is no rotation."""
+    """States with quaternions of continuous sign."""
     states = states.copy()
     for columns in turned:
         q = states[:, columns]
@@ -182,7 +182,7 @@ def _continuous(states: Float, turned: Sequence[Sequence[int]]) -> Float:
 
 
 def _with_differences(states: Float, demos: Demos) -> Float:
-    """Columns of the difference of two bodies made of those of the bodies."""
+    """Recompute the differences of two bodies from their positions."""
     for i, name in enumerate(demos.names):
         whole, _, axis = name.rpartition(".")
         one, to, other = whole.partition("_to_")

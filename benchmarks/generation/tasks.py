@@ -1,4 +1,4 @@
-"""The tasks: what their bodies are called, and what counts as their right references.
+"""The tasks: names of their bodies, and their right references.
 
 The right references were written down from the planners' programs, before any result was seen.
 """
@@ -20,19 +20,19 @@ class Task:
     Attributes
     ----------
     environment : str
-        Of the simulator.
+        Name in the simulator.
     objects : dict of str to Pose or Position
-        By the beginnings of their columns' names.
+        Objects by the prefix of their columns.
     right : tuple of tuple of str
-        Objects that each part is about; any of a tuple is right.
+        Right reference objects of each part; any of a tuple is right.
     cuts : tuple of (str, str)
-        What ends each part but the last: "grasp" or "release", and of which object.
+        End of each part except the last: "grasp" or "release", and the object.
     held : tuple of str
         Object that the tool carries in each part; "" if none.
     references : tuple of str
-        Given to the arms that do not find them: the first right object of each part unless given.
+        References for the arms that do not find them; default: first right object of each part.
     optional : bool
-        More parts may follow that are about the world.
+        Further parts with the world as reference are right, too.
     """
 
     environment: str
@@ -82,7 +82,7 @@ TASKS = {
         ((GRASP, "cube_a"),),
         held=("", "cube_a"),
     ),
-    # The planner goes to behind the cube, and from there a fixed way back.
+    # The planner moves behind the cube, and from there a fixed distance back.
     "pull": Task(
         "PullCubeTool-v1",
         _poses("hook", "cube"),
@@ -112,7 +112,7 @@ TASKS = {
         ((GRASP, "peg"),),
         held=("", "peg"),
     ),
-    # All that the planner does is relative to where the peg lay; the world is not wrong after it.
+    # All motions are relative to the initial pose of the peg; the world is right after the grasp.
     "lift": Task(
         "LiftPegUpright-v1",
         _poses("peg"),
@@ -122,7 +122,7 @@ TASKS = {
         references=("peg", WORLD),
         optional=True,
     ),
-    # The first cube goes beside the second, the third on the middle of both.
+    # The first cube is placed beside the second, the third on top of both.
     "pyramid": Task(
         "StackPyramid-v1",
         _poses("cube_a", "cube_b", "cube_c"),

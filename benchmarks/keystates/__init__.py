@@ -1,1 +1,1 @@
-"""Are key states where the events are? `python -m benchmarks.keystates.run`."""
+"""Key states compared with true events: `python -m benchmarks.keystates.run`."""

@@ -1,10 +1,10 @@
-"""What a user knows, and how recordings differ: labels, rates, noise, no events, time.
+"""Key states from labels, at several rates, on data without events, and their time.
 
     make keystates                                   # -> benchmarks/results/keystates_known.*
     python -m benchmarks.keystates.known --quick --out build/results
 
-Recall from one to three labelled demonstrations; generated recordings at rates from 5 to 200 Hz;
-data without events; seconds and memory of a call.
+Four studies: recall from one to three labelled demonstrations, generated recordings at rates from 5
+to 200 Hz, data without events, and seconds of a call.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SEEDS = 25  # draws of data without events
 
 
 def labelled(name: str, count: int, draws: int = DRAWS) -> dict[str, Any] | None:
-    """Recall in the other demonstrations, from `count` labelled ones; None if there are too few."""
+    """Recall in unlabelled demonstrations from `count` labelled ones; None if there are too few."""
     demos = load(name)
     total = len(demos.trajectories)
     if total <= count:
@@ -88,7 +88,7 @@ def at_rate(rate: float, objects: bool, known: bool, count: int) -> dict[str, An
 
 
 def without_events(kind: str, seeds: int) -> dict[str, Any]:
-    """Share of draws of data without events in which k="auto" finds a key state."""
+    """Number of draws without events in which k="auto" finds key states."""
     said, reproduced = 0, []
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
@@ -131,7 +131,7 @@ def timed(count: int) -> dict[str, Any]:
 
 
 def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
-    """Everything as Markdown."""
+    """All results as Markdown."""
 
     def of(study: str) -> list[dict[str, Any]]:
         return [row for row in rows if row["study"] == study]
@@ -170,22 +170,27 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     return "\n\n".join(
         [
             "# Key states: labels, rates, data without events, time",
-            report.byline(about).replace(" All in nats.", ""),
-            "## Labels\n\nRecall within 2 / 5 steps in the other demonstrations, from one, two or "
-            f"three labelled ones (mean of {DRAWS} choices).",
+            report.byline(about, nats=False),
+            "## Labels\n\nOne, two or three demonstrations are labelled. Cells: recall within 2 "
+            f"/ 5 steps in the other demonstrations, mean of {DRAWS} random choices.",
             table(["task", *(f"{c} labelled" for c in counts)], lines),
-            "## Rates\n\nGenerated pick and place (`benchmarks/tasks/recordings.py`: minimum jerk, "
-            "pauses, a regrasp in a fifth, sensor noise), K = 5, default settings. Recall of grasp "
-            "and release.",
+            "## Rates\n\nRecall of grasp and release in generated recordings of pick and place "
+            "(`benchmarks/tasks/recordings.py`), with K = 5 and default settings. The motion has "
+            "minimum jerk, pauses, sensor noise, and a second grasp in a fifth of the recordings. "
+            "Object: whether its pose is among the columns. Reproduced: the result's own measure, "
+            "`KeyStates.reproduced`.",
             table(
-                ["rate", "object", "rate is", "stride", "5 steps", "0.1 s", "0.25 s", "reproduced"],
+                [
+                    *("rate", "object", "rate is", "stride", "recall, 5 steps"),
+                    *("recall, 0.1 s", "recall, 0.25 s", "reproduced"),
+                ],
                 rates,
             ),
-            "## Data without events\n\nDraws in which the automatic number is not 0, and the share "
-            "of five forced key states that is found again.",
-            table(["data", "found", "reproduced"], nothing),
-            "## Time\n\nSeconds of `discover_keystates(states)`, 40 columns, two shared cores.",
-            table(["demonstrations", "steps", "s"], time),
+            "## Data without events\n\nThe data have no events, so automatic K should be 0. "
+            "Reproduced: `KeyStates.reproduced` for K = 5.",
+            table(["data", "draws with key states", "reproduced"], nothing),
+            "## Time\n\nTime of `discover_keystates(states)` with 40 columns on two shared cores.",
+            table(["demonstrations", "mean steps", "seconds"], time),
         ]
     )
 

@@ -1,9 +1,9 @@
-"""Stalls of running episodes: false alarms on successes, and failures that are found.
+"""Stall reports of running episodes: false alarms on successes, and detected failures.
 
     python -m benchmarks.keystates.monitor ROLLOUTS.npz TASK.json
 
-The rollouts are as `policies.run.record` writes them: states, lengths, success at each step, names.
-TASK.json holds key states and sub-tasks of demonstrations (`KeyStates.save(path, subtasks)`).
+The rollouts are those of `policies.run.record`: states, lengths, success at each step, names.
+TASK.json has key states and sub-tasks of demonstrations (`KeyStates.save(path, subtasks)`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def evaluate(
     subtasks: Subtasks | LiveSubtasks | None,
     keystates: KeyStates | str | Path,
 ) -> dict[str, float]:
-    """Follow episodes, and compare stalls with their outcomes.
+    """Follow episodes and compare stalls with outcomes.
 
     Parameters
     ----------
@@ -46,13 +46,17 @@ def evaluate(
     Returns
     -------
     dict
-        successes, failures: numbers of episodes. false_alarms: share of the successes in which a
-        stall was reported; found: of the failures. auroc: of the largest time without progress,
-        relative to the usual one, over the episode. auroc_early: the same up to the median length
-        of the successes. auroc_length: of the length alone, which is 1 where failures run to a
-        limit that successes do not reach.
-        detection_seconds: from the start of a failure to the report, median of those found;
-        timeout_seconds: the length that 95% of the successes keep to. NaN where there is none.
+        Values are NaN if they cannot be computed.
+
+        - successes, failures: numbers of episodes
+        - false_alarms, found: share of successes and of failures with a reported stall
+        - auroc: area under the ROC curve of the largest time without progress of an episode,
+          relative to the usual time
+        - auroc_early: the same up to the median length of the successes
+        - auroc_length: area of the length alone, which is 1 if failures run to a limit that
+          successes do not reach
+        - detection_seconds: median time from the start of a detected failure to the report
+        - timeout_seconds: 95% quantile of the length of successes
     """
     outcome = np.asarray(success, bool)
     waiting = waits(states, subtasks, keystates)
@@ -84,7 +88,7 @@ def waits(
     subtasks: Subtasks | LiveSubtasks | None,
     keystates: KeyStates | str | Path,
 ) -> list[Float]:
-    """Time without progress over the usual one [T_i] at each step of each episode."""
+    """Time without progress relative to the usual time [T_i], at each step of each episode."""
     tracker = VectorTracker(keystates, len(states), subtasks=subtasks)
     made = [np.zeros(len(s)) for s in states]
     for step in range(max(map(len, states))):
@@ -97,7 +101,7 @@ def waits(
 
 
 def auroc(successes: NDArray[Any], failures: NDArray[Any]) -> float:
-    """Probability that a failure has the larger score, ties by halves; NaN without either."""
+    """Probability that a failure has the larger score, ties counted half; NaN if one is empty."""
     if not len(successes) or not len(failures):
         return float("nan")
     above = failures[:, None] - successes[None]

@@ -1,4 +1,4 @@
-"""Key states as they happen: `KeyStateTracker` on episodes that it has not seen."""
+"""`KeyStateTracker` on episodes that it was not fitted on."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ NOMINAL = 20.0  # steps a second where the rate is not known
 
 @dataclass(frozen=True)
 class Online:
-    """One event over unseen episodes.
+    """Results for one event over held-out episodes.
 
     Attributes
     ----------
     episodes : float
-        Those in which it happens.
+        Episodes with the event.
     recall : float
-        Share of them with any report that is dated within 0.5 s of the event.
+        Share of them with a report whose time is within 0.5 s of the event.
     own_recall : float
-        The same for reports of the key state that stands for the event.
+        The same for reports of the event's key state.
     false_reports : float
-        Other reports of that key state, an episode.
+        Other reports of that key state, for each episode.
     delay : float
-        Median seconds from the event to its report; NaN without any.
+        Median seconds from the event to its report; NaN without reports.
     microseconds : float
         Mean of `push`.
     """
@@ -46,10 +46,10 @@ class Online:
 
 
 def follow(demos: Demonstrations, seen: int = SEEN, seed: int = 0) -> dict[str, Online]:
-    """Fit on some demonstrations, follow the others; by event.
+    """Fit on some demonstrations and follow the others; results by event.
 
-    The key state of an event is the one nearest to it in the demonstrations that were fitted, on
-    average. That choice needs the flags of those; the tracker sees states alone.
+    The key state of an event is the nearest one in the fitted demonstrations, on average. The
+    choice uses the flags of these demonstrations; the tracker gets states only.
     """
     count = len(demos.trajectories)
     order = np.random.default_rng(seed).permutation(count)

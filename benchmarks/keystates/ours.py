@@ -1,4 +1,4 @@
-"""The methods of this package, by its public interface, in the form of `peers.py`."""
+"""Methods of this package with the interface of `peers/keystate_finders.py`."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ SLICES = {POINTWISE: 10, CURVE: 40}  # the defaults of `discover_keystates` and 
 
 
 class Remembering(Estimator):
-    """An estimator that computes the same estimate once.
+    """An estimator that caches estimates.
 
-    Local information does not depend on K, so that one evaluation serves all K of a task.
+    Local information does not depend on K, so one evaluation serves all K of a task.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -41,7 +41,7 @@ class Remembering(Estimator):
             + repr(options).encode()
         ).hexdigest()
         if key not in self._known:
-            if len(self._known) > 300:  # a curve's moments; older ones are not asked for again
+            if len(self._known) > 300:  # moments of a curve; older ones are not needed again
                 self._known.clear()
             self._known[key] = super().estimate_checked(x, y, **options)
         return self._known[key]
@@ -61,7 +61,7 @@ class Ours:
         }
 
     def auto(self, demos: Demonstrations, k: K) -> Found:
-        """`discover_keystates` as it is by default; it needs no model."""
+        """`discover_keystates` with its defaults; it needs no model."""
         return _found(discover_keystates(demos.trajectories, k=k))
 
     def phase(self, demos: Demonstrations, k: K) -> Found:
@@ -79,7 +79,7 @@ class Ours:
     def curve(self, demos: Demonstrations, k: K) -> Found:
         """Maxima of the paper's ensemble curve in normalised time, by `ExtremumDetector`.
 
-        "auto" is every maximum that it reports; K, the most prominent of them, at most as many.
+        "auto" returns all reported maxima; a number K, at most K of them, the most prominent.
         """
         data = Trajectories(np.concatenate(demos.trajectories), demos.lengths)
         try:

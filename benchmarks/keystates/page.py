@@ -19,22 +19,22 @@ MAIN = "tasks"
 
 
 def text(about: dict[str, Any], rows: Rows, tasks: dict[str, Demonstrations]) -> str:
-    """Everything that was measured, wins and losses alike."""
+    """All results as Markdown."""
     chosen = [SETS[name].title for name in tasks if SETS[name].chosen_on]
     parts = [
-        "# Key states",
-        "How near key states are to the true events of demonstrations. A method sees the states of "
-        "all demonstrations of a task and gives K steps of each; the end of a trajectory is known "
-        "to every method and counts for none. Recall is the share of events with a key state "
-        "within 2 or 5 steps. F1 pairs each event with one key state within 5 steps. Figures "
-        "within a fraction of the trajectory are in a section of their own: they are lax on long "
-        "trajectories. Settings of `auto` were chosen on these tasks (on other draws of "
-        "Meta-World's), "
-        f"those of the other methods on {', '.join(chosen)}. Methods marked * use the names of "
-        "columns. A dash: not offered (see below), or not run (the model's methods, on "
-        "demonstrations of Sawyer and Meta-World).",
-        report.byline(about).replace(" All in nats.", ""),
-        "![Recalls by task and method](keystates.png)",
+        "# Key states compared with true events",
+        "Each method gets the states of all demonstrations of a task and returns K steps of each. "
+        "They are compared with the true events of the demonstrations. The end of a trajectory is "
+        "given and does not count.",
+        "- recall: share of events with a key state within 2 or 5 steps\n"
+        "- F1: F1 score, where each event is paired with one key state within 5 steps\n"
+        "- `*`: the method uses the names of columns\n"
+        "- a dash: the method does not support this (see the end of the page), or was not run (the "
+        "model's methods on demonstrations of Sawyer and Meta-World)",
+        "Settings of `auto` were chosen on these tasks, for Meta-World on other draws. Settings of "
+        f"the other methods were chosen on {', '.join(chosen)}.",
+        report.byline(about, nats=False),
+        "![Recall by task and method](keystates.png)",
         "## Events",
         events(tasks),
     ]
@@ -42,56 +42,57 @@ def text(about: dict[str, Any], rows: Rows, tasks: dict[str, Demonstrations]) ->
         if pick(rows, study=MAIN, k=k):
             parts.append(f"## K = {k}" if k != "auto" else "## K chosen by the method")
             parts.append(
-                "Recall within 5 steps / recall within 2 steps / F1"
-                + (" (key states found)." if k == "auto" else ".")
+                "Cells: recall within 5 steps / recall within 2 steps / F1"
+                + (" (mean number of key states)." if k == "auto" else ".")
             )
             parts.append(grid(rows, MAIN, k, list(tasks), _steps if k != "auto" else _found))
     parts += [
-        "## In seconds",
-        "K = 5. Recall within 0.1 / 0.25 / 0.5 s.",
+        "## Tolerances in seconds",
+        "Cells: recall within 0.1 s / 0.25 s / 0.5 s at K = 5.",
         grid(rows, MAIN, 5, list(tasks), _seconds),
-        "## As fractions of the trajectory",
-        "K = 5. Mean error / recall within 0.05 / precision within 0.05.",
+        "## Tolerances as fractions of the trajectory",
+        "Cells: mean error / recall within 0.05 / precision within 0.05 at K = 5. Error and "
+        "tolerance are fractions of the trajectory, so the tolerance is wide on long trajectories.",
         grid(rows, MAIN, 5, list(tasks), _fractions),
     ]
     others = [s for s in dict.fromkeys(row["study"] for row in rows) if s not in (MAIN, "online")]
     if others:
-        parts.append("## Other data")
-        parts.append("Recall within 5 steps / recall within 2 steps / F1, K = 5.")
+        parts.append("## Changed demonstrations")
+        parts.append("Cells: recall within 5 steps / recall within 2 steps / F1 at K = 5.")
         kept = [task for task in tasks if task in TASKS and not TASKS[task].people]
         for study in others:
             parts.append(f"### {study}\n\n" + grid(rows, study, 5, kept, _steps))
         automatic = [study for study in others if pick(rows, study=study, k="auto", method=AUTO)]
         if automatic:
             parts.append(
-                "### `auto`, K chosen by the method\n\nWithin 5 steps: recall / precision."
+                "### `auto`, K chosen by the method\n\nCells: recall / precision within 5 steps."
             )
             parts.append(across(rows, automatic, kept))
     followed = pick(rows, study="online")
     if followed:
-        parts += ["## Online", online(followed)]
-    parts += ["## Targets", criteria(rows, list(tasks))]
+        parts += ["## Online tracking", online(followed)]
+    parts += ["## Means by kind of demonstration, and targets", criteria(rows, list(tasks))]
     if about["refused"]:
         whys: dict[str, list[str]] = {}
         for where, why in about["refused"].items():
             method, task, _ = where.split("; ")
             whys.setdefault(f"{method}: {why}", []).append(SETS[task].title)
         parts += [
-            "## Not offered",
+            "## Unsupported cases",
             "\n".join(f"- {why} ({', '.join(dict.fromkeys(on))})" for why, on in whys.items()),
         ]
     return "\n\n".join(parts)
 
 
 def events(tasks: dict[str, Demonstrations]) -> str:
-    """Table of tasks, their events and what these are."""
+    """Table of tasks, with their events and definitions."""
     lines = []
     for name, demos in tasks.items():
         lengths = demos.lengths
         where = np.nanmedian(demos.times / (lengths[:, None] - 1), axis=0)
         meant = {event.name: event.meaning for event in SETS[name].events}
         said = "; ".join(
-            event + (f" ({meant[event]})" if event in meant else "") + f", median at {place:.2f}"
+            event + (f" ({meant[event]})" if event in meant else "") + f", at {place:.2f}"
             for event, place in zip(demos.events, where, strict=True)
         )
         lines.append(
@@ -103,7 +104,12 @@ def events(tasks: dict[str, Demonstrations]) -> str:
                 str(len(demos.names)),
             ]
         )
-    return table(["task", "events", "demonstrations", "steps", "columns"], lines)
+    words = (
+        "Each event has its median position as a fraction of the trajectory. Settings of the "
+        "methods other than `auto` were chosen on tasks with the mark (settings)."
+    )
+    head = ["task", "events", "demonstrations", "steps", "columns"]
+    return f"{words}\n\n{table(head, lines)}"
 
 
 def _show(value: float | None, digits: int = 2) -> str:
@@ -135,17 +141,17 @@ def starred(method: str) -> str:
 def grid(
     rows: Rows, study: str, k: int | str, tasks: Sequence[str], show: Callable[[dict], str]
 ) -> str:
-    """Methods down, tasks across."""
+    """Table with a row for each method and a column for each task."""
     methods = dict.fromkeys(row["method"] for row in pick(rows, study=study, k=k))
     lines = []
     for method in methods:
         own = [one(rows, study=study, k=k, method=method, task=task) for task in tasks]
         lines.append([starred(method), *("-" if r is None else show(r) for r in own)])
-    return table(["", *(SETS[task].title for task in tasks)], lines)
+    return table(["method", *(SETS[task].title for task in tasks)], lines)
 
 
 def across(rows: Rows, studies: Sequence[str], tasks: Sequence[str]) -> str:
-    """Recall and precision of the automatic number, by study and task."""
+    """Recall and precision with automatic K, by study and task."""
     lines = []
     for study in studies:
         own = [one(rows, study=study, k="auto", method=AUTO, task=task) for task in tasks]
@@ -160,18 +166,19 @@ def across(rows: Rows, studies: Sequence[str], tasks: Sequence[str]) -> str:
                 ),
             ]
         )
-    return table(["", *(SETS[task].title for task in tasks)], lines)
+    return table(["data", *(SETS[task].title for task in tasks)], lines)
 
 
 def online(rows: Rows) -> str:
-    """The tracker, by task."""
+    """Results of the tracker by task."""
     words = (
-        "`KeyStateTracker`, fitted on two thirds of the demonstrations (30 at most; K = 5), "
-        "follows the others, step by step; mean of three choices of those fitted. An event is "
-        "found if any report is dated within 0.5 s of it. The key state of an event is the one "
-        "nearest to it in the demonstrations that were fitted, and the figures `own` are of its "
-        "reports alone. False reports are those of it that are farther away. The delay is that of "
-        "the report. The time is of a shared core."
+        "`KeyStateTracker` is fitted on two thirds of the demonstrations (30 at most, K = 5) and "
+        "follows the others step by step. Values are means over three random splits.\n\n- found: "
+        "share of events with a report whose time is within 0.5 s of the event\n- found by its key "
+        "state: the same, with reports of one key state only: the nearest to the event in the "
+        "fitted demonstrations\n- false reports: other reports of that key state, for each "
+        "episode\n- delay: median time from the event to its report\n- time of a step: mean time "
+        "of `push` on a shared core"
     )
     lines = [
         [
@@ -186,12 +193,12 @@ def online(rows: Rows) -> str:
         ]
         for row in rows
     ]
-    headers = ["task", "event", "episodes", "found", "own", "own, false reports", "delay, median"]
-    return words + "\n\n" + table([*headers, "a step"], lines)
+    headers = ["task", "event", "episodes", "found", "found by its key state", "false reports"]
+    return words + "\n\n" + table([*headers, "delay", "time of a step"], lines)
 
 
 def criteria(rows: Rows, tasks: Sequence[str]) -> str:
-    """Means over kinds of demonstrations at K = 5, beside what was asked."""
+    """Mean recall over kinds of demonstrations at K = 5, and targets."""
     kinds = {
         "people": [t for t in tasks if SETS[t].people],
         "Meta-World": [t for t in tasks if t.startswith("mw_")],
@@ -214,10 +221,11 @@ def criteria(rows: Rows, tasks: Sequence[str]) -> str:
                 part = "" if len(values) == len(own) else f" ({len(values)} of {len(own)})"
                 line.append(number(float(np.mean(values)), 2) + part if values else "-")
         lines.append(line)
-    goals = ["asked"]
+    goals = ["target"]
     for kind in kinds:
         for name in ("recall_2_steps", "recall_5_steps"):
             goal = asked.get((kind, name))
             goals.append("" if goal is None else number(goal, 2))
-    headers = [f"{kind}, within {n}" for kind in kinds for n in (2, 5)]
-    return table(["K = 5, mean recall in steps", *headers], [*lines, goals])
+    headers = [f"{kind}, within {n} steps" for kind in kinds for n in (2, 5)]
+    words = "Mean recall over tasks at K = 5; in brackets the number of tasks that were run."
+    return f"{words}\n\n{table(['method', *headers], [*lines, goals])}"

@@ -49,7 +49,7 @@ COLOURS = {
 
 
 def picture(rows: Rows, tasks: Sequence[str]) -> Figure:
-    """Recalls at K = 5, and recall against precision where the method chooses K."""
+    """Recall at K = 5, and precision over recall with K chosen by the method."""
     figure = drawing.canvas(13, 1.9 + 0.62 * len(tasks))
     height = figure.get_figheight()
     panels = figure.subplots(1, 3, gridspec_kw={"width_ratios": (1, 1, 0.9)})
@@ -58,9 +58,9 @@ def picture(rows: Rows, tasks: Sequence[str]) -> Figure:
     )
     drawing.heading(
         figure,
-        "Key states against true events",
-        "five key states of each demonstration by each method; large dots: this package; hollow "
-        "dots use the names of columns",
+        "Key states compared with true events",
+        "large dots: methods of this package; hollow dots: methods that use the names of columns; "
+        "right panel: a dot for each method and task",
     )
     for axes, name, title in (
         (panels[0], "recall_5_steps", "recall within 5 steps, K = 5"),
@@ -88,11 +88,11 @@ def picture(rows: Rows, tasks: Sequence[str]) -> Figure:
         if row["precision_5_steps"] is not None:
             mark(last, row["method"], row["recall_5_steps"], row["precision_5_steps"])
     last.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.05), xlabel="recall within 5 steps")
-    last.set_title("precision, K by the method; a dot a task", color=INK, fontsize=10.5, loc="left")
+    last.set_title("precision, K by the method", color=INK, fontsize=10.5, loc="left")
     figure.text(
         0.012,
         0.13 / height,
-        "° settings of the other methods were chosen on it; those of auto on all",
+        "° settings of methods other than auto were chosen on it; those of auto on all tasks",
         color=QUIET,
         fontsize=8.5,
     )
@@ -101,7 +101,7 @@ def picture(rows: Rows, tasks: Sequence[str]) -> Figure:
 
 
 def mark(axes: Any, method: str, x: float, y: float) -> None:
-    """A dot; hollow for a method that uses the names of columns."""
+    """A dot, hollow if the method uses the names of columns."""
     knows = method in PEERS and PEERS[method].knows_columns
     axes.scatter(
         x,

@@ -1,12 +1,12 @@
-"""Are key states where the events are? Found offline and followed online, beside peers.
+"""Key states compared with true events, offline and online, with peers.
 
     make keystates                                   # -> benchmarks/results/keystates.*
     python -m benchmarks.keystates.run --quick --out build/results
 
-Seven tasks of motion planners in ManiSkill, five of Meta-World's scripted policies with noise and
-pauses, and five sets that people teleoperated. No method sees the simulator's flags, from which the
-true events come (`demonstrations.py`). Settings of `auto` were chosen on all of these sets, those
-of the other methods on three tasks.
+The data are seven tasks of motion planners in ManiSkill, five of Meta-World's scripted policies
+with noise and pauses, and five teleoperated sets. True events are computed from the simulator's
+flags (`demonstrations.py`), which no method gets. Settings of `auto` were chosen on all of these
+sets, those of the other methods on three tasks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .scoring import score
 Method = Callable[[Demonstrations, K], Found]
 Job = tuple[str, str, str, K, Demonstrations]  # study, task, method, K, data
 NUMBERS: tuple[K, ...] = (1, 3, 5, "auto")
-# Where a study repeats the tasks many times, the methods that are fast or win somewhere.
+# Methods of studies that repeat the tasks many times: those that are fast or best somewhere.
 FEW = (
     "evenly spaced",
     "ruptures, states",
@@ -51,7 +51,7 @@ SUBSETS = f"{changed.OF} demonstrations"
 
 
 def studies(tasks: dict[str, Demonstrations], quick: bool) -> Iterator[Job]:
-    """Everything that is scored, in order."""
+    """All jobs in order."""
     every = (AUTO, PHASE, POINTWISE, CURVE, *PEERS)
     numbers = (5, "auto") if quick else NUMBERS
     for task, demos in tasks.items():
@@ -62,7 +62,7 @@ def studies(tasks: dict[str, Demonstrations], quick: bool) -> Iterator[Job]:
                 yield MAIN, task, method, k, demos
     for task, demos in tasks.items():
         if task not in TASKS or SETS[task].people:
-            continue  # too few to take some away
+            continue  # too few demonstrations
         variants = {name: make(demos) for name, make in changed.VARIANTS.items()}
         for name in ("time-warped",) if quick else variants:
             for method in (AUTO, PHASE, *FEW):
@@ -80,7 +80,7 @@ def studies(tasks: dict[str, Demonstrations], quick: bool) -> Iterator[Job]:
 def measure(
     tasks: dict[str, Demonstrations], ours: Ours, quick: bool
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """A row for each study, task, method and K; and why a method was not offered."""
+    """A row for each study, task, method and K; and reasons for missing ones."""
     methods: dict[str, Method] = {
         AUTO: ours.auto,
         PHASE: ours.phase,
@@ -107,7 +107,7 @@ def measure(
 
 
 def _averaged(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of the same label (subsets) as one, with the mean of every number."""
+    """Average rows with the same label (subsets)."""
     labels: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
         labels.setdefault(tuple(row[n] for n in ("study", "task", "method", "k")), []).append(row)
@@ -124,7 +124,7 @@ def _mean(group: list[Any]) -> Any:
 
 
 def followed(tasks: dict[str, Demonstrations], repeats: int, seen: int) -> list[dict[str, Any]]:
-    """A row for each task and event: the tracker on episodes that it has not seen."""
+    """A row for each task and event: the tracker on held-out episodes."""
     rows = []
     with progress("online") as advance:
         for number, (task, demos) in enumerate(tasks.items(), start=1):
@@ -140,7 +140,7 @@ def followed(tasks: dict[str, Demonstrations], repeats: int, seen: int) -> list[
 
 
 def finite(value: Any) -> Any:
-    """NaN as None, which JSON has."""
+    """NaN as None, for JSON."""
     if isinstance(value, dict):
         return {key: finite(v) for key, v in value.items()}
     return None if isinstance(value, float) and np.isnan(value) else value

@@ -1,7 +1,7 @@
-"""How near found key states are to true events. Shares nothing with what it judges.
+"""Distance of found key states from true events; no code is shared with the methods.
 
-The end of a trajectory is known to every method, so it is none of its finds: a method that finds
-nothing in a trajectory is scored as if it had answered "the end", with no event found.
+The end of a trajectory is given to every method and is not counted. A trajectory without key states
+is scored as if "the end" had been found, with no event.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from numpy.typing import ArrayLike, NDArray
 STEPS, MANY_STEPS = 2, 5
 SECONDS = (0.1, 0.25, 0.5)
 NEAR = 0.05  # of a trajectory
-ROUNDING = 1e-9  # steps; a find exactly at the limit is within it
+ROUNDING = 1e-9  # steps; the limit itself is within
 
 
 @dataclass(frozen=True)
 class Score:
     """Means over trajectories and events.
 
-    The figures in steps and in seconds come first. Those within 0.05 of the trajectory are
-    secondary: on a long trajectory they are lax, and enough evenly spaced steps reach all events.
+    Figures within 0.05 of the trajectory are secondary: the tolerance is wide on long
+    trajectories, where enough evenly spaced steps reach all events.
 
     Attributes
     ----------
@@ -45,12 +45,12 @@ class Score:
     recall : float
         Share of events with a found key state within 0.05 of the trajectory.
     precision : float
-        Share of found key states that have an event so near; NaN if nothing was found. Of a task
-        with one event, five found key states that are apart have a precision of 0.2 at most.
+        Share of found key states with an event within 0.05; NaN if nothing was found. For a task
+        with one event, five distant key states have a precision of 0.2 at most.
     distinct : float
-        As `precision`, but each event counts for one found key state only.
+        As `precision`, with each event paired with one found key state only.
     found : float
-        Key states of a trajectory.
+        Number of key states of a trajectory.
     events : dict
         `recall_2_steps`, `recall_5_steps`, `recall_500_ms`, `recall` and mean `error` of each
         event by its name.
@@ -85,7 +85,7 @@ def score(
     Parameters
     ----------
     found : N arrays of steps
-        Of each trajectory, any number of them, without the end. NaN and masked steps are none.
+        Found steps of each trajectory, without the end. NaN and masked steps are ignored.
     times : [N, E]
         Steps of the true events; NaN where a trajectory has none.
     lengths : [N]
@@ -109,8 +109,8 @@ def score(
     if not len(found) == len(times) == len(spans):
         raise ValueError(f"{len(found)} finds, {len(times)} truths, {len(spans)} lengths")
     names = [f"event {i}" for i in range(times.shape[1])] if names is None else list(names)
-    distances = np.full(times.shape, np.nan)  # steps; of "the end" where nothing was found
-    nearest = np.full(times.shape, np.nan)  # steps; infinite where nothing was found
+    distances = np.full(times.shape, np.nan)  # steps; "the end" if nothing was found
+    nearest = np.full(times.shape, np.nan)  # steps; infinite if nothing was found
     near = paired = distinct = total = 0
     for i, (given, truth, span) in enumerate(zip(found, times, spans, strict=True)):
         steps = known(given)
@@ -160,15 +160,15 @@ def score(
 
 
 def known(steps: ArrayLike) -> NDArray[np.float64]:
-    """Steps as floats, without those that are masked or NaN."""
+    """Steps as floats, without masked ones and NaN."""
     filled = np.ma.filled(np.ma.asarray(steps).astype(np.float64), np.nan).ravel()
     return np.asarray(filled[~np.isnan(filled)])
 
 
 def pairs(near: NDArray[np.bool_]) -> int:
-    """The most pairs of a found key state and an event, each used once.
+    """Maximum number of pairs of a found key state and an event, each used once.
 
-    `near` [found, events] says which are near enough. Both are few.
+    `near` [found, events]: whether a pair is within the limit. Both are few.
     """
     partner: dict[int, int] = {}  # event -> found
 
@@ -192,6 +192,6 @@ def _within(nearest: NDArray[np.float64], limit: ArrayLike) -> NDArray[np.float6
 
 
 def _mean(values: NDArray[np.float64]) -> float:
-    """Mean of what is not NaN; NaN where all is."""
+    """Mean without NaN; NaN if all are NaN."""
     there = values[~np.isnan(values)]
     return float(there.mean()) if len(there) else float("nan")

@@ -1,7 +1,7 @@
-"""What the models are compared with, one module each; it shares no code with the library.
+"""Peers of the models, one module each; they share no code with the library.
 
 Estimators of mutual information and scores of dependence are functions of x [n, dx] and y [n, dy].
-Those that are trained for each data set (`mine`, `infonce`, `knife`) need torch.
+The trained ones (`mine`, `infonce`, `knife`) need torch.
 """
 
 from __future__ import annotations

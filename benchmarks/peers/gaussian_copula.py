@@ -28,7 +28,7 @@ def gaussian_copula(x: NDArray[np.floating], y: NDArray[np.floating]) -> float:
     covariance = np.atleast_2d(np.cov(scores, rowvar=False))
 
     def entropy(block: NDArray[np.floating]) -> float:
-        """Up to n-independent terms of d, which cancel."""
+        """Entropy up to terms that depend on d only, which cancel."""
         d = len(block)
         bias = digamma((n - np.arange(1, d + 1)) / 2).sum() - d * np.log((n - 1) / 2)
         return (np.linalg.slogdet(block)[1] - bias) / 2

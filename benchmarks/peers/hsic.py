@@ -1,4 +1,4 @@
-"""HSIC: the Hilbert-Schmidt independence criterion, normalised as a correlation is."""
+"""HSIC: the Hilbert-Schmidt independence criterion, normalised like a correlation."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ def kde(x: NDArray[np.floating], y: NDArray[np.floating]) -> float:
     """Mutual information from kernel density estimates of x, y and both.
 
     Gaussian kernels with the covariance of the data, scaled by Scott's rule n^(-1/(d+4)), as
-    scipy's `gaussian_kde` has them. Each density leaves out the sample that it is evaluated at;
-    with it the estimate would be far too large (Moon, Rajagopalan and Lall 1995).
+    scipy's `gaussian_kde` does. Each density leaves out the sample at which it is evaluated;
+    otherwise the estimate would be far too large (Moon, Rajagopalan and Lall 1995).
 
     Parameters
     ----------

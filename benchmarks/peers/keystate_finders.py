@@ -1,8 +1,8 @@
-"""What else finds key states: each method on its own, none of it ours.
+"""Other methods of finding key states.
 
-A method takes demonstrations (their states and names, never their events) and a number K of key
-states besides the end, or "auto", and gives the steps that it found in each trajectory, K at most.
-It raises `NotOffered` where it has no such form.
+A method gets demonstrations (their states and names, not their events) and a number K of key states
+besides the end, or "auto". It returns the steps found in each trajectory, K at most. It raises
+`NotOffered` if it does not support this.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SMOOTH = 1.5  # steps
 
 
 class NotOffered(Exception):
-    """The method has no form for this K or these data; the reason is its text."""
+    """The method does not support this K or these data; the text is the reason."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,14 @@ class Peer:
 
 
 def standardised(demos: Demonstrations) -> list[Array]:
-    """States over the pooled standard deviation, without columns that rest in every trajectory."""
+    """States over the pooled standard deviation, without columns that are constant in each."""
     moving = np.any([np.ptp(states, axis=0) > 0 for states in demos.trajectories], axis=0)
     pooled = np.concatenate(demos.trajectories)[:, moving]
     return [(states[:, moving] - pooled.mean(0)) / pooled.std(0) for states in demos.trajectories]
 
 
 def named(demos: Demonstrations, *prefixes: str, suffix: str = "") -> NDArray[np.int64]:
-    """Columns whose names start and end so."""
+    """Columns whose names have this start and end."""
     columns = [
         i for i, n in enumerate(demos.names) if n.startswith(prefixes) and n.endswith(suffix)
     ]
@@ -61,7 +61,7 @@ def named(demos: Demonstrations, *prefixes: str, suffix: str = "") -> NDArray[np
 
 
 def extrema(curve: Array, k: K, least: float) -> NDArray[np.int64]:
-    """Maxima of a curve [T]: the K most prominent, or all as prominent as `least` of its range."""
+    """Maxima of a curve [T]: the K most prominent, or all above `least` of its range."""
     floor = 1e-9 if k != "auto" else least * np.ptp(curve) + 1e-12
     peaks, about = find_peaks(curve, prominence=floor)
     if k != "auto":
@@ -116,8 +116,8 @@ def second_difference(demos: Demonstrations, k: K) -> Found:
 def peract(demos: Demonstrations, k: K) -> Found:
     """The rule of C2F-ARM and PerAct: the gripper changes, or the joints stand still.
 
-    Open is above 0.9 of the widest; still is all joints below 0.1 rad/s while the gripper has not
-    changed for two steps, and for 4 steps after that nothing counts as still again.
+    "Open" is an opening above 0.9 of the widest. "Still" is all joints below 0.1 rad/s and an
+    unchanged gripper for two steps; the next 4 steps cannot be still again.
     """
     if k != "auto":
         raise NotOffered("the rule has no order of importance")
@@ -140,7 +140,7 @@ def peract(demos: Demonstrations, k: K) -> Found:
 
 
 def change_points(kernel: str, lag: int, penalty: float) -> Callable[[Demonstrations, K], Found]:
-    """Exact change points of each trajectory (`ruptures.KernelCPD`, which looks at every step).
+    """Exact change points of each trajectory (`ruptures.KernelCPD`, at every step).
 
     Of the states (lag 0) or of increments over `lag` steps. The linear kernel is the cost "l2",
     with the optimum of `ruptures.Dynp(jump=1)`, and of `ruptures.Pelt(jump=1)` for "auto", in C.

@@ -17,9 +17,9 @@ except ModuleNotFoundError as error:
 def knife(x: Array, y: Array, *, steps: int = 2000, seed: int = 0) -> float:
     """KNIFE: I = h(y) - h(y|x), both entropies from mixtures of kernels that are learned.
 
-    Pichler et al. (2022, arXiv:2202.06618): 128 kernels with triangular factors for y, 16 whose
-    parameters are a network's of x for y given x, batches of 256. Not a bound: the difference of
-    two.
+    Pichler et al. (2022, arXiv:2202.06618): 128 kernels with triangular factors for y, and 16 for y
+    given x, whose parameters are computed by a network from x; batches of 256. The estimate is a
+    difference of two bounds, and no bound.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""KSG: mutual information from distances to nearest neighbours, as npeet-plus has it."""
+"""KSG: mutual information from distances to nearest neighbours, from npeet-plus."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 def ksg(x: NDArray[np.floating], y: NDArray[np.floating], k: int = 5) -> float:
-    """Mutual information from distances to k-th neighbours, as npeet-plus has it.
+    """Mutual information from distances to k-th neighbours, from npeet-plus.
 
     Kraskov, Stögbauer and Grassberger (2004, doi:10.1103/PhysRevE.69.066138), Eq. 8, with the
     maximum norm, on coordinates of unit variance. Ties are broken by noise of 1e-7 of that, as the

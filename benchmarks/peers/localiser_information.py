@@ -1,4 +1,4 @@
-"""What a localiser of key states can maximise instead of our estimate: MINE, or a Gaussian copula.
+"""Objectives of a localiser of key states in place of our estimate: MINE and a Gaussian copula.
 
 Functions of pooled pairs x, y [n, d] (torch) and the number of the step: nats, with gradients.
 """
@@ -21,9 +21,9 @@ SOFTNESS = 0.1  # standard deviations over which a rank is smoothed
 
 
 def mine(steps: int) -> Callable[[Tensor, Tensor, int], Tensor]:
-    """A critic trained for so many steps, anew at every step of the localiser, and then constant.
+    """A critic, trained for `steps` steps at every step of the localiser, and then constant.
 
-    As the paper has it ("MINE-100 denotes training MINE for 100 iterations"). All pairs are one
+    As in the paper ("MINE-100 denotes training MINE for 100 iterations"). All pairs are one
     batch, and the product of marginals permutes them anew in each iteration.
     """
 

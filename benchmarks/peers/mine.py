@@ -30,7 +30,7 @@ def mine(
     steps : int or None
         Optimiser steps.
     seconds : float or None
-        Stop by the clock; the result then hangs on the machine.
+        Time limit; the result then depends on the machine.
     seed : int
 
     Returns

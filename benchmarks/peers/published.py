@@ -1,4 +1,4 @@
-"""Estimates that the InfoAtlas paper publishes, of the tasks of its Table 1 in their order."""
+"""Estimates of Table 1 of the InfoAtlas paper, in the order of its tasks."""
 
 # InfoAtlas (ICML 2026), Table 1, as published: means over 10 seeds at n = 5000, and seconds on a
 # single H800 and an 8-core Xeon 8480C.

@@ -1,10 +1,10 @@
-"""What MINE, InfoNCE and KNIFE share: networks, halves of the samples, and the training.
+"""Common parts of MINE, InfoNCE and KNIFE: networks, halves of the samples, training.
 
-They are trained for each data set, in plain torch, from their papers; no library on the package
-index keeps them. All standardise each coordinate, train on a random half of
-the samples and are evaluated on the other; of the values during training the largest counts, as in
-Czyż et al. (2023). So an estimate is a lower bound up to its noise, and training for too long does
-no harm. They share no code with the library that is judged.
+They are written in torch from their papers, because no library on the package index maintains them.
+They are trained for each data set. All standardise each coordinate, train on a random half of the
+samples and are evaluated on the other half. The estimate is the largest value during training, as
+in Czyż et al. (2023). It is a lower bound up to its noise, and overfitting does not reduce it. No
+code is shared with the library.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def train(
     steps: int | None,
     seconds: float | None,
 ) -> float:
-    """Adam for so many steps or seconds; the largest of the values."""
+    """Train with Adam for some steps or seconds; returns the largest value."""
     optimiser = torch.optim.Adam(parameters, lr=LEARNING_RATE)
     start, step, best = perf_counter(), 0, -math.inf
     while True:
@@ -66,7 +66,7 @@ def halves(x: Array, y: Array, generator: torch.Generator) -> tuple[Tensor, ...]
 
 
 def linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
-    """torch's own start, from a generator of ours."""
+    """A linear layer with torch's initialisation from the given generator."""
     layer = nn.utils.skip_init(nn.Linear, inputs, outputs)
     for parameter in layer.parameters():
         nn.init.uniform_(parameter, -(inputs**-0.5), inputs**-0.5, generator=generator)

@@ -1,1 +1,1 @@
-"""Do key states help a policy? Behaviour cloning with them and without, in a simulator."""
+"""Behaviour cloning with and without key states, in a simulator."""

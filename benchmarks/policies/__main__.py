@@ -1,11 +1,11 @@
-"""Do key states help a policy? The paper's Table 2, as far as two processor cores go.
+"""Policies with and without key states, as in the paper's Table 2, on two processor cores.
 
     make policies                                   # -> benchmarks/results/policies.*
     .venv-dev/bin/python -m benchmarks.policies --quick --out build/results
 
-It does what is missing in its folder (demonstrations, key states, policies), and writes the page.
-The simulator lives in an environment of its own (`--simulator`), which is asked for the
-demonstrations and for the policies' success; files in the folder go between.
+It runs what is missing in its folder (demonstrations, key states, policies), and writes the page.
+The simulator has an environment of its own (`--simulator`), which makes the demonstrations and
+evaluates the policies. Data are exchanged as files in the folder.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ..tasks.demonstrations import GRASP, Demonstrations, read
 from . import arms, page
 
 ROOT = Path(__file__).parents[2]
-# Chosen on development starts (100,000 and up), by the arm "none" on PickCube.
+# Chosen on development starts (from 100,000) with the arm "none" on PickCube.
 PLAN: dict[str, Any] = {
     "tasks": {"pick": list(arms.ARMS), "stack": list(arms.ARMS)},
     "demonstrations": 300,
@@ -55,7 +55,7 @@ QUICK = {
 
 
 def make(plan: dict[str, Any], folder: Path, simulator: Path) -> None:
-    """Everything that the page needs and that the folder does not hold."""
+    """Make what the page needs and the folder lacks."""
     folder.mkdir(parents=True, exist_ok=True)
     path = os.pathsep.join(map(str, (ROOT, ROOT / "runtime", ROOT / "train")))
 
@@ -75,7 +75,7 @@ def make(plan: dict[str, Any], folder: Path, simulator: Path) -> None:
 
 
 def runs(plan: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
-    """What each policy did, in the order of the plan, as far as it has been run."""
+    """Results of the policies that have been run, in the order of the plan."""
     found = []
     for task, names in plan["tasks"].items():
         paths = [
@@ -84,7 +84,7 @@ def runs(plan: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
             for seed in range(plan["seeds"])
         ]
         own = [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
-        # Arms are compared on the same starts: those of the seeds that all of them have.
+        # Arms are compared on the same starts: those of the seeds that all arms have.
         seeds = [{run["seed"] for run in own if run["arm"] == arm} for arm in names]
         common = set.intersection(*(some for some in seeds if some)) if any(seeds) else set()
         found += [run for run in own if run["seed"] in common]
@@ -92,7 +92,7 @@ def runs(plan: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
 
 
 def score_rollouts(path: Path, ours: Ours) -> list[dict[str, Any]]:
-    """Rows of each method on rollouts that grasp, and on the successful ones of them."""
+    """Rows of each method on rollouts with a grasp, and on the successful ones of them."""
     with np.load(path) as file:
         ends = np.cumsum(file["lengths"]) - 1
         succeeded = file["success"][ends]
@@ -129,7 +129,9 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(
         "benchmarks.policies", __doc__, "8 demonstrations, 50 steps, 2 episodes", several=False
     )
-    parser.add_argument("--folder", type=Path, help="what is kept (build/policies)")
+    parser.add_argument(
+        "--folder", type=Path, help="folder of intermediate results (build/policies)"
+    )
     parser.add_argument(
         "--simulator",
         type=Path,
@@ -138,7 +140,9 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     )
     parser.add_argument("--tasks", nargs="+", choices=list(PLAN["tasks"]), help="(all)")
     parser.add_argument("--arms", nargs="+", metavar="ARM", help=f"of {', '.join(arms.ARMS)}")
-    parser.add_argument("--page", action="store_true", help="write the page of what is there")
+    parser.add_argument(
+        "--page", action="store_true", help="write the page from existing results only"
+    )
     chosen = parser.parse_args(arguments)
     plan = QUICK if chosen.quick else PLAN
     tasks = {task: chosen.arms or plan["tasks"][task] for task in chosen.tasks or plan["tasks"]}
@@ -150,7 +154,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
 
 
 def write(plan: dict[str, Any], folder: Path, chosen: Any) -> None:
-    """The page, from what is in the folder."""
+    """Write the page from the results in the folder."""
     about = report.provenance(chosen.command, Estimator(model=chosen.model))
     about["units"] = "shares of episodes, seconds"
     done = runs(plan, folder)

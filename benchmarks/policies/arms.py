@@ -1,8 +1,7 @@
-"""The arms: where the key states of each demonstration are, and who says so.
+"""The arms: methods that choose the key states of each demonstration.
 
-An arm is a function from demonstrations to steps [N, K] (NaN where a trajectory has none; None is
-no key states at all), with K at most five. The end of a trajectory is a key state of every arm but
-"none".
+An arm is a function from demonstrations to steps [N, K], K at most five. NaN: a trajectory lacks a
+key state. None: no key states. The end of a trajectory is a key state of every arm except "none".
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def _rows(found: Found) -> Steps:
 
 
 def _localised(demos: Demonstrations, name: str) -> Steps:
-    """A learned localiser, with one estimate of mutual information or another."""
+    """A learned localiser with the given estimate of mutual information."""
     return fit(demos.trajectories, K, LAG, LOCALISERS[name])[0].astype(np.float64)
 
 
@@ -53,7 +52,7 @@ ARMS: dict[str, Callable[[Demonstrations], Steps | None]] = {
 
 
 def write(task: str, folder: Path, arms: Sequence[str]) -> Path:
-    """Steps of the arms that FOLDER/TASK.arms.npz does not hold yet, from FOLDER/TASK.npz."""
+    """Add missing arms to FOLDER/TASK.arms.npz, from FOLDER/TASK.npz."""
     path = folder / f"{task}.arms.npz"
     known: dict[str, NDArray[np.float64]] = {}
     if path.exists():

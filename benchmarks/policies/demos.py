@@ -1,10 +1,10 @@
-"""Demonstrations with actions, from ManiSkill's planners; and the tasks that policies learn.
+"""Demonstrations with actions, from ManiSkill's planners, and the tasks of the policies.
 
     .venv-maniskill/bin/python -m benchmarks.policies.demos pick 400 build/policies
 
-As `tasks.collect_planned`, whose recorder it uses, and with the planner's targets beside the
-states: `actions` [sum, 8] are joint positions 1 to 7 (rad) and the gripper (1 open, -1 closed),
-given at each state. The last state of an episode has none, so its row repeats the one before.
+It uses the recorder of `tasks.collect_planned` and adds the planner's targets: `actions` [sum, 8]
+are joint positions 1 to 7 (rad) and the gripper (1 open, -1 closed) at each state. The last state
+of an episode has no action; its row repeats the previous one.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ PICK = Recipe(
     grasped="",
     flags={},
 )
-# Flags come with each step, so that nothing is asked of the simulator twice.
+# Flags are part of each step's info, so the simulator evaluates them once.
 TASKS = {"pick": PICK, "stack": replace(RECIPES["stack"], grasped="", flags={})}
 GRASPED = {"pick": "is_grasped", "stack": "is_cubeA_grasped"}
 
 
 class WithActions(Recorder):
-    """Keeps what was commanded at each state as well."""
+    """Recorder that also keeps the actions."""
 
     def __init__(self, env: Any, task: str) -> None:
         super().__init__(env, TASKS[task])
@@ -78,16 +78,16 @@ def make(task: str) -> WithActions:
         max_episode_steps=10_000,  # the callers count steps
         **headless.OPTIONS,
     )
-    gc.freeze()  # each new scene collects garbage, which looks through all that is imported
+    gc.freeze()  # each new scene collects garbage; frozen objects are skipped
     return WithActions(env, task)
 
 
 class Judged:
-    """The same simulation for success alone, several times as fast.
+    """The same simulation without flags except success, several times as fast.
 
-    States are read from the physics engine (bit-equal), and contacts are asked for only where the
-    objects are where success needs them. The scene is not made anew between episodes: what the
-    engine keeps of the last one moves velocities by less than 0.01.
+    States are those of the physics engine (bit-equal). Success is evaluated only if the objects are
+    in place. The scene is reused between episodes; the engine's remaining state changes velocities
+    by less than 0.01.
     """
 
     def __init__(self, task: str) -> None:
@@ -129,12 +129,12 @@ def _stack(env: Any, tool: Any) -> tuple[Any, ...]:
 
 
 def _pick_near(state: NDArray[np.float32]) -> bool:
-    """The cube is at the goal, to 25 mm, and the arm nearly at rest."""
+    """Whether the cube is within 25 mm of the goal and the arm nearly at rest."""
     return bool(np.linalg.norm(state[38:41]) < 0.026 and np.abs(state[9:16]).max() < 0.21)
 
 
 def _stack_near(state: NDArray[np.float32]) -> bool:
-    """One cube is over the other."""
+    """Whether one cube is above the other."""
     return bool(np.linalg.norm(state[45:48]) < 0.08)
 
 

@@ -1,4 +1,4 @@
-"""The runs as a table, a page and a picture."""
+"""Results of the runs as rows, a page and a picture."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def summarise(runs: Rows) -> list[dict[str, Any]]:
 
 
 def differences(rows: Rows) -> list[dict[str, Any]]:
-    """Each arm against "none": p of equal rates, and episodes an arm that the difference takes."""
+    """Each arm against "none": p of equal rates, and episodes for a significant difference."""
     found = []
     for row in rows:
         base = one(rows, task=row["task"], arm=NONE, starts=row["starts"])
@@ -80,7 +80,7 @@ def text(
     rollouts: Rows,
     missing: Sequence[str],
 ) -> str:
-    """Everything that was measured, and whether it shows a difference."""
+    """All results as Markdown."""
     first = runs[0]
     settings = first["settings"]
     seeds, each = len({run["seed"] for run in runs}), len(first["unseen"])
@@ -88,22 +88,24 @@ def text(
     cpu = sum(run["train_cpu_seconds"] + run["evaluate_cpu_seconds"] for run in runs) / 3600
     limits = " or ".join(dict.fromkeys(str(run["limit"]) for run in runs))
     parts = [
-        "# Do key states help a policy?",
-        "Behaviour cloning of ManiSkill's motion planners, from states without the simulator's "
-        "flags. A network predicts a chunk of joint targets; in every arm but `none` it also "
-        "predicts the states at the coming key states, with weight "
-        f"{settings['weight']} (the idea of CoTPC). The network, its {settings['steps']:,} steps, "
-        "the initial weights, the batches and the starts of a seed are those of every arm; they "
-        "differ in which steps are key states. The end is one of each arm but `none`. "
-        "Settings were chosen on other starts, by the arm `none` alone.",
-        f"{first['demonstrations']} demonstrations; {seeds} training seed{'s' * (seeds > 1)}, "
-        f"each with {each} seen (demonstrated) and {each} unseen starts; "
-        f"success at any of {limits} steps. "
-        "`simulator's flags` is what key states could do at best: no method may read them. "
+        "# Policies with and without key states",
+        "Do key states improve policies by behaviour cloning? The demonstrations are those of "
+        "ManiSkill's motion planners, as states without the simulator's flags. A network "
+        "predicts a chunk of joint targets. In every arm except `none` it also predicts the "
+        f"states at the next key states, with weight {settings['weight']} in the loss (the idea "
+        "of CoTPC). The arms differ only in the steps that are key states; the end of a "
+        f"demonstration is one of them. Network, {settings['steps']:,} training steps, initial "
+        "weights, batches and starts of a seed are the same in all arms. Settings were chosen on "
+        "other starts with the arm `none`.",
+        "The arm `simulator's flags` is an upper limit of what key states can achieve: other "
+        "methods do not have the flags. "
+        f"There are {first['demonstrations']} demonstrations and {seeds} training "
+        f"seed{'s' * (seeds > 1)}, each with {each} seen (demonstrated) and {each} unseen starts. "
+        f"An episode succeeds if any of its {limits} steps does.",
         f"Measured {about['date']} with `{about['command']}` on {about['machine']['cpu']}, one "
-        f"thread: {number(cpu, 2)} hours of processor time, {number(hours, 2)} on the clock (other "
-        "work ran beside it).",
-        "![Success rates with intervals](policies.png)",
+        f"thread, in {number(cpu, 2)} hours of processor time and {number(hours, 2)} hours of wall "
+        "time beside other work.",
+        "![Success rates with 95% intervals, by arm](policies.png)",
     ]
     if missing:
         parts.append(
@@ -114,9 +116,9 @@ def text(
         own = pick(rows, task=task)
         parts.append(f"## {TITLES[task]}")
         parts.append(
-            "Success in percent (95% interval of Wilson over the pooled episodes; each seed). "
-            "Pooling takes episodes as independent: differences between training seeds are not in "
-            "the interval, and the rates of the seeds stand beside it."
+            "Cells: success in percent (95% Wilson interval over the pooled episodes; rate of each "
+            "seed). The interval assumes independent episodes and does not include differences "
+            "between training seeds."
         )
         arms = dict.fromkeys(row["arm"] for row in own)
         parts.append(
@@ -135,8 +137,8 @@ def text(
         compared = pick(others, task=task)
         if compared:
             parts.append(
-                "Against `none`: difference in points, p of equal rates, and the episodes of each "
-                "arm that would show a difference of this size (5%, power 80%)."
+                "Differences from `none` in percentage points, with the p-value of equal rates and "
+                "the episodes of each arm that a difference of this size needs (5%, power 80%)."
             )
             parts.append(
                 table(["arm", *KINDS], [_against(compared, arm) for arm in arms if arm != NONE])
@@ -145,15 +147,18 @@ def text(
     if rollouts:
         parts.append("## Key states of a policy's own motion")
         parts.append(
-            "PickCube, rollouts of the policy `none` (seed 0) from further starts: motion that no "
-            "planner made, though it imitates one, pauses included. Scored as "
-            "[the key states of demonstrations](keystates.md), "
-            "on those that grasp the cube; the event is the first grasp. K = 5, but where the "
-            "method chooses."
+            "Rollouts of the policy `none` (seed 0) on PickCube from further starts. The policy "
+            "imitates a planner, including its pauses. Key states are scored as those of "
+            "[demonstrations](keystates.md), on rollouts with a grasp of the cube. The event is "
+            "the first grasp. K = 5 unless the method chooses K. The mean error is a fraction of "
+            "the rollout, and recall is within 0.05 of the rollout."
         )
         parts.append(
             table(
-                ["rollouts", "method", "number", "mean error", "recall", "5 steps", "2 steps"],
+                [
+                    *("rollouts", "method", "number", "mean error", "recall"),
+                    *("recall, 5 steps", "recall, 2 steps"),
+                ],
                 [
                     [
                         row["rollouts"],
@@ -182,7 +187,7 @@ def _against(rows: Rows, arm: str) -> list[str]:
 
 
 def verdict(rows: Rows) -> str:
-    """What the comparisons show, corrected for their number (Holm)."""
+    """Significant comparisons, corrected for their number (Holm), as a sentence."""
     shown = []
     for rank, row in enumerate(sorted(rows, key=lambda row: row["p"])):
         if row["p"] > 0.05 / (len(rows) - rank):
@@ -190,21 +195,23 @@ def verdict(rows: Rows) -> str:
         shown.append(f"{row['arm']} ({row['starts']}, {100 * row['difference']:+.1f})")
     if not shown:
         return (
-            f"**No arm differs from `none` beyond the noise** (Holm, {len(rows)} comparisons, 5%): "
+            f"**No arm differs significantly from `none`** (Holm, {len(rows)} comparisons, 5%): "
             "this table does not show that key states help."
         )
     return (
-        f"Beyond the noise of episodes (Holm, {len(rows)} comparisons, 5%): {', '.join(shown)}. "
-        "The other arms do not differ from `none` as far as these episodes show."
+        f"Significant differences (Holm, {len(rows)} comparisons, 5%): {', '.join(shown)}. "
+        "The other arms do not differ significantly from `none`."
     )
 
 
 def picture(rows: Rows) -> Figure:
-    """A panel for each task: rates and intervals of each arm; an arm has one place in all."""
+    """Rates and intervals: a panel for each task, a line for each arm."""
     tasks, arms = (list(dict.fromkeys(row[name] for row in rows)) for name in ("task", "arm"))
     figure = drawing.canvas(4.2 * len(tasks) + 2.3, 1.7 + 0.42 * len(arms))
     drawing.heading(
-        figure, "Do key states help a policy?", "success, 95% intervals; ticks: each training seed"
+        figure,
+        "Policies with and without key states",
+        "success rate with 95% intervals; ticks: training seeds",
     )
     height = figure.get_figheight()
     panels = figure.subplots(1, len(tasks), sharey=True, squeeze=False)[0]
@@ -225,6 +232,7 @@ def picture(rows: Rows) -> Figure:
         axes.set_yticks(range(len(arms)), arms, color=INK)
         axes.set_ylim(len(arms) - 0.5, -0.5)
         axes.set_xlim(0, 1)
+        axes.set_xlabel("success rate", color=QUIET, fontsize=9)
         axes.set_title(TITLES[task], color=QUIET, fontsize=10)
     drawing.line_legend(figure, {"seen starts": ORANGE, "unseen starts": BLUE})
     return figure

@@ -1,8 +1,8 @@
 """A policy by behaviour cloning: a chunk of the planner's targets, and the coming key states.
 
-The idea of CoTPC (Jia et al. 2024) on a small network: it predicts the states at the coming key
-states beside the actions, and the actions are read from that prediction's features too. Every arm
-has the same network; the arm "none" gives the key states' loss no weight.
+A small network after the idea of CoTPC (Jia et al. 2024). It predicts the states at the coming key
+states; the features of that prediction are also inputs of the actions. Every arm has the same
+network. In the arm "none" the loss of the key states has no weight.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 JOINTS = 7
-SLOTS = 6  # key states that the network has room for: five, and the end
+SLOTS = 6  # key states of the network: five, and the end
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What all arms share. Chosen on development seeds by the arm "none" alone.
+    """Settings of all arms, chosen on development seeds with the arm "none".
 
     Attributes
     ----------
     chunk : int
-        Actions that are predicted at once.
+        Number of predicted actions.
     executed : int
-        Of which so many are carried out before the next prediction.
+        Number of these that are executed before the next prediction.
     history : int
-        The second state of the input lies so many steps back.
+        Steps between the two states of the input.
     noise : float
-        Standard deviation of what is added to inputs in training, in standard deviations of each
+        Standard deviation of the noise on inputs in training, in standard deviations of each
         column.
     weight : float
         Of the key states' loss.

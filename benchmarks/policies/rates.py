@@ -1,4 +1,4 @@
-"""Intervals of success rates, and how many episodes a difference takes."""
+"""Intervals and comparisons of success rates."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def wilson(successes: int, trials: int) -> tuple[float, float]:
 
 
 def p_value(a: int, b: int, n: int, m: int) -> float:
-    """Two-sided, of the same rate in a of n and b of m episodes (pooled normal test)."""
+    """Two-sided p of equal rates for a of n and b of m successes (pooled normal test)."""
     pooled = (a + b) / (n + m)
     error = sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
     return 1.0 if error == 0 else 2 * NormalDist().cdf(-abs(a / n - b / m) / error)
 
 
 def episodes(one: float, other: float, power: float = 0.8) -> int | None:
-    """Episodes of each arm that show such a difference at 5% with this power; None if equal."""
+    """Episodes of each arm for a significant difference (5%) with this power; None if equal."""
     if one == other:
         return None
     mean = (one + other) / 2

@@ -9,7 +9,7 @@ from .policy import Policy
 
 
 def run(recorder: Any, policy: Policy, seed: int, limit: int) -> bool:
-    """One episode, ended at success; states and flags stay in the recorder.
+    """Run one episode up to its success; the recorder has its states and flags.
 
     Parameters
     ----------
@@ -28,5 +28,5 @@ def run(recorder: Any, policy: Policy, seed: int, limit: int) -> bool:
 
 
 def successes(recorder: Any, policy: Policy, seeds: Iterable[int], limit: int) -> list[bool]:
-    """Whether each seed's episode succeeded."""
+    """Whether the episode of each seed succeeded."""
     return [run(recorder, policy, seed, limit) for seed in seeds]

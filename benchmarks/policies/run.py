@@ -1,9 +1,9 @@
-"""Train and evaluate what is missing: one file for each task, arm and seed.
+"""Train and evaluate missing policies: a file for each task, arm and seed.
 
     .venv-maniskill/bin/python -m benchmarks.policies.run build/policies plan.json
 
-Started by `python -m benchmarks.policies`, in the simulator's environment. It can be stopped and
-started again at any time.
+`python -m benchmarks.policies` starts it in the simulator's environment. A run can be stopped and
+continued at any time.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from . import demos, rollout
 from .policy import Policy, Settings
 from .train import Demos, train
 
-UNSEEN = 200_000  # the first of the reset seeds that are no demonstration's
+UNSEEN = 200_000  # first reset seed without a demonstration
 RECORDED = 300_000
 
 
 def name(task: str, arm: str, seed: int) -> str:
-    """Of a run's files."""
+    """Name of a run's files."""
     return f"{task}-{arm.replace(' ', '_')}-{seed}"
 
 
@@ -70,7 +70,7 @@ def measure(
 
 
 def record(folder: Path, task: str, policy: Policy, number: int, limit: int) -> None:
-    """Write rollouts with their flags to FOLDER/TASK.rollouts.npz."""
+    """Write rollouts with flags to FOLDER/TASK.rollouts.npz."""
     recorder = demos.make(task)
     episodes = []
     for seed in range(RECORDED, RECORDED + number):

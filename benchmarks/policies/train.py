@@ -14,7 +14,7 @@ from torch.nn.functional import smooth_l1_loss
 
 from .policy import JOINTS, SLOTS, Policy, Settings
 
-RESTING = 1e-4  # a column that moves less, in its unit, is left as it is
+RESTING = 1e-4  # columns with a smaller deviation are not scaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +38,8 @@ def targets(demos: Demos, steps: NDArray[Any] | None) -> tuple[NDArray[Any], NDA
     Parameters
     ----------
     steps : [N, K] or None
-        Each trajectory's own; K is `SLOTS` - 1 at most, NaN where a trajectory has none. The end
-        is always the last key state. None: no slot is used.
+        Key states of each trajectory; K is `SLOTS` - 1 at most, and NaN a missing one. The end is
+        always the last key state. None: no slot is used.
     """
     rows = np.zeros((len(demos.states), SLOTS), np.int64)
     coming = np.zeros((len(demos.states), SLOTS), bool)
@@ -56,7 +56,7 @@ def targets(demos: Demos, steps: NDArray[Any] | None) -> tuple[NDArray[Any], NDA
 
 
 def train(demos: Demos, steps: NDArray[Any] | None, settings: Settings, seed: int) -> Policy:
-    """A policy of one seed, which decides the initial weights, the batches and the noise."""
+    """Train a policy; the seed determines initial weights, batches and noise."""
     torch.manual_seed(seed)
     random = torch.Generator().manual_seed(seed)
     states = torch.as_tensor(demos.states)
@@ -84,8 +84,8 @@ def train(demos: Demos, steps: NDArray[Any] | None, settings: Settings, seed: in
     )
     for _ in range(settings.steps):
         i = torch.randint(len(states), (settings.batch,), generator=random)
-        # One disturbance for both states: the arm is elsewhere, its motion is the same. Targets
-        # stay the planner's, so the chunk leads back.
+        # One disturbance for both states: another pose with the same motion. Targets
+        # remain those of the planner, so the chunk corrects the disturbance.
         now = standard[i]
         noise = settings.noise * torch.randn(now.shape, generator=random)
         disturbed = states[i, :JOINTS] + noise[:, :JOINTS] / policy.scale[:JOINTS]

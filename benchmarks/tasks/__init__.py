@@ -1,7 +1,7 @@
-"""What is estimated: samples of known mutual information, and demonstrations with known events.
+"""Data of the benchmarks: samples of known mutual information, demonstrations with known events.
 
-All families of distributions have one format, :class:`Family`. A :class:`Collection` of them is a
-development set, if results on it have led to changes of the models, or a test set.
+All families of distributions have the format :class:`Family`. A :class:`Collection` of families is
+a development set if results on it have led to changes of the models, and otherwise a test set.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Case:
     Attributes
     ----------
     label : dict
-        What distinguishes it from other cases.
+        Labels that distinguish it from other cases.
     truth : float, nats
     n : int
         Samples of a draw.
@@ -72,7 +72,7 @@ class Family:
         return self.compute()
 
     def draw(self, n: int, seed: int) -> tuple[Array, Array]:
-        """Draw x [n, dx], y [n, dy]; each family has a stream of its own."""
+        """Draw x [n, dx], y [n, dy]; each family has its own random stream."""
         rng = np.random.default_rng([seed, n, *self.name.encode()])
         x, y = self.sample(rng, n)
         return x.reshape(n, -1), y.reshape(n, -1)
@@ -80,7 +80,7 @@ class Family:
 
 @dataclass(frozen=True)
 class Collection:
-    """Families that were written down together.
+    """Families by the same authors.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Collection:
     set : {"development", "test"}
         Whether results on them have led to changes of the models.
     about : str
-        Where they come from, and what they have led to.
+        Their origin, and their effect on the models.
     families : list of Family
         In order of their definition.
     """

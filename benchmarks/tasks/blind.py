@@ -1,7 +1,7 @@
-"""Families of known mutual information, robots' first, written blind.
+"""Families of known mutual information, many from robotics, written without knowledge of the model.
 
-Whoever wrote them down knew neither how the model is trained nor what it estimates. Tests compute
-each truth another way. All draws are independent, each from a process of its own.
+The authors knew neither its training nor its estimates. Tests compute each truth in another way.
+All draws are independent; each is from a separate process.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ BLIND = Collection(
     "blind",
     "Blind families",
     "test",
-    "They were written down by others, who did not know how the model is trained, and no model had "
-    "been measured on them when the three models of 0.13.0 were settled. Those failed on impulsive "
-    "noise; data of that kind are among the examples of 0.14.0, whose settings were chosen "
-    "elsewhere.",
+    "The authors of the families did not know how the model is trained. No model was measured on "
+    "them before the three models of 0.13.0 were final. Those models failed on impulsive noise. "
+    "The training of 0.14.0 includes data of that kind; its settings were chosen elsewhere.",
 )
 family = BLIND.family
 
@@ -52,7 +51,7 @@ def _gyro_truth(sd: float, limit: float) -> float:
 
 @family("sensor", lambda: _gyro_truth(0.2, 1.5))
 def saturated_gyro(rng: Generator, n: int) -> tuple[Array, Array]:
-    """x: a rate of turn, Laplace distributed; y: a gyro's noisy reading, clipped at full scale"""
+    """x: a rate of turn, Laplace distributed; y: a gyro's noisy output, clipped at full scale"""
     x = rng.laplace(size=n)
     return x, np.clip(x + 0.2 * rng.standard_normal(n), -1.5, 1.5)
 
@@ -60,7 +59,7 @@ def saturated_gyro(rng: Generator, n: int) -> tuple[Array, Array]:
 # The pose determines the travel of either wheel, which shares one nat with its command.
 @family("mechanics", lambda: 2.0)
 def differential_drive(rng: Generator, n: int) -> tuple[Array, Array]:
-    """x: commanded travel of two wheels; y: change of place and heading, as the wheels slip"""
+    """x: commanded travel of two wheels; y: change of place and heading with slipping wheels"""
     x = rng.random((n, 2))
     left, right = (x * rng.beta(2, 1, (n, 2))).T
     half = right - left  # of the heading: the wheels are 50 cm apart
@@ -71,7 +70,7 @@ def differential_drive(rng: Generator, n: int) -> tuple[Array, Array]:
 # Range and bearing are independent of each other, and still are, given the pose.
 @family("sensor", lambda: normal_noise(np.log(even()), 0.6) - vonmises(2, scale=1 / TURN).entropy())
 def range_and_bearing(rng: Generator, n: int) -> tuple[Array, Array]:
-    """x: place and heading of a robot; y: range and bearing of a landmark, both in error"""
+    """x: place and heading of a robot; y: noisy range and bearing of a landmark"""
     far, (course, heading) = 5 * np.sqrt(rng.random(n)), rng.uniform(-math.pi, math.pi, (2, n))
     bearing = np.angle(-np.exp(1j * (course - heading + rng.vonmises(0, 2, n))))
     x = columns(far * np.cos(course), far * np.sin(course), heading)
@@ -108,7 +107,7 @@ def stribeck_friction(rng: Generator, n: int) -> tuple[Array, Array]:
 
 
 def _held_truth(sd: float) -> float:
-    """Over the two earlier commands and y, all less the last command."""
+    """Integral over the two earlier commands and y, all minus the last command."""
     one, two = np.meshgrid(*2 * [np.arange(-6.5, 6.6, 0.1)], indexing="ij")
     y, parts = np.arange(-8, 8, 0.05), zip(ARRIVALS, [0 * one, one, two], strict=True)
     given = sum(share * normal_density(sd)(y - shift[:, :, None]) for share, shift in parts)
@@ -119,7 +118,7 @@ def _held_truth(sd: float) -> float:
 
 @family("control", lambda: _held_truth(0.25))
 def held_command(rng: Generator, n: int) -> tuple[Array, Array]:
-    """x: three commands, 30% of which get lost; y: the last that arrived, as executed, and noise"""
+    """x: three commands, each lost with probability 0.3; y: the last that arrived, plus noise"""
     x = rng.standard_normal((n, 3))
     held = np.take_along_axis(x, rng.choice([2, 1, 0], (n, 1), p=ARRIVALS), 1)
     return x, held + 0.25 * rng.standard_normal((n, 1))
@@ -133,7 +132,7 @@ def _tilt_truth(sd: float) -> float:
 
 @family("sensor", lambda: _tilt_truth(0.35))
 def tilt(rng: Generator, n: int) -> tuple[Array, Array]:
-    """x: roll and pitch; y: an accelerometer's three axes, which see gravity and vibration"""
+    """x: roll and pitch; y: an accelerometer's three axes: gravity and vibration"""
     roll, pitch = rng.uniform(-math.pi, math.pi, n), np.arcsin(rng.uniform(-1, 1, n))
     down = columns(-np.sin(pitch), np.sin(roll) * np.cos(pitch), np.cos(roll) * np.cos(pitch))
     return columns(roll, pitch), down + 0.35 * rng.standard_normal((n, 3))
@@ -161,13 +160,13 @@ def _corridor_truth(wrong: float) -> float:
 
 @family("sensor", lambda: _corridor_truth(0.18))
 def corridor(rng: Generator, n: int) -> tuple[Array, Array]:
-    """x: place in a corridor; y: if a door is seen there, and 3 times later; each is 18% wrong"""
+    """x: place in a corridor; y: door seen there and at 3 later places, each 18% wrong"""
     x, wrong = rng.uniform(0, 8, (n, 1)), rng.random((n, 4)) < 0.18
     return x, 1.0 * (np.isin((x + STEPS) // 1, DOORS) != wrong)
 
 
 def _quadrants_truth(sd: float) -> float:
-    """Over three orthonormal sums of the currents; the fourth, the whole, is only noise."""
+    """Over three orthonormal sums of the currents; the fourth, the total, is only noise."""
     u, v = np.meshgrid(*2 * [erf(0.8 * ndtri(even(1000)) / math.sqrt(2)) / 2], indexing="ij")
     edges, cell = np.linspace(-0.5 - 6 * sd, 0.5 + 6 * sd, 91, retstep=True)
     histogram = np.histogramdd(np.stack([u, v, 2 * u * v]).reshape(3, -1).T, 3 * [edges])[0]
@@ -201,7 +200,7 @@ def dose_response(rng: Generator, n: int) -> tuple[Array, Array]:
 
 
 def _pedigree_truth(share: float) -> float:
-    """Of one locus; children are independent of each other, given their parents."""
+    """Truth of one locus; children are independent of each other given their parents."""
     parent, a = binom.pmf(np.arange(3), 2, share), np.arange(3)[:, None] / 2
     child = np.stack([(1 - a) * (1 - a.T), a + a.T - 2 * a * a.T, a * a.T])
     table = np.einsum("f,m,ifm,jfm->fmij", parent, parent, child, child)
@@ -246,7 +245,7 @@ def purchase(rng: Generator, n: int) -> tuple[Array, Array]:
 
 
 def _insurance_truth(shape: float, scale: float, tail: float) -> float:
-    """What the rate shares with the number, and the mean claim with the total of that many."""
+    """Information of rate and number, plus that of mean claim and total given the number."""
     n = np.arange(200)
     shared = (n + tail) * digamma(n + tail) - gammaln(n + tail) - n
     shared += gammaln(tail) - tail * digamma(tail)
@@ -294,7 +293,7 @@ def pulse_position(rng: Generator, n: int) -> tuple[Array, Array]:
 
 
 def _pilot_truth(noise: float) -> float:
-    """Of one bit; the error of the channel's estimate is noise as well."""
+    """Truth of one bit; the error of the channel's estimate acts as noise."""
     ratio, (z, weight) = -np.log(even(8000))[:, None] / (noise * (2 + noise)), normal_nodes(60)
     return math.log(2) - float((np.log1p(np.exp(-2 * ratio - 2 * ratio**0.5 * z)) @ weight).mean())
 
@@ -326,6 +325,6 @@ def _impulsive_truth(quiet: float, loud: float) -> float:
 
 @family("signal", lambda: _impulsive_truth(0.8, 3.0))
 def impulsive_noise(rng: Generator, n: int) -> tuple[Array, Array]:
-    """x: signals of five channels; y: those with noise, whose sd is 0.8, in 25% of the draws 3"""
+    """x: signals of five channels; y: the same plus noise of sd 0.8, or 3 in 25% of the draws"""
     x, sd = rng.standard_normal((n, 5)), np.where(rng.random((n, 1)) < 0.25, 3.0, 0.8)
     return x, x + sd * rng.standard_normal((n, 5))

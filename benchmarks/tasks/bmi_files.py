@@ -1,4 +1,4 @@
-"""Samples of the BMI benchmark, as `bmi_samples.py` wrote them."""
+"""Samples of the BMI benchmark, written by `bmi_samples.py`."""
 
 from __future__ import annotations
 

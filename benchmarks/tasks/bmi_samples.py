@@ -5,8 +5,8 @@ Runs in an environment of its own (old jax, numpy < 2), which the Makefile makes
     python -m benchmarks.tasks.bmi_samples build/bmi
 
 One file per task with x, y [seeds, samples, d] float32 and the true mutual information in nats.
-The tasks of 25 and 50 dimensions go into a folder large/, and each comes in five strengths, made by
-the benchmark's own constructors, since a rank order needs several.
+The tasks of 25 and 50 dimensions are written to the folder large/, each in five strengths, because
+a rank order needs several. The strengths use the constructors of the benchmark.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def main() -> None:
     if missing:
         sys.exit(f"the benchmark has large tasks that are not made here: {sorted(missing)}")
     for i, (name, task) in enumerate(made.items()):
-        # Seeds of its own: on the same noise the strengths of a kind would be ordered too easily.
+        # Separate seeds: with the same noise the strengths of a kind would be easier to order.
         seeds = range(100 * i, 100 * i + LARGE_SEEDS)
         save(task, name, out / "large", seeds, listed=name in listed)
 

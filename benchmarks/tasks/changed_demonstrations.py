@@ -1,6 +1,6 @@
-"""Demonstrations as they are not in a simulator: fewer, noisier, warped, with columns missing.
+"""Changed copies of demonstrations: fewer, noisier, time-warped, with missing columns.
 
-Copies have events of their own where the change moves them in time.
+Events are shifted with the change if it moves them in time.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def sample(demos: Demonstrations, number: int, seed: int) -> Demonstrations:
 def noisy(demos: Demonstrations, share: float, seed: int = 0) -> Demonstrations:
     """White noise of `share` of each column's range over all trajectories.
 
-    Columns that rest within every trajectory (goals, sizes) are parameters of the task and no
-    sensor's, and stay as they are.
+    Columns that are constant in every trajectory (goals, sizes) are parameters of the task and not
+    changed.
     """
     rng = np.random.default_rng(seed)
     scale = share * np.ptp(np.concatenate(demos.trajectories), axis=0)
@@ -48,7 +48,7 @@ def warped(demos: Demonstrations, seed: int = 0) -> Demonstrations:
 
 
 def unequal(demos: Demonstrations, seed: int = 0) -> Demonstrations:
-    """Each trajectory as a whole at its own rate, between 1/2 and 2: lengths that differ by 4."""
+    """Each trajectory at its own constant rate from 1/2 to 2; lengths differ by up to 4 times."""
     rates = 2.0 ** np.random.default_rng(seed).uniform(-1, 1, len(demos.trajectories))
     return _played(
         demos,
@@ -57,12 +57,12 @@ def unequal(demos: Demonstrations, seed: int = 0) -> Demonstrations:
 
 
 def _played(demos: Demonstrations, rates: list[Array]) -> Demonstrations:
-    """Each trajectory played at `rates` [T] (recorded steps a step); events move along."""
+    """Each trajectory resampled at `rates` [T] (recorded steps per new step), with its events."""
     velocity = _velocities(demos)
     trajectories, times = [], []
     for states, rate, truth in zip(demos.trajectories, rates, demos.times, strict=True):
         old = np.arange(len(states))
-        # When each recorded step is played, in new steps.
+        # Time of each recorded step, in new steps.
         new = np.concatenate([[0], np.cumsum(2 / (rate[1:] + rate[:-1]))])
         at = np.interp(np.arange(int(new[-1]) + 1), new, old)
         played = np.stack([np.interp(at, old, column) for column in states.T], axis=1)
@@ -79,7 +79,7 @@ def _velocities(demos: Demonstrations) -> NDArray[np.bool_]:
 def at_rate(
     demos: Demonstrations, rate: float, share: float = 0.001, seed: int = 0
 ) -> Demonstrations:
-    """The same motions sampled `rate` times a second, with noise of each sample's own.
+    """The same motions sampled at `rate` (Hz), with independent noise of each sample.
 
     The states are interpolated by monotone cubics. The noise is that of `noisy`.
 
@@ -102,7 +102,7 @@ def at_rate(
 
 
 def with_idle_times(demos: Demonstrations, seed: int = 0) -> Demonstrations:
-    """Everything stands still twice, each time for up to a tenth of the demonstration."""
+    """Two pauses of all columns, each up to a tenth of the demonstration."""
     rng = np.random.default_rng(seed)
     velocity = _velocities(demos)
     trajectories, times = [], []
@@ -121,10 +121,10 @@ def with_idle_times(demos: Demonstrations, seed: int = 0) -> Demonstrations:
 
 
 def with_retries(demos: Demonstrations, share: float = 1 / 3, seed: int = 0) -> Demonstrations:
-    """In `share` of the demonstrations one event takes two attempts.
+    """In `share` of the demonstrations one event needs two attempts.
 
-    Two steps after the event the motion goes back, by up to an eighth of the demonstration, and
-    comes again. The true event is that of the second attempt.
+    Two steps after the event the motion runs back by up to an eighth of the demonstration, and is
+    then repeated. The true event is that of the second attempt.
     """
     rng = np.random.default_rng(seed)
     velocity = _velocities(demos)
@@ -143,14 +143,14 @@ def with_retries(demos: Demonstrations, share: float = 1 / 3, seed: int = 0) -> 
 
 
 def without_fingers(demos: Demonstrations) -> Demonstrations:
-    """No gripper encoder."""
+    """Without the gripper's encoder."""
     return demos.columns(
         np.array([i for i, name in enumerate(demos.names) if not name.startswith("finger")])
     )
 
 
 def joint_positions(demos: Demonstrations) -> Demonstrations:
-    """The robot's encoders alone: no velocities, no tool pose, no objects."""
+    """Joint encoders only: no velocities, tool pose or objects."""
     kept = ("joint", "finger")
     return demos.columns(
         np.array(
@@ -164,7 +164,7 @@ def joint_positions(demos: Demonstrations) -> Demonstrations:
 
 
 def with_outlier(demos: Demonstrations, seed: int = 0) -> Demonstrations:
-    """One frame of one demonstration is -9999 in every column, as drivers write a failed read."""
+    """One frame of one demonstration is -9999 in all columns, a driver's value for failed reads."""
     rng = np.random.default_rng(seed)
     trajectories = [states.copy() for states in demos.trajectories]
     states = trajectories[rng.integers(len(trajectories))]
@@ -173,7 +173,7 @@ def with_outlier(demos: Demonstrations, seed: int = 0) -> Demonstrations:
 
 
 def with_sign_flips(demos: Demonstrations, share: float = 0.05, seed: int = 0) -> Demonstrations:
-    """Quaternions change their sign, which is no rotation, at `share` of the steps at random."""
+    """Quaternions with a changed sign, the same rotation, at a random `share` of the steps."""
     rng = np.random.default_rng(seed)
     bodies = [name.removesuffix(".qw") for name in demos.names if name.endswith(".qw")]
     trajectories = [states.copy() for states in demos.trajectories]

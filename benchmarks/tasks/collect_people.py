@@ -1,13 +1,13 @@
-"""Extract what people demonstrated: the teleoperated episodes that robosuite's wheels bring along.
+"""Extract the teleoperated episodes in robosuite's wheels.
 
     make keystates-data
     pip download --no-deps robosuite==1.4.1 --dest build/robosuite      # 1.0.1 and 0.3.0 as well
     python -m benchmarks.tasks.collect_people build/robosuite
 
-Nothing is simulated: `playback.py` sets the recorded states in MuJoCo, for tool poses and for
-contacts. An arm grasps an object when both of its fingers touch it. Recordings in which several
-objects are placed are kept whole (`*_long`), and cut into demonstrations of one object each
-(`*_place`). Needs h5py and mujoco, which ManiSkill's environment has.
+Nothing is simulated: `playback.py` sets the recorded states in MuJoCo to compute tool poses and
+contacts. An arm grasps an object if both of its fingers touch it. Recordings of several placed
+objects are written uncut (`*_long`) and cut into demonstrations of one object each (`*_place`). It
+needs h5py and mujoco, which are in ManiSkill's environment.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Recording:
         Folder of a file, demo.hdf5 -> the objects in it by name, and what their bodies are called.
     arms : tuple of Arm
     every : int
-        One of so many recorded states is kept: 20 a second are left of each set.
+        One of `every` recorded states is kept, which gives 20 states per second.
     velocities : bool
         Velocities of the joints are columns too.
     cut : bool
@@ -161,8 +161,7 @@ def whole(played: Played) -> Demonstration:
 def cut(played: Played) -> Iterator[Demonstration]:
     """The same for each object, from `AFTER` steps after the release of the one before it.
 
-    The last demonstration lasts to the end of the recording. Objects that are never grasped are
-    left out.
+    The last demonstration ends with the recording. Objects without a grasp are left out.
     """
     releases = sorted(
         (int(np.flatnonzero(held)[-1]), thing)

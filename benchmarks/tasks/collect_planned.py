@@ -3,13 +3,13 @@
     make keystates-data            # all tasks; the environment that it needs is made as well
     .venv-maniskill/bin/python -m benchmarks.tasks.collect_planned push --number 5 --out build/demos
 
-Each task becomes one .npz: successful episodes of the motion planner that ManiSkill brings along
-(`pd_joint_pos`, 20 steps a second, physx on the CPU), from seed 0 upwards. States are what the
-state observation holds **without its flags**: a column that says "grasped" would be the answer.
-The flags stand beside the states, as the truth that found key states are compared with.
+Each task becomes one .npz file with successful episodes of ManiSkill's motion planner
+(`pd_joint_pos`, 20 steps per second, physx on the CPU), from seed 0 upwards. The states are those
+of the observation **without its flags**, because a column "grasped" would be the answer. The flags
+are separate arrays, from which the true events are computed.
 
-Needs ManiSkill 3.0.1 with numpy < 2 (its planner crashes with numpy 2), so it has an environment
-of its own and shares nothing with the rest but the files.
+It needs ManiSkill 3.0.1 with numpy < 2 (its planner crashes with numpy 2), and therefore a separate
+environment. Data are exchanged as files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Flag = Callable[[Any], Any]  # environment -> tensor of one bool
 
 @dataclass(frozen=True)
 class Recipe:
-    """A task of ManiSkill, and what its observation and its flags are called here.
+    """A task of ManiSkill, with names of its observation and flags.
 
     Attributes
     ----------
@@ -48,8 +48,8 @@ class Recipe:
     columns : dict
         Name of an entry of the observation -> prefix of its columns.
     thing : str
-        Attribute of the environment: the object whose first motion counts, and, unless `grasped`
-        names another, whose grasp counts.
+        Attribute of the environment: the object whose first motion is recorded, and its grasp
+        unless `grasped` names another object.
     grasped : str, optional
         Empty if the task has no grasp.
     flags : dict
@@ -71,7 +71,7 @@ def peg_aligned(env: Any) -> Any:
 
 
 def charger_aligned(env: Any) -> Any:
-    """Within the tolerances of success (5 mm, 0.2 rad), but for the depth."""
+    """Within the tolerances of success (5 mm, 0.2 rad), except for the depth."""
     angle = env._compute_distance()[1]
     return (_off_axis(env.goal_pose.inv() * env.charger.pose) <= 0.005) & (angle <= 0.2)
 
@@ -152,7 +152,7 @@ RECIPES = {
 
 
 class Recorder(gymnasium.Wrapper):
-    """Keeps the states and flags of the running episode, while a planner drives it."""
+    """Records states and flags of an episode that a planner executes."""
 
     def __init__(self, env: Any, recipe: Recipe) -> None:
         super().__init__(env)
@@ -166,7 +166,7 @@ class Recorder(gymnasium.Wrapper):
         self.flags: dict[str, list[bool]] = {}
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        # Without a new scene, the contacts of the last episode stand in the first state.
+        # Without a new scene, the first state would have the contacts of the last episode.
         observation, info = self.env.reset(seed=seed, options={"reconfigure": True})
         self._start()
         self._keep(observation, info)
@@ -199,7 +199,7 @@ class Recorder(gymnasium.Wrapper):
     def episode(self) -> tuple[NDArray[np.float32], dict[str, NDArray[np.bool_]]]:
         """States [T, d] and flags [T] of the episode."""
         positions = np.array(self.positions)
-        # From where it lies after the first step: some objects are dropped on the table by 5 mm.
+        # Relative to the first step, because some objects are dropped on the table from 5 mm.
         away = np.linalg.norm(positions - positions[1], axis=1) >= MOVED
         away[0] = False
         flags = {name: np.array(values) for name, values in self.flags.items()}
@@ -230,7 +230,7 @@ def collect(task: str, number: int, out: Path, tries: int = 10) -> Path:
         recipe.environment,
         obs_mode="state_dict",
         control_mode="pd_joint_pos",
-        max_episode_steps=10_000,  # planners take longer than a policy is given
+        max_episode_steps=10_000,  # planners need more steps than policies get
         **headless.OPTIONS,
     )
     recorder = Recorder(env, recipe)
@@ -242,7 +242,7 @@ def collect(task: str, number: int, out: Path, tries: int = 10) -> Path:
                 break
             result = solve(recorder, seed=seed)
             bar.set_postfix(tried=seed + 1)
-            # A planner answers -1 where it finds no path; success has to last to the end.
+            # A planner returns -1 if it finds no path; success has to last to the end.
             if result != -1 and recorder.flags["success"][-1]:
                 episodes.append(recorder.episode())
                 seeds.append(seed)

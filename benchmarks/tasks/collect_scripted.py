@@ -3,14 +3,13 @@
     make keystates-data
     .venv-metaworld/bin/python -m benchmarks.tasks.collect_scripted hammer --out build/demos
 
-A motion planner stops before and after each grasp, and that alone shows where key states are. The
-scripted policies do not: here they move on with correlated noise, at a speed that changes, and
-they pause at random, wherever they are. Each task becomes one .npz of successful demonstrations,
-from seed 0 upwards; a seed decides the scene and the disturbances. One step is 1/80 s. The flags,
-from MuJoCo's contacts and poses, stand beside the states.
+A motion planner stops before and after each grasp, which makes key states easy to find. The
+scripted policies do not stop. Here they have correlated noise, a changing speed and random pauses.
+Each task becomes one .npz file of successful demonstrations, from seed 0 upwards. A seed determines
+the scene and the disturbances. One step is 1/80 s. The flags come from contacts and poses in
+MuJoCo, and are separate from the states.
 
-Needs Meta-World 3.1.1, which has an environment of its own and shares nothing with the rest but
-the files.
+It needs Meta-World 3.1.1 in a separate environment. Data are exchanged as files.
 """
 
 from __future__ import annotations
@@ -52,10 +51,10 @@ class Recipe:
     ----------
     environment : str
     thing : str
-        Body of the object: its contacts and its orientation. Meta-World's observation says where
-        it is handled.
+        Body of the object, for contacts and orientation. Its position is the point of handling
+        in Meta-World's observation.
     second : bool
-        The observation has a second object, whose first motion counts.
+        The observation has a second object, whose first motion is recorded.
     """
 
     environment: str
@@ -82,7 +81,7 @@ class Disturbance:
         self.stretch = self.paused = 0
 
     def __call__(self, action: NDArray[np.floating]) -> NDArray[np.float64]:
-        """An action [4] of hand and gripper; the gripper's stays what it is."""
+        """Disturb an action [4] of hand and gripper; the gripper is unchanged."""
         draw = self.random
         fresh = NOISE * np.sqrt(1 - KEPT**2)
         self.noise = KEPT * self.noise + draw.normal(0, fresh, 3)
@@ -100,7 +99,7 @@ class Disturbance:
 
 
 class Recorder:
-    """Keeps states and flags of a running demonstration."""
+    """Records states and flags of a demonstration."""
 
     def __init__(self, env: Any, recipe: Recipe) -> None:
         model = env.model
@@ -113,7 +112,7 @@ class Recorder:
         self.hand = np.array([model.body(name).id for name in HAND])
         self.pads = [model.body(name).id for name in ("leftpad", "rightpad")]
         self.both = self.touch = False
-        # A knock can be over before the step of the policy is.
+        # A short contact can end before the step of the policy.
         env._step_mujoco_simulation = self._simulate
         self.states: list[NDArray[np.float64]] = []
         self.flags: dict[str, list[bool]] = {"both_pads": [], "touch": [], "success": []}

@@ -108,7 +108,7 @@ def switch(name: str, truth: float, noise: float = 0.0) -> Triple:
 
 
 def sign() -> Triple:
-    """Independent x and y, and the sign of their product."""
+    """Independent x and y, and z, the sign of their product."""
 
     def draw(n: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
         x, y = rng.standard_normal((2, n, 1))
@@ -118,7 +118,7 @@ def sign() -> Triple:
 
 
 def noisy_copies(noise: float) -> Triple:
-    """Two measurements of z with noise of their own."""
+    """Two measurements of z with independent noise."""
 
     def draw(n: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
         z, *noises = rng.standard_normal((3, n, 1))
@@ -128,7 +128,7 @@ def noisy_copies(noise: float) -> Triple:
 
 
 def collider(noise: float) -> Triple:
-    """Independent x and y, and their sum with noise."""
+    """Independent x and y, and z, their sum with noise."""
 
     def draw(n: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
         x, y, e = rng.standard_normal((3, n, 1))
@@ -140,7 +140,7 @@ def collider(noise: float) -> Triple:
 def transfer(own: float, other: float, coupling: float, forward: bool = True) -> Triple:
     """Transfer entropy of a VAR(1): y_t = own y + coupling x + e, x_t = other x + e.
 
-    `forward` asks for x to y, else y to x, which is 0.
+    `forward`: transfer from x to y; otherwise from y to x, which is 0.
     """
     # Stationary covariance: of x, of x with y, of y.
     xx = 1 / (1 - other**2)

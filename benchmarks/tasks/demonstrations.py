@@ -1,7 +1,7 @@
-"""The tasks, their demonstrations, and what counts as a true event of each.
+"""The tasks, their demonstrations, and the definitions of their true events.
 
-A method sees `trajectories` and, where its description says so, `names`. The events come from the
-simulator's flags, which are in the same files and go to the scoring alone.
+Methods get `trajectories`; those that use the names of columns also get `names`. Events are
+computed from the simulator's flags in the same files, which are used for scoring only.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Array = NDArray[np.float64]
 class Event:
     """A moment of a trajectory: the first or the last step at which a flag is true.
 
-    A flag that is never true, or a last step that is the end of the trajectory (the object is
-    still held), is no event of that trajectory.
+    A trajectory lacks the event if the flag is never true, or if its last step is the end of the
+    trajectory (the object is still held).
     """
 
     name: str
@@ -64,11 +64,11 @@ class Task:
     events : tuple of Event
         In order of time, if `ordered`.
     chosen_on : bool
-        Settings of methods, ours and peers, were chosen on this task, and on no other.
+        Settings of methods other than `auto` were chosen on this task.
     people : bool
         Teleoperated by people; the others are by motion planners or scripted policies.
     rate : float
-        Steps a second, Hz; of Sawyer's and Baxter's about (data/README.md).
+        Steps per second, Hz; approximate for Sawyer and Baxter (data/README.md).
     ordered : bool
         The events happen in the same order in all trajectories.
     """
@@ -102,8 +102,8 @@ def scripted(title: str, file: str, events: tuple[Event, ...], ordered: bool = T
     return Task(title, DATA / f"{file}.npz", events, rate=80.0, ordered=ordered)
 
 
-# No planner made these. The published pages have the tasks above alone. `panda_place` and
-# `baxter_lift` are for reports: no setting is chosen by them.
+# Sets without a planner. The pages have only the tasks above. `panda_place` and
+# `baxter_lift` are for reports; no setting was chosen on them.
 UNPLANNED = {
     "sawyer_place": Task(
         "Placing (people, Sawyer)", DATA / "sawyer_place.npz", (GRASP, RELEASE), people=True
@@ -133,7 +133,7 @@ UNPLANNED = {
     ),
     "mw_pick_place": scripted("pick-place-v3", "mw_pick_place", (PADS,)),
     "mw_assembly": scripted("assembly-v3", "mw_assembly", (PADS,)),
-    # A knock can open the drawer by 3 mm within a step.
+    # An impact can open the drawer by 3 mm within a step.
     "mw_drawer_open": scripted("drawer-open-v3", "mw_drawer_open", (TOUCH, MOVED), ordered=False),
     "mw_door_open": scripted("door-open-v3", "mw_door_open", (TOUCH, MOVED)),
     "mw_hammer": scripted("hammer-v3", "mw_hammer", (PADS, NAIL)),
@@ -145,7 +145,7 @@ SETS = {**TASKS, **UNPLANNED}
 
 @dataclass(frozen=True, eq=False)
 class Demonstrations:
-    """Trajectories of one task, and when their events happened.
+    """Trajectories of one task, with the steps of their events.
 
     Attributes
     ----------
@@ -153,11 +153,11 @@ class Demonstrations:
     names : tuple of d str
     events : tuple of E str
     times : [N, E] float64
-        Steps (fractions of one where a trajectory was resampled); NaN where there is no event.
+        Steps, fractional if a trajectory was resampled; NaN if there is no event.
     seeds : [N] int64
-        Of the simulator's reset.
+        Reset seeds of the simulator.
     rate : float or None
-        Steps a second (Hz), where it is known.
+        Steps per second (Hz), if known.
     """
 
     trajectories: list[Array]
@@ -204,8 +204,8 @@ def read(path: Path, events: tuple[Event, ...] | None = None) -> Demonstrations:
     ----------
     path : Path
     events : tuple of Event, optional
-        From the flags in the file. Without them, the events are those that the file lists:
-        `event_names` [E] and `event_times` [N, E] in steps, NaN where there is none.
+        Events to compute from the flags in the file. Default: events that the file lists as
+        `event_names` [E] and `event_times` [N, E], in steps, NaN if absent.
     """
     with np.load(path, allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}

@@ -1,8 +1,8 @@
-"""Hand-made families of known mutual information, none of them in the form of the atlas.
+"""Hand-made families of known mutual information, in other forms than the training data.
 
 Each truth is a closed form or a quadrature to four digits (:mod:`truths`); tests compare it with a
-Monte Carlo computation that goes another way. Two of the families are paths, so that samples depend
-on each other; the others are independent draws.
+separate Monte Carlo computation. Two of the families are paths with dependent samples; the others
+are independent draws.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ HAND_MADE = Collection(
     "families",
     "Hand-made families",
     "development",
-    "None is in the form of the atlas that the model was trained on, and no model was fitted to "
-    "them; but results on them have led to kinds of data that the bias correction is fitted to, "
-    "and fits have been compared by them.",
+    "None of them has the form of the training data, and no model was fitted to them. Results on "
+    "them have led to new kinds of data for the fit of the bias correction, and were used to "
+    "compare fits.",
 )
 family = HAND_MADE.family
 
 
-# --- what samplers are made of -----------------------------------------------------------------
+# --- parts of samplers -------------------------------------------------------------------------
 
 
 def signs(rng: Generator, shape: int | tuple[int, ...]) -> Array:
@@ -48,7 +48,7 @@ def columns(*parts: Array) -> Array:
 
 @family("non-monotone", lambda: truths.sawtooth(0.08))
 def sawtooth(rng: Generator, n: int) -> tuple[Array, Array]:
-    """y = fractional part of 3x, and Laplace noise"""
+    """y = fractional part of 3x, plus Laplace noise"""
     x = rng.random(n)
     return x, (3 * x) % 1 + rng.laplace(0, 0.08, n)
 
@@ -62,7 +62,7 @@ def sawtooth(rng: Generator, n: int) -> tuple[Array, Array]:
     ),
 )
 def wavelet(rng: Generator, n: int) -> tuple[Array, Array]:
-    """y = x exp((1 - x²) / 2) of a Laplace x, and logistic noise"""
+    """y = x exp((1 - x²) / 2) of a Laplace x, plus logistic noise"""
     x = rng.laplace(size=n)
     return x, _wavelet(x) + rng.logistic(0, 0.08, n)
 
@@ -93,7 +93,7 @@ def ring(rng: Generator, n: int) -> tuple[Array, Array]:
 
 @family("closed curve", lambda: 8 * i1e(8) / i0e(8) - math.log(i0e(8)) - 8)
 def doubled_angle(rng: Generator, n: int) -> tuple[Array, Array]:
-    """points in the plane; the angle of y is twice that of x, and von Mises noise"""
+    """points in the plane; the angle of y is twice that of x, plus von Mises noise"""
     angle = rng.uniform(-math.pi, math.pi, n)
     radius = np.exp(0.25 * rng.standard_normal((2, n)))
     other = 2 * angle + rng.vonmises(0, 8, n)
@@ -106,7 +106,7 @@ def doubled_angle(rng: Generator, n: int) -> tuple[Array, Array]:
 
 @family("interaction", lambda: flipped(0.05))
 def sign_of_a_product(rng: Generator, n: int) -> tuple[Array, Array]:
-    """y has the sign of x1 x2 in 95% of the draws, and a size of its own"""
+    """y has the sign of x1 x2 in 95% of the draws, and an independent magnitude"""
     x = rng.standard_normal((n, 2))
     return x, flip(rng, np.sign(x[:, 0] * x[:, 1]), 0.05) * rng.gamma(3, size=n)
 
@@ -120,7 +120,7 @@ def noisy_product(rng: Generator, n: int) -> tuple[Array, Array]:
 
 @family("interaction", lambda: flipped(0.05))
 def parity_of_three(rng: Generator, n: int) -> tuple[Array, Array]:
-    """y has the sign of x1 x2 x3 in 95% of the draws, and a size of its own"""
+    """y has the sign of x1 x2 x3 in 95% of the draws, and an independent magnitude"""
     x = rng.standard_normal((n, 3))
     return x, flip(rng, np.sign(x.prod(1)), 0.05) * rng.gamma(3, size=n)
 
@@ -136,7 +136,7 @@ def checkerboard(rng: Generator, n: int) -> tuple[Array, Array]:
 
 @family("interaction", lambda: math.log(1 + 1 / 0.5**2))
 def turned_vector(rng: Generator, n: int) -> tuple[Array, Array]:
-    """x: a vector in the plane and an angle; y: the vector, turned by the angle, and noise"""
+    """x: a vector in the plane and an angle; y: the vector turned by the angle, plus noise"""
     u, angle = rng.standard_normal((n, 2)), rng.uniform(-math.pi, math.pi, n)
     c, s = np.cos(angle), np.sin(angle)
     y = columns(c * u[:, 0] - s * u[:, 1], s * u[:, 0] + c * u[:, 1])
@@ -148,7 +148,7 @@ def turned_vector(rng: Generator, n: int) -> tuple[Array, Array]:
     lambda: additive(ndtri(even()), lambda e: laplace.pdf(e, scale=0.2), 1 + math.log(0.4)),
 )
 def switch(rng: Generator, n: int) -> tuple[Array, Array]:
-    """y = x1 if x3 > 0, else x2; and Laplace noise"""
+    """y = x1 if x3 > 0, else x2; plus Laplace noise"""
     x = rng.standard_normal((n, 3))
     return x, np.where(x[:, 2] > 0, x[:, 0], x[:, 1]) + rng.laplace(0, 0.2, n)
 

@@ -1,8 +1,8 @@
-"""A long recording: an arm of seven joints takes an object twenty times, and a camera follows it.
+"""A long recording: an arm of seven joints holds an object twenty times; a camera tracks it.
 
 Joint states come at 100 Hz, with the noise and the steps of their encoders. A tracker reports the
 object's position at 30 Hz, with noise, outliers and lost frames. The arm rests, moves without the
-object, and pauses within the holds, which are known. Everything follows from the seed.
+object, and pauses within the holds, whose times are known. The seed determines everything.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Sensors:
     joint, camera : float
         Standard deviation of a measured value.
     joint_step, camera_step : float
-        Measured values are multiples of it; 0: of nothing.
+        Measured values are multiples of it; 0: not quantised.
     memory : float
         Correlation of the camera's noise from one frame to the next.
     drift : float
-        Metres in the root of a second by which the tracker wanders.
+        Drift of the tracker, metres per root of a second.
     outliers, lost : float
         Share of the frames.
     """
@@ -64,7 +64,7 @@ SENSORS = {
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """What the topics of the recording hold, and the truth.
+    """Messages of the recording, and the true holds.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Recording:
     camera_stamps, object_ : [C] and [C, 3]
         Seconds, metres.
     holds : [20, 2]
-        Seconds: the object is taken, and is let go.
+        Seconds of grasp and release.
     """
 
     joint_stamps: Array
@@ -84,7 +84,7 @@ class Recording:
 
 
 def record(seed: int, sensors: Sensors, begin_held: bool = False) -> Recording:
-    """The recording of a seed; with `begin_held` it begins within the first hold."""
+    """Make the recording of a seed; with `begin_held` it begins within the first hold."""
     rng = np.random.default_rng(seed)
     path, holds = _path(rng, begin_held)
     end = path[-1][1]
@@ -172,7 +172,7 @@ def _path(rng: np.random.Generator, begin_held: bool) -> tuple[list[Segment], Ar
 
 
 def _joints(path: list[Segment], stamps: Array) -> Array:
-    """Joint angles [T, 7] at these times: each joint of least jerk, within its share of a move."""
+    """Joint angles [T, 7] at these times, with minimum jerk within each joint's share of a move."""
     begins = np.array([segment[0] for segment in path])
     which = np.searchsorted(begins, stamps, side="right") - 1
     begin, end, low, high, share = (
@@ -184,7 +184,7 @@ def _joints(path: list[Segment], stamps: Array) -> Array:
 
 
 def _object(path: list[Segment], holds: Array, stamps: Array) -> Array:
-    """Centre of the object [C, 3]: it goes with the tool in a hold, and lies still else."""
+    """Centre of the object [C, 3], which moves with the tool in a hold and rests otherwise."""
     number = np.searchsorted(holds[:, 0], stamps, side="right") - 1
     last = np.where(number < 0, holds[0, 0], np.minimum(stamps, holds[number, 1]))
     place, turn = tool(_joints(path, last))
@@ -201,7 +201,7 @@ def score(
     seed: int,
     joints: bool = False,
 ) -> dict[str, Any]:
-    """Events in a recording of twenty holds: found once each, and all others, which are false.
+    """Score events in a recording of twenty holds: one for each hold; all others are false.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def score(
         Key of `SENSORS`.
     seed : int
     joints : bool
-        The arm's joints, not the position of its tool.
+        Whether the arm is given by its joints instead of the position of its tool.
     """
     recording = record(seed, SENSORS[name])
     arm = recording.joints if joints else tool(recording.joints)[0]

@@ -1,11 +1,11 @@
 """More families of known mutual information; some have led to data for the bias correction.
 
-They were written down, as an engineer or a statistician would, by someone who had not seen how the
-model is trained, and first measured by 0.8.0. Its results on unit quaternions, on counts of a
-fixed sum and on a throw led to the sensors that the bias correction of `edge` 0.9.0 is fitted to.
+Their author, who did not know how the model is trained, chose typical examples of engineering and
+statistics. They were first measured with 0.8.0. Its results on unit quaternions, on counts of a
+fixed sum and on a throw led to simulated sensors in the fit of the bias correction of `edge` 0.9.0.
 
 Each truth is a closed form or a quadrature; tests compare it with means over samples. All draws are
-independent of each other, those of processes too: each is from a process of its own.
+independent, also those of processes: each is from a separate process.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ MORE = Collection(
     "more_families",
     "More families",
     "development",
-    "They were written down by others, who did not know how the model is trained, and first "
-    "measured by 0.8.0; the results have led to kinds of data that the bias correction of `edge` "
-    "0.9.0 is fitted to.",
+    "The authors of the families did not know how the model is trained. They were first measured "
+    "with version 0.8.0. The results have led to new kinds of data for the fit of the bias "
+    "correction of `edge` 0.9.0.",
 )
 family = MORE.family
 
@@ -53,7 +53,7 @@ def instruments(means: list[Array], sds: list[float]) -> float:
 
 @family("sensor", lambda: normal_noise(40 / (2 + 18 * even()), 0.3))
 def stereo(rng: Generator, n: int) -> tuple[Array, Array]:
-    """y: disparity of two cameras in pixels, 40 / depth x, and normal noise"""
+    """y: disparity of two cameras in pixels, 40 / depth x, plus normal noise"""
     depth = rng.uniform(2, 20, n)
     return depth, 40 / depth + 0.3 * rng.standard_normal(n)
 
@@ -80,7 +80,7 @@ def _attitude_truth(kappa: float) -> float:
 
 @family("sensor", lambda: _attitude_truth(8.0))
 def attitude(rng: Generator, n: int) -> tuple[Array, Array]:
-    """two unit quaternions of either sign, of one attitude up to a small turn"""
+    """two unit quaternions of random sign, whose attitudes differ by a small turn"""
     x, aside = rng.standard_normal((2, n, 4))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     aside -= (aside * x).sum(1, keepdims=True) * x
@@ -102,7 +102,7 @@ def _backlash_truth() -> float:
 
 @family("mechanics", _backlash_truth)
 def backlash(rng: Generator, n: int) -> tuple[Array, Array]:
-    """angles of two gears that touch on one flank, in 30% of the draws on the other; and noise"""
+    """noisy angles of two gears, which touch on one flank, or in 30% of the draws on the other"""
     x = rng.standard_normal(n)
     return x, x + rng.choice([0.25, -0.25], n, p=[0.7, 0.3]) + 0.115 * rng.standard_normal(n)
 
@@ -113,7 +113,7 @@ def _log_gain(ratio: Array, damping: Array) -> Array:
 
 @family("mechanics", lambda: normal_noise(_log_gain(RATIO, DAMPING).ravel(), 0.15))
 def resonance(rng: Generator, n: int) -> tuple[Array, Array]:
-    """x: frequency ratio and damping of a driven spring; y: log of its gain, and normal noise"""
+    """x: frequency ratio and damping of a driven spring; y: log of its gain, plus normal noise"""
     ratio, damping = rng.uniform(0.2, 2.2, n), rng.uniform(0.05, 0.4, n)
     return columns(ratio, damping), _log_gain(ratio, damping) + 0.15 * rng.standard_normal(n)
 
@@ -121,7 +121,7 @@ def resonance(rng: Generator, n: int) -> tuple[Array, Array]:
 # The errors in direction and in the log of the range are apart, so the information adds up.
 @family("mechanics", lambda: normal_noise(LOG_THROW, 0.09) + 0.5 * math.log1p((0.4 / 0.12) ** 2))
 def projectile(rng: Generator, n: int) -> tuple[Array, Array]:
-    """x: speed, elevation and azimuth of a throw; y: where it lands, range and azimuth erring"""
+    """x: speed, elevation and azimuth of a throw; y: noisy range and azimuth of where it lands"""
     speed, elevation = rng.uniform(15, 25, n), np.radians(rng.uniform(20, 70, n))
     azimuth, noise = 0.4 * rng.standard_normal(n), rng.standard_normal((2, n))
     far = speed**2 / 9.81 * np.sin(2 * elevation) * np.exp(0.09 * noise[0])
@@ -141,7 +141,7 @@ def _contact_truth(sd: float, wrong: float) -> float:
 
 @family("mechanics", lambda: _contact_truth(0.3, 0.1))
 def contact(rng: Generator, n: int) -> tuple[Array, Array]:
-    """x: depth and stiffness; y: force, none without contact, and noise; a switch, 10% wrong"""
+    """x: depth and stiffness; y: noisy contact force; a contact switch, 10% wrong"""
     depth, stiffness = rng.standard_normal(n), 2 * np.exp(0.4 * rng.standard_normal(n))
     force = stiffness * np.maximum(depth, 0) + 0.3 * rng.standard_normal(n)
     return columns(depth, stiffness), columns(force, (depth > 0) != (rng.random(n) < 0.1))
@@ -149,7 +149,7 @@ def contact(rng: Generator, n: int) -> tuple[Array, Array]:
 
 @family("signal", lambda: instruments([*np.exp(-2 * (DELAY - TAPS[:, None]) ** 2)], 3 * [0.1]))
 def pulse_delay(rng: Generator, n: int) -> tuple[Array, Array]:
-    """x: the time of a bell-shaped pulse; y: the signal at three times, and normal noise"""
+    """x: the time of a bell-shaped pulse; y: the signal at three times, plus normal noise"""
     delay = rng.uniform(0, 3, (n, 1))
     return delay, np.exp(-2 * (delay - TAPS) ** 2) + 0.1 * rng.standard_normal((n, 3))
 
@@ -157,7 +157,7 @@ def pulse_delay(rng: Generator, n: int) -> tuple[Array, Array]:
 # Four equal peaks on the circle, 13 standard deviations from where they would meet.
 @family("signal", lambda: math.log(math.pi / 2) - normal_entropy(0.06) - 0.5 * math.log(0.36))
 def phase_keying(rng: Generator, n: int) -> tuple[Array, Array]:
-    """two symbols in the plane, a multiple of 90° and noise apart, fading together"""
+    """two symbols in the plane: one turned by a multiple of 90°, with noise and common fading"""
     phase = rng.uniform(-math.pi, math.pi, n)
     other = phase + math.pi / 2 * rng.integers(4, size=n) + 0.06 * rng.standard_normal(n)
     fading, own = rng.standard_normal((2, n))
@@ -181,7 +181,7 @@ def crossed(rng: Generator, n: int) -> tuple[Array, Array]:
 
 def _student_truth(nu: float, rho: float, dx: int, dy: int) -> float:
     def block(d: int) -> float:
-        """Entropy, but for what is proportional to d."""
+        """Entropy without the terms proportional to d."""
         half = (nu + d) / 2
         log_det = (d - 1) * math.log1p(-rho) + math.log1p((d - 1) * rho)
         return float(half * (digamma(half) - digamma(nu / 2)) - gammaln(half) + log_det / 2)
@@ -198,7 +198,7 @@ def student(rng: Generator, n: int) -> tuple[Array, Array]:
 
 
 def _beds_truth(mean: float, stay: float) -> float:
-    """Those who stay are common to both days; those who leave and who come are independent."""
+    """Patients who stay are common to both days; those who leave or arrive are independent."""
     count = np.arange(80)
     other = poisson.pmf(count[:, None] - count, mean * (1 - stay))
     return grid_information(other * poisson.pmf(count, mean * stay) @ other.T)
@@ -212,7 +212,7 @@ def beds(rng: Generator, n: int) -> tuple[Array, Array]:
 
 
 def _author_truth(alpha: float, words: int) -> float:
-    """Over all pairs of pages."""
+    """Sum over all pairs of pages."""
     pages = np.indices((words + 1,) * 5).reshape(5, -1).T
     pages = pages[pages.sum(1) == words]
     orders = -gammaln(pages + 1.0).sum(1)
@@ -235,7 +235,7 @@ def _exam_truth(spread: float) -> float:
 
 @family("discrete", lambda: _exam_truth(1.6))
 def exam(rng: Generator, n: int) -> tuple[Array, Array]:
-    """x: ability; y: right or wrong answers to five questions, their chances logistic"""
+    """x: ability; y: right or wrong answers to five questions, logistic in the ability"""
     ability = 1.6 * rng.standard_normal((n, 1))
     return ability, (rng.random((n, 5)) < expit(ability - DIFFICULTY)).astype(float)
 
@@ -250,7 +250,7 @@ def ternary_code(rng: Generator, n: int) -> tuple[Array, Array]:
 
 @family("dynamics", lambda: normal_noise(np.sin(math.pi / 2 * even()) ** 2, 0.045))
 def logistic_map(rng: Generator, n: int) -> tuple[Array, Array]:
-    """y: two steps of s' = 4 s (1 - s) after x, which has the invariant law; and normal noise"""
+    """y: x after two steps of s' = 4 s (1 - s), plus normal noise; x has the invariant law"""
     x = np.sin(math.pi / 2 * rng.random(n)) ** 2
     after = 4 * x * (1 - x)
     return x, 4 * after * (1 - after) + 0.045 * rng.standard_normal(n)

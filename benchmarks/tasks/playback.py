@@ -1,4 +1,4 @@
-"""Play recorded states of robosuite's simulator back in MuJoCo: tool poses, and who touches what.
+"""Play recorded states of robosuite's simulator back in MuJoCo, for tool poses and contacts.
 
 Nothing is simulated: each recorded state is set, and MuJoCo computes poses and contacts from it.
 """
@@ -20,7 +20,7 @@ ASSETS = "robosuite/models/assets"
 
 @dataclass(frozen=True)
 class Arm:
-    """What an arm's parts are called in the model.
+    """Names of an arm's parts in the model.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Arm:
     fingers : tuple of two str
         Joints of the fingers.
     pads : tuple of two str
-        Bodies of the fingers; what hangs on them belongs to them.
+        Bodies of the fingers, including their descendants.
     tool : str
         Body whose pose is recorded.
     suffix : str
@@ -135,7 +135,7 @@ def has_moved(place: NDArray[np.float32]) -> NDArray[np.bool_]:
 
 
 def _below(model: mujoco.MjModel, body: str) -> list[int]:
-    """Indices of a body and of all bodies that hang on it."""
+    """Indices of a body and of all its descendants."""
     found = {model.body(body).id}
     for i in range(model.nbody):  # parents come first
         if int(model.body_parentid[i]) in found:

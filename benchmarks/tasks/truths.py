@@ -1,7 +1,7 @@
-"""Truths of the hand-made families: closed forms and quadratures, and what these are made of.
+"""Truths of the hand-made families: closed forms, quadratures, and common parts of them.
 
-A truth of one family has that family's name. Its parameters are arguments, so that they stand
-beside the sampler that has them too (:mod:`hand_made`).
+The truth of a family has the family's name. Parameters are arguments, so that their values are next
+to the sampler (:mod:`hand_made`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def gaussian_information(xx: Array, yy: Array, xy: Array) -> float:
 
 
 def student_excess(freedom: float, d: int) -> float:
-    """What sharing the tails adds to the information of d and d t distributed coordinates."""
+    """Information from the common scale of d + d coordinates with a t distribution."""
 
     def block(m: int) -> float:
         """Entropy of an m-dimensional t with unit scale."""
@@ -81,7 +81,7 @@ def normal_noise(values: Array, sd: float) -> float:
 
 
 def flipped(probability: float) -> float:
-    """Information of a fair bit that is flipped now and then."""
+    """Information of a fair bit that is flipped with this probability."""
     p = probability
     return math.log(2) + p * math.log(p) + (1 - p) * math.log(1 - p)
 
@@ -133,7 +133,7 @@ def photons(shape: float, scale: float) -> float:
 
 
 def second_order(one_back: Array, two_back: Array, shocks: Array) -> float:
-    """Given the two states before, what is left is the shock; the shear changes nothing."""
+    """Given the two previous states, only the shock is random; the shear changes nothing."""
     step = np.block([[one_back, two_back], [np.eye(2), np.zeros((2, 2))]])
     noise = np.zeros((4, 4))
     noise[:2, :2] = shocks**2

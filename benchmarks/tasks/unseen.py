@@ -1,10 +1,10 @@
-"""Families of known mutual information, taken from many fields and written blind.
+"""Families of known mutual information from many fields, written without knowledge of the model.
 
-They were written down by someone who had not seen how the model is trained, nor any of its
-estimates. They can no longer measure what is tuned to results on them from now on.
+Their author knew neither the training of the model nor any of its estimates. They are no test set
+for anything that is tuned on their results.
 
 Each truth is a closed form or a quadrature; tests compare it with means over samples. All draws are
-independent of each other, those of processes too: each is from a process of its own.
+independent, also those of processes: each is from a separate process.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ UNSEEN = Collection(
     "unseen",
     "Unseen families",
     "test",
-    "They were written down by others, who did not know how the model is trained, and were seen by "
-    "nobody else, nor measured by any model, before `edge` 0.9.0 was settled. The results counted "
-    "once since then: when it was decided to ship `base` 0.13.0, which is therefore not judged "
-    "blind here.",
+    "The authors of the families did not know how the model is trained. The families were neither "
+    "seen by others nor measured with any model before `edge` 0.9.0 was final. Their results were "
+    "used once since then, in the decision to ship `base` 0.13.0. That model is therefore not "
+    "judged blind here.",
 )
 family = UNSEEN.family
 
@@ -75,7 +75,7 @@ def _arm_truth(sd: float) -> float:
 
 @family("mechanics", lambda: _arm_truth(0.15))
 def arm(rng: Generator, n: int) -> tuple[Array, Array]:
-    """x: three joint angles of a planar arm; y: where a camera sees its hand, with 15 cm noise"""
+    """x: three joint angles of a planar arm; y: position of its hand, with 15 cm noise"""
     x = rng.uniform([0.0, 0.2, -1.0], [1.8, 2.4, 1.0], (n, 3))
     return x, columns(*_hand(*x.T)) + 0.15 * rng.standard_normal((n, 2))
 
@@ -93,7 +93,7 @@ def _cart_truth(sds: tuple[float, float]) -> float:
 
 @family("control", lambda: _cart_truth((0.3, 0.4)))
 def cart(rng: Generator, n: int) -> tuple[Array, Array]:
-    """x: place and speed of a cart; y: those after a controlled half second, pushed at random"""
+    """x: place and speed of a cart; y: both after half a second of control, with random pushes"""
     place, speed = rng.standard_normal(n), 0.8 * rng.standard_normal(n)
     after = columns(*_cart_step(place, speed))
     return columns(place, speed), after + [0.3, 0.4] * rng.standard_normal((n, 2))
@@ -109,7 +109,7 @@ def _beam_truth() -> float:
 
 @family("sensor", _beam_truth)
 def beam(rng: Generator, n: int) -> tuple[Array, Array]:
-    """y: a laser's reading of distance x: noisy, at times too short, or 10 m if nothing is seen"""
+    """y: a laser's measurement of distance x: noisy, at times too short, or 10 m without an echo"""
     x = rng.uniform(0.5, 8, n)
     reading = x + 0.2 * rng.standard_normal(n)
     reading = np.where(rng.random(n) < 0.2, x * rng.random(n), reading)
@@ -164,7 +164,7 @@ def _reaction_truth() -> float:
 
 @family("dynamics", _reaction_truth)
 def reaction_time(rng: Generator, n: int) -> tuple[Array, Array]:
-    """x: drift and bound of a Brownian motion, the evidence; y: when it first reaches the bound"""
+    """x: drift and bound of a Brownian motion; y: the time at which it first reaches the bound"""
     drift, bound = rng.uniform(0.4, 4.0, n), rng.uniform(0.5, 2.0, n)
     return columns(drift, bound), rng.wald(bound / drift, bound**2)
 
@@ -197,7 +197,7 @@ def _islands_truth(genes: int, generations: int) -> float:
 
 @family("counts", lambda: 2 * _islands_truth(30, 4))
 def islands(rng: Generator, n: int) -> tuple[Array, Array]:
-    """counts of two alleles on two islands, four generations of 30 genes after they were one"""
+    """counts of two alleles on two islands, four generations of 30 genes after their separation"""
     share = np.broadcast_to(rng.beta(2, 2, (n, 2)), (2, n, 2))
     for _ in range(4):
         count = rng.binomial(30, share)
@@ -243,7 +243,7 @@ def _shower_truth(index: float, shape: float, dx: int, dy: int) -> float:
 
 @family("hidden cause", lambda: _shower_truth(1.7, 2.0, 3, 2))
 def shower(rng: Generator, n: int) -> tuple[Array, Array]:
-    """signals of three detectors and of two others, gamma about one energy that has a power law"""
+    """signals of three detectors and of two others, gamma distributed about one power-law energy"""
     energy = np.exp(rng.exponential(1 / 1.7, (n, 1)))
     signals = energy * rng.gamma(2, 1 / 2, (n, 5))
     return signals[:, :3], signals[:, 3:]
@@ -276,7 +276,7 @@ def _photon_pair_truth(contrast: float) -> float:
 
 @family("interaction", lambda: _photon_pair_truth(0.95))
 def photon_pair(rng: Generator, n: int) -> tuple[Array, Array]:
-    """x: angles of two polarisers; y: which way either of two entangled photons goes"""
+    """x: angles of two polarisers; y: the output of each of two entangled photons"""
     x, first = rng.uniform(0, math.pi, (n, 2)), rng.choice([-1.0, 1.0], n)
     alike = rng.random(n) < 0.5 + 0.5 * 0.95 * np.cos(2 * (x[:, 0] - x[:, 1]))
     return x, columns(first, np.where(alike, first, -first))
@@ -298,7 +298,7 @@ def _minerals_truth(exponents: tuple[float, ...], sd: float) -> float:
 
 @family("shares", lambda: _minerals_truth((2.0, 3.0, 1.5), 0.4))
 def minerals(rng: Generator, n: int) -> tuple[Array, Array]:
-    """shares of three minerals in a rock, and as assayed, each in error by a log-normal factor"""
+    """shares of three minerals in a rock, and their assays, each with a log-normal error factor"""
     x = rng.dirichlet([2.0, 3.0, 1.5], n)
     y = x * np.exp(0.4 * rng.standard_normal((n, 3)))
     return x, y / y.sum(1, keepdims=True)
@@ -325,7 +325,7 @@ def _volatility_truth(base: float, first: float, second: float) -> float:
 
 @family("scale", lambda: _volatility_truth(0.3, 0.5, 0.2))
 def volatility(rng: Generator, n: int) -> tuple[Array, Array]:
-    """x: returns of two days; y: that of the next, uncorrelated, its variance from their squares"""
+    """x: returns of two days; y: the next return, uncorrelated, with variance from their squares"""
     x = rng.standard_normal((n, 2))
     return x, np.sqrt(0.3 + 0.5 * x[:, 0] ** 2 + 0.2 * x[:, 1] ** 2) * rng.standard_normal(n)
 
@@ -359,7 +359,7 @@ def _insertion(ratio: float, places: int) -> Array:
     lambda: math.log(120) - float(sum(entr(_insertion(0.4, i)).sum() for i in (2, 3, 4, 5))),
 )
 def judges(rng: Generator, n: int) -> tuple[Array, Array]:
-    """ranks that two judges give five dishes: each pair swapped makes a ranking 0.4 as likely"""
+    """two judges' rankings of five dishes: each swapped pair makes a ranking 0.4 times as likely"""
     first = rng.permuted(np.tile(np.arange(5), (n, 1)), axis=1)
     change = np.zeros((n, 5), int)
     for i in range(1, 5):

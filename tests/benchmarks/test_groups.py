@@ -104,4 +104,4 @@ def test_help_lists_the_benchmarks_of_each_group(capsys):
     for name in groups.GROUPS:
         for words in groups.commands(name, quick=False):
             assert " ".join(words[1:]) in shown
-    assert "hours on two cores; with --quick, minutes" in shown
+    assert "hours on two cores, or minutes with --quick" in shown

@@ -361,7 +361,7 @@ def test_coupling(tmp_path):
     true = [row for row in ours if row["kind"] != "another's motion"]  # where it raises alarms
     assert len(true) == 6 and len(ours) == 8
     assert sum(row["false_alarms"] + row["missed"] for row in true) == 0
-    assert "## another's motion" in page and "| velocity correlation |" in page
+    assert "## Object of another episode" in page and "| velocity correlation |" in page
 
 
 def test_pitfalls(tmp_path):

@@ -184,7 +184,7 @@ def report(totals: dict[str, Counter[str]], seed: int) -> str:
             "",
             f"`{command}` (seed {seed}), {datetime.date.today()}, Python "
             f"{platform.python_version()}, NumPy {np.__version__}, 2 virtual cores of a shared "
-            "host. `tests/fuzz/run.py` says what the outcomes mean.",
+            "host. The outcomes are defined in `tests/fuzz/run.py`.",
             "",
             "| | runs | right | refused with a reason | wrong | other exception | warning |",
             "|---|---|---|---|---|---|---|",
