@@ -126,17 +126,10 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
                     label=k.replace("multinormal-", ""),
                 )
             value = np.mean([order(pick(rows, kind=k, n=n, estimator=name)) for k in kinds])
-            axes.text(
-                0.03,
-                0.96,
-                f"rank correlation {value:.2f}",
-                transform=axes.transAxes,
-                color=INK,
-                fontsize=9,
-                va="top",
-            )
+            words = f"rank correlation {value:.2f}"
+            axes.set_title(words, color=INK, fontsize=9, loc="right")
             if name == shown[0]:
-                axes.set_title(f"n = {n}", color=INK, fontsize=11)
+                axes.set_title(f"n = {n}", color=INK, fontsize=11, loc="left")
             if name == shown[-1]:
                 axes.set_xlabel("truth (nats)", color=QUIET, fontsize=9)
         line[0].set_ylabel(name.replace(", ", "\n"), color=INK, fontsize=9.5)

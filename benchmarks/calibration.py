@@ -207,6 +207,7 @@ def draw(populations: dict[str, Estimates]) -> Figure:
     drawing.heading(figure, "Calibration of the standard error", words)
     for axes in (left, right):
         axes.xaxis.label.set_color(QUIET)
+        axes.yaxis.label.set_color(QUIET)
     return figure
 
 

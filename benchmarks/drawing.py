@@ -125,7 +125,7 @@ def against_truth(
     )
     estimators = names(rows)
     colour = colours(estimators)
-    column = min(0.12, 0.65 / len(estimators))  # of the panel's width, for a mean
+    column = min(0.12, 0.62 / len(estimators))  # of the panel's width, for a mean
     for axes, n in zip(panels, sizes, strict=True):
         quiet(axes)
         axes.grid(axis="x", color=GRID, linewidth=0.8)
@@ -155,7 +155,7 @@ def against_truth(
                 number(mean_absolute_bias(list(own.values()))),
                 transform=axes.transAxes,
                 color=colour[name],
-                fontsize=10,
+                fontsize=9,
                 fontweight="bold" if ours(name) else "normal",
                 ha="center",
             )

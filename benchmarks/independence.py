@@ -264,7 +264,7 @@ def picture(rows: list[dict[str, Any]], dims: Sequence[int]) -> Figure:
             if d == dims[-1]:
                 axes.set_xlabel("samples", color=QUIET, fontsize=9)
         line[0].set_ylabel(f"d = {d}: ROC-AUC", color=INK, fontsize=10)
-    panels[0, 0].set_ylim(0.3, 1.04)
+    panels[0, 0].set_ylim(min(0.3, min(r["auc"] for r in rows) - 0.03), 1.04)
     fewer = len({row["trials"] for row in rows}) > 1
     drawing.heading(
         figure,

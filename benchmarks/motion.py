@@ -244,7 +244,8 @@ def bars(axes: Any, rows: list[dict[str, Any]], scene: str) -> None:
                 row["auc_pr"] + 0.02, i + offset, f"{row['auc_pr']:.2f}", va="center", fontsize=7.5
             )
             kind = view.split()[-1].strip("()")
-            axes.text(0.02, i + offset, kind, va="center", fontsize=6.5, color="white")
+            ink = INK if alpha < 1 else "white"
+            axes.text(0.02, i + offset, kind, va="center", fontsize=6.5, color=ink)
     axes.set_yticks(range(len(NAMES)), NAMES, fontsize=8.5, color=INK)
     axes.set(xlim=(0, 1.13), xticks=(0, 0.5, 1))
     axes.invert_yaxis()

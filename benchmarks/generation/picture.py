@@ -96,7 +96,7 @@ def _policies(axes: Axes, rows: Rows, tasks: Sequence[str], arms: Sequence[str])
 def _prepare(axes: Axes, title: str) -> None:
     drawing.quiet(axes)
     axes.grid(axis="x", color=GRID, linewidth=0.8)
-    axes.set_xlim(0, 100)
+    axes.set_xlim(-1, 101)
     axes.set_title(title, color=INK, fontsize=10, loc="left")
 
 

@@ -49,7 +49,12 @@ def main(folder: str) -> None:
     for file in reachable(ROOT / "README.md"):
         copy = Path(folder) / file.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(file, copy)
+        if file.suffix == ".md":
+            # A site draws Markdown in an HTML block if the block asks for it. GitHub always does.
+            text = file.read_text(encoding="utf-8").replace("<details>", '<details markdown="1">')
+            copy.write_text(text, encoding="utf-8")
+        else:
+            shutil.copy(file, copy)
     shutil.copy(Path(__file__).parent / "style.css", folder)
 
 

@@ -90,7 +90,9 @@ def _rows(parser: argparse.ArgumentParser, *, shared: bool) -> Iterator[tuple[st
             continue
         if group not in parser._action_groups[:2] and not shared:
             yield f"*{group.title}*", ""
-        yield from ((f"`{_written(action)}`", described(action)) for action in actions)
+        for action in actions:
+            # Markdown takes [a][b] for a link.
+            yield f"`{_written(action)}`", described(action).replace("][", "]\\[")
 
 
 def _written(action: argparse.Action) -> str:

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..files.annotations.annotations import Annotations
 from ..keystates.result import trajectories
-from .drawing import INK, QUIET, draw_heading, new_figure, style_axes
+from .drawing import INK, draw_heading, new_figure, style_axes
 from .keystate_plots import COLOURS
-from .labels import Label, Place, fit, place_labels, renderer, shorten
+from .labels import Label, fit, place_labels, renderer, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SIGNALS = 14  # lines of a demonstration, at most: those that move in the shortest bursts
 POINTS = 1500  # of a line, at most
+TOP, STRIP = 1.04, 0.2  # upper end of the signals, and the height of the names of key states
 STILL = 0.03  # of its range in all demonstrations: a coordinate that moves less is not drawn in one
 
 
@@ -105,7 +106,7 @@ def _draw_signals(axes: Axes, annotations: Annotations, i: int, scaled: np.ndarr
     moving = np.ptp(scaled, axis=0) > STILL
     axes.plot(time, scaled[::every, moving], color=INK, linewidth=0.6, alpha=0.55, zorder=3)
     axes.set_xlim(0, float(_times(annotations, np.array([len(scaled)]))[0]))
-    axes.set_ylim(-0.04, 1.04)
+    axes.set_ylim(-0.04, TOP + (STRIP if annotations.events(i) else 0))
     axes.set_yticks([])
 
 
@@ -147,24 +148,26 @@ def _fit_band(text: Text, pixels: float, index: int) -> None:
 
 
 def _draw_keystates(axes: Axes, annotations: Annotations, i: int) -> list[Label]:
-    """Draw vertical lines; return their names or numbers, which are placed later."""
+    """Draw vertical lines; return their names or numbers, which are placed above them later."""
     events = annotations.events(i)
-    for event in events:
-        time = float(_times(annotations, np.array([event.step]))[0])
-        axes.axvline(time, color=INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=4)
+    letters = max(6, 100 // max(len(events), 1))
     labels: list[Label] = []
     for event in events:
+        time = float(_times(annotations, np.array([event.step]))[0])
+        axes.plot(
+            [time, time], [axes.get_ylim()[0], TOP], color=INK, linewidth=1.1,
+            linestyle=(0, (4, 2)), zorder=4,
+        )  # fmt: skip
         label = axes.annotate(
-            event.name.removeprefix("key state "),
-            (float(_times(annotations, np.array([event.step]))[0]), 0.98),
-            (3, 0),
-            xycoords=axes.get_xaxis_transform(),
+            shorten(event.name.removeprefix("key state "), letters),
+            (time, TOP),
+            (0, 2),
             textcoords="offset points",
             visible=False,
-            color=QUIET,
+            color=INK,
             fontsize=7.5,
             zorder=5,
         )
-        places: list[Place] = [((3, down), "left", "top") for down in (0.0, -9.0)]
-        labels.append((label, places))
+        sides = ("center", "left", "right")
+        labels.append((label, [((0, up), side, "bottom") for up in (1.5, 11.0) for side in sides]))
     return labels

@@ -204,7 +204,7 @@ def draw_extrema(
             textcoords="offset points",
             visible=False,
             color=inside,
-            fontsize=7 if small else 9,
+            fontsize=(7 if small else 9) - (1.5 if number > 9 else 0),  # two digits are wider
             fontweight="bold",
             zorder=6,
         )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # Distinguishable in colour-blindness (Okabe and Ito); assigned in order of time.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8c8c00", "#5b4b9a")
 BODIES = ("#1c2733", "#c2262d", "#00936b")
+SHAPES = ("o", "s", "D", "^")  # of key states, the next one where the colours begin anew
 MARKS = ("|", "x", "+")
 ROW = 0.175  # inches of a row of the legend
 PANELS = 8  # key states in the film strip, at most
@@ -120,6 +121,7 @@ def _draw_raster(
             rows,
             s=size,
             color=COLOURS[column % len(COLOURS)],
+            marker=SHAPES[column // len(COLOURS) % len(SHAPES)],
             label=_title(found, column) + (f", {nats[column]}" if column in nats else ""),
             linewidth=0,
             zorder=3,
@@ -254,7 +256,14 @@ def _draw_strip(
             label = panel.set_xlabel(nats[there[i]], fontsize=8.5, color=INK, labelpad=3)
             fit(label, width)
         last = step
-    axes[0].legend(loc="best", frameon=False, fontsize=8, labelcolor=INK, handletextpad=0.1)
+    measure = renderer(axes[0].figure.figure)
+    for size in (8, 7, 6):
+        legend = axes[0].legend(
+            loc="best", frameon=False, fontsize=size, labelcolor=INK, handletextpad=0.3,
+            handlelength=0.8, borderpad=0.2,
+        )  # fmt: skip
+        if legend.get_window_extent(measure).width <= 0.94 * axes[0].bbox.width:
+            break
     axes[0].set_ylabel(f"trajectory {which}\nfrom the side", color=INK, fontsize=8.5)
 
 

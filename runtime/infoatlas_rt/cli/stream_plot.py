@@ -125,6 +125,7 @@ def _draw_coupling(axes: Axes, below: Sequence[Axes], curve: StreamCurve) -> lis
         axes.set_ylim(min(low, float(mi.min()) - room), max(high, float(mi.max()) + room))
     labels: list[Label] = []
     named = set()
+    width = min(1.2, 120 / max(len(curve.events), 1))
     for event in curve.events:
         assert event.stamp is not None  # events of a bag have one
         begins, at = event.kind == COUPLED, event.stamp - curve.start
@@ -132,7 +133,7 @@ def _draw_coupling(axes: Axes, below: Sequence[Axes], curve: StreamCurve) -> lis
             panel.axvline(
                 at,
                 color=COUPLING,
-                lw=1.2,
+                lw=width,
                 ls="-" if begins else (0, (2, 2)),
                 zorder=1,
                 label=event.kind if panel is axes and event.kind not in named else None,

@@ -42,7 +42,7 @@ class OnlineEstimator(Stateful):
         step of the lag. If states come slower than that, three quarters of their own step, but at
         most half the lag. (Of states 0.03 s apart none is 0.1 s old, so the nearest is used.)
     history : int
-        Number of past states that are stacked into s_<t-Δt>; 1 in the paper.
+        Number of past states that are stacked into `s_<t-Δt>`; 1 in the paper.
     window : int
         Steps; also the largest number of pairs.
     every : int
