@@ -350,7 +350,7 @@ def test_localiser(tmp_path):
 
 def test_table2_time(tmp_path):
     report, page = call("table2_time", tmp_path)
-    assert [row["timesteps"] for row in report["rows"]] == [4] * 4
+    assert {row["timesteps"] for row in report["rows"]} == {4} and len(report["rows"]) >= 4
     assert all(row["seconds"] > 0 for row in report["rows"])
     assert "| ours, 25 slices |" in page and "| 2.17 |" in page
 

@@ -47,10 +47,10 @@ def test_the_page_for_users():
     page = (ROOT / "docs" / "when-to-trust.md").read_text(encoding="utf-8")
     exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.S)), {})
     half = np.sqrt(0.5)
-    for d, said in ((64, "a slice of five contains {:.2f}"), (20, "a slice of five {:.2f}")):
+    for d, said in ((64, "a slice of five contains {:.2f}"), (20, "{:.2f} in slices of five")):
         truth = slicing_studies.sliced_truth(np.full(d, half), 5)
         assert said.format(truth) in page.replace("\n", " ")
-    for ratio, digits, said in ((1.5, 2, "whose truth is {}"), (1.01, 3, "{} in a slice")):
+    for ratio, digits, said in ((1.5, 2, "whose true value is {}"), (1.01, 3, "{} in a slice")):
         truth = slicing_studies.radius_truth(2, 1, ratio)
         assert said.format(f"{truth:.{digits}f}") in page
     assert f"{slicing_studies.dense(1.0):.3f} each" in page

@@ -54,7 +54,7 @@ def stayed(copied, n):
 @functools.cache
 def on_device(**options):
     """An estimator whose backend is marked as CUDA: it binds addresses."""
-    estimator = Estimator(threads=1, **options)
+    estimator = Estimator(threads=1, provider="cpu", **options)
     estimator.backend.provider = "cuda"
     return estimator
 
