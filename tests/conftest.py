@@ -6,6 +6,8 @@ import os
 # threads would mostly wait for each other. Numba would set OpenMP's number again.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+# Environments of the tests lack the C++ engine on purpose; commands do not warn of that.
+os.environ.setdefault("INFOATLAS_ENGINE", "0")
 
 import pytest
 

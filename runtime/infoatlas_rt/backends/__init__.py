@@ -8,6 +8,8 @@ evaluated by the library that built it, TensorRT or TensorRT-RTX.
 from __future__ import annotations
 
 import logging
+import re
+from functools import cache
 from importlib.util import find_spec
 
 from ..errors import ProviderError
@@ -73,11 +75,11 @@ def make_backend(model: ModelFile, provider: str = "auto", threads: int | None =
 
 def _automatic(model: ModelFile, threads: int | None) -> Backend:
     """The first of "cuda", "native" and "cpu" that starts; otherwise ProviderError with advice."""
-    from .native import NOT_BUILT, REBUILD, is_installed
-    from .onnxruntime import EXECUTION, INSTALL, offered
+    from .native import NOT_BUILT, REBUILD, is_installed, left_out
+    from .onnxruntime import EXECUTION, INSTALL, has_cuda, offered
 
-    onnxruntime, missing = offered(), []
-    there = {"cuda": EXECUTION["cuda"] in onnxruntime, "native": is_installed()}
+    missing = list[str]()
+    there = {"cuda": has_cuda(), "native": is_installed()}
     for provider, is_there in there.items():
         if not is_there:
             log.info("provider 'auto' passes over '%s', which is not installed", provider)
@@ -90,14 +92,22 @@ def _automatic(model: ModelFile, threads: int | None) -> Backend:
             continue
         log.info("provider 'auto' chooses '%s'", provider)
         return backend
-    if EXECUTION["cpu"] not in onnxruntime:
-        if not there["native"]:
-            missing.append(f"{NOT_BUILT}: {REBUILD}")
+    if not there["native"]:
+        missing.append(f"{NOT_BUILT}: {REBUILD}")
+    if EXECUTION["cpu"] not in offered():
+        why = re.sub("(, or|;) use provider='cpu'", "", "; ".join(missing))
         raise ProviderError(
-            f"no engine for {model.path}: get ONNX Runtime with {INSTALL}; or: {'; '.join(missing)}"
+            f"no engine for {model.path}: get ONNX Runtime with {INSTALL}; or: {why}"
         )
     log.info("provider 'auto' chooses 'cpu'")
+    if not there["native"] and not left_out():
+        _warn_once(f"{NOT_BUILT}, so ONNX Runtime is used, which is slower: {REBUILD}")
     return make_backend(model, "cpu", threads)
+
+
+@cache
+def _warn_once(text: str) -> None:
+    log.warning("%s, or choose provider='cpu', which does not warn", text)
 
 
 def installed() -> dict[str, str]:

@@ -20,9 +20,14 @@ log = logging.getLogger(__name__)
 INTERFACE = 5  # version of the interface of infoatlas_native; that module has the same number
 NOT_BUILT = "the C++ engine was not built when infoatlas-rt was installed"
 REBUILD = (
-    "get a C++20 compiler and run pip install --force-reinstall --no-deps --no-cache-dir "
-    "infoatlas-rt (in a checkout: .)"
+    "get a C++20 compiler and Python's headers (python3-dev), and run pip install -v "
+    "--force-reinstall --no-deps --no-cache-dir infoatlas-rt (in a checkout: .)"
 )
+
+
+def left_out() -> bool:
+    """Whether INFOATLAS_ENGINE=0 states that the engine is left out on purpose."""
+    return os.environ.get("INFOATLAS_ENGINE", "").lower() in ("0", "off", "no")
 
 
 def is_installed() -> bool:

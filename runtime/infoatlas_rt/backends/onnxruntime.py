@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -42,10 +43,24 @@ def offered() -> list[str]:
     """
     try:
         import onnxruntime
+
+        found = onnxruntime.get_available_providers()
     except ImportError:
         return []
-    plugins = [PLUGIN] if is_installed() else []
-    return [*onnxruntime.get_available_providers(), *plugins]
+    except Exception as error:  # two packages share the import name, and one was removed
+        log.warning("ONNX Runtime is broken (%s): remove it, and %s", error, INSTALL)
+        return []
+    return [*found, *([PLUGIN] if is_installed() else [])]
+
+
+def has_cuda() -> bool:
+    """Whether an ONNX Runtime with CUDA is installed; its import, which needs 0.5 s, is avoided."""
+    spec = find_spec("onnxruntime")
+    folders = spec.submodule_search_locations if spec is not None else None
+    return any(
+        next(Path(folder, "capi").glob("*onnxruntime_providers_cuda.*"), None) is not None
+        for folder in folders or ()
+    )
 
 
 class OnnxRuntimeBackend:
@@ -93,7 +108,9 @@ class OnnxRuntimeBackend:
         # Not at the top: ONNX Runtime is optional, and its import needs time.
         try:
             import onnxruntime
-        except ImportError as error:
+
+            version = onnxruntime.__version__
+        except Exception as error:
             raise ProviderError(
                 f"ONNX Runtime cannot be imported ({error}): {INSTALL}, or "
                 "'infoatlas-rt[gpu]' (one of them: they share an import name)"
@@ -105,7 +122,7 @@ class OnnxRuntimeBackend:
         self._device = "cpu" if provider == "cpu" else "cuda"
         self._pool: ThreadPoolExecutor | None = None
         self._process = 0  # process of the pool
-        log.info("ONNX Runtime %s on %s", onnxruntime.__version__, self._session.get_providers())
+        log.info("ONNX Runtime %s on %s", version, self._session.get_providers())
 
     def run(
         self, x: Floats, y: Floats, shifts: Indices, sequence: Indices
@@ -271,5 +288,11 @@ def cache_folder(provider: str) -> Path:
     """Folder for engines and kernels of ONNX Runtime; they are code, so it belongs to this user."""
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(root) / "infoatlas-rt" / provider
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise ProviderError(
+            f"provider {provider!r} keeps engines in {folder}, which cannot be made ({error}): "
+            "set XDG_CACHE_HOME to a folder that can be written"
+        ) from error
     return folder

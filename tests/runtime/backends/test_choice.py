@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import Estimator, backends
-from infoatlas_rt.backends import make_backend, native
+from infoatlas_rt.backends import make_backend, native, onnxruntime as onnxruntime_backend
 from infoatlas_rt.cli.main import COMMANDS, make_parser
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
 from infoatlas_rt.models import model_file
@@ -72,6 +72,7 @@ def cuda(monkeypatch):
     """An ONNX Runtime that lists CUDA, whose sessions do not start."""
     there = ["CUDAExecutionProvider", "CPUExecutionProvider"]
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: there)
+    monkeypatch.setattr(onnxruntime_backend, "has_cuda", lambda: True)
     start = onnxruntime.InferenceSession
 
     def session(content, options, providers):
@@ -174,12 +175,56 @@ def test_auto_needs_no_onnxruntime(model, package, monkeypatch):
     assert make_backend(model, "auto").provider == "native"
 
 
+def test_auto_does_not_import_onnxruntime_to_ask_for_cuda(model, package, monkeypatch):
+    monkeypatch.setattr(onnxruntime_backend, "offered", lambda: pytest.fail("it was imported"))
+    assert make_backend(model).provider == "native"
+
+
+def test_cuda_is_found_by_the_library_of_its_provider(tmp_path, monkeypatch):
+    assert not onnxruntime_backend.has_cuda()  # the ONNX Runtime of the tests is that for CPUs
+    spec = ModuleSpec("onnxruntime", None, is_package=True)
+    spec.submodule_search_locations = [str(tmp_path)]
+    monkeypatch.setattr(onnxruntime_backend, "find_spec", lambda name: spec)
+    assert not onnxruntime_backend.has_cuda()
+    (tmp_path / "capi").mkdir()
+    (tmp_path / "capi" / "libonnxruntime_providers_cuda.so").touch()
+    assert onnxruntime_backend.has_cuda()
+    monkeypatch.setattr(onnxruntime_backend, "find_spec", lambda name: None)
+    assert not onnxruntime_backend.has_cuda()
+
+
+def test_a_broken_onnxruntime_does_not_stop_the_engine(model, package, monkeypatch, caplog):
+    """As the folder that is left when one of two packages with this name is removed."""
+    left = ModuleType("onnxruntime")
+    left.__spec__ = ModuleSpec("onnxruntime", None, is_package=True)
+    monkeypatch.setitem(sys.modules, "onnxruntime", left)
+    assert make_backend(model).provider == "native"
+    assert backends.installed()["auto"] == "native"
+    assert "ONNX Runtime is broken" in caplog.text
+    with pytest.raises(ProviderError, match="cannot be imported"):
+        make_backend(model, "cpu")
+
+
+@pytest.mark.parametrize("left_out", [False, True])
+def test_the_slower_engine_is_announced_once(model, no_package, monkeypatch, caplog, left_out):
+    monkeypatch.delenv("INFOATLAS_ENGINE", raising=False)
+    if left_out:
+        monkeypatch.setenv("INFOATLAS_ENGINE", "0")
+    backends._warn_once.cache_clear()
+    for provider in ("cpu", "auto", "auto"):
+        assert make_backend(model, provider).provider == "cpu"
+    warnings = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    assert len(warnings) == (not left_out)
+    assert all("not built" in text and "provider='cpu'" in text for text in warnings)
+
+
 def test_without_any_engine_all_ways_to_get_one_are_named(model, no_package, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(ProviderError) as raised:
         make_backend(model)
     for part in ("edge.onnx", "'infoatlas-rt[cpu]'", "not built", "C++20 compiler"):
         assert part in str(raised.value)
+    assert "provider='cpu'" not in str(raised.value)
     found = backends.installed()
     assert found["auto"].startswith("none") and "'.[cpu]'" in found["cpu"]
     assert "not built" in found["native"]
