@@ -23,7 +23,7 @@ def half(exported, tmp_path_factory):
     folder = tmp_path_factory.mktemp("fp16")
     written = ["--out", str(folder / "half.onnx"), "--json", str(folder / "parity.json")]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fp16, "SIZES", ((4, 32, 0), (10, 100, 0), (1, 1000, 1), (1, 5000, 0)))
+        patch.setattr(fp16, "SIZES", ((4, 32, 0), (10, 100, 0), (1, 600, 1)))
         export([str(exported / "tiny.onnx"), "--precision", "fp16", *written])
     return folder
 
@@ -31,7 +31,7 @@ def half(exported, tmp_path_factory):
 def test_the_command_writes_a_model_that_the_runtime_reads(exported, half):
     rows = json.loads((half / "parity.json").read_text())["parity"]
     assert 0 < max(row["mi"] for row in rows) <= fp16.TOLERANCE  # something was rounded
-    assert {row["samples"] for row in rows} >= {32, 100, 1000, 5000}
+    assert {row["samples"] for row in rows} >= {32, 100, 600}
     loaded = model_file.load(half / "half.onnx")
     proto = onnx.load_from_string(loaded.bytes)
     assert {p.key: p.value for p in proto.metadata_props}["infoatlas.precision"] == "fp16"

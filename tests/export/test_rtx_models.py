@@ -18,7 +18,7 @@ SMALL = "slices=2,samples=64"
     ("model", "precision", "profile", "capabilities"),
     [
         # `batch` includes the profiles of `control`.
-        ("edge", "fp32", "batch", THREE),
+        ("edge", "fp32", "batch", ("8.9",)),
         ("edge", "fp16", "control", THREE),
         *(("edge", precision, FIXED, THREE) for precision in ("fp32", "fp16")),
         *(("edge", "fp32", SMALL, (capability,)) for capability in THREE),
