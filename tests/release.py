@@ -67,12 +67,22 @@ def expect(text: str, *parts: str) -> None:
 def at_hand() -> list[str]:
     """Pythons that can be started."""
     names = os.environ.get("PYTHONS", " ".join(PYTHONS)).split()
-    return [
+    found = [
         name
         for name in names
         if shutil.which(name)
         and not subprocess.run([name, "-c", ""], capture_output=True).returncode
     ]
+    if not found:
+        raise SystemExit(f"none of {', '.join(names)} starts: set PYTHONS to one that does")
+    return found
+
+
+def check_tree() -> None:
+    """SystemExit if the checkout has changes or files that are not committed."""
+    changed = run("git", "status", "--porcelain", where=ROOT)
+    if changed:
+        raise SystemExit(f"{changed}commit or remove these: the sdist would contain them")
 
 
 class Fresh:
@@ -117,10 +127,11 @@ def build(out: Path, pythons: list[str], scratch: Path) -> Path:
         tag = fresh.run("python", "-c", "import sys; print('cp3%d' % sys.version_info[1])").strip()
         if int(tag[3:]) > 12 and list(out.glob("*-cp312-abi3-*.whl")):
             continue
-        fresh.run("pip", "wheel", "--disable-pip-version-check", "--no-deps", "-w", "raw", sdist)
+        quiet = ("--disable-pip-version-check", "--no-deps")
+        printed = fresh.run("pip", "wheel", "-v", *quiet, "-w", "raw", sdist)
         (wheel,) = (fresh.folder / "raw").glob("*.whl")
         if "none-any" in wheel.name:
-            raise SystemExit(f"{wheel.name} is without the C++ engine: a C++20 compiler is needed")
+            raise SystemExit(f"{printed}\n{wheel.name} is without the C++ engine")
         here = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         tool = (sys.executable, "-m", "auditwheel")
         run(*tool, "repair", "--wheel-dir", out, wheel, where=ROOT, PATH=here)
@@ -132,13 +143,14 @@ def build(out: Path, pythons: list[str], scratch: Path) -> Path:
 
 def try_wheel(fresh: Fresh, out: Path, version: str) -> None:
     """Test the wheel without and then with ONNX Runtime."""
-    given = ("--find-links", out, "--only-binary", "infoatlas-rt")
+    given = ("--no-index", "--no-deps", "--find-links", out, "--only-binary", "infoatlas-rt")
     fresh.install(*given, f"infoatlas-rt=={version}")
+    fresh.install(f"infoatlas-rt=={version}")  # the packages that it needs
     expect(fresh.run("infoatlas-rt", "info"), "ONNX Runtime is not installed", "the C++ engine")
     fresh.annotate()
     used, native = fresh.estimate("auto")
     expect(used, "native")
-    fresh.install(*given, f"infoatlas-rt[cpu]=={version}")
+    fresh.install(f"infoatlas-rt[cpu]=={version}")
     expect(fresh.estimate("auto")[0], "native")
     used, cpu = fresh.estimate("cpu")
     expect(used, "cpu")
@@ -161,7 +173,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
     out = parser.parse_args().out.resolve()
+    check_tree()
     out.mkdir(parents=True, exist_ok=True)
+    if any(out.iterdir()):
+        raise SystemExit(f"{out} is not empty: choose another folder, or remove its files")
     pythons = at_hand()
     with tempfile.TemporaryDirectory(prefix="infoatlas-release-") as folder:
         scratch = Path(folder)
