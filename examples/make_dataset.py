@@ -107,6 +107,9 @@ def write_dataset(folder, demonstrations, names, task="place the object"):
 
 
 if __name__ == "__main__":
+    for name in ("demos", "unseen"):
+        if Path(name).exists():
+            raise SystemExit(f"{name} exists: run this in another folder, or remove it")
     with np.load(FILE) as file:
         given, columns = file["names"].tolist(), np.cumsum(file["lengths"])[:-1]
         every = np.split(file["states"], columns)

@@ -156,7 +156,7 @@ def test_outputs_that_differ_are_found_and_written(tmp_path, capsys):
     part = "```console\n$ infoatlas-rt info\nModel edge\n...\n```\n"
     for shown, code in [
         (right, 0),
-        (right.replace("ten 10.5", "ten 11"), 0),  # a number that is similar
+        (right.replace("ten 10.5", "ten 10.9"), 0),  # a number that is near
         (right.replace("ten 10.5", "ten 50"), 1),
         (right.replace("ten 10.5", "nine 10.5"), 1),
         (silent, 1),
@@ -175,6 +175,24 @@ def test_outputs_that_differ_are_found_and_written(tmp_path, capsys):
     assert "gone\ninfoatlas-rt: gone " in page.read_text(encoding="utf-8")
     page.write_text(silent, encoding="utf-8")
     assert module.main([]) == 0 and page.read_text(encoding="utf-8") == right
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "agree"),
+    [
+        ("I = 1.907 ± 0.091 on native", "I = 1.908 ± 0.090 on cpu", True),
+        ("I = 1.907 ± 0.091", "I = 1.35 ± 0.39", False),
+        ("p = 0.01", "p = 0.30", False),
+        ("92% found", "94% found", True),
+        ("92% found", "78% found", False),
+        ("in [10 10]", "in [7 7]", False),
+        ("key state 1 at step 21", "key state 1 at step 22", True),
+        ("key state 1 at step 21", "key state 4 at step 21", False),
+        ("key state 1 at step 21", "key state 1 at step 27", False),
+    ],
+)
+def test_outputs_agree_if_numbers_are_near(shown, printed, agree):
+    assert script("outputs").agree(shown, printed) == agree
 
 
 def test_every_example_is_run():
@@ -273,6 +291,11 @@ def test_one_version_everywhere():
     for file, line in [
         ("pyproject.toml", f'version = "{infoatlas_rt.__version__}"'),
         ("CITATION.cff", f"version: {infoatlas_rt.__version__}"),
+        *(
+            (f"ros2_node/{package}/package.xml", f"<version>{infoatlas_rt.__version__}</version>")
+            for package in ("infoatlas_msgs", "infoatlas_ros2")
+        ),
+        ("ros2_node/infoatlas_ros2/setup.py", f'version="{infoatlas_rt.__version__}"'),
         ("CHANGELOG.md", f"## {infoatlas_rt.__version__}"),
     ]:
         assert line in (ROOT / file).read_text(encoding="utf-8"), file
@@ -285,5 +308,6 @@ def test_versions_of_the_models_in_the_changelog():
     assert row in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
-def test_the_readme_is_short():
+def test_the_readme_and_the_concepts_are_short():
+    assert len((ROOT / "docs/concepts.md").read_text(encoding="utf-8").splitlines()) <= 60
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 80

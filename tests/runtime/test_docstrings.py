@@ -70,6 +70,8 @@ def test_docstring(name):
     found = texts(value.__doc__)
     missing = {key for key in wanted(value) | set(found) if not found.get(key)}
     assert not missing, f"{name}: no text for {', '.join(sorted(missing))}"
+    if inspect.isfunction(value):
+        assert set(found) <= wanted(value), f"{name}: texts of parameters that it does not have"
     lines = [line for line in value.__doc__.splitlines() if PLACEHOLDER.search(line)]
     assert not lines, f"{name}: {lines}"
 

@@ -239,7 +239,7 @@ def parse_bodies(option: str, texts: list[str], trajectories: Trajectories) -> d
     InputError
         Text of another form, a name that is given twice, or columns that do not exist.
     """
-    from ..keystates.coordinates.choices import full_name
+    from ..keystates.coordinates.choices import full_name, short_name
     from ..keystates.subtasks.poses import Pose, Position
 
     found: dict[str, Any] = {}
@@ -258,11 +258,13 @@ def parse_bodies(option: str, texts: list[str], trajectories: Trajectories) -> d
             where = full_name(columns or name, trajectories.names)
             begins = [n for n in trajectories.names if where and n.startswith(where)]
             if not begins:
-                known = ", ".join(trajectories.names[:12]) or "none"
+                # Of tool.x and tool.y, "tool".
+                short = map(short_name, trajectories.names)
+                bodies = dict.fromkeys(n.rpartition(".")[0] or n for n in short)
+                known = ", ".join([*list(bodies)[:12], *["..."] * (len(bodies) > 12)])
                 raise InputError(
                     f"{option} {text!r}: no coordinate begins with {columns or name!r}: pass "
-                    f"{name}=COLUMNS. Coordinates: {known}"
-                    f"{', ...' if len(trajectories.names) > 12 else ''}"
+                    f"{name}=COLUMNS. Names begin with: {known or 'none'}"
                 )
             # cube.x to cube.qz, without those of cube_to_goal
             count = sum(bool(re.fullmatch(r"\W*_?\w\w?\W?", n[len(where) :])) for n in begins)
