@@ -8,6 +8,7 @@ success are those of results/generation.json (python -m benchmarks.generation).
 
 from __future__ import annotations
 
+import json
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -88,23 +89,29 @@ def signals(axes: Axes, task: Task, demonstrations: Trajectories, parts: Subtask
     axes.set_title(task.title, color=INK, fontsize=11, loc="left", pad=8)
 
 
-def rates(axes: Axes) -> None:
-    """Success of policies of two tasks, from ten demonstrations."""
+def success() -> dict[str, list[float]]:
+    """Percent of unseen starts, by task, for each of `ARMS`."""
     rows = [row for row in load("generation")["rows"] if row["study"] == "policies"]
-    tasks = {"pick": "PickCube", "stack": "StackCube"}
-    for i, (task, colour) in enumerate(zip(tasks, (BLUE, SKY), strict=True)):
-        for place, arm in enumerate(ARMS):
-            (rate,) = (row["rate"] for row in rows if (row["task"], row["arm"]) == (task, arm))
+    rates = {(row["task"], row["arm"]): row["rate"] for row in rows}
+    return {
+        name: [round(100 * rates[task, arm], 1) for arm in ARMS]
+        for task, name in (("pick", "PickCube"), ("stack", "StackCube"))
+    }
+
+
+def bars(axes: Axes) -> None:
+    """Success of policies of two tasks, by their training data."""
+    for i, ((task, rates), colour) in enumerate(zip(success().items(), (BLUE, SKY), strict=True)):
+        for place, rate in enumerate(rates):
             y = place + 0.36 * (i - 0.5)
-            label = tasks[task] if place == 0 else None
-            axes.barh(y, 100 * rate, 0.34, color=colour, label=label)
-            axes.text(100 * rate + 1, y, f"{100 * rate:.0f}", color=INK, fontsize=8.5, va="center")
+            axes.barh(y, rate, 0.34, color=colour, label=task if place == 0 else None)
+            axes.text(rate + 1, y, f"{rate:.0f}", color=INK, fontsize=8.5, va="center")
     quiet(axes)
     axes.set_yticks(range(len(ARMS)), ARMS.values())
     axes.set_ylim(len(ARMS) - 0.4, -0.6)
     axes.set_xlim(0, 70)
     axes.set_xlabel("success on unseen starts, %", color=QUIET, fontsize=9)
-    axes.set_title("Policies that clone them", color=INK, fontsize=11, loc="left", pad=8)
+    axes.set_title("Policies, by their training data", color=INK, fontsize=11, loc="left", pad=8)
     axes.legend(loc="upper right", frameon=False, fontsize=8.5)
 
 
@@ -114,7 +121,7 @@ def front() -> Figure:
     left, middle, right = figure.subplots(1, 3, width_ratios=(1.25, 1.25, 1))
     for axes, task in zip((left, middle), TASKS, strict=True):
         signals(axes, task, *found(task))
-    rates(right)
+    bars(right)
     figure.tight_layout(w_pad=2, rect=(0, 0.05, 1, 1))
     handles, labels = left.get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower left", ncols=2, frameon=False, fontsize=8.5)
@@ -122,7 +129,7 @@ def front() -> Figure:
 
 
 def main() -> None:
-    front().savefig(ROOT / "docs/front.png")
+    front().savefig(ROOT / "docs/front.png", metadata={"Comment": json.dumps(success())})
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """The first picture of the README."""
 
+import json
 import re
 
 from benchmarks import front
-from benchmarks.summary import load
 from pictures import crossing, words
 
 
@@ -16,12 +16,14 @@ def test_picture():
         lanes = [bar for group in axes.containers for bar in group]
         assert len(lanes) == 2 * front.LANES
     shown = sorted(int(text) for text in words(policies))
-    rates = [
-        round(100 * row["rate"])
-        for row in load("generation")["rows"]
-        if row["study"] == "policies" and row["arm"] in front.ARMS
-    ]
-    assert shown == sorted(rates) and len(shown) == 8
+    rates = [rate for task in front.success().values() for rate in task]
+    assert shown == sorted(map(round, rates)) and len(shown) == 8
+
+
+def test_the_picture_is_of_the_present_results():
+    content = (front.ROOT / "docs/front.png").read_bytes()
+    (comment,) = re.findall(rb"tEXtComment\0(\{.*?\})", content)
+    assert json.loads(comment) == front.success()
 
 
 def test_readme_shows_it():
